@@ -123,7 +123,9 @@ bool exists_in(const MatrixCell& cell, const std::string& engine) {
        (release && policies.checkpoint_layers == CheckpointLayers::none)))
     return false;
   return !release || (!release_conflict(settings) &&
-                      !runner_conflict(*release, cell.mamba_cache_mode(), cell.runner()));
+                      !runner_conflict(*release, {.runner = cell.runner(),
+                                                  .mode = cell.mamba_cache_mode(),
+                                                  .method = cell.speculative_method()}));
 }
 
 }  // namespace

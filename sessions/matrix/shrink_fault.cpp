@@ -100,6 +100,11 @@ Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidate
                          .detail = place.kind.detail,
                          .keep_max_model_len = true,
                          .max_runs = kMaxRuns};
+    if (!candidates.cause.empty() && options.profile.kind == EngineProfile::Kind::vllm_release) {
+      auto policies = policies_of_cause(candidates.cause);
+      if (!policies.ok()) return policies.error();
+      shrink.cause = std::move(policies).value();
+    }
     if (options.go_on) shrink.go_on = [&](const ShrinkProgress&) { return options.go_on(); };
     const auto shrunk = shrink_scenario(scenario.value(), shrink);
     if (options.go_on && !options.go_on()) return std::optional<ShrunkFault>();

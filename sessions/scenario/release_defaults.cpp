@@ -72,10 +72,23 @@ std::optional<SettingConflict> release_conflict(const EngineSettings& settings) 
   return conflict;
 }
 
-std::optional<SettingConflict> runner_conflict(Release release, MambaCacheMode mode,
-                                               ModelRunner runner) {
-  if (mode != MambaCacheMode::align || runner != ModelRunner::v2) return std::nullopt;
-  return not_yet(release, Release::v0_25_1, "runner", "mode align on runner v2");
+std::optional<SettingConflict> runner_conflict(Release release, const RunnerSettings& settings) {
+  if (settings.runner == ModelRunner::v1) return std::nullopt;
+  std::optional<SettingConflict> conflict;
+  if (settings.mode == MambaCacheMode::align)
+    conflict = not_yet(release, Release::v0_25_1, "runner", "mode align on runner v2");
+  if (settings.mode == MambaCacheMode::all)
+    conflict = no_more(release, Release::v0_30_0, "runner", "mode all on runner v2");
+  // Kernels of mode all read the column of the previous step, which only runner V1 gives.
+  if (!conflict && settings.mode == MambaCacheMode::all &&
+      settings.method != SpeculativeMethod::none)
+    conflict = SettingConflict{
+        "runner", fmt::format("{} has no drafts in mode all on runner v2", profile_of(release))};
+  if (!conflict && settings.method == SpeculativeMethod::ngram)
+    conflict = not_yet(release, Release::v0_32_0, "runner", "method ngram on runner v2");
+  if (!conflict && settings.method == SpeculativeMethod::draft_model)
+    conflict = not_yet(release, Release::v0_31_0, "runner", "method draft_model on runner v2");
+  return conflict;
 }
 
 }  // namespace hybridscope

@@ -29,8 +29,16 @@ bool default_async_scheduling(Release release, ModelRunner runner, SpeculativeMe
 // removed it.
 std::optional<SettingConflict> release_conflict(const EngineSettings& settings);
 
-// `mode` and `runner` as they run: what was asked for may be none where caching is off.
-std::optional<SettingConflict> runner_conflict(Release release, MambaCacheMode mode,
-                                               ModelRunner runner);
+// As they run: the mode that was asked for may be none where caching is off. Method none: no
+// drafts.
+struct RunnerSettings {
+  ModelRunner runner = ModelRunner::v1;
+  MambaCacheMode mode = MambaCacheMode::align;
+  SpeculativeMethod method = SpeculativeMethod::none;
+};
+
+// What runner V2 of the release does not support (vLLM config/vllm.py,
+// _get_v2_model_runner_unsupported_features).
+std::optional<SettingConflict> runner_conflict(Release release, const RunnerSettings& settings);
 
 }  // namespace hybridscope

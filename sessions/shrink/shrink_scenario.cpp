@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/engine/policy_table.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/list_reduction.h"
@@ -63,6 +64,7 @@ class Shrinker {
   bool try_keep(const Scenario& candidate, Wanted wanted);
   Result<ProbedRun> probe(const Scenario& candidate);
   bool has_no_new_error(const ProbedRun& run) const;
+  bool has_another_cause(const Scenario& candidate);
   void keep(Scenario candidate, ProbedRun run);
 
   // In order of how much they usually remove; each returns whether anything was removed.
@@ -85,6 +87,7 @@ class Shrinker {
   std::string detail_;
   // Rule and detail of the scenario's errors before its violation.
   std::set<std::string> first_errors_;
+  bool keeps_cause_ = false;
   std::int64_t num_runs_ = 0;
   ShrinkEnd end_ = ShrinkEnd::smallest;
   // Candidates by their text: the size, or empty if the rule is not broken. Only used for lookups.
@@ -115,6 +118,7 @@ Status Shrinker::begin() {
   best_run_ = std::move(run).value();
   size_ = first_size_ = size_of(best_, best_run_);
   first_length_ = length_of(best_);
+  keeps_cause_ = options_.cause && !has_another_cause(best_);
   return Ok{};
 }
 
@@ -142,6 +146,16 @@ bool Shrinker::has_no_new_error(const ProbedRun& run) const {
                        run.errors_before.end());
 }
 
+// Is the finding there without the policies of its cause too?
+bool Shrinker::has_another_cause(const Scenario& candidate) {
+  Scenario without = candidate;
+  for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
+    if (options_.cause->values[policy])
+      without.settings.policies.values[policy] = policy_table()[policy].safe;
+  const auto run = probe(without);
+  return run.ok() && run.value().violation.has_value();
+}
+
 bool Shrinker::try_keep(const Scenario& candidate, Wanted wanted) {
   if (!more() || candidate == best_) return false;
   if (length_of(candidate) > first_length_) return false;
@@ -161,7 +175,9 @@ bool Shrinker::try_keep(const Scenario& candidate, Wanted wanted) {
   if (!read.ok()) return false;
   auto run = probe(read.value());
   if (end_ == ShrinkEnd::interrupted) return false;
-  const bool violates = run.ok() && run.value().violation && has_no_new_error(run.value());
+  bool violates = run.ok() && run.value().violation && has_no_new_error(run.value());
+  if (violates && keeps_cause_) violates = !has_another_cause(read.value());
+  if (end_ == ShrinkEnd::interrupted) return false;
   std::optional<ScenarioSize> size;
   if (violates) size = size_of(read.value(), run.value());
   known_[text] = size;

@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/check/finding.h"
 #include "core/check/step_checker.h"
+#include "core/engine/policy_overrides.h"
 #include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
@@ -48,6 +49,9 @@ struct ShrinkOptions {
   std::optional<Rule> rule = {};           // empty: the rule of the first finding of severity error
   std::optional<std::string> detail = {};  // Finding::detail to keep; empty: any
   CheckScope scope = CheckScope::step;
+  // Policies without which the finding goes away: with their values of profile safe a smaller
+  // scenario must not have it. Nothing is asked if `scenario` has it even so.
+  std::optional<PolicyOverrides> cause = {};
   bool keep_max_model_len = false;  // without max_model_len block tables are large and runs slow
   std::int64_t max_runs = kDefaultShrinkRuns;
   // Called before each step of each run; false: return the smallest scenario so far. May be empty.

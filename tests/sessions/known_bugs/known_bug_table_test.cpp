@@ -9,6 +9,7 @@
 
 #include "core/engine/policy_table.h"
 #include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/settings.h"
 
 namespace hybridscope::known_bug_table_test {
@@ -227,6 +228,27 @@ TEST(ReleaseProfiles, RefuseModeAlignOnV2BeforeItWasBuiltAndWhereItRuns) {
   settings.mamba_cache_mode = MambaCacheMode::all;
   EXPECT_EQ(make_engine_setup("tiny-gdn", settings).error().message,
             "vllm-0.24.0 has no mode align on runner v2 (vllm-0.25.1 brought it)");
+}
+
+TEST(ReleaseProfiles, RefuseWhatRunnerV2OfTheReleaseDoesNotSupport) {
+  const auto refused = [](Release release, MambaCacheMode mode, SpeculativeMethod method) {
+    const auto found =
+        runner_conflict(release, {.runner = ModelRunner::v2, .mode = mode, .method = method});
+    return found ? found->message : std::string();
+  };
+  using Mode = MambaCacheMode;
+  using Method = SpeculativeMethod;
+  EXPECT_EQ(refused(Release::v0_29_0, Mode::all, Method::none), "");
+  EXPECT_EQ(refused(Release::v0_30_0, Mode::all, Method::none),
+            "vllm-0.30.0 has no mode all on runner v2 any more (vllm-0.30.0 removed it)");
+  EXPECT_EQ(refused(Release::v0_29_0, Mode::all, Method::mtp),
+            "vllm-0.29.0 has no drafts in mode all on runner v2");
+  EXPECT_EQ(refused(Release::v0_31_0, Mode::align, Method::ngram),
+            "vllm-0.31.0 has no method ngram on runner v2 (vllm-0.32.0 brought it)");
+  EXPECT_EQ(refused(Release::v0_32_0, Mode::align, Method::ngram), "");
+  EXPECT_EQ(refused(Release::v0_30_0, Mode::none, Method::draft_model),
+            "vllm-0.30.0 has no method draft_model on runner v2 (vllm-0.31.0 brought it)");
+  EXPECT_EQ(refused(Release::v0_31_0, Mode::none, Method::draft_model), "");
 }
 
 TEST(DatedProfiles, HaveTheBugsThatWereAliveOnTheDay) {

@@ -109,6 +109,22 @@ TEST(ShrinkScenario, TheProfileBecomesThePolicyAtFault) {
   EXPECT_EQ(shrunk.scenario.settings.engine, std::nullopt);
 }
 
+// In a release a step without drafts breaks the same rule (known bug 7) with fewer requests.
+TEST(ShrinkScenario, AReleaseKeepsThePolicyAtFault) {
+  Scenario in_release = shipped("skipped_for_a_step");
+  in_release.settings.engine = EngineProfile::vllm(Release::v0_28_0);
+  in_release.settings.policies = {};
+  PolicyOverrides at_fault;
+  at_fault.set(AcceptedCountOwner::persistent_row);
+  const auto healed = [](const ShrunkScenario& shrunk) {
+    Scenario scenario = shrunk.scenario;
+    scenario.settings.policies.set(AcceptedCountOwner::request);
+    return !probe_run(scenario, {.rule = shrunk.rule}).value().violation;
+  };
+  EXPECT_TRUE(healed(shrink(in_release, {.cause = at_fault})));
+  EXPECT_FALSE(healed(shrink(in_release)));
+}
+
 TEST(ShrinkScenario, NoErrorComesBeforeTheKeptOneThatDidNotBefore) {
   for (const char* name : {"skipped_for_a_step", "steps_without_drafts", "starved_request"}) {
     const ShrunkScenario shrunk = shrink(shipped(name));
