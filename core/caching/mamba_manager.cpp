@@ -147,8 +147,10 @@ MambaManager::Checkpoint MambaManager::checkpoint_of(const BlockNeedArgs& args) 
   if (policy == PrefillCheckpoint::never || !config_.has_prefill_checkpoint_blocks) return {};
   const bool any_chunk =
       policy == PrefillCheckpoint::every_chunk || config_.retention.interval.value_or(1) > 0;
-  if (!any_chunk && end < args.prefill_end) return {};
   const GroupParameters& parameters = config_.parameters;
+  // can_checkpoint refuses such chunks too: here decode steps end early.
+  const bool short_chunk = end - args.total_computed_tokens <= parameters.hash_block_size;
+  if (short_chunk || (!any_chunk && end < args.prefill_end)) return {};
   if (config_.policies.checkpoint_start == CheckpointStart::on_block_boundary &&
       args.total_computed_tokens % parameters.block_size != 0)
     return {};
@@ -189,7 +191,7 @@ void MambaManager::remove_skipped_blocks(TableEdit edit, std::int32_t num_comput
   else
     hybridscope::remove_skipped_blocks(edit, block_size, skipped_tokens(computed));
   const std::int32_t last = edit.table.last_state_block_idx;
-  if (last < 0 || last >= cdiv(computed, block_size) - 1 || edit[last] == kNullBlock) return;
+  if (last < 0 || last >= cdiv(computed, block_size) - 1 || !edit.table.holds_block(last)) return;
   const std::int32_t block = edit[last];
   edit.pool.free_blocks(std::span(&block, 1), edit.owner);
   edit.set(last, kNullBlock);
@@ -291,6 +293,7 @@ void MambaManager::note_cached_this_step(const BlockPool& pool, std::int32_t blo
 
 void MambaManager::cache_blocks(TableEdit edit, std::span<const BlockHash> block_hashes,
                                 std::int32_t num_tokens, const CachedPrompt& prompt) {
+  if (caches_nothing(edit.table, num_tokens, prompt)) return;
   const RetainedStates retained(config_.retention, prompt, config_.parameters.block_size,
                                 config_.drops_eagle_block);
   const std::int32_t first =
@@ -375,7 +378,7 @@ void MambaManager::cache_prompt_tail(TableEdit edit, std::span<const BlockHash> 
       prompt.num_computed_tokens >= num_tokens)
     return;
   const std::int32_t column = cdiv(num_tokens, block_size) - 1;
-  if (column >= edit.table.size() || edit[column] == kNullBlock) return;
+  if (!edit.table.holds_block(column)) return;
   if (policy == PromptTailKey::at_replay_position_once &&
       edit.pool.key_tokens(edit[column]) == num_tokens)
     return;

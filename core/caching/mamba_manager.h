@@ -95,6 +95,18 @@ class MambaManager {
   void retire_states(TableEdit edit, std::int32_t num_computed_tokens) const;
   void move_speculative_blocks(TableEdit edit, std::int32_t first, std::int32_t end) const;
   void copy_partial_block(TableEdit edit, std::int32_t block);
+  // No full block is new, and neither a checkpoint nor the prompt's end can be registered, as in
+  // most decode steps: the end is no number of tokens past the prompt, nor in a column without
+  // states.
+  bool caches_nothing(const RequestTable& table, std::int32_t num_tokens,
+                      const CachedPrompt& prompt) const {
+    const std::int32_t block_size = config_.parameters.block_size;
+    const bool no_tail = !align() || config_.policies.prompt_tail_key == PromptTailKey::never ||
+                         num_tokens > prompt.num_prompt_tokens ||
+                         num_tokens <= table.num_retired * block_size;
+    return no_tail && table.checkpoint_position <= 0 &&
+           num_tokens < (std::max(table.num_cached, 0) + 1) * block_size;
+  }
   void cache_checkpoint(TableEdit edit, std::span<const BlockHash> block_hashes,
                         std::int32_t num_tokens, const CachedPrompt& prompt,
                         const RetainedStates& retained);

@@ -23,6 +23,11 @@ struct RequestTable {
   std::int32_t checkpoint_column = -1;
 
   std::int32_t size() const { return static_cast<std::int32_t>(block_ids.size()); }
+  // Is there a block in the column? Does not read the list's retired part, which is long and cold.
+  bool holds_block(std::int32_t column) const {
+    return column >= num_retired && column < size() &&
+           block_ids[static_cast<std::size_t>(column)] != kNullBlock;
+  }
 };
 
 // One request's list in one group, together with the pool its blocks come from.

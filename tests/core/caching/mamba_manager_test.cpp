@@ -97,6 +97,25 @@ TEST(MambaManager, AlignFreesTheLastStateOnceItLiesBehind) {
   EXPECT_EQ(f.pool.free_queue().front(), 1);
 }
 
+TEST(RequestTable, ARetiredColumnHoldsNoBlock) {
+  const RequestTable table{.block_ids = {0, 0, 0, 9}, .num_retired = 2};
+  EXPECT_FALSE(table.holds_block(1));  // retired
+  EXPECT_FALSE(table.holds_block(2));  // null
+  EXPECT_TRUE(table.holds_block(3));
+  EXPECT_FALSE(table.holds_block(4));  // past the list
+}
+
+TEST(MambaManager, NothingIsCachedBeforeTheNextBlockIsFull) {
+  Fixture f(MambaCacheMode::align, 0);
+  f.manager.allocate_new_blocks(f.edit(), 8, 8);
+  f.manager.cache_blocks(f.edit(), f.hashes, 7, {});
+  EXPECT_EQ(f.pool.num_cached_hashes(), 0);
+  EXPECT_EQ(f.table.num_cached, 1);
+  f.manager.cache_blocks(f.edit(), f.hashes, 8, {});
+  EXPECT_EQ(f.pool.num_cached_hashes(), 1);
+  EXPECT_EQ(f.table.num_cached, 2);
+}
+
 TEST(MambaManager, AHitKeepsOnlyItsState) {
   Fixture f(MambaCacheMode::align, 0);
   const std::int32_t state = f.pool.get_new_block({});
