@@ -32,25 +32,6 @@ void CheckContext::report(Finding finding) {
   findings_.push_back(finding);
 }
 
-WriteEvent CheckContext::next_write(WriteKind kind, RequestId request, std::int32_t num_tokens) {
-  return {.kind = kind,
-          .step = static_cast<std::int32_t>(trace_.step),
-          .ordinal = ordinal_++,
-          .request = request,
-          .num_tokens = num_tokens};
-}
-
-void CheckContext::log_write(const WriteEvent& event, const Finding& where, ContentKind content,
-                             std::int32_t block, Fingerprint fingerprint) {
-  if (!shared_.logs_writes) return;
-  shared_.writes.push_back({.event = event,
-                            .group = where.group,
-                            .content = content,
-                            .column = where.column,
-                            .block = block,
-                            .fingerprint = fingerprint});
-}
-
 // Requests whose hit of this step covers the whole attention block: they read it after its owner,
 // for whom it is no hit, has written it.
 std::int32_t CheckContext::num_readers_of_step(std::int32_t block, const Finding& where) const {
@@ -67,7 +48,7 @@ std::int32_t CheckContext::num_readers_of_step(std::int32_t block, const Finding
   return readers;
 }
 
-bool CheckContext::may_write(std::int32_t block, const Finding& where) {
+bool CheckContext::report_foreign_write(std::int32_t block, const Finding& where) {
   const auto foreign_write = [&](std::string_view detail) {
     Finding finding = where;
     finding.rule = Rule::foreign_write;
@@ -75,7 +56,7 @@ bool CheckContext::may_write(std::int32_t block, const Finding& where) {
     finding.detail = detail;
     return finding;
   };
-  if (block <= kNullBlock || block >= shared_.state.num_blocks()) {
+  if (!is_block(block)) {
     report(foreign_write(block == kNullBlock   ? "write through the null block"
                          : block == kPadSlotId ? "write through the pad id"
                                                : "write to a block that does not exist"));
@@ -89,12 +70,7 @@ bool CheckContext::may_write(std::int32_t block, const Finding& where) {
     finding.seen = holders;
     if (finding.seen > finding.expected) report(finding);
   }
-  look_again_at(block);
   return true;
-}
-
-void CheckContext::look_again_at(std::int32_t block) {
-  if (shared_.labels[static_cast<std::size_t>(block)].registered) touched_.push_back(block);
 }
 
 bool CheckContext::is_registered(std::int32_t block, std::int32_t group,

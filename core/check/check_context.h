@@ -89,6 +89,7 @@ class CheckContext {
   const CheckConfig& config() const { return shared_.config; }
   const StepTrace& trace() const { return trace_; }
   SymbolicState& state() { return shared_.state; }
+  const SymbolicState& state() const { return shared_.state; }
   BlockTableMirror& tables() { return shared_.tables; }
   CheckState& shared() { return shared_; }
   const CheckState& shared() const { return shared_; }
@@ -97,11 +98,25 @@ class CheckContext {
   void report(Finding finding);
 
   // The next write of this step by `request`, whose result encodes num_tokens tokens.
-  WriteEvent next_write(WriteKind kind, RequestId request, std::int32_t num_tokens);
+  WriteEvent next_write(WriteKind kind, RequestId request, std::int32_t num_tokens) {
+    return {.kind = kind,
+            .step = static_cast<std::int32_t>(trace_.step),
+            .ordinal = ordinal_++,
+            .request = request,
+            .num_tokens = num_tokens};
+  }
 
   // Logs a write that was executed, if logging is on. `where` has its group and column.
   void log_write(const WriteEvent& event, const Finding& where, ContentKind content,
-                 std::int32_t block, Fingerprint fingerprint);
+                 std::int32_t block, Fingerprint fingerprint) {
+    if (!shared_.logs_writes) return;
+    shared_.writes.push_back({.event = event,
+                              .group = where.group,
+                              .content = content,
+                              .column = where.column,
+                              .block = block,
+                              .fingerprint = fingerprint});
+  }
 
   // The operations of this step; null: not logged.
   StateOps* ops() { return shared_.logs_ops ? &shared_.ops : nullptr; }
@@ -120,10 +135,20 @@ class CheckContext {
   // request does not own alone, and puts registered blocks on the list of blocks to recheck. Other
   // requests may hold an attention block that their hits of this step cover. False: the write must
   // be dropped.
-  bool may_write(std::int32_t block, const Finding& where);
+  bool may_write(std::int32_t block, const Finding& where) {
+    const bool owns = is_block(block) &&
+                      tables().block_at(where.request, where.group, where.column) == block &&
+                      tables().holders(block) <= 1;
+    if (!owns && !report_foreign_write(block, where)) [[unlikely]]
+      return false;
+    look_again_at(block);
+    return true;
+  }
 
   // Call before a write that belongs to no request: puts registered blocks on the recheck list.
-  void look_again_at(std::int32_t block);
+  void look_again_at(std::int32_t block) {
+    if (shared_.labels[static_cast<std::size_t>(block)].registered) touched_.push_back(block);
+  }
 
   // Call before reading state of `where.request` from an existing block: reports a block that no
   // request holds any more, and one that belongs to another request or group (semantics: I4, I7).
@@ -136,6 +161,8 @@ class CheckContext {
   std::span<const std::int32_t> touched_registered_blocks() const { return touched_; }
 
  private:
+  // False: the block cannot be written at all.
+  bool report_foreign_write(std::int32_t block, const Finding& where);
   std::int32_t num_readers_of_step(std::int32_t block, const Finding& where) const;
 
   CheckState& shared_;

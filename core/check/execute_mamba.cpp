@@ -205,6 +205,18 @@ void run_row(CheckContext& context, const RowTruth& truth, const GroupTrace& gro
                           : run_window_prefill(context, truth, group, access);
 }
 
+// Blocks lie anywhere in the pool: without a hint each row would wait for memory.
+constexpr std::size_t kRowsAhead = 4;
+
+void prefetch(const CheckContext& context, const StateAccess& access) {
+  if (access.blocks.empty()) return;
+  const std::int32_t block =
+      access.by_column ? access.block_at(access.last_scheduled_column) : access.blocks[0];
+  if (!context.is_block(block)) return;
+  context.state().prefetch(block);
+  __builtin_prefetch(&context.shared().labels[static_cast<std::size_t>(block)]);
+}
+
 }  // namespace
 
 // Rows of one launch do not wait for each other: if several name one block, all read its old state,
@@ -235,7 +247,10 @@ void execute_mamba_group(CheckContext& context, const RowTruth& truth, const Gro
   append_state_accesses(*group.metadata,
                         forward_context(context.trace(), group, context.config().mamba_cache_mode),
                         accesses);
-  for (const StateAccess& access : accesses) run_row(context, truth, group, access);
+  for (std::size_t i = 0; i < accesses.size(); ++i) {
+    if (i + kRowsAhead < accesses.size()) prefetch(context, accesses[i + kRowsAhead]);
+    run_row(context, truth, group, accesses[i]);
+  }
 }
 
 }  // namespace hybridscope

@@ -41,27 +41,35 @@ struct Source {
   std::int32_t column = -1;
 };
 
+Finding place_of_read(const CheckContext& context, const RowTruth& truth, const Source& source,
+                      ContentKind content) {
+  Finding finding = place(context, source.row, source.group, content);
+  finding.column = source.column;
+  finding.expected = truth.num_computed_tokens(source.row);
+  return finding;
+}
+
 // False: there is nothing to read.
-bool check_readable(CheckContext& context, const Source& source, const Finding& where) {
+bool check_readable(CheckContext& context, const RowTruth& truth, const Source& source,
+                    ContentKind content) {
   if (!readable(context, source.block)) {
-    report_unreadable(context, where, source.block);
+    report_unreadable(context, place_of_read(context, truth, source, content), source.block);
     return false;
   }
-  const bool owns =
-      context.tables().block_at(where.request, source.group, source.column) == source.block;
-  context.check_source(source.block, owns, where);
+  const RequestId request = context.trace().rows[static_cast<std::size_t>(source.row)].request;
+  if (context.tables().block_at(request, source.group, source.column) != source.block)
+    context.check_source(source.block, /*owns=*/false,
+                         place_of_read(context, truth, source, content));
   return true;
 }
 
 // The state a row starts from; reports when it is not S(c).
 Fingerprint read_temporal(CheckContext& context, const RowTruth& truth, const Source& source) {
   const auto [row, group, block, column] = source;
-  Finding finding = place(context, row, group, ContentKind::temporal);
-  finding.column = column;
-  finding.expected = truth.num_computed_tokens(row);
-  if (!check_readable(context, source, finding)) return kPoison;
+  if (!check_readable(context, truth, source, ContentKind::temporal)) return kPoison;
   const TemporalSlot& slot = context.state().temporal(block);
   if (slot.fingerprint == truth.prefixes(row)[0]) return slot.fingerprint;
+  Finding finding = place_of_read(context, truth, source, ContentKind::temporal);
   finding.block = block;
   finding.cause = slot.event;
   finding.seen = slot.event.num_tokens;
@@ -90,15 +98,14 @@ ConvWindow read_conv(CheckContext& context, const RowTruth& truth, const Source&
                      std::int32_t offset) {
   const auto [row, group, block, column] = source;
   ConvWindow window{};
-  Finding finding = place(context, row, group, ContentKind::conv);
-  finding.column = column;
-  finding.expected = truth.num_computed_tokens(row);
-  if (!check_readable(context, source, finding)) {
+  if (!check_readable(context, truth, source, ContentKind::conv)) {
     window.fill(kPoison);
     return window;
   }
   const std::span<const Fingerprint> conv = context.state().conv(block);
   const std::int32_t length = context.config().conv_kernel - 1;
+  const std::span<const Fingerprint> history = truth.history(row);
+  const std::int32_t first = truth.num_computed_tokens(row) - length + 1;
   bool right = true;
   bool unwritten = false;
   for (std::int32_t i = 0; i < length; ++i) {
@@ -106,9 +113,11 @@ ConvWindow read_conv(CheckContext& context, const RowTruth& truth, const Source&
     const Fingerprint seen = position < conv.size() ? conv[position] : kPoison;
     window[static_cast<std::size_t>(i)] = seen;
     unwritten = unwritten || seen == kPoison;
-    right = right && seen == truth.at(row, truth.num_computed_tokens(row) - length + 1 + i);
+    right = right &&
+            seen == (first + i <= 0 ? kBeforeFirstToken : history[static_cast<std::size_t>(i)]);
   }
   if (!right) {
+    Finding finding = place_of_read(context, truth, source, ContentKind::conv);
     finding.block = block;
     finding.cause = context.state().conv_event(block);
     finding.seen = token_number(truth, row, window[static_cast<std::size_t>(length - 1)], length,
@@ -200,8 +209,8 @@ void roll_by_window(const CheckContext& context, const RowTruth& truth, const De
 
 // What a decode row does to the conv window (semantics: decode-conv, decode-conv-without-counts).
 void write_decode_conv(CheckContext& context, const RowTruth& truth, const DecodeRow& row,
-                       const ConvWindow& prior) {
-  Finding where = place(context, row.row, row.group, ContentKind::conv);
+                       const ConvWindow& prior, Finding& where) {
+  where.content = ContentKind::conv;
   where.column = row.first_dst_column;
   const std::int32_t block = row.dst_blocks[0];
   const std::int32_t end = truth.num_computed_tokens(row.row) + row.num_query_tokens;
@@ -257,7 +266,7 @@ void execute_decode_row(CheckContext& context, const RowTruth& truth, const Deco
     write_temporal(context, where, WriteKind::decode, row.dst_blocks[target],
                    fold_row(context, truth, row.row, start, t + 1), encoded + t + 1, t + 1);
   }
-  write_decode_conv(context, truth, row, prior);
+  write_decode_conv(context, truth, row, prior, where);
   log_row(context, {.group_index = context.group_index(row.group),
                     .temporal_src_block = source_of(context, row.temporal_src_block),
                     .conv_src_block = source_of(context, row.conv_src_block),

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base/check.h"
-
 namespace hybridscope {
 
 SymbolicState::SymbolicState(const SymbolicStateSize& size)
@@ -34,21 +32,6 @@ void SymbolicState::copy_block(std::int32_t source, std::int32_t destination) {
   std::ranges::copy(conv(source), conv(destination).begin());
   for (std::int32_t inner = 0; inner < num_inner_; ++inner)
     inner_[inner_index(destination, inner)] = inner_[inner_index(source, inner)];
-}
-
-std::size_t SymbolicState::index(std::int32_t block) const {
-  HS_EXPECT(block >= 0 && static_cast<std::size_t>(block) < temporal_.size());
-  return static_cast<std::size_t>(block);
-}
-
-std::span<Fingerprint> SymbolicState::conv(std::int32_t block) {
-  const auto length = static_cast<std::size_t>(conv_state_len_);
-  return std::span(conv_).subspan(index(block) * length, length);
-}
-
-std::span<const Fingerprint> SymbolicState::conv(std::int32_t block) const {
-  const auto length = static_cast<std::size_t>(conv_state_len_);
-  return std::span(conv_).subspan(index(block) * length, length);
 }
 
 void SymbolicState::poison(std::int32_t block) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/base/fingerprint.h"
 #include "core/check/finding.h"
 #include "core/state/state_ops.h"
@@ -43,8 +44,14 @@ class SymbolicState {
   AttentionSlots& attention(std::int32_t block) { return attention_[index(block)]; }
   const AttentionSlots& attention(std::int32_t block) const { return attention_[index(block)]; }
   // [conv_state_len] position i holds F(p) of the token number p (1-based) it keeps.
-  std::span<Fingerprint> conv(std::int32_t block);
-  std::span<const Fingerprint> conv(std::int32_t block) const;
+  std::span<Fingerprint> conv(std::int32_t block) {
+    const auto length = static_cast<std::size_t>(conv_state_len_);
+    return std::span(conv_).subspan(index(block) * length, length);
+  }
+  std::span<const Fingerprint> conv(std::int32_t block) const {
+    const auto length = static_cast<std::size_t>(conv_state_len_);
+    return std::span(conv_).subspan(index(block) * length, length);
+  }
   WriteEvent& conv_event(std::int32_t block) { return conv_event_[index(block)]; }
   const WriteEvent& conv_event(std::int32_t block) const { return conv_event_[index(block)]; }
 
@@ -69,6 +76,13 @@ class SymbolicState {
     return num_slots % hash_block_size_ == 0 && num_slots / hash_block_size_ <= num_inner_;
   }
 
+  // A hint that the block's recurrent state is needed soon.
+  void prefetch(std::int32_t block) const {
+    __builtin_prefetch(&temporal(block));
+    __builtin_prefetch(&conv_event(block));
+    __builtin_prefetch(conv(block).data());
+  }
+
   // Everything that the block holds.
   void copy_block(std::int32_t source, std::int32_t destination);
 
@@ -76,7 +90,10 @@ class SymbolicState {
   void poison(std::int32_t block);
 
  private:
-  std::size_t index(std::int32_t block) const;
+  std::size_t index(std::int32_t block) const {
+    HS_EXPECT(block >= 0 && static_cast<std::size_t>(block) < temporal_.size());
+    return static_cast<std::size_t>(block);
+  }
   std::size_t inner_index(std::int32_t block, std::int32_t inner) const {
     return index(block) * static_cast<std::size_t>(num_inner_) + static_cast<std::size_t>(inner);
   }

@@ -93,23 +93,6 @@ std::vector<RequestId> BlockTableMirror::requests() const {
   return result;
 }
 
-std::span<const std::int32_t> BlockTableMirror::block_ids(RequestId request,
-                                                          std::int32_t group) const {
-  const auto id = static_cast<std::size_t>(request.value);
-  if (request.value < 0 || id >= slot_of_request_.size() || slot_of_request_[id] < 0) return {};
-  if (group < 0 || static_cast<std::size_t>(group) >= num_groups_) return {};
-  return tables_[static_cast<std::size_t>(slot_of_request_[id]) * num_groups_ +
-                 static_cast<std::size_t>(group)];
-}
-
-std::int32_t BlockTableMirror::block_at(RequestId request, std::int32_t group,
-                                        std::int32_t column) const {
-  const std::span<const std::int32_t> ids = block_ids(request, group);
-  return column >= 0 && static_cast<std::size_t>(column) < ids.size()
-             ? ids[static_cast<std::size_t>(column)]
-             : kNullBlock;
-}
-
 bool BlockTableMirror::holds(RequestId request, std::int32_t group, std::int32_t block) const {
   const std::span<const std::int32_t> ids = block_ids(request, group);
   return std::find(ids.rbegin(), ids.rend(), block) != ids.rend();

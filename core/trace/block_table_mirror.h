@@ -27,9 +27,20 @@ class BlockTableMirror {
   std::vector<RequestId> requests() const;
 
   // [columns] empty for a request without blocks.
-  std::span<const std::int32_t> block_ids(RequestId request, std::int32_t group) const;
+  std::span<const std::int32_t> block_ids(RequestId request, std::int32_t group) const {
+    const auto id = static_cast<std::size_t>(request.value);
+    if (request.value < 0 || id >= slot_of_request_.size() || slot_of_request_[id] < 0) return {};
+    if (group < 0 || static_cast<std::size_t>(group) >= num_groups_) return {};
+    return tables_[static_cast<std::size_t>(slot_of_request_[id]) * num_groups_ +
+                   static_cast<std::size_t>(group)];
+  }
   // The block in one column; the null block beyond the list.
-  std::int32_t block_at(RequestId request, std::int32_t group, std::int32_t column) const;
+  std::int32_t block_at(RequestId request, std::int32_t group, std::int32_t column) const {
+    const std::span<const std::int32_t> ids = block_ids(request, group);
+    return column >= 0 && static_cast<std::size_t>(column) < ids.size()
+               ? ids[static_cast<std::size_t>(column)]
+               : kNullBlock;
+  }
   // Does any column hold the block? Looks from the last column on: live state is at the end.
   bool holds(RequestId request, std::int32_t group, std::int32_t block) const;
   // Columns of all tables that hold the block.
