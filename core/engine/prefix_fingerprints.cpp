@@ -7,10 +7,11 @@
 namespace hybridscope {
 namespace {
 
-// Folds tokens [first, first + count) into `start`.
+// Folds tokens [first, first + count) into `start`. The buffer is short, so that a processor writes
+// the next tokens while it waits for the fold of these.
 Fingerprint fold(const TokenSequence& tokens, Fingerprint start, std::int32_t first,
                  std::int32_t count) {
-  std::array<TokenContent, 256> buffer;
+  std::array<TokenContent, 32> buffer;
   Fingerprint fingerprint = start;
   while (count > 0) {
     const std::int32_t part = std::min<std::int32_t>(count, static_cast<int>(buffer.size()));

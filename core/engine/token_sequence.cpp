@@ -8,12 +8,21 @@
 namespace hybridscope {
 namespace {
 
-TokenContent segment_token(const PromptSegment& segment, std::uint64_t seed, std::int32_t offset) {
-  const std::int32_t position = segment.first + offset;
-  if (segment.source == PromptSegment::Source::output)
-    return output_token(seed, segment.content, position);
-  return tagged_token(TokenKind::prompt,
-                      mix(segment.content, static_cast<std::uint64_t>(position)));
+// Tokens [first, end) of one text or one request's output; returns the end of what was written.
+TokenContent* write_tokens(TokenKind kind, std::uint64_t key, std::int32_t first, std::int32_t end,
+                           TokenContent* out) {
+  for (std::int32_t position = first; position < end; ++position)
+    *out++ = tagged_token(kind, mix(key, static_cast<std::uint64_t>(position)));
+  return out;
+}
+
+// Tokens [offset, end) of a segment.
+TokenContent* write_segment(const PromptSegment& segment, std::uint64_t seed, std::int32_t offset,
+                            std::int32_t end, TokenContent* out) {
+  const bool is_output = segment.source == PromptSegment::Source::output;
+  return write_tokens(is_output ? TokenKind::output : TokenKind::prompt,
+                      is_output ? mix(seed, segment.content) : segment.content,
+                      segment.first + offset, segment.first + end, out);
 }
 
 }  // namespace
@@ -42,12 +51,13 @@ void TokenSequence::copy_tokens(std::int32_t first, std::int32_t count, TokenCon
     const auto after = std::upper_bound(segment_start_.begin(), segment_start_.end(), position);
     auto index = static_cast<std::size_t>(after - segment_start_.begin()) - 1;
     for (; index < prompt_.size() && position < end; ++index) {
-      const std::int32_t segment_end = segment_start_[index] + prompt_[index].length;
-      for (; position < std::min(end, segment_end); ++position)
-        *out++ = segment_token(prompt_[index], seed_, position - segment_start_[index]);
+      const std::int32_t start = segment_start_[index];
+      const std::int32_t written = std::min(end, start + prompt_[index].length);
+      out = write_segment(prompt_[index], seed_, position - start, written - start, out);
+      position = written;
     }
   }
-  for (; position < end; ++position) *out++ = output_token(seed_, request_key_, position);
+  write_tokens(TokenKind::output, mix(seed_, request_key_), position, end, out);
 }
 
 }  // namespace hybridscope
