@@ -83,9 +83,4 @@ void BlockKeyMap::close_gap(std::size_t gap) {
   entries_[gap] = {};
 }
 
-void BlockKeyMap::clear() {
-  entries_.assign(entries_.size(), Entry{});
-  size_ = 0;
-}
-
 }  // namespace hybridscope

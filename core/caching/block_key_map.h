@@ -34,8 +34,6 @@ class BlockKeyMap {
   // Requires: the slot is in the map under `key`.
   void erase(BlockKey key, std::int32_t slot);
 
-  void clear();
-
   // Number of distinct keys.
   std::int32_t size() const { return size_; }
 

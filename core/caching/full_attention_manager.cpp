@@ -72,8 +72,8 @@ SpecHit FullAttentionManager::find_longest_cache_hit(const HitSearchArgs& args) 
 }
 
 bool FullAttentionManager::must_wait_for(std::span<const std::int32_t> new_computed_blocks,
-                                         std::int32_t num_local_computed_tokens) const {
-  return ends_inside_block(new_computed_blocks, num_local_computed_tokens,
+                                         std::int32_t num_computed_tokens) const {
+  return ends_inside_block(new_computed_blocks, num_computed_tokens,
                            config_.parameters.block_size) &&
          std::ranges::find(cached_this_step_, new_computed_blocks.back()) !=
              cached_this_step_.end();
@@ -81,15 +81,15 @@ bool FullAttentionManager::must_wait_for(std::span<const std::int32_t> new_compu
 
 std::int64_t FullAttentionManager::get_num_blocks_to_allocate(const BlockNeedArgs& args) const {
   if (first_planned_column(args.pool, args.new_computed_blocks) >= 0 ||
-      must_wait_for(args.new_computed_blocks, args.num_local_computed_tokens))
+      must_wait_for(args.new_computed_blocks, args.num_computed_tokens))
     return args.pool.num_blocks() + 1;
   return common_blocks_to_allocate(args, config_.parameters.block_size, 0);
 }
 
 void FullAttentionManager::add_local_computed_blocks(
     TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
-    const ComputedTokens& computed) {
-  hybridscope::add_local_computed_blocks(edit, new_computed_blocks, 0, computed.local,
+    std::int32_t num_computed_tokens) {
+  hybridscope::add_local_computed_blocks(edit, new_computed_blocks, 0, num_computed_tokens,
                                          config_.parameters.block_size);
 }
 

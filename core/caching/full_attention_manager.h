@@ -28,7 +28,7 @@ class FullAttentionManager {
 
   // Does the hit end inside a block that was registered in this step (policy same_step_tail)?
   bool must_wait_for(std::span<const std::int32_t> new_computed_blocks,
-                     std::int32_t num_local_computed_tokens) const;
+                     std::int32_t num_computed_tokens) const;
 
   // Returns num_blocks of the pool + 1 if the hit cannot be used in this step.
   std::int64_t get_num_blocks_to_allocate(const BlockNeedArgs& args) const;
@@ -38,7 +38,7 @@ class FullAttentionManager {
 
   // Requires: the list is empty.
   void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
-                                 const ComputedTokens& computed);
+                                 std::int32_t num_computed_tokens);
 
   // Returns the first new column; nullopt if the pool has too few free blocks.
   std::optional<std::int32_t> allocate_new_blocks(TableEdit edit, std::int32_t num_tokens,

@@ -95,10 +95,9 @@ BlockNeedArgs KVCacheManager::need_of(const Plan& plan, std::size_t group) const
   return {.pool = pool_,
           .table = table(plan.slot, group),
           .new_computed_blocks = plan.hit_blocks(group),
-          .num_local_computed_tokens = plan.uncapped_computed_tokens,
           .num_tokens = plan.num_tokens_need_slot,
           .num_tokens_main_model = plan.num_tokens_main_model,
-          .total_computed_tokens = plan.uncapped_computed_tokens,
+          .num_computed_tokens = plan.uncapped_computed_tokens,
           .prefill_end = plan.prefill_end};
 }
 
@@ -117,7 +116,6 @@ std::int64_t KVCacheManager::blocks_of_full_sequence(const Plan& plan,
   Plan whole = plan;
   whole.num_tokens_need_slot = num_tokens;
   whole.num_tokens_main_model = num_tokens;
-  whole.total_computed_tokens = plan.total_computed_tokens;
   return blocks_to_allocate(whole);
 }
 
@@ -189,9 +187,8 @@ void KVCacheManager::add_local_computed_blocks(RequestId request, const Plan& pl
   for (std::size_t group = 0; group < managers_.size(); ++group)
     std::visit(
         [&](auto& manager) {
-          manager.add_local_computed_blocks(
-              edit(request, plan.slot, group), plan.hit_blocks(group),
-              {.local = plan.uncapped_computed_tokens, .total = plan.uncapped_computed_tokens});
+          manager.add_local_computed_blocks(edit(request, plan.slot, group), plan.hit_blocks(group),
+                                            plan.uncapped_computed_tokens);
         },
         managers_[group]);
 }

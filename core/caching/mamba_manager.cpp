@@ -109,7 +109,7 @@ std::int64_t MambaManager::get_num_blocks_to_allocate(const BlockNeedArgs& args)
     BlockNeedArgs with_speculation = args;
     with_speculation.num_tokens = with_speculative_blocks(args.num_tokens);
     return common_blocks_to_allocate(with_speculation, config_.parameters.block_size,
-                                     skipped_tokens(args.total_computed_tokens));
+                                     skipped_tokens(args.num_computed_tokens));
   }
   return fresh_blocks(args) + num_evictable_blocks(args.pool, hit);
 }
@@ -118,7 +118,7 @@ std::int64_t MambaManager::fresh_blocks(const BlockNeedArgs& args) const {
   const std::span<const std::int32_t> hit = args.new_computed_blocks;
   const bool copies =
       args.table.partial_column >= 0 ||
-      ends_inside_block(hit, args.num_local_computed_tokens, config_.parameters.block_size);
+      ends_inside_block(hit, args.num_computed_tokens, config_.parameters.block_size);
   const int checkpoint = checkpoint_of(args).position > 0 ? 1 : 0;
   std::int64_t fresh = required_blocks(args.num_tokens_main_model) -
                        static_cast<std::int64_t>(hit.size()) - args.table.size();
@@ -149,10 +149,10 @@ MambaManager::Checkpoint MambaManager::checkpoint_of(const BlockNeedArgs& args) 
       policy == PrefillCheckpoint::every_chunk || config_.retention.interval.value_or(1) > 0;
   const GroupParameters& parameters = config_.parameters;
   // can_checkpoint refuses such chunks too: here decode steps end early.
-  const bool short_chunk = end - args.total_computed_tokens <= parameters.hash_block_size;
+  const bool short_chunk = end - args.num_computed_tokens <= parameters.hash_block_size;
   if (short_chunk || (!any_chunk && end < args.prefill_end)) return {};
   if (config_.policies.checkpoint_start == CheckpointStart::on_block_boundary &&
-      args.total_computed_tokens % parameters.block_size != 0)
+      args.num_computed_tokens % parameters.block_size != 0)
     return {};
   const std::int32_t position = last_replay_position(end,
                                                      policy == PrefillCheckpoint::as_states_retained
@@ -160,7 +160,7 @@ MambaManager::Checkpoint MambaManager::checkpoint_of(const BlockNeedArgs& args) 
                                                          : parameters.hash_block_size,
                                                      config_.replay);
   const std::int32_t column = cdiv(end, parameters.block_size) - 2;
-  if (column < 0 || !can_checkpoint({.start = args.total_computed_tokens,
+  if (column < 0 || !can_checkpoint({.start = args.num_computed_tokens,
                                      .end = end,
                                      .block_size = parameters.block_size,
                                      .hash_block_size = parameters.hash_block_size},
@@ -215,11 +215,11 @@ void MambaManager::retire_states(TableEdit edit, std::int32_t num_computed_token
 
 void MambaManager::add_local_computed_blocks(TableEdit edit,
                                              std::span<const std::int32_t> new_computed_blocks,
-                                             const ComputedTokens& computed) {
+                                             std::int32_t num_computed_tokens) {
   const std::int32_t block_size = config_.parameters.block_size;
   hybridscope::add_local_computed_blocks(edit, new_computed_blocks,
-                                         floor_div(skipped_tokens(computed.total), block_size),
-                                         computed.local, block_size);
+                                         floor_div(skipped_tokens(num_computed_tokens), block_size),
+                                         num_computed_tokens, block_size);
 }
 
 std::optional<std::int32_t> MambaManager::allocate_new_blocks(TableEdit edit,

@@ -51,7 +51,7 @@ class MambaManager {
 
   // Requires: the list is empty.
   void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
-                                 const ComputedTokens& computed);
+                                 std::int32_t num_computed_tokens);
 
   // Returns the first new column (columns from there on may hold null and moved speculative
   // blocks); nullopt if the pool has too few free blocks.

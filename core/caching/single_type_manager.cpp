@@ -42,8 +42,7 @@ std::int64_t common_blocks_to_allocate(const BlockNeedArgs& args, std::int32_t b
   const std::int64_t skipped = floor_div(skipped_tokens, block_size);
   const auto hit_blocks = static_cast<std::int64_t>(args.new_computed_blocks.size());
   const std::int64_t copies =
-      ends_inside_block(args.new_computed_blocks, args.num_local_computed_tokens, block_size) ? 1
-                                                                                              : 0;
+      ends_inside_block(args.new_computed_blocks, args.num_computed_tokens, block_size) ? 1 : 0;
   const std::int64_t fresh =
       std::max(required - std::max(skipped, hit_blocks + held), std::int64_t{0}) + copies;
   const std::int64_t dropped = std::clamp(skipped - held, std::int64_t{0}, hit_blocks);

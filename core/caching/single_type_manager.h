@@ -35,17 +35,10 @@ struct BlockNeedArgs {
   const BlockPool& pool;
   const RequestTable& table;                          // empty for a request without blocks
   std::span<const std::int32_t> new_computed_blocks;  // the group's part of the hit
-  std::int32_t num_local_computed_tokens = 0;         // computed and hit tokens, without others'
   std::int64_t num_tokens = 0;                        // slots wanted, lookahead included
   std::int32_t num_tokens_main_model = 0;             // without lookahead
-  std::int32_t total_computed_tokens = 0;             // computed and hit tokens
+  std::int32_t num_computed_tokens = 0;               // computed and hit tokens
   std::int32_t prefill_end = 0;                       // tokens after which the request decodes
-};
-
-// The tokens of a request before the step.
-struct ComputedTokens {
-  std::int32_t local = 0;  // computed and hit here
-  std::int32_t total = 0;  // and brought by others
 };
 
 // find_longest_cache_hit of one spec: groups that share it are looked up together.

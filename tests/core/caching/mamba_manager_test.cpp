@@ -26,13 +26,13 @@ struct Fixture {
   }
   TableEdit edit() { return {.pool = pool, .table = table, .owner = {.request = {0}, .group = 0}}; }
   std::int64_t need(std::int32_t num_tokens, std::vector<std::int32_t> hit = {},
-                    std::int32_t total_computed_tokens = 0) {
+                    std::int32_t num_computed_tokens = 0) {
     return manager.get_num_blocks_to_allocate({.pool = pool,
                                                .table = table,
                                                .new_computed_blocks = hit,
                                                .num_tokens = num_tokens,
                                                .num_tokens_main_model = num_tokens,
-                                               .total_computed_tokens = total_computed_tokens});
+                                               .num_computed_tokens = num_computed_tokens});
   }
 };
 
@@ -124,8 +124,7 @@ TEST(MambaManager, AHitKeepsOnlyItsState) {
   f.pool.free_blocks(std::vector<std::int32_t>{state}, {});
   // One block for the chunk, and the state leaves the free queue.
   EXPECT_EQ(f.need(12, {0, state}, 8), 2);
-  f.manager.add_local_computed_blocks(f.edit(), std::vector<std::int32_t>{0, state},
-                                      {.local = 8, .total = 8});
+  f.manager.add_local_computed_blocks(f.edit(), std::vector<std::int32_t>{0, state}, 8);
   EXPECT_THAT(f.table.block_ids, ElementsAre(0, state));
   EXPECT_EQ(f.table.num_cached, 2);
   EXPECT_EQ(f.manager.allocate_new_blocks(f.edit(), 12, 12), 2);
@@ -144,7 +143,7 @@ TEST(MambaManager, AStateCachedInThisStepCannotBeUsedBeforeTheNext) {
                            .new_computed_blocks = hit,
                            .num_tokens = 8,
                            .num_tokens_main_model = 8,
-                           .total_computed_tokens = 4};
+                           .num_computed_tokens = 4};
   EXPECT_EQ(f.manager.get_num_blocks_to_allocate(args), 31);
   f.manager.new_step_starts();
   EXPECT_EQ(f.manager.get_num_blocks_to_allocate(args), 1);
