@@ -324,7 +324,8 @@ MUTATIONS = (
              "slots_.set_block_ids(slot, group, ids);",
              "slots_.append_block_ids(slot, group, ids);"),
     Mutation("v2_preempted_keeps_slot", ROWS, V2,
-             "std::ranges::for_each(trace.preempted, free);", ""),
+             "leaving_.insert(leaving_.end(), trace.preempted.begin(), trace.preempted.end());",
+             ""),
 
     # Blocks that are freed, moved or kept.
     Mutation("shared_block_freed", BLOCKS, POOL,

@@ -102,6 +102,7 @@ constexpr auto kChanges = std::to_array<Change>({
     {Release::v0_31_0, StaleRequestQueue::in_its_place},
     {Release::v0_31_0, CaptureList::full_batch_too},
     {Release::v0_31_0, DraftMask::of_drafts_with_context},
+    {Release::v0_31_0, OneTokenChunk::runs_as_decode},
     {Release::v0_31_0, AllModeArrays::writes_counted},
     {Release::v0_31_0, GdnBatch::first_chunks_as_prefills},
     {Release::v0_31_0, GroupBuilds::shared_by_equal_groups},

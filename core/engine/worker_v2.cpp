@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <tuple>
 
 #include "core/engine/dummy_run.h"
@@ -45,7 +46,7 @@ WorkerV2::WorkerV2(const EngineConfig& config, BatchMetadata metadata,
 void WorkerV2::prepare(StepTrace& trace, const NewBlocks& new_blocks,
                        std::span<const RequestId> finished, RequestList& requests) {
   slots_.start_step();
-  free_slots(trace, finished);
+  free_slots(trace, finished, requests);
   update_slots(trace, new_blocks);
   inputs_.start_step();
   trace.common = {};
@@ -62,33 +63,39 @@ void WorkerV2::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   metadata_.build(trace, slots_.input_block_tables(), remembered_columns_).value();
 }
 
-// Frees finished and preempted requests; a request that was reset may be admitted again without
-// having been reported as preempted.
-void WorkerV2::free_slots(const StepTrace& trace, std::span<const RequestId> finished) {
-  const auto free = [&](RequestId id) {
+// In the order of names, so that every rank of the reference frees the same slots in the same
+// order.
+void WorkerV2::free_slots(const StepTrace& trace, std::span<const RequestId> finished,
+                          const RequestList& requests) {
+  leaving_.assign(finished.begin(), finished.end());
+  leaving_.insert(leaving_.end(), trace.preempted.begin(), trace.preempted.end());
+  std::ranges::sort(leaving_, {},
+                    [&](RequestId id) -> std::string_view { return requests.name_of(id); });
+  for (const RequestId id : leaving_)
     if (slots_.slot_of(id) >= 0) slots_.free(id);
-  };
-  std::ranges::for_each(finished, free);
-  std::ranges::for_each(trace.preempted, free);
-  for (const ScheduledTrace& scheduled : trace.scheduled)
-    if (scheduled.admission != Admission::running) free(scheduled.request);
 }
 
+// New requests get their slots before resumed ones. A request that was reset may be resumed without
+// having been reported as preempted.
 void WorkerV2::update_slots(const StepTrace& trace, const NewBlocks& new_blocks) {
+  for (const Admission admission : {Admission::new_request, Admission::resumed})
+    for (const ScheduledTrace& scheduled : trace.scheduled) {
+      if (scheduled.admission != admission) continue;
+      if (slots_.slot_of(scheduled.request) >= 0) slots_.free(scheduled.request);
+      admit(scheduled);
+    }
   const std::size_t groups = config_.kv_cache_config.groups.size();
   for (std::size_t i = 0; i < trace.scheduled.size(); ++i) {
     const ScheduledTrace& scheduled = trace.scheduled[i];
-    const bool admitted = scheduled.admission != Admission::running;
-    if (admitted) admit(scheduled);
     const std::int32_t slot = slots_.slot_of(scheduled.request);
     slots_.slot(slot).num_computed_tokens_reported = scheduled.num_computed_tokens;
     for (std::size_t g = 0; g < groups; ++g) {
       const auto group = static_cast<std::int32_t>(g);
       const std::span<const std::int32_t> ids = new_blocks.of(i, groups, g);
-      if (admitted)
-        slots_.set_block_ids(slot, group, ids);
-      else
+      if (scheduled.admission == Admission::running)
         slots_.append_block_ids(slot, group, ids);
+      else
+        slots_.set_block_ids(slot, group, ids);
     }
   }
 }
@@ -116,14 +123,23 @@ void WorkerV2::admit(const ScheduledTrace& scheduled) {
       .value();
 }
 
+// As given to the builders.
+bool WorkerV2::is_prefilling(const ScheduledTrace& scheduled) const {
+  if (!slots_.slot(slots_.slot_of(scheduled.request)).is_prefilling()) return false;
+  return config_.policies.one_token_chunk == OneTokenChunk::prefills ||
+         scheduled.num_computed_tokens == 0 ||
+         scheduled.num_scheduled_tokens - scheduled.num_draft_tokens != 1;
+}
+
 // By shape, a row has the class that the builders give it: they find prefills by V2's
 // is_prefilling.
 RowClass WorkerV2::class_of(const ScheduledTrace& scheduled) const {
   const RowClassing classing = config_.policies.row_classing;
-  if (classing != RowClassing::by_meaning &&
-      slots_.slot(slots_.slot_of(scheduled.request)).is_prefilling())
-    return RowClass::prefill;
-  return row_class_of(scheduled, classing, config_.num_speculative_tokens);
+  if (classing == RowClassing::by_meaning ||
+      !slots_.slot(slots_.slot_of(scheduled.request)).is_prefilling())
+    return row_class_of(scheduled, classing, config_.num_speculative_tokens);
+  if (is_prefilling(scheduled)) return RowClass::prefill;
+  return config_.num_speculative_tokens > 0 ? RowClass::verify : RowClass::decode;
 }
 
 void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
@@ -148,7 +164,7 @@ void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
                  .previous_row = slot.previous_row,
                  .origin = row_origin_of(slot.previous_row, r, scheduled.admission),
                  .row_class = row_classes_[static_cast<std::size_t>(index)],
-                 .is_prefilling = slot.is_prefilling(),
+                 .is_prefilling = is_prefilling(scheduled),
                  .num_accepted_tokens_before = num_accepted_tokens,
                  .num_accepted_tokens = num_accepted_tokens,
                  .accepted_from = slot.accepted_from,

@@ -41,9 +41,11 @@ class WorkerV2 : public RunnerBase {
            std::span<const std::int32_t> columns);
 
   // worker_v2.cpp
-  void free_slots(const StepTrace& trace, std::span<const RequestId> finished);
+  void free_slots(const StepTrace& trace, std::span<const RequestId> finished,
+                  const RequestList& requests);
   void update_slots(const StepTrace& trace, const NewBlocks& new_blocks);
   void admit(const ScheduledTrace& scheduled);
+  bool is_prefilling(const ScheduledTrace& scheduled) const;
   RowClass class_of(const ScheduledTrace& scheduled) const;
   void describe_rows(StepTrace& trace, RequestList& requests);
   void find_remembered_columns();
@@ -56,6 +58,7 @@ class WorkerV2 : public RunnerBase {
   BatchSlotsV2 slots_;
 
   // Of the current step.
+  std::vector<RequestId> leaving_;                // finished and preempted
   std::vector<RowClass> row_classes_;             // [scheduled]
   std::vector<std::int32_t> idx_mapping_;         // [rows] slot of each row
   std::vector<std::int32_t> remembered_columns_;  // [rows] mode all with drafts

@@ -18,6 +18,13 @@ enum class DraftMask : std::uint8_t {
   of_drafts_with_context,  // 0.31.0: V2: not those whose request has no state yet
 };
 
+// V2: what is a row that takes one token of its prompt, drafts aside, and whose request has a
+// state? (semantics: is-prefilling)
+enum class OneTokenChunk : std::uint8_t {
+  prefills,        // as is every row before the end of its prefill
+  runs_as_decode,  // 0.31.0: builders are told so, and it fits a graph of uniform decodes
+};
+
 // What is the last token of a prompt that was padded with placeholder drafts to Mamba1 and Mamba2
 // builders that class rows by is_prefilling? (known bug 8; semantics: mamba-short-extends)
 enum class PaddedRowClass : std::uint8_t {
@@ -62,6 +69,7 @@ enum class GroupBuilds : std::uint8_t {
 
 struct BuilderPolicies {
   DraftMask draft_mask = DraftMask::past_the_prompt;
+  OneTokenChunk one_token_chunk = OneTokenChunk::prefills;
   PaddedRowClass padded_row_class = PaddedRowClass::prefill;
   MissingCounts missing_counts = MissingCounts::refused;
   Mamba1Counts mamba1_counts = Mamba1Counts::taken;
@@ -78,6 +86,10 @@ constexpr void for_each_builder_policy(Visit visit) {
                   {.name = "draft_mask",
                    .values = {"past_the_prompt", "of_drafts", "of_drafts_with_context"},
                    .help = "which rows the builders are told the drafts of"}));
+  visit(PolicyRow(&BuilderPolicies::one_token_chunk,
+                  {.name = "one_token_chunk",
+                   .values = {"prefills", "runs_as_decode"},
+                   .help = "runner v2: what one token of a prompt with a state is"}));
   visit(PolicyRow(&BuilderPolicies::padded_row_class,
                   {.name = "padded_row_class",
                    .values = {"prefill", "decode_with_context"},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,8 @@ class WorkerBenchV2 {
   }
 
   RequestId add(std::int32_t num_prompt_tokens) {
-    EngineRequest& request = requests_.add("r");
+    EngineRequest& request =
+        requests_.add(std::string(1, static_cast<char>('A' + requests_.size())));
     request.key = static_cast<std::uint64_t>(request.scheduling.id.value) + 1;
     request.tokens =
         TokenSequence({{.content = request.key, .length = num_prompt_tokens}}, 0, request.key);

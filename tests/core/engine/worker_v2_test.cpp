@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/releases.h"
 #include "tests/core/engine/worker_bench_v2.h"
 
 namespace hybridscope::test::worker_v2_test {
@@ -93,6 +94,78 @@ TEST(WorkerV2, SlotsOfFinishedPreemptedAndResumedRequestsAreFreed) {
   EXPECT_THAT(requests(trace), ElementsAre(D, C));
   EXPECT_EQ(bench.slots().slot_of(C), 0);
   EXPECT_EQ(bench.slots().slot_of(D), 1);
+}
+
+// A is preempted, B finishes: A's slot is freed first, so the next request gets B's.
+TEST(WorkerV2, SlotsOfOneStepAreFreedInTheOrderOfNames) {
+  WorkerBenchV2 bench(
+      config_v2({.mode = MambaCacheMode::none, .num_attention_groups = 0, .max_num_seqs = 2}));
+  for (int i = 0; i < 3; ++i) bench.add(5);
+  bench.frame({{.request = A, .admission = new_request, .q = 5, .known = 5, .new_blocks = {1}},
+               {.request = B, .admission = new_request, .q = 5, .known = 5, .new_blocks = {2}}});
+  ASSERT_EQ(bench.slots().slot_of(B), 0);
+  bench.frame({{.request = C, .admission = new_request, .q = 5, .known = 5, .new_blocks = {3}}},
+              {B}, {A});
+  EXPECT_EQ(bench.slots().slot_of(C), 0);
+}
+
+// A is preempted and resumed in one step, in which B is new: B gets the slot that A had.
+TEST(WorkerV2, NewRequestsGetTheirSlotsBeforeResumedOnes) {
+  WorkerBenchV2 bench(
+      config_v2({.mode = MambaCacheMode::none, .num_attention_groups = 0, .max_num_seqs = 2}));
+  for (int i = 0; i < 2; ++i) bench.add(5);
+  bench.frame({{.request = A, .admission = new_request, .q = 5, .known = 5, .new_blocks = {1}}});
+  ASSERT_EQ(bench.slots().slot_of(A), 1);
+  bench.frame({{.request = A, .admission = resumed, .q = 6, .known = 6, .new_blocks = {2}},
+               {.request = B, .admission = new_request, .q = 5, .known = 5, .new_blocks = {3}}},
+              {}, {A});
+  EXPECT_EQ(bench.slots().slot_of(B), 1);
+  EXPECT_EQ(bench.slots().slot_of(A), 0);
+}
+
+// Both were reset: each leaves its slot just before it is admitted again, and so gets it back.
+TEST(WorkerV2, ARequestThatIsResumedAfterAResetGetsItsOwnSlot) {
+  WorkerBenchV2 bench(
+      config_v2({.mode = MambaCacheMode::none, .num_attention_groups = 0, .max_num_seqs = 2}));
+  for (int i = 0; i < 2; ++i) bench.add(5);
+  bench.frame({{.request = A, .admission = new_request, .q = 5, .known = 5, .new_blocks = {1}},
+               {.request = B, .admission = new_request, .q = 5, .known = 5, .new_blocks = {2}}});
+  bench.frame({{.request = A, .admission = resumed, .q = 6, .known = 6, .new_blocks = {3}},
+               {.request = B, .admission = resumed, .q = 6, .known = 6, .new_blocks = {4}}});
+  EXPECT_EQ(bench.slots().slot_of(A), 1);
+  EXPECT_EQ(bench.slots().slot_of(B), 0);
+}
+
+// K = 2: A verifies; B has computed 8 tokens of 9, its last one is padded to 3; C has no state.
+TEST(WorkerV2, OneTokenOfAPromptWithAStateRunsAsADecodeFrom031On) {
+  for (const Release release : {Release::v0_30_0, Release::v0_31_0}) {
+    EngineConfig config = config_v2(
+        {.mode = MambaCacheMode::none, .num_speculative_tokens = 2, .num_attention_groups = 0});
+    config.policies = release_policies(release, ModelRunner::v2);
+    WorkerBenchV2 bench(config);
+    for (const std::int32_t prompt : {5, 9, 1}) bench.add(prompt);
+    bench.frame(
+        {{.request = A, .admission = new_request, .q = 5, .known = 5, .new_blocks = {1, 2, 3}},
+         {.request = B, .admission = new_request, .q = 8, .known = 9, .new_blocks = {4, 5, 6}}});
+    const bool as_decode = release == Release::v0_31_0;
+    const StepTrace& trace =
+        bench.frame({{.request = A, .c = 5, .q = 3, .d = 2, .known = 6},
+                     {.request = B, .c = 8, .q = 3, .d = 2, .known = 9, .padded = true}});
+    ASSERT_THAT(requests(trace), ElementsAre(A, B));
+    EXPECT_EQ(trace.rows[1].is_prefilling, !as_decode);
+    EXPECT_EQ(trace.rows[1].num_draft_count, 2);
+    EXPECT_EQ(trace.rows[1].row_class, as_decode ? RowClass::verify : RowClass::prefill);
+    EXPECT_EQ(trace.uniform_decode, as_decode);
+    bench.frame({{.request = C,
+                  .admission = new_request,
+                  .q = 3,
+                  .d = 2,
+                  .known = 1,
+                  .new_blocks = {7, 8, 9},
+                  .padded = true}});
+    EXPECT_TRUE(trace.rows.at(0).is_prefilling);
+    EXPECT_FALSE(trace.uniform_decode);
+  }
 }
 
 // A frame of an asynchronous engine: the scheduler counted on both drafts of A, one was accepted.
