@@ -52,8 +52,9 @@ def load_script():
 
 
 SUBJECT = load_script()
-PLANS, BUILDERS, WORKER = (SUBJECT.importlib.import_module(f"vllm_plans_{what}")
-                           for what in ("scheduler", "builders", "worker"))
+PLANS, BUILDERS, WORKER, WORKER_V2 = (
+    SUBJECT.importlib.import_module(f"vllm_plans_{what}")
+    for what in ("scheduler", "builders", "worker", "worker_v2"))
 
 
 class Plans(unittest.TestCase):
@@ -119,6 +120,20 @@ class Plans(unittest.TestCase):
             self.assertEqual(config["runner"], "v1")
             self.assertIn(config["mamba_cache_mode"], ("none", "align"))
             self.assertTrue(config["enable_caching"] or config["mamba_cache_mode"] == "none")
+
+    def test_runner_v2_has_mode_align_from_0_25_on_and_stays_v2_when_made_smaller(self) -> None:
+        for number in range(100):
+            for release in ("0.24.0", "0.28.0"):
+                config = WORKER_V2.plan(release, f"1/{number}")["config"]
+                self.assertEqual(config["runner"], "v2")
+                self.assertLessEqual(config["cache_block_size"],
+                                     min(group["block_size"] for group in config["groups"]))
+                if release == "0.24.0":
+                    self.assertNotEqual(config["mamba_cache_mode"], "align")
+        plan = WORKER_V2.plan("0.33.0", "1/1")
+        smaller = [made for candidates in WORKER_V2.passes((0, 33)) for made in candidates(plan)]
+        self.assertTrue(smaller)
+        self.assertEqual({made["config"]["runner"] for made in smaller}, {"v2"})
 
 
 class WithFakes(unittest.TestCase):

@@ -1,5 +1,5 @@
-"""Runner V1 of the installed release, fed with what its scheduler gives out. Used by
-vllm_driver.py.
+"""A runner of the installed release, V1 or V2 as the plan says, fed with what its scheduler gives
+out. Used by vllm_driver.py.
 
 A plan is one of the scheduler. Each of its steps is answered with one line of calls of a
 worker_<release>.jsonl: what the scheduler gave out, how many tokens each row accepts, and what the
@@ -12,6 +12,7 @@ from typing import Any
 import vllm_driver_builders
 import vllm_driver_scheduler as scheduling
 import vllm_driver_worker_v1 as v1
+import vllm_driver_worker_v2 as v2
 from vllm_driver_scheduler import RELEASE
 
 ADMISSIONS = ("running", "new", "resumed")
@@ -27,7 +28,7 @@ class WorkerRun(scheduling.Run):
         super().__init__(config)
         given = scheduling.vllm_config(self.config)
         cache = scheduling.kv_cache_config(self.config)
-        self.worker = v1.RunnerV1(self.config, given, cache)
+        self.worker = start_runner(config["runner"]).Runner(self.config, given, cache)
         self.plan = play
         self.lines: list[dict[str, Any]] = []
         self.admitted: set[str] = set()
@@ -52,7 +53,7 @@ class WorkerRun(scheduling.Run):
                             for name, drafts in rows.items()}
         self.lines.append({**line, **answer})
         if answer["rows"]:
-            self.lines[-1]["after"] = self.worker.sample(output, line["accepted"])
+            self.lines[-1].update(self.worker.sampled(output, line["accepted"]))
         return call
 
     def question(self, call: dict[str, Any]) -> dict[str, Any]:
@@ -74,14 +75,28 @@ class WorkerRun(scheduling.Run):
         return question
 
 
+RUNNERS = {"v1": v1, "v2": v2}
+STARTED: list[str] = []
+
+
 def start() -> None:
     scheduling.start()
     vllm_driver_builders.pin_nothing()
-    v1.start()
+
+
+def start_runner(name: str) -> Any:
+    """Its module; one process drives one runner, because what they leave out of vllm differs."""
+    if not STARTED:
+        RUNNERS[name].start()
+        STARTED.append(name)
+    assert STARTED == [name], f"this process drives runner {STARTED[0]}"
+    return RUNNERS[name]
 
 
 def answer(plan: dict[str, Any]) -> dict[str, Any]:
     kept = {name: plan["config"][name] for name in KEPT_CONFIG}
+    if kept["runner"] == "v2":
+        kept["block_size"] = plan["config"]["cache_block_size"]
     if "calls" in plan:
         return {"id": plan["id"], "config": kept, "error": "a worker cannot be given calls"}
     try:

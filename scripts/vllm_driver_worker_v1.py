@@ -62,7 +62,7 @@ def input_batch(config: dict[str, Any]) -> Any:
     return kind(**known_arguments(kind.__init__, arguments))
 
 
-class RunnerV1(gpu_model_runner.GPUModelRunner):
+class Runner(gpu_model_runner.GPUModelRunner):
     """The attributes that the methods above read; nothing of the model is made."""
 
     def __init__(self, config: dict[str, Any], given: Any, cache: Any) -> None:
@@ -246,7 +246,7 @@ class RunnerV1(gpu_model_runner.GPUModelRunner):
                 lost.add(name)
         return lost
 
-    def sample(self, output: Any, accepted: dict[str, int]) -> list[int]:
+    def sampled(self, output: Any, accepted: dict[str, int]) -> dict[str, list[int]]:
         """What sample_tokens leaves behind; the counts that the next step may find."""
         rows = list(self.input_batch.req_ids)
         width = 1 + self.num_spec_tokens
@@ -269,7 +269,7 @@ class RunnerV1(gpu_model_runner.GPUModelRunner):
         sampled = SimpleNamespace(sampled_token_ids=tokens.to(torch.int32), logprobs_tensors=None)
         self._bookkeeping_sync(output, sampled, None, torch.zeros(1),
                                output.total_num_scheduled_tokens, *self.more_bookkeeping())
-        return self.input_batch.num_accepted_tokens_cpu[:len(rows)].tolist()
+        return {"after": self.input_batch.num_accepted_tokens_cpu[:len(rows)].tolist()}
 
     def more_bookkeeping(self) -> list[Any]:
         names = list(inspect.signature(self._bookkeeping_sync).parameters)

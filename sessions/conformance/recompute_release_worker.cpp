@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,7 @@ class WorkerRun {
     answer["uniform"] = trace_.uniform_decode ? 1 : 0;
     worker_.sample(trace_, requests_);
     answer["after"] = counts_after();
+    if (is_v2()) add_moves(answer);
     return answer;
   }
 
@@ -152,6 +154,8 @@ class WorkerRun {
 
   // -- what the runner made of it --
 
+  bool is_v2() const { return config_.runner == ModelRunner::v2; }
+
   json rows() const {
     json answer = {{"rows", json::array()},
                    {"computed", json::array()},
@@ -160,6 +164,7 @@ class WorkerRun {
     for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
       const RowTrace& row = trace_.rows[r];
       answer["rows"].push_back(requests_.name_of(row.request));
+      if (is_v2()) answer["slots"].push_back(row.slot);
       answer["computed"].push_back(row.num_computed_tokens);
       answer["prefilling"].push_back(trace_.common.is_prefilling[r] != 0 ? 1 : 0);
       for (std::size_t g = 0; g < trace_.groups.size(); ++g) {
@@ -184,14 +189,31 @@ class WorkerRun {
   }
 
   void add_columns(json& answer) const {
-    answer["copies"] = json::array();
-    if (config_.mamba_cache_mode != MambaCacheMode::align) return;
+    const bool align = config_.mamba_cache_mode == MambaCacheMode::align;
+    if (!is_v2() || align) answer["copies"] = json::array();
+    if (!align) return;
     for (const CopyDecisionTrace& made : trace_.pre_copies.decisions) {
       answer["columns"].push_back(made.decision.dst_col);
       if (made.decision.copies())
         answer["copies"].push_back({made.row, made.decision.src_col, made.decision.dst_col,
                                     made.decision.accept_token_bias});
     }
+  }
+
+  void add_moves(json& answer) const {
+    if (config_.mamba_cache_mode != MambaCacheMode::align) return;
+    answer["moved"] = moves(trace_.pre_copies);
+    answer["moved_after"] = moves(trace_.post_copies);
+  }
+
+  // The copies that change something, by group, then by destination.
+  static json moves(const CopyLaunch& launch) {
+    std::set<std::array<std::int32_t, 5>> found;
+    for (const StateCopyTrace& copy : launch.copies)
+      if (copy.temporal_src_block != copy.dst_block || copy.accept_token_bias != 0)
+        found.insert({copy.group, copy.dst_block, copy.temporal_src_block, copy.conv_src_block,
+                      copy.accept_token_bias});
+    return found;
   }
 
   // The counts that the next step may find, behind the copies.
