@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/cpu/state_copy_cpu.h"
 #include "kernels/cuda/block_table_gather_cuda.h"

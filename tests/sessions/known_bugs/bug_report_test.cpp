@@ -117,6 +117,9 @@ TEST(BugReleases, EachBugIsShownByItsScenarioInTheReleasesOfItsRow) {
     // With what 0.26.0 and later hold for frames in flight its requests do not fit the pool, and
     // before that its frees are not late enough.
     if (bug.id == "deferred-frees-preempt-for-ever") continue;
+    // Users saw it with a KV connector; its scenario, without one, has drafts in mode all on V2,
+    // which these releases do not support.
+    if (bug.id == "stale-accepted-count-on-slot-reuse") continue;
     const BugExhibit exhibit = shipped_bug(bug.id).value();
     for (std::size_t index = 0; index < release_names().size(); ++index) {
       const auto release = static_cast<Release>(index);

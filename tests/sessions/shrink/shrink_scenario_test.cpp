@@ -109,10 +109,11 @@ TEST(ShrinkScenario, TheProfileBecomesThePolicyAtFault) {
   EXPECT_EQ(shrunk.scenario.settings.engine, std::nullopt);
 }
 
-// In a release a step without drafts breaks the same rule (known bug 7) with fewer requests.
+// In a release a step without drafts breaks the same rule (known bug 7) with one request.
 TEST(ShrinkScenario, AReleaseKeepsThePolicyAtFault) {
   Scenario in_release = shipped("skipped_for_a_step");
-  in_release.settings.engine = EngineProfile::vllm(Release::v0_28_0);
+  in_release.settings.engine = EngineProfile::vllm(Release::v0_31_0);
+  in_release.settings.runner = ModelRunner::v1;
   in_release.settings.policies = {};
   PolicyOverrides at_fault;
   at_fault.set(AcceptedCountOwner::persistent_row);
