@@ -215,7 +215,7 @@ MUTATIONS = (
     Mutation("gdn_first_padding_row_stale", PADDING, GDN_BUFFERS,
              "spec_state_indices_tensor_.fill_rows(n, padded, kNullBlock);",
              "spec_state_indices_tensor_.fill_rows(n + 1, padded, kNullBlock);",
-             behind="GdnDecodeBuffers::write_spec"),
+             behind="GdnDecodeBuffers::pad_spec_states"),
     Mutation("gdn_last_row_stale", PADDING, GDN_BUFFERS,
              "copy_window_rows(window, {.count = n}, states);",
              "copy_window_rows(window, {.count = n - 1}, states);"),

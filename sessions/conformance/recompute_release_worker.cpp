@@ -67,8 +67,28 @@ class WorkerRun {
     for (const VectorValue& entry : scheduled.elements()) read_scheduled(entry, call);
     trace_.preempted = ids_of(call, "preempted");
     finished_ = ids_of(call, "finished");
+    if (is_v2()) check_slots(scheduled);
     for (const auto& [name, count] : call["accepted"].members())
       requests_[id_of(name, count)].scripted_num_accepted_tokens = count.int32_in(1, kMaxDrafts);
+  }
+
+  // V2: does every running request have a slot, and every admitted one a free slot?
+  void check_slots(const VectorValue& scheduled) {
+    for (const RequestId id : finished_) with_slot_.erase(id.value);
+    for (const RequestId id : trace_.preempted) with_slot_.erase(id.value);
+    std::set<std::int32_t> rows;
+    for (std::size_t i = 0; i < trace_.scheduled.size(); ++i) {
+      const ScheduledTrace& one = trace_.scheduled[i];
+      const bool ends = std::ranges::find(finished_, one.request) != finished_.end();
+      if (ends || !rows.insert(one.request.value).second)
+        scheduled[i].fail("expected a request that goes on, once");
+      if (one.admission != Admission::running)
+        with_slot_.insert(one.request.value);
+      else if (!with_slot_.contains(one.request.value))
+        scheduled[i].fail("a running request that has no slot");
+    }
+    if (with_slot_.size() > static_cast<std::size_t>(config_.max_num_seqs))
+      scheduled.fail("more requests than there are slots");
   }
 
   void read_scheduled(const VectorValue& entry, const VectorValue& call) {
@@ -235,6 +255,7 @@ class WorkerRun {
   StepTrace trace_;
   NewBlocks new_blocks_;
   std::vector<RequestId> finished_;
+  std::set<std::int32_t> with_slot_;  // V2: requests
 };
 
 }  // namespace

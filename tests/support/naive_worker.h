@@ -93,6 +93,7 @@ class NaiveWorker {
   bool align() const { return config_.mode == NaiveCacheMode::align; }
   Held& held(const NaiveRow& row) { return held_.at(v2() ? *row.slot : row.request); }
   const Held& held(const NaiveRow& row) const { return held_.at(v2() ? *row.slot : row.request); }
+  void assign_slots(const NaiveSchedule& schedule, std::vector<NaiveRow>& rows);
   void update_held(NaiveRow& row);
   void order_rows(std::vector<NaiveRow>& rows);
   void pre_copies(std::vector<NaiveRow>& rows);
@@ -118,6 +119,7 @@ class NaiveWorker {
   std::map<int, Held> held_;  // by request (V1) or slot (V2)
   NaiveBatchV1 batch_;
   NaiveSlotsV2 slots_;
+  std::set<int> ever_admitted_;
   std::map<int, NaiveBlockContent> memory_;
   std::map<int, int> last_rows_;        // request -> row in the previous step
   std::map<int, NaiveKey> mislabeled_;  // reported blocks, once per registration

@@ -1,6 +1,8 @@
 // What the naive worker keeps between steps: tables, exact counts, columns, and the copies that
 // move states when columns change.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "tests/support/naive_lists.h"
 #include "tests/support/naive_worker.h"
@@ -8,14 +10,29 @@
 namespace hybridscope::test {
 
 void NaiveWorker::prepare(const NaiveSchedule& schedule, std::vector<NaiveRow>& rows) {
-  for (const int request : schedule.finished_req_ids) slots_.free(request);
-  for (const int request : schedule.preempted_req_ids) slots_.free(request);
-  for (NaiveRow& row : rows) {
-    if (!v2()) continue;
-    row.slot = row.admitted ? slots_.add(row.request) : slots_.slot_of(row.request);
-  }
+  if (v2()) assign_slots(schedule, rows);
   for (NaiveRow& row : rows) update_held(row);
   order_rows(rows);
+}
+
+// Slots are freed in the order of names, which are numbers as text; new requests get theirs before
+// resumed ones (semantics: request-slots).
+void NaiveWorker::assign_slots(const NaiveSchedule& schedule, std::vector<NaiveRow>& rows) {
+  std::vector<int> leaving = schedule.finished_req_ids;
+  leaving.insert(leaving.end(), schedule.preempted_req_ids.begin(),
+                 schedule.preempted_req_ids.end());
+  std::ranges::sort(leaving, {}, [](int request) { return std::to_string(request); });
+  for (const int request : leaving) slots_.free(request);
+  for (const bool resumed : {false, true})
+    for (NaiveRow& row : rows) {
+      if (!row.admitted || ever_admitted_.contains(row.request) != resumed) continue;
+      slots_.free(row.request);
+      row.slot = slots_.add(row.request);
+    }
+  for (NaiveRow& row : rows) {
+    if (row.admitted) ever_admitted_.insert(row.request);
+    row.slot = slots_.slot_of(row.request);
+  }
 }
 
 // Tables only grow; an admitted request starts over with its complete lists, count 1 and no running

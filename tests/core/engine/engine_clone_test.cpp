@@ -87,20 +87,22 @@ class EngineClone : public testing::TestWithParam<MambaCacheMode> {};
 
 TEST_P(EngineClone, GoesOnAsItsOriginal) {
   const MambaCacheMode mode = GetParam();
+  int num_cases = 0;
   int num_v2 = 0;
   int num_asynchronous = 0;
   int num_deferring = 0;
   check_property(200, [&] {
     ScenarioShape shape = draw_shape(mode, [](int low, int high) { return draw(low, high); });
     check_clone(shape, draw(0, 100));
+    ++num_cases;
     num_v2 += shape.runner_v2 ? 1 : 0;
     num_asynchronous += shape.asynchronous ? 1 : 0;
     num_deferring += shape.asynchronous && shape.kv_consumer ? 1 : 0;
   });
   EXPECT_GT(num_v2, 10);
-  EXPECT_LT(num_v2, 190);
+  EXPECT_LT(num_v2, num_cases - 10);
   EXPECT_GT(num_asynchronous, 10);
-  EXPECT_LT(num_asynchronous, 190);
+  EXPECT_LT(num_asynchronous, num_cases - 10);
   EXPECT_GT(num_deferring, 0);
 }
 

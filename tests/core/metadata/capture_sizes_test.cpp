@@ -36,9 +36,10 @@ TEST(CaptureSizes, LaterListsHoldTheSizesOfDecodeBatches) {
         .sizes;
   };
   // Five rows of three tokens: 3, 6, 12 and 15 tokens.
-  EXPECT_THAT(sizes(CaptureList::round_token_counts, 2), ElementsAre(1, 2, 4, 8, 16));
-  EXPECT_THAT(sizes(CaptureList::decode_batches_too, 2), ElementsAre(1, 2, 3, 4, 6, 8, 12, 15, 16));
-  EXPECT_THAT(sizes(CaptureList::full_batch_too, 2), ElementsAre(1, 2, 3, 4, 6, 8, 12, 15, 16));
+  EXPECT_THAT(sizes(CaptureList::round_token_counts, 2), ElementsAre(1, 2, 4, 8, 16, 20));
+  EXPECT_THAT(sizes(CaptureList::decode_batches_too, 2),
+              ElementsAre(1, 2, 3, 4, 6, 8, 12, 15, 16, 20));
+  EXPECT_THAT(sizes(CaptureList::full_batch_too, 2), ElementsAre(1, 2, 3, 4, 6, 8, 12, 15, 16, 20));
   // A full batch of three rows without drafts.
   const auto of_three_rows = [](CaptureList list) {
     return make_cudagraph_capture_sizes(
