@@ -160,7 +160,6 @@ Result<MatrixJob> make_matrix_job(const MatrixCommandOptions& options, const Bac
                 .in_bytes = !options.labels_only,
                 .filter = filter.value().text(),
                 .program = std::move(program).value(),
-                .generator = random_scenarios_digest(),
                 .shard = shard_text(shard.value())};
   auto cells = cells_of(job.header);
   if (!cells.ok()) return cells.error();
@@ -188,7 +187,6 @@ Result<MatrixOptions> shrink_options_of(const MatrixHeader& header,
   if (!program.ok()) return program.error();
   MatrixHeader here = header;
   here.program = std::move(program).value();
-  here.generator = random_scenarios_digest();
   if (const auto difference = header_difference(header, here))
     return invalid_input(
         fmt::format("these results are of another {}: {}, not {} (their scenarios cannot be made "

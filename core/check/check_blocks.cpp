@@ -151,11 +151,19 @@ void drop_labels(CheckContext& context, const CacheEvent& event) {
   shared.more_labels.erase(next);
 }
 
+std::int32_t claimed_references(const CheckContext& context, std::int32_t block) {
+  return context.shared().claimed_refs[static_cast<std::size_t>(block)];
+}
+
+// The columns that hold the block, and the frees of it that are not due yet.
+std::int32_t num_holders(const CheckContext& context, std::int32_t block) {
+  const BlockTableMirror& tables = context.shared().tables;
+  return tables.holders(block) + tables.deferred(block);
+}
+
 void check_reference_count(CheckContext& context, const ChangedBlock& changed) {
-  const auto block = static_cast<std::size_t>(changed.block);
-  const std::int32_t claimed = context.shared().claimed_refs[block];
-  const std::int32_t holders =
-      context.tables().holders(changed.block) + context.tables().deferred(changed.block);
+  const std::int32_t claimed = claimed_references(context, changed.block);
+  const std::int32_t holders = num_holders(context, changed.block);
   if (claimed == holders) return;
   Finding finding;
   finding.rule = Rule::reference_count;
@@ -186,6 +194,11 @@ void check_reference_change(CheckContext& context, const CacheEvent& event) {
 
 // Each block once, for the request that changed it last.
 void check_reference_counts(CheckContext& context, std::vector<ChangedBlock>& changed) {
+  const auto counts_agree = [&](const ChangedBlock& one) {
+    return one.block == kNullBlock ||
+           claimed_references(context, one.block) == num_holders(context, one.block);
+  };
+  if (std::ranges::all_of(changed, counts_agree)) return;
   std::ranges::stable_sort(changed, {}, &ChangedBlock::block);
   for (std::size_t i = 0; i < changed.size(); ++i)
     if (changed[i].block != kNullBlock &&
@@ -274,6 +287,7 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
                          std::span<const Fingerprint> label_history) {
   std::size_t mamba_events = 0;
   std::vector<ChangedBlock> changed;
+  changed.reserve(2 * events.size());
   for (const CacheEvent& event : events) {
     if (!can_be_followed(context, event)) continue;
     const auto block = static_cast<std::size_t>(event.block);

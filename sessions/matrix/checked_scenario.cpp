@@ -1,5 +1,7 @@
 #include "sessions/matrix/checked_scenario.h"
 
+#include <algorithm>
+
 #include "sessions/run/checked_run.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/run/state_memory_plan.h"
@@ -18,21 +20,24 @@ Result<std::unique_ptr<StateBackend>> make_memory(const RunPlan& plan,
 }  // namespace
 
 Result<CheckedScenario> check_scenario(const Scenario& scenario,
-                                       const MakeStateBackend& make_backend) {
+                                       const CheckScenarioOptions& options) {
   auto plan = plan_scenario(scenario, "scenario");
   if (!plan.ok()) return plan.error();
-  CheckedRunOptions options{.max_steps = kMaxMatrixSteps};
-  if (make_backend) {
-    auto made = make_memory(plan.value(), make_backend);
+  CheckedRunOptions run_options{.max_steps = kMaxMatrixSteps};
+  if (options.make_backend) {
+    auto made = make_memory(plan.value(), options.make_backend);
     if (!made.ok()) return made.error();
-    options.state = std::move(made).value();
+    run_options.state = std::move(made).value();
   }
-  auto created = CheckedRun::create(std::move(plan).value(), std::move(options));
+  auto created = CheckedRun::create(std::move(plan).value(), std::move(run_options));
   if (!created.ok()) return created.error();
   CheckedRun& run = created.value();
 
   CheckedScenario checked;
-  while (!run.has_ended()) {
+  const auto all_seen = [&] {
+    return !options.until.empty() && std::ranges::includes(checked.errors, options.until);
+  };
+  while (!run.has_ended() && !all_seen()) {
     const auto step = run.step();
     if (!step.ok()) return step.error();
     const StepTrace& trace = step.value().trace;

@@ -37,9 +37,14 @@ struct CheckedScenario {
 // A run with more steps counts as endless: rule no-progress.
 inline constexpr std::int64_t kMaxMatrixSteps = 3000;
 
-// `make_backend` may be empty: symbolic state only. Errors: what the plan or the engine refuses;
-// those of the backend.
+struct CheckScenarioOptions {
+  MakeStateBackend make_backend = {};  // may be empty: symbolic state only
+  // The run ends where all of these have been seen. Empty: at its end.
+  std::set<FindingKind> until = {};
+};
+
+// Errors: what the plan or the engine refuses; those of the backend.
 Result<CheckedScenario> check_scenario(const Scenario& scenario,
-                                       const MakeStateBackend& make_backend);
+                                       const CheckScenarioOptions& options);
 
 }  // namespace hybridscope

@@ -25,17 +25,21 @@ class Explainer {
  public:
   Explainer(const MatrixCell& cell, const CellRunOptions& options, const Bugs& bugs,
             std::int64_t index)
-      : cell_(cell), options_(options), bugs_(bugs), index_(index) {}
+      : cell_(cell),
+        options_(options),
+        bugs_(bugs),
+        index_(index),
+        drawn_(drawn_scenario(cell, index, options.seed)) {}
 
   Status explain_profile(const Kinds& errors);
   Status explain_release(const Kinds& errors);
   Explanation take() { return std::move(explanation_); }
 
  private:
-  Result<Kinds> errors_of(const Scenario& scenario) const;
-  Result<Kinds> errors_with(const PolicyOverrides& policies) const;
-  Result<Kinds> errors_of_bug(const KnownBug& bug) const;
-  Result<Kinds> errors_without(const PolicyOverrides& policies) const;
+  Result<Kinds> errors_of(const Scenario& scenario, const Kinds& until) const;
+  Result<Kinds> errors_with(const PolicyOverrides& policies, const Kinds& until = {}) const;
+  Result<Kinds> errors_of_bug(const KnownBug& bug, const Kinds& until = {}) const;
+  Result<bool> is_gone_without(const PolicyOverrides& policies, const FindingKind& kind) const;
   Status explain_together();
   Status explain_kind(const FindingKind& kind);
   Result<std::string> bugs_without_which_it_is_gone(const FindingKind& kind) const;
@@ -49,36 +53,41 @@ class Explainer {
   const CellRunOptions& options_;
   const Bugs& bugs_;
   std::int64_t index_;
+  Scenario drawn_;
   Explanation explanation_;
 };
 
-Result<Kinds> Explainer::errors_of(const Scenario& scenario) const {
-  auto run = check_scenario_of_cell(cell_, index_, scenario, {});
+// Up to the step by which all of `until` have been seen, if there is one.
+Result<Kinds> Explainer::errors_of(const Scenario& scenario, const Kinds& until) const {
+  auto run = check_scenario_of_cell(cell_, index_, scenario, {.make_backend = {}, .until = until});
   if (!run.ok()) return run.error();
   return std::move(run).value().errors;
 }
 
 // In profile safe with these policies.
-Result<Kinds> Explainer::errors_with(const PolicyOverrides& policies) const {
-  return errors_of(scenario_with_policies(cell_, index_, options_.seed, policies));
+Result<Kinds> Explainer::errors_with(const PolicyOverrides& policies, const Kinds& until) const {
+  return errors_of(scenario_with_policies(cell_, drawn_, policies), until);
 }
 
 // In the engine with these policies as in profile safe.
-Result<Kinds> Explainer::errors_without(const PolicyOverrides& policies) const {
-  Scenario scenario = scenario_of_cell(cell_, index_, options_);
+Result<bool> Explainer::is_gone_without(const PolicyOverrides& policies,
+                                        const FindingKind& kind) const {
+  Scenario scenario = scenario_in_engine(cell_, drawn_, options_);
   for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
     if (policies.values[policy])
       scenario.settings.policies.values[policy] = policy_table()[policy].safe;
-  return errors_of(scenario);
+  const auto left = errors_of(scenario, {kind});
+  if (!left.ok()) return left.error();
+  return !left.value().contains(kind);
 }
 
 // The errors that the bug alone causes; for a bug with two policies, those that need both.
-Result<Kinds> Explainer::errors_of_bug(const KnownBug& bug) const {
-  auto errors = errors_with(policies_of(Bugs{&bug}));
+Result<Kinds> Explainer::errors_of_bug(const KnownBug& bug, const Kinds& until) const {
+  auto errors = errors_with(policies_of(Bugs{&bug}), until);
   if (!errors.ok() || errors.value().empty() || bug.values().size() == 1) return errors;
   for (const PolicyValue& value : bug.values()) {
     const KnownBug half{.id = bug.id, .policies = {value}};
-    const auto fewer = errors_with(policies_of(Bugs{&half}));
+    const auto fewer = errors_with(policies_of(Bugs{&half}), until);
     if (!fewer.ok()) return fewer.error();
     for (const FindingKind& kind : fewer.value()) errors.value().erase(kind);
   }
@@ -118,7 +127,7 @@ Status Explainer::explain_together() {
 
 Status Explainer::explain_release(const Kinds& errors) {
   for (const KnownBug* bug : bugs_) {
-    const auto found = errors_of_bug(*bug);
+    const auto found = errors_of_bug(*bug, errors);
     if (!found.ok()) return found.error();
     for (const FindingKind& kind : errors)
       if (found.value().contains(kind)) add(std::string(bug->id), kind);
@@ -152,23 +161,23 @@ Result<std::string> Explainer::bugs_without_which_it_is_gone(const FindingKind& 
                            [](const KnownBug* bug) { return bug->values().size(); });
   for (const KnownBug* bug : bugs_) {
     if (bug->values().size() > 1) continue;
-    const auto left = errors_without(policies_of(Bugs{bug}));
-    if (!left.ok()) return left.error();
-    if (left.value().contains(kind)) continue;
+    const auto gone = is_gone_without(policies_of(Bugs{bug}), kind);
+    if (!gone.ok()) return gone.error();
+    if (!gone.value()) continue;
     const auto narrower = narrower_bug(*bug, kind);
     if (!narrower.ok()) return narrower.error();
     return std::string(narrower.value()->id);
   }
   Bugs needed = bugs_;
-  const auto all = errors_without(policies_of(needed));
+  const auto all = is_gone_without(policies_of(needed), kind);
   if (!all.ok()) return all.error();
-  if (all.value().contains(kind)) return std::string();
+  if (!all.value()) return std::string();
   for (const KnownBug* bug : most_policies_first) {
     Bugs fewer = needed;
     std::erase(fewer, bug);
-    const auto left = errors_without(policies_of(fewer));
-    if (!left.ok()) return left.error();
-    if (!left.value().contains(kind)) needed = std::move(fewer);
+    const auto gone = is_gone_without(policies_of(fewer), kind);
+    if (!gone.ok()) return gone.error();
+    if (gone.value()) needed = std::move(fewer);
   }
   return name_of_bugs(needed);
 }
@@ -184,9 +193,9 @@ Result<const KnownBug*> Explainer::narrower_bug(const KnownBug& bug,
     for (const PolicyValue& value : values) {
       if (!needs_each || value == bug.values()[0]) continue;
       const KnownBug half{.id = other->id, .policies = {value}};
-      const auto left = errors_without(policies_of(Bugs{&half}));
-      if (!left.ok()) return left.error();
-      needs_each = !left.value().contains(kind);
+      const auto gone = is_gone_without(policies_of(Bugs{&half}), kind);
+      if (!gone.ok()) return gone.error();
+      needs_each = gone.value();
     }
     if (needs_each) return other;
   }
@@ -195,18 +204,18 @@ Result<const KnownBug*> Explainer::narrower_bug(const KnownBug& bug,
 
 // Empty: it is there with all policies of profile safe too.
 Result<std::string> Explainer::policies_without_which_it_is_gone(const FindingKind& kind) const {
-  EngineSettings settings = scenario_of_cell(cell_, index_, options_).settings;
+  EngineSettings settings = scenario_in_engine(cell_, drawn_, options_).settings;
   PolicyOverrides needed = not_safe(resolve_policies(settings));
-  const auto all = errors_without(needed);
+  const auto all = is_gone_without(needed, kind);
   if (!all.ok()) return all.error();
-  if (all.value().contains(kind)) return std::string();
+  if (!all.value()) return std::string();
   for (std::size_t policy = 0; policy < kNumPolicies; ++policy) {
     if (!needed.values[policy]) continue;
     PolicyOverrides fewer = needed;
     fewer.values[policy].reset();
-    const auto left = errors_without(fewer);
-    if (!left.ok()) return left.error();
-    if (!left.value().contains(kind)) needed = fewer;
+    const auto gone = is_gone_without(fewer, kind);
+    if (!gone.ok()) return gone.error();
+    if (gone.value()) needed = fewer;
   }
   return name_of_policies(needed, bugs_);
 }

@@ -104,7 +104,6 @@ std::optional<HeaderDifference> header_difference(const MatrixHeader& a, const M
        std::to_string(b.scenarios_per_cell)},
       {"state in bytes", a.in_bytes ? "yes" : "no", b.in_bytes ? "yes" : "no"},
       {"build of hybridscope", a.program, b.program},
-      {"generator of scenarios", a.generator, b.generator},
   };
   return first_difference(all);
 }

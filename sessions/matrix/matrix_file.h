@@ -21,11 +21,10 @@ struct MatrixHeader {
   std::string policies = {};  // overrides of the profile: "name=value ..." (policies_text)
   std::uint64_t seed = 1;
   std::int64_t scenarios_per_cell = 0;
-  bool in_bytes = false;       // some scenarios keep state in bytes too
-  std::string filter = {};     // CellFilter::text
-  std::string program = {};    // version and build
-  std::string generator = {};  // of the scenarios (random_scenarios_digest)
-  std::string shard = {};      // "1/1"
+  bool in_bytes = false;     // some scenarios keep state in bytes too
+  std::string filter = {};   // CellFilter::text
+  std::string program = {};  // version and build
+  std::string shard = {};    // "1/1"
   friend bool operator==(const MatrixHeader&, const MatrixHeader&) = default;
 };
 

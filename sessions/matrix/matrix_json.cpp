@@ -155,16 +155,14 @@ Json header_to_json(const MatrixHeader& header) {
           {"in_bytes", header.in_bytes},
           {"only", header.filter},
           {"program", header.program},
-          {"generator", header.generator},
           {"shard", header.shard}};
 }
 
 MatrixHeader header_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader object(
-      place,
-      {"hybridscope_matrix", "engine", "policies", "seed", "scenarios_per_cell", "in_bytes", "only",
-       "program", "generator", "shard"},
-      errors);
+  const ObjectReader object(place,
+                            {"hybridscope_matrix", "engine", "policies", "seed",
+                             "scenarios_per_cell", "in_bytes", "only", "program", "shard"},
+                            errors);
   (void)object.require("hybridscope_matrix");
   (void)object.integer("hybridscope_matrix", {.min = kVersion, .max = kVersion});
   MatrixHeader header{.engine = string_at(object, "engine"),
@@ -172,7 +170,6 @@ MatrixHeader header_of_json(const JsonPlace& place, JsonErrors& errors) {
                       .scenarios_per_cell = count_at(object, "scenarios_per_cell"),
                       .filter = string_at(object, "only"),
                       .program = string_at(object, "program"),
-                      .generator = string_at(object, "generator"),
                       .shard = string_at(object, "shard")};
   if (const auto in_bytes = object.find("in_bytes"))
     header.in_bytes = read_boolean(*in_bytes, errors);

@@ -13,7 +13,6 @@
 #include "core/base/math.h"
 #include "core/engine/engine.h"
 #include "sessions/scenario/engine_setup.h"
-#include "sessions/scenario/scenario_writer.h"
 #include "sessions/text/name_hash.h"
 
 namespace hybridscope {
@@ -265,14 +264,6 @@ Scenario Generator::make() {
 
 Scenario random_scenario(const MatrixCell& cell, std::uint64_t seed) {
   return Generator(cell, seed).make();
-}
-
-std::string random_scenarios_digest() {
-  std::uint64_t digest = 0;
-  for (const MatrixCell& cell : all_cells())
-    if (is_run(cell))
-      digest = mix(digest, hash_name(NameKind::text, write_scenario(random_scenario(cell, 1))));
-  return fmt::format("{:016x}", digest);
 }
 
 }  // namespace hybridscope

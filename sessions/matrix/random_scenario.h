@@ -18,8 +18,4 @@ inline constexpr std::int32_t kSmallestRandomBlock = 4;  // tokens
 // does not reduce to another one (stands_for).
 Scenario random_scenario(const MatrixCell& cell, std::uint64_t seed);
 
-// 16 hex digits over one scenario of each cell that is run. Programs with different digests make
-// different scenarios from the same seed.
-std::string random_scenarios_digest();
-
 }  // namespace hybridscope

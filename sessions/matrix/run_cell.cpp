@@ -23,12 +23,6 @@ std::uint64_t scenario_seed(const MatrixCell& cell, std::int64_t index, std::uin
              static_cast<std::uint64_t>(index));
 }
 
-Scenario named_scenario(const MatrixCell& cell, std::int64_t index, std::uint64_t seed) {
-  Scenario scenario = random_scenario(cell, scenario_seed(cell, index, seed));
-  scenario.name = fmt::format("{} {}", cell_name(cell), index);
-  return scenario;
-}
-
 Policies policies_in(const MatrixCell& cell, const EngineProfile& profile,
                      const PolicyOverrides& overrides) {
   EngineSettings settings = cell_settings(cell);
@@ -100,7 +94,7 @@ Status CellRun::explain(const CheckedScenario& run, std::int64_t index) {
 
 void CellRun::add_fault(const std::string& cause, const FindingKind& kind, std::int64_t index) {
   const auto num_requests =
-      static_cast<std::int64_t>(named_scenario(cell_, index, options_.seed).requests.size());
+      static_cast<std::int64_t>(drawn_scenario(cell_, index, options_.seed).requests.size());
   CellFault& fault = faults_[cause];
   if (fault.scenarios == 0 || num_requests < fault.num_requests)
     fault = {.cause = cause,
@@ -116,8 +110,10 @@ Status CellRun::run_scenario(std::int64_t index) {
   // with bugs or overridden policies runs with symbolic state only.
   const bool in_bytes = options_.make_backend && bugs_.empty() &&
                         options_.policies == PolicyOverrides{} && index % kScenariosABytesRun == 0;
-  const auto run = check_scenario_of_cell(cell_, index, scenario_of_cell(cell_, index, options_),
-                                          in_bytes ? options_.make_backend : MakeStateBackend());
+  CheckScenarioOptions options;
+  if (in_bytes) options.make_backend = options_.make_backend;
+  const auto run =
+      check_scenario_of_cell(cell_, index, scenario_of_cell(cell_, index, options_), options);
   if (!run.ok()) return run.error();
   const CheckedScenario& seen = run.value();
   ++result_.num_scenarios;
@@ -200,10 +196,14 @@ std::string_view verdict_name(CellVerdict verdict) {
   return "";
 }
 
-Scenario scenario_of_cell(const MatrixCell& cell, std::int64_t index,
-                          const CellRunOptions& options) {
-  Scenario scenario = named_scenario(cell, index, options.seed);
-  EngineSettings& settings = scenario.settings;
+Scenario drawn_scenario(const MatrixCell& cell, std::int64_t index, std::uint64_t seed) {
+  Scenario scenario = random_scenario(cell, scenario_seed(cell, index, seed));
+  scenario.name = fmt::format("{} {}", cell_name(cell), index);
+  return scenario;
+}
+
+Scenario scenario_in_engine(const MatrixCell& cell, Scenario drawn, const CellRunOptions& options) {
+  EngineSettings& settings = drawn.settings;
   if (options.profile != EngineProfile::safe) settings.engine = options.profile;
   settings.policies = options.policies;
   choose_checkpoint_layers(cell, settings);
@@ -211,15 +211,27 @@ Scenario scenario_of_cell(const MatrixCell& cell, std::int64_t index,
   if (cell.enable_prefix_caching() && cell.retention() == Retention::dense &&
       resolved_retention_interval(settings))
     settings.prefix_cache_retention_interval = settings.block_size;
-  return scenario;
+  return drawn;
+}
+
+Scenario scenario_with_policies(const MatrixCell& cell, Scenario drawn,
+                                const PolicyOverrides& policies) {
+  drawn.settings.policies = policies;
+  choose_checkpoint_layers(cell, drawn.settings);
+  return drawn;
+}
+
+Scenario scenario_of_cell(const MatrixCell& cell, std::int64_t index,
+                          const CellRunOptions& options) {
+  return scenario_in_engine(cell, drawn_scenario(cell, index, options.seed), options);
 }
 
 Result<CheckedScenario> check_scenario_of_cell(const MatrixCell& cell, std::int64_t index,
                                                const Scenario& scenario,
-                                               const MakeStateBackend& make_backend) {
+                                               const CheckScenarioOptions& options) {
   std::string broken;
   try {
-    auto run = check_scenario(scenario, make_backend);
+    auto run = check_scenario(scenario, options);
     if (run.ok() || run.error().kind != ErrorKind::invalid_input) return run;
     broken = run.error().message;
   } catch (const ContractViolation& violation) {
@@ -228,14 +240,6 @@ Result<CheckedScenario> check_scenario_of_cell(const MatrixCell& cell, std::int6
   contract_violation(
       fmt::format("cell {}, scenario {}: {}", cell_name(cell), index, broken).c_str(), __FILE__,
       __LINE__);
-}
-
-Scenario scenario_with_policies(const MatrixCell& cell, std::int64_t index, std::uint64_t seed,
-                                const PolicyOverrides& policies) {
-  Scenario scenario = named_scenario(cell, index, seed);
-  scenario.settings.policies = policies;
-  choose_checkpoint_layers(cell, scenario.settings);
-  return scenario;
 }
 
 Result<std::optional<CellResult>> run_cell(const MatrixCell& cell, const CellRunOptions& options) {

@@ -21,7 +21,7 @@ struct CellRunOptions {
   EngineProfile profile = EngineProfile::safe;
   PolicyOverrides policies = {};  // overrides of the profile
   std::uint64_t seed = 1;
-  std::int64_t num_scenarios = 60;
+  std::int64_t num_scenarios = 48;
   MakeStateBackend make_backend = {};  // may be empty: no state in bytes
   // Asked before each scenario; false: give up the cell. May be empty.
   std::function<bool()> go_on = {};
@@ -31,19 +31,23 @@ struct CellRunOptions {
 inline constexpr std::int64_t kScenariosABytesRun = 8;
 // How many failing scenarios of a cell are explained (explain_errors.h), by the known bugs of the
 // engine: the profile's, without those that the policies remove and with those that they add.
-inline constexpr std::int64_t kMaxExplained = 24;
+inline constexpr std::int64_t kMaxExplained = 12;
 
-// Scenario `index` of a cell, with the profile and policies of `options`.
+// Scenario `index` of a cell, in profile safe.
+Scenario drawn_scenario(const MatrixCell& cell, std::int64_t index, std::uint64_t seed);
+// The same with the profile and policies of `options`.
+Scenario scenario_in_engine(const MatrixCell& cell, Scenario drawn, const CellRunOptions& options);
+// In profile safe with these policy values.
+Scenario scenario_with_policies(const MatrixCell& cell, Scenario drawn,
+                                const PolicyOverrides& policies);
+// scenario_in_engine of drawn_scenario.
 Scenario scenario_of_cell(const MatrixCell& cell, std::int64_t index,
                           const CellRunOptions& options);
-// The same scenario in profile safe with these policy values.
-Scenario scenario_with_policies(const MatrixCell& cell, std::int64_t index, std::uint64_t seed,
-                                const PolicyOverrides& policies);
 
 // Runs a form of scenario `index` of the cell. Errors: a lost device or too little memory.
 Result<CheckedScenario> check_scenario_of_cell(const MatrixCell& cell, std::int64_t index,
                                                const Scenario& scenario,
-                                               const MakeStateBackend& make_backend);
+                                               const CheckScenarioOptions& options);
 
 // Empty: given up. Errors: those of the backend. If an engine refuses a scenario, this throws a
 // contract violation that names cell and scenario.

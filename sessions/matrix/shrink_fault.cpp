@@ -44,7 +44,8 @@ Result<Scenario> scenario_at(const FaultCandidates& candidates, const FaultCandi
     return scenario_of_cell(place.cell, place.index, options);
   const auto policies = policies_of_cause(candidates.cause);
   if (!policies.ok()) return policies.error();
-  return scenario_with_policies(place.cell, place.index, options.seed, policies.value());
+  return scenario_with_policies(place.cell, drawn_scenario(place.cell, place.index, options.seed),
+                                policies.value());
 }
 
 ShrunkFault shrunk_fault(const FaultCandidates& candidates, const FaultCandidates::Place& place,

@@ -48,10 +48,11 @@ Result<RunPlan> plan_scenario(const Scenario& scenario, const std::string& file)
   if (!model.ok()) return in_file(file + ": /model", model.error());
   auto setup = make_engine_setup(model.value(), scenario.settings);
   if (!setup.ok()) return in_file(file + ": /settings", setup.error());
-  if (Status fits = check_requests_fit(scenario, setup.value().config); !fits.ok())
-    return in_file(file, fits.error());
   auto requests = resolve_requests(scenario);
   if (!requests.ok()) return in_file(file, requests.error());
+  if (Status fits = check_requests_fit(scenario, requests.value(), setup.value().config);
+      !fits.ok())
+    return in_file(file, fits.error());
   RunPlan plan{.name = scenario.name,
                .teaches = scenario.teaches,
                .settings = scenario.settings,

@@ -9,7 +9,6 @@
 #include "core/engine/engine.h"
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/release_defaults.h"
-#include "sessions/scenario/scenario_requests.h"
 #include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
@@ -159,18 +158,16 @@ Result<EngineSetup> make_engine_setup(const std::string& model, const EngineSett
   return make_engine_setup(spec.value(), settings);
 }
 
-// Adds the requests to an engine that never runs a step, to see which it refuses.
-Status check_requests_fit(const Scenario& scenario, const EngineConfig& config) {
-  Result<std::vector<ArrivingRequest>> requests = resolve_requests(scenario);
-  if (!requests.ok()) return requests.error();
-  Result<Engine> engine = Engine::create(config);
-  if (!engine.ok()) return engine.error();
-  for (const ArrivingRequest& arriving : requests.value()) {
-    const auto added = engine.value().add_request(arriving.request);
-    if (added.ok()) continue;
-    for (std::size_t i = 0; i < scenario.requests.size(); ++i)
-      if (scenario.requests[i].id == arriving.request.name)
-        return invalid_input(fmt::format("/requests/{}: {}", i, added.error().message));
+Status check_requests_fit(const Scenario& scenario, std::span<const ArrivingRequest> requests,
+                          const EngineConfig& config) {
+  if (Status engine = check_engine_config(config); !engine.ok()) return engine;
+  for (const ArrivingRequest& arriving : requests) {
+    const Status fits = check_request_fits(config, arriving.request);
+    if (fits.ok()) continue;
+    const auto named =
+        std::ranges::find(scenario.requests, arriving.request.name, &ScenarioRequest::id);
+    return invalid_input(
+        fmt::format("/requests/{}: {}", named - scenario.requests.begin(), fits.error().message));
   }
   return Ok{};
 }

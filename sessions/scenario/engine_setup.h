@@ -1,6 +1,7 @@
 // Makes the EngineConfig that an engine starts with from a model and the user's settings.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "core/engine/engine_config.h"
 #include "core/metadata/capture_sizes.h"
 #include "core/model/model_layout.h"
+#include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/scenario.h"
 #include "sessions/scenario/settings.h"
 
@@ -33,7 +35,9 @@ Result<EngineSetup> make_engine_setup(const std::string& model, const EngineSett
 Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettings& settings);
 
 // Error "/requests/2: ..." for a request that could never finish: its prompt exceeds max_model_len
-// or (without chunked prefill) the token budget, or it needs more blocks than the pool has.
-Status check_requests_fit(const Scenario& scenario, const EngineConfig& config);
+// or (without chunked prefill) the token budget, or it needs more blocks than the pool has. Also
+// what check_engine_config refuses. `requests`: the scenario's (resolve_requests).
+Status check_requests_fit(const Scenario& scenario, std::span<const ArrivingRequest> requests,
+                          const EngineConfig& config);
 
 }  // namespace hybridscope

@@ -33,11 +33,16 @@ inline std::uint64_t from_environment(const char* name, std::uint64_t otherwise)
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
+// `count`, or as many times more as HYBRIDSCOPE_TIMES says.
+inline std::size_t num_cases(std::size_t count) {
+  return count * from_environment("HYBRIDSCOPE_TIMES", 1);
+}
+
 // Runs `property` `count` times; it draws values and asserts with RC_ASSERT.
 template <class Property>
 void check_property(int count, const Property& property) {
   rc::detail::TestParams params;
-  params.maxSuccess = count * static_cast<int>(from_environment("HYBRIDSCOPE_TIMES", 1));
+  params.maxSuccess = static_cast<int>(num_cases(static_cast<std::size_t>(count)));
   params.seed = from_environment("HYBRIDSCOPE_SEED", 20261);
   SilentListener listener;
   const auto result =

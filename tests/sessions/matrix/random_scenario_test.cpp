@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/engine/cudagraph_setup.h"
 #include "sessions/matrix/checked_scenario.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "tests/sessions/matrix/small_matrix.h"
+#include "tests/support/property.h"
 
 namespace hybridscope::test::random_scenario_test {
 namespace {
@@ -83,16 +86,18 @@ TEST(RandomScenario, TheGraphModeOfACellIsLeftAsItIs) {
   }
 }
 
-TEST(RandomScenario, EveryCellOfThemRunsCleanInTheSafeProfile) {
-  int run = 0;
+// One cell in four; every cell where HYBRIDSCOPE_TIMES asks for more.
+TEST(RandomScenario, RunsCleanInTheSafeProfile) {
+  constexpr std::size_t kCells = 7168;
+  const std::size_t step = std::max<std::size_t>(1, 4 / num_cases(1));
+  std::size_t run = 0;
   for (const MatrixCell& cell : all_cells()) {
-    if (!is_run(cell)) continue;
+    if (!is_run(cell) || run++ % step != 0) continue;
     const auto checked = check_scenario(scenario_of_cell(cell, 0, {}), {});
     ASSERT_TRUE(checked.ok()) << cell_name(cell) << ": " << checked.error().message;
     EXPECT_TRUE(checked.value().errors.empty()) << cell_name(cell);
-    ++run;
   }
-  EXPECT_EQ(run, 7168);
+  EXPECT_EQ(run, kCells);
 }
 
 }  // namespace

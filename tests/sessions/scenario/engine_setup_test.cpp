@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/scenario_requests.h"
 
 namespace hybridscope::engine_setup_test {
 namespace {
@@ -201,7 +202,7 @@ std::string fit_error(std::int32_t num_blocks, std::int32_t max_tokens) {
   scenario.requests = {{.id = "small", .prompt = {.tokens = 1}},
                        {.id = "B", .prompt = {.tokens = 20}, .max_tokens = max_tokens}};
   const EngineConfig config = config_of("tiny-mamba2", scenario.settings);
-  const Status fits = check_requests_fit(scenario, config);
+  const Status fits = check_requests_fit(scenario, resolve_requests(scenario).value(), config);
   return fits.ok() ? "" : fits.error().message;
 }
 

@@ -98,7 +98,7 @@ void check_shrunk(const Scenario& scenario) {
 
 TEST(ShrinkProperty, WhatIsShrunkShowsTheSameIsValidIsNotLargerAndIsTheSmallest) {
   int shrunk = 0;
-  test::check_property(50, [&] {
+  test::check_property(25, [&] {
     const Scenario scenario = draw_scenario();
     if (!check_scenario(scenario).ok()) return;
     const auto run = probe_run(scenario, {});
@@ -107,7 +107,7 @@ TEST(ShrinkProperty, WhatIsShrunkShowsTheSameIsValidIsNotLargerAndIsTheSmallest)
     check_shrunk(scenario);
     ++shrunk;
   });
-  EXPECT_GE(shrunk, 10);  // else the scenarios say little
+  EXPECT_GE(shrunk, 5);  // else the scenarios say little
 }
 
 }  // namespace
