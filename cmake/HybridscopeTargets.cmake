@@ -148,7 +148,7 @@ endfunction()
 
 # Test programs that take longest, the longest last. CTest starts them first, so that no processor
 # waits for one of them at the end.
-set(hybridscope_long_tests gui storage core_engine cli sessions judge)
+set(hybridscope_long_tests storage gui core_engine sessions judge cli)
 
 # hybridscope_test(NAME SOURCES a_test.cpp ... LINKS lib ...)
 # Tests of the GoogleTest program test_NAME. Folders share a program: linking dozens would take as
