@@ -8,7 +8,8 @@
 
 namespace hybridscope {
 
-// Does a mamba group get the one-block-longer limit of an eagle group? (known bug 2)
+// Does a mamba group get the one-block-longer limit of an eagle group? (known bug 2) Hits that may
+// end inside a block never give it: they came after the last release that did.
 enum class MambaEagleLookahead : std::uint8_t { longer_limit, none };
 
 // Which full-attention groups are cut to the agreed hit length? (semantics: find-longest-cache-hit)

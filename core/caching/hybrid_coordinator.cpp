@@ -140,6 +140,11 @@ void HybridCoordinator::merge_spec_groups(const CoordinatorConfig& config) {
 
 bool HybridCoordinator::any_eagle_group() const { return any(is_eagle_); }
 
+bool HybridCoordinator::mamba_groups_look_ahead() const {
+  return policies_.mamba_eagle_lookahead == MambaEagleLookahead::longer_limit &&
+         !hits_inside_blocks_;
+}
+
 std::int32_t HybridCoordinator::num_tokens_to_cache(std::int32_t group,
                                                     std::int32_t num_tokens) const {
   if (kind_ != CoordinatorKind::hybrid) return num_tokens;
@@ -206,9 +211,8 @@ std::int32_t HybridCoordinator::eagle_limit(const Search& search, const SpecGrou
 
 void HybridCoordinator::look_up(Search& search, std::size_t spec_group) const {
   const SpecGroup& spec = spec_groups_[spec_group];
-  const bool looks_ahead =
-      !spec.is_mamba || policies_.mamba_eagle_lookahead == MambaEagleLookahead::longer_limit;
-  const bool drop = spec.is_eagle && looks_ahead && !search.verified[spec_group];
+  const bool drop = spec.is_eagle && (!spec.is_mamba || mamba_groups_look_ahead()) &&
+                    !search.verified[spec_group];
   const HitSearchArgs args{
       .pool = search.pool,
       .groups = spec.groups,
@@ -239,8 +243,7 @@ void HybridCoordinator::look_up(Search& search, std::size_t spec_group) const {
 // serve any shorter length of whole blocks, and with hits inside blocks any.
 bool HybridCoordinator::one_round_suffices(std::int32_t hit_length) const {
   if (spec_groups_.size() != 2 || spec_groups_.front().is_mamba) return false;
-  return hits_inside_blocks_ ||
-         policies_.mamba_eagle_lookahead == MambaEagleLookahead::longer_limit ||
+  return hits_inside_blocks_ || mamba_groups_look_ahead() ||
          hit_length % spec_groups_.front().parameters.block_size == 0;
 }
 

@@ -47,6 +47,8 @@ class HybridCoordinator {
     return is_eagle_[static_cast<std::size_t>(group)];
   }
   bool any_eagle_group() const;
+  // MambaEagleLookahead::longer_limit, unless hits may end inside blocks.
+  bool mamba_groups_look_ahead() const;
 
   // Can hits end inside a block (semantics: hits-inside-blocks)? Then they end on hash blocks.
   bool hits_inside_blocks() const { return hits_inside_blocks_; }

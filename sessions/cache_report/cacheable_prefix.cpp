@@ -33,8 +33,7 @@ CacheRules cache_rules(const EngineConfig& config) {
     const std::int32_t block_size = groups[g].block_size();
     if (!groups[g].is_mamba())
       rules.eagle_block = std::max(rules.eagle_block, std::min(block_size, rules.grid));
-    else if (groups.size() > 1 &&
-             cache.policies.mamba_eagle_lookahead == MambaEagleLookahead::longer_limit)
+    else if (groups.size() > 1 && coordinator.value().mamba_groups_look_ahead())
       rules.state_lookahead = std::max(rules.state_lookahead, block_size);
   }
   return rules;

@@ -76,6 +76,21 @@ TEST(HybridCoordinator, LongerLimitOfMambaGroupsInflatesTheHit) {
   EXPECT_THAT(hit.blocks(1), ElementsAre(0, 0, 5));
 }
 
+// No release has both: a hit longer than what attention holds would copy a block that is not there.
+TEST(HybridCoordinator, HitsInsideBlocksGiveMambaGroupsNoLongerLimit) {
+  CachePolicies policies = with_lookahead(MambaEagleLookahead::longer_limit);
+  policies.hits_inside_blocks = HitsInsideBlocks::with_smaller_hash_blocks;
+  const auto looks_ahead = [&](std::int32_t hash_block_size) {
+    const Fixture f({full_attention_group(4), mamba_group(4)}, {.use_eagle = true,
+                                                                .scheduler_block_size = 4,
+                                                                .hash_block_size = hash_block_size,
+                                                                .policies = policies});
+    return f.coordinator.mamba_groups_look_ahead();
+  };
+  EXPECT_TRUE(looks_ahead(4));
+  EXPECT_FALSE(looks_ahead(2));
+}
+
 TEST(HybridCoordinator, WithoutLookaheadOfMambaGroupsEveryGroupCoversTheHit) {
   const CacheHit hit = eagle_hit(MambaEagleLookahead::none);
   EXPECT_EQ(hit.num_hit_tokens, 8);
