@@ -44,7 +44,7 @@ Status check_memory(const EngineConfig& config) {
                        text(kMaxMemoryBytes >> 30) + " GiB");
 }
 
-Status check_values(const EngineConfig& config) {
+Status check_config(const EngineConfig& config) {
   const std::int32_t spec = config.num_speculative_tokens;
   if (config.kv_cache_config.groups.empty()) return invalid_input("the model caches nothing");
   if (config.max_num_seqs < 1 || config.max_num_batched_tokens < 1)
@@ -71,11 +71,6 @@ Status check_values(const EngineConfig& config) {
 }
 
 }  // namespace
-
-Status check_engine_config(const EngineConfig& config) {
-  if (Status status = check_values(config); !status.ok()) return status;
-  return check_memory(config);
-}
 
 std::int64_t blocks_one_request_needs(const EngineConfig& config, std::int64_t num_tokens) {
   const std::int64_t spec = config.num_speculative_tokens;
@@ -106,7 +101,8 @@ std::int64_t blocks_one_request_needs(const EngineConfig& config, std::int64_t n
 }
 
 Result<Engine> Engine::create(const EngineConfig& config) {
-  if (Status status = check_engine_config(config); !status.ok()) return status.error();
+  if (Status status = check_config(config); !status.ok()) return status.error();
+  if (Status status = check_memory(config); !status.ok()) return status.error();
   auto kv_cache = KVCacheManager::create(kv_cache_manager_config(config), nullptr);
   if (!kv_cache.ok()) return kv_cache.error();
   auto worker = Worker::create(config);

@@ -129,11 +129,6 @@ class Engine {
   std::int64_t now_us_ = 0;
 };
 
-// Does an engine start with it? Error, naming what was found and what was expected: no cache group,
-// limits below 1, drafts that fit neither the method nor a mamba block, a conv_kernel or an
-// acceptance_rate out of range, capture sizes out of order, more memory than this program takes.
-Status check_engine_config(const EngineConfig& config);
-
 // Could the request ever finish? Error, naming it and the numbers: an empty prompt, max_tokens
 // below 1, a prompt of max_model_len tokens or more, more tokens than the pool holds or (without
 // chunked prefill) than the token budget.

@@ -160,7 +160,7 @@ Result<EngineSetup> make_engine_setup(const std::string& model, const EngineSett
 
 Status check_requests_fit(const Scenario& scenario, std::span<const ArrivingRequest> requests,
                           const EngineConfig& config) {
-  if (Status engine = check_engine_config(config); !engine.ok()) return engine;
+  if (const auto engine = Engine::create(config); !engine.ok()) return engine.error();
   for (const ArrivingRequest& arriving : requests) {
     const Status fits = check_request_fits(config, arriving.request);
     if (fits.ok()) continue;

@@ -36,7 +36,7 @@ Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettin
 
 // Error "/requests/2: ..." for a request that could never finish: its prompt exceeds max_model_len
 // or (without chunked prefill) the token budget, or it needs more blocks than the pool has. Also
-// what check_engine_config refuses. `requests`: the scenario's (resolve_requests).
+// what Engine::create refuses. `requests`: the scenario's (resolve_requests).
 Status check_requests_fit(const Scenario& scenario, std::span<const ArrivingRequest> requests,
                           const EngineConfig& config);
 

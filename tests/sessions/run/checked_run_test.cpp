@@ -109,6 +109,21 @@ TEST(CheckedRun, EndsAtTheStepLimit) {
             (Ended{EndReason::finished, 4, {}}));
 }
 
+// Block sizes are known only once the engine is set up.
+TEST(CheckedRun, WhatTheEngineRefusesIsAnErrorOfTheScenariosFile) {
+  const auto plan =
+      plan_scenario(parse_scenario({R"({"version": 1, "model": "tiny-mamba2", "settings": {
+      "mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 32,
+      "prefix_cache_retention_interval": 3}, "requests": [{"id": "A", "prompt": 5}]})",
+                                    "test.json"})
+                        .value(),
+                    "test.json");
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().message,
+            "test.json: prefix_cache_retention_interval 3 is not a multiple of "
+            "scheduler_block_size 8 (expected one, or 0)");
+}
+
 TEST(CheckedRun, ShippedScenariosComeToTheirEndWithAndWithoutChecks) {
   for (const auto& entry :
        std::filesystem::directory_iterator(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios")) {
