@@ -53,6 +53,25 @@ TEST(FoundByTheMatrix, MoreComputedTokensThanKnownOnesAfterAStaleFrame) {
   EXPECT_FALSE(checked.errors.empty());
 }
 
+// Known bug 2 where hits may end inside blocks: a hit longer than what attention holds had a block
+// copied that was not the request's, and freed twice.
+TEST(FoundByTheMatrix, NoLongerLimitWhereHitsEndInsideBlocks) {
+  const CheckedScenario checked = run(R"({"version": 1, "model": "tiny-gdn",
+    "settings": {"mamba_cache_mode": "align", "num_gpu_blocks_override": 400, "block_size": 4,
+      "max_model_len": 32, "max_num_seqs": 3, "prefix_cache_retention_interval": 8,
+      "prefix_match_unit": 2, "scheduling_policy": "priority", "async_scheduling": false,
+      "speculative_config": {"method": "mtp", "num_speculative_tokens": 1},
+      "acceptance_rate": 0.3, "seed": 232887445, "cudagraph_mode": "NONE",
+      "policies": {"mamba_eagle_lookahead": "longer_limit"}},
+    "requests": [{"id": "A", "prompt": 13},
+      {"id": "B", "prompt": 15, "max_tokens": 8, "priority": 1, "at_step": 6},
+      {"id": "C", "prompt": {"tokens": 17, "share": "B"}, "max_tokens": 2, "priority": 1, "at_step": 2},
+      {"id": "D", "prompt": {"tokens": 23, "share": "B", "share_tokens": 21}, "max_tokens": 2, "at_step": 3, "cache_salt": 1},
+      {"id": "E", "prompt": {"tokens": 10, "share": "A", "share_tokens": 8}, "priority": 1, "at_step": 8},
+      {"id": "F", "prompt": {"tokens": 24, "share": "D", "share_tokens": 23}, "max_tokens": 8, "priority": 1}]})");
+  EXPECT_TRUE(checked.errors.empty());
+}
+
 // The policy is about steps without drafts: without speculation there is none, and a prompt of one
 // token is a prefill whatever its rows without drafts read.
 TEST(FoundByTheMatrix, ColumnZeroDoesNotMakeAPromptADecode) {
