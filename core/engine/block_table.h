@@ -26,19 +26,27 @@ class BlockTable {
   void move_row(std::int32_t from, std::int32_t to);
   // Exchanges whole rows and lengths.
   void swap_row(std::int32_t a, std::int32_t b);
-  // Nulls whole rows [first, last): what padding does to the device's copy before every build.
+  // Nulls whole rows [first, last): what padding does to the device's copy before every build. Rows
+  // below `last` may be viewed from then on.
   void null_rows(std::int32_t first, std::int32_t last);
 
-  std::span<const std::int32_t> row(std::int32_t row) const;   // [num_blocks_per_row]
-  TensorView<std::int32_t> rows(std::int32_t num_rows) const;  // [num_rows, columns]
-  // All rows, as the copies of mamba group `group` read them; valid while nothing is written.
+  std::span<const std::int32_t> row(std::int32_t row) const;  // [num_blocks_per_row]
+  // [num_rows, columns]. Requires: one of these rows or a later one has been written or nulled.
+  TensorView<std::int32_t> rows(std::int32_t num_rows) const;
+  // The rows there are, as the copies of mamba group `group` read them. Views are valid while
+  // nothing is written.
   MambaBlockTable mamba_view(std::int32_t group) const;
   std::int32_t num_columns() const { return columns_; }
+  // Rows up to the last one that was ever written or nulled; all others are null.
+  std::int32_t num_rows() const;
 
  private:
+  void make_rows(std::int32_t num_rows);
   std::int32_t* begin_of(std::int32_t row);
   std::int32_t columns_ = 0;
-  std::vector<std::int32_t> ids_;                 // [max_num_reqs, columns]
+  // [num_rows, columns]: with the default max_model_len and 256 rows a whole table has 32 MiB, and
+  // most runs use a few rows of it.
+  std::vector<std::int32_t> ids_;
   std::vector<std::int32_t> num_blocks_per_row_;  // [max_num_reqs]
 };
 

@@ -25,10 +25,10 @@ void add_dummy_run(StepTrace& trace, const EngineConfig& config,
   const std::int32_t num_rows = num_dummy_rows(config, cudagraphs);
   for (const GroupTrace& group : trace.groups) {
     if (!group.is_mamba) continue;
-    const TensorView<std::int32_t> table =
-        tables[static_cast<std::size_t>(group.group)].rows(num_rows);
-    for (std::int32_t row = 0; row < num_rows; ++row)
-      if (const std::int32_t block = table.at(row, 0); block != kNullBlock)
+    const BlockTable& table = tables[static_cast<std::size_t>(group.group)];
+    const std::int32_t rows = std::min(num_rows, table.num_rows());  // others name no block
+    for (std::int32_t row = 0; row < rows; ++row)
+      if (const std::int32_t block = table.rows(rows).at(row, 0); block != kNullBlock)
         trace.dummy_rows.push_back({.row = row, .group = group.group, .block = block});
   }
 }

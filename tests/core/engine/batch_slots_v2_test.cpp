@@ -26,7 +26,7 @@ std::int32_t add(BatchSlotsV2& slots, RequestId request, Ids ids = {}) {
 
 Ids input_row(BatchSlotsV2& slots, std::int32_t row, std::int32_t columns) {
   Ids ids;
-  const auto rows = slots.input_block_tables()[0].rows(4);
+  const auto rows = slots.input_block_tables()[0].rows(row + 1);
   for (std::int32_t column = 0; column < columns; ++column) ids.push_back(rows.at(row, column));
   return ids;
 }

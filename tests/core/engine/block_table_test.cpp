@@ -85,5 +85,18 @@ TEST(BlockTable, PaddingNullsWholeRowsAndLeavesLengths) {
   EXPECT_THAT(whole_row(table, 2), ElementsAre(0, 0));
 }
 
+TEST(BlockTable, HasTheRowsThatWereWrittenOrNulled) {
+  BlockTable table(4, 262144);
+  EXPECT_EQ(table.num_rows(), 0);
+  table.append_row(1, Ids{7});
+  EXPECT_EQ(table.num_rows(), 2);
+  EXPECT_EQ(table.mamba_view(0).num_blocks_per_row.size(), 2U);
+  table.null_rows(2, 3);
+  EXPECT_EQ(table.num_rows(), 3);
+  EXPECT_THAT(table.row(3), ElementsAre());
+  EXPECT_THROW(table.rows(4), ContractViolation);
+  EXPECT_THROW(table.null_rows(4, 5), ContractViolation);
+}
+
 }  // namespace
 }  // namespace hybridscope::test::block_table_test
