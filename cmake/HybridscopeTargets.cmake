@@ -50,12 +50,17 @@ target_compile_options(hybridscope_flags_above_core INTERFACE $<$<CONFIG:Release
 add_library(hybridscope_unoptimised_debug INTERFACE)
 target_compile_options(hybridscope_unoptimised_debug INTERFACE $<$<CONFIG:Debug>:-O0>)
 
-# Nothing in cli is hot, and CLI11's templates take the optimiser a minute and a half.
+# What runs once a command, or waits for what lies below: the optimiser takes longer than it saves
+# anybody, under the sanitizers as long as all the rest of compiling it.
+set(hybridscope_cold cli conformance replay sessions_breakpoint sessions_cache_report sessions_diff
+  sessions_explain sessions_export sessions_judge sessions_known_bugs sessions_lessons sessions_live
+  sessions_report sessions_shrink test_support)
 add_library(hybridscope_less_optimised INTERFACE)
 target_compile_options(hybridscope_less_optimised INTERFACE $<$<CONFIG:Release>:-O1>)
-add_library(hybridscope_flags_cli INTERFACE)
-target_link_libraries(hybridscope_flags_cli INTERFACE  # in this order, as above
-  hybridscope_flags_above_core hybridscope_less_optimised hybridscope_unoptimised_debug)
+add_library(hybridscope_flags_cold INTERFACE)
+target_link_libraries(hybridscope_flags_cold INTERFACE  # in this order, as above
+  hybridscope_flags_above_core hybridscope_less_optimised
+  $<$<NOT:$<BOOL:${HYBRIDSCOPE_FUZZ}>>:hybridscope_unoptimised_debug>)
 
 add_library(hybridscope_flags_gui INTERFACE)
 target_link_libraries(hybridscope_flags_gui INTERFACE
@@ -80,6 +85,7 @@ set(hybridscope_precompiled_standard
 set(hybridscope_precompiled_libraries
   ${hybridscope_precompiled_standard} <fmt/format.h> <nlohmann/json.hpp>)
 set(hybridscope_precompiled_gui ${hybridscope_precompiled_libraries})
+set(hybridscope_precompiled_cold ${hybridscope_precompiled_libraries})
 set(hybridscope_precompiled_cli ${hybridscope_precompiled_libraries} <CLI/CLI.hpp>)
 set(hybridscope_precompiled_tests
   ${hybridscope_precompiled_standard} <deque> <filesystem> <fstream> <random> <sstream>
@@ -119,8 +125,8 @@ function(hybridscope_library name)
     set(scope PUBLIC)
     if(name MATCHES "^(core|kernels)_")
       target_link_libraries(${target} PRIVATE hybridscope_flags)
-    elseif(CLI11::CLI11 IN_LIST ARG_LINKS)
-      target_link_libraries(${target} PRIVATE hybridscope_flags_cli)
+    elseif(name IN_LIST hybridscope_cold)
+      target_link_libraries(${target} PRIVATE hybridscope_flags_cold)
     elseif(name MATCHES "^gui")
       target_link_libraries(${target} PRIVATE hybridscope_flags_gui)
     else()
@@ -136,7 +142,10 @@ function(hybridscope_library name)
   target_link_libraries(${target} ${scope} ${ARG_LINKS})
   if(CLI11::CLI11 IN_LIST ARG_LINKS)
     hybridscope_precompile(${target} cli
-      LINKS hybridscope_flags_cli fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11)
+      LINKS hybridscope_flags_cold fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11)
+  elseif(name IN_LIST hybridscope_cold AND fmt::fmt IN_LIST ARG_LINKS)
+    hybridscope_precompile(${target} cold
+      LINKS hybridscope_flags_cold fmt::fmt nlohmann_json::nlohmann_json)
   elseif(name MATCHES "^gui" AND fmt::fmt IN_LIST ARG_LINKS)
     hybridscope_precompile(${target} gui
       LINKS hybridscope_flags_gui fmt::fmt nlohmann_json::nlohmann_json)
@@ -160,7 +169,7 @@ function(hybridscope_test name)
   if(NOT TARGET ${target})
     add_executable(${target})
     set_target_properties(${target} PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests UNITY_BUILD_BATCH_SIZE 48)
     set_property(GLOBAL APPEND PROPERTY HYBRIDSCOPE_TEST_PROGRAMS ${target})
     target_link_libraries(${target} PRIVATE hybridscope_flags_tests GTest::gmock_main)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})

@@ -5,4 +5,9 @@
 // hold ("Tracer caught signal 11"). The GL driver's blocks are small enough to land there, about
 // one start in two hundred. Without the interceptor the check finds these blocks as any other
 // memory.
-extern "C" const char* __asan_default_options() { return "intercept_tls_get_addr=0"; }
+//
+// Of the stack at each allocation ten frames are kept, not thirty: that takes a twentieth off the
+// tests, and off the start of each program a tenth.
+extern "C" const char* __asan_default_options() {
+  return "intercept_tls_get_addr=0:malloc_context_size=10";
+}
