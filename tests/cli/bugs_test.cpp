@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -156,17 +155,6 @@ TEST(Bugs, AllDoWhatTheirFilesSay) {
   EXPECT_THAT(run.out, HasSubstr(std::to_string(known_bug_table().size()) +
                                  " known bugs: all are found, and nothing without them\n"));
   EXPECT_THAT(read_file(junit), HasSubstr("skipped-step-forgets-accepted-count healthy"));
-}
-
-TEST(Bugs, AScenarioThatIsShownHasAtMost15Lines) {
-  const nlohmann::json bugs = nlohmann::json::parse(run_program("bugs list --json").out);
-  ASSERT_GE(bugs.size(), 32U);
-  for (const auto& bug : bugs)
-    for (const std::string which : {"faulty", "healthy"}) {
-      const ProgramResult shown =
-          run_program("bugs show " + bug["id"].get<std::string>() + " --scenario " + which);
-      EXPECT_LE(std::ranges::count(shown.out, '\n'), 15) << shown.out;
-    }
 }
 
 TEST(Bugs, WhatAReleaseFixedIsATableForAReviewComment) {

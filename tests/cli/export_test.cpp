@@ -2,9 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -40,32 +37,6 @@ TEST(Export, AnUnknownRequestIsRefusedWithThoseThatRan) {
 }
 
 // A table in the file that vLLM's test has for it, and every generated test, is Python.
-TEST(Export, WhatIsPythonCompiles) {
-  const std::string folder = temporary_folder("export_python", {});
-  std::vector<std::filesystem::path> scenarios;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios"))
-    if (entry.path().extension() == ".json") scenarios.push_back(entry.path());
-  std::ranges::sort(scenarios);
-  ASSERT_GE(scenarios.size(), 10U);
-  std::string files;
-  for (const auto& scenario : scenarios)
-    for (const std::string form : {"step-actions", "pytest"}) {
-      const std::string file = folder + "/" + scenario.stem().string() + "_" +
-                               (form == "pytest" ? "test" : "table") + ".py";
-      const ProgramResult exported =
-          run_program("export " + scenario.string() + " --as " + form +
-                      " --engine reference --no-async-scheduling -o " + file);
-      ASSERT_EQ(exported.exit_code, 0) << scenario << ": " << exported.err;
-      files += " " + file;
-    }
-  EXPECT_EQ(std::system(("PYTHONDONTWRITEBYTECODE=1 python3 -c 'import ast, sys; "
-                         "[ast.parse(open(f).read(), f) for f in sys.argv[1:]]'" +
-                         files)
-                            .c_str()),
-            0);
-}
-
 TEST(Export, ATestOfAnAsynchronousRunIsRefused) {
   const ProgramResult refused = run_program("export scenarios/plain_decode.json --as pytest");
   EXPECT_EQ(refused.exit_code, 2);
