@@ -155,6 +155,18 @@ Result<std::vector<std::int64_t>> SessionReader::admissions(RequestId request) {
   return impl_->answer(std::move(steps));
 }
 
+Result<std::vector<std::int64_t>> SessionReader::steps_with_block_copies() {
+  std::vector<std::int64_t> steps;
+  ReadStatement query(impl_->context,
+                      "SELECT DISTINCT step FROM block_events WHERE session = ? AND kind = ? "
+                      "ORDER BY step");
+  query.start(std::vector<std::int64_t>{impl_->context.session,
+                                        static_cast<std::int64_t>(CacheEventKind::copied_from)});
+  while (query.step()) steps.push_back(sqlite3_column_int64(query.get(), 0));
+  query.stop();
+  return impl_->answer(std::move(steps));
+}
+
 namespace {
 
 // Error: the session's level does not keep the log of writes.

@@ -49,6 +49,9 @@ class SessionReader {
   std::int64_t request_first_step(RequestId request) const;  // first step that names it; 0: none
   // Steps that admitted the request, ascending; empty below level blocks.
   Result<std::vector<std::int64_t>> admissions(RequestId request);
+  // Steps that copied whole blocks (CacheEventKind::copied_from), ascending; empty at level counts.
+  // Reads the events of all steps.
+  Result<std::vector<std::int64_t>> steps_with_block_copies();
   std::int32_t num_requests() const;
   Result<std::vector<Bookmark>> bookmarks() const;  // ordered by step
 

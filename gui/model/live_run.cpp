@@ -17,10 +17,13 @@ namespace {
 StepMark mark_of(const StepTrace& trace, std::span<const Finding> findings) {
   StepMark mark;
   mark.step = trace.step;
-  mark.copies = !trace.pre_copies.copies.empty() || !trace.post_copies.copies.empty();
-  mark.evicts = std::ranges::any_of(trace.cache_events, [](const CacheEvent& event) {
-    return event.kind == CacheEventKind::evicted;
-  });
+  const auto any = [&trace](CacheEventKind kind) {
+    return std::ranges::find(trace.cache_events, kind, &CacheEvent::kind) !=
+           trace.cache_events.end();
+  };
+  mark.copies = !trace.pre_copies.copies.empty() || !trace.post_copies.copies.empty() ||
+                any(CacheEventKind::copied_from);
+  mark.evicts = any(CacheEventKind::evicted);
   mark.preempts = !trace.preempted.empty();
   for (const Finding& finding : findings)
     (rule_info(finding.rule).severity == Severity::error ? mark.errs : mark.warns) = true;

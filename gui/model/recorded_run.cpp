@@ -101,6 +101,21 @@ Status RecordedRun::load_marks() {
   }
   if (marks_.empty())
     return Error{ErrorKind::not_found, fmt::format("{}: no step was recorded", reader().title())};
+  return mark_block_copies();
+}
+
+// A block is copied when a hit ends inside it; where none can, not every event has to be read.
+Status RecordedRun::mark_block_copies() {
+  const auto& groups = config_.kv_cache_config.groups;
+  const bool can_copy = std::ranges::any_of(groups, [this](const KVCacheGroup& group) {
+    return group.block_size() > config_.hash_block_size;
+  });
+  if (!can_copy) return Ok{};
+  const auto steps = reader().steps_with_block_copies();
+  if (!steps.ok()) return steps.error();
+  for (const std::int64_t step : steps.value())
+    if (const std::ptrdiff_t index = mark_index(marks_, step); index >= 0)
+      marks_[static_cast<std::size_t>(index)].copies = true;
   return Ok{};
 }
 

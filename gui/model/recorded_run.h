@@ -83,6 +83,7 @@ class RecordedRun final : public ShownRun {
   SessionReader& reader() const { return player_->reader(); }
   Status load();
   Status load_marks();
+  Status mark_block_copies();
   Status load_findings();
   void load_plan();
   void attach();

@@ -15,7 +15,7 @@ namespace hybridscope {
 // The lanes, from the top.
 enum class RulerLane : std::uint8_t { bookmarks, findings, preemptions, evictions, copies };
 inline constexpr std::array<std::string_view, 5> kRulerLanes = {
-    "bookmarks", "findings", "preemptions", "evictions", "state copies"};
+    "bookmarks", "findings", "preemptions", "evictions", "copies"};
 
 // What happened in at least one of the steps from `first` to `last`.
 struct RulerColumn {

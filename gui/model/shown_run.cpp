@@ -60,7 +60,7 @@ std::string mark_words(const StepMark& mark) {
   add(mark.errs || mark.warns, "findings");
   add(mark.preempts, "preemptions");
   add(mark.evicts, "evictions");
-  add(mark.copies, "state copies");
+  add(mark.copies, "copies");
   return fmt::format("step {}{}", mark.step, words);
 }
 

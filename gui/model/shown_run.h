@@ -87,7 +87,7 @@ enum class FactParts : std::uint8_t { label, all };
 // What happened in a step, for the marks of the scrub bar.
 struct StepMark {
   std::int64_t step = 0;
-  bool copies = false;
+  bool copies = false;  // of states or of whole blocks
   bool evicts = false;
   bool preempts = false;
   bool warns = false;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/gui/model/shown_scenario.h"
+#include "tests/sessions/record/plan_run.h"
 
 namespace hybridscope::metadata_model_test {
 namespace {
@@ -57,6 +58,28 @@ TEST(MetadataModel, ACheckpointIsToldRowByRow) {
   EXPECT_THAT(lines(1), ElementsAre("checkpoint of A (row 0): after 24 of its 30 tokens S(24) goes "
                                     "to block 5, column 2; scan chunk 5 ends there"));
   EXPECT_THAT(lines(2), ElementsAre()) << "B's 6 tokens begin at 24";
+}
+
+// GatedDeltaNet's kernel of 0.33.0 stores states every 64 tokens; V2 runs the shorter prompt first.
+TEST(MetadataModel, CheckpointsOfGdnAreToldRowByRow) {
+  const auto run = LiveRun::create(test::plan_of_text(R"({
+    "version": 1, "name": "checkpoints of GDN", "model": "tiny-gdn",
+    "settings": {"engine": "vllm-0.33.0", "mamba_cache_mode": "align", "block_size": 64,
+                 "num_gpu_blocks_override": 40, "max_model_len": 512, "async_scheduling": false,
+                 "gdn_prefill_backend": "flashinfer"},
+    "requests": [{"id": "A", "prompt": 200, "max_tokens": 4},
+                 {"id": "B", "prompt": 150, "max_tokens": 4}]
+  })"))
+                       .value();
+  ASSERT_TRUE(run->go_to(1).ok());
+  const MetadataModel model = make_metadata_model(*run, {});
+  EXPECT_EQ(model.sections.at(2).builder, "GDNAttentionMetadataBuilder");
+  EXPECT_THAT(
+      model.sections.at(2).checkpoints,
+      ElementsAre("checkpoint of B (row 0): after 128 of its 150 tokens S(128) goes to block 12, "
+                  "column 1",
+                  "checkpoint of A (row 1): after 192 of its 200 tokens S(192) goes to block 5, "
+                  "column 2"));
 }
 
 TEST(MetadataModel, TheFirstStepHasNothingToCompareWith) {

@@ -87,6 +87,20 @@ TEST_F(RecordedRunOf, ShowsWhatReleasesAddedAtEveryLevelThatKeepsBlocks) {
   }
 }
 
+// B's hit after 20 tokens ends inside blocks of 8, which are copied; no state is.
+TEST_F(RecordedRunOf, AStepThatCopiesOnlyBlocksHasTheMarkOfCopies) {
+  const auto live = LiveRun::create(test::hits_inside_blocks()).value();
+  ASSERT_TRUE(live->go_to(1'000'000).ok());
+  std::vector<std::int64_t> steps;
+  for (const StepMark& mark : live->marks())
+    if (mark.copies) steps.push_back(mark.step);
+  EXPECT_THAT(steps, testing::Contains(9));
+  const auto recorded = record(test::hits_inside_blocks(), RecordLevel::blocks);
+  ASSERT_EQ(recorded->marks().size(), live->marks().size());
+  for (std::size_t i = 0; i < live->marks().size(); ++i)
+    EXPECT_EQ(recorded->marks()[i].copies, live->marks()[i].copies) << live->marks()[i].step;
+}
+
 TEST_F(RecordedRunOf, LevelCountsKeepsNothingOfThem) {
   const auto counts = record(test::hits_inside_blocks(), RecordLevel::counts);
   ASSERT_TRUE(counts->go_to(3).ok());

@@ -62,7 +62,7 @@ TEST(Workbench, TheNoticeIsOfTheStepThatIsShown) {
   settle(workbench);
   EXPECT_THAT(workbench.notice().text, HasSubstr("step 3"));
   apply(workbench, {"run.step_back"});
-  EXPECT_EQ(workbench.notice().text, "step 2: state copies");
+  EXPECT_EQ(workbench.notice().text, "step 2: copies");
   EXPECT_FALSE(workbench.apply({"run.speed", "fast"}).ok());
   EXPECT_EQ(workbench.notice().kind, NoticeKind::error);
   apply(workbench, {"run.step_back"});
