@@ -75,6 +75,8 @@ function cellsOf(row, request, groupIndex, during, copies, findings) {
                    copies: copies.get(key + "/" + column) || [],
                    findings: findings.filter((f) => f.request === request &&
                      f.group === groupIndex && f.column === column) };
+    const inside = cell.label ? cell.label.tokens % group.block_size : 0;
+    cell.partial = inside === 0 ? "" : inside + "/" + group.block_size;
     cell.inWindow = window !== null && column >= window.first && column <= window.last;
     cell.quiet = !cell.changed && !cell.inWindow && !cell.copies.length && !cell.findings.length;
     return cell;
@@ -89,7 +91,8 @@ function cellWords(cell, group) {
                  ROLES[cell.role].words];
   if (cell.label)
     lines.push("cached: stands for the first " + grouped(cell.label.tokens) + " tokens of " +
-               nameOf(cell.label.request));
+               nameOf(cell.label.request) +
+               (cell.partial ? ", which end inside the block: " + cell.partial : ""));
   if (cell.changed) lines.push("changed in this step");
   if (cell.worker !== null) lines.push("the worker's table has " + cell.worker + " here");
   for (const copy of cell.copies) lines.push(copy.words);
@@ -107,7 +110,7 @@ function cellElement(cell, group, groupIndex, request, showColumn) {
   if (showColumn) td.append(el("span", "column", cell.column));
   td.append(el("span", "block", cell.block === 0 ? "·" : cell.block));
   let flags = cell.block === 0 ? "" : ROLES[cell.role].letter;
-  if (cell.label) flags += "c";
+  if (cell.label) flags += "c" + cell.partial;
   if (cell.holders > 1) flags += "×" + cell.holders;
   for (const mark of new Set(cell.copies.map((copy) => copy.mark))) flags += mark;
   if (cell.findings.length) flags += "!";
@@ -231,6 +234,8 @@ function showLegend() {
     legend.append(item);
   }
   const extra = [["swatch cached", "c", "cached", "registered in the prefix cache"],
+                 ["swatch cached", "c4/8", "cached, partial",
+                  "registered for tokens that end inside the block: here 4 of its 8"],
                  ["swatch shared", "×2", "shared", "held by several columns"],
                  ["swatch changed", "", "changed", "changed in this step"],
                  ["swatch", "→←", "copied", "source and destination of a copy in this step"],

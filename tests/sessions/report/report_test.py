@@ -134,6 +134,17 @@ class ReportTest(unittest.TestCase):
         self.assertFalse(page.one(id="step-findings").shown())
         self.assertEqual(page.one(id="verdict").text(), "✔ no findings")
 
+    def test_a_block_cached_for_a_part_of_its_tokens_says_how_many(self):
+        """A's state after 20 tokens lies in column 2, whose block has tokens 16 to 23."""
+        scenario = SCENARIOS.parent / "tests/gui/data/hits_inside_blocks.json"
+        page = BROWSER.page(self.report("partial", scenario), "#step=2")
+        cell = page.one("td", data_request="0", data_group="1", data_column="2")
+        self.assertIn("c4/8", cell.one(class_="flags").text())
+        self.assertIn("cached: stands for the first 20 tokens of A, which end inside the block: 4/8",
+                      cell.attributes["title"])
+        whole = page.one("td", data_request="0", data_group="0", data_column="0")
+        self.assertEqual(whole.one(class_="flags").text(), "Fc")
+
     def test_findings_stand_at_their_step_their_cell_and_in_the_list(self):
         file = self.report("findings", "skipped_for_a_step.json", "engine=reference", "level=blocks")
         page = BROWSER.page(file, "#step=5")
