@@ -20,6 +20,7 @@
 #include "cli/settings_options.h"
 #include "cli/version.h"
 #include "sessions/judge/pipeline_trace.h"
+#include "sessions/text/followed_input.h"
 #include "sessions/text/line_source.h"
 
 namespace hybridscope {
@@ -109,6 +110,12 @@ Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession
   return Ok{};
 }
 
+// Standard input is read as it comes in any case.
+Result<LineSource> open_source(const JudgeOptions& options) {
+  if (!options.follow || options.input == "-") return LineSource::open(options.input);
+  return LineSource(options.input, follow_input(options.input, was_interrupted));
+}
+
 void print_report(const JudgeOptions& options, const JudgeReport& report) {
   if (options.json) {
     fmt::print("{}\n", judge_report_to_json(report).dump(2));
@@ -117,13 +124,14 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
   std::FILE* const out = text_stream(options);
   for (const TraceReport& trace : report.traces)
     if (!trace.findings.kept().empty() || trace.first_difference)
-      fmt::print(out, "{}", format_trace(trace, report.engine));
+      fmt::print(out, "{}", format_trace(trace, report.engine, !options.follow));
   fmt::print(out, "{}", format_judge_summary(report));
 }
 
 void finish(const Status& judged, JudgeSession& session) {
   if (!judged.ok()) return session.finish(SessionStatus::failed, judged.error().message);
-  if (was_interrupted()) return session.finish(SessionStatus::interrupted, "interrupted");
+  if (was_interrupted() && !session.follows())
+    return session.finish(SessionStatus::interrupted, "interrupted");
   session.finish(SessionStatus::complete, "");
 }
 
@@ -168,12 +176,16 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "--explain 13\n"
       "  hybridscope judge trace.jsonl --engine reference --junit report.xml\n"
       "  hybridscope judge trace.jsonl --record runs.db:nightly\n"
+      "  hybridscope judge --follow trace.jsonl\n"
       "\n"
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
       "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
       "warnings too) or with --engine a difference, 2 usage or no trace selected, 3 unreadable\n"
-      "or invalid input, 4 environment, 5 a bug of hybridscope, 130 interrupted (--record).");
-  command.add_option("trace", options.input, "a trace, - for standard input")
+      "or invalid input, 4 environment, 5 a bug of hybridscope, 130 interrupted (--record).\n"
+      "Ctrl-C is how --follow ends.");
+  command
+      .add_option("trace", options.input,
+                  "a trace, - for standard input; with --follow also unix:PATH")
       ->required()
       ->type_name("TRACE.jsonl|-");
   auto* from = command.add_option_function<std::string>(
@@ -181,6 +193,11 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "what the input is: trace, or pipeline for the reference's chained vectors (default "
       "trace)");
   from->check(CLI::IsMember({"trace", "pipeline"}))->type_name("KIND");
+  auto* follow = command.add_flag(
+      "--follow", options.follow,
+      "go on as the file grows, or connect to a socket (unix:PATH), and print findings as they "
+      "come");
+  follow->excludes(from);
   auto* convert = command
                       .add_flag("--convert", options.convert,
                                 "with --from pipeline: print the traces instead of judging them")
@@ -206,6 +223,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   auto* json = command.add_flag("--json", options.json, "one object {config, summary, traces}");
   explain->excludes(json);
   convert->excludes(json);
+  follow->excludes(json);
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
       "leave out times, so that two runs compare equal");
@@ -235,13 +253,13 @@ int judge_command(const JudgeOptions& options) {
   if (options.convert && !options.from_pipeline) {
     return report_usage("judge", "--convert needs --from pipeline, not --from trace");
   }
-  auto source = LineSource::open(options.input);
+  auto source = open_source(options);
   if (!source.ok()) {
     return report_error("judge", source.error());
   }
   const Clock::time_point start = Clock::now();
   JudgeSession session(options);
-  if (!options.record.place.empty()) ask_for_interrupts();
+  if (options.follow || !options.record.place.empty()) ask_for_interrupts();
   const Status judged = judge_lines(options, source.value(), session);
   finish(judged, session);
   JudgeReport& report = session.report();
@@ -266,7 +284,8 @@ int judge_command(const JudgeOptions& options) {
   if (options.explain > 0 && judged.ok() && !session.explained()) {
     return report_usage("judge", fmt::format("no trace has a step {}", options.explain));
   }
-  return was_interrupted() ? kExitInterrupted : exit_code(options, report);
+  const bool broken_off = was_interrupted() && !options.follow;
+  return broken_off ? kExitInterrupted : exit_code(options, report);
 }
 
 }  // namespace hybridscope

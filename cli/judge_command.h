@@ -16,6 +16,7 @@ namespace hybridscope {
 
 struct JudgeOptions {
   std::string input;           // a file, or "-"
+  bool follow = false;         // goes on as the input grows, and prints findings as they come
   bool from_pipeline = false;  // the input is a vector file of the reference, not a trace
   bool convert = false;        // print the trace instead of judging it
   std::string filter;          // only traces whose name contains it; empty: all

@@ -33,6 +33,7 @@ nlohmann::ordered_json trace_json(const TraceReport& trace, bool compared) {
                                  {"steps", trace.steps},
                                  {"request_steps", trace.request_steps},
                                  {"findings_by_rule", trace.findings.by_rule()},
+                                 {"findings_by_request", trace.findings.by_request_json()},
                                  {"computed_in_steps", computed_json(trace.computed)},
                                  {"findings", findings}};
   if (compared)
@@ -66,12 +67,15 @@ std::int64_t JudgeReport::num_request_steps() const {
   return sum;
 }
 
-std::string format_trace(const TraceReport& trace, std::string_view profile) {
+std::string format_trace(const TraceReport& trace, std::string_view profile, bool with_findings) {
   std::string text = fmt::format(
       "{}: {}, {}\n", trace.name.empty() ? fmt::format("line {}", trace.line) : trace.name,
       counted(trace.steps, "step"), counted(trace.request_steps, "request-step"));
-  for (const KeptFinding* kept : trace.findings.shown()) text += "  " + kept->text + "\n";
+  if (with_findings)
+    for (const KeptFinding* kept : trace.findings.shown()) text += "  " + kept->text + "\n";
   text += trace.findings.format_left_out();
+  if (const std::string damage = trace.findings.format_by_request(); !damage.empty())
+    text += "by request:\n" + damage;
   if (trace.first_difference)
     text += fmt::format("  first difference from profile {}: {}\n", profile,
                         format_difference(*trace.first_difference));

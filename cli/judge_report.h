@@ -42,8 +42,10 @@ struct JudgeReport {
   std::int64_t num_request_steps() const;
 };
 
-// A heading, the findings of one trace and its first difference from our engine under `profile`.
-std::string format_trace(const TraceReport& trace, std::string_view profile);
+// A heading, the findings of one trace, unless they were printed before, and its first difference
+// from our engine under `profile`.
+std::string format_trace(const TraceReport& trace, std::string_view profile,
+                         bool with_findings = true);
 
 // The last lines of the default output.
 std::string format_judge_summary(const JudgeReport& report);

@@ -107,13 +107,23 @@ Status JudgeSession::begin_comparison() {
 Status JudgeSession::add_step(const JudgedStep& step) {
   if (comparison_) comparison_->compare(trace_.reader().step());
   TraceReport& trace = report_.traces.back();
+  const std::size_t num_kept = trace.findings.kept().size();
   for (const Finding& finding : step.findings) trace.findings.add(finding, false, trace_.names());
+  if (options_.follow) print_new_findings(num_kept);
   trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
   if (step.trace.step == options_.explain) explain(step);
   if (!recorded_) return Ok{};
   Status added = recorded_->add(step.trace, step.findings, step.writes);
   if (!added.ok()) record_failure_ = added.error();
   return added;
+}
+
+// Those of a rule after the first ones are only counted.
+void JudgeSession::print_new_findings(std::size_t first) const {
+  const std::vector<KeptFinding>& kept = report_.traces.back().findings.kept();
+  std::FILE* const out = text_stream(options_);
+  for (std::size_t i = first; i < kept.size(); ++i) fmt::print(out, "{}\n", kept[i].text);
+  if (first < kept.size()) std::fflush(out);
 }
 
 void JudgeSession::explain(const JudgedStep& step) {

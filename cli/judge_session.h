@@ -29,6 +29,7 @@ class JudgeSession {
   const std::optional<Error>& record_failure() const { return record_failure_; }
   JudgeReport& report() { return report_; }
   bool explained() const { return explained_; }
+  bool follows() const { return options_.follow; }
 
  private:
   bool ends_previous_and_wants(const ForeignHeader& header);
@@ -38,6 +39,7 @@ class JudgeSession {
   Status begin_comparison();
   Status add_step(const JudgedStep& step);
   void explain(const JudgedStep& step);
+  void print_new_findings(std::size_t first) const;
 
   const JudgeOptions& options_;
   JudgedTrace trace_;

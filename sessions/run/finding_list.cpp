@@ -11,7 +11,23 @@ namespace hybridscope {
 
 FindingList::FindingList() : rules_(rule_table().size()) {}
 
+void FindingList::note_damage(const Finding& finding, const Names& names) {
+  if (rule_info(finding.rule).severity != Severity::error) return;
+  const auto id = static_cast<std::size_t>(std::max(finding.request.value, -1) + 1);
+  if (id >= damage_of_.size()) damage_of_.resize(id + 1, 0);
+  if (damage_of_[id] == 0) {
+    damage_.push_back({.request = id == 0 ? "" : names.request(finding.request),
+                       .first_step = finding.step,
+                       .first_rule = finding.rule});
+    damage_of_[id] = damage_.size();
+  }
+  RequestDamage& damage = damage_[damage_of_[id] - 1];
+  damage.last_step = finding.step;
+  ++damage.found;
+}
+
 void FindingList::add(const Finding& finding, bool expected, const Names& names) {
+  note_damage(finding, names);
   RuleCount& count = rules_[static_cast<std::size_t>(finding.rule)];
   ++count.found;
   count.unexpected += expected ? 0 : 1;
@@ -61,6 +77,37 @@ nlohmann::ordered_json FindingList::by_rule() const {
   for (const RuleInfo& info : rule_table())
     if (count(info.rule).found > 0) json[std::string(info.slug)] = count(info.rule).found;
   return json;
+}
+
+std::string FindingList::format_by_request() const {
+  if (num_found(Severity::error) < 2) return "";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(damage_.size(), kMaxRequestsShown); ++i) {
+    const RequestDamage& damage = damage_[i];
+    text += fmt::format("{}: {}, {}, first {}\n",
+                        damage.request.empty() ? "no request" : damage.request,
+                        counted(damage.found, "finding"),
+                        damage.first_step == damage.last_step
+                            ? fmt::format("step {}", damage.first_step)
+                            : fmt::format("steps {} to {}", damage.first_step, damage.last_step),
+                        rule_info(damage.first_rule).slug);
+  }
+  if (damage_.size() > kMaxRequestsShown)
+    text += fmt::format(
+        "{} more\n",
+        counted(static_cast<std::int64_t>(damage_.size() - kMaxRequestsShown), "request"));
+  return text;
+}
+
+nlohmann::ordered_json FindingList::by_request_json() const {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const RequestDamage& damage : damage_)
+    list.push_back({{"request", damage.request},
+                    {"findings", damage.found},
+                    {"first_step", damage.first_step},
+                    {"last_step", damage.last_step},
+                    {"first_rule", rule_info(damage.first_rule).slug}});
+  return list;
 }
 
 std::string grouped_number(std::int64_t value) {

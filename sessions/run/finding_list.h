@@ -15,6 +15,8 @@ namespace hybridscope {
 inline constexpr std::size_t kMaxFindingsShown = 100;  // in all
 inline constexpr std::int64_t kMaxFindingsARule = 20;  // per rule, so that no rule hides another
 
+inline constexpr std::size_t kMaxRequestsShown = 20;
+
 // The number of findings of one rule, kept or not.
 struct RuleCount {
   std::int64_t found = 0;
@@ -26,6 +28,15 @@ struct KeptFinding {
   bool expected = false;
   std::string text;
   std::shared_ptr<const nlohmann::ordered_json> json;  // never null
+};
+
+// The findings of severity error of one request, kept or not.
+struct RequestDamage {
+  std::string request;  // its name; empty: findings about no request
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+  std::int64_t found = 0;
+  Rule first_rule = Rule::running_state_wrong;
 };
 
 class FindingList {
@@ -48,9 +59,21 @@ class FindingList {
   // {rule: number found}, only rules with findings.
   nlohmann::ordered_json by_rule() const;
 
+  // One a request, in the order in which they were first wrong.
+  const std::vector<RequestDamage>& by_request() const { return damage_; }
+  // "C: 20 findings, steps 4 to 14, first running-state-wrong", one line a request, the first
+  // kMaxRequestsShown of them; empty if there is but one finding.
+  std::string format_by_request() const;
+  // [{request, findings, first_step, last_step, first_rule}], all requests.
+  nlohmann::ordered_json by_request_json() const;
+
  private:
+  void note_damage(const Finding& finding, const Names& names);
+
   std::vector<RuleCount> rules_;  // [rule_table()]
   std::vector<KeptFinding> kept_;
+  std::vector<RequestDamage> damage_;
+  std::vector<std::size_t> damage_of_;  // [request id + 1] place in damage_ + 1; 0: none
 };
 
 // 12031 -> "12,031".
