@@ -39,8 +39,11 @@ void check_schedule_limits(CheckContext& context) {
   expect({limits->max_num_seqs, std::max(num_rows, trace.num_running), "requests at once"});
   for (std::size_t row = 0; row < trace.rows.size(); ++row) {
     const RowTrace& of_row = trace.rows[row];
-    expect({limits->max_model_len,
-            of_row.num_computed_tokens + trace.scheduled_of(of_row).num_scheduled_tokens,
+    const ScheduledTrace& scheduled = trace.scheduled_of(of_row);
+    if (scheduled.max_num_tokens > 0)
+      expect({scheduled.max_num_tokens - 1, scheduled.num_tokens,
+              "known tokens of a request that is scheduled", static_cast<std::int32_t>(row)});
+    expect({limits->max_model_len, of_row.num_computed_tokens + scheduled.num_scheduled_tokens,
             "tokens of the request", static_cast<std::int32_t>(row)});
   }
 }

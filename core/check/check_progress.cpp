@@ -163,6 +163,8 @@ void ProgressCheck::check_commit(CheckContext& context, const FrameRow& row,
   if (commit.num_appended_tokens > sampled ||
       (commit.num_appended_tokens < sampled && !commit.finished))
     expect(Rule::rejected_draft_counted, sampled, commit.num_appended_tokens, "appended tokens");
+  expect(Rule::rejected_draft_counted, sampled, sampled - commit.num_lost_tokens,
+         "appended tokens of a valid frame");
   expect(Rule::metadata_inconsistent, request.num_tokens + commit.num_appended_tokens,
          commit.num_tokens, "known tokens after the step");
   const bool runs = commit.outcome != CommitOutcome::preempted;

@@ -69,6 +69,8 @@ Fingerprint read_temporal(CheckContext& context, const RowTruth& truth, const So
   if (!check_readable(context, truth, source, ContentKind::temporal)) return kPoison;
   const TemporalSlot& slot = context.state().temporal(block);
   if (slot.fingerprint == truth.prefixes(row)[0]) return slot.fingerprint;
+  if (slot.fingerprint == kBeforeFirstToken && truth.num_computed_tokens(row) == 0)
+    return truth.prefixes(row)[0];
   Finding finding = place_of_read(context, truth, source, ContentKind::temporal);
   finding.block = block;
   finding.cause = slot.event;

@@ -32,6 +32,8 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
   state_.ops.clear();
   CheckContext context(state_, trace, findings_);
   follow_cache_events(context, trace.cache_events, trace.label_history);
+  for (const std::int32_t block : trace.zeroed_blocks)
+    if (context.is_block(block)) context.state().zero(block);
   const bool has_rows = (!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context);
   if (has_rows) check_prefix_hits(context);
   execute_block_copies(context);

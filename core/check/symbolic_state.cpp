@@ -41,4 +41,10 @@ void SymbolicState::poison(std::int32_t block) {
   std::ranges::fill(conv(block), kPoison);
 }
 
+void SymbolicState::zero(std::int32_t block) {
+  poison(block);
+  temporal(block).fingerprint = kBeforeFirstToken;
+  std::ranges::fill(conv(block), kBeforeFirstToken);
+}
+
 }  // namespace hybridscope

@@ -88,6 +88,8 @@ class SymbolicState {
 
   // The block was given to a new owner: nothing in it counts as written.
   void poison(std::int32_t block);
+  // The engine filled the block with zeros: the state before the first token.
+  void zero(std::int32_t block);
 
  private:
   std::size_t index(std::int32_t block) const {

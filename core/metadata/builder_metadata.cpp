@@ -50,6 +50,11 @@ void append_mismatches(const BuilderMetadata& metadata, const MetadataBatch& bat
   std::visit([&](const auto& own) { append_mismatches(own, batch, out); }, metadata);
 }
 
+bool refreshes_persistent_buffers(const BuilderMetadata& metadata, std::int32_t num_spec) {
+  return std::visit([&](const auto& own) { return refreshes_persistent_buffers(own, num_spec); },
+                    metadata);
+}
+
 MetadataRows metadata_rows(const BuilderMetadata& metadata, std::int32_t num_rows) {
   return std::visit([&](const auto& own) { return metadata_rows(own, num_rows); }, metadata);
 }

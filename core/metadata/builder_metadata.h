@@ -53,6 +53,12 @@ void append_state_accesses(const BuilderMetadata& metadata, const ForwardContext
 void append_mismatches(const BuilderMetadata& metadata, const MetadataBatch& batch,
                        std::vector<MetadataMismatch>& out);
 
+// Did the build that made this metadata also write the buffers that a full graph replays? Only
+// batches of one kind of row do: decodes, or for GatedDeltaNet with drafts spec rows (semantics:
+// mamba-persistent-buffers, gdn-persistent-buffers; vLLM v1/attention/backends/mamba_attn.py
+// _update_metadata_for_cudagraph_capture, gdn_attn.py build). Requires: a full graph is replayed.
+bool refreshes_persistent_buffers(const BuilderMetadata& metadata, std::int32_t num_spec);
+
 // Which batch row an array element belongs to; how the tokens are cut into chunks, if the kind
 // has chunks. `num_rows`: of the batch, without padding rows.
 MetadataRows metadata_rows(const BuilderMetadata& metadata, std::int32_t num_rows);

@@ -252,6 +252,10 @@ void append_mismatches(const GdnMetadata& m, const MetadataBatch& batch,
   expect_chunks(m, check);
 }
 
+bool refreshes_persistent_buffers(const GdnMetadata& m, std::int32_t num_spec) {
+  return m.num_prefills == 0 && (num_spec > 0 ? m.num_decodes : m.num_spec_decodes) == 0;
+}
+
 MetadataRows metadata_rows(const GdnMetadata& m, std::int32_t num_rows) {
   const TensorView<std::uint8_t>& masks = m.spec_sequence_masks;
   MetadataRows rows{.by_spec = true};

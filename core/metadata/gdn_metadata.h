@@ -111,6 +111,7 @@ void append_state_accesses(const GdnMetadata& m, const ForwardContext& context,
                            std::vector<StateAccess>& out);
 void append_mismatches(const GdnMetadata& m, const MetadataBatch& batch,
                        std::vector<MetadataMismatch>& out);
+bool refreshes_persistent_buffers(const GdnMetadata& m, std::int32_t num_spec);
 MetadataRows metadata_rows(const GdnMetadata& m, std::int32_t num_rows);
 ChunkView chunk_view(const GdnMetadata& m, std::int32_t num_rows);
 

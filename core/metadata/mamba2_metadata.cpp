@@ -100,6 +100,10 @@ void append_mismatches(const Mamba2Metadata& m, const MetadataBatch& batch,
   if (append_mamba_mismatches(m.base, check)) expect_chunks(m, check);
 }
 
+bool refreshes_persistent_buffers(const Mamba2Metadata& m, std::int32_t num_spec) {
+  return refreshes_persistent_buffers(m.base, num_spec);
+}
+
 MetadataRows metadata_rows(const Mamba2Metadata& m, std::int32_t num_rows) {
   return metadata_rows(m.base, num_rows);
 }

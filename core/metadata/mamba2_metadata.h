@@ -62,6 +62,7 @@ void append_state_accesses(const Mamba2Metadata& m, const ForwardContext& contex
                            std::vector<StateAccess>& out);
 void append_mismatches(const Mamba2Metadata& m, const MetadataBatch& batch,
                        std::vector<MetadataMismatch>& out);
+bool refreshes_persistent_buffers(const Mamba2Metadata& m, std::int32_t num_spec);
 MetadataRows metadata_rows(const Mamba2Metadata& m, std::int32_t num_rows);
 ChunkView chunk_view(const Mamba2Metadata& m, std::int32_t num_rows);
 

@@ -151,6 +151,10 @@ void append_mismatches(const MambaMetadata& m, const MetadataBatch& batch,
   append_mamba_mismatches(m, check);
 }
 
+bool refreshes_persistent_buffers(const MambaMetadata& m, std::int32_t /*num_spec*/) {
+  return m.num_prefills == 0;
+}
+
 MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t /*num_rows*/) {
   return {.first_prefill_row = m.num_decodes};
 }

@@ -90,6 +90,7 @@ void append_state_accesses(const MambaMetadata& m, const ForwardContext& context
                            std::vector<StateAccess>& out);
 void append_mismatches(const MambaMetadata& m, const MetadataBatch& batch,
                        std::vector<MetadataMismatch>& out);
+bool refreshes_persistent_buffers(const MambaMetadata& m, std::int32_t num_spec);
 MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t num_rows);
 ChunkView chunk_view(const MambaMetadata& m, std::int32_t num_rows);
 

@@ -48,6 +48,7 @@ void StepTrace::clear() {
   cache_events.clear();
   hit_hashes.clear();
   label_history.clear();
+  zeroed_blocks.clear();
   rows.clear();
   dummy_rows.clear();
   tokens.clear();

@@ -54,6 +54,8 @@ struct ScheduledTrace {
   std::int32_t num_tokens = 0;            // known: prompt and generated tokens that have returned
   std::int32_t num_output_placeholders = 0;  // tokens of frames in flight, before this frame's own
   std::int32_t num_prompt_tokens = 0;
+  // With all its output, in the trace of another engine; 0: not known. Not recorded.
+  std::int32_t max_num_tokens = 0;
   bool placeholder_drafts = false;  // a padded one-token prompt: its drafts are -1
   std::int32_t num_hit_tokens = 0;  // admitted: served by the prefix cache
   // The chunk stores the state after so many tokens on its way (0: none), in this column
@@ -134,7 +136,9 @@ struct CommitTrace {
   std::int32_t num_tokens = 0;               // after the commit
   std::int32_t num_output_placeholders = 0;  // after the commit: tokens of frames in flight
   std::int32_t num_appended_tokens = 0;      // output tokens it added
-  std::int32_t num_drafts_next = 0;          // length of the draft list for the next step
+  // Of these, tokens that the scheduler of another engine turned out not to have. Not recorded.
+  std::int32_t num_lost_tokens = 0;
+  std::int32_t num_drafts_next = 0;  // length of the draft list for the next step
   bool finished = false;
 };
 
@@ -218,6 +222,9 @@ struct StepTrace {
   // [conv_kernel - 1] elements per registered event of a mamba group, in event order: fingerprints
   // of the last tokens of the prefix that the block stands for.
   std::vector<Fingerprint> label_history;
+  // Filled with zeros after they were given out and before anything else touches them
+  // (SchedulerOutput.new_block_ids_to_zero of another engine). Not recorded.
+  std::vector<std::int32_t> zeroed_blocks;
   std::int32_t num_running = 0;  // after schedule
   std::int32_t num_waiting = 0;
   std::int32_t num_free_blocks = 0;

@@ -29,7 +29,7 @@ class FieldComparison {
     if (traced_.none) return different(our_shape(), "None");
     if (!ours_.present) return different("None", traced_.scalar ? "a number" : traced_shape());
     if (is_number() != traced_.scalar) return different(our_shape(), traced_shape());
-    if (!has_open_end() && our_shape() != traced_shape())
+    if (!has_open_end() && !is_wider() && our_shape() != traced_shape())
       return different(our_shape(), traced_shape());
     const std::size_t size =
         has_open_end() ? std::max(ours_.values.size(), values_.size()) : values_.size();
@@ -50,7 +50,19 @@ class FieldComparison {
   // PAD_SLOT_ID.
   bool has_open_end() const { return ours_.fill != 0; }
 
+  // A block table that is padded on the right, with the null block.
+  bool is_wider() const {
+    return ours_.elements == ArrayElements::block_ids && ours_.dims.size() == 2 &&
+           (traced_.rows == ours_.dims[0] || traced_.rows == 0) && traced_.cols > ours_.dims[1];
+  }
+
   std::int64_t our_value(std::size_t i) const {
+    if (is_wider()) {
+      const std::size_t column = i % static_cast<std::size_t>(traced_.cols);
+      const auto columns = static_cast<std::size_t>(ours_.dims[1]);
+      if (column >= columns) return kNullBlock;
+      i = i / static_cast<std::size_t>(traced_.cols) * columns + column;
+    }
     return i < ours_.values.size() ? ours_.values[i] : ours_.fill;
   }
   std::int64_t traced_value(std::size_t i) const {

@@ -58,6 +58,7 @@ void ForeignBlockTables::record(std::vector<CacheEvent>& events, const CacheEven
 
 void ForeignBlockTables::follow(const ForeignStep& step, ForeignRequests& requests,
                                 StepTrace& trace) {
+  counts_columns_ = !step.block_hashes && !step.num_cached_block.empty();
   if (step.reset_prefix_cache) drop_all_labels(trace);
   if (step.block_hashes) {
     lose_hashes(step.block_hashes->lost, trace.cache_events);
@@ -159,6 +160,25 @@ void ForeignBlockTables::give_block(RequestId request, std::int32_t group, const
   record(trace.cache_events, event);
 }
 
+bool ForeignBlockTables::keys_unknown(std::int32_t group) const {
+  return counts_columns_ && config_.prefix_cache_retention_interval &&
+         config_.kv_cache_config.groups[static_cast<std::size_t>(group)].is_mamba();
+}
+
+// A hit shows that the block has a hash.
+void ForeignBlockTables::note_hit_key(RequestId request, std::int32_t group, const Change& hit,
+                                      const ForeignRequest& known, StepTrace& trace) {
+  if (labelled_[static_cast<std::size_t>(hit.block)] != 0) return;
+  const KVCacheGroup& spec = config_.kv_cache_config.groups[static_cast<std::size_t>(group)];
+  register_block({.kind = CacheEventKind::registered,
+                  .group = group,
+                  .request = request,
+                  .column = hit.column,
+                  .block = hit.block,
+                  .num_tokens = (hit.column + 1) * spec.block_size()},
+                 known, {trace.cache_events, trace.label_history});
+}
+
 void ForeignBlockTables::take_new_lists(const ForeignStep& step, ForeignRequests& requests,
                                         StepTrace& trace) {
   for (const ForeignBlockIds& traced : step.scheduler_block_ids) {
@@ -187,6 +207,10 @@ void ForeignBlockTables::take_new_lists(const ForeignStep& step, ForeignRequests
                                     .column = static_cast<std::int32_t>(c),
                                     .block = now[c]});
       }
+      if (!keys_unknown(group)) continue;
+      for (const Change& entering : entering_)
+        if (entering.column < num_hit_columns)
+          note_hit_key(traced.request, group, entering, requests[traced.request], trace);
     }
   }
 }
@@ -243,7 +267,7 @@ void ForeignBlockTables::register_columns(RequestId request, std::int32_t group,
   std::int32_t& num_cached = known.num_cached_block[static_cast<std::size_t>(group)];
   for (std::int32_t column = num_cached; column < end; ++column) {
     const std::int32_t block = tables_.block_at(request, group, column);
-    if (block == kNullBlock) continue;
+    if (block == kNullBlock || keys_unknown(group)) continue;
     register_block({.kind = CacheEventKind::registered,
                     .group = group,
                     .request = request,

@@ -70,6 +70,12 @@ class ForeignBlockTables {
   void collect_changes(RequestId request, std::int32_t group, std::span<const std::int32_t> now);
   void take_left_blocks(const ForeignStep& step, StepTrace& trace);
   void take_new_lists(const ForeignStep& step, ForeignRequests& requests, StepTrace& trace);
+  void note_hit_key(RequestId request, std::int32_t group, const Change& hit,
+                    const ForeignRequest& known, StepTrace& trace);
+  // Of the columns that num_cached_block counts, some may have no hash: a retention interval does
+  // not keep every state, and the counts do not say which.
+  bool keys_unknown(std::int32_t group) const;
+  void release(RequestId request, std::int32_t block, StepTrace& trace);
   void copy_blocks(std::span<const BlockCopy> copies, StepTrace& trace);
   void lose_hashes(std::span<const ForeignLostHash> lost, std::vector<CacheEvent>& events);
   void register_traced(const ForeignHash& hash, ForeignRequests& requests,
@@ -88,6 +94,7 @@ class ForeignBlockTables {
   BlockTableMirror tables_;
   std::vector<std::int32_t> ref_cnt_;   // [num_blocks]
   std::vector<std::uint8_t> labelled_;  // [num_blocks]
+  bool counts_columns_ = false;         // the step has num_cached_block and no block_hashes
 
   // Changes of the table being followed.
   std::vector<Change> leaving_;   // columns that lose their block

@@ -140,6 +140,22 @@ void ForeignBlockTables::take_hashes(const ForeignStep& step, ForeignRequests& r
       register_traced(hash, requests, {trace.cache_events, trace.label_history});
 }
 
+// The request's lists lose the block, which it gets anew.
+void ForeignBlockTables::release(RequestId request, std::int32_t block, StepTrace& trace) {
+  for (std::int32_t group = 0; group < coordinator_.num_groups(); ++group) {
+    const std::span<const std::int32_t> ids = tables_.block_ids(request, group);
+    const auto held = std::ranges::find(ids, block);
+    if (held == ids.end()) continue;
+    const auto column = static_cast<std::int32_t>(held - ids.begin());
+    free_block(request, group, block, trace);
+    record(trace.cache_events, {.kind = CacheEventKind::column_set,
+                                .group = group,
+                                .request = request,
+                                .column = column,
+                                .block = kNullBlock});
+  }
+}
+
 // A request that got blocks in this step and was then preempted for another one: its blocks keep
 // the hashes that they got (known bug 49), but no list of the line has them.
 void ForeignBlockTables::take_hashes_of_preempted(const ForeignStep& step,
@@ -148,6 +164,7 @@ void ForeignBlockTables::take_hashes_of_preempted(const ForeignStep& step,
     if (!is_preempted(step, hash, requests)) continue;
     if (hash.column >= 0 &&
         tables_.block_at(hash.request, hash.group, hash.column) != hash.block_id) {
+      release(hash.request, hash.block_id, trace);
       give_block(hash.request, hash.group, {.column = hash.column, .block = hash.block_id}, 0,
                  trace);
       record(trace.cache_events, {.kind = CacheEventKind::column_set,

@@ -97,6 +97,7 @@ Result<const StepTrace*> ForeignImporter::import(const ForeignStep& step) {
   }
   take_output(step);
   commit(config_.async_scheduling ? in_flight_ : sampled_, !step.block_hashes);
+  take_told_counts(step);
   if (step.block_hashes) tables_.take_hashes_after_output(step, requests_, trace_);
   std::swap(sampled_, in_flight_);
   return &trace_;
@@ -120,6 +121,8 @@ void ForeignImporter::admit(const ForeignStep& step) {
     ForeignRequest& request = requests_.add(traced.request, traced.cache_salt);
     request.append(step.at(traced.prompt_token_ids));
     request.num_prompt_tokens = request.num_known_tokens = request.num_tokens();
+    if (traced.max_tokens >= 0)
+      request.max_num_tokens = request.num_prompt_tokens + std::max(traced.max_tokens, 1);
   }
 }
 
@@ -147,6 +150,7 @@ void ForeignImporter::schedule(const ForeignStep& step) {
     for (const ForeignStep::Sampled& sampled : *step.sampled_token_ids)
       requests_[sampled.request].sampled = sampled.token_ids;
   trace_.preempted = step.preempted_req_ids;
+  trace_.zeroed_blocks = step.new_block_ids_to_zero;
   trace_.token_budget = config_.max_num_batched_tokens;
   count_scheduled();
   describe_hits();
@@ -194,6 +198,8 @@ void ForeignImporter::complete(RequestId id, std::int32_t num_computed_tokens,
   scheduled.num_tokens = request.num_known_tokens;
   scheduled.num_output_placeholders = request.num_output_placeholders;
   scheduled.num_prompt_tokens = request.num_prompt_tokens;
+  if (request.max_num_tokens > 0)
+    scheduled.max_num_tokens = request.max_num_tokens + request.num_lost_tokens;
   scheduled.num_hit_tokens = admission == Admission::running ? 0 : num_computed_tokens;
 }
 

@@ -105,6 +105,7 @@ class ForeignImporter {
   void commit(const ForeignFrame& frame, bool registers);
   CommitTrace commit_row(const ForeignFrame::Row& row, bool registers);
   CommitOutcome take_row(ForeignRequest& request, const ForeignFrame::Row& row, bool registers);
+  void take_told_counts(const ForeignStep& step);
 
   // foreign_rows.cpp: rows
   void take_worker_lists(const ForeignStep& step);
@@ -121,6 +122,7 @@ class ForeignImporter {
   Status write_tables();
   Status dispatch(const ForeignStep& step);
   Status build_metadata(const ForeignStep& step);
+  void note_buffers(GroupTrace& group) const;
   std::span<const std::int32_t> sampled_by(const ForeignStep& step, RequestId id);
 
   // foreign_copies.cpp
@@ -147,6 +149,7 @@ class ForeignImporter {
   MambaStateIdx mamba_state_idx_;
   StepTrace trace_;
   std::vector<std::int32_t> remembered_columns_;
+  std::vector<std::int64_t> buffers_before_;    // [groups] persistent_buffers_step before the step
   std::vector<const ForeignRow*> traced_rows_;  // [rows] of the current step
   std::vector<RequestId> in_batch_;             // rows of the step before
   ForeignFrame sampled_;                        // by the current step

@@ -107,10 +107,12 @@ class Overlay {
     const std::int32_t cols = field.cols > 0   ? field.cols
                               : member.present ? member.cols
                                                : array.cols;
-    if (array.cols != cols && array.rows > 0)
+    // A block table may be padded on the right.
+    const bool is_wider = field.elements == ArrayElements::block_ids && array.cols > cols;
+    if (array.cols != cols && !is_wider && array.rows > 0)
       return fail(field.name, fmt::format("has {} columns, expected {}", array.cols, cols));
     member.rows = array.rows;
-    member.cols = cols;
+    member.cols = is_wider ? array.cols : cols;
     if (!member.present) member.dims = cols > 1 ? 2 : 1;
     member.present = true;
     member.data = data_of<T>(array);

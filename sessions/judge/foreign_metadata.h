@@ -16,7 +16,7 @@ class ForeignMetadataOverlay {
  public:
   // Views in `metadata` stay valid until the next call and while the step lives. Errors, with the
   // field's name: a number instead of an array or vice versa, an array whose number of columns
-  // differs from the field's, a chunk size below 1.
+  // differs from the field's (block tables may be wider), a chunk size below 1.
   Status lay_over(const ForeignStep& step, const ForeignMetadata& traced,
                   BuilderMetadata& metadata);
 

@@ -47,7 +47,9 @@ class ForeignRequest {
   Fingerprint prefix(std::int32_t position) const;
 
   std::int32_t num_prompt_tokens = 0;
+  std::int32_t max_num_tokens = 0;    // with all its output; 0: not in the trace
   std::int32_t num_known_tokens = 0;  // tokens that have returned to the scheduler
+  std::int32_t num_lost_tokens = 0;   // of these, the engine's scheduler does not have so many
   // The scheduler's count, after the last step or commit.
   std::int32_t num_computed_tokens = 0;
   std::int32_t num_output_placeholders = 0;

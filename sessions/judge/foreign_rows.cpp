@@ -98,6 +98,20 @@ CommitOutcome ForeignImporter::take_row(ForeignRequest& request, const ForeignFr
   return runs ? CommitOutcome::taken : CommitOutcome::preempted;
 }
 
+// A valid frame whose tokens the scheduler did not append (known bug 51): reported once, then
+// counted as if it had.
+void ForeignImporter::take_told_counts(const ForeignStep& step) {
+  for (const ForeignCount& told : step.num_tokens_after_output) {
+    if (!requests_.holds(told.request)) continue;
+    ForeignRequest& request = requests_[told.request];
+    const std::int32_t lost = request.num_known_tokens - told.count - request.num_lost_tokens;
+    const auto commit = std::ranges::find(trace_.committed, told.request, &CommitTrace::request);
+    if (lost <= 0 || commit == trace_.committed.end()) continue;
+    commit->num_lost_tokens = lost;
+    request.num_lost_tokens += lost;
+  }
+}
+
 // The worker appends blocks to its lists; an admitted request starts with new lists (semantics:
 // worker-block-table).
 void ForeignImporter::take_worker_lists(const ForeignStep& step) {
@@ -309,12 +323,23 @@ Status ForeignImporter::dispatch(const ForeignStep& step) {
   return Ok{};
 }
 
+// Traces do not have the buffers of full graphs; what the builder made tells whether it wrote them.
+void ForeignImporter::note_buffers(GroupTrace& group) const {
+  group.persistent_buffers_step =
+      refreshes_persistent_buffers(*group.metadata, config_.num_speculative_tokens)
+          ? trace_.step
+          : buffers_before_[static_cast<std::size_t>(group.group)];
+}
+
 Status ForeignImporter::build_metadata(const ForeignStep& step) {
   remembered_columns_.clear();
   if (config_.mamba_cache_mode == MambaCacheMode::all && config_.num_speculative_tokens > 0) {
     remembered_columns_.resize(trace_.rows.size());
     preprocess_mamba_all_specdec(copy_rows_.req_ids, mamba_state_idx_, remembered_columns_).value();
   }
+  buffers_before_.clear();
+  for (const GroupTrace& group : trace_.groups)
+    buffers_before_.push_back(group.persistent_buffers_step);
   const Status built = metadata_.build(trace_, worker_tables_, remembered_columns_);
   bool traced_all = true;
   for (GroupTrace& group : trace_.groups) {
@@ -329,9 +354,9 @@ Status ForeignImporter::build_metadata(const ForeignStep& step) {
     }
     // Our builder may refuse rows that the other engine accepts.
     if (!group.metadata) group.metadata = metadata_.empty_metadata(group.group);
-    group.persistent_buffers_step = trace_.step;  // not in traces
     ForeignMetadataOverlay& overlay = overlays_[static_cast<std::size_t>(group.group)];
     if (Status laid = overlay.lay_over(step, *traced, *group.metadata); !laid.ok()) return laid;
+    note_buffers(group);
     traced_all = traced_all && overlay.traced_all();
   }
   if (!traced_all) count(Computed::attn_metadata);

@@ -14,9 +14,11 @@ void ForeignStep::clear() {
   finished_req_ids.clear();
   preempted_req_ids.clear();
   kv_cache_block_copies.clear();
+  new_block_ids_to_zero.clear();
   reset_prefix_cache = false;
   scheduler_block_ids.clear();
   num_cached_block.clear();
+  num_tokens_after_output.clear();
   block_hashes.reset();
   block_hashes_after_output.lost.clear();
   block_hashes_after_output.registered.clear();

@@ -174,12 +174,15 @@ struct ForeignStep {
   std::vector<RequestId> finished_req_ids;    // since the last step
   std::vector<RequestId> preempted_req_ids;
   std::vector<ForeignBlockCopy> kv_cache_block_copies;
+  std::vector<std::int32_t> new_block_ids_to_zero;
   bool reset_prefix_cache = false;  // before the step was scheduled
 
   std::vector<ForeignBlockIds> scheduler_block_ids;  // for requests whose lists changed
   std::vector<ForeignBlockIds> num_cached_block;     // one count per group; absent: by our rule
   std::optional<ForeignHashes> block_hashes;  // by the end of scheduling; absent: by our rule
   ForeignHashes block_hashes_after_output;    // when a frame returned; block_hashes only
+  // When a frame returned: the tokens that the scheduler then had of its requests.
+  std::vector<ForeignCount> num_tokens_after_output;
   std::vector<ForeignCheckpoint> prefill_checkpoints;
   std::vector<ForeignRow> rows;
   std::optional<std::vector<ForeignCopy>> preprocess_copies;

@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "sessions/judge/trace_words.h"
+#include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
@@ -46,7 +47,9 @@ std::optional<SettingValue> value_of(const Setting& setting, const LineValue& va
 
 class ConfigReader {
  public:
-  ConfigReader(const LineValue& object, JsonErrors& errors) : object_(object), errors_(errors) {}
+  // `release`: of the engine, if it is known.
+  ConfigReader(const LineValue& object, std::optional<Release> release, JsonErrors& errors)
+      : object_(object), release_(release), errors_(errors) {}
 
   EngineConfig read();
   bool use_eagle() const { return use_eagle_; }
@@ -61,6 +64,7 @@ class ConfigReader {
   void check_speculation(EngineConfig& config);
   void check_capture_sizes(const EngineConfig& config);
   void read_batch_order(EngineConfig& config);
+  void read_retention_interval(EngineConfig& config);
   void read_groups(EngineConfig& config);
   KVCacheGroup read_group(const LineValue& value, const EngineConfig& config);
   void read_checkpoint_blocks(const LineValue& value, MambaSpec& spec);
@@ -69,6 +73,7 @@ class ConfigReader {
   std::int32_t common_block_size(const EngineConfig& config);
 
   const LineValue& object_;
+  std::optional<Release> release_;
   JsonErrors& errors_;
   bool use_eagle_ = false;
   bool hits_inside_blocks_ = false;
@@ -101,6 +106,7 @@ EngineConfig ConfigReader::read() {
   check_speculation(config);
   check_capture_sizes(config);
   read_batch_order(config);
+  read_retention_interval(config);
   read_groups(config);
   if (!errors_.failed()) read_block_sizes(config);
   return config;
@@ -151,6 +157,17 @@ void ConfigReader::read_batch_order(EngineConfig& config) {
     config.batch_order = BatchOrder::as_condensed;
   else
     fail_type(*threshold, "null (or to leave it out)", errors_);
+}
+
+// null: every state is kept. A trace that does not say has the default of its release.
+void ConfigReader::read_retention_interval(EngineConfig& config) {
+  constexpr std::string_view kKey = "prefix_cache_retention_interval";
+  const auto told = find_member(object_, kKey);
+  if (!told && release_)
+    config.prefix_cache_retention_interval =
+        default_retention_interval(*release_, config.speculative_method);
+  if (told && !told->element.is_null())
+    config.prefix_cache_retention_interval = int32_of(*told, {0, kMaxTokens}, errors_);
 }
 
 void ConfigReader::read_groups(EngineConfig& config) {
@@ -242,6 +259,13 @@ std::int32_t ConfigReader::common_block_size(const EngineConfig& config) {
   return static_cast<std::int32_t>(multiple);
 }
 
+// "vllm 0.33.0", as the recorder names an engine.
+std::optional<Release> release_of_engine(std::string_view engine) {
+  constexpr std::string_view kVllm = "vllm ";
+  if (!engine.starts_with(kVllm)) return std::nullopt;
+  return parse_release(engine.substr(kVllm.size()));
+}
+
 }  // namespace
 
 ForeignHeader read_header(const LineValue& line, JsonErrors& errors) {
@@ -254,7 +278,7 @@ ForeignHeader read_header(const LineValue& line, JsonErrors& errors) {
   if (const auto engine = find_member(line, "engine")) header.engine = string_of(*engine, errors);
   if (const auto name = find_member(line, "name")) header.name = string_of(*name, errors);
   if (const auto config = require_member(line, "config", errors)) {
-    ConfigReader reader(*config, errors);
+    ConfigReader reader(*config, release_of_engine(header.engine), errors);
     header.config = reader.read();
     header.use_eagle = reader.use_eagle();
     header.hits_inside_blocks = reader.hits_inside_blocks();

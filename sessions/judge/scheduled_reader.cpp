@@ -152,6 +152,16 @@ void read_num_cached_block(const LineValue& value, StepContext& context) {
   read_lists_of_requests(value, context.step.num_cached_block, context, read_cached_block_counts);
 }
 
+void read_num_tokens_after_output(const LineValue& value, StepContext& context) {
+  context.requests.begin_list();
+  for_each_member(value, context.errors, [&](const LineValue& member) {
+    const std::optional<RequestId> request = live_request(member, member.key, context);
+    if (!request) return;
+    expect_first_in_list(member, *request, context);
+    context.step.num_tokens_after_output.push_back({*request, read_token_count(member, context)});
+  });
+}
+
 void read_num_scheduled_tokens(const LineValue& value, StepContext& context) {
   context.requests.begin_list();
   for_each_member(value, context.errors,

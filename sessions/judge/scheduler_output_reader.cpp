@@ -152,6 +152,10 @@ void read_scheduler_output(const LineValue& value, StepContext& context) {
   if (!errors.failed()) read_num_scheduled_tokens(*num_scheduled_tokens, context);
   if (const auto drafts = find_member(value, "scheduled_spec_decode_tokens"))
     read_drafts(*drafts, context);
+  const auto zeroed = find_member(value, "new_block_ids_to_zero");
+  if (zeroed && !zeroed->element.is_null())
+    append_integers(*zeroed, {0, context.limits.num_blocks - 1}, context.step.new_block_ids_to_zero,
+                    context.errors);
   if (const auto copies = find_member(value, "kv_cache_block_copies"))
     read_block_copies(*copies, context);
   if (const auto preempted = find_member(value, "preempted_req_ids"))

@@ -136,6 +136,7 @@ void read_drafts(const LineValue& value, StepContext& context);
 void read_drafts_offered(const LineValue& value, StepContext& context);
 void read_scheduler_block_ids(const LineValue& value, StepContext& context);
 void read_num_cached_block(const LineValue& value, StepContext& context);
+void read_num_tokens_after_output(const LineValue& value, StepContext& context);
 // SchedulerOutput.kv_cache_block_copies; null: none.
 void read_block_copies(const LineValue& value, StepContext& context);
 void read_prefill_checkpoints(const LineValue& value, StepContext& context);

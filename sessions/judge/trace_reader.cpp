@@ -128,6 +128,7 @@ void TraceReader::State::read_step(const LineValue& root, StepContext& context) 
   optional("block_hashes_after_output", [&](const LineValue& value, StepContext&) {
     step.block_hashes_after_output = read_block_hashes(value, context);
   });
+  optional("num_tokens_after_output", read_num_tokens_after_output);
   optional("prefill_checkpoints", read_prefill_checkpoints);
   optional("reset_prefix_cache", [&](const LineValue& value, StepContext&) {
     step.reset_prefix_cache = boolean_of(value, errors);

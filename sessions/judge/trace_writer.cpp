@@ -116,6 +116,8 @@ std::string TraceWriter::header(const std::string& name) const {
   Json in_order;
   for (const auto& [place, member] : config) in_order[std::string(member.first)] = member.second;
   if (hits_end_inside_blocks(config_)) in_order["hits_inside_blocks"] = true;
+  if (config_.prefix_cache_retention_interval)
+    in_order["prefix_cache_retention_interval"] = *config_.prefix_cache_retention_interval;
   return Json({{"hybridscope_trace", 1},
                {"engine", "hybridscope"},
                {"name", name},

@@ -43,9 +43,14 @@ void read_row_counts(const LineValue& batch, StepContext& context) {
   };
   read("num_computed_tokens_cpu", &ForeignRow::num_computed_tokens_cpu);
   read("num_computed_tokens", &ForeignRow::num_computed_tokens);
-  read("num_accepted_tokens_cpu", &ForeignRow::num_accepted_tokens);
-  // The device's value overrides the host's copy.
-  read("num_accepted_tokens", &ForeignRow::num_accepted_tokens);
+  // The device's value overrides the host's copy, but runner V1 makes mode align's copies by the
+  // host's, and gives the device that afterwards (vLLM v1/worker/mamba_utils.py preprocess_mamba).
+  const bool host_decides = context.config.runner == ModelRunner::v1 &&
+                            context.config.mamba_cache_mode == MambaCacheMode::align;
+  const std::string_view first = host_decides ? "num_accepted_tokens" : "num_accepted_tokens_cpu";
+  const std::string_view then = host_decides ? "num_accepted_tokens_cpu" : "num_accepted_tokens";
+  read(first, &ForeignRow::num_accepted_tokens);
+  read(then, &ForeignRow::num_accepted_tokens);
   read("num_accepted_tokens_after_preprocess", &ForeignRow::num_accepted_tokens_after_preprocess);
 }
 
@@ -118,7 +123,7 @@ void read_sampled(const LineValue& output, std::vector<ForeignStep::Sampled>& sa
   if (context.errors.failed()) return;
   for_each_parallel(output, "sampled_token_ids", rows.size(), context,
                     [&](std::size_t i, const LineValue& e) {
-                      sampled[rows[i]].token_ids = read_token_ids(e, 0, context);
+                      sampled[rows[i]].token_ids = read_token_ids(e, -1, context);
                     });
 }
 

@@ -307,9 +307,9 @@ const Case kWorkerCases[] = {
      "3: /model_runner_output: key \"sampled_token_ids\" is missing"},
     {"SampledRequestsAreDifferent", 3, "/model_runner_output/req_ids", "[\"b\", \"b\"]",
      "3: /model_runner_output/req_ids/1: request \"b\" is listed twice"},
-    {"SampledTokensAreNotNegative", 3, "/model_runner_output/sampled_token_ids/0/1", "-1",
-     "3: /model_runner_output/sampled_token_ids/0/1: expected an integer from 0 to 2147483647, "
-     "found -1"},
+    {"SampledTokensAreIdsOrUnknown", 3, "/model_runner_output/sampled_token_ids/0/1", "-2",
+     "3: /model_runner_output/sampled_token_ids/0/1: expected an integer from -1 to 2147483647, "
+     "found -2"},
 };
 
 const Case kMetadataCases[] = {

@@ -194,5 +194,45 @@ TEST(TraceJudge, MetadataOfAnotherShapeIsBadInput) {
             "t.jsonl:3: /attn_metadata/1/num_decodes: is an array, expected a number");
 }
 
+// A decode row without computed tokens reads its block: zeros are the state before the first token.
+TEST(TraceJudge, ABlockThatTheEngineFillsWithZerosHoldsTheStateBeforeTheFirstToken) {
+  std::vector<nlohmann::json> lines = {
+      {{"hybridscope_trace", 1},
+       {"config",
+        {{"mamba_cache_mode", "none"},
+         {"num_gpu_blocks", 8},
+         {"kv_cache_groups",
+          {{{"type", "full_attention"}, {"block_size", 8}},
+           {{"type", "mamba"}, {"block_size", 8}, {"mamba_type", "mamba1"}}}},
+         {"max_model_len", 32},
+         {"max_num_seqs", 2},
+         {"max_num_batched_tokens", 16}}}},
+      {{"step", 1},
+       {"scheduler_output",
+        {{"scheduled_new_reqs",
+          {{{"req_id", "a"},
+            {"prompt_token_ids", {7}},
+            {"block_ids", {{1}, {2}}},
+            {"num_computed_tokens", 0}}}},
+         {"num_scheduled_tokens", {{"a", 1}}}}},
+       {"scheduler_block_ids", {{"a", {{1}, {2}}}}},
+       {"input_batch", {{"req_ids", {"a"}}}},
+       {"attn_metadata",
+        {{"1",
+          {{"num_prefills", 0},
+           {"num_prefill_tokens", 0},
+           {"num_decodes", 1},
+           {"num_decode_tokens", 1},
+           {"state_indices_tensor_d", {2}},
+           {"state_indices_tensor_p", nlohmann::json::array()},
+           {"has_initial_states_p", nullptr},
+           {"query_start_loc_p", nullptr}}}}},
+       {"model_runner_output", {{"req_ids", {"a"}}, {"sampled_token_ids", {{9}}}}}}};
+  EXPECT_THAT(judge(lines).findings,
+              Contains("read-of-unwritten-block step 1 a: expected 0, seen 0"));
+  lines[1]["scheduler_output"]["new_block_ids_to_zero"] = {2};
+  EXPECT_THAT(judge(lines).findings, IsEmpty());
+}
+
 }  // namespace
 }  // namespace hybridscope::test::trace_judge_test

@@ -154,7 +154,20 @@ TEST(TraceReader, CountsOfTheDeviceStandBesideThoseOfTheHost) {
   ASSERT_EQ(test::read_error(reader, lines), "");
   EXPECT_EQ(reader.step().rows[1].num_computed_tokens_cpu, 1);
   EXPECT_EQ(reader.step().rows[1].num_computed_tokens, 0);
-  EXPECT_EQ(reader.step().rows[1].num_accepted_tokens, 3);
+}
+
+// Runner V1 makes mode align's copies by the host's count (vLLM v1/worker/mamba_utils.py
+// preprocess_mamba); elsewhere the kernels have the device's.
+TEST(TraceReader, TheHostsAcceptedCountsDecideInModeAlignOfRunnerV1) {
+  std::vector<Json> lines = test::healthy_trace();
+  lines[2]["input_batch"]["num_accepted_tokens"] = {1, 3};
+  TraceReader align("t.jsonl");
+  ASSERT_EQ(test::read_error(align, lines), "");
+  EXPECT_EQ(align.step().rows[1].num_accepted_tokens, 2);
+  lines[0]["config"]["runner"] = "v2";
+  TraceReader v2("t.jsonl");
+  ASSERT_EQ(test::read_error(v2, lines), "");
+  EXPECT_EQ(v2.step().rows[1].num_accepted_tokens, 3);
 }
 
 TEST(TraceReader, RowsOfRunnerV2HaveSlots) {
