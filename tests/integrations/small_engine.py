@@ -43,21 +43,82 @@ def vllm_config(async_scheduling=False):
                                   cudagraph_capture_sizes=[]))
 
 
+class Pool:
+    """Blocks that get and lose hashes by the calls that vLLM makes."""
+
+    hash_block_size = 2
+
+    def __init__(self):
+        self.blocks = [Object(block_id=number, block_hash=None, block_hash_num_tokens=None)
+                       for number in range(46)]
+
+    def cache_full_blocks(self, request, blocks, num_cached_blocks, num_full_blocks, block_size,
+                          kv_cache_group_id):
+        for column in range(num_cached_blocks, num_full_blocks):
+            if blocks[column].block_id != 0:
+                self.set_hash(blocks[column], (column + 1) * block_size)
+
+    def cache_partial_block(self, request, block, num_tokens, kv_cache_group_id, block_size):
+        self.set_hash(block, num_tokens)
+        return "key"
+
+    def move_block_hashes(self, src_block, dst_block):
+        tokens = src_block.block_hash_num_tokens
+        self._remove_cached_block_hashes(src_block)
+        self.set_hash(dst_block, tokens)
+
+    def _remove_cached_block_hashes(self, block):
+        block.block_hash = block.block_hash_num_tokens = None
+
+    def reset_prefix_cache(self):
+        for block in self.blocks:
+            self._remove_cached_block_hashes(block)
+        return True
+
+    @staticmethod
+    def set_hash(block, num_tokens):
+        block.block_hash, block.block_hash_num_tokens = f"hash of {num_tokens}", num_tokens
+
+
 class KVCacheManager:
-    """Block lists and hashed columns, set by hand before each step."""
+    """Block lists, set by hand before each step; `cached`: columns of each group with a hash."""
 
     def __init__(self):
         self.blocks = {}  # request -> a list a group
-        self.coordinator = Object(single_type_managers=[Object(num_cached_block={}),
-                                                        Object(num_cached_block={})])
+        self.block_pool = Pool()
+        self.requests = {}
+        self.coordinator = Object(single_type_managers=[Object(), Object()], hash_block_size=8)
+
+    def new_step_starts(self):
+        pass
+
+    def allocate_slots(self, request, num_new_tokens):
+        pass
 
     def hold(self, request, attention, mamba, cached=(0, 0)):
         self.blocks[request] = (attention, mamba)
-        for manager, count in zip(self.coordinator.single_type_managers, cached):
-            manager.num_cached_block[request] = count
+        self.requests.setdefault(request, Request(request))
+        self.allocate_slots(self.requests[request], 1)
+        for group, count in enumerate(cached):
+            blocks = [self.block_pool.blocks[number] for number in self.blocks[request][group]]
+            first = next((column for column, block in enumerate(blocks) if block.block_hash is None
+                          and block.block_id != 0), count)
+            self.block_pool.cache_full_blocks(Object(request_id=request), blocks,
+                                              min(first, count), count, 8, group)
 
     def get_block_ids(self, request):
         return self.blocks.get(request, ([], []))
+
+
+class Request:
+    """A prompt of 21 tokens."""
+
+    def __init__(self, request_id):
+        self.request_id = request_id
+        self.priority, self.cache_salt, self.num_tokens = 3, "salt", 21
+
+    def is_finished(self):
+        return False
 
 
 def new_request(req_id, prompt, block_ids, max_tokens):
@@ -174,24 +235,10 @@ def run_async(writer, record_copies, device_computed=(0, 6, 7, 10)):
     writer.finish(Object(req_ids=["a"], sampled_token_ids=[steps[-1][-1]]))
 
 
-class Pool:
-    """Blocks with the hashes that a step gave them: (hash, tokens), set by hand."""
-
-    def __init__(self):
-        self.blocks = [Object(block_hash=None, block_hash_num_tokens=None) for _ in range(46)]
-
-    def hash(self, **hashes):
-        """b5="x20": block 5 has hash x, of 20 tokens; None: it has none."""
-        for block, value in hashes.items():
-            name, tokens = (None, None) if value is None else (value[0], int(value[1:]))
-            self.blocks[int(block[1:])] = Object(block_hash=name, block_hash_num_tokens=tokens)
-
-
 def run_shared_tail(writer, copies_of_b=((4, 7), (6, 8))):
     """Blocks of 8 tokens, hashes of 2, no drafts. `a` runs 20 of its 21 prompt tokens, then the last
     one, before which its block 5 is copied to 6 for the prefix cache. `b` hits the 20 tokens."""
     kv = KVCacheManager()
-    kv.block_pool = Pool()
     kv.coordinator = Object(single_type_managers=kv.coordinator.single_type_managers,
                             hash_block_size=2, scheduler_block_size=8,
                             enable_partial_hash_hits=True)
@@ -210,13 +257,17 @@ def run_shared_tail(writer, copies_of_b=((4, 7), (6, 8))):
         writer.inputs(batch)
         writer.forward(FORWARD_CONTEXT, batch)
         writer.finish(Object(req_ids=rows, sampled_token_ids=sampled))
+        for row, tokens in zip(rows, sampled):
+            kv.requests[row].num_tokens += len(tokens)
         writer.returned(kv)
 
-    kv.hold("a", [1, 2, 4], [0, 0, 5])
-    kv.block_pool.hash(b1="p8", b2="q16", b4="r20", b5="s20")
+    kv.hold("a", [1, 2, 4], [0, 0, 5], cached=(2, 0))
+    for group, number in ((0, 4), (1, 5)):
+        kv.block_pool.cache_partial_block(kv.requests["a"], kv.block_pool.blocks[number], 20, group,
+                                          8)
     step(scheduler_output({"a": 20}, new=[new_request("a", prompt + [20], ([1, 2, 4], [0, 0, 5]),
                                                       10)]), ["a"], [0], [[]])
-    kv.block_pool.hash(b5=None, b6="s20")
+    kv.block_pool.move_block_hashes(kv.block_pool.blocks[5], kv.block_pool.blocks[6])
     step(scheduler_output({"a": 1}, cached={"a": (None, 20, 0)}), ["a"], [20], [[90]], [(5, 6)])
     kv.hold("b", [1, 2, 7], [0, 0, 8])
     admitted = new_request("b", prompt + [70], ([1, 2, 7], [0, 0, 8]), 10)

@@ -6,6 +6,7 @@ trace_writer_test.py PROGRAM [unittest arguments]
 
 import io
 import json
+import socket
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from types import SimpleNamespace as Object
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "integrations" / "vllm"))
 
 import small_engine
-from hybridscope_trace import TraceWriter, plain, record_copies
+from hybridscope_trace import CacheWatch, TraceWriter, _metadata, plain, record_copies
 from small_engine import Array
 
 PROGRAM = ""
@@ -85,6 +86,28 @@ class Judged(unittest.TestCase):
         self.assertIn("rejected-draft-counted: step 3 a", result.stdout)
 
 
+class Followed(unittest.TestCase):
+    """hybridscope judge --follow unix:PATH: this side is the engine."""
+
+    def test_a_finding_is_printed_while_the_engine_runs(self):
+        lines = trace_of(accepted_of_a=1).splitlines(keepends=True)
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+            server.bind(folder + "/engine")
+            server.listen()
+            server.settimeout(60)
+            judge = subprocess.Popen([PROGRAM, "judge", "--follow", f"unix:{folder}/engine"],
+                                     stdout=subprocess.PIPE, text=True)
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall("".join(lines).encode())
+                self.assertIn("running-state-wrong: step 3 a", judge.stdout.readline())
+                self.assertIsNone(judge.poll())
+            summary, _ = judge.communicate(timeout=60)
+        self.assertEqual(judge.returncode, 1)
+        self.assertIn("1 trace, 3 steps", summary)
+        self.assertNotIn("running-state-wrong: step 3 a", summary)
+
+
 class AsyncLines(unittest.TestCase):
     def setUp(self):
         self.header, *self.steps = lines_of(async_trace_of())
@@ -137,6 +160,34 @@ class AsyncLines(unittest.TestCase):
         self.assertEqual(step["input_batch"], {"req_ids": ["a"], "idx_mapping": [3]})
 
 
+class EngineDied(unittest.TestCase):
+    """Two frames of one request are in flight: 3 tokens with 2 drafts each, from 6 tokens on."""
+
+    def lines(self, computed):
+        file, kv = io.StringIO(), small_engine.KVCacheManager()
+        writer = TraceWriter(file)
+        writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(True))
+        kv.hold("a", [1, 5], [2, 3, 4, 6])
+        for number, count in enumerate(computed):
+            new = [small_engine.new_request("a", list(range(6)), ([1, 5], [2, 3, 4, 6]), 10)]
+            writer.step(small_engine.scheduler_output(
+                {"a": 3}, new=new if number == 0 else (), drafts={"a": [-1, -1]},
+                cached={"a": (None, 9, 3)} if number > 0 else None), kv)
+            counts = {} if count is None else {"num_computed_tokens": Array([count])}
+            writer.inputs(small_engine.input_batch(["a"], [1], [6 + 3 * number]), **counts)
+        writer.close()
+        return lines_of(file.getvalue())[1:]
+
+    def test_what_the_older_frame_sampled_follows_from_the_devices_counts(self):
+        older, newer = self.lines([6, 8])
+        self.assertEqual(older["model_runner_output"],
+                         {"req_ids": ["a"], "sampled_token_ids": [[-1, -1]]})
+        self.assertNotIn("model_runner_output", newer)
+
+    def test_without_them_the_newer_frame_is_left_out(self):
+        self.assertEqual([line["step"] for line in self.lines([6, None])], [1])
+
+
 class Cache(unittest.TestCase):
     """Hashes, copies of blocks and states inside a prefill."""
 
@@ -164,7 +215,6 @@ class Cache(unittest.TestCase):
 
     def test_hashes_that_come_with_the_output_stand_apart(self):
         file, kv = io.StringIO(), small_engine.KVCacheManager()
-        kv.block_pool = small_engine.Pool()
         writer = TraceWriter(file)
         writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(),
                       kv_cache_manager=kv)
@@ -173,13 +223,60 @@ class Cache(unittest.TestCase):
             small_engine.new_request("a", list(range(8)), ([1], [2, 3, 4]), 10)]), kv)
         writer.inputs(small_engine.input_batch(["a"], [1], [0]))
         writer.finish(Object(req_ids=["a"], sampled_token_ids=[[20]]))
-        kv.block_pool.hash(b1="p8")
+        kv.hold("a", [1], [2, 3, 4], cached=(1, 0))
         writer.returned(kv)
         line = lines_of(file.getvalue())[1]
         self.assertEqual(line["block_hashes"], {})
         self.assertEqual(line["block_hashes_after_output"], {
             "registered": [{"req_id": "a", "group": 0, "column": 0, "block_id": 1,
                             "num_tokens": 8}]})
+
+    def test_a_request_that_is_preempted_in_its_step_keeps_its_hashes(self):
+        file, kv = io.StringIO(), small_engine.KVCacheManager()
+        with TraceWriter(file) as writer:
+            writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(),
+                          kv_cache_manager=kv)
+            kv.hold("a", [1], [2, 3, 4], cached=(1, 0))
+            kv.blocks.pop("a")
+            output = small_engine.scheduler_output({})
+            output.preempted_req_ids = {"a"}
+            writer.step(output, kv)
+            writer.finish(Object(req_ids=[], sampled_token_ids=[]))
+        self.assertEqual(lines_of(file.getvalue())[1]["block_hashes"], {
+            "registered": [{"req_id": "a", "group": 0, "column": 0, "block_id": 1,
+                            "num_tokens": 8}]})
+
+    def test_a_hash_that_is_lost_and_got_again_is_told_twice(self):
+        kv = small_engine.KVCacheManager()
+        watch = CacheWatch(kv, lambda: None)
+        kv.hold("a", [1], [2], cached=(1, 0))
+        registered = watch.changes()["registered"]
+        self.assertEqual(watch.changes(), {})
+        kv.block_pool._remove_cached_block_hashes(kv.block_pool.blocks[1])
+        kv.hold("a", [1], [2], cached=(1, 0))
+        self.assertEqual(watch.changes(), {"lost": [{"block_id": 1}], "registered": registered})
+
+    def test_a_reset_of_the_pool_is_told_by_the_next_step(self):
+        file, kv = io.StringIO(), small_engine.KVCacheManager()
+        with TraceWriter(file) as writer:
+            writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(),
+                          kv_cache_manager=kv)
+            kv.block_pool.reset_prefix_cache()
+            writer.step(small_engine.scheduler_output({}), kv)
+            writer.finish(Object(req_ids=[], sampled_token_ids=[]))
+        self.assertTrue(lines_of(file.getvalue())[1]["reset_prefix_cache"])
+
+    def test_the_manager_is_left_as_it_was(self):
+        kv = small_engine.KVCacheManager()
+        watch = CacheWatch(kv, lambda: None)
+        self.assertIn("allocate_slots", vars(kv))
+        watch.close()
+        self.assertNotIn("allocate_slots", vars(kv))
+        self.assertEqual(vars(kv.block_pool).keys(), {"blocks"})
+
+    def test_tokens_that_the_scheduler_has_are_told_when_the_frame_returned(self):
+        self.assertEqual(self.first["num_tokens_after_output"], {"a": 21})
+        self.assertEqual(self.third["num_tokens_after_output"], {"a": 23, "b": 22})
 
     def test_a_state_inside_a_prefill_is_the_managers(self):
         file, kv = io.StringIO(), small_engine.KVCacheManager()
@@ -222,10 +319,35 @@ class Lines(unittest.TestCase):
                          {"type": "mamba", "block_size": 8, "mamba_type": "gdn_attention",
                           "num_speculative_blocks": 2, "is_eagle_group": False})
 
+    def test_the_header_has_what_decides_admission_and_retention(self):
+        file, config = io.StringIO(), small_engine.vllm_config()
+        config.scheduler_config.watermark = 0.25
+        config.scheduler_config.scheduler_reserve_full_isl = False
+        config.cache_config.prefix_cache_retention_interval = 0
+        with TraceWriter(file) as writer:
+            writer.header(small_engine.kv_cache_config(), config)
+        told = lines_of(file.getvalue())[0]["config"]
+        self.assertEqual([told[name] for name in ("watermark", "scheduler_reserve_full_isl",
+                                                  "prefix_cache_retention_interval")],
+                         [0.25, False, 0])
+
+    def test_a_new_request_has_its_priority_and_its_salt(self):
+        file, kv = io.StringIO(), small_engine.KVCacheManager()
+        with TraceWriter(file) as writer:
+            writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(),
+                          kv_cache_manager=kv)
+            kv.hold("a", [1], [2, 3, 4])
+            writer.step(small_engine.scheduler_output({"a": 2}, new=[
+                small_engine.new_request("a", [11, 12], ([1], [2, 3, 4]), 10)]), kv)
+            writer.inputs(small_engine.input_batch(["a"], [1], [0]))
+        new = lines_of(file.getvalue())[1]["scheduler_output"]["scheduled_new_reqs"][0]
+        self.assertEqual((new["priority"], new["cache_salt"]), (3, "salt"))
+
     def test_members_can_be_added_to_the_header_or_replaced(self):
         file = io.StringIO()
-        TraceWriter(file).header(small_engine.kv_cache_config(), small_engine.vllm_config(),
-                                 conv_kernel=3, block_size=16)
+        with TraceWriter(file) as writer:
+            writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(),
+                          conv_kernel=3, block_size=16)
         config = lines_of(file.getvalue())[0]["config"]
         self.assertEqual((config["conv_kernel"], config["block_size"]), (3, 16))
 
@@ -284,6 +406,7 @@ class Steps(unittest.TestCase):
         self.writer.finish(Object(req_ids=["a"], sampled_token_ids=[Array([20])]))
 
     def told(self):
+        self.writer.close()
         return lines_of(self.file.getvalue())[-1]
 
     def test_a_step_is_finished_before_the_next(self):
@@ -291,7 +414,6 @@ class Steps(unittest.TestCase):
             self.writer.step(small_engine.scheduler_output({}), self.kv)
 
     def test_the_last_step_may_lack_its_output(self):
-        self.writer.close()
         self.assertEqual(self.told()["step"], 1)
         self.assertNotIn("model_runner_output", self.told())
 
@@ -346,6 +468,22 @@ class Values(unittest.TestCase):
         writer.close()
         self.assertEqual(lines_of(file.getvalue())[-1]["attn_metadata"],
                          {"1": {"states": {"shape": [0, 3], "data": []}, "spec": None}})
+
+    def test_programs_of_a_conv_kernel_are_cut_to_those_that_exist(self):
+        metadata = _metadata(Object(
+            nums_dict={8: {"nums": Array([1, 1]), "tot": 2, "batch_ptr": Array([0, 1, -1, -1])}},
+            batch_ptr=[0, 1, -1, -1], token_chunk_offset_ptr=[0, 0, -1, -1]))
+        self.assertEqual(metadata, {"nums_dict": {"8": {"nums": [1, 1], "tot": 2}},
+                                    "batch_ptr": [0, 1], "token_chunk_offset_ptr": [0, 0]})
+
+    def test_copies_of_a_fused_kernel_are_not_known(self):
+        module = Object(collect_mamba_copy_meta=small_engine.collect_mamba_copy_meta,
+                        _resolve_fused_precopy=lambda context: context)
+        with record_copies(module) as copies:
+            module._resolve_fused_precopy("kernel")
+            self.assertFalse(copies.known)
+            module._resolve_fused_precopy(None)
+            self.assertTrue(copies.known)
 
     def test_the_recorded_function_is_put_back(self):
         module = Object(collect_mamba_copy_meta=small_engine.collect_mamba_copy_meta)
