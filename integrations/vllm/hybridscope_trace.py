@@ -5,38 +5,20 @@ work too; tensors and numpy arrays are converted with .tolist(). The names are t
 0.24.0 to 0.33.0, scheduler and worker in one process. With asynchronous scheduling a step is
 finished after the next one has begun; the calls stay the same.
 
-    from vllm.forward_context import get_forward_context
-    from vllm.v1.core.sched.scheduler import Scheduler
-    from vllm.v1.worker import mamba_utils
-    from vllm.v1.worker.gpu_model_runner import GPUModelRunner as Runner
+    recording = Recording(TraceWriter("run.jsonl"), scheduler, runner)   # either runner
+    ...
+    recording.close()
 
-    writer = TraceWriter("run.jsonl")
-    # Before step 1: writer.header(kv_cache_config, vllm_config, kv_cache_manager=manager)
-    copies = record_copies(mamba_utils).__enter__()
-    def schedule(self, *args, **kwargs):            # wraps Scheduler.schedule
-        output = real_schedule(self, *args, **kwargs)
-        writer.step(output, self.kv_cache_manager)
-        return output
-    def prepare_inputs(self, *args, **kwargs):      # wraps Runner._prepare_inputs: rows are final
-        result = real_prepare_inputs(self, *args, **kwargs)  # after it, and the pre-copies have
-        writer.inputs(self.input_batch)                      # not reset any count yet
-        copies.clear()
-        return result
-    def model_forward(self, *args, **kwargs):       # wraps Runner._model_forward
-        writer.forward(get_forward_context(), self.input_batch, self.mamba_state_idx, copies)
-        return real_model_forward(self, *args, **kwargs)
-    def update_from_output(self, scheduler_output, output):  # wraps Scheduler.update_from_output
-        writer.finish(output)           # post-copies run in a kernel: left out, judge computes them
-        result = real_update_from_output(self, scheduler_output, output)
-        writer.returned(self.kv_cache_manager)
-        return result
+Or call the writer from hooks of your own: header(), then for each step step() after
+Scheduler.schedule, inputs() when the rows are final and no pre-copy has reset a count, forward()
+before the forward pass, finish() before Scheduler.update_from_output and returned() after it.
 
 The writer follows the manager's calls (CacheWatch). Without kv_cache_manager in header() it begins
 with the first step(), and does not know what was cached before; without returned() a line is
 written when the next step begins.
 
-Runner V2 has no _prepare_inputs: call header(..., runner="v2") and wrap what makes its InputBatch;
-idx_mapping is taken from it, and the device's counts may be given by keyword.
+Runner V2: header(..., runner="v2"); inputs() takes idx_mapping from its InputBatch, and the device's
+counts by keyword.
 """
 
 import atexit
@@ -147,8 +129,9 @@ def _wrap(owner, name, wrapper, undo):
     real = getattr(owner, name, None)
     if real is None:
         return
+    is_own = name in vars(owner)
     setattr(owner, name, functools.wraps(real)(functools.partial(wrapper, real)))
-    undo.append(lambda: delattr(owner, name))
+    undo.append(lambda: setattr(owner, name, real) if is_own else delattr(owner, name))
 
 
 class CacheWatch:
@@ -344,6 +327,10 @@ class TraceWriter:
         self._caches = config["enable_prefix_caching"]
         if kv_cache_manager is not None:
             self._follow(kv_cache_manager)
+
+    @property
+    def is_async(self):
+        return self._async
 
     def _follow(self, kv_cache_manager):
         self._watch = CacheWatch(kv_cache_manager, self._step_begins)
@@ -583,6 +570,93 @@ class TraceWriter:
     def _write(self, line):
         self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
         self._file.flush()
+
+
+class _Context:
+    """What forward() reads of a forward context."""
+
+    def __init__(self, attn_metadata, cudagraph_mode, batch):
+        self.attn_metadata, self.cudagraph_runtime_mode = attn_metadata, cudagraph_mode
+        self.batch_descriptor = self
+        self.num_tokens, self.num_reqs = batch.num_tokens_after_padding, batch.num_reqs_after_padding
+        self.uniform = not batch.has_prefill if hasattr(batch, "has_prefill") else False
+
+
+class Recording:
+    """Records the engine that `scheduler` and `runner` belong to, from its next step on, through
+    methods of these two objects. close() takes them off."""
+
+    def __init__(self, writer, scheduler, runner, **header):
+        """`header`: members of TraceWriter.header(): name, engine, conv_kernel, chunk_size, ..."""
+        self._writer, self._scheduler, self._runner, self._undo = writer, scheduler, runner, []
+        self._batch = None  # V2: of the step that is being prepared
+        state = getattr(runner, "model_state", None)
+        writer.header(scheduler.kv_cache_config, runner.vllm_config,
+                      kv_cache_manager=scheduler.kv_cache_manager,
+                      runner="v1" if state is None else "v2", **header)
+        _wrap(scheduler, "schedule", self._schedule, self._undo)
+        _wrap(scheduler, "update_from_output", self._update, self._undo)
+        if state is None:
+            _wrap(runner, "_prepare_inputs", self._prepare_inputs, self._undo)
+            _wrap(runner, "_model_forward", self._model_forward, self._undo)
+        else:
+            _wrap(state, "preprocess_state", self._preprocess_state, self._undo)
+            _wrap(state, "prepare_attn", self._prepare_attn, self._undo)
+
+    def close(self):
+        for undo in self._undo:
+            undo()
+        self._undo = []
+        self._writer.close()
+
+    def _schedule(self, real, *args, **kwargs):
+        output = real(*args, **kwargs)
+        self._writer.step(output, self._scheduler.kv_cache_manager)
+        return output
+
+    def _update(self, real, scheduler_output, output, *args, **kwargs):
+        self._writer.finish(output)
+        result = real(scheduler_output, output, *args, **kwargs)
+        self._writer.returned()
+        return result
+
+    def _prepare_inputs(self, real, *args, **kwargs):
+        result = real(*args, **kwargs)
+        batch, counts = self._runner.input_batch, {}
+        if self._writer.is_async:
+            rows = len(batch.req_ids)
+            counts["num_computed_tokens"] = self._runner.num_computed_tokens[:rows]
+        self._writer.inputs(batch, **counts)
+        return result
+
+    def _model_forward(self, real, *args, **kwargs):
+        from vllm.forward_context import get_forward_context
+        context = get_forward_context()
+        if context.attn_metadata:
+            self._writer.forward(context, self._runner.input_batch, self._runner.mamba_state_idx)
+        return real(*args, **kwargs)
+
+    def _preprocess_state(self, real, input_batch, block_tables, kv_cache_config,
+                          num_computed_tokens):
+        state, slots = self._runner.model_state, input_batch.idx_mapping
+        counts = {"num_computed_tokens": num_computed_tokens[slots]}
+        if self._runner.vllm_config.speculative_config is not None:
+            counts["num_accepted_tokens"] = state.num_accepted_tokens_gpu[slots]
+        self._writer.inputs(input_batch, **counts)
+        result = real(input_batch, block_tables, kv_cache_config, num_computed_tokens)
+        self._batch = input_batch
+        return result
+
+    def _prepare_attn(self, real, input_batch, cudagraph_mode, *args, **kwargs):
+        metadata = real(input_batch, cudagraph_mode, *args, **kwargs)
+        if self._batch is input_batch:
+            self._batch = None
+            columns = getattr(self._runner.model_state, "_mamba_state_idx_gpu", None)
+            if columns is not None:
+                columns = dict(zip(input_batch.req_ids, columns[input_batch.idx_mapping].tolist()))
+            self._writer.forward(_Context(metadata, cudagraph_mode, input_batch), input_batch,
+                                 columns)
+        return metadata
 
 
 class Copies(list):

@@ -17,7 +17,8 @@ from types import SimpleNamespace as Object
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "integrations" / "vllm"))
 
 import small_engine
-from hybridscope_trace import CacheWatch, TraceWriter, _metadata, plain, record_copies
+from hybridscope_trace import (CacheWatch, Recording, TraceWriter, _metadata, plain,
+                               record_copies)
 from small_engine import Array
 
 PROGRAM = ""
@@ -158,6 +159,72 @@ class AsyncLines(unittest.TestCase):
         header, step = lines_of(file.getvalue())
         self.assertEqual(header["config"]["runner"], "v2")
         self.assertEqual(step["input_batch"], {"req_ids": ["a"], "idx_mapping": [3]})
+
+
+class RecordedRunner(unittest.TestCase):
+    """Recording, with a scheduler and a runner that do nothing by themselves."""
+
+    def setUp(self):
+        self.file, self.kv = io.StringIO(), small_engine.KVCacheManager()
+        self.scheduler = Object(
+            kv_cache_config=small_engine.kv_cache_config(), kv_cache_manager=self.kv,
+            schedule=self.schedule, update_from_output=lambda scheduled, output: "outputs")
+
+    def schedule(self):
+        self.kv.hold("a", [1], [2, 3, 4])
+        return small_engine.scheduler_output({"a": 2}, new=[
+            small_engine.new_request("a", [11, 12], ([1], [2, 3, 4]), 10)])
+
+    def lines(self):
+        return lines_of(self.file.getvalue())
+
+    def test_runner_v1(self):
+        batch = small_engine.input_batch(["a"], [1], [0])
+        runner = Object(vllm_config=small_engine.vllm_config(), input_batch=batch,
+                        _prepare_inputs=lambda scheduled: "inputs")
+        recording = Recording(TraceWriter(self.file), self.scheduler, runner, name="v1")
+        scheduled = self.scheduler.schedule()
+        self.assertEqual(runner._prepare_inputs(scheduled), "inputs")
+        self.assertEqual(self.scheduler.update_from_output(
+            scheduled, Object(req_ids=["a"], sampled_token_ids=[[20]])), "outputs")
+        recording.close()
+        header, line = self.lines()
+        self.assertEqual((header["name"], header["config"]["runner"]), ("v1", "v1"))
+        self.assertEqual(line["input_batch"]["num_accepted_tokens_cpu"], [1])
+        self.assertEqual(line["model_runner_output"]["sampled_token_ids"], [[20]])
+        self.assertEqual(self.scheduler.schedule, self.schedule)
+
+    def test_runner_v2(self):
+        class Counts(dict):
+            """A tensor by slot."""
+            def __getitem__(self, slots):
+                return Array([super(Counts, self).__getitem__(slot) for slot in slots])
+
+        class State:
+            num_accepted_tokens_gpu, _mamba_state_idx_gpu = Counts({3: 1}), Counts({3: 0})
+            def preprocess_state(self, *_):
+                return None
+            def prepare_attn(self, *_):
+                return {"layers.0": Object(num_prefills=1)}
+
+        runner = Object(vllm_config=small_engine.vllm_config(), model_state=State())
+        batch = Object(req_ids=["a"], idx_mapping=[3], idx_mapping_np=Array([3]), has_prefill=True,
+                       num_tokens_after_padding=2, num_reqs_after_padding=1)
+        recording = Recording(TraceWriter(self.file), self.scheduler, runner)
+        self.scheduler.schedule()
+        runner.model_state.preprocess_state(batch, (), None, Counts({3: 0}))
+        metadata = runner.model_state.prepare_attn(batch, "NONE")
+        runner.model_state.prepare_attn(Object(), "NONE")  # a dummy run is not recorded
+        recording.close()
+        header, line = self.lines()
+        self.assertEqual(header["config"]["runner"], "v2")
+        self.assertEqual(line["input_batch"],
+                         {"req_ids": ["a"], "idx_mapping": [3], "num_computed_tokens": [0],
+                          "num_accepted_tokens": [1], "mamba_state_idx": [0]})
+        self.assertEqual(line["cudagraph"], {"cudagraph_runtime_mode": "NONE", "num_tokens": 2,
+                                             "num_reqs": 1, "uniform": False})
+        self.assertEqual(line["attn_metadata"]["1"], {"num_prefills": 1})
+        self.assertEqual(list(metadata), ["layers.0"])
 
 
 class EngineDied(unittest.TestCase):
