@@ -22,9 +22,9 @@ Json small_config() {
                         {"type": "mamba", "block_size": 18}]})");
 }
 
-ForeignHeader header_of(const Json& config) {
+ForeignHeader header_of(const Json& config, const std::string& engine = "") {
   TraceReader reader("t.jsonl");
-  const Json line = {{"hybridscope_trace", 1}, {"config", config}};
+  const Json line = {{"hybridscope_trace", 1}, {"engine", engine}, {"config", config}};
   EXPECT_EQ(test::read_error(reader, {line}), "");
   return reader.header();
 }
@@ -65,6 +65,20 @@ TEST(TraceHeader, SchedulingMayBeAsynchronousAndTheRunnerV2) {
   config["runner"] = "v2";
   EXPECT_TRUE(header_of(config).config.async_scheduling);
   EXPECT_EQ(header_of(config).config.runner, ModelRunner::v2);
+}
+
+TEST(TraceHeader, ARetentionIntervalThatIsNotToldIsTheOneOfTheRelease) {
+  const auto interval = [](const Json& config, const std::string& engine) {
+    return header_of(config, engine).config.prefix_cache_retention_interval;
+  };
+  Json config = small_config();
+  EXPECT_EQ(interval(config, "vllm 0.33.0"), 0);
+  EXPECT_EQ(interval(config, "vllm 0.28.0"), std::nullopt);
+  EXPECT_EQ(interval(config, "vllm"), std::nullopt);
+  config["prefix_cache_retention_interval"] = nullptr;
+  EXPECT_EQ(interval(config, "vllm 0.33.0"), std::nullopt);
+  config["prefix_cache_retention_interval"] = 24;
+  EXPECT_EQ(interval(config, ""), 24);
 }
 
 TEST(TraceHeader, BlockSizesComeFromTheGroups) {
