@@ -29,6 +29,9 @@ import json
 import os
 
 
+_NUMBERS = frozenset((int, type(None)))
+
+
 def plain(value):
     """The value as numbers, text, lists and dicts; None for any other type."""
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -40,6 +43,8 @@ def plain(value):
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     if isinstance(value, (list, tuple)):
+        if _NUMBERS.issuperset(map(type, value)):
+            return list(value)
         return [plain(item) for item in value]
     return None
 
@@ -528,7 +533,7 @@ class TraceWriter:
 
     def _lost_blocks(self, record, kv_cache_manager):
         """The preempted requests, which V1 does not name: they had blocks and have none left."""
-        gone = record["finished_req_ids"] + list(record["num_scheduled_tokens"])
+        gone = {*record["finished_req_ids"], *record["num_scheduled_tokens"]}
         return sorted(request for request, lists in self._block_ids.items()
                       if request not in gone and any(lists)
                       and not any(kv_cache_manager.get_block_ids(request)))
@@ -540,9 +545,10 @@ class TraceWriter:
         always.update(record["scheduled_cached_reqs"]["resumed_req_ids"])
         changed = {}
         for request in record["num_scheduled_tokens"]:
-            lists = plain(kv_cache_manager.get_block_ids(request))
+            lists = kv_cache_manager.get_block_ids(request)  # made anew by each call
             if request in always or self._block_ids.get(request) != lists:
-                self._block_ids[request] = changed[request] = lists
+                self._block_ids[request] = lists
+                changed[request] = plain(lists)
         return changed
 
     def _checkpoints(self, record, kv_cache_manager):
