@@ -27,6 +27,7 @@ import functools
 import inspect
 import json
 import os
+import warnings
 
 
 _NUMBERS = frozenset((int, type(None)))
@@ -590,7 +591,8 @@ class _Context:
 
 class Recording:
     """Records the engine that `scheduler` and `runner` belong to, from its next step on, through
-    methods of these two objects. close() takes them off."""
+    methods of these two objects. close() takes them off. An error of the recorder ends the
+    recording with a warning; the engine goes on."""
 
     def __init__(self, writer, scheduler, runner, **header):
         """`header`: members of TraceWriter.header(): name, engine, conv_kernel, chunk_size, ..."""
@@ -615,54 +617,74 @@ class Recording:
         self._undo = []
         self._writer.close()
 
+    def _tell(self, call, *args, **kwargs):
+        if not self._undo:
+            return
+        try:
+            call(*args, **kwargs)
+        except Exception as error:
+            warnings.warn(f"hybridscope stops recording: {call.__name__}: {error!r}")
+            self.close()
+
     def _schedule(self, real, *args, **kwargs):
         output = real(*args, **kwargs)
-        self._writer.step(output, self._scheduler.kv_cache_manager)
+        self._tell(self._writer.step, output, self._scheduler.kv_cache_manager)
         return output
 
     def _update(self, real, scheduler_output, output, *args, **kwargs):
-        self._writer.finish(output)
+        self._tell(self._writer.finish, output)
         result = real(scheduler_output, output, *args, **kwargs)
-        self._writer.returned()
+        self._tell(self._writer.returned)
         return result
 
     def _prepare_inputs(self, real, *args, **kwargs):
         result = real(*args, **kwargs)
+        self._tell(self._inputs_of_v1)
+        return result
+
+    def _inputs_of_v1(self):
         batch, counts = self._runner.input_batch, {}
         if self._writer.is_async:
             rows = len(batch.req_ids)
             counts["num_computed_tokens"] = self._runner.num_computed_tokens[:rows]
         self._writer.inputs(batch, **counts)
-        return result
 
     def _model_forward(self, real, *args, **kwargs):
+        self._tell(self._forward_of_v1)
+        return real(*args, **kwargs)
+
+    def _forward_of_v1(self):
         from vllm.forward_context import get_forward_context
         context = get_forward_context()
         if context.attn_metadata:
             self._writer.forward(context, self._runner.input_batch, self._runner.mamba_state_idx)
-        return real(*args, **kwargs)
 
     def _preprocess_state(self, real, input_batch, block_tables, kv_cache_config,
                           num_computed_tokens):
-        state, slots = self._runner.model_state, input_batch.idx_mapping
-        counts = {"num_computed_tokens": num_computed_tokens[slots]}
-        if self._runner.vllm_config.speculative_config is not None:
-            counts["num_accepted_tokens"] = state.num_accepted_tokens_gpu[slots]
-        self._writer.inputs(input_batch, **counts)
+        self._tell(self._inputs_of_v2, input_batch, num_computed_tokens)
         result = real(input_batch, block_tables, kv_cache_config, num_computed_tokens)
         self._batch = input_batch
         return result
 
+    def _inputs_of_v2(self, batch, num_computed_tokens):
+        state, slots = self._runner.model_state, batch.idx_mapping
+        counts = {"num_computed_tokens": num_computed_tokens[slots]}
+        if self._runner.vllm_config.speculative_config is not None:
+            counts["num_accepted_tokens"] = state.num_accepted_tokens_gpu[slots]
+        self._writer.inputs(batch, **counts)
+
     def _prepare_attn(self, real, input_batch, cudagraph_mode, *args, **kwargs):
         metadata = real(input_batch, cudagraph_mode, *args, **kwargs)
-        if self._batch is input_batch:
+        if self._batch is input_batch:  # not a dummy run
             self._batch = None
-            columns = getattr(self._runner.model_state, "_mamba_state_idx_gpu", None)
-            if columns is not None:
-                columns = dict(zip(input_batch.req_ids, columns[input_batch.idx_mapping].tolist()))
-            self._writer.forward(_Context(metadata, cudagraph_mode, input_batch), input_batch,
-                                 columns)
+            self._tell(self._forward_of_v2, metadata, cudagraph_mode, input_batch)
         return metadata
+
+    def _forward_of_v2(self, metadata, cudagraph_mode, batch):
+        columns = getattr(self._runner.model_state, "_mamba_state_idx_gpu", None)
+        if columns is not None:
+            columns = dict(zip(batch.req_ids, columns[batch.idx_mapping].tolist()))
+        self._writer.forward(_Context(metadata, cudagraph_mode, batch), batch, columns)
 
 
 class Copies(list):

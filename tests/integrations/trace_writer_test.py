@@ -194,6 +194,17 @@ class RecordedRunner(unittest.TestCase):
         self.assertEqual(line["model_runner_output"]["sampled_token_ids"], [[20]])
         self.assertEqual(self.scheduler.schedule, self.schedule)
 
+    def test_an_error_of_the_recorder_does_not_reach_the_engine(self):
+        runner = Object(vllm_config=small_engine.vllm_config(), input_batch=None,
+                        _prepare_inputs=lambda scheduled: "inputs")
+        Recording(TraceWriter(self.file), self.scheduler, runner)
+        scheduled = self.scheduler.schedule()
+        with self.assertWarnsRegex(UserWarning, "hybridscope stops recording: _inputs_of_v1: "):
+            self.assertEqual(runner._prepare_inputs(scheduled), "inputs")
+        self.assertEqual(runner._prepare_inputs(scheduled), "inputs")
+        self.assertEqual(self.scheduler.schedule, self.schedule)
+        self.assertNotIn("new_step_starts", vars(self.kv))
+
     def test_runner_v2(self):
         class Counts(dict):
             """A tensor by slot."""
