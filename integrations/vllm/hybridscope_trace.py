@@ -418,8 +418,9 @@ class TraceWriter:
             line["preprocess_copies"] = list(preprocess_copies)
         graph = {"cudagraph_runtime_mode": _name(forward_context.cudagraph_runtime_mode)}
         if (descriptor := forward_context.batch_descriptor) is not None:
-            graph.update(num_tokens=descriptor.num_tokens, num_reqs=descriptor.num_reqs,
-                         uniform=bool(descriptor.uniform))
+            graph.update(num_tokens=descriptor.num_tokens, num_reqs=descriptor.num_reqs)
+            if hasattr(descriptor, "uniform"):  # V1
+                graph["uniform"] = bool(descriptor.uniform)
         line["cudagraph"] = graph
         if forward_context.attn_metadata:
             line["attn_metadata"] = {
@@ -586,7 +587,6 @@ class _Context:
         self.attn_metadata, self.cudagraph_runtime_mode = attn_metadata, cudagraph_mode
         self.batch_descriptor = self
         self.num_tokens, self.num_reqs = batch.num_tokens_after_padding, batch.num_reqs_after_padding
-        self.uniform = not batch.has_prefill if hasattr(batch, "has_prefill") else False
 
 
 class Recording:

@@ -9,14 +9,16 @@ namespace hybridscope {
 
 namespace {
 
-void read_lists_of_requests(const LineValue& value, std::vector<ForeignBlockIds>& out,
-                            StepContext& context, auto read_lists) {
+// A map of live requests. T: {request, what `read` returns}.
+template <class T>
+void read_map_of_requests(const LineValue& value, std::vector<T>& out, StepContext& context,
+                          auto read) {
   context.requests.begin_list();
   for_each_member(value, context.errors, [&](const LineValue& member) {
     const std::optional<RequestId> request = live_request(member, member.key, context);
     if (!request) return;
     expect_first_in_list(member, *request, context);
-    out.push_back({*request, read_lists(member, context)});
+    out.push_back({*request, read(member, context)});
   });
 }
 
@@ -138,7 +140,7 @@ void read_drafts_of(const LineValue& member, StepContext& context) {
 }  // namespace
 
 void read_scheduler_block_ids(const LineValue& value, StepContext& context) {
-  read_lists_of_requests(value, context.step.scheduler_block_ids, context, read_block_lists);
+  read_map_of_requests(value, context.step.scheduler_block_ids, context, read_block_lists);
   if (context.errors.failed()) return;
   for (const ForeignBlockIds& traced : context.step.scheduler_block_ids)
     context.requests.in_step(traced.request).needs_block_ids = false;
@@ -149,17 +151,11 @@ void read_scheduler_block_ids(const LineValue& value, StepContext& context) {
 }
 
 void read_num_cached_block(const LineValue& value, StepContext& context) {
-  read_lists_of_requests(value, context.step.num_cached_block, context, read_cached_block_counts);
+  read_map_of_requests(value, context.step.num_cached_block, context, read_cached_block_counts);
 }
 
 void read_num_tokens_after_output(const LineValue& value, StepContext& context) {
-  context.requests.begin_list();
-  for_each_member(value, context.errors, [&](const LineValue& member) {
-    const std::optional<RequestId> request = live_request(member, member.key, context);
-    if (!request) return;
-    expect_first_in_list(member, *request, context);
-    context.step.num_tokens_after_output.push_back({*request, read_token_count(member, context)});
-  });
+  read_map_of_requests(value, context.step.num_tokens_after_output, context, read_token_count);
 }
 
 void read_num_scheduled_tokens(const LineValue& value, StepContext& context) {

@@ -84,7 +84,7 @@ std::string FindingList::format_by_request() const {
   std::string text;
   for (std::size_t i = 0; i < std::min(damage_.size(), kMaxRequestsShown); ++i) {
     const RequestDamage& damage = damage_[i];
-    text += fmt::format("{}: {}, {}, first {}\n",
+    text += fmt::format("  {}: {}, {}, first {}\n",
                         damage.request.empty() ? "no request" : damage.request,
                         counted(damage.found, "finding"),
                         damage.first_step == damage.last_step
@@ -94,7 +94,7 @@ std::string FindingList::format_by_request() const {
   }
   if (damage_.size() > kMaxRequestsShown)
     text += fmt::format(
-        "{} more\n",
+        "  {} more\n",
         counted(static_cast<std::int64_t>(damage_.size() - kMaxRequestsShown), "request"));
   return text;
 }

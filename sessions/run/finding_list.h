@@ -61,7 +61,7 @@ class FindingList {
 
   // One a request, in the order in which they were first wrong.
   const std::vector<RequestDamage>& by_request() const { return damage_; }
-  // "C: 20 findings, steps 4 to 14, first running-state-wrong", one line a request, the first
+  // "  C: 20 findings, steps 4 to 14, first running-state-wrong", one line a request, the first
   // kMaxRequestsShown of them; empty if there is but one finding.
   std::string format_by_request() const;
   // [{request, findings, first_step, last_step, first_rule}], all requests.

@@ -219,7 +219,7 @@ class RecordedRunner(unittest.TestCase):
                 return {"layers.0": Object(num_prefills=1)}
 
         runner = Object(vllm_config=small_engine.vllm_config(), model_state=State())
-        batch = Object(req_ids=["a"], idx_mapping=[3], idx_mapping_np=Array([3]), has_prefill=True,
+        batch = Object(req_ids=["a"], idx_mapping=[3], idx_mapping_np=Array([3]),
                        num_tokens_after_padding=2, num_reqs_after_padding=1)
         recording = Recording(TraceWriter(self.file), self.scheduler, runner)
         self.scheduler.schedule()
@@ -233,7 +233,7 @@ class RecordedRunner(unittest.TestCase):
                          {"req_ids": ["a"], "idx_mapping": [3], "num_computed_tokens": [0],
                           "num_accepted_tokens": [1], "mamba_state_idx": [0]})
         self.assertEqual(line["cudagraph"], {"cudagraph_runtime_mode": "NONE", "num_tokens": 2,
-                                             "num_reqs": 1, "uniform": False})
+                                             "num_reqs": 1})
         self.assertEqual(line["attn_metadata"]["1"], {"num_prefills": 1})
         self.assertEqual(list(metadata), ["layers.0"])
 

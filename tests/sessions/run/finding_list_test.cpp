@@ -29,8 +29,8 @@ TEST(FindingList, SaysHowFarTheDamageOfEachRequestWent) {
       list_of({wrong(Rule::running_state_wrong, 4, kC), wrong(Rule::label_mismatch, 6, kA),
                wrong(Rule::running_state_wrong, 9, kC)});
   EXPECT_EQ(list.format_by_request(),
-            "r2: 2 findings, steps 4 to 9, first running-state-wrong\n"
-            "r0: 1 finding, step 6, first label-mismatch\n");
+            "  r2: 2 findings, steps 4 to 9, first running-state-wrong\n"
+            "  r0: 1 finding, step 6, first label-mismatch\n");
   EXPECT_EQ(list.by_request_json()[0],
             nlohmann::ordered_json({{"request", "r2"},
                                     {"findings", 2},
@@ -51,14 +51,14 @@ TEST(FindingList, FindingsAboutNoRequestAreToldAsSuchAndWarningsNotAtAll) {
       list_of({wrong(Rule::label_mismatch, 1, {}), wrong(Rule::label_mismatch, 2, {}),
                wrong(Rule::chunk_off_grid, 3, kA)});
   EXPECT_EQ(list.format_by_request(),
-            "no request: 2 findings, steps 1 to 2, first label-mismatch\n");
+            "  no request: 2 findings, steps 1 to 2, first label-mismatch\n");
 }
 
 TEST(FindingList, AFewRequestsAreListedAndTheRestIsCounted) {
   std::vector<Finding> findings;
   for (std::int32_t id = 0; id < 23; ++id)
     findings.push_back(wrong(Rule::running_state_wrong, 1, RequestId{id}));
-  EXPECT_TRUE(list_of(findings).format_by_request().ends_with("3 requests more\n"));
+  EXPECT_TRUE(list_of(findings).format_by_request().ends_with("\n  3 requests more\n"));
 }
 
 TEST(FindingList, OneFindingNeedsNoSummary) {
