@@ -33,20 +33,25 @@ import warnings
 _NUMBERS = frozenset((int, type(None)))
 
 
-def plain(value):
-    """The value as numbers, text, lists and dicts; None for any other type."""
+def _as_list(array):
+    return array.tolist()
+
+
+def plain(value, array=_as_list):
+    """The value as numbers, text, lists and dicts; None for any other type. Tensors and numpy
+    arrays, whatever has tolist(), become what `array` makes of them."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if hasattr(value, "tolist"):
-        return value.tolist()
+        return array(value)
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain(item, array) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     if isinstance(value, (list, tuple)):
         if _NUMBERS.issuperset(map(type, value)):
             return list(value)
-        return [plain(item) for item in value]
+        return [plain(item, array) for item in value]
     return None
 
 
@@ -133,21 +138,30 @@ def _manager_config(kv_cache_manager):
 def _wrap(owner, name, wrapper, undo):
     """Replaces owner.name, of this object only, by wrapper(real, *args, **kwargs)."""
     real = getattr(owner, name, None)
-    if real is None:
-        return
-    is_own = name in vars(owner)
-    setattr(owner, name, functools.wraps(real)(functools.partial(wrapper, real)))
+    if real is not None:
+        _replace(owner, name, functools.wraps(real)(functools.partial(wrapper, real)), undo)
+
+
+def _replace(owner, name, function, undo):
+    real, is_own = getattr(owner, name), name in vars(owner)
+    setattr(owner, name, function)
     undo.append(lambda: setattr(owner, name, real) if is_own else delattr(owner, name))
 
 
 class CacheWatch:
-    """Follows one KVCacheManager: the requests that it gives blocks to, and which blocks of its pool
-    got and lost hashes since changes() was last called."""
+    """Follows one KVCacheManager: the requests that it gives blocks to, whose blocks changed, and
+    which blocks of its pool got and lost hashes since changes() was last called. An error of the
+    watch does not reach the engine: it is kept in `error`, and the watch ends."""
 
     def __init__(self, kv_cache_manager, step_begins):
         """step_begins(): called when the scheduler begins a step."""
         self.requests = {}  # request id -> Request
+        self.changed = set()  # requests whose blocks may have changed; take_changed() empties it
         self.was_reset = False
+        self.error = None
+        self._all_changed = True  # may the blocks of any request have changed?
+        self._pool_calls = 0
+        self._in_call = False  # inside a call that changes the blocks of one known request
         self._keys = {}  # block id -> [(request, group, column, tokens), ...] of its hashes
         self._before = {}  # block id -> the same when changes() was last called, if it has changed
         self._removed = set()  # blocks that lost their hashes since then
@@ -155,18 +169,28 @@ class CacheWatch:
         self._manager = kv_cache_manager
         self._step_begins = step_begins
         pool = getattr(kv_cache_manager, "block_pool", None)
-        self.has_pool = pool is not None
-        _wrap(kv_cache_manager, "new_step_starts", self._new_step_starts, self._undo)
-        _wrap(kv_cache_manager, "allocate_slots", self._allocate_slots, self._undo)
+        self.has_pool = self._knows_changes = pool is not None
+        self._observe(kv_cache_manager, "new_step_starts", self._new_step_starts)
+        self._follow_allocations(kv_cache_manager)
+        for name in ("remove_skipped_blocks", "free", "pop_blocks_for_free"):
+            self._observe(kv_cache_manager, name, self._blocks_leave)
         if self.has_pool:
+            for name in ("get_new_blocks", "touch", "free_blocks"):
+                self._count_calls(pool, name)
             for name in ("cache_full_blocks", "cache_partial_block", "move_block_hashes",
                          "_remove_cached_block_hashes", "reset_prefix_cache"):
-                _wrap(pool, name, getattr(self, "_" + name.lstrip("_")), self._undo)
+                self._observe(pool, name, getattr(self, "_" + name.lstrip("_")))
 
     def close(self):
         for undo in self._undo:
             undo()
         self._undo = []
+
+    def take_changed(self):
+        """The requests whose blocks may have changed since the last call; None: any."""
+        changed = None if self._all_changed or not self._knows_changes else self.changed
+        self.changed, self._all_changed = set(), False
+        return changed
 
     def take_cached(self, request, group, ids):
         """The hashes that the request's blocks already have."""
@@ -191,6 +215,81 @@ class CacheWatch:
         changes = {"lost": lost, "registered": registered}
         return {name: entries for name, entries in changes.items() if entries}
 
+    def _observe(self, owner, name, observer):
+        """Each call of owner.name runs observer(*args, **kwargs), a generator: until its yield
+        before the call, and from there, given the result, after it."""
+        real = getattr(owner, name, None)
+        if real is None:
+            return
+
+        @functools.wraps(real)
+        def observed(*args, **kwargs):
+            steps = self._begin(observer, args, kwargs)
+            result = real(*args, **kwargs)
+            if steps is not None:
+                self._end(steps, result)
+            return result
+
+        _replace(owner, name, observed, self._undo)
+
+    def _begin(self, observer, args, kwargs):
+        if self.error is None:
+            try:
+                steps = observer(*args, **kwargs)
+                next(steps)
+                return steps
+            except Exception as error:
+                self.error = error
+        return None
+
+    def _end(self, steps, result):
+        try:
+            steps.send(result)
+        except StopIteration:
+            pass
+        except Exception as error:
+            self.error = error
+
+    def _follow_allocations(self, manager):
+        """allocate_slots(request, ...) is called for each request of each step, and mostly changes
+        nothing: then no method of the pool is called."""
+        real = getattr(manager, "allocate_slots", None)
+        if real is None:
+            self._knows_changes = False
+            return
+
+        @functools.wraps(real)
+        def allocate_slots(request, *args, **kwargs):
+            calls, self._in_call = self._pool_calls, True
+            result = real(request, *args, **kwargs)
+            self._in_call = False
+            if calls != self._pool_calls or request.request_id not in self.requests:
+                self.changed.add(request.request_id)
+                self.requests[request.request_id] = request
+            return result
+
+        _replace(manager, "allocate_slots", allocate_slots, self._undo)
+
+    def _count_calls(self, pool, name):
+        """Blocks that are given away outside allocate_slots may go to any request."""
+        real = getattr(pool, name, None)
+        if real is None:
+            self._knows_changes = False
+            return
+
+        @functools.wraps(real)
+        def counted(*args, **kwargs):
+            self._pool_calls += 1
+            if not self._in_call and name != "free_blocks":
+                self._all_changed = True
+            return real(*args, **kwargs)
+
+        _replace(pool, name, counted, self._undo)
+
+    def _blocks_leave(self, request, *_, **__):
+        self.changed.add(getattr(request, "request_id", request))
+        yield
+
     def _touch(self, number):
         self._before.setdefault(number, list(self._keys.get(number, [])))
 
@@ -198,32 +297,25 @@ class CacheWatch:
         self._touch(number)
         self._keys.setdefault(number, []).append((request, group, column, tokens))
 
-    def _new_step_starts(self, real, *args, **kwargs):
+    def _new_step_starts(self, *_, **__):
         self._step_begins()
-        return real(*args, **kwargs)
+        yield
 
-    def _allocate_slots(self, real, request, *args, **kwargs):
-        self.requests[request.request_id] = request
-        return real(request, *args, **kwargs)
-
-    def _cache_full_blocks(self, real, request, blocks, num_cached_blocks, num_full_blocks,
-                           block_size, kv_cache_group_id, *args, **kwargs):
+    def _cache_full_blocks(self, request, blocks, num_cached_blocks, num_full_blocks, block_size,
+                           kv_cache_group_id, *_, **__):
         columns = range(num_cached_blocks, num_full_blocks)
         before = [blocks[column].block_hash for column in columns]
-        result = real(request, blocks, num_cached_blocks, num_full_blocks, block_size,
-                      kv_cache_group_id, *args, **kwargs)
+        yield
         for column, old in zip(columns, before):
             block = blocks[column]
             if block.block_hash is not None and block.block_hash != old:
                 self._add(block.block_id, request.request_id, kv_cache_group_id, column,
                           (column + 1) * block_size)
-        return result
 
-    def _cache_partial_block(self, real, request, block, num_tokens, kv_cache_group_id, block_size,
-                             *args, **kwargs):
-        result = real(request, block, num_tokens, kv_cache_group_id, block_size, *args, **kwargs)
-        if result is None:
-            return result
+    def _cache_partial_block(self, request, block, num_tokens, kv_cache_group_id, block_size, *_,
+                             **__):
+        if (yield) is None:
+            return
         unit = self._manager.block_pool.hash_block_size
         tokens, column = num_tokens // unit * unit, (num_tokens - 1) // block_size
         ids = self._manager.get_block_ids(request.request_id)[kv_cache_group_id]
@@ -232,27 +324,23 @@ class CacheWatch:
         known = [(group, length) for _, group, _, length in self._keys.get(block.block_id, [])]
         if (kv_cache_group_id, tokens) not in known:
             self._add(block.block_id, request.request_id, kv_cache_group_id, column, tokens)
-        return result
 
-    def _move_block_hashes(self, real, src_block, dst_block):
+    def _move_block_hashes(self, src_block, dst_block):
         keys = list(self._keys.get(src_block.block_id, []))
-        result = real(src_block, dst_block)
+        yield
         for request, group, _, tokens in keys:
             self._add(dst_block.block_id, request, group, None, tokens)
-        return result
 
-    def _remove_cached_block_hashes(self, real, block, *args, **kwargs):
+    def _remove_cached_block_hashes(self, block, *_, **__):
         if block.block_id in self._keys:
             self._touch(block.block_id)
             self._removed.add(block.block_id)
             del self._keys[block.block_id]
-        return real(block, *args, **kwargs)
+        yield
 
-    def _reset_prefix_cache(self, real, *args, **kwargs):
-        done = real(*args, **kwargs)
-        if done:
+    def _reset_prefix_cache(self, *_, **__):
+        if (yield):
             self._keys, self._before, self._removed, self.was_reset = {}, {}, set(), True
-        return done
 
 
 # Fields that are objects themselves: states stored inside a prefill.
@@ -271,7 +359,7 @@ def _programs(nums_dict):
             for size, of_size in nums_dict.items()}
 
 
-def _metadata(metadata):
+def _metadata(metadata, snapshot=plain):
     """The fields of one metadata object, None included; an empty array keeps its shape."""
     record, fields = {}, vars(metadata)
     if "nums_dict" in fields:
@@ -279,17 +367,70 @@ def _metadata(metadata):
     most = max((of_size["tot"] for of_size in (record.get("nums_dict") or {}).values()), default=0)
     for field, value in fields.items():
         if field in _CHECKPOINTS and value is not None:
-            record[field] = _metadata(value)
+            record[field] = _metadata(value, snapshot)
             continue
         if field in _PROGRAMS and value is not None:
-            record[field] = plain(value[:most])
+            record[field] = snapshot(value[:most])
             continue
         shape = list(getattr(value, "shape", ()))
         if 0 in shape and len(shape) == 2:
             record[field] = {"shape": shape, "data": []}
-        elif field not in record and (value is None or (value := plain(value)) is not None):
+        elif field not in record and (value is None or (value := snapshot(value)) is not None):
             record[field] = value
     return record
+
+
+class RowReader:
+    """Reads what the worker adds to a step: rows, graph and metadata. What the engine goes on to
+    change is taken by snapshot(value), which makes it plain at once or later."""
+
+    def __init__(self, config, groups, snapshot=plain):
+        """`config`: members of a header; `groups`: KVCacheConfig.kv_cache_groups."""
+        self.is_async, self._mode = config["async_scheduling"], config["mamba_cache_mode"]
+        self._layers = {str(number): group.layer_names[0] for number, group in enumerate(groups)
+                        if _group(group)["type"] == "mamba"}
+        self._snapshot = snapshot
+
+    def inputs(self, input_batch, num_computed_tokens=None, num_accepted_tokens=None):
+        """Members of a step before the pre-copies."""
+        rows = list(input_batch.req_ids)
+        record = {"req_ids": rows,
+                  "idx_mapping": getattr(input_batch, "idx_mapping_np", None),
+                  "num_computed_tokens_cpu": getattr(input_batch, "num_computed_tokens_cpu", None),
+                  "num_accepted_tokens_cpu": self._host_counts(input_batch),
+                  "num_computed_tokens": num_computed_tokens,
+                  "num_accepted_tokens": num_accepted_tokens}
+        return {"input_batch": {key: self._snapshot(value[:len(rows)])
+                                for key, value in record.items() if value is not None}}
+
+    def forward(self, record, forward_context, input_batch, mamba_state_idx=None,
+                preprocess_copies=None):
+        """Adds to `record`, what inputs() made, the members after the pre-copies."""
+        batch = record["input_batch"]
+        rows = batch["req_ids"]
+        if (counts := self._host_counts(input_batch)) is not None:
+            batch["num_accepted_tokens_after_preprocess"] = self._snapshot(counts[:len(rows)])
+        if hasattr(mamba_state_idx, "tolist"):  # V2: one per row
+            batch["mamba_state_idx"] = self._snapshot(mamba_state_idx)
+        elif mamba_state_idx and all(request in mamba_state_idx for request in rows):
+            batch["mamba_state_idx"] = [mamba_state_idx[request] for request in rows]
+        if preprocess_copies is not None and getattr(preprocess_copies, "known", True):
+            record["preprocess_copies"] = list(preprocess_copies)
+        graph = {"cudagraph_runtime_mode": _name(forward_context.cudagraph_runtime_mode)}
+        if (descriptor := forward_context.batch_descriptor) is not None:
+            graph.update(num_tokens=descriptor.num_tokens, num_reqs=descriptor.num_reqs)
+            if hasattr(descriptor, "uniform"):  # V1
+                graph["uniform"] = bool(descriptor.uniform)
+        record["cudagraph"] = graph
+        if metadata := forward_context.attn_metadata:
+            record["attn_metadata"] = {number: _metadata(metadata[layer], self._snapshot)
+                                       for number, layer in self._layers.items()}
+
+    def _host_counts(self, input_batch):
+        """The host's accepted counts; asynchronously only mode align waits for them."""
+        if self.is_async and self._mode != "align":
+            return None
+        return getattr(input_batch, "num_accepted_tokens_cpu", None)
 
 
 class TraceWriter:
@@ -297,15 +438,17 @@ class TraceWriter:
     returned(). With asynchronous scheduling the next step() comes before finish(), which always
     finishes the oldest unfinished step."""
 
-    def __init__(self, file):
-        """`file`: a path, or an object with write() and flush(), which stays open."""
+    def __init__(self, file, snapshot=plain):
+        """`file`: a path, or an object with write() and flush(), which stays open. `snapshot`: of
+        RowReader."""
+        self._snapshot = snapshot
         self._owned = open(file, "w", encoding="utf-8") if not hasattr(file, "write") else None
         self._file = self._owned or file
         self._header = None  # not written yet: the manager is not known
         self._lines = []  # steps without finish(), the oldest first
         self._async = False
         self._number = 0
-        self._groups = []
+        self._rows = None  # RowReader
         self._block_ids = {}  # request -> its lists as last written
         self._reset = False
         self._watch = None
@@ -324,12 +467,12 @@ class TraceWriter:
                kv_cache_manager=None, **config):
         """Starts a trace. `config` adds or replaces members: conv_kernel, chunk_size, ..."""
         self._end_trace()
-        self._groups = kv_cache_config.kv_cache_groups
         self._block_ids, self._number, self._reset, self._frame = {}, 0, False, ()
         self._header = {"hybridscope_trace": 1, "engine": engine, "name": name,
                         "config": {**_config(kv_cache_config, vllm_config), **config}}
         config = self._header["config"]
-        self._async, self._mode = config["async_scheduling"], config["mamba_cache_mode"]
+        self._async = config["async_scheduling"]
+        self._rows = RowReader(config, kv_cache_config.kv_cache_groups, self._snapshot)
         self._caches = config["enable_prefix_caching"]
         if kv_cache_manager is not None:
             self._follow(kv_cache_manager)
@@ -365,12 +508,15 @@ class TraceWriter:
         if joined:
             self._follow(kv_cache_manager)
         self._number += 1
+        if self._watch.error is not None:
+            raise self._watch.error
         record = self._scheduler_output(scheduler_output)
+        changed = self._watch.take_changed()
         preempted = getattr(scheduler_output, "preempted_req_ids", None)
-        record["preempted_req_ids"] = (self._lost_blocks(record, kv_cache_manager)
+        record["preempted_req_ids"] = (self._lost_blocks(record, changed, kv_cache_manager)
                                        if preempted is None else plain(set(preempted)))
         line = {"step": self._number, "scheduler_output": record,
-                "scheduler_block_ids": self._changed_block_ids(record, kv_cache_manager)}
+                "scheduler_block_ids": self._changed_block_ids(record, changed, kv_cache_manager)}
         if checkpoints := self._checkpoints(record, kv_cache_manager):
             line["prefill_checkpoints"] = checkpoints
         if self._reset or self._watch.was_reset:
@@ -389,44 +535,14 @@ class TraceWriter:
     def inputs(self, input_batch, *, num_computed_tokens=None, num_accepted_tokens=None):
         """The rows in their final order, before the pre-copies. `num_computed_tokens`,
         `num_accepted_tokens`: the device's, one per row; reading them waits for the device."""
-        rows = list(input_batch.req_ids)
-        record = {"req_ids": rows,
-                  "idx_mapping": getattr(input_batch, "idx_mapping_np", None),
-                  "num_computed_tokens_cpu": getattr(input_batch, "num_computed_tokens_cpu", None),
-                  "num_accepted_tokens_cpu": self._host_counts(input_batch),
-                  "num_computed_tokens": num_computed_tokens,
-                  "num_accepted_tokens": num_accepted_tokens}
-        self._lines[-1]["input_batch"] = {
-            key: plain(value)[:len(rows)] for key, value in record.items() if value is not None}
-
-    def _host_counts(self, input_batch):
-        """The host's accepted counts; asynchronously only mode align waits for them."""
-        if self._async and self._mode != "align":
-            return None
-        return getattr(input_batch, "num_accepted_tokens_cpu", None)
+        self._lines[-1].update(
+            self._rows.inputs(input_batch, num_computed_tokens, num_accepted_tokens))
 
     def forward(self, forward_context, input_batch, mamba_state_idx=None, preprocess_copies=None):
         """What the layers are given, after the pre-copies. In mode align `mamba_state_idx` is
         GPUModelRunner's, and `preprocess_copies` what record_copies() collected."""
-        line = self._lines[-1]
-        record = line["input_batch"]
-        if (counts := self._host_counts(input_batch)) is not None:
-            record["num_accepted_tokens_after_preprocess"] = plain(counts)[:len(record["req_ids"])]
-        if mamba_state_idx and all(request in mamba_state_idx for request in record["req_ids"]):
-            record["mamba_state_idx"] = [mamba_state_idx[request] for request in record["req_ids"]]
-        if preprocess_copies is not None and getattr(preprocess_copies, "known", True):
-            line["preprocess_copies"] = list(preprocess_copies)
-        graph = {"cudagraph_runtime_mode": _name(forward_context.cudagraph_runtime_mode)}
-        if (descriptor := forward_context.batch_descriptor) is not None:
-            graph.update(num_tokens=descriptor.num_tokens, num_reqs=descriptor.num_reqs)
-            if hasattr(descriptor, "uniform"):  # V1
-                graph["uniform"] = bool(descriptor.uniform)
-        line["cudagraph"] = graph
-        if forward_context.attn_metadata:
-            line["attn_metadata"] = {
-                str(number): _metadata(forward_context.attn_metadata[group.layer_names[0]])
-                for number, group in enumerate(self._groups)
-                if _group(group)["type"] == "mamba"}
+        self._rows.forward(self._lines[-1], forward_context, input_batch, mamba_state_idx,
+                           preprocess_copies)
 
     def finish(self, model_runner_output, postprocess_copies=None):
         """Writes the oldest step that is not finished. sampled_token_ids: the valid ones, [] for an
@@ -453,10 +569,9 @@ class TraceWriter:
         if line is not None and self._watch is not None and self._frame:
             if self._caches and (changes := self._watch.changes()):
                 line["block_hashes_after_output"] = changes
-            known = {request: self._watch.requests[request] for request in self._frame
-                     if request in self._watch.requests}
-            tokens = {name: request.num_tokens for name, request in known.items()
-                      if not request.is_finished()}
+            requests = self._watch.requests
+            tokens = {name: request.num_tokens for name in self._frame
+                      if (request := requests.get(name)) and not request.is_finished()}
             if tokens:
                 line["num_tokens_after_output"] = tokens
             self._frame = ()
@@ -490,7 +605,7 @@ class TraceWriter:
         batches = line["input_batch"], last["input_batch"]
         if any("num_computed_tokens" not in batch for batch in batches):
             return False
-        before, rows = (dict(zip(batch["req_ids"], batch["num_computed_tokens"]))
+        before, rows = (dict(zip(batch["req_ids"], plain(batch["num_computed_tokens"])))
                         for batch in batches)
         sampled, output = {}, line["scheduler_output"]
         for request, tokens in output["num_scheduled_tokens"].items():
@@ -518,8 +633,10 @@ class TraceWriter:
                 "new_block_ids": plain(cached.new_block_ids),
                 "num_computed_tokens": plain(cached.num_computed_tokens),
                 "num_output_tokens": plain(cached.num_output_tokens)},
-            "num_scheduled_tokens": plain(output.num_scheduled_tokens),
-            "scheduled_spec_decode_tokens": plain(output.scheduled_spec_decode_tokens),
+            "num_scheduled_tokens": dict(output.num_scheduled_tokens),
+            "scheduled_spec_decode_tokens": {
+                request: list(drafts)
+                for request, drafts in output.scheduled_spec_decode_tokens.items()},
             "finished_req_ids": plain(set(output.finished_req_ids))}
 
     def _new_request(self, new):
@@ -533,25 +650,29 @@ class TraceWriter:
                     "cache_salt": getattr(request, "cache_salt", None)}
         return {**record, **{key: value for key, value in optional.items() if value is not None}}
 
-    def _lost_blocks(self, record, kv_cache_manager):
-        """The preempted requests, which V1 does not name: they had blocks and have none left."""
+    def _lost_blocks(self, record, changed, kv_cache_manager):
+        """The preempted requests, which V1 does not name: they had blocks and have none left.
+        changed: whose blocks may have changed; None: anybody's."""
         gone = {*record["finished_req_ids"], *record["num_scheduled_tokens"]}
-        return sorted(request for request, lists in self._block_ids.items()
-                      if request not in gone and any(lists)
+        return sorted(request for request in (self._block_ids if changed is None else changed)
+                      if request not in gone and any(self._block_ids.get(request, ()))
                       and not any(kv_cache_manager.get_block_ids(request)))
 
-    def _changed_block_ids(self, record, kv_cache_manager):
+    def _changed_block_ids(self, record, changed, kv_cache_manager):
         for request in record["finished_req_ids"] + record["preempted_req_ids"]:
             self._block_ids.pop(request, None)
         always = {new["req_id"] for new in record["scheduled_new_reqs"]}
         always.update(record["scheduled_cached_reqs"]["resumed_req_ids"])
-        changed = {}
+        lists_of = {}
         for request in record["num_scheduled_tokens"]:
+            is_known = request in self._block_ids and request not in always
+            if is_known and changed is not None and request not in changed:
+                continue
             lists = kv_cache_manager.get_block_ids(request)  # made anew by each call
-            if request in always or self._block_ids.get(request) != lists:
+            if not is_known or self._block_ids[request] != lists:
                 self._block_ids[request] = lists
-                changed[request] = plain(lists)
-        return changed
+                lists_of[request] = plain(lists)
+        return lists_of
 
     def _checkpoints(self, record, kv_cache_manager):
         """The states that the scheduler made room for inside the chunks of this step."""
@@ -576,7 +697,7 @@ class TraceWriter:
         self._write(line)
 
     def _write(self, line):
-        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        self._file.write(json.dumps(line, separators=(",", ":"), default=plain) + "\n")
         self._file.flush()
 
 
@@ -589,33 +710,18 @@ class _Context:
         self.num_tokens, self.num_reqs = batch.num_tokens_after_padding, batch.num_reqs_after_padding
 
 
-class Recording:
-    """Records the engine that `scheduler` and `runner` belong to, from its next step on, through
-    methods of these two objects. close() takes them off. An error of the recorder ends the
-    recording with a warning; the engine goes on."""
+class _Hooks:
+    """Methods of an engine's objects that also tell a recorder. close() takes them off. An error of
+    the recorder takes them off with a warning, and the engine goes on."""
 
-    def __init__(self, writer, scheduler, runner, **header):
-        """`header`: members of TraceWriter.header(): name, engine, conv_kernel, chunk_size, ..."""
-        self._writer, self._scheduler, self._runner, self._undo = writer, scheduler, runner, []
-        self._batch = None  # V2: of the step that is being prepared
-        state = getattr(runner, "model_state", None)
-        writer.header(scheduler.kv_cache_config, runner.vllm_config,
-                      kv_cache_manager=scheduler.kv_cache_manager,
-                      runner="v1" if state is None else "v2", **header)
-        _wrap(scheduler, "schedule", self._schedule, self._undo)
-        _wrap(scheduler, "update_from_output", self._update, self._undo)
-        if state is None:
-            _wrap(runner, "_prepare_inputs", self._prepare_inputs, self._undo)
-            _wrap(runner, "_model_forward", self._model_forward, self._undo)
-        else:
-            _wrap(state, "preprocess_state", self._preprocess_state, self._undo)
-            _wrap(state, "prepare_attn", self._prepare_attn, self._undo)
+    def __init__(self, on_error=None):
+        """on_error(): called after an error of the recorder."""
+        self._undo, self._on_error = [], on_error
 
     def close(self):
         for undo in self._undo:
             undo()
         self._undo = []
-        self._writer.close()
 
     def _tell(self, call, *args, **kwargs):
         if not self._undo:
@@ -625,6 +731,18 @@ class Recording:
         except Exception as error:
             warnings.warn(f"hybridscope stops recording: {call.__name__}: {error!r}")
             self.close()
+            if self._on_error is not None:
+                self._on_error()
+
+
+class SchedulerHooks(_Hooks):
+    """Tells `writer` of each step that `scheduler` makes, and of what returns from it."""
+
+    def __init__(self, writer, scheduler, on_error=None):
+        super().__init__(on_error)
+        self._writer, self._scheduler = writer, scheduler
+        _wrap(scheduler, "schedule", self._schedule, self._undo)
+        _wrap(scheduler, "update_from_output", self._update, self._undo)
 
     def _schedule(self, real, *args, **kwargs):
         output = real(*args, **kwargs)
@@ -637,54 +755,96 @@ class Recording:
         self._tell(self._writer.returned)
         return result
 
+
+class RunnerHooks(_Hooks):
+    """Tells `rows` (its inputs() and forward()) what either runner gives to the layers. Dummy runs
+    are left out: no inputs are prepared for them."""
+
+    def __init__(self, rows, runner, on_error=None):
+        super().__init__(on_error)
+        self._rows, self._runner = rows, runner
+        self._state = getattr(runner, "model_state", None)  # of V2
+        self._batch = None  # of the step that is being prepared
+        if self._state is None:
+            _wrap(runner, "_prepare_inputs", self._prepare_inputs, self._undo)
+            _wrap(runner, "_model_forward", self._model_forward, self._undo)
+        else:
+            _wrap(runner, "prepare_attn", self._begin_v2, self._undo)
+            _wrap(self._state, "preprocess_state", self._preprocess_state, self._undo)
+            _wrap(self._state, "prepare_attn", self._prepare_attn, self._undo)
+
     def _prepare_inputs(self, real, *args, **kwargs):
         result = real(*args, **kwargs)
-        self._tell(self._inputs_of_v1)
+        self._batch = self._runner.input_batch
+        self._tell(self._inputs_of_v1, self._batch)
         return result
 
-    def _inputs_of_v1(self):
-        batch, counts = self._runner.input_batch, {}
-        if self._writer.is_async:
-            rows = len(batch.req_ids)
-            counts["num_computed_tokens"] = self._runner.num_computed_tokens[:rows]
-        self._writer.inputs(batch, **counts)
+    def _inputs_of_v1(self, batch):
+        counts = {}
+        if self._rows.is_async:
+            counts["num_computed_tokens"] = self._runner.num_computed_tokens[:len(batch.req_ids)]
+        self._rows.inputs(batch, **counts)
 
     def _model_forward(self, real, *args, **kwargs):
-        self._tell(self._forward_of_v1)
+        batch, self._batch = self._batch, None
+        if batch is not None:
+            self._tell(self._forward_of_v1, batch)
         return real(*args, **kwargs)
 
-    def _forward_of_v1(self):
+    def _forward_of_v1(self, batch):
         from vllm.forward_context import get_forward_context
-        context = get_forward_context()
-        if context.attn_metadata:
-            self._writer.forward(context, self._runner.input_batch, self._runner.mamba_state_idx)
+        self._rows.forward(get_forward_context(), batch, self._runner.mamba_state_idx)
 
-    def _preprocess_state(self, real, input_batch, block_tables, kv_cache_config,
-                          num_computed_tokens):
-        self._tell(self._inputs_of_v2, input_batch, num_computed_tokens)
-        result = real(input_batch, block_tables, kv_cache_config, num_computed_tokens)
+    def _begin_v2(self, real, input_batch, *args, **kwargs):
         self._batch = input_batch
-        return result
+        return real(input_batch, *args, **kwargs)
 
-    def _inputs_of_v2(self, batch, num_computed_tokens):
-        state, slots = self._runner.model_state, batch.idx_mapping
-        counts = {"num_computed_tokens": num_computed_tokens[slots]}
+    def _preprocess_state(self, real, input_batch, *args, **kwargs):
+        if self._batch is input_batch:
+            self._tell(self._inputs_of_v2, input_batch)
+        return real(input_batch, *args, **kwargs)
+
+    def _inputs_of_v2(self, batch):
+        slots = batch.idx_mapping
+        counts = {"num_computed_tokens": self._runner.req_states.num_computed_tokens.gpu[slots]}
         if self._runner.vllm_config.speculative_config is not None:
-            counts["num_accepted_tokens"] = state.num_accepted_tokens_gpu[slots]
-        self._writer.inputs(batch, **counts)
+            counts["num_accepted_tokens"] = self._state.num_accepted_tokens_gpu[slots]
+        self._rows.inputs(batch, **counts)
 
     def _prepare_attn(self, real, input_batch, cudagraph_mode, *args, **kwargs):
+        is_step, self._batch = self._batch is input_batch, None
+        if is_step and not hasattr(self._state, "preprocess_state"):  # 0.24.0
+            self._tell(self._inputs_of_v2, input_batch)
         metadata = real(input_batch, cudagraph_mode, *args, **kwargs)
-        if self._batch is input_batch:  # not a dummy run
-            self._batch = None
+        if is_step:
             self._tell(self._forward_of_v2, metadata, cudagraph_mode, input_batch)
         return metadata
 
     def _forward_of_v2(self, metadata, cudagraph_mode, batch):
-        columns = getattr(self._runner.model_state, "_mamba_state_idx_gpu", None)
+        columns = getattr(self._state, "_mamba_state_idx_gpu", None)
         if columns is not None:
-            columns = dict(zip(batch.req_ids, columns[batch.idx_mapping].tolist()))
-        self._writer.forward(_Context(metadata, cudagraph_mode, batch), batch, columns)
+            columns = columns[batch.idx_mapping]
+        self._rows.forward(_Context(metadata, cudagraph_mode, batch), batch, columns)
+
+
+class Recording:
+    """Records the engine that `scheduler` and `runner` belong to, from its next step on. close()
+    ends it. An error of the recorder ends the recording with a warning; the engine goes on."""
+
+    def __init__(self, writer, scheduler, runner, **header):
+        """`header`: members of TraceWriter.header(): name, engine, conv_kernel, chunk_size, ..."""
+        self._writer = writer
+        is_v1 = getattr(runner, "model_state", None) is None
+        writer.header(scheduler.kv_cache_config, runner.vllm_config,
+                      kv_cache_manager=scheduler.kv_cache_manager,
+                      runner="v1" if is_v1 else "v2", **header)
+        self._hooks = (SchedulerHooks(writer, scheduler, self.close),
+                       RunnerHooks(writer, runner, self.close))
+
+    def close(self):
+        for hooks in self._hooks:
+            hooks.close()
+        self._writer.close()
 
 
 class Copies(list):

@@ -218,11 +218,14 @@ class RecordedRunner(unittest.TestCase):
             def prepare_attn(self, *_):
                 return {"layers.0": Object(num_prefills=1)}
 
-        runner = Object(vllm_config=small_engine.vllm_config(), model_state=State())
+        tokens = Object(num_computed_tokens=Object(gpu=Counts({3: 0})))
+        runner = Object(vllm_config=small_engine.vllm_config(), model_state=State(),
+                        req_states=tokens, prepare_attn=lambda batch: ())
         batch = Object(req_ids=["a"], idx_mapping=[3], idx_mapping_np=Array([3]),
                        num_tokens_after_padding=2, num_reqs_after_padding=1)
         recording = Recording(TraceWriter(self.file), self.scheduler, runner)
         self.scheduler.schedule()
+        runner.prepare_attn(batch)
         runner.model_state.preprocess_state(batch, (), None, Counts({3: 0}))
         metadata = runner.model_state.prepare_attn(batch, "NONE")
         runner.model_state.prepare_attn(Object(), "NONE")  # a dummy run is not recorded
