@@ -83,7 +83,7 @@ def _group(group):
     return {**record, "is_eagle_group": bool(getattr(group, "is_eagle_group", False))}
 
 
-def _config(kv_cache_config, vllm_config):
+def config_of(kv_cache_config, vllm_config):
     cache, scheduler = vllm_config.cache_config, vllm_config.scheduler_config
     record = {
         "mamba_cache_mode": cache.mamba_cache_mode,
@@ -380,6 +380,11 @@ def _metadata(metadata, snapshot=plain):
     return record
 
 
+def line_of(record):
+    """One line of a trace, with snapshots made plain."""
+    return json.dumps(record, separators=(",", ":"), default=plain) + "\n"
+
+
 class RowReader:
     """Reads what the worker adds to a step: rows, graph and metadata. What the engine goes on to
     change is taken by snapshot(value), which makes it plain at once or later."""
@@ -469,7 +474,7 @@ class TraceWriter:
         self._end_trace()
         self._block_ids, self._number, self._reset, self._frame = {}, 0, False, ()
         self._header = {"hybridscope_trace": 1, "engine": engine, "name": name,
-                        "config": {**_config(kv_cache_config, vllm_config), **config}}
+                        "config": {**config_of(kv_cache_config, vllm_config), **config}}
         config = self._header["config"]
         self._async = config["async_scheduling"]
         self._rows = RowReader(config, kv_cache_config.kv_cache_groups, self._snapshot)
@@ -480,6 +485,11 @@ class TraceWriter:
     @property
     def is_async(self):
         return self._async
+
+    @property
+    def num_steps(self):
+        """The number of the last step that began."""
+        return self._number
 
     def _follow(self, kv_cache_manager):
         self._watch = CacheWatch(kv_cache_manager, self._step_begins)
@@ -697,7 +707,7 @@ class TraceWriter:
         self._write(line)
 
     def _write(self, line):
-        self._file.write(json.dumps(line, separators=(",", ":"), default=plain) + "\n")
+        self._file.write(line_of(line))
         self._file.flush()
 
 
@@ -780,9 +790,11 @@ class RunnerHooks(_Hooks):
         return result
 
     def _inputs_of_v1(self, batch):
-        counts = {}
+        counts, rows = {}, len(batch.req_ids)
         if self._rows.is_async:
-            counts["num_computed_tokens"] = self._runner.num_computed_tokens[:len(batch.req_ids)]
+            counts["num_computed_tokens"] = self._runner.num_computed_tokens[:rows]
+            if self._runner.vllm_config.speculative_config is not None:
+                counts["num_accepted_tokens"] = self._runner.num_accepted_tokens.gpu[:rows]
         self._rows.inputs(batch, **counts)
 
     def _model_forward(self, real, *args, **kwargs):

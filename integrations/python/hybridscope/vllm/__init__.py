@@ -1,0 +1,1 @@
+"""What hybridscope does inside vLLM (docs/live.md)."""

@@ -1,0 +1,63 @@
+"""The variable HYBRIDSCOPE: what a running engine is asked for."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+SYNTAX = ("HYBRIDSCOPE is a list of: trace:FILE, judge, serve:unix:PATH, break[:unix:PATH], "
+          "separated by commas")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the words of HYBRIDSCOPE say."""
+
+    trace: str = ""  # file to write; empty: none
+    judge: bool = False  # findings go to the log
+    holds: bool = False  # the engine waits at the first finding
+    socket: str = ""  # path of a socket that serves the trace and takes commands; empty: none
+
+    def of_rank(self, rank):
+        """The same for one of several engines that share the variable."""
+        return Settings(trace=_of_rank(self.trace, rank), judge=self.judge, holds=self.holds,
+                        socket=_of_rank(self.socket, rank))
+
+
+def _of_rank(path, rank):
+    return str(Path(path).with_stem(f"{Path(path).stem}-dp{rank}")) if path else ""
+
+
+def _socket(word, address):
+    kind, _, path = address.partition(":")
+    if kind != "unix" or not path:
+        raise ValueError(f"{word}: expected {word.partition(':')[0]}:unix:PATH. {SYNTAX}")
+    return path
+
+
+def default_socket():
+    """Where an engine is told to go on if no path was given."""
+    folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    return str(Path(folder) / f"hybridscope-{os.getpid()}.sock")
+
+
+def parse_settings(text):
+    """Settings of a value of HYBRIDSCOPE. Raises ValueError: which word, and what is expected."""
+    found = {}
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        name, _, rest = word.partition(":")
+        if name == "trace" and rest:
+            found["trace"] = rest
+        elif word == "judge":
+            found["judge"] = True
+        elif name == "serve":
+            found["socket"] = _socket(word, rest)
+        elif name == "break":
+            found["judge"] = found["holds"] = True
+            if rest:
+                found["socket"] = _socket(word, rest)
+        else:
+            raise ValueError(f"HYBRIDSCOPE: unknown word \"{word}\". {SYNTAX}")
+    if not found:
+        raise ValueError(f"HYBRIDSCOPE: nothing in \"{text}\". {SYNTAX}")
+    return Settings(**found)
