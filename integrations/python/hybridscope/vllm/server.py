@@ -66,8 +66,8 @@ class TraceServer:
             except OSError:
                 return
             thread = threading.Thread(target=self._serve, args=(client,), daemon=True)
-            self._clients = [known for known in self._clients if known.is_alive()] + [thread]
             thread.start()
+            self._clients = [known for known in self._clients if known.is_alive()] + [thread]
             threading.Thread(target=self._listen, args=(client,), daemon=True).start()
 
     def _serve(self, client):
