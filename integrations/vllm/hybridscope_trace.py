@@ -722,10 +722,10 @@ class _Context:
 
 class _Hooks:
     """Methods of an engine's objects that also tell a recorder. close() takes them off. An error of
-    the recorder takes them off with a warning, and the engine goes on."""
+    the recorder takes them off, and the engine goes on."""
 
-    def __init__(self, on_error=None):
-        """on_error(): called after an error of the recorder."""
+    def __init__(self, on_error):
+        """on_error(error, what): called after an error of the recorder, with what it was doing."""
         self._undo, self._on_error = [], on_error
 
     def close(self):
@@ -739,16 +739,14 @@ class _Hooks:
         try:
             call(*args, **kwargs)
         except Exception as error:
-            warnings.warn(f"hybridscope stops recording: {call.__name__}: {error!r}")
             self.close()
-            if self._on_error is not None:
-                self._on_error()
+            self._on_error(error, call.__name__)
 
 
 class SchedulerHooks(_Hooks):
     """Tells `writer` of each step that `scheduler` makes, and of what returns from it."""
 
-    def __init__(self, writer, scheduler, on_error=None):
+    def __init__(self, writer, scheduler, on_error):
         super().__init__(on_error)
         self._writer, self._scheduler = writer, scheduler
         _wrap(scheduler, "schedule", self._schedule, self._undo)
@@ -770,7 +768,7 @@ class RunnerHooks(_Hooks):
     """Tells `rows` (its inputs() and forward()) what either runner gives to the layers. Dummy runs
     are left out: no inputs are prepared for them."""
 
-    def __init__(self, rows, runner, on_error=None):
+    def __init__(self, rows, runner, on_error):
         super().__init__(on_error)
         self._rows, self._runner = rows, runner
         self._state = getattr(runner, "model_state", None)  # of V2
@@ -850,13 +848,17 @@ class Recording:
         writer.header(scheduler.kv_cache_config, runner.vllm_config,
                       kv_cache_manager=scheduler.kv_cache_manager,
                       runner="v1" if is_v1 else "v2", **header)
-        self._hooks = (SchedulerHooks(writer, scheduler, self.close),
-                       RunnerHooks(writer, runner, self.close))
+        self._hooks = (SchedulerHooks(writer, scheduler, self._failed),
+                       RunnerHooks(writer, runner, self._failed))
 
     def close(self):
         for hooks in self._hooks:
             hooks.close()
         self._writer.close()
+
+    def _failed(self, error, what):
+        warnings.warn(f"hybridscope stops recording: {what}: {error!r}")
+        self.close()
 
 
 class Copies(list):

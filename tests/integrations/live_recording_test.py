@@ -265,11 +265,12 @@ class FakeJudge:
     wrong_line = 2
 
     def __init__(self, name):
-        self.step, self._line = 0, 0
+        self.step, self.num_steps, self._line = 0, 0, 0
 
     def feed(self, line):
         self._line += 1
-        self.step += "step" in json.loads(line)
+        self.step = json.loads(line).get("step", 0)
+        self.num_steps += self.step > 0
         return [Object(step=self.step, text="wrong read")] if self._line == self.wrong_line else []
 
 

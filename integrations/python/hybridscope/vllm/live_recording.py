@@ -36,11 +36,11 @@ class LiveRecording:
         self.writer.header(scheduler.kv_cache_config, scheduler.vllm_config,
                            kv_cache_manager=scheduler.kv_cache_manager, **header)
         drain = self.writer.drain if settings.holds else None
-        self._hooks = [_GatedScheduler(self.writer, scheduler, self.gate, drain, self.close)]
+        self._hooks = [_GatedScheduler(self.writer, scheduler, self.gate, drain, self._failed)]
 
     def watch_runner(self, runner):
         """The runner that shares this process."""
-        self._hooks.append(RunnerHooks(self.writer, runner, self.close))
+        self._hooks.append(RunnerHooks(self.writer, runner, self._failed))
 
     def close(self):
         hooks, self._hooks = self._hooks, []
@@ -87,7 +87,12 @@ class LiveRecording:
             self._log("the engine goes on")
             self._server.tell("running")
 
+    def _failed(self, error, what):
+        self._log(f"recording ended, the engine goes on: {what}: {error!r}")
+        self.close()
+
     def _ended(self, error):
+        """In the writer's thread, which cannot wait for itself."""
         self._log(f"recording ended, the engine goes on: {error!r}")
         for hook in self._hooks:
             hook.close()

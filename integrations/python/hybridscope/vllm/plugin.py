@@ -1,7 +1,6 @@
 """The entry point that vLLM calls in each of its processes (group vllm.general_plugins)."""
 
 import atexit
-import functools
 import os
 import tempfile
 
@@ -9,6 +8,7 @@ from hybridscope.hybridscope_trace import RunnerHooks, config_of
 
 from . import engine_facts
 from .after_import import after_import
+from .patches import after_method
 from .settings import parse_settings
 
 # Where the processes of one engine meet; inherited by those that it starts.
@@ -43,26 +43,13 @@ def _log(text):
     init_logger("vllm.hybridscope").warning("hybridscope: %s", text)
 
 
-def _after(owner, name, function):
-    """Calls function(self) after each call of a method of the class `owner`."""
-    real = getattr(owner, name)
-
-    @functools.wraps(real)
-    def method(self, *args, **kwargs):
-        result = real(self, *args, **kwargs)
-        function(self)
-        return result
-
-    setattr(owner, name, method)
-
-
 def _watch_schedulers(module):
-    _after(module.Scheduler, "__init__", _scheduler_made)
-    _after(module.Scheduler, "shutdown", lambda scheduler: _close_all())
+    after_method(module.Scheduler, "__init__", _scheduler_made)
+    after_method(module.Scheduler, "shutdown", lambda scheduler: _close_all())
 
 
 def _watch_runners(module):
-    _after(module.GPUModelRunner, "initialize_kv_cache", _runner_ready)
+    after_method(module.GPUModelRunner, "initialize_kv_cache", _runner_ready)
 
 
 def _link_path(parallel):
@@ -110,11 +97,11 @@ def _runner_ready(runner):
     rows = RowSender(config_of(cache, config), cache.kv_cache_groups,
                      RowLink(_link_path(parallel)).send, _row_error, DeviceCopies())
     _keep(rows)
-    _keep(RunnerHooks(rows, runner, rows.close))
+    _keep(RunnerHooks(rows, runner, _row_error))
 
 
-def _row_error(error):
-    _log(f"recording ended, the engine goes on: {error!r}")
+def _row_error(error, what="sending rows"):
+    _log(f"recording ended, the engine goes on: {what}: {error!r}")
 
 
 def _keep(watching):

@@ -52,4 +52,4 @@ class JudgeSink:
 
     def close(self):
         found = f"{self._num_findings} findings" if self._num_findings else "no finding"
-        self._log(f"judged {self._judge.step} steps: {found}")
+        self._log(f"judged {self._judge.num_steps} steps: {found}")
