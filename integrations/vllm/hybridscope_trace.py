@@ -153,15 +153,14 @@ class CacheWatch:
     which blocks of its pool got and lost hashes since changes() was last called. An error of the
     watch does not reach the engine: it is kept in `error`, and the watch ends."""
 
-    def __init__(self, kv_cache_manager, step_begins):
-        """step_begins(): called when the scheduler begins a step."""
-        self.requests = {}  # request id -> Request
-        self.changed = set()  # requests whose blocks may have changed; take_changed() empties it
+    def __init__(self, kv_cache_manager, step_begins, requests=None):
+        """step_begins(): called when the scheduler begins a step. `requests`: the scheduler's; without
+        them those that get blocks are collected."""
+        self._collects_requests = requests is None
+        self.requests = {} if requests is None else requests  # request id -> Request
         self.was_reset = False
         self.error = None
-        self._all_changed = True  # may the blocks of any request have changed?
-        self._pool_calls = 0
-        self._in_call = False  # inside a call that changes the blocks of one known request
+        self._changed = set()  # requests whose blocks may have changed
         self._keys = {}  # block id -> [(request, group, column, tokens), ...] of its hashes
         self._before = {}  # block id -> the same when changes() was last called, if it has changed
         self._removed = set()  # blocks that lost their hashes since then
@@ -169,14 +168,16 @@ class CacheWatch:
         self._manager = kv_cache_manager
         self._step_begins = step_begins
         pool = getattr(kv_cache_manager, "block_pool", None)
-        self.has_pool = self._knows_changes = pool is not None
+        self.has_pool = pool is not None
+        self._owners = {}  # block id -> requests that hold the block
+        self._knows_changes = hasattr(pool, "free_blocks")
         self._observe(kv_cache_manager, "new_step_starts", self._new_step_starts)
-        self._follow_allocations(kv_cache_manager)
-        for name in ("remove_skipped_blocks", "free", "pop_blocks_for_free"):
+        if self._collects_requests:
+            self._observe(kv_cache_manager, "allocate_slots", self._allocate_slots)
+        for name in ("free", "pop_blocks_for_free"):
             self._observe(kv_cache_manager, name, self._blocks_leave)
         if self.has_pool:
-            for name in ("get_new_blocks", "touch", "free_blocks"):
-                self._count_calls(pool, name)
+            self._follow_frees(pool)
             for name in ("cache_full_blocks", "cache_partial_block", "move_block_hashes",
                          "_remove_cached_block_hashes", "reset_prefix_cache"):
                 self._observe(pool, name, getattr(self, "_" + name.lstrip("_")))
@@ -187,10 +188,24 @@ class CacheWatch:
         self._undo = []
 
     def take_changed(self):
-        """The requests whose blocks may have changed since the last call; None: any."""
-        changed = None if self._all_changed or not self._knows_changes else self.changed
-        self.changed, self._all_changed = set(), False
-        return changed
+        """The requests that lost blocks since the last call; None: not known."""
+        changed, self._changed = self._changed, set()
+        return changed if self._knows_changes else None
+
+    def forget(self, finished):
+        """These requests have finished."""
+        if self._collects_requests:
+            for request in finished:
+                self.requests.pop(request, None)
+
+    def has_blocks(self, request, lists, before):
+        """The request's blocks are now `lists`, and were `before`."""
+        for group, ids in enumerate(lists):
+            old = before[group] if before else ()
+            for number in set(old).difference(ids):
+                self._owners.get(number, set()).discard(request)
+            for number in set(ids).difference(old):
+                self._owners.setdefault(number, set()).add(request)
 
     def take_cached(self, request, group, ids):
         """The hashes that the request's blocks already have."""
@@ -250,44 +265,26 @@ class CacheWatch:
         except Exception as error:
             self.error = error
 
-    def _follow_allocations(self, manager):
-        """allocate_slots(request, ...) is called for each request of each step, and mostly changes
-        nothing: then no method of the pool is called."""
-        real = getattr(manager, "allocate_slots", None)
+    def _allocate_slots(self, request, *_, **__):
+        self.requests[request.request_id] = request
+        yield
+
+    def _follow_frees(self, pool):
+        real = getattr(pool, "free_blocks", None)
         if real is None:
-            self._knows_changes = False
             return
 
         @functools.wraps(real)
-        def allocate_slots(request, *args, **kwargs):
-            calls, self._in_call = self._pool_calls, True
-            result = real(request, *args, **kwargs)
-            self._in_call = False
-            if calls != self._pool_calls or request.request_id not in self.requests:
-                self.changed.add(request.request_id)
-                self.requests[request.request_id] = request
-            return result
+        def free_blocks(ordered_blocks, *args, **kwargs):
+            blocks = list(ordered_blocks)  # may be an iterator
+            for block in blocks:
+                self._changed.update(self._owners.get(block.block_id, ()))
+            return real(blocks, *args, **kwargs)
 
-        _replace(manager, "allocate_slots", allocate_slots, self._undo)
-
-    def _count_calls(self, pool, name):
-        """Blocks that are given away outside allocate_slots may go to any request."""
-        real = getattr(pool, name, None)
-        if real is None:
-            self._knows_changes = False
-            return
-
-        @functools.wraps(real)
-        def counted(*args, **kwargs):
-            self._pool_calls += 1
-            if not self._in_call and name != "free_blocks":
-                self._all_changed = True
-            return real(*args, **kwargs)
-
-        _replace(pool, name, counted, self._undo)
+        _replace(pool, "free_blocks", free_blocks, self._undo)
 
     def _blocks_leave(self, request, *_, **__):
-        self.changed.add(getattr(request, "request_id", request))
+        self._changed.add(request.request_id)
         yield
 
     def _touch(self, number):
@@ -469,8 +466,9 @@ class TraceWriter:
         self.close()
 
     def header(self, kv_cache_config, vllm_config, *, name="", engine="vllm",
-               kv_cache_manager=None, **config):
-        """Starts a trace. `config` adds or replaces members: conv_kernel, chunk_size, ..."""
+               kv_cache_manager=None, requests=None, **config):
+        """Starts a trace. `requests`: Scheduler.requests. `config` adds or replaces members:
+        conv_kernel, chunk_size, ..."""
         self._end_trace()
         self._block_ids, self._number, self._reset, self._frame = {}, 0, False, ()
         self._header = {"hybridscope_trace": 1, "engine": engine, "name": name,
@@ -480,7 +478,7 @@ class TraceWriter:
         self._rows = RowReader(config, kv_cache_config.kv_cache_groups, self._snapshot)
         self._caches = config["enable_prefix_caching"]
         if kv_cache_manager is not None:
-            self._follow(kv_cache_manager)
+            self._follow(kv_cache_manager, requests)
 
     @property
     def is_async(self):
@@ -491,8 +489,8 @@ class TraceWriter:
         """The number of the last step that began."""
         return self._number
 
-    def _follow(self, kv_cache_manager):
-        self._watch = CacheWatch(kv_cache_manager, self._step_begins)
+    def _follow(self, kv_cache_manager, requests=None):
+        self._watch = CacheWatch(kv_cache_manager, self._step_begins, requests)
         self._caches = self._caches and self._watch.has_pool
         if self._caches:
             for name, value in _manager_config(kv_cache_manager).items():
@@ -510,6 +508,8 @@ class TraceWriter:
 
     def step(self, scheduler_output, kv_cache_manager):
         """Begins a step, right after Scheduler.schedule made `scheduler_output`."""
+        if len(self._lines) > (1 if self._async else 0):
+            self._leave_empty_steps()
         if len(self._lines) > (1 if self._async else 0):
             raise ValueError(f"step {self._lines[0]['step']} has no finish()")
         self._write_finished()
@@ -538,8 +538,7 @@ class TraceWriter:
                     for group, ids in enumerate(lists):
                         self._watch.take_cached(request, group, ids)
             line["block_hashes"] = self._watch.changes()
-        for request in record["finished_req_ids"]:
-            self._watch.requests.pop(request, None)
+        self._watch.forget(record["finished_req_ids"])
         self._lines.append(line)
 
     def inputs(self, input_batch, *, num_computed_tokens=None, num_accepted_tokens=None):
@@ -556,17 +555,29 @@ class TraceWriter:
 
     def finish(self, model_runner_output, postprocess_copies=None):
         """Writes the oldest step that is not finished. sampled_token_ids: the valid ones, [] for an
-        unfinished prefill."""
+        unfinished prefill. A step without tokens may be left unfinished."""
+        if model_runner_output.req_ids:
+            self._leave_empty_steps()
+        elif not self._lines or self._lines[0]["scheduler_output"]["num_scheduled_tokens"]:
+            return  # of a step without tokens, which is written already
         line = self._lines[0]
         if postprocess_copies is not None:
             line["postprocess_copies"] = list(postprocess_copies)
+        sampled = model_runner_output.sampled_token_ids
         line["model_runner_output"] = {
             "req_ids": list(model_runner_output.req_ids),
-            "sampled_token_ids": plain(model_runner_output.sampled_token_ids)}
+            "sampled_token_ids": ([list(tokens) for tokens in sampled] if isinstance(sampled, list)
+                                  else plain(sampled))}
         self._finished = self._lines.pop(0)
         self._frame = tuple(line["scheduler_output"]["num_scheduled_tokens"])
         if self._async:
             self._write_finished()
+
+    def _leave_empty_steps(self):
+        while self._lines and not self._lines[0]["scheduler_output"]["num_scheduled_tokens"]:
+            self._write_finished()
+            self._finished = self._lines.pop(0)
+        self._write_finished()
 
     def returned(self, kv_cache_manager=None):
         """After Scheduler.update_from_output: what the frame changed when it returned. With
@@ -579,9 +590,9 @@ class TraceWriter:
         if line is not None and self._watch is not None and self._frame:
             if self._caches and (changes := self._watch.changes()):
                 line["block_hashes_after_output"] = changes
-            requests = self._watch.requests
-            tokens = {name: request.num_tokens for name in self._frame
-                      if (request := requests.get(name)) and not request.is_finished()}
+            requests = map(self._watch.requests.get, self._frame)
+            tokens = {name: request.num_tokens for name, request in zip(self._frame, requests)
+                      if request is not None and not request.is_finished()}
             if tokens:
                 line["num_tokens_after_output"] = tokens
             self._frame = ()
@@ -670,17 +681,24 @@ class TraceWriter:
 
     def _changed_block_ids(self, record, changed, kv_cache_manager):
         for request in record["finished_req_ids"] + record["preempted_req_ids"]:
-            self._block_ids.pop(request, None)
+            self._watch.has_blocks(request, ((),) * len(self._block_ids.get(request, ())),
+                                   self._block_ids.pop(request, None))
+        cached = record["scheduled_cached_reqs"]
         always = {new["req_id"] for new in record["scheduled_new_reqs"]}
-        always.update(record["scheduled_cached_reqs"]["resumed_req_ids"])
+        always.update(cached["resumed_req_ids"])
+        if changed is not None:
+            changed = {*changed, *always, *(request for request, ids in zip(
+                cached["req_ids"], cached["new_block_ids"]) if ids is not None)}
         lists_of = {}
         for request in record["num_scheduled_tokens"]:
-            is_known = request in self._block_ids and request not in always
-            if is_known and changed is not None and request not in changed:
+            before = self._block_ids.get(request)
+            if before is not None and changed is not None and request not in changed:
                 continue
             lists = kv_cache_manager.get_block_ids(request)  # made anew by each call
-            if not is_known or self._block_ids[request] != lists:
+            if before != lists:
+                self._watch.has_blocks(request, lists, before)
                 self._block_ids[request] = lists
+            if request in always or before != lists:
                 lists_of[request] = plain(lists)
         return lists_of
 
@@ -847,6 +865,7 @@ class Recording:
         is_v1 = getattr(runner, "model_state", None) is None
         writer.header(scheduler.kv_cache_config, runner.vllm_config,
                       kv_cache_manager=scheduler.kv_cache_manager,
+                      requests=scheduler.requests,
                       runner="v1" if is_v1 else "v2", **header)
         self._hooks = (SchedulerHooks(writer, scheduler, self._failed),
                        RunnerHooks(writer, runner, self._failed))

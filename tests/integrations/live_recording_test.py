@@ -282,6 +282,7 @@ class Watched(Folder):
         self.log, self.kv = [], small_engine.KVCacheManager()
         self.scheduler = Object(
             kv_cache_config=small_engine.kv_cache_config(), kv_cache_manager=self.kv,
+            requests=self.kv.requests,
             vllm_config=small_engine.vllm_config(), schedule=self.schedule,
             update_from_output=lambda scheduled, output: "outputs")
         self.runner = Object(vllm_config=small_engine.vllm_config(),

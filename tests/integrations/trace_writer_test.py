@@ -143,9 +143,24 @@ class AsyncLines(unittest.TestCase):
         kv, writer = small_engine.KVCacheManager(), TraceWriter(io.StringIO())
         writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(True))
         for _ in range(2):
-            writer.step(small_engine.scheduler_output({}), kv)
+            writer.step(small_engine.scheduler_output({"a": 1}), kv)
         with self.assertRaisesRegex(ValueError, "step 1 has no finish"):
-            writer.step(small_engine.scheduler_output({}), kv)
+            writer.step(small_engine.scheduler_output({"a": 1}), kv)
+
+    def test_the_output_of_a_step_without_tokens_may_be_missing(self):
+        kv, file = small_engine.KVCacheManager(), io.StringIO()
+        writer = TraceWriter(file)
+        writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(True))
+        for tokens in ({"a": 1}, {}, {"b": 1}):
+            if len(writer._lines) == 2:
+                writer.finish(Object(req_ids=["a"], sampled_token_ids=[[5]]))
+            writer.step(small_engine.scheduler_output(tokens), kv)
+            writer.inputs(small_engine.input_batch(list(tokens), [1], [0]))
+        writer.finish(Object(req_ids=["b"], sampled_token_ids=[[6]]))
+        writer.finish(Object(req_ids=[], sampled_token_ids=[]))  # late: of step 2
+        lines = lines_of(file.getvalue())[1:]
+        self.assertEqual([line.get("model_runner_output", {}).get("sampled_token_ids")
+                          for line in lines], [[[5]], None, [[6]]])
 
     def test_slots_of_runner_v2_are_taken_from_its_batch(self):
         file, kv = io.StringIO(), small_engine.KVCacheManager()
@@ -168,6 +183,7 @@ class RecordedRunner(unittest.TestCase):
         self.file, self.kv = io.StringIO(), small_engine.KVCacheManager()
         self.scheduler = Object(
             kv_cache_config=small_engine.kv_cache_config(), kv_cache_manager=self.kv,
+            requests=self.kv.requests,
             schedule=self.schedule, update_from_output=lambda scheduled, output: "outputs")
 
     def schedule(self):

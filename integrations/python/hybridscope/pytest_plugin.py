@@ -39,6 +39,7 @@ class JudgedScheduler:
         self._writer = SchedulerOnlyWriter(self)
         self._writer.header(scheduler.kv_cache_config, scheduler.vllm_config,
                             kv_cache_manager=scheduler.kv_cache_manager,
+                            requests=scheduler.requests,
                             engine=f"vllm {vllm.__version__}")
         self._hooks = SchedulerHooks(self._writer, scheduler, self._ended)
 

@@ -28,8 +28,8 @@ class _Batch:
         """Queues the copies behind the work that the current stream has."""
         if not self.num_bytes:
             return
-        parts = [tensor.reshape(-1).view(torch.uint8) for tensor, _ in self.tensors.values()
-                 if tensor.numel()]
+        parts = [tensor.contiguous().view(-1).view(torch.uint8)
+                 for tensor, _ in self.tensors.values() if tensor.numel()]
         on_device = parts[0] if len(parts) == 1 else torch.cat(parts)
         self._host = torch.empty(self.num_bytes, dtype=torch.uint8, pin_memory=True)
         self._host.copy_(on_device, non_blocking=True)

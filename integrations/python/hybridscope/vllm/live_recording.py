@@ -34,7 +34,8 @@ class LiveRecording:
         self._sinks = Sinks(*self._make_sinks(settings))
         self.writer = LiveWriter(self._sinks, self._ended, copies, rows)
         self.writer.header(scheduler.kv_cache_config, scheduler.vllm_config,
-                           kv_cache_manager=scheduler.kv_cache_manager, **header)
+                           kv_cache_manager=scheduler.kv_cache_manager,
+                           requests=scheduler.requests, **header)
         drain = self.writer.drain if settings.holds else None
         self._hooks = [_GatedScheduler(self.writer, scheduler, self.gate, drain, self._failed)]
 
