@@ -200,12 +200,12 @@ class CacheWatch:
 
     def has_blocks(self, request, lists, before):
         """The request's blocks are now `lists`, and were `before`."""
-        for group, ids in enumerate(lists):
-            old = before[group] if before else ()
-            for number in set(old).difference(ids):
-                self._owners.get(number, set()).discard(request)
-            for number in set(ids).difference(old):
-                self._owners.setdefault(number, set()).add(request)
+        now = set().union(*lists)
+        old = set().union(*before or ())
+        for number in old - now:
+            self._owners[number].discard(request)
+        for number in now - old:
+            self._owners.setdefault(number, set()).add(request)
 
     def take_cached(self, request, group, ids):
         """The hashes that the request's blocks already have."""
@@ -681,8 +681,7 @@ class TraceWriter:
 
     def _changed_block_ids(self, record, changed, kv_cache_manager):
         for request in record["finished_req_ids"] + record["preempted_req_ids"]:
-            self._watch.has_blocks(request, ((),) * len(self._block_ids.get(request, ())),
-                                   self._block_ids.pop(request, None))
+            self._watch.has_blocks(request, (), self._block_ids.pop(request, None))
         cached = record["scheduled_cached_reqs"]
         always = {new["req_id"] for new in record["scheduled_new_reqs"]}
         always.update(cached["resumed_req_ids"])
