@@ -128,9 +128,32 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
   fmt::print(out, "{}", format_judge_summary(report));
 }
 
-void finish(const Status& judged, JudgeSession& session) {
+// Those of a rule after the first ones are only counted.
+void print_new_findings(const JudgeOptions& options, const FindingList& findings,
+                        std::size_t first) {
+  std::FILE* const out = text_stream(options);
+  for (std::size_t i = first; i < findings.kept().size(); ++i)
+    fmt::print(out, "{}\n", findings.kept()[i].text);
+  if (first < findings.kept().size()) std::fflush(out);
+}
+
+// Prints notes, with --follow findings as they come, and the step of --explain, which sets
+// `explained`. `session` is the one that gets the events.
+JudgeEvents printing_events(const JudgeOptions& options, JudgeSession& session, bool& explained) {
+  return {.note = [](const std::string& words) { report_note(words); },
+          .step =
+              [&](const JudgedStep& step, std::size_t first_kept) {
+                if (options.follow)
+                  print_new_findings(options, session.report().traces.back().findings, first_kept);
+                if (step.trace.step != options.explain) return;
+                explained = true;
+                fmt::print(text_stream(options), "{}", session.explain(step));
+              }};
+}
+
+void finish(const JudgeOptions& options, const Status& judged, JudgeSession& session) {
   if (!judged.ok()) return session.finish(SessionStatus::failed, judged.error().message);
-  if (was_interrupted() && !session.follows())
+  if (was_interrupted() && !options.follow)
     return session.finish(SessionStatus::interrupted, "interrupted");
   session.finish(SessionStatus::complete, "");
 }
@@ -258,10 +281,11 @@ int judge_command(const JudgeOptions& options) {
     return report_error("judge", source.error());
   }
   const Clock::time_point start = Clock::now();
-  JudgeSession session(options);
+  bool explained = false;
+  JudgeSession session(options, printing_events(options, session, explained));
   if (options.follow || !options.record.place.empty()) ask_for_interrupts();
   const Status judged = judge_lines(options, source.value(), session);
-  finish(judged, session);
+  finish(options, judged, session);
   JudgeReport& report = session.report();
   if (const auto& failure = session.record_failure()) {
     report_message("judge", failure->message);
@@ -281,7 +305,7 @@ int judge_command(const JudgeOptions& options) {
                                        .tap = options.tap,
                                        .environment = read_ci_environment(environment_variable)});
   if (published != kExitFine) return published;
-  if (options.explain > 0 && judged.ok() && !session.explained()) {
+  if (options.explain > 0 && judged.ok() && !explained) {
     return report_usage("judge", fmt::format("no trace has a step {}", options.explain));
   }
   const bool broken_off = was_interrupted() && !options.follow;

@@ -1,0 +1,10 @@
+// The parts of the module hybridscope._native, one a source file.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace hybridscope {
+
+void bind_judge(pybind11::module_& module);
+
+}  // namespace hybridscope
