@@ -63,7 +63,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "gui": _CORE + tuple(_ROOMS) + ("gui/model",),
     "cli": _CORE + tuple(_ROOMS) + ("storage",),
     "app": _CORE + tuple(_ROOMS) + ("kernels", "storage", "gui/model", "gui", "cli"),
-    "integrations/python": _CORE + tuple(_ROOMS) + ("storage", "cli"),
+    "integrations/python": _CORE + tuple(_ROOMS) + ("storage", "cli", "app"),
 }
 
 # Tests and benches may include any folder above, but external headers only as the folder that they
@@ -93,6 +93,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "spdlog/": ("app",),
     "CLI/": ("cli", "app"),
     "fnmatch.h": ("cli",),
+    "link.h": ("sessions",),
     "unistd.h": ("sessions", "storage", "gui", "cli", "app", "tests"),
     "fcntl.h": ("sessions",),
     "poll.h": ("sessions",),
