@@ -85,29 +85,9 @@ Status take_vector(const JudgeOptions& options, const std::string& text, std::in
   return Ok{};
 }
 
-Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession& session) {
-  Progress progress;
-  for (;;) {
-    const auto line = source.next();
-    if (!line.ok()) return line.error();
-    if (!line.value() || was_interrupted()) break;
-    const std::int64_t number = source.line_number();
-    Status taken = options.from_pipeline
-                       ? take_vector(options, std::string(line.value()->text), number, session)
-                       : session.take(*line.value(), number);
-    session.report().bytes = source.bytes_taken();
-    progress.show([&] {
-      const JudgeReport& report = session.report();
-      return fmt::format("{:.0f} MB, trace {}, {} findings",
-                         static_cast<double>(report.bytes) / 1e6, report.traces.size(),
-                         report.num_found(Severity::error));
-    });
-    if (taken.ok()) continue;
-    progress.clear();
-    return taken;
-  }
-  progress.clear();
-  return Ok{};
+std::string progress_text(const JudgeReport& report) {
+  return fmt::format("{:.0f} MB, trace {}, {} findings", static_cast<double>(report.bytes) / 1e6,
+                     report.traces.size(), report.num_found(Severity::error));
 }
 
 // Standard input is read as it comes in any case.
@@ -175,6 +155,21 @@ int exit_code(const JudgeOptions& options, const JudgeReport& report) {
 }
 
 }  // namespace
+
+Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession& session,
+                   const std::function<bool()>& go_on) {
+  for (;;) {
+    const auto line = source.next();
+    if (!line.ok()) return line.error();
+    if (!line.value() || !go_on()) return Ok{};
+    const std::int64_t number = source.line_number();
+    Status taken = options.from_pipeline
+                       ? take_vector(options, std::string(line.value()->text), number, session)
+                       : session.take(*line.value(), number);
+    session.report().bytes = source.bytes_taken();
+    if (!taken.ok()) return taken;
+  }
+}
 
 std::vector<TestedUnit> tested_traces(const JudgeOptions& options, const JudgeReport& report) {
   std::vector<TestedUnit> units;
@@ -284,7 +279,12 @@ int judge_command(const JudgeOptions& options) {
   bool explained = false;
   JudgeSession session(options, printing_events(options, session, explained));
   if (options.follow || !options.record.place.empty()) ask_for_interrupts();
-  const Status judged = judge_lines(options, source.value(), session);
+  Progress progress;
+  const Status judged = judge_lines(options, source.value(), session, [&] {
+    progress.show([&] { return progress_text(session.report()); });
+    return !was_interrupted();
+  });
+  progress.clear();
   finish(options, judged, session);
   JudgeReport& report = session.report();
   if (const auto& failure = session.record_failure()) {
