@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Callable
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, Callable, Union
 
 from . import _native
 from .findings import Finding
+from .jobs import answers
+from .progress import OnProgress, teller
 
 if TYPE_CHECKING:
     from .hybridscope_trace import Recording
@@ -19,6 +24,8 @@ try:
     _dumps: Callable[[Any], str | bytes] = orjson.dumps
 except ImportError:
     _dumps = functools.partial(json.dumps, separators=(",", ":"))
+
+Place = Union[str, "os.PathLike[str]"]
 
 
 class Judge:
@@ -39,26 +46,41 @@ class Judge:
     """
 
     def __init__(self, name: str = "<judge>", *, check: str = "step") -> None:
-        self._native = _native.Judge(name, check)
+        self._native = _native.Judge({"input": name, "check": check})
         self._rest = ""  # written, but no whole line yet
         self.on_finding: Callable[[Finding], None] | None = None
         """Is called with each finding, by feed() and write()."""
+        self.recording: Recording | None = None
+        """Of the engine that of() follows."""
 
-    @staticmethod
-    def of(scheduler: Any, runner: Any, *, judge: Judge | None = None, **header: Any) -> Recording:
-        """Judges a running vLLM engine: follows its scheduler and model runner from the next step on
-        and returns the recording, whose close() ends it.
+    @classmethod
+    def of(cls, scheduler: Any, runner: Any, *, check: str = "step", **header: Any) -> Judge:
+        """A judge that follows a running vLLM engine from its next step on.
 
-        Findings come through `judge.on_finding`; `header` goes to TraceWriter.header().
+            with Judge.of(scheduler, model_runner) as judge:
+                judge.on_finding = print
+                engine.generate(...)
 
-            judge = Judge()
-            judge.on_finding = print
-            recording = Judge.of(scheduler, runner, judge=judge)
+        `recording` is its Recording, which close() ends. `header` goes to TraceWriter.header():
+        name, conv_kernel, chunk_size, ... An error of the recorder ends the recording with a
+        warning; the engine goes on.
         """
         from .hybridscope_trace import Recording, TraceWriter
 
-        return Recording(TraceWriter(Judge() if judge is None else judge), scheduler, runner,
-                         **header)
+        judge = cls(header.get("name") or "<engine>", check=check)
+        judge.recording = Recording(TraceWriter(judge), scheduler, runner, **header)
+        return judge
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the engine that of() follows."""
+        if self.recording is not None:
+            self.recording.close()
 
     def feed(self, line: Mapping[str, Any] | str | bytes) -> list[Finding]:
         """Takes a header or a step and returns all findings of this line.
@@ -121,3 +143,52 @@ class Judge:
     def num_request_steps(self) -> int:
         """The number of rows in all batches of the trace so far."""
         return self._native.num_request_steps
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgeResult:
+    """What judging a file found.
+
+    report    as `hybridscope judge --json --no-timings` prints it
+    findings  those of all traces in the report; report["traces"][i]["findings"] has them by trace
+    """
+
+    report: dict[str, Any]
+    findings: list[Finding]
+
+    @property
+    def ok(self) -> bool:
+        """Were there no findings of severity error, and no difference from `engine`?"""
+        summary: dict[str, int] = self.report["summary"]
+        return summary["findings"] == 0 and summary.get("differing_traces", 0) == 0
+
+
+def judge(trace: Place, *, check: str = "step", engine: str = "", filter: str = "",
+          record: str = "", level: str = "blocks", progress: OnProgress | None = None
+          ) -> JudgeResult:
+    """Judges a file in docs/trace-format.md, which may be compressed with zstd.
+
+    check   "step" or "all", as for Judge
+    engine  profile to compare the decisions with
+    filter  only traces whose name contains it
+    record  "FILE.db" or "FILE.db:NAME": keep the steps as a session at `level`
+    """
+    options = {"input": os.fspath(trace), "check": check, "engine": engine, "filter": filter,
+               "record": record, "level": level}
+    report = _native.judge_file(options, teller(progress))
+    found = [Finding.from_dict(one) for one_trace in report["traces"]
+             for one in one_trace["findings"]]
+    return JudgeResult(report, found)
+
+
+def _judge_job(job: tuple[str, dict[str, Any]]) -> JudgeResult:
+    return judge(job[0], **job[1])
+
+
+def judge_many(traces: Iterable[Place], *, executor: Executor | None = None,
+               progress: OnProgress | None = None, check: str = "step", engine: str = "",
+               filter: str = "") -> list[JudgeResult]:
+    """judge() for each file, in their order."""
+    options = {"check": check, "engine": engine, "filter": filter}
+    jobs = [(os.fspath(trace), options) for trace in traces]
+    return answers(_judge_job, jobs, executor, progress)

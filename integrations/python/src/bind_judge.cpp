@@ -1,14 +1,20 @@
 #include <pybind11/stl.h>
 
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "core/check/step_checker.h"
+#include "cli/settings_options.h"
 #include "integrations/python/src/bindings.h"
-#include "integrations/python/src/locked_judge.h"
+#include "integrations/python/src/given.h"
+#include "integrations/python/src/judge_feed.h"
+#include "integrations/python/src/judge_file.h"
+#include "integrations/python/src/locked.h"
 #include "integrations/python/src/raise.h"
+#include "integrations/python/src/teller.h"
 #include "integrations/python/src/to_python.h"
 
 namespace hybridscope {
@@ -16,16 +22,23 @@ namespace {
 
 namespace py = pybind11;
 
-CheckScope parse_check(const std::string& name) {
-  if (const auto scope = check_scope_of(name)) return *scope;
-  raise(invalid_input("check is step or all, not \"" + name + "\""));
+using LockedJudge = Locked<JudgeFeed>;
+
+JudgeOptions judge_options_of(const Given& given) {
+  JudgeOptions options;
+  options.input = given.get<std::string>("input");
+  options.check = given.check();
+  options.filter = given.get<std::string>("filter");
+  options.record = given.record();
+  if (const auto engine = given.get<std::string>("engine"); !engine.empty())
+    options.engine = value_or_raise(engine_profile_called(engine));
+  options.timings = false;
+  return options;
 }
 
-std::unique_ptr<LockedJudge> make_judge(const std::string& name, const std::string& check) {
-  JudgeOptions options;
-  options.input = name;
-  options.check = parse_check(check);
-  return std::make_unique<LockedJudge>(std::move(options));
+std::unique_ptr<LockedJudge> make_judge(const py::dict& options) {
+  return std::make_unique<LockedJudge>(
+      std::make_unique<JudgeFeed>(judge_options_of(Given(options))));
 }
 
 // str as UTF-8 or bytes, without a copy.
@@ -43,59 +56,54 @@ std::string_view text_of(const py::handle& line) {
 
 py::list feed(LockedJudge& judge, const py::object& line) {
   const std::string_view text = text_of(line);
-  const auto found =
-      judge.with_feed([&](JudgeFeed& feed) { return value_or_raise(feed.feed(text)); });
-  py::list list;
-  for (const auto& finding : found) list.append(to_python(finding));
-  return list;
+  return to_python(judge.use([&](JudgeFeed& feed) { return value_or_raise(feed.feed(text)); }));
 }
 
-py::object number(LockedJudge& judge, std::int64_t (JudgeFeed::*get)()) {
-  return py::int_(judge.with_feed([&](JudgeFeed& feed) { return (feed.*get)(); }));
+// A property without arguments.
+template <class Value>
+auto getter(Value (JudgeFeed::*get)()) {
+  return [get](LockedJudge& judge) {
+    return judge.use([&](JudgeFeed& feed) { return (feed.*get)(); });
+  };
+}
+
+py::object judge_whole_file(const py::dict& options, py::object tell) {
+  const JudgeOptions read = judge_options_of(Given(options));
+  Teller teller(std::move(tell));
+  return to_python(without_gil([&] { return value_or_raise(judge_file(read, teller)); }));
+}
+
+std::string explain_step_of_trace(const py::dict& options, std::int64_t step) {
+  const JudgeOptions read = judge_options_of(Given(options));
+  Teller teller(py::none{});
+  return without_gil([&] { return value_or_raise(explain_trace(read, step, teller)); });
 }
 
 }  // namespace
 
 void bind_judge(py::module_& module) {
   py::class_<LockedJudge>(module, "Judge")
-      .def(py::init(&make_judge), py::arg("name"), py::arg("check"))
+      .def(py::init(&make_judge), py::arg("options"))
       .def("feed", &feed, py::arg("line"))
       .def("explain",
            [](LockedJudge& judge) {
-             return judge.with_feed(
-                 [](const JudgeFeed& feed) { return value_or_raise(feed.explain()); });
+             return judge.use([](JudgeFeed& feed) { return value_or_raise(feed.explain()); });
            })
       .def("findings",
            [](LockedJudge& judge) {
-             py::list list;
-             for (const auto& finding :
-                  judge.with_feed([](JudgeFeed& feed) { return feed.findings(); }))
-               list.append(to_python(finding));
-             return list;
+             return to_python(judge.use([](JudgeFeed& feed) { return feed.findings(); }));
            })
       .def("report",
            [](LockedJudge& judge) {
-             return to_python(judge.with_feed([](JudgeFeed& feed) { return feed.report(); }));
+             return to_python(judge.use([](JudgeFeed& feed) { return feed.report(); }));
            })
-      .def("notes",
-           [](LockedJudge& judge) {
-             return judge.with_feed([](const JudgeFeed& feed) { return feed.notes(); });
-           })
-      .def_property_readonly(
-          "line",
-          [](LockedJudge& judge) {
-            return judge.with_feed([](const JudgeFeed& feed) { return feed.line(); });
-          })
-      .def_property_readonly(
-          "step",
-          [](LockedJudge& judge) {
-            return judge.with_feed([](const JudgeFeed& feed) { return feed.step(); });
-          })
-      .def_property_readonly(
-          "num_steps", [](LockedJudge& judge) { return number(judge, &JudgeFeed::num_steps); })
-      .def_property_readonly("num_request_steps", [](LockedJudge& judge) {
-        return number(judge, &JudgeFeed::num_request_steps);
-      });
+      .def("notes", getter(&JudgeFeed::notes))
+      .def_property_readonly("line", getter(&JudgeFeed::line))
+      .def_property_readonly("step", getter(&JudgeFeed::step))
+      .def_property_readonly("num_steps", getter(&JudgeFeed::num_steps))
+      .def_property_readonly("num_request_steps", getter(&JudgeFeed::num_request_steps));
+  module.def("judge_file", &judge_whole_file, py::arg("options"), py::arg("tell"));
+  module.def("explain_trace", &explain_step_of_trace, py::arg("options"), py::arg("step"));
 }
 
 }  // namespace hybridscope

@@ -25,13 +25,12 @@ class JudgeFeed {
   // then only a header can follow.
   Result<std::vector<nlohmann::ordered_json>> feed(std::string_view line);
 
-  std::int64_t line() const { return line_; }  // lines fed so far
+  std::int64_t line() { return line_; }  // lines fed so far
   // Of the trace under way or the last one; 0 before the first.
   std::int64_t num_steps() { return trace().steps; }
   std::int64_t num_request_steps() { return trace().request_steps; }
-  std::int64_t num_found(Severity severity) { return trace().findings.num_found(severity); }
   // The step of the last line, 0: it was none.
-  std::int64_t step() const { return step_ ? step_->trace.step : 0; }
+  std::int64_t step() { return step_ ? step_->trace.step : 0; }
   // The findings that are kept (FindingList), with their lines.
   std::vector<nlohmann::ordered_json> findings();
   // One trace of `judge --json`.
@@ -39,7 +38,7 @@ class JudgeFeed {
   // The step of the last line in full. Error not_found: it was none.
   Result<std::string> explain() const;
   // How start-up corrects the settings of the last header.
-  const std::vector<std::string>& notes() const { return notes_; }
+  std::vector<std::string> notes() { return notes_; }
 
  private:
   void take_step(const JudgedStep& step);

@@ -10,5 +10,9 @@ PYBIND11_MODULE(_native, module) {
   module.doc() = "The library of hybridscope; use the package hybridscope instead.";
   module.attr("VERSION") = hybridscope::kVersion;
   hybridscope::register_exceptions();
+  hybridscope::bind_diff(module);
   hybridscope::bind_judge(module);
+  hybridscope::bind_matrix(module);
+  hybridscope::bind_run(module);
+  hybridscope::bind_sessions(module);
 }

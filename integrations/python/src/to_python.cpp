@@ -35,4 +35,10 @@ py::object to_python(const nlohmann::ordered_json& json) {
   }
 }
 
+py::list to_python(const std::vector<nlohmann::ordered_json>& values) {
+  py::list list(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) list[i] = to_python(values[i]);
+  return list;
+}
+
 }  // namespace hybridscope
