@@ -88,7 +88,7 @@ class Judge:
         Raises InvalidInput or Corrupt with the line's number and the place in it; only a header can
         follow then.
         """
-        text = line if isinstance(line, (str, bytes)) else _dumps(line)
+        text = line if isinstance(line, (str, bytes)) else _dumps(dict(line))
         found = [Finding.from_dict(record) for record in self._native.feed(text)]
         if self.on_finding is not None:
             for finding in found:

@@ -56,6 +56,7 @@ py::tuple diff(const py::dict& options, py::object tell) {
           teller.tell([&] { return Told{.what = "steps", .done = num_read}; });
         });
     if (failure) raise(failure->error);
+    teller.call({.what = "steps", .done = num_read});
     return found;
   });
   return py::make_tuple(to_python(compared.report), compared.text, compared.differs);

@@ -11,12 +11,10 @@
 namespace hybridscope {
 namespace {
 
-void tell_lines(const LineSource& source, JudgeSession& session, Teller& teller) {
-  teller.tell([&] {
-    return Told{.what = "lines",
-                .done = source.line_number(),
-                .findings = session.report().num_found(Severity::error)};
-  });
+Told lines_of(const LineSource& source, JudgeSession& session) {
+  return {.what = "lines",
+          .done = source.line_number(),
+          .findings = session.report().num_found(Severity::error)};
 }
 
 // An exception of the callback ends the session as interrupted.
@@ -24,9 +22,10 @@ Status judge_all(const JudgeOptions& options, LineSource& source, JudgeSession& 
                  Teller& teller) {
   try {
     Status judged = judge_lines(options, source, session, [&] {
-      tell_lines(source, session, teller);
+      teller.tell([&] { return lines_of(source, session); });
       return true;
     });
+    teller.call(lines_of(source, session));
     session.finish(judged.ok() ? SessionStatus::complete : SessionStatus::failed,
                    judged.ok() ? "" : judged.error().message);
     return judged;
@@ -65,7 +64,7 @@ Result<std::string> explain_trace(const JudgeOptions& options, std::int64_t step
                        }});
   judging = &session;
   const Status judged = judge_lines(options, source.value(), session, [&] {
-    tell_lines(source.value(), session, teller);
+    teller.tell([&] { return lines_of(source.value(), session); });
     return text.empty();
   });
   if (!judged.ok()) return judged.error();

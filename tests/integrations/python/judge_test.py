@@ -122,7 +122,9 @@ class JudgeEngine(PackageCase):
 
 class JudgeFile(PackageCase):
     def test_a_file_is_judged_as_the_program_judges_it(self):
-        result = hybridscope.judge(recording("0.24.0"), engine="vllm-0.24.0")
+        told = []
+        result = hybridscope.judge(recording("0.24.0"), engine="vllm-0.24.0", progress=told.append)
+        self.assertEqual((told[-1].what, told[-1].findings), ("lines", 398))
         self.assertEqual(result.report, json_of_program(
             "judge", recording("0.24.0"), "--engine", "vllm-0.24.0", "--json", "--no-timings"))
 

@@ -1,11 +1,16 @@
 """hybridscope.run, Run, explain, diff: the same as the program's commands."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import unittest
+from pathlib import Path
 
 import hybridscope
-from package_case import PackageCase, json_of_program, program, scenario
+from package_case import PROGRAM, PackageCase, json_of_program, program, scenario
 
 
 class Runs(PackageCase):
@@ -105,6 +110,16 @@ class LongCalls(PackageCase):
         result = hybridscope.run(scenario("align_boundary_by_decode"), progress=told.append)
         self.assertEqual(told[-1], hybridscope.Progress("steps", result.summary["steps"]))
 
+    def test_a_signal_ends_a_run(self):
+        def stop(*_):
+            raise InterruptedError
+
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, stop))
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with self.assertRaises(InterruptedError):
+            while True:
+                hybridscope.run(**self.TRAFFIC)
+
     def test_a_callback_that_raises_stops_the_run_and_ends_its_session(self):
         def stop(progress):
             raise KeyError(progress.what)
@@ -116,10 +131,27 @@ class LongCalls(PackageCase):
         self.assertEqual((info["name"], info["status"]), ("stopped", "interrupted"))
 
 
+class Program(PackageCase):
+    def test_the_package_is_the_program(self):
+        path = f"{Path(PROGRAM).parent}:{os.environ['PATH']}"
+        result = subprocess.run(
+            [sys.executable, "-m", "hybridscope", "run", scenario("align_boundary_by_decode"),
+             "--json", "--no-timings"], env={**os.environ, "PATH": path}, capture_output=True,
+            text=True, timeout=60, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout),
+                         hybridscope.run(scenario("align_boundary_by_decode")).report)
+        self.assertEqual(program("--version").stdout.split()[-1], hybridscope.__version__)
+
+
 class Diffs(PackageCase):
     def test_two_sets_of_settings_differ_as_the_program_says(self):
         path = scenario("align_boundary_by_decode")
-        result = hybridscope.diff({"runner": "v1"}, {"runner": "v2"}, scenario=path)
+        told = []
+        result = hybridscope.diff({"runner": "v1"}, {"runner": "v2"}, scenario=path,
+                                  progress=told.append)
+        self.assertEqual(told[-1].what, "steps")
+        self.assertGreater(told[-1].done, 8)
         self.assertEqual(result.report, json_of_program(
             "diff", "--scenario", path, "--a", "runner=v1", "--b", "runner=v2", "--json"))
 
