@@ -5,10 +5,7 @@
 #endif
 
 int main(int argc, char** argv) {
-  hybridscope::Backends backends;
-  backends.cpu = hybridscope::cpu_state_device();
-  backends.cuda = hybridscope::cuda_state_device();
-  backends.describe_cuda = &hybridscope::describe_cuda_words;
+  hybridscope::Backends backends = hybridscope::state_backends();
 #ifdef HYBRIDSCOPE_GUI
   backends.run_gui = &hybridscope::run_gui;
   backends.describe_gui = &hybridscope::describe_gui;

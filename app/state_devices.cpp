@@ -55,6 +55,12 @@ StateDevice cuda_state_device() {
           .vector_kernels = &cuda_vector_kernels};
 }
 
+Backends state_backends() {
+  return {.cpu = cpu_state_device(),
+          .cuda = cuda_state_device(),
+          .describe_cuda = &describe_cuda_words};
+}
+
 std::string describe_cuda_words() {
   const auto cuda = describe_cuda();
   if (!cuda.ok()) return cuda.error().message;

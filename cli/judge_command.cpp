@@ -85,29 +85,9 @@ Status take_vector(const JudgeOptions& options, const std::string& text, std::in
   return Ok{};
 }
 
-Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession& session) {
-  Progress progress;
-  for (;;) {
-    const auto line = source.next();
-    if (!line.ok()) return line.error();
-    if (!line.value() || was_interrupted()) break;
-    const std::int64_t number = source.line_number();
-    Status taken = options.from_pipeline
-                       ? take_vector(options, std::string(line.value()->text), number, session)
-                       : session.take(*line.value(), number);
-    session.report().bytes = source.bytes_taken();
-    progress.show([&] {
-      const JudgeReport& report = session.report();
-      return fmt::format("{:.0f} MB, trace {}, {} findings",
-                         static_cast<double>(report.bytes) / 1e6, report.traces.size(),
-                         report.num_found(Severity::error));
-    });
-    if (taken.ok()) continue;
-    progress.clear();
-    return taken;
-  }
-  progress.clear();
-  return Ok{};
+std::string progress_text(const JudgeReport& report) {
+  return fmt::format("{:.0f} MB, trace {}, {} findings", static_cast<double>(report.bytes) / 1e6,
+                     report.traces.size(), report.num_found(Severity::error));
 }
 
 // Standard input is read as it comes in any case.
@@ -128,9 +108,32 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
   fmt::print(out, "{}", format_judge_summary(report));
 }
 
-void finish(const Status& judged, JudgeSession& session) {
+// Those of a rule after the first ones are only counted.
+void print_new_findings(const JudgeOptions& options, const FindingList& findings,
+                        std::size_t first) {
+  std::FILE* const out = text_stream(options);
+  for (std::size_t i = first; i < findings.kept().size(); ++i)
+    fmt::print(out, "{}\n", findings.kept()[i].text);
+  if (first < findings.kept().size()) std::fflush(out);
+}
+
+// Prints notes, with --follow findings as they come, and the step of --explain, which sets
+// `explained`. `session` is the one that gets the events.
+JudgeEvents printing_events(const JudgeOptions& options, JudgeSession& session, bool& explained) {
+  return {.note = [](const std::string& words) { report_note(words); },
+          .step =
+              [&](const JudgedStep& step, std::size_t first_kept) {
+                if (options.follow)
+                  print_new_findings(options, session.report().traces.back().findings, first_kept);
+                if (step.trace.step != options.explain) return;
+                explained = true;
+                fmt::print(text_stream(options), "{}", session.explain(step));
+              }};
+}
+
+void finish(const JudgeOptions& options, const Status& judged, JudgeSession& session) {
   if (!judged.ok()) return session.finish(SessionStatus::failed, judged.error().message);
-  if (was_interrupted() && !session.follows())
+  if (was_interrupted() && !options.follow)
     return session.finish(SessionStatus::interrupted, "interrupted");
   session.finish(SessionStatus::complete, "");
 }
@@ -152,6 +155,21 @@ int exit_code(const JudgeOptions& options, const JudgeReport& report) {
 }
 
 }  // namespace
+
+Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession& session,
+                   const std::function<bool()>& go_on) {
+  for (;;) {
+    const auto line = source.next();
+    if (!line.ok()) return line.error();
+    if (!line.value() || !go_on()) return Ok{};
+    const std::int64_t number = source.line_number();
+    Status taken = options.from_pipeline
+                       ? take_vector(options, std::string(line.value()->text), number, session)
+                       : session.take(*line.value(), number);
+    session.report().bytes = source.bytes_taken();
+    if (!taken.ok()) return taken;
+  }
+}
 
 std::vector<TestedUnit> tested_traces(const JudgeOptions& options, const JudgeReport& report) {
   std::vector<TestedUnit> units;
@@ -258,10 +276,16 @@ int judge_command(const JudgeOptions& options) {
     return report_error("judge", source.error());
   }
   const Clock::time_point start = Clock::now();
-  JudgeSession session(options);
+  bool explained = false;
+  JudgeSession session(options, printing_events(options, session, explained));
   if (options.follow || !options.record.place.empty()) ask_for_interrupts();
-  const Status judged = judge_lines(options, source.value(), session);
-  finish(judged, session);
+  Progress progress;
+  const Status judged = judge_lines(options, source.value(), session, [&] {
+    progress.show([&] { return progress_text(session.report()); });
+    return !was_interrupted();
+  });
+  progress.clear();
+  finish(options, judged, session);
   JudgeReport& report = session.report();
   if (const auto& failure = session.record_failure()) {
     report_message("judge", failure->message);
@@ -281,7 +305,7 @@ int judge_command(const JudgeOptions& options) {
                                        .tap = options.tap,
                                        .environment = read_ci_environment(environment_variable)});
   if (published != kExitFine) return published;
-  if (options.explain > 0 && judged.ok() && !session.explained()) {
+  if (options.explain > 0 && judged.ok() && !explained) {
     return report_usage("judge", fmt::format("no trace has a step {}", options.explain));
   }
   const bool broken_off = was_interrupted() && !options.follow;

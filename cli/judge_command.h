@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,13 @@
 #include "cli/judge_report.h"
 #include "cli/record_option.h"
 #include "cli/tested_unit.h"
+#include "core/base/result.h"
 #include "core/check/step_checker.h"
+#include "sessions/text/line_source.h"
 
 namespace hybridscope {
+
+class JudgeSession;
 
 struct JudgeOptions {
   std::string input;           // a file, or "-"
@@ -34,6 +39,11 @@ struct JudgeOptions {
 // Judged traces as tested units, one per trace; one more, named after the input, when judging was
 // cut short or found no trace.
 std::vector<TestedUnit> tested_traces(const JudgeOptions& options, const JudgeReport& report);
+
+// Judges the lines of `source`, of which `options` says what they are. Before each line `go_on` is
+// asked; false: it ends there. Error: bad input; the lines before it were judged.
+Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession& session,
+                   const std::function<bool()>& go_on);
 
 // Where its text goes (text_stream).
 std::FILE* text_stream(const JudgeOptions& options);

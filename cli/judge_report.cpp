@@ -24,24 +24,6 @@ nlohmann::ordered_json computed_json(const ComputedSteps& computed) {
   return json;
 }
 
-nlohmann::ordered_json trace_json(const TraceReport& trace, bool compared) {
-  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
-  for (const KeptFinding* kept : trace.findings.shown()) findings.push_back(*kept->json);
-  nlohmann::ordered_json json = {{"name", trace.name},
-                                 {"engine", trace.engine},
-                                 {"line", trace.line},
-                                 {"steps", trace.steps},
-                                 {"request_steps", trace.request_steps},
-                                 {"findings_by_rule", trace.findings.by_rule()},
-                                 {"findings_by_request", trace.findings.by_request_json()},
-                                 {"computed_in_steps", computed_json(trace.computed)},
-                                 {"findings", findings}};
-  if (compared)
-    json["first_difference"] =
-        trace.first_difference ? difference_to_json(*trace.first_difference) : nullptr;
-  return json;
-}
-
 }  // namespace
 
 std::int64_t JudgeReport::num_found(Severity severity) const {
@@ -115,6 +97,24 @@ std::string format_judge_summary(const JudgeReport& report) {
   return text + "\n";
 }
 
+nlohmann::ordered_json trace_report_to_json(const TraceReport& trace, bool compared) {
+  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+  for (const KeptFinding* kept : trace.findings.shown()) findings.push_back(*kept->json);
+  nlohmann::ordered_json json = {{"name", trace.name},
+                                 {"engine", trace.engine},
+                                 {"line", trace.line},
+                                 {"steps", trace.steps},
+                                 {"request_steps", trace.request_steps},
+                                 {"findings_by_rule", trace.findings.by_rule()},
+                                 {"findings_by_request", trace.findings.by_request_json()},
+                                 {"computed_in_steps", computed_json(trace.computed)},
+                                 {"findings", findings}};
+  if (compared)
+    json["first_difference"] =
+        trace.first_difference ? difference_to_json(*trace.first_difference) : nullptr;
+  return json;
+}
+
 nlohmann::ordered_json judge_report_to_json(const JudgeReport& report) {
   nlohmann::ordered_json summary = {{"traces", report.traces.size()},
                                     {"steps", report.num_steps()},
@@ -130,7 +130,8 @@ nlohmann::ordered_json judge_report_to_json(const JudgeReport& report) {
     summary["wall_seconds"] = *report.wall_seconds;
   }
   nlohmann::ordered_json traces = nlohmann::ordered_json::array();
-  for (const TraceReport& trace : report.traces) traces.push_back(trace_json(trace, compared));
+  for (const TraceReport& trace : report.traces)
+    traces.push_back(trace_report_to_json(trace, compared));
   nlohmann::ordered_json config = {{"input", report.input}};
   if (compared) config["profile"] = report.engine;
   nlohmann::ordered_json json = {{"config", config}, {"summary", summary}, {"traces", traces}};

@@ -50,6 +50,9 @@ std::string format_trace(const TraceReport& trace, std::string_view profile,
 // The last lines of the default output.
 std::string format_judge_summary(const JudgeReport& report);
 
+// One element of traces[]; with `first_difference` only where it was looked for.
+nlohmann::ordered_json trace_report_to_json(const TraceReport& trace, bool compared);
+
 // {config, summary, traces[]}.
 nlohmann::ordered_json judge_report_to_json(const JudgeReport& report);
 

@@ -1,5 +1,4 @@
 #include "cli/judge_session.h"
-#include "cli/report_error.h"
 
 #include <fmt/core.h>
 
@@ -11,22 +10,11 @@
 #include "sessions/record/session_plan.h"
 
 namespace hybridscope {
-namespace {
-
-// Prints how start-up corrects the graph settings of the header.
-void print_corrections(const EngineConfig& config) {
-  const auto cudagraphs = resolve_cudagraphs(config);
-  if (!cudagraphs.ok()) return;
-  for (const CudagraphCorrection& correction : cudagraphs.value().corrections)
-    report_note(correction_words(correction));
-}
-
-}  // namespace
-
-JudgeSession::JudgeSession(const JudgeOptions& options)
-    : options_(options), trace_(options.input, options.check, [this](const ForeignHeader& header) {
-        return ends_previous_and_wants(header);
-      }) {
+JudgeSession::JudgeSession(const JudgeOptions& options, JudgeEvents events)
+    : options_(options),
+      events_(std::move(events)),
+      trace_(options.input, options.check,
+             [this](const ForeignHeader& header) { return ends_previous_and_wants(header); }) {
   report_.input = trace_.file();
   report_.engine = options.engine;
 }
@@ -35,8 +23,8 @@ Status JudgeSession::take(PaddedLine text, std::int64_t line) {
   return follow(trace_.take(text, line), text.text);
 }
 
-Status JudgeSession::take(const std::string& text, std::int64_t line) {
-  return follow(trace_.take(std::string_view(text), line), text);
+Status JudgeSession::take(std::string_view text, std::int64_t line) {
+  return follow(trace_.take(text, line), text);
 }
 
 bool JudgeSession::ends_previous_and_wants(const ForeignHeader& header) {
@@ -52,13 +40,21 @@ Status JudgeSession::follow(const Result<JudgedLine>& taken, std::string_view te
   return Ok{};
 }
 
+void JudgeSession::tell_corrections(const EngineConfig& config) const {
+  if (!events_.note) return;
+  const auto cudagraphs = resolve_cudagraphs(config);
+  if (!cudagraphs.ok()) return;
+  for (const CudagraphCorrection& correction : cudagraphs.value().corrections)
+    events_.note(correction_words(correction));
+}
+
 Status JudgeSession::begin(std::string_view text) {
   const ForeignHeader& header = trace_.reader().header();
   if (Status begun = begin_comparison(); !begun.ok()) {
     trace_.end();
     return begun;
   }
-  print_corrections(header.config);
+  tell_corrections(header.config);
   TraceReport& trace = report_.traces.emplace_back();
   trace.name = header.name;
   trace.engine = header.engine;
@@ -109,31 +105,34 @@ Status JudgeSession::add_step(const JudgedStep& step) {
   TraceReport& trace = report_.traces.back();
   const std::size_t num_kept = trace.findings.kept().size();
   for (const Finding& finding : step.findings) trace.findings.add(finding, false, trace_.names());
-  if (options_.follow) print_new_findings(num_kept);
   trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
-  if (step.trace.step == options_.explain) explain(step);
+  if (events_.step) events_.step(step, num_kept);
   if (!recorded_) return Ok{};
   Status added = recorded_->add(step.trace, step.findings, step.writes);
   if (!added.ok()) record_failure_ = added.error();
   return added;
 }
 
-// Those of a rule after the first ones are only counted.
-void JudgeSession::print_new_findings(std::size_t first) const {
-  const std::vector<KeptFinding>& kept = report_.traces.back().findings.kept();
-  std::FILE* const out = text_stream(options_);
-  for (std::size_t i = first; i < kept.size(); ++i) fmt::print(out, "{}\n", kept[i].text);
-  if (first < kept.size()) std::fflush(out);
+std::string JudgeSession::explain(const JudgedStep& step) const {
+  return explain_step({.trace = step.trace,
+                       .config = trace_.trace_judge().config(),
+                       .names = trace_.names(),
+                       .scheduler_tables = step.scheduler_tables,
+                       .findings = step.findings});
 }
 
-void JudgeSession::explain(const JudgedStep& step) {
-  explained_ = true;
-  fmt::print(text_stream(options_), "{}",
-             explain_step({.trace = step.trace,
-                           .config = trace_.trace_judge().config(),
-                           .names = trace_.names(),
-                           .scheduler_tables = step.scheduler_tables,
-                           .findings = step.findings}));
+JudgeReport& JudgeSession::report() {
+  if (trace_.has_begun()) count_steps();
+  return report_;
+}
+
+void JudgeSession::count_steps() {
+  TraceReport& trace = report_.traces.back();
+  const TraceJudge& judge = trace_.trace_judge();
+  trace.steps = judge.num_steps();
+  trace.request_steps = judge.num_request_steps();
+  for (std::size_t i = 0; i < kNumComputed; ++i)
+    trace.computed[i] = judge.num_computed(static_cast<Computed>(i));
 }
 
 void JudgeSession::finish(SessionStatus status, const std::string& reason) {
@@ -142,14 +141,9 @@ void JudgeSession::finish(SessionStatus status, const std::string& reason) {
     if (Status ended = recorded_->finish(status, reason); !ended.ok())
       record_failure_ = ended.error();
   recorded_.reset();
-  TraceReport& trace = report_.traces.back();
-  const TraceJudge& judge = trace_.trace_judge();
-  trace.steps = judge.num_steps();
-  trace.request_steps = judge.num_request_steps();
-  for (std::size_t i = 0; i < kNumComputed; ++i)
-    trace.computed[i] = judge.num_computed(static_cast<Computed>(i));
+  count_steps();
   trace_.end();
-  if (comparison_) trace.first_difference = comparison_->first_difference();
+  if (comparison_) report_.traces.back().first_difference = comparison_->first_difference();
   comparison_.reset();
 }
 

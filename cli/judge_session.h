@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,39 +16,50 @@
 
 namespace hybridscope {
 
+// What a session tells while it judges; each may be empty.
+struct JudgeEvents {
+  // How start-up corrects the graph settings of a header.
+  std::function<void(const std::string& words)> note = {};
+  // A step, when its findings are in the report; the kept ones are new from `first_kept` on.
+  std::function<void(const JudgedStep& step, std::size_t first_kept)> step = {};
+};
+
 class JudgeSession {
  public:
-  explicit JudgeSession(const JudgeOptions& options);
+  // `options` must outlive it.
+  JudgeSession(const JudgeOptions& options, JudgeEvents events);
 
   // Takes one line of a trace. Error: bad input, with file, line and place; no more lines then.
   Status take(PaddedLine text, std::int64_t line);
-  Status take(const std::string& text, std::int64_t line);
+  Status take(std::string_view text, std::int64_t line);
 
   // Ends the trace under way; `status` and `reason` are how its session ends.
   void finish(SessionStatus status, const std::string& reason);
   // What keeps --record from going on; no more lines then.
   const std::optional<Error>& record_failure() const { return record_failure_; }
-  JudgeReport& report() { return report_; }
-  bool explained() const { return explained_; }
-  bool follows() const { return options_.follow; }
+  // What was found so far.
+  JudgeReport& report();
+  // Everything about a step in words; requires: it is the last one.
+  std::string explain(const JudgedStep& step) const;
+  const Names& names() const { return trace_.names(); }
 
  private:
+  void tell_corrections(const EngineConfig& config) const;
   bool ends_previous_and_wants(const ForeignHeader& header);
   Status follow(const Result<JudgedLine>& taken, std::string_view text);
   Status begin(std::string_view text);
   Status begin_recording(std::string_view header_line);
   Status begin_comparison();
   Status add_step(const JudgedStep& step);
-  void explain(const JudgedStep& step);
-  void print_new_findings(std::size_t first) const;
+  void count_steps();
 
   const JudgeOptions& options_;
+  JudgeEvents events_;
   JudgedTrace trace_;
   std::optional<EngineComparison> comparison_;  // --engine
   std::unique_ptr<RecordedSession> recorded_;   // --record
   std::optional<Error> record_failure_;
   JudgeReport report_;
-  bool explained_ = false;
 };
 
 }  // namespace hybridscope

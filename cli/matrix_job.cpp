@@ -171,14 +171,25 @@ Result<MatrixJob> make_matrix_job(const MatrixCommandOptions& options, const Bac
                     counted(std::ssize(job.options.cells), "cell")));
   job.options.num_threads = num_jobs(options);
   job.options.shrink = !options.no_shrink;
-  job.options.run =
-      run_options_of(job.header, *parse_engine_profile(options.engine), policies.value());
-  if (!options.labels_only)
-    job.options.run.make_backend = [make = backends.cpu.make](StateMemory memory) {
-      return make({.memory = std::move(memory), .largest_step = {}, .device = 0});
-    };
+  auto run = cell_run_options(options, backends);
+  if (!run.ok()) return run.error();
+  job.options.run = std::move(run).value();
   job.folder = options.folder.empty() ? default_folder(job.header, shard.value()) : options.folder;
   return job;
+}
+
+Result<CellRunOptions> cell_run_options(const MatrixCommandOptions& options,
+                                        const Backends& backends) {
+  const auto policies = read_policies(options.policies);
+  if (!policies.ok()) return policies.error();
+  CellRunOptions run =
+      run_options_of({.seed = options.seed, .scenarios_per_cell = options.scenarios},
+                     *parse_engine_profile(options.engine), policies.value());
+  if (!options.labels_only)
+    run.make_backend = [make = backends.cpu.make](StateMemory memory) {
+      return make({.memory = std::move(memory), .largest_step = {}, .device = 0});
+    };
+  return run;
 }
 
 Result<MatrixOptions> shrink_options_of(const MatrixHeader& header,

@@ -39,6 +39,10 @@ struct MatrixJob {
 // Error: no such axis, value, policy or shard, with the nearest; nothing to run.
 Result<MatrixJob> make_matrix_job(const MatrixCommandOptions& options, const Backends& backends);
 
+// How such a matrix runs each of its cells. Error: no such policy, with the nearest.
+Result<CellRunOptions> cell_run_options(const MatrixCommandOptions& options,
+                                        const Backends& backends);
+
 // The cells that a matrix with this header has. Error: its filter or shard is invalid.
 Result<std::vector<MatrixCell>> cells_of(const MatrixHeader& header);
 

@@ -63,14 +63,17 @@ Result<std::unique_ptr<RecordedSession>> RecordedSession::begin(const RecordOpti
                                         return explain_finding(finding, names);
                                       }});
   if (!writer.ok()) return writer.error();
-  return std::unique_ptr<RecordedSession>(
-      new RecordedSession(place.file, StepRecorder(header.config, option.level, names.request),
-                          std::move(writer).value()));
+  return std::unique_ptr<RecordedSession>(new RecordedSession(
+      option, place.file, StepRecorder(header.config, option.level, names.request),
+      std::move(writer).value()));
 }
 
-RecordedSession::RecordedSession(std::string file, StepRecorder recorder,
-                                 std::unique_ptr<SessionWriter> writer)
-    : file_(std::move(file)), recorder_(std::move(recorder)), writer_(std::move(writer)) {}
+RecordedSession::RecordedSession(const RecordOption& option, std::string file,
+                                 StepRecorder recorder, std::unique_ptr<SessionWriter> writer)
+    : quiet_(option.quiet),
+      file_(std::move(file)),
+      recorder_(std::move(recorder)),
+      writer_(std::move(writer)) {}
 
 Status RecordedSession::add(const StepTrace& trace, std::span<const Finding> findings,
                             std::span<const StateWrite> writes) {
@@ -81,6 +84,7 @@ Status RecordedSession::add(const StepTrace& trace, std::span<const Finding> fin
 
 Status RecordedSession::finish(SessionStatus status, const std::string& reason) {
   if (Status finished = writer_->finish(status, reason); !finished.ok()) return finished;
+  if (quiet_) return Ok{};
   fmt::print(stderr, "recorded {} as \"{}\" in {} ({})\n", counted(num_steps_, "step"),
              one_line(writer_->name()), one_line(file_), file_size_words(file_));
   return Ok{};

@@ -18,6 +18,7 @@ namespace hybridscope {
 struct RecordOption {
   std::string place;  // FILE.db[:NAME], empty: nothing is recorded
   RecordLevel level = RecordLevel::blocks;
+  bool quiet = false;  // says nothing on stderr
 };
 
 void add_record_options(CLI::App& command, RecordOption& option);
@@ -34,12 +35,14 @@ class RecordedSession {
   // Error: what keeps the file from being written; the command ends then.
   Status add(const StepTrace& trace, std::span<const Finding> findings,
              std::span<const StateWrite> writes);
-  // Says on stderr what was recorded. Error: as add().
+  // Says on stderr what was recorded, unless it is quiet. Error: as add().
   Status finish(SessionStatus status, const std::string& reason);
 
  private:
-  RecordedSession(std::string file, StepRecorder recorder, std::unique_ptr<SessionWriter> writer);
+  RecordedSession(const RecordOption& option, std::string file, StepRecorder recorder,
+                  std::unique_ptr<SessionWriter> writer);
 
+  bool quiet_;
   std::string file_;
   StepRecorder recorder_;
   std::unique_ptr<SessionWriter> writer_;

@@ -136,7 +136,9 @@ std::FILE* text_stream(const RunOptions& options) {
 }
 
 Result<Scenario> read_scenario(const RunOptions& options) {
-  auto scenario = read_scenario_file(options.scenario);
+  auto scenario = options.scenario_text.empty()
+                      ? read_scenario_file(options.scenario)
+                      : parse_scenario({.text = options.scenario_text, .file = options.scenario});
   if (!scenario.ok()) return scenario.error();
   if (!options.model.empty()) scenario.value().model = options.model;
   auto settings = options.settings.apply(scenario.value().settings);

@@ -20,10 +20,11 @@ namespace hybridscope {
 enum class RunOutput : std::uint8_t { table, json, jsonl };
 
 struct RunOptions {
-  std::string scenario;  // file, the first of several; empty: traffic
-  SuiteOptions suite;    // all scenarios, and which of them
-  std::string traffic;   // file or "synthetic"
-  std::string model;     // empty: the scenario's, else the default
+  std::string scenario;       // file, the first of several; empty: traffic
+  std::string scenario_text;  // what to take for the file's content; empty: the file is read
+  SuiteOptions suite;         // all scenarios, and which of them
+  std::string traffic;        // file or "synthetic"
+  std::string model;          // empty: the scenario's, else the default
   SettingsOptions settings;
   std::int64_t limit = 0;    // requests of the traffic, 0: all
   std::int64_t steps = 0;    // stop after this many, 0: at the end

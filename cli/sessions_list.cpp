@@ -12,6 +12,7 @@
 #include "cli/exit_codes.h"
 #include "cli/recorded_plan.h"
 #include "cli/report_error.h"
+#include "cli/session_json.h"
 #include "cli/text_table.h"
 #include "sessions/run/finding_list.h"
 #include "storage/session_file.h"
@@ -57,31 +58,6 @@ void print_table(const std::vector<SessionInfo>& sessions) {
     if (!info.note.empty())
       fmt::print("{}: note: {}\n", printable(info.header.name), printable(info.note));
   }
-}
-
-nlohmann::ordered_json session_to_json(const SessionInfo& info) {
-  nlohmann::ordered_json json = {{"name", info.header.name},
-                                 {"kind", session_kind_name(info.header.kind)},
-                                 {"status", session_status_name(info.status)},
-                                 {"status_reason", info.status_reason},
-                                 {"level", record_level_name(info.header.level)},
-                                 {"source", info.header.source},
-                                 {"model", info.header.model},
-                                 {"mamba_cache_mode", info.mamba_cache_mode},
-                                 {"engine", info.header.engine},
-                                 {"num_speculative_tokens", info.num_speculative_tokens},
-                                 {"num_steps", info.num_steps},
-                                 {"num_request_steps", info.num_request_steps},
-                                 {"num_errors", info.num_errors},
-                                 {"num_warnings", info.num_warnings},
-                                 {"created_us", info.created_us},
-                                 {"program", info.program},
-                                 {"note", info.note}};
-  if (!info.header.parent_name.empty()) {
-    json["parent"] = info.header.parent_name;
-    json["forked_at"] = info.header.forked_at;
-  }
-  return json;
 }
 
 // Opens the file of `place` and does `work` with the session it names.

@@ -10,6 +10,7 @@
 #include "cli/exit_codes.h"
 #include "cli/recorded_plan.h"
 #include "cli/report_error.h"
+#include "cli/session_json.h"
 #include "cli/text_table.h"
 #include "sessions/run/finding_list.h"
 #include "storage/session_query.h"
@@ -35,14 +36,6 @@ std::string cell_of(const QueryValue& value) {
   return "NULL";
 }
 
-Json json_of(const QueryValue& value) {
-  if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* blob = std::get_if<BlobLength>(&value)) return {{"blob_bytes", blob->bytes}};
-  return nullptr;
-}
-
 int query(const QueryOptions& options) {
   if (!takes_file_alone("sessions query", options.file)) return kExitUsage;
   const auto file = SessionFile::open(options.file, FileAccess::read);
@@ -63,7 +56,7 @@ int query(const QueryOptions& options) {
             if (options.json) {
               Json object = Json::object();
               for (std::size_t i = 0; i < values.size(); ++i)
-                object[columns[i]] = json_of(values[i]);
+                object[columns[i]] = query_value_to_json(values[i]);
               objects.push_back(std::move(object));
             } else {
               std::vector<std::string>& cells = rows.emplace_back();

@@ -9,15 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
+#include "cli/recorded_step.h"
 #include "cli/report_error.h"
-#include "cli/step_json.h"
 #include "cli/step_table.h"
 #include "cli/text_table.h"
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/explain/explain_step.h"
-#include "sessions/record/record_views.h"
 #include "sessions/run/finding_list.h"
 #include "storage/session_player.h"
 
@@ -38,8 +36,7 @@ class SessionView {
       : options_(options),
         player_(player),
         config_(player.reader().info().header.config),
-        names_(make_names(config_,
-                          [this](RequestId id) { return player_.reader().request_name(id); })) {}
+        names_(session_names(player)) {}
 
   Status show_step();
   Status show_session();
@@ -49,10 +46,8 @@ class SessionView {
   void print_bookmarks(const std::vector<Bookmark>& bookmarks) const;
   Status print_steps();
   StepRow describe(const StepRecord& record) const;
-  // Another engine's decisions do not say how many blocks were free.
   FreeBlocks free_blocks() const {
-    return player_.reader().info().header.kind == SessionKind::judge ? FreeBlocks::unknown
-                                                                     : FreeBlocks::known;
+    return knows_free_blocks(player_) ? FreeBlocks::known : FreeBlocks::unknown;
   }
 
   const ShowOptions& options_;
@@ -139,29 +134,16 @@ Status SessionView::show_session() {
 }
 
 Status SessionView::show_step() {
-  if (Status gone = player_.go_to(options_.step); !gone.ok()) return gone;
-  const StepRecord& record = player_.record();
   if (options_.json) {
-    auto json = record_to_json(record, player_.reader().info().header.level, names_);
-    if (free_blocks() == FreeBlocks::unknown) json.erase("num_free_blocks");
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    const auto json = recorded_step_to_json(player_, options_.step, names_);
+    if (!json.ok()) return json.error();
+    fmt::print("{}\n",
+               json.value().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return Ok{};
   }
-  if (player_.reader().info().header.level == RecordLevel::counts)
-    return invalid_input(fmt::format(
-        "session \"{}\" was recorded at level counts: it has sums and no decisions of step {}, "
-        "expected level blocks or full (run --record-level)",
-        player_.reader().info().header.name, options_.step));
-  RecordViews views(config_);
-  fmt::print("{}", explain_step({.trace = views.attach(record, player_.worker_tables()),
-                                 .config = config_,
-                                 .names = names_,
-                                 .scheduler_tables = player_.scheduler_tables(),
-                                 .findings = record.findings}));
-  if (player_.reader().info().header.level != RecordLevel::full)
-    fmt::print(
-        "\nRecorded at level blocks: decisions that copy nothing, metadata and slots are not kept "
-        "(--record-level full).\n");
+  const auto text = explain_recorded_step(player_, options_.step, names_);
+  if (!text.ok()) return text.error();
+  fmt::print("{}", text.value());
   return Ok{};
 }
 

@@ -1,6 +1,7 @@
 #include "cli/settings_options.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -48,13 +49,19 @@ std::string option_group(const Setting& setting) {
 
 }  // namespace
 
+Result<std::string> engine_profile_called(const std::string& name) {
+  if (!parse_engine_profile(name))
+    return invalid_input(fmt::format("there is no profile {}{} ({})", quoted_text(name),
+                                     nearest_profile_hint(name), engine_profile_names()));
+  return canonical_profile_name(name);
+}
+
 CLI::Validator is_engine_profile() {
   return CLI::Validator(
       [](std::string& name) {
-        if (!parse_engine_profile(name))
-          return fmt::format("there is no profile {}{} ({})", quoted_text(name),
-                             nearest_profile_hint(name), engine_profile_names());
-        name = canonical_profile_name(name);
+        const auto called = engine_profile_called(name);
+        if (!called.ok()) return called.error().message;
+        name = called.value();
         return std::string();
       },
       "");
@@ -78,6 +85,23 @@ const Setting* find_setting_called(std::string_view key) {
       if (setting_path(setting) == form.path) return &setting;
   }
   return nullptr;
+}
+
+Result<const Setting*> setting_called(std::string_view key) {
+  std::string name(key);
+  std::ranges::replace(name, '-', '_');
+  if (const Setting* found = find_setting_called(name)) return found;
+  std::vector<std::string> known;
+  for (const Setting& setting : settings_table()) known.push_back(setting_path(setting));
+  return invalid_input(
+      fmt::format("there is no setting \"{}\" (known: {})", key, fmt::join(known, ", ")));
+}
+
+Status SettingsOptions::give(std::string_view key, const std::string& value) {
+  const auto setting = setting_called(key);
+  if (!setting.ok()) return setting.error();
+  values_[setting_path(*setting.value())] = value;
+  return Ok{};
 }
 
 void SettingsOptions::add_to(CLI::App& command) {
@@ -120,9 +144,9 @@ Status SettingsOptions::apply_speculative_config(EngineSettings& settings) const
 Result<EngineSettings> SettingsOptions::apply(EngineSettings base) const {
   if (Status set = apply_speculative_config(base); !set.ok()) return set.error();
   for (const Setting& setting : settings_table()) {
-    const std::string& text = values_.at(setting_path(setting));
-    if (text.empty()) continue;
-    if (Status set = set_setting_text(base, setting, text); !set.ok()) return set.error();
+    const auto given = values_.find(setting_path(setting));
+    if (given == values_.end() || given->second.empty()) continue;
+    if (Status set = set_setting_text(base, setting, given->second); !set.ok()) return set.error();
   }
   return base;
 }

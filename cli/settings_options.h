@@ -18,7 +18,11 @@ namespace hybridscope {
 std::string main_option_of(const Setting& setting);
 // By its path, its name alone or its short form without dashes ("mode"); null: there is none.
 const Setting* find_setting_called(std::string_view key);
+// The same, also with dashes. Error: there is none; the message lists them.
+Result<const Setting*> setting_called(std::string_view key);
 
+// The name under which a profile is shown. Error: there is none; the message has the nearest.
+Result<std::string> engine_profile_called(const std::string& name);
 // For transform(): accepts what parse_engine_profile does and keeps the name under which a profile
 // is shown.
 CLI::Validator is_engine_profile();
@@ -27,6 +31,10 @@ class SettingsOptions {
  public:
   // Adds the options to `command`; the object must outlive its parsing.
   void add_to(CLI::App& command);
+
+  // The same as giving the option of a setting, which `key` names as find_setting_called takes it,
+  // also with dashes. Error: there is no such setting.
+  Status give(std::string_view key, const std::string& value);
 
   // What was given, on top of `base`. Error: a value out of range, or bad JSON in
   // --speculative-config.

@@ -106,6 +106,9 @@ function(hybridscope_precompile target name)
     target_include_directories(${precompiled} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${precompiled} PRIVATE ${ARG_LINKS})
     target_precompile_headers(${precompiled} PRIVATE ${${precompiled}})
+    get_target_property(position_independent ${target} POSITION_INDEPENDENT_CODE)
+    set_target_properties(${precompiled} PROPERTIES
+      POSITION_INDEPENDENT_CODE ${position_independent})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
       # One that comes from ccache is older than the headers it was made from may be.
       target_compile_options(${precompiled} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
@@ -168,7 +171,8 @@ function(hybridscope_test name)
   set(target test_${name})
   if(NOT TARGET ${target})
     add_executable(${target})
-    set_target_properties(${target} PROPERTIES
+    # Without the Python module's flags, of which a program and its precompiled header have others.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests UNITY_BUILD_BATCH_SIZE 48)
     set_property(GLOBAL APPEND PROPERTY HYBRIDSCOPE_TEST_PROGRAMS ${target})
     target_link_libraries(${target} PRIVATE hybridscope_flags_tests GTest::gmock_main)

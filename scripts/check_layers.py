@@ -45,7 +45,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
 }
 
 # Folder -> folders whose headers it may include besides its own. A file belongs to the longest
-# folder here that contains it. `app` may include everything.
+# folder here that contains it. `app` may include everything, the Python module what the command line
+# does.
 ARROWS: dict[str, tuple[str, ...]] = {
     "core/base": (),
     "core/model": ("core/base",),
@@ -62,6 +63,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "gui": _CORE + tuple(_ROOMS) + ("gui/model",),
     "cli": _CORE + tuple(_ROOMS) + ("storage",),
     "app": _CORE + tuple(_ROOMS) + ("kernels", "storage", "gui/model", "gui", "cli"),
+    "integrations/python": _CORE + tuple(_ROOMS) + ("storage", "cli", "app"),
 }
 
 # Tests and benches may include any folder above, but external headers only as the folder that they
@@ -80,16 +82,18 @@ HOMES: dict[str, tuple[str, ...]] = {
     "SQLiteCpp/": ("storage",),
     "cuda": ("kernels",),
     "cub/": ("kernels",),
-    "nlohmann/": ("sessions", "cli", "storage", "gui/model", "tests"),
+    "nlohmann/": ("sessions", "cli", "storage", "gui/model", "integrations/python", "tests"),
+    "pybind11/": ("integrations/python",),
     "simdjson.h": ("sessions", "storage"),
     "xxhash.h": ("sessions", "storage", "tests"),
     "zlib.h": ("sessions", "storage", "tests"),
     "zstd.h": ("sessions", "storage"),
-    "fmt/": ("sessions", "storage", "gui/model", "gui", "cli", "app", "tests"),
+    "fmt/": ("sessions", "storage", "gui/model", "gui", "cli", "app", "integrations/python", "tests"),
     "backends/imgui_": ("gui",),
     "spdlog/": ("app",),
     "CLI/": ("cli", "app"),
     "fnmatch.h": ("cli",),
+    "link.h": ("sessions",),
     "unistd.h": ("sessions", "storage", "gui", "cli", "app", "tests"),
     "fcntl.h": ("sessions",),
     "poll.h": ("sessions",),

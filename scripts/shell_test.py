@@ -96,6 +96,17 @@ class Arguments(ShellTest):
                 self.assertEqual(result.returncode, 2)
                 self.assertIn("dev", result.stderr)
 
+    def test_wheel_refuses_what_it_does_not_know(self) -> None:
+        result = self.run_script("scripts/wheel", "--fast")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--portable", result.stderr)
+
+    def test_wheel_needs_an_interpreter_with_pip(self) -> None:
+        self.program("python-without-pip", "exit 1")
+        result = self.run_script("scripts/wheel", "--python", "python-without-pip")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("python-without-pip has no pip", result.stderr)
+
     def test_demo_refuses_a_scenario_that_is_not_there(self) -> None:
         result = self.run_script("scripts/demo", "scenarios/absent.json")
         self.assertEqual(result.returncode, 3)
@@ -163,6 +174,7 @@ class CiRun(ShellTest):
     STAGES = {
         "test": 'echo "output"; echo "asan: 7 passed, 0 failed, 2 skipped (junit.xml)"',
         "build": "true",
+        "test_python": "true",
         "run_scenarios": 'echo "3 passed, 0 failed"',
     }
 
@@ -182,23 +194,23 @@ class CiRun(ShellTest):
     def test_sums_tests_and_scenarios_and_counts_other_stages_once(self) -> None:
         result = self.run_ci()
         self.assertEqual(result.returncode, 0, result.stdout)
-        # Seven tests, three scenarios and the release build.
-        self.assertTrue(result.stdout.endswith("\n11 passed, 0 failed\n"), result.stdout)
+        # Seven tests, three scenarios, the release build and the Python package.
+        self.assertTrue(result.stdout.endswith("\n12 passed, 0 failed\n"), result.stdout)
 
     def test_a_failed_stage_fails_the_run_and_the_others_still_run(self) -> None:
         result = self.run_ci(build="exit 77")
         self.assertEqual(result.returncode, 1)
-        self.assertTrue(result.stdout.endswith("\n10 passed, 1 failed\n"), result.stdout)
+        self.assertTrue(result.stdout.endswith("\n11 passed, 1 failed\n"), result.stdout)
 
     def test_failed_tests_are_counted(self) -> None:
         result = self.run_ci(test='echo "asan: 5 passed, 2 failed, 0 skipped (junit.xml)"; exit 8')
         self.assertEqual(result.returncode, 1)
-        self.assertTrue(result.stdout.endswith("\n9 passed, 2 failed\n"), result.stdout)
+        self.assertTrue(result.stdout.endswith("\n10 passed, 2 failed\n"), result.stdout)
 
     def test_a_crash_after_a_clean_count_still_fails(self) -> None:
         result = self.run_ci(run_scenarios='echo "3 passed, 0 failed"; exit 139')
         self.assertEqual(result.returncode, 1)
-        self.assertTrue(result.stdout.endswith("\n11 passed, 1 failed\n"), result.stdout)
+        self.assertTrue(result.stdout.endswith("\n12 passed, 1 failed\n"), result.stdout)
 
 
 class FuzzRun(ShellTest):

@@ -1,0 +1,52 @@
+#include "cli/recorded_step.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/step_json.h"
+#include "sessions/explain/explain_step.h"
+#include "sessions/record/record_views.h"
+
+namespace hybridscope {
+
+Names session_names(SessionPlayer& player) {
+  return make_names(player.reader().info().header.config,
+                    [&player](RequestId id) { return player.reader().request_name(id); });
+}
+
+bool knows_free_blocks(SessionPlayer& player) {
+  return player.reader().info().header.kind != SessionKind::judge;
+}
+
+Result<nlohmann::ordered_json> recorded_step_to_json(SessionPlayer& player, std::int64_t step,
+                                                     const Names& names) {
+  if (Status gone = player.go_to(step); !gone.ok()) return gone.error();
+  auto json = record_to_json(player.record(), player.reader().info().header.level, names);
+  if (!knows_free_blocks(player)) json.erase("num_free_blocks");
+  return json;
+}
+
+Result<std::string> explain_recorded_step(SessionPlayer& player, std::int64_t step,
+                                          const Names& names) {
+  if (Status gone = player.go_to(step); !gone.ok()) return gone.error();
+  const SessionHeader& header = player.reader().info().header;
+  if (header.level == RecordLevel::counts)
+    return invalid_input(fmt::format(
+        "session \"{}\" was recorded at level counts: it has sums and no decisions of step {}, "
+        "expected level blocks or full (run --record-level)",
+        header.name, step));
+  RecordViews views(header.config);
+  std::string text = explain_step({.trace = views.attach(player.record(), player.worker_tables()),
+                                   .config = header.config,
+                                   .names = names,
+                                   .scheduler_tables = player.scheduler_tables(),
+                                   .findings = player.record().findings});
+  if (header.level != RecordLevel::full)
+    text +=
+        "\nRecorded at level blocks: decisions that copy nothing, metadata and slots are not kept "
+        "(--record-level full).\n";
+  return text;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,17 @@
+// Session files as JSON.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "storage/session_file.h"
+#include "storage/session_query.h"
+
+namespace hybridscope {
+
+// An element of `sessions list --json`.
+nlohmann::ordered_json session_to_json(const SessionInfo& info);
+
+// A value of `sessions query --json`; of a blob {blob_bytes}.
+nlohmann::ordered_json query_value_to_json(const QueryValue& value);
+
+}  // namespace hybridscope

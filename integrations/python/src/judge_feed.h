@@ -1,0 +1,56 @@
+// A judge that is fed line by line and remembers the last step; knows nothing of Python.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/judge_command.h"
+#include "cli/judge_session.h"
+#include "core/base/result.h"
+
+namespace hybridscope {
+
+class JudgeFeed {
+ public:
+  // `options.input`: the name of the trace in messages.
+  explicit JudgeFeed(JudgeOptions options);
+  JudgeFeed(const JudgeFeed&) = delete;  // the session refers to this object
+  JudgeFeed& operator=(const JudgeFeed&) = delete;
+
+  // Takes the next line and returns all its findings as JSON. Errors: those of JudgeSession::take;
+  // then only a header can follow.
+  Result<std::vector<nlohmann::ordered_json>> feed(std::string_view line);
+
+  std::int64_t line() { return line_; }  // lines fed so far
+  // Of the trace under way or the last one; 0 before the first.
+  std::int64_t num_steps() { return trace().steps; }
+  std::int64_t num_request_steps() { return trace().request_steps; }
+  // The step of the last line, 0: it was none.
+  std::int64_t step() { return step_ ? step_->trace.step : 0; }
+  // The findings that are kept (FindingList), with their lines.
+  std::vector<nlohmann::ordered_json> findings();
+  // One trace of `judge --json`.
+  nlohmann::ordered_json report();
+  // The step of the last line in full. Error not_found: it was none.
+  Result<std::string> explain() const;
+  // How start-up corrects the settings of the last header.
+  std::vector<std::string> notes() { return notes_; }
+
+ private:
+  void take_step(const JudgedStep& step);
+  const TraceReport& trace();
+
+  JudgeOptions options_;
+  JudgeSession session_;
+  std::int64_t line_ = 0;
+  std::optional<JudgedStep> step_;  // of the last line
+  std::vector<nlohmann::ordered_json> found_;
+  std::vector<std::string> notes_;
+  TraceReport no_trace_;
+};
+
+}  // namespace hybridscope

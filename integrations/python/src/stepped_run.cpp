@@ -1,0 +1,104 @@
+#include "integrations/python/src/stepped_run.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/run_recording.h"
+#include "cli/run_tests.h"
+#include "cli/step_json.h"
+#include "sessions/explain/explain_finding.h"
+#include "sessions/explain/explain_step.h"
+
+namespace hybridscope {
+
+Result<std::unique_ptr<SteppedRun>> SteppedRun::create(RunOptions options,
+                                                       const Backends& backends) {
+  if (Status state = check_state_option(options.state); !state.ok()) return state.error();
+  auto plan = make_run_plan(options);
+  if (!plan.ok()) return plan.error();
+  auto run = ReportedRun::create(std::move(plan).value(), options, backends);
+  if (!run.ok()) return run.error();
+  std::unique_ptr<SteppedRun> stepped(new SteppedRun(std::move(options), std::move(run).value()));
+  if (Status begun = stepped->begin_recording(); !begun.ok()) return begun.error();
+  return stepped;
+}
+
+SteppedRun::SteppedRun(RunOptions options, std::unique_ptr<ReportedRun> run)
+    : options_(std::move(options)),
+      run_(std::move(run)),
+      tables_(static_cast<std::int32_t>(run_->engine().config().kv_cache_config.groups.size()),
+              run_->engine().config().kv_cache_config.num_blocks) {}
+
+Status SteppedRun::begin_recording() {
+  if (options_.record.place.empty()) return Ok{};
+  const std::string& source = options_.scenario.empty() ? options_.traffic : options_.scenario;
+  auto begun = begin_run_recording(options_.record, parse_session_place(options_.record.place),
+                                   source, *run_);
+  if (!begun.ok()) return begun.error();
+  recorded_ = std::move(begun).value();
+  return Ok{};
+}
+
+void SteppedRun::leave_step() {
+  if (current_)
+    for (const CacheEvent& event : current_->trace.commit_events) tables_.apply(event);
+  current_.reset();
+}
+
+Status SteppedRun::record(const CheckedStep& step) {
+  if (!recorded_) return Ok{};
+  Status added = recorded_->add(step.trace, step.findings, step.writes);
+  unrecorded_ = !added.ok();
+  return added;
+}
+
+Result<bool> SteppedRun::step() {
+  const bool stopped = options_.steps > 0 && run_->summary().steps >= options_.steps;
+  if (refused_ || unrecorded_ || stopped || run_->has_ended()) return false;
+  leave_step();
+  const auto checked = run_->step();
+  if (!checked.ok()) {
+    refused_ = checked.error();
+    return *refused_;
+  }
+  if (Status recorded = record(checked.value()); !recorded.ok()) return recorded.error();
+  current_.emplace(checked.value());
+  for (const CacheEvent& event : current_->trace.cache_events) tables_.apply(event);
+  return true;
+}
+
+nlohmann::ordered_json SteppedRun::step_as_json() const {
+  return step_to_json(current_->trace, run_->names(), current_->findings);
+}
+
+std::vector<nlohmann::ordered_json> SteppedRun::findings() const {
+  std::vector<nlohmann::ordered_json> all;
+  for (const Finding& finding : current_->findings)
+    all.push_back(finding_to_json(finding, run_->names()));
+  return all;
+}
+
+std::string SteppedRun::explain() const {
+  return explain_step({.trace = current_->trace,
+                       .config = run_->engine().config(),
+                       .names = run_->names(),
+                       .scheduler_tables = tables_,
+                       .findings = current_->findings});
+}
+
+Result<SteppedRun::End> SteppedRun::finish(bool interrupted) {
+  if (!refused_)
+    if (Status digested = run_->digest_state(); !digested.ok()) refused_ = digested.error();
+  const EarlyEnd end{.interrupted = interrupted,
+                     .refused = refused_ ? refused_->message : std::string(),
+                     .unrecorded = unrecorded_,
+                     .timings = false};
+  const auto recorded = std::move(recorded_);
+  if (recorded)
+    if (Status ended = end_run_recording(*recorded, *run_, end); !ended.ok()) return ended.error();
+  RunReport report = run_->finish(end);
+  const RunOutcome outcome = outcome_of(report, options_.strict);
+  return End{std::move(report), outcome_name(outcome)};
+}
+
+}  // namespace hybridscope
