@@ -192,6 +192,15 @@ class CacheWatch:
         changed, self._changed = self._changed, set()
         return changed if self._knows_changes else None
 
+    def num_tokens(self, names):
+        """Request id -> its tokens; without finished requests."""
+        requests = self.requests
+        if self._collects_requests:
+            requests = {name: request for name, request in requests.items()
+                        if not request.is_finished()}
+        return {name: request.num_tokens for name, request in zip(names, map(requests.get, names))
+                if request is not None}
+
     def forget(self, finished):
         """These requests have finished."""
         if self._collects_requests:
@@ -590,10 +599,7 @@ class TraceWriter:
         if line is not None and self._watch is not None and self._frame:
             if self._caches and (changes := self._watch.changes()):
                 line["block_hashes_after_output"] = changes
-            requests = map(self._watch.requests.get, self._frame)
-            tokens = {name: request.num_tokens for name, request in zip(self._frame, requests)
-                      if request is not None and not request.is_finished()}
-            if tokens:
+            if tokens := self._watch.num_tokens(self._frame):
                 line["num_tokens_after_output"] = tokens
             self._frame = ()
         self._write_finished()

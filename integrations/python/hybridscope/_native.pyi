@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 from .frames import Column
@@ -61,3 +62,18 @@ def run_matrix_cell(options: dict[str, Any], name: str) -> str: ...
 def shrink_matrix_fault(
     options: dict[str, Any], key: str, cells: list[str]
 ) -> tuple[str, str]: ...
+
+class LiveLines:
+    def __init__(
+        self,
+        files: list[int],
+        rows: int,
+        judge: Judge | None,
+        on_finding: Callable[[dict[str, Any]], object],
+        on_error: Callable[[str], object],
+    ) -> None: ...
+    def put(self, record: dict[str, Any], has_rows: bool = True) -> None: ...
+    def drain(self) -> None: ...
+    def close(self) -> None: ...
+
+def record_text(record: dict[str, Any]) -> bytes: ...

@@ -25,10 +25,13 @@ class Locked {
   // use(value) without the GIL, one thread at a time. Requires: the GIL.
   template <class Use>
   auto use(const Use& use) {
-    return without_gil([&] {
-      const std::lock_guard one_thread(mutex_);
-      return use(*value_);
-    });
+    return without_gil([&] { return use_without_gil(use); });
+  }
+  // The same for threads that do not have the GIL.
+  template <class Use>
+  auto use_without_gil(const Use& use) {
+    const std::lock_guard one_thread(mutex_);
+    return use(*value_);
   }
 
  private:

@@ -12,6 +12,7 @@ PYBIND11_MODULE(_native, module) {
   hybridscope::register_exceptions();
   hybridscope::bind_diff(module);
   hybridscope::bind_judge(module);
+  hybridscope::bind_live(module);
   hybridscope::bind_matrix(module);
   hybridscope::bind_run(module);
   hybridscope::bind_sessions(module);

@@ -8,55 +8,71 @@ import torch
 from hybridscope.hybridscope_trace import plain
 
 
+def _as_bytes(tensor):
+    flat = tensor.reshape(-1)
+    if flat.stride(0) != 1:
+        flat = flat.clone(memory_format=torch.contiguous_format)
+    return flat.view(torch.uint8)
+
+
 class _Batch:
     """Tensors of one moment that are copied to the host together."""
 
     def __init__(self):
-        self.tensors = {}  # (address, shape, strides, dtype) -> (tensor, offset in bytes)
+        self.tensors = []
+        self.offsets = {}  # (address, shape, strides, dtype) -> of the tensor's copy, in bytes
         self.num_bytes = 0
         self._host = self._event = None
 
     def add(self, tensor):
         key = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
-        known = self.tensors.get(key)
-        if known is None:
-            known = self.tensors[key] = (tensor, self.num_bytes)
+        offset = self.offsets.setdefault(key, self.num_bytes)
+        if offset == self.num_bytes and tensor.numel():
+            self.tensors.append(tensor)
             self.num_bytes += tensor.numel() * tensor.element_size()
-        return DeviceArray(self, tensor, known[1])
+        return DeviceArray(self, tensor, offset)
 
     def launch(self):
         """Queues the copies behind the work that the current stream has."""
         if not self.num_bytes:
             return
-        parts = [tensor.contiguous().view(-1).view(torch.uint8)
-                 for tensor, _ in self.tensors.values() if tensor.numel()]
+        parts = [_as_bytes(tensor) for tensor in self.tensors]
         on_device = parts[0] if len(parts) == 1 else torch.cat(parts)
         self._host = torch.empty(self.num_bytes, dtype=torch.uint8, pin_memory=True)
         self._host.copy_(on_device, non_blocking=True)
         self._event = torch.cuda.Event(blocking=True)
         self._event.record()
-        self.tensors = {}
+        self.tensors, self.offsets = [], {}
+
+    def keep(self):
+        """Copies the tensors on the device: they may change before launch()."""
+        self.tensors = [tensor.clone() for tensor in self.tensors]
+        self.offsets = {}
 
     def read(self, offset, num_bytes):
-        """Waits for the copies."""
-        if not num_bytes:
-            return b""
+        """Bytes of the host, after the copies."""
         self._event.synchronize()
-        return self._host.numpy()[offset:offset + num_bytes].tobytes()
+        return self._host.numpy()[offset:offset + num_bytes]
 
 
 class DeviceArray:
-    """A tensor of the device as it was when it was handed over. tolist() waits for the device."""
+    """A tensor of the device as it was when it was handed over."""
 
     def __init__(self, batch, tensor, offset):
         self._batch, self._offset = batch, offset
         self._shape, self._element_size = tuple(tensor.shape), tensor.element_size()
         self._dtype = str(tensor.dtype).removeprefix("torch.")
 
-    def tolist(self):
+    def host_array(self):
+        """The tensor as a numpy array; waits for the device."""
         num_bytes = math.prod(self._shape) * self._element_size
+        if not num_bytes:
+            return numpy.empty(self._shape, self._dtype)
         values = numpy.frombuffer(self._batch.read(self._offset, num_bytes), dtype=self._dtype)
-        return values.reshape(self._shape).tolist()
+        return values.reshape(self._shape)
+
+    def tolist(self):
+        return self.host_array().tolist()
 
 
 class DeviceCopies:
@@ -69,8 +85,12 @@ class DeviceCopies:
     def snapshot(self, value):
         return plain(value, self._take)
 
+    def keep(self):
+        """Call before the device's tensors may change, as far as the current stream goes."""
+        self._batch.keep()
+
     def launch(self):
-        """Call while the device's tensors are unchanged, as far as the current stream goes."""
+        """Begins the copies. Call while the tensors taken since keep() are unchanged."""
         batch, self._batch = self._batch, _Batch()
         batch.launch()
 

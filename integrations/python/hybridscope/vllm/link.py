@@ -1,29 +1,19 @@
 """How the rows of a runner reach the scheduler's process (tensor parallelism)."""
 
-import json
+import contextlib
 import os
+import socket
 import time
-from multiprocessing.connection import Client, Listener
 
 
-class RowReceiver:
-    """Listens where the runner's process connects to."""
-
-    def __init__(self, path):
-        self._path = path
-        self._listener = Listener(path, family="AF_UNIX")
-        self._connection = None
-
-    def next(self):
-        """What the runner told of its next step; waits for it. Raises EOFError: it has ended."""
-        if self._connection is None:
-            self._connection = self._listener.accept()
-        return json.loads(self._connection.recv_bytes())
-
-    def close(self):
-        if self._connection is not None:
-            self._connection.close()
-        self._listener.close()
+def listen_for_rows(path):
+    """A socket for LiveWriter, where the runner's process connects to."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    server.bind(path)
+    server.listen()
+    return server
 
 
 class RowLink:
@@ -31,15 +21,23 @@ class RowLink:
 
     def __init__(self, path, patience_s=60):
         self._path, self._patience_s = path, patience_s
-        self._connection = None
+        self._socket = None
 
     def send(self, text):
-        if self._connection is None:
-            self._connection = self._connect()
-        self._connection.send_bytes(text.encode())
+        """Sends bytes, their length before them."""
+        if self._socket is None:
+            self._socket = self._connect()
+        self._socket.sendall(len(text).to_bytes(4, "little") + text)
+
+    def close(self):
+        """No more is sent."""
+        if self._socket is not None:
+            self._socket.close()
 
     def _connect(self):
         end = time.monotonic() + self._patience_s
         while not os.path.exists(self._path) and time.monotonic() < end:
             time.sleep(0.05)
-        return Client(self._path, family="AF_UNIX")
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        client.connect(self._path)
+        return client

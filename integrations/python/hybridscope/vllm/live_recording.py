@@ -2,10 +2,13 @@
 
 from hybridscope.hybridscope_trace import RunnerHooks, SchedulerHooks
 
+from hybridscope.judging import Judge
+from hybridscope.findings import Finding
+
 from .gate import Gate
+from .new_file import open_new_file
 from .server import TraceServer
 from .settings import default_socket
-from .sinks import JudgeSink, Sinks, open_new_file
 from .writers import LiveWriter
 
 
@@ -27,12 +30,23 @@ class LiveRecording:
     """Watches an engine as `settings` say, from its next step on, until close()."""
 
     def __init__(self, settings, scheduler, header, log, copies, rows=None):
-        """`header`: keyword arguments of TraceWriter.header(); log(text); `copies`, `rows`: of
-        LiveWriter."""
-        self._log, self._server, self._step = log, None, 0
+        """`header`: keyword arguments of TraceWriter.header(); log(text); `copies`: DeviceCopies;
+        `rows`: the socket of a runner in another process (listen_for_rows)."""
+        self._log, self._settings, self._rows = log, settings, rows
+        self._file = open_new_file(settings.trace) if settings.trace else None
+        self._server = self._judge = None
+        self._num_findings = 0
         self.gate = Gate(self._gate_changed)
-        self._sinks = Sinks(*self._make_sinks(settings))
-        self.writer = LiveWriter(self._sinks, self._ended, copies, rows)
+        self._socket = settings.socket or (default_socket() if settings.holds else "")
+        if self._socket:
+            self._server = TraceServer(self._socket, self._command)
+        if settings.judge:
+            self._judge = Judge("vllm")
+        self._say_what_is_done()
+        self.writer = LiveWriter(
+            [sink.fileno() for sink in (self._file, self._server) if sink is not None], copies,
+            self._ended, judge=self._judge, on_finding=self._found,
+            rows=-1 if rows is None else rows.fileno())
         self.writer.header(scheduler.kv_cache_config, scheduler.vllm_config,
                            kv_cache_manager=scheduler.kv_cache_manager,
                            requests=scheduler.requests, **header)
@@ -44,34 +58,51 @@ class LiveRecording:
         self._hooks.append(RunnerHooks(self.writer, runner, self._failed))
 
     def close(self):
+        """Ends the recording; the engine goes on."""
         hooks, self._hooks = self._hooks, []
         for hook in hooks:
             hook.close()
-        if hooks:
-            self.gate.go_on()
-            self.writer.close()
-            self._sinks.close()
+        if not hooks:
+            return
+        self.gate.go_on()
+        self.writer.close()
+        for sink in (self._file, self._server, self._rows):
+            if sink is not None:
+                sink.close()
+        if self._judge is not None:
+            self._log(f"judged {self._judge.num_steps} steps: "
+                      f"{f'{self._num_findings} findings' if self._num_findings else 'no finding'}")
 
-    def _make_sinks(self, settings):
-        sinks = []
-        if settings.trace:
-            file = open_new_file(settings.trace)
-            self._log(f"writes {file.name}")
-            sinks.append(file)
-        socket = settings.socket or (default_socket() if settings.holds else "")
-        if socket:
-            self._socket = socket
-            self._server = TraceServer(socket, self._command)
-            self._log(f"serves unix:{socket}; hybridscope gui --attach unix:{socket} shows it")
-            sinks.append(self._server)
-        if settings.judge:
-            from hybridscope import Judge
-            hold = self._hold_at if settings.holds else lambda finding: None
-            sinks.append(JudgeSink(Judge("vllm"), self._log, hold))
-        return sinks
+    def _say_what_is_done(self):
+        if self._file is not None:
+            self._log(f"writes {self._file.name}")
+        if self._server is not None:
+            self._log(f"serves unix:{self._socket}; hybridscope gui --attach unix:{self._socket} "
+                      "shows it")
+        if self._judge is not None:
+            self._log("judges each step" + (", and holds the engine at the first finding"
+                                            if self._settings.holds else ""))
 
-    def _hold_at(self, finding):
-        self.gate.hold(f"step {finding.step}: {finding.text}")
+    # In the writer's thread:
+
+    def _found(self, record):
+        finding = Finding.from_dict(record)
+        self._num_findings += 1
+        self._log(finding.text)
+        if self._settings.holds and self._num_findings == 1:
+            self.gate.hold(f"step {finding.step}: {finding.text}")
+
+    def _ended(self, error):
+        self._log(f"recording ended, the engine goes on: {error}")
+        for hook in self._hooks:
+            hook.close()
+        self.gate.go_on()
+
+    # In other threads:
+
+    def _failed(self, error, what):
+        self._log(f"recording ended, the engine goes on: {what}: {error!r}")
+        self.close()
 
     def _command(self, word):
         if word == "hold":
@@ -86,15 +117,5 @@ class LiveRecording:
             self._server.tell("held", step=self.writer.num_steps, reason=reason)
         else:
             self._log("the engine goes on")
-            self._server.tell("running")
-
-    def _failed(self, error, what):
-        self._log(f"recording ended, the engine goes on: {what}: {error!r}")
-        self.close()
-
-    def _ended(self, error):
-        """In the writer's thread, which cannot wait for itself."""
-        self._log(f"recording ended, the engine goes on: {error!r}")
-        for hook in self._hooks:
-            hook.close()
-        self.gate.go_on()
+            if self._server is not None:
+                self._server.tell("running")

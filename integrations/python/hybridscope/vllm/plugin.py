@@ -60,7 +60,7 @@ def _scheduler_made(scheduler):
     import vllm
 
     from .device_copies import DeviceCopies
-    from .link import RowReceiver
+    from .link import listen_for_rows
     from .live_recording import LiveRecording
     config = scheduler.vllm_config
     parallel = config.parallel_config
@@ -69,7 +69,7 @@ def _scheduler_made(scheduler):
     if parallel.data_parallel_size > 1:
         settings = settings.of_rank(parallel.data_parallel_rank)
     runner, _Process.runner = _Process.runner, None
-    rows = None if runner is not None else RowReceiver(_link_path(parallel))
+    rows = None if runner is not None else listen_for_rows(_link_path(parallel))
     header = engine_facts.header_of(scheduler.kv_cache_config, config, vllm.__version__)
     recording = LiveRecording(settings, scheduler, header, _log, DeviceCopies(), rows)
     _keep(recording)

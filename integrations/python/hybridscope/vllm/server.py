@@ -6,55 +6,47 @@ import os
 import socket
 import tempfile
 import threading
+import time
+
+
+POLL_S = 0.02
 
 
 class TraceServer:
-    """A sink for lines of a trace. Each client gets the trace from its first line, then each line
-    as it is written, and between lines a control line when the engine is held or goes on. A client
-    may send the lines "hold" and "continue"; when it shuts down its side, it is served no more."""
+    """Serves the lines that somebody writes to its spool file. Each client gets the trace from its
+    first line, then each line as it is written, and between lines a control line when the engine is
+    held or goes on. A client may send the lines "hold" and "continue"; when it shuts down its side,
+    it is served no more."""
 
     def __init__(self, path, on_command):
         """`path`: of the socket, made here and removed by close(). on_command(word): a client's
-        line, called in its thread. What was written lies in a temporary file without a name."""
+        line, called in its thread. The spool is a temporary file without a name."""
         self._path, self._on_command = path, on_command
         self._socket = _listen_at(path)
-        self._spool = tempfile.TemporaryFile(prefix="hybridscope-")
-        self._size = 0
-        self._control = b""  # the last control line
-        self._num_controls = 0
-        self._changed = threading.Condition()
+        self._spool = tempfile.TemporaryFile(prefix="hybridscope-", buffering=0)
+        self._controls = []  # control lines so far
         self._closed = False
         self._clients = []
-        threading.Thread(target=self._accept, name="hybridscope-server", daemon=True).start()
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
+        self._acceptor.start()
 
-    def write(self, text):
-        data = text.encode()
-        self._spool.write(data)
-        self._spool.flush()
-        with self._changed:
-            self._size += len(data)
-            self._changed.notify_all()
-
-    def flush(self):
-        """Each write() is complete already."""
+    def fileno(self):
+        """Where lines are written to."""
+        return self._spool.fileno()
 
     def tell(self, control, **members):
         """Sends a control line to whoever is there, and to whoever comes before the next one."""
-        line = json.dumps({"control": control, **members}) + "\n"
-        with self._changed:
-            self._control, self._num_controls = line.encode(), self._num_controls + 1
-            self._changed.notify_all()
+        self._controls.append((json.dumps({"control": control, **members}) + "\n").encode())
 
     def close(self, patience_s=5):
         """Clients that read get the rest first, for at most `patience_s`."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        for thread in list(self._clients):
-            thread.join(patience_s)
+        self._closed = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+        self._acceptor.join()
         self._socket.close()
+        for thread in self._clients:
+            thread.join(patience_s)
         self._spool.close()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path)
@@ -71,22 +63,24 @@ class TraceServer:
             threading.Thread(target=self._listen, args=(client,), daemon=True).start()
 
     def _serve(self, client):
-        sent, told = 0, 0
+        sent, told = 0, max(0, len(self._controls) - 1)
         with client, contextlib.suppress(OSError, ValueError):  # ValueError: the spool is closed
             while True:
-                with self._changed:
-                    self._changed.wait_for(lambda: self._closed or self._size > sent
-                                           or self._num_controls > told)
-                    size, control = self._size, self._control
-                    is_new, told = self._num_controls > told, self._num_controls
-                    ends = self._closed and size == sent
+                closed = self._closed
+                size = os.fstat(self._spool.fileno()).st_size
                 while sent < size:
                     sent += os.sendfile(client.fileno(), self._spool.fileno(), sent, size - sent)
-                if is_new:
-                    client.sendall(control)
-                if ends:
+                if told < len(self._controls) and self._ends_a_line(size):
+                    client.sendall(self._controls[told])
+                    told += 1
+                elif closed:
                     client.shutdown(socket.SHUT_WR)
                     return
+                else:
+                    time.sleep(POLL_S)
+
+    def _ends_a_line(self, size):
+        return size == 0 or os.pread(self._spool.fileno(), 1, size - 1) == b"\n"
 
     def _listen(self, client):
         with contextlib.suppress(OSError, ValueError):

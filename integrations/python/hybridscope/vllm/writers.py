@@ -1,46 +1,58 @@
 """Trace writers that leave most of their work to a thread."""
 
-from hybridscope.hybridscope_trace import RowReader, TraceWriter, line_of
+from hybridscope import _native
+from hybridscope.hybridscope_trace import RowReader, TraceWriter
 
 from .background import Background
 
 
-class LiveWriter(TraceWriter):
-    """A TraceWriter whose lines are finished in a thread and go to `sink`, which has write() and
-    flush(). What it reads of the device is copied behind the engine's own work."""
+class _NoFile:
+    """What a TraceWriter that does not write itself is given."""
 
-    def __init__(self, sink, on_error, copies, rows=None):
-        """on_error(error): what ended it, called in the thread. `copies`: DeviceCopies. `rows`: the
-        runner is in another process; rows.next() waits for what it tells of the next step."""
-        self._copies = copies
-        super().__init__(sink, copies.snapshot)
-        self._remote_rows = rows
-        self._background = Background(self._finish_line, on_error)
+    def write(self, text):
+        """Takes nothing."""
+
+    def flush(self):
+        """Has nothing."""
+
+
+class LiveWriter(TraceWriter):
+    """A TraceWriter whose lines are made text, written and judged in a thread that never has the
+    interpreter to itself. What it reads of the device is copied behind the engine's own work."""
+
+    def __init__(self, files, copies, on_error, *, judge=None, on_finding=None, rows=-1):
+        """files   descriptors that get each line
+        copies  DeviceCopies
+        judge   a hybridscope.Judge that gets each line; on_finding(record) is called with the dict
+                of each finding
+        rows    descriptor of a listening socket: the runner is in another process and tells there
+                what inputs() and forward() tell here
+        on_error(text) says what ended the thread's work. It and on_finding are called there.
+        """
+        super().__init__(_NoFile(), copies.snapshot)
+        self._copies, self._rows_are_here = copies, rows < 0
+        self._thread = _native.LiveLines(list(files), rows, judge and judge._native,
+                                         on_finding or (lambda record: None), on_error)
 
     def inputs(self, *args, **kwargs):
         super().inputs(*args, **kwargs)
-        self._copies.launch()
+        self._copies.keep()
 
     def forward(self, *args, **kwargs):
         super().forward(*args, **kwargs)
         self._copies.launch()
 
     def drain(self):
-        """Waits until the sink has all lines that are complete."""
-        self._background.drain()
+        """Waits until all finished lines are written and judged."""
+        self._thread.drain()
 
     def close(self):
         super().close()
-        self._background.close()
+        self._thread.close()
 
     def _write(self, line):
-        self._background.put(line)
-
-    def _finish_line(self, line):
-        if self._remote_rows is not None and "step" in line and "input_batch" not in line:
-            line.update(self._remote_rows.next())
-        self._file.write(line_of(line))
-        self._file.flush()
+        has_rows = self._rows_are_here or "input_batch" in line or "step" not in line
+        self._thread.put(line, has_rows)
 
 
 class RowSender:
@@ -48,26 +60,30 @@ class RowSender:
     them, sent when a step's forward pass begins."""
 
     def __init__(self, config, groups, send, on_error, copies):
-        """`config`, `groups`: of RowReader; send(text), on_error(error): called in a thread;
+        """`config`, `groups`: of RowReader; send(bytes), on_error(error): called in a thread;
         `copies`: DeviceCopies."""
         self._copies = copies
         self._rows = RowReader(config, groups, copies.snapshot)
-        self._background = Background(lambda record: send(line_of(record)), on_error)
+        self._background = Background(lambda record: send(_native.record_text(record)), on_error)
         self._record = None
 
     @property
     def is_async(self):
+        """Does the device have counts that the host has not?"""
         return self._rows.is_async
 
     def inputs(self, *args, **kwargs):
+        """As TraceWriter.inputs()."""
         self._record = self._rows.inputs(*args, **kwargs)
-        self._copies.launch()
+        self._copies.keep()
 
     def forward(self, *args, **kwargs):
+        """As TraceWriter.forward(), and sends."""
         record, self._record = self._record, None
         self._rows.forward(record, *args, **kwargs)
         self._copies.launch()
         self._background.put(record)
 
     def close(self):
+        """Sends what waits."""
         self._background.close()

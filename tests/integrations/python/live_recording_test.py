@@ -1,5 +1,6 @@
-"""An engine that is watched while it runs, with stand-ins for engine, device and judge."""
+"""An engine that is watched while it runs, with stand-ins for engine and device."""
 
+import array
 import contextlib
 import io
 import json
@@ -11,25 +12,24 @@ import threading
 import time
 import unittest
 from pathlib import Path
-from types import ModuleType
 from types import SimpleNamespace as Object
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import small_engine
-import source_package
 
-source_package.use_sources()
-
-from hybridscope.hybridscope_trace import SchedulerHooks, TraceWriter, plain, record_copies
+from hybridscope import Judge, _native
+from hybridscope.hybridscope_trace import TraceWriter, plain, record_copies
 from hybridscope.vllm import __main__ as commands
 from hybridscope.vllm import engine_facts
 from hybridscope.vllm.after_import import after_import
 from hybridscope.vllm.background import Background
 from hybridscope.vllm.gate import Gate
-from hybridscope.vllm.link import RowLink, RowReceiver
+from hybridscope.vllm.link import RowLink, listen_for_rows
 from hybridscope.vllm.live_recording import LiveRecording
+from hybridscope.vllm.new_file import open_new_file
 from hybridscope.vllm.server import TraceServer
 from hybridscope.vllm.settings import Settings, parse_settings
-from hybridscope.vllm.sinks import open_new_file
 from hybridscope.vllm.writers import LiveWriter, RowSender
 
 
@@ -37,10 +37,13 @@ class HostCopies:
     """DeviceCopies without a device."""
 
     def __init__(self):
-        self.launched = 0
+        self.kept = self.launched = 0
 
     def snapshot(self, value):
         return plain(value)
+
+    def keep(self):
+        self.kept += 1
 
     def launch(self):
         self.launched += 1
@@ -126,43 +129,103 @@ class InTheBackground(unittest.TestCase):
         background.close()
 
 
-class Writer(unittest.TestCase):
-    def test_lines_are_those_of_a_trace_writer(self):
-        expected, file = io.StringIO(), io.StringIO()
-        with TraceWriter(expected) as writer:
-            small_engine.run(writer, record_copies)
-        with LiveWriter(file, must_not_fail, HostCopies()) as writer:
-            small_engine.run(writer, record_copies)
-        self.assertEqual(file.getvalue(), expected.getvalue())
+class Records(unittest.TestCase):
+    """_native.record_text."""
 
-    def test_the_device_is_copied_after_inputs_and_after_forward(self):
-        copies = HostCopies()
-        with LiveWriter(io.StringIO(), must_not_fail, copies) as writer:
+    def text(self, record):
+        return json.loads(_native.record_text(record))
+
+    def test_values_of_a_record_are_written_as_json_writes_them(self):
+        record = {"a": None, "b": [True, False, -3, 1 << 62], "c": {"d": (1, (2,))}, "e": 0.5,
+                  "text": "quote \" and \n and é", "set": {3, 1}, "empty": [], 7: "seven"}
+        self.assertEqual(self.text(record), {
+            "a": None, "b": [True, False, -3, 1 << 62], "c": {"d": [1, [2]]}, "e": 0.5,
+            "text": "quote \" and \n and é", "set": [1, 3], "empty": [], "7": "seven"})
+
+    def test_arrays_are_written_with_their_shape(self):
+        matrix = memoryview(array.array("i", [1, -2, 3, 4, 5, 6])).cast("B").cast("i", (2, 3))
+        self.assertEqual(self.text({"x": matrix, "y": array.array("q", [9]),
+                                    "z": array.array("d", [0.5]), "end": 1}),
+                         {"x": [[1, -2, 3], [4, 5, 6]], "y": [9], "z": [0.5], "end": 1})
+
+    def test_the_array_of_an_object_is_asked_for(self):
+        self.assertEqual(self.text({"x": Object(host_array=lambda: array.array("i", [4])),
+                                    "y": small_engine.Array([1, 2])}), {"x": [4], "y": [1, 2]})
+
+    def test_what_cannot_be_written_is_an_error(self):
+        with self.assertRaises(AttributeError):
+            _native.record_text({"x": object()})
+        with self.assertRaises(OverflowError):
+            _native.record_text({"x": 1 << 64})
+
+
+class Writer(Folder):
+    def live(self, run, **options):
+        """What `run` writes through a LiveWriter, as lines."""
+        with open(self.folder / "live.jsonl", "xb", buffering=0) as file:
+            copies = HostCopies()
+            with LiveWriter([file.fileno()], copies, self.fail, **options) as writer:
+                run(writer)
+        return [json.loads(line) for line in (self.folder / "live.jsonl").read_text().splitlines()]
+
+    def traced(self, run):
+        file = io.StringIO()
+        with TraceWriter(file) as writer:
+            run(writer)
+        return [json.loads(line) for line in file.getvalue().splitlines()]
+
+    def test_lines_are_those_of_a_trace_writer(self):
+        def run(writer):
             small_engine.run(writer, record_copies)
-        self.assertEqual(copies.launched, 6)
+        self.assertEqual(self.live(run), self.traced(run))
+
+    def test_the_device_is_read_before_and_after_the_copies_of_a_step(self):
+        copies = HostCopies()
+        with LiveWriter([], copies, self.fail) as writer:
+            small_engine.run(writer, record_copies)
+        self.assertEqual((copies.kept, copies.launched), (3, 3))
+
+    def test_each_line_is_judged(self):
+        found = []
+        self.live(lambda writer: small_engine.run(writer, record_copies, accepted_of_a=1),
+                  judge=Judge(), on_finding=found.append)
+        self.assertEqual({finding["step"] for finding in found}, {3})
+
+    def test_the_first_error_ends_the_work_of_the_thread(self):
+        errors = []
+        with LiveWriter([-1], HostCopies(), errors.append) as writer:
+            small_engine.run(writer, record_copies)
+        self.assertEqual(errors, ["cannot write a line: Bad file descriptor"])
 
     def test_rows_may_come_from_another_process(self):
-        expected, file = io.StringIO(), io.StringIO()
-        with TraceWriter(expected) as writer:
+        path = str(self.folder / "rows")
+        receiver = listen_for_rows(path)
+        self.addCleanup(receiver.close)
+        link = RowLink(path)
+        self.addCleanup(link.close)
+        sender = RowSender({"async_scheduling": False, "mamba_cache_mode": "align"},
+                           small_engine.kv_cache_config().kv_cache_groups, link.send, self.fail,
+                           HostCopies())
+
+        def run(writer):
+            writer.inputs, writer.forward = sender.inputs, sender.forward
             small_engine.run_shared_tail(writer)
-        with tempfile.TemporaryDirectory() as folder:
-            receiver = RowReceiver(f"{folder}/rows")
-            sender = RowSender({"async_scheduling": False, "mamba_cache_mode": "align"},
-                               small_engine.kv_cache_config().kv_cache_groups,
-                               RowLink(f"{folder}/rows").send, must_not_fail, HostCopies())
 
-            class Split(LiveWriter):
-                """Its rows go the way of another process."""
-                inputs, forward = sender.inputs, sender.forward
-
-            with Split(file, must_not_fail, HostCopies(), receiver) as writer:
-                small_engine.run_shared_tail(writer)
-            sender.close()
-            receiver.close()
-        lines, others = ([json.loads(line) for line in text.getvalue().splitlines()]
-                         for text in (expected, file))
+        lines = self.live(run, rows=receiver.fileno())
+        sender.close()
         self.assertEqual(len(lines), 4)
-        self.assertEqual(others, lines)
+        self.assertEqual(lines, self.traced(small_engine.run_shared_tail))
+
+    def test_an_engine_without_its_runners_process_goes_on(self):
+        receiver, errors = listen_for_rows(str(self.folder / "rows")), []
+        link = RowLink(str(self.folder / "rows"))
+        with LiveWriter([], HostCopies(), errors.append, rows=receiver.fileno()) as writer:
+            link.send(b"{}")
+            link.close()
+            writer.inputs = writer.forward = lambda *_: None
+            small_engine.run_shared_tail(writer)
+        receiver.close()
+        self.assertEqual(errors, ["the runner's process tells no more rows: it has ended"])
 
 
 class Client:
@@ -189,29 +252,32 @@ class Server(Folder):
         self.server = TraceServer(self.path, self.words.append)
         self.addCleanup(self.server.close)
 
+    def write(self, text):
+        os.write(self.server.fileno(), text.encode())
+
     def client(self):
         client = Client(self.path)
         self.addCleanup(client.close)
         return client
 
     def test_a_client_gets_the_trace_from_its_first_line_and_goes_on(self):
-        self.server.write("one\n")
-        self.server.write("two\n")
+        self.write("one\n")
+        self.write("two\n")
         client = self.client()
         self.assertEqual([client.line(), client.line()], ["one\n", "two\n"])
-        self.server.write("three\n")
+        self.write("three\n")
         self.assertEqual(client.line(), "three\n")
         self.assertEqual(self.client().line(), "one\n")
 
     def test_control_lines_stand_between_lines(self):
         client = self.client()
-        self.server.write("one\n")
+        self.write("one\n")
         self.assertEqual(client.line(), "one\n")
         self.server.tell("held", reason="why")
         self.assertEqual(json.loads(client.line()), {"control": "held", "reason": "why"})
 
     def test_who_comes_later_learns_that_the_engine_is_held(self):
-        self.server.write("one\n")
+        self.write("one\n")
         self.server.tell("held", reason="why")
         client = self.client()
         self.assertEqual(client.line(), "one\n")
@@ -223,14 +289,14 @@ class Server(Folder):
 
     def test_a_client_that_leaves_does_not_matter(self):
         self.client().close()
-        self.server.write("one\n")
+        self.write("one\n")
         self.assertEqual(self.client().line(), "one\n")
 
     def test_the_end_comes_after_the_last_line_and_removes_the_socket(self):
         client = self.client()
-        self.server.write("one\n")
+        self.write("one\n")
         self.assertEqual(client.line(), "one\n")
-        self.server.write("two\n")
+        self.write("two\n")
         self.server.close()
         self.assertEqual([client.line(), client.line()], ["two\n", ""])
         self.assertFalse(os.path.exists(self.path))
@@ -259,41 +325,29 @@ class Files(Folder):
         self.assertEqual(names, ["run.jsonl", "run-2.jsonl", "run-3.jsonl"])
 
 
-class FakeJudge:
-    """Finds something in the line with this number."""
-
-    wrong_line = 2
-
-    def __init__(self, name):
-        self.step, self.num_steps, self._line = 0, 0, 0
-
-    def feed(self, line):
-        self._line += 1
-        self.step = json.loads(line).get("step", 0)
-        self.num_steps += self.step > 0
-        return [Object(step=self.step, text="wrong read")] if self._line == self.wrong_line else []
-
-
 class Watched(Folder):
-    """LiveRecording of a scheduler that makes one step of one request again and again."""
+    """LiveRecording of a scheduler with one request: 6 tokens of a prompt, then one a step."""
 
     def setUp(self):
         super().setUp()
         self.log, self.kv = [], small_engine.KVCacheManager()
+        self.num_steps, self.accepted = 0, 1  # 1 is right
         self.scheduler = Object(
             kv_cache_config=small_engine.kv_cache_config(), kv_cache_manager=self.kv,
-            requests=self.kv.requests,
-            vllm_config=small_engine.vllm_config(), schedule=self.schedule,
-            update_from_output=lambda scheduled, output: "outputs")
+            requests=self.kv.requests, vllm_config=small_engine.vllm_config(),
+            schedule=self.schedule, update_from_output=lambda scheduled, output: "outputs")
         self.runner = Object(vllm_config=small_engine.vllm_config(),
-                             input_batch=small_engine.input_batch(["a"], [1], [0]),
                              _prepare_inputs=lambda scheduled: "inputs")
-        sys.modules["hybridscope"].Judge = FakeJudge
 
     def schedule(self):
+        self.num_steps += 1
         self.kv.hold("a", [1], [2, 3, 4])
-        return small_engine.scheduler_output({"a": 2}, new=[
-            small_engine.new_request("a", [11, 12], ([1], [2, 3, 4]), 10)])
+        if self.num_steps == 1:
+            prompt = [11, 12, 13, 14, 15, 16]
+            return small_engine.scheduler_output({"a": 6}, new=[
+                small_engine.new_request("a", prompt, ([1], [2, 3, 4]), 10)])
+        return small_engine.scheduler_output(
+            {"a": 1}, cached={"a": (None, 4 + self.num_steps, self.num_steps - 1)})
 
     def watch(self, words):
         recording = LiveRecording(parse_settings(words), self.scheduler, {"engine": "vllm 0.0.0"},
@@ -304,11 +358,20 @@ class Watched(Folder):
 
     def run_step(self):
         scheduled = self.scheduler.schedule()
+        computed = 0 if self.num_steps == 1 else 4 + self.num_steps
+        accepted = 1 if self.num_steps == 1 else self.accepted
+        self.runner.input_batch = small_engine.input_batch(["a"], [accepted], [computed])
         self.runner._prepare_inputs(scheduled)
+        self.kv.requests["a"].num_tokens = 6 + self.num_steps
         self.scheduler.update_from_output(
             scheduled, Object(req_ids=["a"], sampled_token_ids=[[20]]))
 
-    def test_a_trace_and_a_log_of_findings(self):
+    def step_in_thread(self):
+        step = threading.Thread(target=self.run_step)
+        step.start()
+        return step
+
+    def test_a_trace_and_a_log_without_findings(self):
         recording = self.watch(f"trace:{self.folder}/run.jsonl,judge")
         self.run_step()
         self.run_step()
@@ -316,35 +379,46 @@ class Watched(Folder):
         lines = (self.folder / "run.jsonl").read_text().splitlines()
         self.assertEqual(json.loads(lines[0])["engine"], "vllm 0.0.0")
         self.assertEqual([json.loads(line)["step"] for line in lines[1:]], [1, 2])
-        self.assertEqual(self.log[1:], ["wrong read", "judged 2 steps: 1 findings"])
+        self.assertEqual(self.log, [f"writes {self.folder}/run.jsonl", "judges each step",
+                                    "judged 2 steps: no finding"])
         self.assertEqual(self.scheduler.schedule, self.schedule)
+
+    def test_findings_are_logged(self):
+        recording = self.watch("judge")
+        self.accepted = 3
+        self.run_step()
+        self.run_step()
+        recording.close()
+        self.assertRegex(self.log[1], "^[a-z-]+: step 2 a row 0 ")
+        self.assertRegex(self.log[-1], "^judged 2 steps: [0-9]+ findings$")
 
     def test_break_holds_the_engine_at_the_first_finding_until_it_is_told_to_go_on(self):
         path = str(self.folder / "s.sock")
         self.watch(f"break:unix:{path}")
+        self.accepted = 3
         self.run_step()
-        held = threading.Thread(target=self.run_step)
-        held.start()
+        self.run_step()
+        self.accepted = 1
+        held = self.step_in_thread()
         client = Client(path)
         self.addCleanup(client.close)
-        lines = [json.loads(client.line()) for _ in range(3)]
-        self.assertEqual(lines[2], {"control": "held", "step": 1,
-                                    "reason": "step 1: wrong read"})
+        lines = [json.loads(client.line()) for _ in range(4)]
+        self.assertEqual((lines[3]["control"], lines[3]["step"]), ("held", 2))
+        self.assertRegex(lines[3]["reason"], "^step 2: [a-z-]+: step 2 a row 0 ")
         held.join(0.2)
         self.assertTrue(held.is_alive())
         client.socket.sendall(b"continue\n")
         held.join(10)
         self.assertFalse(held.is_alive())
         others = [json.loads(client.line()) for _ in range(2)]
-        self.assertIn({"control": "running"}, others)  # and step 2, before or after it
+        self.assertIn({"control": "running"}, others)  # and step 3, before or after it
 
     def test_a_served_engine_is_held_when_a_client_asks(self):
         path = str(self.folder / "s.sock")
         recording = self.watch(f"serve:unix:{path}")
         self.run_step()
         recording.gate.hold("asked to")
-        held = threading.Thread(target=self.run_step)
-        held.start()
+        held = self.step_in_thread()
         held.join(0.2)
         self.assertTrue(held.is_alive())
         self.assertEqual(commands.main(["continue", f"unix:{path}"]), 0)
@@ -352,19 +426,25 @@ class Watched(Folder):
         self.assertFalse(held.is_alive())
 
     def test_an_error_ends_the_recording_and_not_the_engine(self):
-        recording = self.watch(f"trace:{self.folder}/run.jsonl")
-        recording._sinks.write = lambda text: 1 / 0
+        recording = self.watch("judge")
+        self.num_steps = 1  # the scheduler says that a request runs which the judge does not know
         self.run_step()
         recording.writer.drain()
         self.run_step()
-        self.assertIn("recording ended, the engine goes on: ZeroDivisionError", self.log[-1])
+        self.assertRegex(self.log[-1], "^recording ended, the engine goes on: vllm:2: ")
         self.assertEqual(self.scheduler.schedule, self.schedule)
+
+    def test_an_error_of_a_hook_ends_the_recording_and_not_the_engine(self):
+        recording = self.watch("judge")
+        recording.writer.inputs = None
+        self.run_step()
+        self.assertRegex(self.log[1], "^recording ended, the engine goes on: _inputs_of_v1: TypeE")
+        self.run_step()
 
     def test_the_end_of_a_recording_lets_a_held_engine_go(self):
         recording = self.watch(f"serve:unix:{self.folder}/s.sock")
         recording.gate.hold("asked to")
-        held = threading.Thread(target=self.run_step)
-        held.start()
+        held = self.step_in_thread()
         recording.close()
         held.join(10)
         self.assertFalse(held.is_alive())

@@ -1,0 +1,145 @@
+#include <fmt/core.h>
+#include <pybind11/stl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "integrations/python/src/bindings.h"
+#include "integrations/python/src/judge_feed.h"
+#include "integrations/python/src/line_thread.h"
+#include "integrations/python/src/locked.h"
+#include "integrations/python/src/raise.h"
+#include "integrations/python/src/record_text.h"
+#include "integrations/python/src/row_source.h"
+#include "integrations/python/src/to_python.h"
+
+namespace hybridscope {
+namespace {
+
+namespace py = pybind11;
+
+Status write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      return Error{ErrorKind::io, fmt::format("cannot write a line: {}", std::strerror(errno))};
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return Ok{};
+}
+
+// `line` with the members of the object `rows`.
+std::string with_members(std::string line, std::string_view rows) {
+  const std::size_t end = line.rfind('}');
+  const std::size_t begin = rows.find('{') + 1;
+  line.replace(end, std::string::npos, ",");
+  line += rows.substr(begin);
+  return line;
+}
+
+// Lines of a trace that a thread of its own finishes, writes and judges.
+class LiveLines {
+ public:
+  LiveLines(std::vector<int> files, int rows, py::object judge, py::function on_finding,
+            py::function on_error)
+      : files_(std::move(files)),
+        rows_(rows),
+        judge_(std::move(judge)),
+        feed_(judge_.is_none() ? nullptr : judge_.cast<Locked<JudgeFeed>*>()),
+        on_finding_(std::move(on_finding)),
+        on_error_(std::move(on_error)),
+        thread_({.take = [this](const std::string& line) { return take(line); },
+                 .failed = [this](const Error& error) { tell_error(error); }}) {}
+
+  void put(const py::dict& record, bool has_rows) {
+    auto text = std::make_shared<RecordText>(record);
+    without_gil([&] {
+      thread_.put([this, text = std::move(text), has_rows]() -> Result<std::string> {
+        if (has_rows) return text->line();
+        auto rows = rows_.next();
+        if (!rows.ok()) return rows.error();
+        return with_members(text->line(), rows.value());
+      });
+    });
+  }
+  void drain() {
+    without_gil([&] { thread_.drain(); });
+  }
+  void close() {
+    without_gil([&] { thread_.close(); });
+  }
+
+ private:
+  Status take(const std::string& line) {
+    for (const int file : files_)
+      if (Status written = write_all(file, line); !written.ok()) return written;
+    if (feed_ == nullptr) return Ok{};
+    auto found = feed_->use_without_gil([&](JudgeFeed& feed) { return feed.feed(line); });
+    if (!found.ok()) return found.error();
+    if (!found.value().empty()) tell_findings(found.value());
+    return Ok{};
+  }
+
+  void tell_findings(const std::vector<nlohmann::ordered_json>& findings) {
+    const py::gil_scoped_acquire acquired;
+    try {
+      for (const nlohmann::ordered_json& finding : findings) on_finding_(to_python(finding));
+    } catch (py::error_already_set& error) {
+      error.discard_as_unraisable("hybridscope, on_finding");
+    }
+  }
+
+  void tell_error(const Error& error) {
+    const py::gil_scoped_acquire acquired;
+    try {
+      on_error_(error.message);
+    } catch (py::error_already_set& raised) {
+      raised.discard_as_unraisable("hybridscope, on_error");
+    }
+  }
+
+  std::vector<int> files_;
+  RowSource rows_;
+  py::object judge_;
+  Locked<JudgeFeed>* feed_;
+  py::function on_finding_;
+  py::function on_error_;
+  LineThread thread_;  // last: it uses the others
+};
+
+// The destructor's wait for the thread must not keep the GIL from the thread.
+struct CloseFirst {
+  void operator()(LiveLines* lines) const {
+    lines->close();
+    delete lines;
+  }
+};
+
+}  // namespace
+
+void bind_live(py::module_& module) {
+  py::class_<LiveLines, std::unique_ptr<LiveLines, CloseFirst>>(module, "LiveLines")
+      .def(py::init<std::vector<int>, int, py::object, py::function, py::function>(),
+           py::arg("files"), py::arg("rows"), py::arg("judge"), py::arg("on_finding"),
+           py::arg("on_error"))
+      .def("put", &LiveLines::put, py::arg("record"), py::arg("has_rows") = true)
+      .def("drain", &LiveLines::drain)
+      .def("close", &LiveLines::close);
+  module.def(
+      "record_text",
+      [](const py::dict& record) {
+        const RecordText text(record);
+        return py::bytes(without_gil([&] { return text.line(); }));
+      },
+      py::arg("record"));
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,52 @@
+#include "integrations/python/src/row_source.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace hybridscope {
+namespace {
+
+Error gone(const char* reason) {
+  return {ErrorKind::io, std::string("the runner's process tells no more rows: ") + reason};
+}
+
+}  // namespace
+
+RowSource::~RowSource() {
+  if (client_ >= 0) ::close(client_);
+}
+
+Result<std::string> RowSource::next() {
+  while (client_ < 0) {
+    client_ = ::accept(listening_, nullptr, nullptr);
+    if (client_ < 0 && errno != EINTR) return gone(std::strerror(errno));
+  }
+  std::array<char, 4> prefix{};
+  if (Status read_all = read(prefix.data(), prefix.size()); !read_all.ok()) return read_all.error();
+  std::uint32_t size = 0;
+  for (std::size_t i = prefix.size(); i-- > 0;)
+    size = size << 8U | static_cast<unsigned char>(prefix[i]);
+  std::string text(size, '\0');
+  if (Status read_all = read(text.data(), text.size()); !read_all.ok()) return read_all.error();
+  return text;
+}
+
+Status RowSource::read(char* to, std::size_t size) {
+  while (size > 0) {
+    const ssize_t count = ::recv(client_, to, size, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) return gone("it has ended");
+    if (count < 0) return gone(std::strerror(errno));
+    to += count;
+    size -= static_cast<std::size_t>(count);
+  }
+  return Ok{};
+}
+
+}  // namespace hybridscope
