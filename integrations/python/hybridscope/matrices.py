@@ -21,7 +21,7 @@ class MatrixResult:
     """What a matrix found.
 
     report  as `hybridscope matrix --json` prints it: {"engine": str, "cells": {verdict: int},
-            "faults": [{"cause": str, "file": str, ...}], "results": [...], ...}  # [faults], [cells]
+            "faults": [{"cause": str, "file": str, ...}], ...}  # [faults]
     text    as `hybridscope matrix` prints it
     safe    are all its cells safe?
     scenarios  the small scenario of each fault, by its "file" in the report

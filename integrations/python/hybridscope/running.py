@@ -125,7 +125,7 @@ class Run:
          "rows": [{"request": str, "class": str, ...}],          # [rows of the batch]
          "graph": {"runtime_mode": str, "num_tokens_padded": int, "num_reqs_padded": int},
          "pre_copies": [{"request": str, "group": int, ...}],    # [copies], also "post_copies"
-         "committed": [{"request": str, "num_tokens": int, ...}],  # [rows of the frame that returned]
+         "committed": [{"request": str, "num_tokens": int, ...}],  # [rows of the returned frame]
          "findings": [...], ...}                                 # [findings], as Finding.to_dict()
     """
 
