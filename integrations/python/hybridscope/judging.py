@@ -116,7 +116,9 @@ class Judge:
         return [Finding.from_dict(record) for record in self._native.findings()]
 
     def report(self) -> dict[str, Any]:
-        """The trace so far, as an element of "traces" of `hybridscope judge --json`."""
+        """The trace so far, as an element of "traces" of `hybridscope judge --json`: {"name": str,
+        "steps": int, "request_steps": int, "findings_by_rule": {rule: int}, "findings_by_request":
+        [{"request": str, "findings": int, ...}], "findings": [at most 100], ...}."""
         return self._native.report()
 
     @property
@@ -149,7 +151,8 @@ class Judge:
 class JudgeResult:
     """What judging a file found.
 
-    report    as `hybridscope judge --json --no-timings` prints it
+    report    as `hybridscope judge --json --no-timings` prints it: {"config": {...}, "summary":
+              {...}, "traces": [{"name": str, "steps": int, "findings": [...], ...}]}  # [traces]
     findings  those of all traces in the report; report["traces"][i]["findings"] has them by trace
     """
 

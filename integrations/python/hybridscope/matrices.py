@@ -20,7 +20,8 @@ Only = Mapping[str, Union[str, Sequence[str]]]
 class MatrixResult:
     """What a matrix found.
 
-    report  as `hybridscope matrix --json` prints it
+    report  as `hybridscope matrix --json` prints it: {"engine": str, "cells": {verdict: int},
+            "faults": [{"cause": str, "file": str, ...}], ...}  # [faults]
     text    as `hybridscope matrix` prints it
     safe    are all its cells safe?
     scenarios  the small scenario of each fault, by its "file" in the report

@@ -83,7 +83,8 @@ class Session:
         return self._native.explain(step)
 
     def query(self, sql: str) -> list[dict[str, Any]]:
-        """The rows of a SELECT on the session's file, which has all its sessions' rows."""
+        """The rows of a SELECT on the session's file, which has all its sessions' rows:
+        [{column: int, float, str or None}]  # [rows]; of a blob {"blob_bytes": int}."""
         return self._native.query_rows(sql)
 
     def frame(self, what: str) -> pandas.DataFrame:
@@ -93,7 +94,8 @@ class Session:
               "commits" or "preemptions", with the columns that docs/session-format.md names and a
               row for each; or a SELECT
 
-        Whole numbers are int64, where some are missing Int64; others float64; texts object.
+        Shape [rows, columns]. Whole numbers are int64, where some are missing Int64; other numbers
+        float64 or Float64; texts, and columns of several kinds, object.
         """
         if what in _VIEWS:
             view, order = _VIEWS[what]

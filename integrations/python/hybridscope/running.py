@@ -83,7 +83,8 @@ def _begin(scenario: Scenario | None, options: RunOptions) -> _native.Run:
 class RunResult:
     """What a run found.
 
-    report    as `hybridscope run --json --no-timings` prints it
+    report    as `hybridscope run --json --no-timings` prints it: {"config": {...}, "state": {...},
+              "summary": {name: int or bool, "findings_by_rule": {rule: int}}, "findings": [...]}
     outcome   "ok", "unmet" (expectations of the scenario), "findings" or "stopped"
     findings  the first 100, errors first; report["summary"]["findings_by_rule"] counts them all
     """
@@ -118,8 +119,14 @@ class Run:
                     print(run.explain())
         print(run.result().summary)
 
-    A step is what `hybridscope run --jsonl` prints: {"step": int, "rows": [{"request": str, ...}],
-    "findings": [...], ...}.
+    A step is what `hybridscope run --jsonl` prints:
+
+        {"step": int, "num_scheduled_tokens": int, "num_free_blocks": int,
+         "rows": [{"request": str, "class": str, ...}],          # [rows of the batch]
+         "graph": {"runtime_mode": str, "num_tokens_padded": int, "num_reqs_padded": int},
+         "pre_copies": [{"request": str, "group": int, ...}],    # [copies], also "post_copies"
+         "committed": [{"request": str, "num_tokens": int, ...}],  # [rows of the returned frame]
+         "findings": [...], ...}                                 # [findings], as Finding.to_dict()
     """
 
     def __init__(self, scenario: Scenario | None = None, **options: Unpack[RunOptions]) -> None:
