@@ -694,11 +694,14 @@ class TraceWriter:
         if changed is not None:
             changed = {*changed, *always, *(request for request, ids in zip(
                 cached["req_ids"], cached["new_block_ids"]) if ids is not None)}
+        scheduled = record["num_scheduled_tokens"]
+        if changed is None or not self._block_ids:
+            changed = scheduled
         lists_of = {}
-        for request in record["num_scheduled_tokens"]:
-            before = self._block_ids.get(request)
-            if before is not None and changed is not None and request not in changed:
+        for request in scheduled:
+            if request not in changed:
                 continue
+            before = self._block_ids.get(request)
             lists = kv_cache_manager.get_block_ids(request)  # made anew by each call
             if before != lists:
                 self._watch.has_blocks(request, lists, before)

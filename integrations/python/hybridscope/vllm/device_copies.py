@@ -1,11 +1,14 @@
 """Values that an engine's thread hands over without waiting for the device."""
 
-import math
-
 import numpy
 import torch
 
 from hybridscope.hybridscope_trace import plain
+
+_NUMPY_TYPES = {torch.bool: numpy.dtype(bool), torch.uint8: numpy.dtype("uint8"),
+                torch.int8: numpy.dtype("int8"), torch.int16: numpy.dtype("int16"),
+                torch.int32: numpy.dtype("int32"), torch.int64: numpy.dtype("int64"),
+                torch.float32: numpy.dtype("float32"), torch.float64: numpy.dtype("float64")}
 
 
 def _as_bytes(tensor):
@@ -30,11 +33,11 @@ class _Batch:
         if offset == self.num_bytes and tensor.numel():
             self.tensors.append(tensor)
             self.num_bytes += tensor.numel() * tensor.element_size()
-        return DeviceArray(self, tensor, offset)
+        return DeviceArray(self, offset, tensor)
 
     def launch(self):
         """Queues the copies behind the work that the current stream has."""
-        if not self.num_bytes:
+        if not self.tensors:
             return
         parts = [_as_bytes(tensor) for tensor in self.tensors]
         on_device = parts[0] if len(parts) == 1 else torch.cat(parts)
@@ -49,29 +52,29 @@ class _Batch:
         self.tensors = [tensor.clone() for tensor in self.tensors]
         self.offsets = {}
 
-    def read(self, offset, num_bytes):
-        """Bytes of the host, after the copies."""
-        self._event.synchronize()
-        return self._host.numpy()[offset:offset + num_bytes]
+    def host(self):
+        """The copies, once they are made."""
+        if self._event is not None:
+            self._event.synchronize()
+            self._host, self._event = self._host.numpy(), None
+        return self._host
 
 
 class DeviceArray:
     """A tensor of the device as it was when it was handed over."""
 
-    def __init__(self, batch, tensor, offset):
+    def __init__(self, batch, offset, tensor):
         self._batch, self._offset = batch, offset
-        self._shape, self._element_size = tuple(tensor.shape), tensor.element_size()
-        self._dtype = str(tensor.dtype).removeprefix("torch.")
+        self._shape, self._type = tensor.shape, _NUMPY_TYPES[tensor.dtype]
 
     def host_array(self):
         """The tensor as a numpy array; waits for the device."""
-        num_bytes = math.prod(self._shape) * self._element_size
-        if not num_bytes:
-            return numpy.empty(self._shape, self._dtype)
-        values = numpy.frombuffer(self._batch.read(self._offset, num_bytes), dtype=self._dtype)
-        return values.reshape(self._shape)
+        if 0 in self._shape:
+            return numpy.empty(self._shape, self._type)
+        return numpy.ndarray(self._shape, self._type, self._batch.host(), self._offset)
 
     def tolist(self):
+        """Its numbers."""
         return self.host_array().tolist()
 
 
@@ -83,6 +86,7 @@ class DeviceCopies:
         self._batch = _Batch()
 
     def snapshot(self, value):
+        """The value with its arrays replaced by what stays as it is."""
         return plain(value, self._take)
 
     def keep(self):
