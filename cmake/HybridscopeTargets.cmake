@@ -71,6 +71,10 @@ target_link_libraries(hybridscope_flags_gui INTERFACE
 add_library(hybridscope_flags_tests INTERFACE)
 target_link_libraries(hybridscope_flags_tests INTERFACE
   hybridscope_flags_above_core hybridscope_unoptimised_debug)  # in this order, as above
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # Sums of strings in optimised tests: GCC 12 sees copies outside of them (its bug 105329).
+  target_compile_options(hybridscope_flags_tests INTERFACE -Wno-array-bounds -Wno-stringop-overflow)
+endif()
 if(HYBRIDSCOPE_SANITIZE)
   # A sanitizer's report names functions of test programs without their lines, which saves a seventh
   # of compiling them; lines of what they test are there.

@@ -48,10 +48,9 @@ TEST(ExplainCache, OneRequestIsToldInSentences) {
 // where C needs one.
 TEST(ExplainCache, RunsUnderEveryRelease) {
   for (const std::string_view release : release_names()) {
-    std::string arguments(kShared);  // added to: GCC 12 warns of `+` here (its bug 105329)
-    arguments += " --enable-prefix-caching --json --engine vllm-";
-    arguments += release;
-    const ProgramResult run = run_program(arguments);
+    const ProgramResult run =
+        run_program(std::string(kShared) + " --enable-prefix-caching --json --engine vllm-" +
+                    std::string(release));
     ASSERT_EQ(run.exit_code, 0) << release << run.err;
     const auto json = nlohmann::json::parse(run.out);
     EXPECT_EQ(json["lookups"][1]["num_hit_tokens"], 16) << release;
