@@ -569,6 +569,8 @@ class TraceWriter:
             self._leave_empty_steps()
         elif not self._lines or self._lines[0]["scheduler_output"]["num_scheduled_tokens"]:
             return  # of a step without tokens, which is written already
+        if not self._lines:
+            raise ValueError("an output without a step")
         line = self._lines[0]
         if postprocess_copies is not None:
             line["postprocess_copies"] = list(postprocess_copies)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 SCHEDULER_MODULE = "vllm.v1.core.sched.scheduler"
+# Without a runner there is no metadata: this rule can only speak of the sampled tokens.
+MADE_UP_RULE = "metadata-inconsistent"
 
 
 def pytest_addoption(parser):
@@ -34,6 +36,8 @@ class JudgedScheduler:
         from hybridscope import Judge
         from hybridscope.hybridscope_trace import SchedulerHooks
         from hybridscope.vllm.scheduler_only import SchedulerOnlyWriter
+        if scheduler.connector is not None or scheduler.ec_connector is not None:
+            raise ValueError("states that come through a connector are not modelled")
         self.trace, self.findings, self.why_not = io.StringIO(), [], ""
         self._judge = Judge("test")
         self._writer = SchedulerOnlyWriter(self)
@@ -51,8 +55,13 @@ class JudgedScheduler:
     def write(self, text):
         """Takes one line of the trace."""
         self.trace.write(text)
-        if self._judge is not None:
-            self.findings += self._judge.feed(text)
+        if self.why_not:
+            return
+        found = self._judge.feed(text)
+        if any(finding.rule == MADE_UP_RULE for finding in found):
+            self.why_not = "the test gives back other numbers of tokens than a model would"
+        else:
+            self.findings += found
 
     def flush(self):
         """Each line is judged at once."""
