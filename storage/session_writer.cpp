@@ -25,14 +25,14 @@ namespace hybridscope {
 
 namespace {
 
-// How long steps wait for others, and how long a transaction goes on accepting steps. Together less
-// than the promised second, because committing takes time too.
-constexpr std::chrono::milliseconds kPatience{500};
-constexpr std::chrono::milliseconds kTransaction{250};
 // The most steps that the writer takes from the queue at once.
 constexpr std::size_t kTakenSteps = 8;
 // Pause between two transactions, so that another program can write (set_busy_timeout).
 constexpr std::chrono::milliseconds kPause{1};
+// Pages of the write-ahead log that a watched session has at most, unless a reader keeps an old
+// snapshot for longer than kReadersWaitMs.
+constexpr int kMaxLogPages = 4096;
+constexpr std::int64_t kReadersWaitMs = 150;
 
 // Settings only for a recorder's connection.
 void set_up_to_record(SQLite::Database& database) {
@@ -87,6 +87,10 @@ class SessionWriter::Recorder {
         names_(std::move(options.request_name)),
         finding_text_(std::move(options.finding_text)),
         batch_steps_(options.batch_steps),
+        patience_(options.patience),
+        transaction_(options.transaction),
+        busy_timeout_ms_(options.busy_timeout_ms),
+        committed_(std::move(options.committed)),
         queue_({.max_steps = kMaxQueuedSteps,
                 .wake = std::min(kMaxQueuedSteps / 2, options.batch_steps)}) {}
   ~Recorder() { stop(); }
@@ -108,6 +112,8 @@ class SessionWriter::Recorder {
   void record();
   bool write_batch(StepQueue::Steps steps, StepRows& rows);
   void write(const QueuedStep& step, StepRows& rows);
+  void watch_log();
+  void restart_log();
   void stop();
   void throw_if_broken() const;
   Error was_deleted() const;
@@ -120,6 +126,12 @@ class SessionWriter::Recorder {
   RequestNames names_;
   std::function<std::string(const Finding&)> finding_text_;
   std::size_t batch_steps_;
+  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds transaction_;
+  std::int64_t busy_timeout_ms_;
+  std::function<void(std::int64_t)> committed_;
+  int log_pages_ = 0;                 // of the write-ahead log, if it is watched
+  int max_log_pages_ = kMaxLogPages;  // before it is begun anew
   StepQueue queue_;
   std::unique_ptr<QueuedStep> step_;  // the step being filled
   SessionRowTotals totals_;           // of the committed steps
@@ -169,10 +181,13 @@ void SessionWriter::Recorder::record() {
   const Status recorded = catch_sqlite(file_, database_->getHandle(), [&]() -> Status {
     try {
       StepRows rows(*database_, begun_.session);
+      if (committed_) watch_log();
       for (;;) {
-        StepQueue::Steps steps = queue_.take(kPatience, std::min(kTakenSteps, batch_steps_));
+        StepQueue::Steps steps = queue_.take(patience_, std::min(kTakenSteps, batch_steps_));
         if (steps.empty()) return Ok{};
         if (!write_batch(std::move(steps), rows)) return was_deleted();
+        if (committed_) committed_(totals_.num_steps);
+        if (log_pages_ >= max_log_pages_) restart_log();
         std::this_thread::sleep_for(kPause);
       }
     } catch (const std::bad_alloc&) {
@@ -209,7 +224,7 @@ bool SessionWriter::Recorder::write_batch(StepQueue::Steps steps, StepRows& rows
     }
     num_steps += steps.size();
     queue_.give_back(std::move(steps));
-    if (std::chrono::steady_clock::now() - begin > kTransaction) break;
+    if (std::chrono::steady_clock::now() - begin > transaction_) break;
     steps = queue_.take_queued(std::min(kTakenSteps, batch_steps_ - num_steps));
   }
   rows.flush();
@@ -217,6 +232,25 @@ bool SessionWriter::Recorder::write_batch(StepQueue::Steps steps, StepRows& rows
   transaction.commit();
   totals_ = totals;
   return true;
+}
+
+void SessionWriter::Recorder::watch_log() {
+  sqlite3_wal_hook(
+      database_->getHandle(),
+      [](void* pages_of, sqlite3*, const char*, int pages) {
+        *static_cast<int*>(pages_of) = pages;
+        return SQLITE_OK;
+      },
+      &log_pages_);
+}
+
+// If a reader keeps the log busy, its pages are only copied into the file, and it grows on.
+void SessionWriter::Recorder::restart_log() {
+  set_busy_timeout(*database_, kReadersWaitMs);
+  const int code = sqlite3_wal_checkpoint_v2(database_->getHandle(), nullptr,
+                                             SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
+  set_busy_timeout(*database_, busy_timeout_ms_);
+  max_log_pages_ = code == SQLITE_OK ? kMaxLogPages : log_pages_ + kMaxLogPages;
 }
 
 void SessionWriter::Recorder::stop() {

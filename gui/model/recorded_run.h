@@ -46,6 +46,10 @@ class RecordedRun final : public ShownRun {
   }
   const SessionInfo& info() const { return reader().info(); }
 
+  // Sees the steps that a writer has added to the session; the shown step stays. False: there are
+  // none. Errors: those of SessionReader.
+  Result<bool> see_new_steps();
+
   std::int64_t step() const override { return player_->step(); }
   std::int64_t last_known_step() const override { return marks_.back().step; }
   bool is_whole() const override { return true; }
@@ -83,8 +87,8 @@ class RecordedRun final : public ShownRun {
   SessionReader& reader() const { return player_->reader(); }
   Status load();
   Status load_marks();
-  Status mark_block_copies();
-  Status load_findings();
+  Status mark_block_copies(std::int64_t after);
+  Status load_findings(std::int64_t after);
   void load_plan();
   void attach();
   void return_to(std::int64_t before);
@@ -118,6 +122,7 @@ class RecordedRun final : public ShownRun {
   bool lacks_activities_ = false;                    // some were requested and are not read yet
   std::vector<StepMark> marks_;
   std::vector<ShownFinding> findings_;
+  std::vector<std::int64_t> found_by_rule_;  // [rule_table()] seen so far, at most kMostARule
   BlockFaults block_faults_;
   std::vector<ShownBookmark> bookmarks_;  // as in the file after the last change
   enum class Labels : std::uint8_t { reading, read, unreadable };
