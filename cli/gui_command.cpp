@@ -25,6 +25,7 @@ constexpr const char* kGuiExamples =
     "  hybridscope gui scenarios/async_worked_example.json --screenshot step3.png \\\n"
     "      --command \"run.go_to 3\" --command \"select.cell A 1 0\"\n"
     "  hybridscope gui runs.db:before --bench\n"
+    "  hybridscope gui --attach unix:/run/engine.sock --record living.db\n"
     "\n"
     "Inside, F1 finds every command and ? lists the keys. A script is a file with one command per\n"
     "line. Screenshots need no display.\n"
@@ -70,8 +71,17 @@ Status fill_run(const GuiOptions& options, GuiStart& start) {
   if (options.limit > 0 && options.traffic.empty())
     return invalid_input(
         "--limit: there is no --traffic of which it could take the first requests");
+  if (options.attach.empty() && !options.record.place.empty())
+    return invalid_input("--record goes with --attach; in the window, Ctrl+S saves a run");
+  if (!options.attach.empty() && has_settings)
+    return invalid_input(
+        "--attach: the trace has the engine's settings (--model and engine "
+        "settings go with a scenario or --traffic)");
   if (options.traffic.empty() && !has_settings) {
     start.open = options.file;
+    start.attach = options.attach;
+    start.record = options.record.place;
+    start.record_level = record_level_name(options.record.level);
     return Ok{};
   }
   RunOptions run;
@@ -105,6 +115,16 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
                   "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
       ->type_name("FILE|synthetic")
       ->excludes(file);
+  command
+      .add_option("--attach", options.attach,
+                  "show a living engine: follow the trace that it writes to a file or a socket "
+                  "(docs/trace-format.md)")
+      ->type_name("FILE|unix:PATH")
+      ->excludes(file)
+      ->excludes("--traffic");
+  add_record_options(command, options.record);
+  // What comes is kept in a temporary file otherwise, which has a level too.
+  command.get_option("--record-level")->remove_needs(command.get_option("--record"));
   command.add_option("--model", options.model, "preset or config.json")->type_name("NAME|FILE");
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
       ->check(CLI::PositiveNumber)

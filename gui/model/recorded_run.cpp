@@ -20,6 +20,7 @@ namespace {
 // Between two frames: some milliseconds of work each.
 constexpr std::int64_t kLabelsASlice = 40'000;
 constexpr int kLookupsASlice = 400;
+constexpr std::chrono::milliseconds kLookupsOfGrowing(8);
 
 StepMark mark_of(const StepStamp& stamp) {
   const StepCounts& counts = stamp.counts;
@@ -122,6 +123,7 @@ Status RecordedRun::mark_block_copies(std::int64_t after) {
 
 Result<bool> RecordedRun::see_new_steps() {
   const std::int64_t before = last_known_step();
+  grows_ = true;
   if (Status seen = reader().see_new_steps(); !seen.ok()) return seen.error();
   if (reader().last_step() == before) return false;
   if (beside_ != nullptr)
@@ -143,7 +145,7 @@ void RecordedRun::attach() {
   trace_ = &views_.attach(player_->record(), player_->worker_tables());
   previous_read_ = false;
   facts_.clear();
-  lookups_left_ = kLookupsASlice;
+  begin_lookups();
   lacks_facts_ = false;
 }
 
@@ -243,10 +245,19 @@ const NamedStepArrays& RecordedRun::previous_arrays() {
   return previous_;
 }
 
+void RecordedRun::begin_lookups() {
+  lookups_left_ = kLookupsASlice;
+  lookups_until_ = std::chrono::steady_clock::now() + kLookupsOfGrowing;
+}
+
+bool RecordedRun::may_look_up() const {
+  return lookups_left_ > 0 && (!grows_ || std::chrono::steady_clock::now() < lookups_until_);
+}
+
 // Empty: no more may be looked up before the next frame.
 std::optional<BlockFacts> RecordedRun::written(std::int32_t block) {
   if (const auto known = facts_.find(block); known != facts_.end()) return known->second;
-  if (lookups_left_ <= 0) {
+  if (!may_look_up()) {
     lacks_facts_ = true;
     return std::nullopt;
   }
@@ -285,7 +296,7 @@ std::int32_t RecordedRun::checkpoint_of(std::int32_t block, const RegisteredLabe
     return 0;
   const std::pair<std::int32_t, std::int64_t> key(block, label.step);
   if (const auto known = checkpoints_.find(key); known != checkpoints_.end()) return known->second;
-  if (lookups_left_ <= 0) {
+  if (!may_look_up()) {
     lacks_facts_ = true;
     return 0;
   }
@@ -349,7 +360,7 @@ bool RecordedRun::load_facts() {
           fmt::format("what blocks are registered as is not known: {}", more.error().message);
   }
   lacks_facts_ = false;
-  lookups_left_ = kLookupsASlice;
+  begin_lookups();
   return true;
 }
 

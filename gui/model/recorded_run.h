@@ -1,6 +1,7 @@
 // A run in a session file.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -93,6 +94,8 @@ class RecordedRun final : public ShownRun {
   void attach();
   void return_to(std::int64_t before);
   bool load_facts();
+  void begin_lookups();
+  bool may_look_up() const;
   std::optional<BlockFacts> written(std::int32_t block);
   std::int32_t checkpoint_of(const WriteEvent& write);
   std::int32_t checkpoint_of(std::int32_t block, const RegisteredLabel& label);
@@ -138,6 +141,8 @@ class RecordedRun final : public ShownRun {
   // its way there, 0 for others.
   std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> checkpoints_;
   int lookups_left_ = 0;
+  bool grows_ = false;  // lookups have a time limit then, because showing must not fall behind
+  std::chrono::steady_clock::time_point lookups_until_{};
   bool lacks_facts_ = false;  // some could not be looked up in time
 };
 

@@ -42,6 +42,11 @@ FollowedLine FollowedTrace::end_stream() {
   return {};
 }
 
+void FollowedTrace::start_over() {
+  input_.close();
+  (void)end_stream();
+}
+
 Result<FollowedLine> FollowedTrace::next() {
   if (!source_)
     source_.emplace(input_.place(), [this](std::span<char> bytes) { return input_.read(bytes); });

@@ -50,6 +50,8 @@ class FollowedTrace {
   // end of a stream nothing is returned. Errors: those of FollowedInput and LineSource, with place
   // and line.
   Result<FollowedLine> next();
+  // Reads the place from its beginning, whatever was read of it.
+  void start_over();
 
   // Complete lines that were read and not returned yet.
   std::int64_t lines_waiting() const { return source_ ? source_->lines_waiting() : 0; }

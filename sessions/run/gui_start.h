@@ -14,6 +14,9 @@ namespace hybridscope {
 struct GuiStart {
   std::string program = {};          // "hybridscope 0.1.0"; goes into written files
   std::string open = {};             // file to open; empty: none
+  std::string attach = {};           // FILE or unix:PATH of a living engine; empty: none
+  std::string record = {};           // FILE.db[:NAME] for its sessions; empty: temporary
+  std::string record_level = {};     // counts, blocks or full
   std::optional<RunPlan> plan = {};  // a run made from options; none: see `open`
   std::string script = {};           // file of commands to run first; empty: none
   std::string screenshot = {};       // PNG to write when everything is drawn; empty: keep running
