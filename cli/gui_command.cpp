@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "cli/run_options.h"
 #include "cli/shown_text.h"
@@ -180,6 +181,10 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   if (!options.scale.empty()) start.commands.push_back("view.scale " + options.scale);
   start.commands.insert(start.commands.end(), options.commands.begin(), options.commands.end());
   if (Status filled = fill_run(options, start); !filled.ok()) return report_failure(filled.error());
+  if (!start.attach.empty()) {
+    ask_for_interrupts();
+    start.is_interrupted = was_interrupted;
+  }
   const Status done = backends.run_gui(std::move(start));
   return done.ok() ? kExitFine : report_failure(done.error());
 }

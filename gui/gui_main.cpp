@@ -151,7 +151,7 @@ Status run_gui(GuiStart start) {
     return done;
   if (start.bench) return print_bench(*session.value());
   if (!stays) return take_screenshot(*session.value(), start);
-  run_loop(*session.value(), [] { return false; });
+  run_loop(*session.value(), [&start] { return start.is_interrupted && start.is_interrupted(); });
   const PixelSize size = session.value()->surface().size();
   workbench.memory().set_window({.width = size.width, .height = size.height});
   return workbench.memory().keep(workbench.view());

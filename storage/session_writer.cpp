@@ -29,10 +29,12 @@ namespace {
 constexpr std::size_t kTakenSteps = 8;
 // Pause between two transactions, so that another program can write (set_busy_timeout).
 constexpr std::chrono::milliseconds kPause{1};
-// Pages of the write-ahead log that a watched session has at most, unless a reader keeps an old
-// snapshot for longer than kReadersWaitMs.
-constexpr int kMaxLogPages = 4096;
-constexpr std::int64_t kReadersWaitMs = 150;
+// Pages of a watched session's write-ahead log: after so many they are copied into the file, and at
+// the most the log is begun anew, unless a reader keeps an old snapshot for longer than
+// kReadersWaitMs.
+constexpr int kCopiedLogPages = 4096;
+constexpr int kMostLogPages = 32768;
+constexpr std::int64_t kReadersWaitMs = 500;
 
 // Settings only for a recorder's connection.
 void set_up_to_record(SQLite::Database& database) {
@@ -113,7 +115,7 @@ class SessionWriter::Recorder {
   bool write_batch(StepQueue::Steps steps, StepRows& rows);
   void write(const QueuedStep& step, StepRows& rows);
   void watch_log();
-  void restart_log();
+  void checkpoint_log();
   void stop();
   void throw_if_broken() const;
   Error was_deleted() const;
@@ -130,8 +132,8 @@ class SessionWriter::Recorder {
   std::chrono::milliseconds transaction_;
   std::int64_t busy_timeout_ms_;
   std::function<void(std::int64_t)> committed_;
-  int log_pages_ = 0;                 // of the write-ahead log, if it is watched
-  int max_log_pages_ = kMaxLogPages;  // before it is begun anew
+  int log_pages_ = 0;  // of the write-ahead log, if it is watched
+  int checkpoint_at_ = kCopiedLogPages;
   StepQueue queue_;
   std::unique_ptr<QueuedStep> step_;  // the step being filled
   SessionRowTotals totals_;           // of the committed steps
@@ -187,7 +189,7 @@ void SessionWriter::Recorder::record() {
         if (steps.empty()) return Ok{};
         if (!write_batch(std::move(steps), rows)) return was_deleted();
         if (committed_) committed_(totals_.num_steps);
-        if (log_pages_ >= max_log_pages_) restart_log();
+        if (log_pages_ >= checkpoint_at_) checkpoint_log();
         std::this_thread::sleep_for(kPause);
       }
     } catch (const std::bad_alloc&) {
@@ -244,13 +246,16 @@ void SessionWriter::Recorder::watch_log() {
       &log_pages_);
 }
 
-// If a reader keeps the log busy, its pages are only copied into the file, and it grows on.
-void SessionWriter::Recorder::restart_log() {
+// While readers use the log, its pages can be copied, but only a log that nobody uses begins anew.
+void SessionWriter::Recorder::checkpoint_log() {
+  const bool restarts = log_pages_ >= kMostLogPages;
   set_busy_timeout(*database_, kReadersWaitMs);
-  const int code = sqlite3_wal_checkpoint_v2(database_->getHandle(), nullptr,
-                                             SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
+  const int code = sqlite3_wal_checkpoint_v2(
+      database_->getHandle(), nullptr,
+      restarts ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   set_busy_timeout(*database_, busy_timeout_ms_);
-  max_log_pages_ = code == SQLITE_OK ? kMaxLogPages : log_pages_ + kMaxLogPages;
+  const int more = restarts && code != SQLITE_OK ? kMostLogPages / 4 : kCopiedLogPages;
+  checkpoint_at_ = (restarts && code == SQLITE_OK ? 0 : log_pages_) + more;
 }
 
 void SessionWriter::Recorder::stop() {

@@ -17,6 +17,9 @@
 
 namespace hybridscope {
 
+// This many steps are always under way from the engine to the window: they are no delay.
+inline constexpr std::int64_t kStepsUnderWay = 64;
+
 class AttachedEngine {
  public:
   explicit AttachedEngine(Attachment::Options options);
@@ -40,6 +43,7 @@ class AttachedEngine {
 
   // Judged or received steps that the open run does not have.
   std::int64_t num_behind() const;
+  bool keeps_up() const { return num_behind() <= kStepsUnderWay; }
   // Is everything that came in the open run, as far as that is known?
   bool has_caught_up() const { return run_ != nullptr && num_behind() == 0; }
 

@@ -32,6 +32,7 @@ std::string newest_words(const AttachedEngine& engine, const ShownRun& run) {
   const auto marks = run.marks();
   const std::ptrdiff_t here = mark_index(marks, run.step());
   const auto num_new = static_cast<std::int64_t>(marks.size()) - here - 1;
+  if (num_new == 0) return fmt::format("newest step {}", grouped_number(run.step()));
   return num_new == 1 ? "1 new step" : fmt::format("{} new steps", grouped_number(num_new));
 }
 

@@ -26,9 +26,6 @@ struct AttachedModel {
   bool holds_at_findings = false;
 };
 
-// This many steps are always under way from the engine to the window: they are no delay.
-inline constexpr std::int64_t kStepsUnderWay = 64;
-
 enum class Exactness : std::uint8_t { counted, estimated };
 // "412 steps behind"; empty for steps that are under way.
 std::string behind_words(std::int64_t num_behind, Exactness exactness);

@@ -250,10 +250,13 @@ void Attachment::report_hit(ArrivedHit hit) {
 }
 
 void Attachment::note_waiting(const FollowedTrace& lines) {
-  ++lines_taken_;
+  constexpr double kLeastShare = 0.01;
+  const double share = std::max(1.0 / static_cast<double>(++lines_taken_), kLeastShare);
+  const auto bytes = static_cast<double>(lines.bytes_taken() - bytes_taken_);
+  bytes_taken_ = lines.bytes_taken();
   const std::lock_guard lock(mutex_);
   status_.num_waiting = lines.lines_waiting();
-  mean_line_bytes_ = static_cast<double>(lines.bytes_taken()) / static_cast<double>(lines_taken_);
+  mean_line_bytes_ += (bytes - mean_line_bytes_) * share;
   known_lines_ahead_ = static_cast<std::int64_t>(known_.count() - known_.position());
 }
 
@@ -265,9 +268,12 @@ void Attachment::end_trace(const Error& error) {
   status_.error = error.message;
 }
 
-// If the file cannot be written, adding steps has said so.
+// If the file cannot be written, or the writer broke, adding steps has said so.
 void Attachment::finish_session(SessionStatus status, const std::string& reason) {
-  if (recording_ != nullptr) (void)recording_->finish(status, reason);
+  try {
+    if (recording_ != nullptr) (void)recording_->finish(status, reason);
+  } catch (const ContractViolation&) {
+  }
   recording_.reset();
 }
 

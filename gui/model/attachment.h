@@ -79,7 +79,7 @@ class Attachment {
   std::vector<ArrivedHit> hits_;
   HoldRules rules_;
   std::uint64_t rules_version_ = 0;
-  double mean_line_bytes_ = 0;
+  double mean_line_bytes_ = 0;          // of the last lines more than of those before
   std::int64_t known_lines_ahead_ = 0;  // lines that come again after a reconnect
 
   // The reader's own.
@@ -88,6 +88,7 @@ class Attachment {
   JudgedTrace judged_;
   bool has_failed_ = false;  // lines are read only to find another header
   std::int64_t lines_taken_ = 0;
+  std::int64_t bytes_taken_ = 0;
   std::vector<BreakCondition> conditions_;
   bool holds_at_findings_ = false;
   std::uint64_t conditions_version_ = 0;

@@ -136,7 +136,8 @@ void Workbench::advance_parts(std::int64_t budget_us,
   if (job_ != nullptr) write_on(budget_us, clock_us);
   if (attached_ != nullptr) look_at_engine(clock_us());
   if (run_ == nullptr) return;
-  load_more(*run_);
+  // Whoever is behind shows the next step soon: its predecessor is not read any further.
+  if (attached_ == nullptr || attached_->keeps_up()) load_more(*run_);
   if (comparison_ != nullptr) {
     if (comparison_->advance(is_moving() ? budget_us / 2 : budget_us, clock_us)) touch();
     load_more(comparison_->other());

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "gui/model/attached_model.h"
 #include "gui/model/workbench.h"
 
 namespace hybridscope {
@@ -51,8 +50,8 @@ void Workbench::look_at_engine(std::int64_t now_us) {
   attached_->set_breakpoints(breakpoints_.list());
   const std::string error_before = attached_->status().error;
   if (attached_->look()) touch();
-  const bool keeps_up = attached_->follows() && attached_->num_behind() <= kStepsUnderWay;
-  next_look_us_ = now_us + (keeps_up ? kFollowedEveryUs : kSeldomUs);
+  const bool often = attached_->follows() && attached_->keeps_up();
+  next_look_us_ = now_us + (often ? kFollowedEveryUs : kSeldomUs);
   if (const std::string& error = attached_->status().error; error != error_before && !error.empty())
     say(NoticeKind::error, error);
   // A comparison holds what it compares.

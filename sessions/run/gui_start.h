@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,8 +24,9 @@ struct GuiStart {
   bool bench = false;                // measure, print the figures, and exit
   std::int32_t width = 0;            // of the window, in pixels; 0: as in the last session
   std::int32_t height = 0;
-  bool offscreen = false;                  // draw without a window and exit
-  std::vector<std::string> commands = {};  // run before the script: "view.theme light"
+  bool offscreen = false;                     // draw without a window and exit
+  std::function<bool()> is_interrupted = {};  // ends the window, so that its files are cleaned up
+  std::vector<std::string> commands = {};     // run before the script: "view.theme light"
 };
 
 }  // namespace hybridscope

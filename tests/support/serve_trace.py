@@ -88,6 +88,8 @@ def serve(engine: Engine, path: str) -> None:
             data = client.peer.recv(4096)
         except BlockingIOError:
             return
+        except ConnectionResetError:
+            data = b""
         if not data:
             drop(client)
             return
