@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "cli/run_options.h"
 #include "cli/shown_text.h"
@@ -25,6 +26,7 @@ constexpr const char* kGuiExamples =
     "  hybridscope gui scenarios/async_worked_example.json --screenshot step3.png \\\n"
     "      --command \"run.go_to 3\" --command \"select.cell A 1 0\"\n"
     "  hybridscope gui runs.db:before --bench\n"
+    "  hybridscope gui --attach unix:/run/engine.sock --record living.db\n"
     "\n"
     "Inside, F1 finds every command and ? lists the keys. A script is a file with one command per\n"
     "line. Screenshots need no display.\n"
@@ -70,8 +72,17 @@ Status fill_run(const GuiOptions& options, GuiStart& start) {
   if (options.limit > 0 && options.traffic.empty())
     return invalid_input(
         "--limit: there is no --traffic of which it could take the first requests");
+  if (options.attach.empty() && !options.record.place.empty())
+    return invalid_input("--record goes with --attach; in the window, Ctrl+S saves a run");
+  if (!options.attach.empty() && has_settings)
+    return invalid_input(
+        "--attach: the trace has the engine's settings (--model and engine "
+        "settings go with a scenario or --traffic)");
   if (options.traffic.empty() && !has_settings) {
     start.open = options.file;
+    start.attach = options.attach;
+    start.record = options.record.place;
+    start.record_level = record_level_name(options.record.level);
     return Ok{};
   }
   RunOptions run;
@@ -105,6 +116,16 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
                   "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
       ->type_name("FILE|synthetic")
       ->excludes(file);
+  command
+      .add_option("--attach", options.attach,
+                  "show a living engine: follow the trace that it writes to a file or a socket "
+                  "(docs/trace-format.md)")
+      ->type_name("FILE|unix:PATH")
+      ->excludes(file)
+      ->excludes("--traffic");
+  add_record_options(command, options.record);
+  // What comes is kept in a temporary file otherwise, which has a level too.
+  command.get_option("--record-level")->remove_needs(command.get_option("--record"));
   command.add_option("--model", options.model, "preset or config.json")->type_name("NAME|FILE");
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
       ->check(CLI::PositiveNumber)
@@ -160,6 +181,10 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   if (!options.scale.empty()) start.commands.push_back("view.scale " + options.scale);
   start.commands.insert(start.commands.end(), options.commands.begin(), options.commands.end());
   if (Status filled = fill_run(options, start); !filled.ok()) return report_failure(filled.error());
+  if (!start.attach.empty()) {
+    ask_for_interrupts();
+    start.is_interrupted = was_interrupted;
+  }
   const Status done = backends.run_gui(std::move(start));
   return done.ok() ? kExitFine : report_failure(done.error());
 }

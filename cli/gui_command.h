@@ -6,12 +6,15 @@
 
 #include "cli/backends.h"
 #include "cli/cli_fwd.h"
+#include "cli/record_option.h"
 #include "cli/settings_options.h"
 
 namespace hybridscope {
 
 struct GuiOptions {
   std::string file;     // scenario or session to open; empty: the start screen
+  std::string attach;   // FILE or unix:PATH of a living engine
+  RecordOption record;  // of what comes from it
   std::string traffic;  // file or "synthetic"
   std::string model;
   std::int64_t limit = 0;

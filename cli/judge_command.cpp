@@ -18,10 +18,9 @@
 #include "cli/run_tests.h"
 #include "cli/run_words.h"
 #include "cli/settings_options.h"
+#include "cli/trace_input.h"
 #include "cli/version.h"
 #include "sessions/judge/pipeline_trace.h"
-#include "sessions/text/followed_input.h"
-#include "sessions/text/line_source.h"
 
 namespace hybridscope {
 
@@ -91,9 +90,9 @@ std::string progress_text(const JudgeReport& report) {
 }
 
 // Standard input is read as it comes in any case.
-Result<LineSource> open_source(const JudgeOptions& options) {
-  if (!options.follow || options.input == "-") return LineSource::open(options.input);
-  return LineSource(options.input, follow_input(options.input, was_interrupted));
+Result<TraceInput> open_source(const JudgeOptions& options) {
+  if (!options.follow || options.input == "-") return TraceInput::open(options.input);
+  return TraceInput::follow(options.input, was_interrupted);
 }
 
 void print_report(const JudgeOptions& options, const JudgeReport& report) {
@@ -156,16 +155,16 @@ int exit_code(const JudgeOptions& options, const JudgeReport& report) {
 
 }  // namespace
 
-Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession& session,
+Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
                    const std::function<bool()>& go_on) {
   for (;;) {
     const auto line = source.next();
     if (!line.ok()) return line.error();
     if (!line.value() || !go_on()) return Ok{};
-    const std::int64_t number = source.line_number();
+    const auto& [text, number] = *line.value();
     Status taken = options.from_pipeline
-                       ? take_vector(options, std::string(line.value()->text), number, session)
-                       : session.take(*line.value(), number);
+                       ? take_vector(options, std::string(text.text), number, session)
+                       : session.take(text, number);
     session.report().bytes = source.bytes_taken();
     if (!taken.ok()) return taken;
   }

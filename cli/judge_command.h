@@ -10,10 +10,10 @@
 #include "cli/cli_fwd.h"
 #include "cli/judge_report.h"
 #include "cli/record_option.h"
+#include "cli/trace_input.h"
 #include "cli/tested_unit.h"
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
-#include "sessions/text/line_source.h"
 
 namespace hybridscope {
 
@@ -42,7 +42,7 @@ std::vector<TestedUnit> tested_traces(const JudgeOptions& options, const JudgeRe
 
 // Judges the lines of `source`, of which `options` says what they are. Before each line `go_on` is
 // asked; false: it ends there. Error: bad input; the lines before it were judged.
-Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession& session,
+Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
                    const std::function<bool()>& go_on);
 
 // Where its text goes (text_stream).

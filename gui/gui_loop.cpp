@@ -13,6 +13,9 @@ constexpr std::int64_t kSliceUs = 10'000;
 // ImGui settles over a few frames after each change.
 constexpr int kFramesAChange = 3;
 constexpr double kIdleWaitSeconds = 0.5;
+// While an engine is attached, whose steps can come at any time.
+constexpr double kAttachedWaitSeconds = 0.05;
+constexpr std::int64_t kEnginePatienceUs = 10'000'000;
 // Redraws the progress of a comparison, which nothing else does.
 constexpr std::int64_t kComparedEveryUs = 200'000;
 
@@ -44,7 +47,9 @@ void run_loop(GuiSession& session, const std::function<bool()>& is_over) {
     }
     if (!workbench.outbox().pictures.empty()) frames_due = kFramesAChange;
     const bool busy = workbench.is_busy() || frames_due > 0;
-    if (session.surface().wait(busy ? 0.0 : kIdleWaitSeconds)) frames_due = kFramesAChange;
+    const double idle_wait =
+        workbench.attached() == nullptr ? kIdleWaitSeconds : kAttachedWaitSeconds;
+    if (session.surface().wait(busy ? 0.0 : idle_wait)) frames_due = kFramesAChange;
     workbench.advance(kSliceUs, now_us);
     if (workbench.revision() != drawn) frames_due = kFramesAChange;
     if (const int share = written_share(workbench); std::exchange(shown_share, share) != share)
@@ -56,7 +61,8 @@ void run_loop(GuiSession& session, const std::function<bool()>& is_over) {
       frames_due = std::max(frames_due, 1);
     }
     if (frames_due <= 0) {
-      if (workbench.is_busy()) std::this_thread::sleep_for(std::chrono::milliseconds(4));
+      if (workbench.is_busy() || workbench.attached() != nullptr)
+        std::this_thread::sleep_for(std::chrono::milliseconds(4));
       continue;
     }
     --frames_due;
@@ -66,11 +72,26 @@ void run_loop(GuiSession& session, const std::function<bool()>& is_over) {
   }
 }
 
+void wait_for_engine(Workbench& workbench) {
+  const std::int64_t start = now_us();
+  const auto is_over = [&] {
+    const AttachedEngine* engine = workbench.attached();
+    return engine == nullptr || engine->has_caught_up() || now_us() - start > kEnginePatienceUs ||
+           (engine->status().state == AttachState::ended && engine->num_behind() == 0);
+  };
+  while (!is_over()) {
+    workbench.advance(kSliceUs, now_us);
+    std::this_thread::sleep_for(std::chrono::milliseconds(4));
+  }
+}
+
 void settle(Workbench& workbench) {
   std::uint64_t before = 0;
   while (workbench.is_busy() || before != workbench.revision()) {
     before = workbench.revision();
     workbench.advance(kSliceUs, now_us);
+    // The steps that are waited for are judged by other threads.
+    if (workbench.attached() != nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "gui/attached_bench.h"
 #include "gui/gui_bench.h"
 #include "gui/gui_loop.h"
 #include "gui/gui_session.h"
@@ -15,6 +16,12 @@
 namespace hybridscope {
 namespace {
 
+void attach(Workbench& workbench, const GuiStart& start) {
+  workbench.attach({.place = start.attach,
+                    .record = start.record,
+                    .level = record_level_of(start.record_level).value_or(RecordLevel::blocks)});
+}
+
 // The user can be asked only in a window that stays, without a script or commands.
 Status open_start(Workbench& workbench, GuiStart& start, bool stays) {
   if (start.plan) {
@@ -22,6 +29,9 @@ Status open_start(Workbench& workbench, GuiStart& start, bool stays) {
     if (!run.ok()) return run.error();
     workbench.open(std::move(run).value());
     return workbench.apply({"run.step"});
+  } else if (!start.attach.empty()) {
+    attach(workbench, start);
+    return Ok{};
   } else if (!start.open.empty()) {
     const bool asks = start.script.empty() && start.commands.empty() && stays;
     const GuiCommand command{"file.open", start.open};
@@ -102,7 +112,8 @@ Status take_screenshot(GuiSession& session, const GuiStart& start) {
 }
 
 Status print_bench(GuiSession& session) {
-  const auto report = run_gui_bench(session);
+  const auto report = session.workbench().attached() == nullptr ? run_gui_bench(session)
+                                                                : run_attached_bench(session);
   if (!report.ok()) return report.error();
   fmt::print("{}", report.value());
   return Ok{};
@@ -134,12 +145,13 @@ Status run_gui(GuiStart start) {
   if (!commands.ok()) return commands.error();
   recall(workbench, stays);
   if (Status opened = open_start(workbench, start, stays); !opened.ok() && !stays) return opened;
+  if (!stays && !start.bench) wait_for_engine(workbench);
   if (workbench.run() == nullptr) workbench.list_shipped();
   if (Status done = carry_out(*session.value(), commands.value()); !done.ok() && !stays)
     return done;
   if (start.bench) return print_bench(*session.value());
   if (!stays) return take_screenshot(*session.value(), start);
-  run_loop(*session.value(), [] { return false; });
+  run_loop(*session.value(), [&start] { return start.is_interrupted && start.is_interrupted(); });
   const PixelSize size = session.value()->surface().size();
   workbench.memory().set_window({.width = size.width, .height = size.height});
   return workbench.memory().keep(workbench.view());

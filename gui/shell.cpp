@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "gui/attached_bar.h"
 #include "gui/cell_drawing.h"
 #include "gui/keyboard.h"
 #include "gui/model/command_table.h"
@@ -318,6 +319,10 @@ void Shell::draw(PanelContext& context) {
   const float notice = ImGui::GetTextLineHeightWithSpacing();
   content_guard_.draw(context.workbench, [&] {
     const auto height = [&] { return ImGui::GetContentRegionAvail().y - notice; };
+    if (context.workbench.attached() != nullptr) {
+      draw_attached_bar(context);
+      if (context.workbench.run() == nullptr) return draw_waiting(context);
+    }
     if (context.workbench.run() == nullptr) return draw_start_screen(context, height());
     run_bar_.draw(context);
     draw_layout(context, height());

@@ -24,6 +24,8 @@ struct SessionReader::Impl {
     return error;
   }
   Status status() { return answer(Ok{}); }
+  // Which requests and steps the file has.
+  void find_extent();
   // The single number that the query returns for the session and `parameters`; 0 for NULL.
   std::int64_t number(ReadStatement& query, std::initializer_list<std::int64_t> parameters);
 

@@ -37,6 +37,10 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
       request_step(context, "SELECT first_step FROM requests WHERE session = ? AND request = ?"),
       loader(context, info.header.level, info.header.config),
       stamps(make_stamp_cursor(context)) {
+  find_extent();
+}
+
+void SessionReader::Impl::find_extent() {
   ReadStatement requests(context, "SELECT max(request) + 1 FROM requests WHERE session = ?");
   const std::int64_t count = number(requests, {});
   if (count < 0 || count > std::numeric_limits<std::int32_t>::max())
@@ -80,6 +84,28 @@ Result<std::unique_ptr<SessionReader>> SessionReader::open(const SessionPlace& p
   auto impl = std::make_unique<Impl>(std::move(file).value(), std::move(info).value());
   if (impl->context.error) return *impl->context.error;
   return std::unique_ptr<SessionReader>(new SessionReader(std::move(impl)));
+}
+
+// A transaction that reads ends only when no statement is in the middle of its rows.
+Status SessionReader::see_new_steps() {
+  Impl& impl = *impl_;
+  const Status begun = catch_sqlite(impl.file.path(), impl.context.database, [&]() -> Status {
+    for (sqlite3_stmt* statement = sqlite3_next_stmt(impl.context.database, nullptr);
+         statement != nullptr; statement = sqlite3_next_stmt(impl.context.database, statement))
+      sqlite3_reset(statement);
+    impl.file.database().exec("COMMIT");
+    impl.file.database().exec("BEGIN");
+    return Ok{};
+  });
+  if (!begun.ok()) return begun;
+  ++impl.context.snapshot;
+  auto info = impl.file.find(impl.info.header.name);
+  if (!info.ok()) return info.error();
+  info.value().header = std::move(impl.info.header);
+  impl.info = std::move(info).value();
+  impl.find_extent();
+  if (impl.labels) impl.labels->expect_more();
+  return impl.status();
 }
 
 const SessionInfo& SessionReader::info() const { return impl_->info; }
@@ -155,13 +181,13 @@ Result<std::vector<std::int64_t>> SessionReader::admissions(RequestId request) {
   return impl_->answer(std::move(steps));
 }
 
-Result<std::vector<std::int64_t>> SessionReader::steps_with_block_copies() {
+Result<std::vector<std::int64_t>> SessionReader::steps_with_block_copies(std::int64_t after) {
   std::vector<std::int64_t> steps;
   ReadStatement query(impl_->context,
                       "SELECT DISTINCT step FROM block_events WHERE session = ? AND kind = ? "
-                      "ORDER BY step");
-  query.start(std::vector<std::int64_t>{impl_->context.session,
-                                        static_cast<std::int64_t>(CacheEventKind::copied_from)});
+                      "AND step > ? ORDER BY step");
+  query.start(
+      {impl_->context.session, static_cast<std::int64_t>(CacheEventKind::copied_from), after});
   while (query.step()) steps.push_back(sqlite3_column_int64(query.get(), 0));
   query.stop();
   return impl_->answer(std::move(steps));
@@ -222,11 +248,12 @@ std::vector<RegisteredLabel> SessionReader::labels(std::int32_t block, std::int6
   return impl_->labels->labels(block, step);
 }
 
-Result<std::vector<Finding>> SessionReader::findings(std::int64_t max_per_rule) {
+Result<std::vector<Finding>> SessionReader::findings(std::int64_t max_per_rule,
+                                                     std::int64_t after) {
   TableCursor cursor = make_finding_cursor(impl_->context);
   std::vector<Finding> found;
   std::vector<std::int64_t> by_rule(rule_table().size());
-  for (cursor.seek(std::numeric_limits<std::int64_t>::min()); cursor.has_row(); cursor.advance()) {
+  for (cursor.seek(after + 1); cursor.has_row(); cursor.advance()) {
     Finding finding;
     finding.step = cursor.next_step();
     RowFields columns(cursor, 1);

@@ -16,8 +16,7 @@
 
 namespace hybridscope {
 
-// Not thread-safe. Sees the file as it was when the session was opened; steps that a writer adds
-// later are seen after opening it again.
+// Not thread-safe. Sees the file as it was when the session was opened, or by see_new_steps().
 class SessionReader {
  public:
   // Opens the file for reading. Errors: those of SessionFile; an unknown name; a plan that this
@@ -31,6 +30,9 @@ class SessionReader {
   const SessionInfo& info() const;
   // "runs.db:before"
   const std::string& title() const;
+  // Sees the file as it is now, with the steps that a writer has added. Records and stamps that
+  // were returned stay valid. Labels have to be read on by read_labels(). Errors: those of open().
+  Status see_new_steps();
   // The recorded steps; their numbers can have gaps, because idle steps are left out.
   std::int64_t first_step() const;  // 0: no steps
   std::int64_t last_step() const;
@@ -49,9 +51,9 @@ class SessionReader {
   std::int64_t request_first_step(RequestId request) const;  // first step that names it; 0: none
   // Steps that admitted the request, ascending; empty below level blocks.
   Result<std::vector<std::int64_t>> admissions(RequestId request);
-  // Steps that copied whole blocks (CacheEventKind::copied_from), ascending; empty at level counts.
-  // Reads the events of all steps.
-  Result<std::vector<std::int64_t>> steps_with_block_copies();
+  // Steps after `after` that copied whole blocks (CacheEventKind::copied_from), ascending; empty at
+  // level counts. Reads the events of all these steps.
+  Result<std::vector<std::int64_t>> steps_with_block_copies(std::int64_t after = 0);
   std::int32_t num_requests() const;
   Result<std::vector<Bookmark>> bookmarks() const;  // ordered by step
 
@@ -71,8 +73,8 @@ class SessionReader {
   // is not registered, or read_labels has not returned false yet.
   std::vector<RegisteredLabel> labels(std::int32_t block, std::int64_t step) const;
 
-  // The findings of all steps, in order; at most `max_per_rule` of each rule.
-  Result<std::vector<Finding>> findings(std::int64_t max_per_rule);
+  // The findings of all steps after `after`, in order; at most `max_per_rule` of each rule.
+  Result<std::vector<Finding>> findings(std::int64_t max_per_rule, std::int64_t after = 0);
 
   // For the other source files of storage.
   struct Impl;

@@ -25,14 +25,16 @@ namespace hybridscope {
 
 namespace {
 
-// How long steps wait for others, and how long a transaction goes on accepting steps. Together less
-// than the promised second, because committing takes time too.
-constexpr std::chrono::milliseconds kPatience{500};
-constexpr std::chrono::milliseconds kTransaction{250};
 // The most steps that the writer takes from the queue at once.
 constexpr std::size_t kTakenSteps = 8;
 // Pause between two transactions, so that another program can write (set_busy_timeout).
 constexpr std::chrono::milliseconds kPause{1};
+// Pages of a watched session's write-ahead log: after so many they are copied into the file, and at
+// the most the log is begun anew, unless a reader keeps an old snapshot for longer than
+// kReadersWaitMs.
+constexpr int kCopiedLogPages = 4096;
+constexpr int kMostLogPages = 32768;
+constexpr std::int64_t kReadersWaitMs = 500;
 
 // Settings only for a recorder's connection.
 void set_up_to_record(SQLite::Database& database) {
@@ -87,6 +89,10 @@ class SessionWriter::Recorder {
         names_(std::move(options.request_name)),
         finding_text_(std::move(options.finding_text)),
         batch_steps_(options.batch_steps),
+        patience_(options.patience),
+        transaction_(options.transaction),
+        busy_timeout_ms_(options.busy_timeout_ms),
+        committed_(std::move(options.committed)),
         queue_({.max_steps = kMaxQueuedSteps,
                 .wake = std::min(kMaxQueuedSteps / 2, options.batch_steps)}) {}
   ~Recorder() { stop(); }
@@ -108,6 +114,8 @@ class SessionWriter::Recorder {
   void record();
   bool write_batch(StepQueue::Steps steps, StepRows& rows);
   void write(const QueuedStep& step, StepRows& rows);
+  void watch_log();
+  void checkpoint_log();
   void stop();
   void throw_if_broken() const;
   Error was_deleted() const;
@@ -120,6 +128,12 @@ class SessionWriter::Recorder {
   RequestNames names_;
   std::function<std::string(const Finding&)> finding_text_;
   std::size_t batch_steps_;
+  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds transaction_;
+  std::int64_t busy_timeout_ms_;
+  std::function<void(std::int64_t)> committed_;
+  int log_pages_ = 0;  // of the write-ahead log, if it is watched
+  int checkpoint_at_ = kCopiedLogPages;
   StepQueue queue_;
   std::unique_ptr<QueuedStep> step_;  // the step being filled
   SessionRowTotals totals_;           // of the committed steps
@@ -169,10 +183,13 @@ void SessionWriter::Recorder::record() {
   const Status recorded = catch_sqlite(file_, database_->getHandle(), [&]() -> Status {
     try {
       StepRows rows(*database_, begun_.session);
+      if (committed_) watch_log();
       for (;;) {
-        StepQueue::Steps steps = queue_.take(kPatience, std::min(kTakenSteps, batch_steps_));
+        StepQueue::Steps steps = queue_.take(patience_, std::min(kTakenSteps, batch_steps_));
         if (steps.empty()) return Ok{};
         if (!write_batch(std::move(steps), rows)) return was_deleted();
+        if (committed_) committed_(totals_.num_steps);
+        if (log_pages_ >= checkpoint_at_) checkpoint_log();
         std::this_thread::sleep_for(kPause);
       }
     } catch (const std::bad_alloc&) {
@@ -209,7 +226,7 @@ bool SessionWriter::Recorder::write_batch(StepQueue::Steps steps, StepRows& rows
     }
     num_steps += steps.size();
     queue_.give_back(std::move(steps));
-    if (std::chrono::steady_clock::now() - begin > kTransaction) break;
+    if (std::chrono::steady_clock::now() - begin > transaction_) break;
     steps = queue_.take_queued(std::min(kTakenSteps, batch_steps_ - num_steps));
   }
   rows.flush();
@@ -217,6 +234,28 @@ bool SessionWriter::Recorder::write_batch(StepQueue::Steps steps, StepRows& rows
   transaction.commit();
   totals_ = totals;
   return true;
+}
+
+void SessionWriter::Recorder::watch_log() {
+  sqlite3_wal_hook(
+      database_->getHandle(),
+      [](void* pages_of, sqlite3*, const char*, int pages) {
+        *static_cast<int*>(pages_of) = pages;
+        return SQLITE_OK;
+      },
+      &log_pages_);
+}
+
+// While readers use the log, its pages can be copied, but only a log that nobody uses begins anew.
+void SessionWriter::Recorder::checkpoint_log() {
+  const bool restarts = log_pages_ >= kMostLogPages;
+  set_busy_timeout(*database_, kReadersWaitMs);
+  const int code = sqlite3_wal_checkpoint_v2(
+      database_->getHandle(), nullptr,
+      restarts ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  set_busy_timeout(*database_, busy_timeout_ms_);
+  const int more = restarts && code != SQLITE_OK ? kMostLogPages / 4 : kCopiedLogPages;
+  checkpoint_at_ = (restarts && code == SQLITE_OK ? 0 : log_pages_) + more;
 }
 
 void SessionWriter::Recorder::stop() {

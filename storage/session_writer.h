@@ -4,6 +4,7 @@
 // queued steps.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,6 +47,13 @@ class SessionWriter {
     std::function<std::string(const Finding&)> finding_text;  // called on the caller's thread only
     std::int64_t busy_timeout_ms = 10000;      // how long to wait for another program that writes
     std::size_t batch_steps = kMaxBatchSteps;  // most steps per transaction
+    // How long a step waits for others, and how long a transaction goes on accepting steps.
+    std::chrono::milliseconds patience{500};
+    std::chrono::milliseconds transaction{250};
+    // Somebody reads the session while it is written: called with the number of steps in the file,
+    // on the writer's thread, after each transaction. The write-ahead log then begins anew whenever
+    // it is long, so that it stays bounded though readers use it.
+    std::function<void(std::int64_t)> committed = {};
   };
 
   // Begins a session; when this returns it is in the file, without steps. An empty name is replaced

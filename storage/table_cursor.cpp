@@ -92,6 +92,7 @@ TableCursor::TableCursor(ReadContext& context, std::string from, std::vector<std
 void TableCursor::bind(std::int64_t step) {
   statement_.start({context_.session, step});
   covered_from_ = step;
+  snapshot_ = context_.snapshot;
   has_row_ = false;
   advance();
 }
@@ -107,7 +108,8 @@ void TableCursor::advance() {
 void TableCursor::seek(std::int64_t step) {
   wanted_ = step;
   const bool far_ahead = has_row_ && step > kStepsReadOver && step_ < step - kStepsReadOver;
-  if (step < covered_from_ || far_ahead) return bind(step);
+  const bool is_outdated = snapshot_ != context_.snapshot;
+  if (is_outdated || step < covered_from_ || far_ahead) return bind(step);
   while (has_row_ && step_ < step) advance();
 }
 

@@ -29,6 +29,8 @@ struct ReadContext {
   std::string place;                         // for messages: "runs.db: session 'before'"
   std::int32_t num_requests = 0;             // requests are 0 .. num_requests - 1
   std::set<std::string, std::less<>> texts;  // storage of the records' views
+  // Grows when the file is seen as it is now: cursors search again then.
+  std::uint64_t snapshot = 0;
   std::optional<Error> error;  // the first error; the function that starts a read clears it
 
   std::string_view keep(std::string_view text);
@@ -97,6 +99,7 @@ class TableCursor {
   std::int64_t wanted_ = 0;
   std::int64_t step_ = 0;  // of the current row
   bool has_row_ = false;
+  std::uint64_t snapshot_ = 0;  // that the statement reads
   // All rows from this step on are still ahead, the current row included.
   std::int64_t covered_from_ = std::numeric_limits<std::int64_t>::max();
 };

@@ -16,8 +16,9 @@ namespace {
 
 std::string query() {
   return fmt::format(
-      "SELECT step, kind, grp, block, num_tokens, block_hash FROM block_events "
-      "WHERE session = ? AND kind IN ({}, {}, {}) ORDER BY step, ordinal",
+      "SELECT step, kind, grp, block, num_tokens, block_hash, ordinal FROM block_events "
+      "WHERE session = ? AND (step, ordinal) > (?, ?) AND kind IN ({}, {}, {}) "
+      "ORDER BY step, ordinal",
       static_cast<int>(CacheEventKind::registered), static_cast<int>(CacheEventKind::evicted),
       static_cast<int>(CacheEventKind::withdrawn));
 }
@@ -30,9 +31,14 @@ LabelHistory::LabelHistory(ReadContext& context, const BlockLimits& limits)
       rows_(context, query()),
       changes_(static_cast<std::size_t>(limits.num_blocks)) {}
 
+void LabelHistory::expect_more() {
+  complete_ = false;
+  started_ = false;
+}
+
 bool LabelHistory::read_on(std::int64_t max_rows) {
   if (complete_ || context_.error) return false;
-  if (!started_) rows_.start({context_.session});
+  if (!started_) rows_.start({context_.session, last_step_, last_ordinal_});
   started_ = true;
   for (std::int64_t i = 0; i < max_rows; ++i) {
     if (!rows_.step()) {
@@ -42,6 +48,8 @@ bool LabelHistory::read_on(std::int64_t max_rows) {
     }
     sqlite3_stmt* row = rows_.get();
     const std::int64_t step = sqlite3_column_int64(row, 0);
+    last_step_ = step;
+    last_ordinal_ = sqlite3_column_int64(row, 6);
     const std::int64_t group = sqlite3_column_int64(row, 2);
     const std::int64_t block = sqlite3_column_int64(row, 3);
     if (block < 0 || block >= limits_.num_blocks || group < -1 || group >= limits_.num_groups ||

@@ -31,6 +31,8 @@ class LabelHistory {
   // goes to the context.
   bool read_on(std::int64_t max_rows);
   bool complete() const { return complete_; }
+  // Rows may have been added: read_on() continues after the last row that it read.
+  void expect_more();
 
   // What the block is registered as at the end of the step, the first registration first; with hits
   // inside blocks it can be several prefixes. Requires: complete().
@@ -42,6 +44,8 @@ class LabelHistory {
   ReadStatement rows_;
   bool started_ = false;
   bool complete_ = false;
+  std::int64_t last_step_ = -1;  // of the last row that was read
+  std::int64_t last_ordinal_ = -1;
   // [num_blocks] in order. A group below 0: labels were lost, all of them (kAllLost) or those
   // besides the first that have `num_tokens` (kOneLost).
   static constexpr std::int32_t kAllLost = -1;

@@ -17,6 +17,12 @@ Status check_kept(const BreakCondition& condition, RecordLevel level) {
                   condition.text(), record_level_name(level)));
 }
 
+void count(Breakpoint& breakpoint, std::int64_t step) {
+  std::vector<std::int64_t>& held = breakpoint.held;
+  const auto place = std::ranges::lower_bound(held, step);
+  if (place == held.end() || *place != step) held.insert(place, step);
+}
+
 }  // namespace
 
 Status Breakpoints::check_level(RecordLevel level) const {
@@ -51,6 +57,11 @@ bool Breakpoints::toggle(std::size_t index) {
   return true;
 }
 
+void Breakpoints::count_hit(std::string_view expression, std::int64_t step) {
+  for (Breakpoint& breakpoint : list_)
+    if (breakpoint.condition.text() == expression) count(breakpoint, step);
+}
+
 void Breakpoints::clear_hits() {
   for (Breakpoint& breakpoint : list_) breakpoint.held.clear();
 }
@@ -67,9 +78,7 @@ std::optional<Breakpoints::Stop> Breakpoints::check(const StepView& view) {
     if (!list_[i].enabled) continue;
     std::optional<BreakHit> hit = list_[i].condition.holds(step, view.names.request);
     if (!hit) continue;
-    std::vector<std::int64_t>& held = list_[i].held;
-    const auto place = std::ranges::lower_bound(held, view.trace.step);
-    if (place == held.end() || *place != view.trace.step) held.insert(place, view.trace.step);
+    count(list_[i], view.trace.step);
     if (!stop) stop = Stop{.index = i, .hit = *std::move(hit)};
   }
   return stop;

@@ -37,6 +37,8 @@ class Breakpoints {
   bool remove(std::size_t index);
   bool toggle(std::size_t index);
   void clear() { list_.clear(); }
+  // Counts a step, once, for the one with this expression, if there is one.
+  void count_hit(std::string_view expression, std::int64_t step);
   void clear_hits();
   // The steps after this one have changed.
   void forget_hits_after(std::int64_t step);

@@ -11,8 +11,8 @@ namespace hybridscope {
 std::vector<const CommandRow*> all_commands() {
   std::vector<const CommandRow*> all;
   for (const auto& part :
-       {file_commands(), edit_commands(), run_commands(), bookmark_commands(), select_commands(),
-        view_commands(), diff_commands(), lesson_commands(), panel_commands()})
+       {file_commands(), edit_commands(), run_commands(), engine_commands(), bookmark_commands(),
+        select_commands(), view_commands(), diff_commands(), lesson_commands(), panel_commands()})
     for (const CommandRow& row : part) all.push_back(&row);
   return all;
 }
@@ -50,6 +50,8 @@ bool is_possible(const CommandRow& row, const Workbench& workbench) {
       return workbench.lesson() != nullptr;
     case CommandNeeds::comparison:
       return workbench.comparison() != nullptr;
+    case CommandNeeds::attached:
+      return workbench.attached() != nullptr;
     case CommandNeeds::unsaved:
       return workbench.is_waiting();
   }
@@ -91,6 +93,8 @@ std::string what_it_needs(CommandNeeds needs, const ShownRun* run) {
       return "no lesson is taken";
     case CommandNeeds::comparison:
       return "nothing is compared: diff.open opens another run";
+    case CommandNeeds::attached:
+      return "no engine is attached: hybridscope gui --attach FILE|unix:PATH does so";
     case CommandNeeds::unsaved:
       return "nothing waits for an answer";
   }

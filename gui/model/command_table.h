@@ -30,6 +30,7 @@ enum class CommandNeeds : std::uint8_t {
   banner,
   lesson,      // a lesson is being taken
   comparison,  // another run is compared with
+  attached,    // an engine is attached
   unsaved,     // a command waits for the answer about unsaved edits
 };
 inline constexpr CommandNeeds kNeedsNothing = CommandNeeds::nothing;
@@ -51,6 +52,7 @@ struct CommandRow {
 std::span<const CommandRow> file_commands();      // commands_file.cpp
 std::span<const CommandRow> edit_commands();      // commands_edit.cpp
 std::span<const CommandRow> run_commands();       // commands_run.cpp
+std::span<const CommandRow> engine_commands();    // commands_engine.cpp
 std::span<const CommandRow> bookmark_commands();  // commands_select.cpp
 std::span<const CommandRow> select_commands();    // commands_select.cpp
 std::span<const CommandRow> view_commands();      // commands_view.cpp

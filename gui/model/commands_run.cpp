@@ -35,7 +35,10 @@ Status step(Workbench& workbench, const std::string&) {
   workbench.control().pause();
   const Result<bool> moved = workbench.run()->forward();
   if (moved.ok() && moved.value()) workbench.breakpoints().check(workbench.run()->view());
-  return say_if_not(workbench, moved, "the run is over: there is no step after this one");
+  return say_if_not(workbench, moved,
+                    workbench.attached() == nullptr
+                        ? "the run is over: there is no step after this one"
+                        : "this is the newest step");
 }
 
 Status step_back(Workbench& workbench, const std::string&) {
@@ -67,6 +70,7 @@ Status go_to_start(Workbench& workbench, const std::string&) {
 }
 
 Status go_to_end(Workbench& workbench, const std::string&) {
+  if (workbench.attached() != nullptr) return workbench.follow_newest();
   ShownRun& run = *workbench.run();
   return run.is_whole() ? workbench.go_to(run.last_known_step()) : go_on_to(workbench, kTheEnd);
 }
@@ -177,8 +181,10 @@ Status slower(Workbench& workbench, const std::string&) {
 }
 
 Status add_breakpoint(Workbench& workbench, const std::string& argument) {
-  const ShownRun* run = workbench.run();
-  return workbench.breakpoints().add(argument, run != nullptr ? run->level() : RecordLevel::full);
+  RecordLevel level = RecordLevel::full;
+  if (workbench.attached() != nullptr) level = workbench.attached()->level();
+  if (const ShownRun* run = workbench.run()) level = run->level();
+  return workbench.breakpoints().add(argument, level);
 }
 
 Result<std::size_t> breakpoint_of(Workbench& workbench, const std::string& argument) {
@@ -212,7 +218,8 @@ constexpr CommandRow kRunCommands[] = {
     {"run.step_back", "Run", "Step back", "Left Shift+F10 ,", "", kNeedsRun, step_back},
     {"run.go_to", "Run", "Go to step", "G Ctrl+G", "STEP", kNeedsRun, go_to},
     {"run.start", "Run", "Go to the first step", "Home", "", kNeedsRun, go_to_start},
-    {"run.end", "Run", "Run to the end", "End", "", kNeedsRun, go_to_end},
+    {"run.end", "Run", "Run to the end, or follow the newest step", "End", "", kNeedsRun,
+     go_to_end},
     {"run.to_breakpoint", "Run", "Run to the next breakpoint", "Ctrl+F5", "", kNeedsRun,
      run_to_breakpoint},
     {"run.next_event", "Run", "Next mark", "Ctrl+Right", "", kNeedsRun, next_event},

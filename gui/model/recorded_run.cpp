@@ -20,6 +20,7 @@ namespace {
 // Between two frames: some milliseconds of work each.
 constexpr std::int64_t kLabelsASlice = 40'000;
 constexpr int kLookupsASlice = 400;
+constexpr std::chrono::milliseconds kLookupsOfGrowing(8);
 
 StepMark mark_of(const StepStamp& stamp) {
   const StepCounts& counts = stamp.counts;
@@ -54,7 +55,7 @@ Status RecordedRun::load() {
   names_ = make_names(header.config,
                       [this](RequestId request) { return reader().request_name(request); });
   if (Status marks = load_marks(); !marks.ok()) return marks;
-  if (Status findings = load_findings(); !findings.ok()) return findings;
+  if (Status findings = load_findings(0); !findings.ok()) return findings;
   const auto bookmarks = reader().bookmarks();
   if (!bookmarks.ok()) return bookmarks.error();
   show_bookmarks(bookmarks.value());
@@ -64,13 +65,15 @@ Status RecordedRun::load() {
 }
 
 // Loads the first findings of each rule for the list, and what all of them say about blocks.
-Status RecordedRun::load_findings() {
-  const auto findings = reader().findings(BlockFaults::kMostARule);
+Status RecordedRun::load_findings(std::int64_t after) {
+  const auto findings = reader().findings(BlockFaults::kMostARule, after);
   if (!findings.ok()) return findings.error();
-  std::vector<std::int64_t> by_rule(rule_table().size());
+  found_by_rule_.resize(rule_table().size());
   for (const Finding& finding : findings.value()) {
+    std::int64_t& found = found_by_rule_[static_cast<std::size_t>(finding.rule)];
+    if (found >= static_cast<std::int64_t>(BlockFaults::kMostARule)) continue;
     block_faults_.take(finding);
-    if (++by_rule[static_cast<std::size_t>(finding.rule)] <= kMaxFindingsARule)
+    if (++found <= kMaxFindingsARule)
       findings_.push_back({finding, explain_finding(finding, names_)});
   }
   return Ok{};
@@ -91,6 +94,7 @@ void RecordedRun::load_plan() {
 }
 
 Status RecordedRun::load_marks() {
+  const std::int64_t after = marks_.empty() ? 0 : marks_.back().step;
   for (;;) {
     const auto stamp = reader().next_stamp();
     if (!stamp.ok()) return stamp.error();
@@ -99,22 +103,39 @@ Status RecordedRun::load_marks() {
   }
   if (marks_.empty())
     return Error{ErrorKind::not_found, fmt::format("{}: no step was recorded", reader().title())};
-  return mark_block_copies();
+  return mark_block_copies(after);
 }
 
 // A block is copied when a hit ends inside it; where none can, not every event has to be read.
-Status RecordedRun::mark_block_copies() {
+Status RecordedRun::mark_block_copies(std::int64_t after) {
   const auto& groups = config_.kv_cache_config.groups;
   const bool can_copy = std::ranges::any_of(groups, [this](const KVCacheGroup& group) {
     return group.block_size() > config_.hash_block_size;
   });
   if (!can_copy) return Ok{};
-  const auto steps = reader().steps_with_block_copies();
+  const auto steps = reader().steps_with_block_copies(after);
   if (!steps.ok()) return steps.error();
   for (const std::int64_t step : steps.value())
     if (const std::ptrdiff_t index = mark_index(marks_, step); index >= 0)
       marks_[static_cast<std::size_t>(index)].copies = true;
   return Ok{};
+}
+
+Result<bool> RecordedRun::see_new_steps() {
+  const std::int64_t before = last_known_step();
+  grows_ = true;
+  if (Status seen = reader().see_new_steps(); !seen.ok()) return seen.error();
+  if (reader().last_step() == before) return false;
+  if (beside_ != nullptr)
+    if (Status seen = beside_->see_new_steps(); !seen.ok()) return seen.error();
+  if (Status marks = load_marks(); !marks.ok()) return marks.error();
+  if (Status findings = load_findings(before); !findings.ok()) return findings.error();
+  admitted_ = {};
+  if (labels_ != Labels::read || info().header.level == RecordLevel::counts) return true;
+  const auto more = reader().read_labels(kLabelsASlice);
+  if (!more.ok()) return more.error();
+  if (more.value()) labels_ = Labels::reading;
+  return true;
 }
 
 void RecordedRun::attach() {
@@ -124,7 +145,7 @@ void RecordedRun::attach() {
   trace_ = &views_.attach(player_->record(), player_->worker_tables());
   previous_read_ = false;
   facts_.clear();
-  lookups_left_ = kLookupsASlice;
+  begin_lookups();
   lacks_facts_ = false;
 }
 
@@ -224,10 +245,19 @@ const NamedStepArrays& RecordedRun::previous_arrays() {
   return previous_;
 }
 
+void RecordedRun::begin_lookups() {
+  lookups_left_ = kLookupsASlice;
+  lookups_until_ = std::chrono::steady_clock::now() + kLookupsOfGrowing;
+}
+
+bool RecordedRun::may_look_up() const {
+  return lookups_left_ > 0 && (!grows_ || std::chrono::steady_clock::now() < lookups_until_);
+}
+
 // Empty: no more may be looked up before the next frame.
 std::optional<BlockFacts> RecordedRun::written(std::int32_t block) {
   if (const auto known = facts_.find(block); known != facts_.end()) return known->second;
-  if (lookups_left_ <= 0) {
+  if (!may_look_up()) {
     lacks_facts_ = true;
     return std::nullopt;
   }
@@ -266,7 +296,7 @@ std::int32_t RecordedRun::checkpoint_of(std::int32_t block, const RegisteredLabe
     return 0;
   const std::pair<std::int32_t, std::int64_t> key(block, label.step);
   if (const auto known = checkpoints_.find(key); known != checkpoints_.end()) return known->second;
-  if (lookups_left_ <= 0) {
+  if (!may_look_up()) {
     lacks_facts_ = true;
     return 0;
   }
@@ -330,7 +360,7 @@ bool RecordedRun::load_facts() {
           fmt::format("what blocks are registered as is not known: {}", more.error().message);
   }
   lacks_facts_ = false;
-  lookups_left_ = kLookupsASlice;
+  begin_lookups();
   return true;
 }
 

@@ -1,6 +1,7 @@
 // A run in a session file.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -46,6 +47,10 @@ class RecordedRun final : public ShownRun {
   }
   const SessionInfo& info() const { return reader().info(); }
 
+  // Sees the steps that a writer has added to the session; the shown step stays. False: there are
+  // none. Errors: those of SessionReader.
+  Result<bool> see_new_steps();
+
   std::int64_t step() const override { return player_->step(); }
   std::int64_t last_known_step() const override { return marks_.back().step; }
   bool is_whole() const override { return true; }
@@ -83,12 +88,14 @@ class RecordedRun final : public ShownRun {
   SessionReader& reader() const { return player_->reader(); }
   Status load();
   Status load_marks();
-  Status mark_block_copies();
-  Status load_findings();
+  Status mark_block_copies(std::int64_t after);
+  Status load_findings(std::int64_t after);
   void load_plan();
   void attach();
   void return_to(std::int64_t before);
   bool load_facts();
+  void begin_lookups();
+  bool may_look_up() const;
   std::optional<BlockFacts> written(std::int32_t block);
   std::int32_t checkpoint_of(const WriteEvent& write);
   std::int32_t checkpoint_of(std::int32_t block, const RegisteredLabel& label);
@@ -118,6 +125,7 @@ class RecordedRun final : public ShownRun {
   bool lacks_activities_ = false;                    // some were requested and are not read yet
   std::vector<StepMark> marks_;
   std::vector<ShownFinding> findings_;
+  std::vector<std::int64_t> found_by_rule_;  // [rule_table()] seen so far, at most kMostARule
   BlockFaults block_faults_;
   std::vector<ShownBookmark> bookmarks_;  // as in the file after the last change
   enum class Labels : std::uint8_t { reading, read, unreadable };
@@ -133,6 +141,8 @@ class RecordedRun final : public ShownRun {
   // its way there, 0 for others.
   std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> checkpoints_;
   int lookups_left_ = 0;
+  bool grows_ = false;  // lookups have a time limit then, because showing must not fall behind
+  std::chrono::steady_clock::time_point lookups_until_{};
   bool lacks_facts_ = false;  // some could not be looked up in time
 };
 

@@ -22,7 +22,7 @@ Workbench::Workbench(std::vector<PanelInfo> panels) {
   view_.panels = std::move(panels);
   view_.layout = default_layout(view_.panels);
 }
-Workbench::~Workbench() = default;
+Workbench::~Workbench() { leave_engine(); }
 
 void Workbench::report_fault(std::string_view what) {
   banner_ =
@@ -134,8 +134,10 @@ void Workbench::advance(std::int64_t budget_us, const std::function<std::int64_t
 void Workbench::advance_parts(std::int64_t budget_us,
                               const std::function<std::int64_t()>& clock_us) {
   if (job_ != nullptr) write_on(budget_us, clock_us);
+  if (attached_ != nullptr) look_at_engine(clock_us());
   if (run_ == nullptr) return;
-  load_more(*run_);
+  // Whoever is behind shows the next step soon: its predecessor is not read any further.
+  if (attached_ == nullptr || attached_->keeps_up()) load_more(*run_);
   if (comparison_ != nullptr) {
     if (comparison_->advance(is_moving() ? budget_us / 2 : budget_us, clock_us)) touch();
     load_more(comparison_->other());
@@ -146,7 +148,12 @@ void Workbench::advance_parts(std::int64_t budget_us,
   const auto end =
       control_.advance(*run_, breakpoints_, {.budget_us = budget_us, .clock_us = clock_us});
   if (end) {
-    if (!returns || end->error) say(end->error ? NoticeKind::error : NoticeKind::info, end->words);
+    // The end of what came from the engine is no end.
+    const bool follows = attached_ != nullptr && !end->stop && !end->error;
+    if (follows)
+      attached_->follow();
+    else if (!returns || end->error)
+      say(end->error ? NoticeKind::error : NoticeKind::info, end->words);
     if (end->stop && end->stop->hit.request.value >= 0) select_request(end->stop->hit.request);
     if (end->stop && end->stop->hit.block >= 0)
       select(with_block(*run_, selection_, end->stop->hit.block));
@@ -216,6 +223,7 @@ void Workbench::load_more(ShownRun& run) {
 
 void Workbench::note_step() {
   const std::int64_t step = run_ == nullptr ? 0 : run_->step();
+  if (attached_ != nullptr && run_ != nullptr && step < run_->last_known_step()) attached_->stay();
   if (step == seen_step_ && run_.get() == seen_run_ && !(lags_ && !control_.is_returning())) return;
   seen_step_ = step;
   seen_run_ = run_.get();
@@ -250,6 +258,12 @@ std::string Workbench::why_no_step() const {
 }
 
 void Workbench::open(std::unique_ptr<ShownRun> run) {
+  end_comparison();
+  leave_engine();
+  show_run(std::move(run));
+}
+
+void Workbench::show_run(std::unique_ptr<ShownRun> run) {
   end_comparison();
   run_ = std::move(run);
   lesson_.reset();

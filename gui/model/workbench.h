@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "gui/model/attached_engine.h"
 #include "gui/model/breakpoints.h"
 #include "gui/model/comparison.h"
 #include "gui/model/difference_marks.h"
@@ -73,8 +74,20 @@ class Workbench {
   bool is_moving() const { return control_.motion() != RunMotion::paused; }
   // Is there work left for advance()?
   bool is_busy() const {
-    return is_moving() || job_ != nullptr || (comparison_ != nullptr && comparison_->is_busy());
+    return is_moving() || job_ != nullptr || (comparison_ != nullptr && comparison_->is_busy()) ||
+           (attached_ != nullptr && attached_->is_awaited());
   }
+
+  // Shows the traces of a living engine from now on, the newest step first; advance() looks at what
+  // has come. Until the first step nothing is open. Opening or closing something else detaches.
+  void attach(Attachment::Options options);
+  // What was read stays open. Requires: an engine is attached.
+  void detach();
+  // Null: no engine is attached.
+  AttachedEngine* attached() { return attached_.get(); }
+  const AttachedEngine* attached() const { return attached_.get(); }
+  // Goes to the newest step, and to each that comes. Requires: an engine is attached.
+  Status follow_newest();
 
   // Takes over a run; selection, breakpoint hits and undo history are reset.
   void open(std::unique_ptr<ShownRun> run);
@@ -213,6 +226,12 @@ class Workbench {
   void update_selection();
   void stop_waiting();
   void load_more(ShownRun& run);
+  void show_run(std::unique_ptr<ShownRun> run);
+  void leave_engine();
+  void look_at_engine(std::int64_t now_us);
+  Status show_what_came();
+  void show_hits();
+  void show_hit(const ArrivedHit& hit);
   void note_step();
   void say_step();
   void follow_step();
@@ -233,6 +252,8 @@ class Workbench {
   Outbox outbox_;
   std::vector<SessionChoice> sessions_to_choose_;  // of Dialog::session
   std::unique_ptr<ShownRun> run_;
+  std::unique_ptr<AttachedEngine> attached_;
+  std::int64_t next_look_us_ = 0;  // at the attached engine
   std::unique_ptr<Comparison> comparison_;
   DifferenceMarks differences_;  // of this revision
   std::uint64_t differences_revision_ = 0;

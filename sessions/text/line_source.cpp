@@ -51,6 +51,8 @@ PaddedLine LineSource::take(std::size_t length, std::size_t newline) {
   begin_ += length + newline;
   bytes_taken_ += static_cast<std::int64_t>(length + newline);
   ++line_number_;
+  lines_waiting_ -= static_cast<std::int64_t>(newline);
+  ended_with_newline_ = newline > 0;
   return line;
 }
 
@@ -69,6 +71,8 @@ Status LineSource::fill() {
     return Error{count.error().kind,
                  fmt::format("{}:{}: {}", file_, line_number_ + 1, count.error().message)};
   HS_EXPECT(count.value() <= room);
+  const char* const read = buffer_.data() + end_;
+  lines_waiting_ += std::count(read, read + count.value(), '\n');
   end_ += count.value();
   return Ok{};
 }

@@ -41,6 +41,10 @@ class LineSource {
   std::int64_t line_number() const { return line_number_; }
   // The size of all lines so far, newlines included, in the unpacked file.
   std::int64_t bytes_taken() const { return bytes_taken_; }
+  // Did the last line end with a newline? False: it was the last one and may be incomplete.
+  bool ended_with_newline() const { return ended_with_newline_; }
+  // Complete lines that were read and not taken yet.
+  std::int64_t lines_waiting() const { return lines_waiting_; }
 
  private:
   PaddedLine take(std::size_t length, std::size_t newline);
@@ -54,6 +58,8 @@ class LineSource {
   std::size_t end_ = 0;
   std::int64_t line_number_ = 0;
   std::int64_t bytes_taken_ = 0;
+  std::int64_t lines_waiting_ = 0;
+  bool ended_with_newline_ = false;
 };
 
 }  // namespace hybridscope

@@ -48,6 +48,27 @@ TEST(Gui, AScreenshotNeedsNoDisplay) {
   EXPECT_EQ(image.value().size, (PixelSize{800, 600}));
 }
 
+TEST(Gui, APictureOfAnEngineShowsWhatItHasWritten) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_program("run " + kScenario + " --trace " + (folder / "trace.jsonl")).exit_code, 0);
+  const ProgramResult run = run_program(
+      "gui --attach " + (folder / "trace.jsonl") + " --record " + (folder / "living.db") +
+          ":now --size 800x600 --command 'engine.wait 3' --screenshot " + (folder / "shot.png"),
+      "DISPLAY= " + home(folder));
+  if (lacks_egl(run)) GTEST_SKIP() << run.err;
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_TRUE(read_png(folder / "shot.png").ok());
+  const ProgramResult kept = run_program("sessions show " + (folder / "living.db") + ":now");
+  EXPECT_EQ(kept.exit_code, 0) << kept.err;
+  EXPECT_THAT(kept.out, HasSubstr("3 steps"));
+}
+
+TEST(Gui, OnlyWhatComesFromAnEngineIsRecorded) {
+  const ProgramResult run = run_program("gui " + kScenario + " --record living.db");
+  EXPECT_NE(run.exit_code, 0);
+  EXPECT_THAT(run.err, HasSubstr("--record goes with --attach"));
+}
+
 TEST(Gui, AScriptIsCarriedOutFirst) {
   const TemporaryFolder folder;
   folder.write("tour.txt", "# to the second step\nrun.step\nselect.cell A 1 1\n");

@@ -6,19 +6,19 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/judge_session.h"
-#include "sessions/text/line_source.h"
+#include "cli/trace_input.h"
 
 namespace hybridscope {
 namespace {
 
-Told lines_of(const LineSource& source, JudgeSession& session) {
+Told lines_of(const TraceInput& source, JudgeSession& session) {
   return {.what = "lines",
           .done = source.line_number(),
           .findings = session.report().num_found(Severity::error)};
 }
 
 // An exception of the callback ends the session as interrupted.
-Status judge_all(const JudgeOptions& options, LineSource& source, JudgeSession& session,
+Status judge_all(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
                  Teller& teller) {
   try {
     Status judged = judge_lines(options, source, session, [&] {
@@ -38,7 +38,7 @@ Status judge_all(const JudgeOptions& options, LineSource& source, JudgeSession& 
 }  // namespace
 
 Result<nlohmann::ordered_json> judge_file(const JudgeOptions& options, Teller& teller) {
-  auto source = LineSource::open(options.input);
+  auto source = TraceInput::open(options.input);
   if (!source.ok()) return source.error();
   JudgeSession session(options, {});
   if (Status judged = judge_all(options, source.value(), session, teller); !judged.ok())
@@ -54,7 +54,7 @@ Result<nlohmann::ordered_json> judge_file(const JudgeOptions& options, Teller& t
 }
 
 Result<std::string> explain_trace(const JudgeOptions& options, std::int64_t step, Teller& teller) {
-  auto source = LineSource::open(options.input);
+  auto source = TraceInput::open(options.input);
   if (!source.ok()) return source.error();
   std::string text;
   JudgeSession* judging = nullptr;

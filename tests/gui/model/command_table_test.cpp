@@ -10,6 +10,7 @@
 #include "gui/model/palette_model.h"
 #include "gui/model/workbench.h"
 #include "tests/gui/model/shown_scenario.h"
+#include "tests/support/engine_socket.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hybridscope::command_table_test {
@@ -56,6 +57,14 @@ class CommandTable : public testing::Test {
       must("edit.accept", "A 1");
       ASSERT_TRUE(workbench_.apply_in_window({"file.close", {}}).ok());
     }
+    if (row.needs == CommandNeeds::attached) {
+      workbench_.close();
+      engine_.emplace(folder_ / "engine");
+      workbench_.attach({.place = "unix:" + (folder_ / "engine")});
+      engine_->take_client();
+      while (!workbench_.attached()->status().is_connected)
+        workbench_.advance(1000, [&] { return now_us_ += 100'000; });
+    }
     if (row.needs == CommandNeeds::comparison) {
       must("diff.open", "shipped:plain_decode");
       while (!workbench_.comparison()->complete())
@@ -79,6 +88,7 @@ class CommandTable : public testing::Test {
   }
 
   test::TemporaryFolder folder_;
+  std::optional<test::EngineSocket> engine_;
   std::int64_t now_us_ = 0;
   Workbench workbench_;
 };
@@ -99,6 +109,7 @@ std::map<std::string, std::string, std::less<>> arguments(const test::TemporaryF
           {"edit.engine", "reference"},
           {"edit.policy", "row_classing by_shape"},
           {"run.go_to", "2"},
+          {"engine.wait", "1"},
           {"run.speed", "5"},
           {"bookmark.note", "the first copy"},
           {"breakpoint.add", "copy"},

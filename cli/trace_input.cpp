@@ -1,0 +1,48 @@
+#include "cli/trace_input.h"
+
+#include <utility>
+
+namespace hybridscope {
+
+Result<TraceInput> TraceInput::open(const std::string& path) {
+  auto lines = LineSource::open(path);
+  if (!lines.ok()) return lines.error();
+  TraceInput input;
+  input.lines_.emplace(std::move(lines).value());
+  return input;
+}
+
+TraceInput TraceInput::follow(const std::string& place, std::function<bool()> stop) {
+  TraceInput input;
+  input.followed_ = std::make_unique<Followed>(place, std::move(stop));
+  return input;
+}
+
+Result<std::optional<TraceInput::Line>> TraceInput::next() {
+  if (followed_ != nullptr) return next_followed();
+  const auto line = lines_->next();
+  if (!line.ok()) return line.error();
+  if (!line.value()) return std::optional<Line>();
+  number_ = lines_->line_number();
+  return std::optional(Line{.text = *line.value(), .number = number_});
+}
+
+Result<std::optional<TraceInput::Line>> TraceInput::next_followed() {
+  while (!followed_->stop()) {
+    const auto line = followed_->trace.next();
+    if (!line.ok()) return line.error();
+    switch (line.value().kind) {
+      case FollowedLine::Kind::trace:
+        number_ = line.value().number;
+        return std::optional(Line{.text = line.value().text, .number = number_});
+      case FollowedLine::Kind::control:
+        break;
+      case FollowedLine::Kind::ended:
+        if (followed_->input.is_socket()) return std::optional<Line>();
+        break;
+    }
+  }
+  return std::optional<Line>();
+}
+
+}  // namespace hybridscope

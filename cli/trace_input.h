@@ -1,0 +1,52 @@
+// The lines that `judge` reads: a file or standard input to its end, or with --follow a file that
+// grows or a socket, without the engine's control lines.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "sessions/judge/followed_trace.h"
+#include "sessions/text/followed_input.h"
+#include "sessions/text/line_source.h"
+
+namespace hybridscope {
+
+class TraceInput {
+ public:
+  struct Line {
+    PaddedLine text;  // valid until the next call
+    std::int64_t number = 0;
+  };
+
+  // Error: those of LineSource::open.
+  static Result<TraceInput> open(const std::string& path);
+  // `stop` ends it, and so does a socket that is closed.
+  static TraceInput follow(const std::string& place, std::function<bool()> stop);
+
+  // Empty: the end. Errors: those of LineSource::next and FollowedTrace::next.
+  Result<std::optional<Line>> next();
+  std::int64_t line_number() const { return number_; }  // of the last line
+  std::int64_t bytes_taken() const {
+    return lines_ ? lines_->bytes_taken() : followed_->trace.bytes_taken();
+  }
+
+ private:
+  struct Followed {
+    Followed(const std::string& place, std::function<bool()> stop_when)
+        : stop(stop_when), input(place, std::move(stop_when)), trace(input) {}
+    std::function<bool()> stop;
+    FollowedInput input;
+    FollowedTrace trace;
+  };
+  Result<std::optional<Line>> next_followed();
+
+  std::int64_t number_ = 0;
+  std::optional<LineSource> lines_;
+  std::unique_ptr<Followed> followed_;  // null: lines_ is read
+};
+
+}  // namespace hybridscope

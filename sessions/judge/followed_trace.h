@@ -1,0 +1,72 @@
+// The lines of a trace while an engine writes it, apart from the control lines that the engine puts
+// between them (docs/trace-format.md, "Following an engine").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "sessions/text/followed_input.h"
+#include "sessions/text/line_source.h"
+
+namespace hybridscope {
+
+// What an engine says about itself between the lines of a trace.
+struct ControlLine {
+  enum class Kind : std::uint8_t {
+    held,     // it waits before its next step
+    running,  // it goes on
+    other,    // something that this version does not know
+  };
+  Kind kind = Kind::other;
+  std::int64_t step = 0;  // held: the last step before it waits
+  std::string reason;     // held: why, in the engine's words
+  friend bool operator==(const ControlLine&, const ControlLine&) = default;
+};
+
+// A JSON object whose first member is "control"; empty: another line.
+std::optional<ControlLine> read_control_line(std::string_view text);
+
+struct FollowedLine {
+  enum class Kind : std::uint8_t {
+    trace,
+    control,
+    ended,  // the stream ended; what comes next is read from its beginning
+  };
+  Kind kind = Kind::ended;
+  PaddedLine text;          // trace: valid until the next call
+  std::int64_t number = 0;  // trace: from 1, control lines not counted, as in a file
+  ControlLine control;
+};
+
+class FollowedTrace {
+ public:
+  // `input` must outlive it.
+  explicit FollowedTrace(FollowedInput& input) : input_(input) {}
+
+  // Waits for the next line. A line counts when its newline is there: of an unfinished one at the
+  // end of a stream nothing is returned. Errors: those of FollowedInput and LineSource, with place
+  // and line.
+  Result<FollowedLine> next();
+  // Reads the place from its beginning, whatever was read of it.
+  void start_over();
+
+  // Complete lines that were read and not returned yet.
+  std::int64_t lines_waiting() const { return source_ ? source_->lines_waiting() : 0; }
+  // Of all streams so far.
+  std::int64_t bytes_taken() const {
+    return bytes_before_ + (source_ ? source_->bytes_taken() : 0);
+  }
+
+ private:
+  FollowedLine end_stream();
+
+  FollowedInput& input_;
+  std::optional<LineSource> source_;  // of the stream under way
+  std::int64_t number_ = 0;
+  std::int64_t bytes_before_ = 0;  // of the streams that ended
+};
+
+}  // namespace hybridscope
