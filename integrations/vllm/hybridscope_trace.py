@@ -562,6 +562,9 @@ class TraceWriter:
         self._rows.forward(self._lines[-1], forward_context, input_batch, mamba_state_idx,
                            preprocess_copies)
 
+    def launched(self):
+        """The forward pass is queued: time for what can wait. Here nothing can."""
+
     def finish(self, model_runner_output, postprocess_copies=None):
         """Writes the oldest step that is not finished. sampled_token_ids: the valid ones, [] for an
         unfinished prefill. A step without tokens may be left unfinished."""
@@ -789,18 +792,23 @@ class SchedulerHooks(_Hooks):
         self._tell(self._writer.finish, output)
         result = real(scheduler_output, output, *args, **kwargs)
         self._tell(self._writer.returned)
+        if not self._scheduler.has_unfinished_requests():
+            self._tell(self._writer.launched)  # no forward pass is to come
         return result
 
 
 class RunnerHooks(_Hooks):
-    """Tells `rows` (its inputs() and forward()) what either runner gives to the layers. Dummy runs
-    are left out: no inputs are prepared for them."""
+    """Tells `rows` (its inputs(), forward() and launched()) what either runner gives to the layers.
+    forward() is called once the forward pass is queued: the device is busy then, and the pass does
+    not change what it was given. Dummy runs are left out: no inputs are prepared for them."""
 
     def __init__(self, rows, runner, on_error):
         super().__init__(on_error)
         self._rows, self._runner = rows, runner
         self._state = getattr(runner, "model_state", None)  # of V2
         self._batch = None  # of the step that is being prepared
+        self._given = None  # V2: arguments of _forward_of_v2 for this step
+        _wrap(runner, "execute_model", self._execute_model, self._undo)
         if self._state is None:
             _wrap(runner, "_prepare_inputs", self._prepare_inputs, self._undo)
             _wrap(runner, "_model_forward", self._model_forward, self._undo)
@@ -808,6 +816,14 @@ class RunnerHooks(_Hooks):
             _wrap(runner, "prepare_attn", self._begin_v2, self._undo)
             _wrap(self._state, "preprocess_state", self._preprocess_state, self._undo)
             _wrap(self._state, "prepare_attn", self._prepare_attn, self._undo)
+
+    def _execute_model(self, real, *args, **kwargs):
+        result = real(*args, **kwargs)
+        given, self._given = self._given, None
+        if given is not None:
+            self._tell(self._forward_of_v2, *given)
+        self._tell(self._rows.launched)
+        return result
 
     def _prepare_inputs(self, real, *args, **kwargs):
         result = real(*args, **kwargs)
@@ -824,10 +840,11 @@ class RunnerHooks(_Hooks):
         self._rows.inputs(batch, **counts)
 
     def _model_forward(self, real, *args, **kwargs):
+        result = real(*args, **kwargs)
         batch, self._batch = self._batch, None
         if batch is not None:
             self._tell(self._forward_of_v1, batch)
-        return real(*args, **kwargs)
+        return result
 
     def _forward_of_v1(self, batch):
         from vllm.forward_context import get_forward_context
@@ -855,7 +872,7 @@ class RunnerHooks(_Hooks):
             self._tell(self._inputs_of_v2, input_batch)
         metadata = real(input_batch, cudagraph_mode, *args, **kwargs)
         if is_step:
-            self._tell(self._forward_of_v2, metadata, cudagraph_mode, input_batch)
+            self._given = metadata, cudagraph_mode, input_batch
         return metadata
 
     def _forward_of_v2(self, metadata, cudagraph_mode, batch):

@@ -184,7 +184,8 @@ class RecordedRunner(unittest.TestCase):
         self.scheduler = Object(
             kv_cache_config=small_engine.kv_cache_config(), kv_cache_manager=self.kv,
             requests=self.kv.requests,
-            schedule=self.schedule, update_from_output=lambda scheduled, output: "outputs")
+            schedule=self.schedule, update_from_output=lambda scheduled, output: "outputs",
+            has_unfinished_requests=lambda: True)
 
     def schedule(self):
         self.kv.hold("a", [1], [2, 3, 4])
@@ -197,7 +198,8 @@ class RecordedRunner(unittest.TestCase):
     def test_runner_v1(self):
         batch = small_engine.input_batch(["a"], [1], [0])
         runner = Object(vllm_config=small_engine.vllm_config(), input_batch=batch,
-                        _prepare_inputs=lambda scheduled: "inputs")
+                        _prepare_inputs=lambda scheduled: "inputs",
+                        execute_model=lambda scheduled: "launched")
         recording = Recording(TraceWriter(self.file), self.scheduler, runner, name="v1")
         scheduled = self.scheduler.schedule()
         self.assertEqual(runner._prepare_inputs(scheduled), "inputs")
@@ -236,7 +238,8 @@ class RecordedRunner(unittest.TestCase):
 
         tokens = Object(num_computed_tokens=Object(gpu=Counts({3: 0})))
         runner = Object(vllm_config=small_engine.vllm_config(), model_state=State(),
-                        req_states=tokens, prepare_attn=lambda batch: ())
+                        req_states=tokens, prepare_attn=lambda batch: (),
+                        execute_model=lambda scheduled: "launched")
         batch = Object(req_ids=["a"], idx_mapping=[3], idx_mapping_np=Array([3]),
                        num_tokens_after_padding=2, num_reqs_after_padding=1)
         recording = Recording(TraceWriter(self.file), self.scheduler, runner)
@@ -244,7 +247,9 @@ class RecordedRunner(unittest.TestCase):
         runner.prepare_attn(batch)
         runner.model_state.preprocess_state(batch, (), None, Counts({3: 0}))
         metadata = runner.model_state.prepare_attn(batch, "NONE")
+        self.assertEqual(runner.execute_model("scheduled"), "launched")
         runner.model_state.prepare_attn(Object(), "NONE")  # a dummy run is not recorded
+        runner.execute_model("dummy")
         recording.close()
         header, line = self.lines()
         self.assertEqual(header["config"]["runner"], "v2")

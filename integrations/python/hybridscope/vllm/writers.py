@@ -31,6 +31,7 @@ class LiveWriter(TraceWriter):
         """
         super().__init__(_NoFile(), copies.snapshot)
         self._copies, self._rows_are_here = copies, rows < 0
+        self._waiting = []  # arguments of LiveLines.put()
         self._thread = _native.LiveLines(list(files), rows, judge and judge._native,
                                          on_finding or (lambda record: None), on_error)
 
@@ -42,17 +43,25 @@ class LiveWriter(TraceWriter):
         super().forward(*args, **kwargs)
         self._copies.launch()
 
+    def launched(self):
+        """Hands the finished lines to the thread."""
+        waiting, self._waiting = self._waiting, []
+        for line, has_rows in waiting:
+            self._thread.put(line, has_rows)
+
     def drain(self):
         """Waits until all finished lines are written and judged."""
+        self.launched()
         self._thread.drain()
 
     def close(self):
         super().close()
+        self.launched()
         self._thread.close()
 
     def _write(self, line):
         has_rows = self._rows_are_here or "input_batch" in line or "step" not in line
-        self._thread.put(line, has_rows)
+        self._waiting.append((line, has_rows))
 
 
 class RowSender:
@@ -83,6 +92,9 @@ class RowSender:
         self._rows.forward(record, *args, **kwargs)
         self._copies.launch()
         self._background.put(record)
+
+    def launched(self):
+        """Nothing waits for the forward pass."""
 
     def close(self):
         """Sends what waits."""
