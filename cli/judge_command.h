@@ -10,8 +10,8 @@
 #include "cli/cli_fwd.h"
 #include "cli/judge_report.h"
 #include "cli/record_option.h"
-#include "cli/trace_input.h"
 #include "cli/tested_unit.h"
+#include "cli/trace_input.h"
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
 

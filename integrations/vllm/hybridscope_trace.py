@@ -11,7 +11,8 @@ finished after the next one has begun; the calls stay the same.
 
 Or call the writer from hooks of your own: header(), then for each step step() after
 Scheduler.schedule, inputs() when the rows are final and no pre-copy has reset a count, forward()
-before the forward pass, finish() before Scheduler.update_from_output and returned() after it.
+before the forward pass or once it is queued, finish() before Scheduler.update_from_output and
+returned() after it.
 
 The writer follows the manager's calls (CacheWatch). Without kv_cache_manager in header() it begins
 with the first step(), and does not know what was cached before; without returned() a line is

@@ -81,7 +81,7 @@ class JudgedTests:
     def __init__(self, folder):
         self._folder = Path(folder)
         self._schedulers = []  # of the test that runs
-        self._num_tests = self._num_steps = 0
+        self._num_tests = self._num_steps = self._num_schedulers = 0
         self._reasons = {}  # why schedulers were not judged to their end -> how many
         from hybridscope.vllm.after_import import after_import
         from hybridscope.vllm.patches import after_method
@@ -89,6 +89,7 @@ class JudgedTests:
             module.Scheduler, "__init__", self._scheduler_made))
 
     def _scheduler_made(self, scheduler):
+        self._num_schedulers += 1
         try:
             self._schedulers.append(JudgedScheduler(scheduler))
         except Exception as error:
@@ -97,10 +98,17 @@ class JudgedTests:
     def _not_judged(self, reason):
         self._reasons[reason] = self._reasons.get(reason, 0) + 1
 
-    @pytest.hookimpl(hookwrapper=True)
+    @pytest.hookimpl(trylast=True)  # after the test, unless it failed by itself
     def pytest_runtest_call(self, item):
         """Fails a test whose schedulers have findings."""
-        outcome = yield
+        if words := self._take_findings(item):
+            pytest.fail("\n".join(words), pytrace=False)
+
+    def pytest_runtest_teardown(self, item):
+        """Leaves no scheduler of a test that failed by itself to the next one."""
+        self._take_findings(item)
+
+    def _take_findings(self, item):
         schedulers, self._schedulers = self._schedulers, []
         words = []
         for number, scheduler in enumerate(schedulers):
@@ -111,11 +119,10 @@ class JudgedTests:
             errors = [finding for finding in scheduler.findings if finding.severity == "error"]
             if errors:
                 path = self._keep(item, number, scheduler.trace.getvalue())
-                words += [finding.text for finding in errors]
+                words += dict.fromkeys(finding.text for finding in errors)
                 words.append(f"hybridscope judge {path} --explain {errors[0].step}")
         self._num_tests += any(scheduler.num_steps for scheduler in schedulers)
-        if words and outcome.excinfo is None:
-            outcome.force_exception(pytest.fail.Exception("\n".join(words), pytrace=False))
+        return words
 
     def _keep(self, item, number, text):
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -129,4 +136,5 @@ class JudgedTests:
         terminalreporter.section("hybridscope")
         terminalreporter.line(f"{self._num_steps} steps of {self._num_tests} tests were judged")
         for reason, count in sorted(self._reasons.items()):
-            terminalreporter.line(f"{count} schedulers not or not to their end: {reason}")
+            terminalreporter.line(f"not judged, or not to the end: {count} of {self._num_schedulers} "
+                                  f"schedulers: {reason}")
