@@ -96,7 +96,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "link.h": ("sessions",),
     "unistd.h": ("sessions", "storage", "gui", "cli", "app", "integrations/python", "tests"),
     "fcntl.h": ("sessions",),
-    "poll.h": ("sessions", "tests"),
+    "poll.h": ("sessions", "integrations/python", "tests"),
     "sys/file.h": ("sessions",),
     "sys/ioctl.h": ("sessions",),
     "sys/socket.h": ("sessions", "integrations/python", "tests"),

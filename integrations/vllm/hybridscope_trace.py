@@ -193,6 +193,10 @@ class CacheWatch:
         changed, self._changed = self._changed, set()
         return changed if self._knows_changes else None
 
+    def keep_changed(self, requests):
+        """take_changed() is to name them again."""
+        self._changed.update(requests)
+
     def num_tokens(self, names):
         """Request id -> its tokens; without finished requests."""
         requests = self.requests
@@ -210,8 +214,8 @@ class CacheWatch:
 
     def has_blocks(self, request, lists, before):
         """The request's blocks are now `lists`, and were `before`."""
-        now = set().union(*lists)
-        old = set().union(*before or ())
+        now = set().union(*lists) - {0}  # 0: the null block
+        old = set().union(*before or ()) - {0}
         for number in old - now:
             self._owners[number].discard(request)
         for number in now - old:
@@ -532,9 +536,9 @@ class TraceWriter:
             raise self._watch.error
         record = self._scheduler_output(scheduler_output)
         changed = self._watch.take_changed()
-        preempted = getattr(scheduler_output, "preempted_req_ids", None)
-        record["preempted_req_ids"] = (self._lost_blocks(record, changed, kv_cache_manager)
-                                       if preempted is None else plain(set(preempted)))
+        preempted = set(getattr(scheduler_output, "preempted_req_ids", None) or ())
+        preempted.update(self._lost_blocks(record, changed, kv_cache_manager))
+        record["preempted_req_ids"] = sorted(preempted)
         line = {"step": self._number, "scheduler_output": record,
                 "scheduler_block_ids": self._changed_block_ids(record, changed, kv_cache_manager)}
         if checkpoints := self._checkpoints(record, kv_cache_manager):
@@ -684,8 +688,7 @@ class TraceWriter:
         return {**record, **{key: value for key, value in optional.items() if value is not None}}
 
     def _lost_blocks(self, record, changed, kv_cache_manager):
-        """The preempted requests, which V1 does not name: they had blocks and have none left.
-        changed: whose blocks may have changed; None: anybody's."""
+        """Preempted requests that nobody may name: they had blocks and have none left. changed: whose blocks may have changed; None: anybody's."""
         gone = {*record["finished_req_ids"], *record["num_scheduled_tokens"]}
         return sorted(request for request in (self._block_ids if changed is None else changed)
                       if request not in gone and any(self._block_ids.get(request, ()))
@@ -703,6 +706,8 @@ class TraceWriter:
         scheduled = record["num_scheduled_tokens"]
         if changed is None or not self._block_ids:
             changed = scheduled
+        self._watch.keep_changed(request for request in changed
+                                 if request not in scheduled and request in self._block_ids)
         lists_of = {}
         for request in scheduled:
             if request not in changed:
@@ -761,9 +766,9 @@ class _Hooks:
         self._undo, self._on_error = [], on_error
 
     def close(self):
-        for undo in self._undo:
+        undone, self._undo = self._undo, []
+        for undo in undone:
             undo()
-        self._undo = []
 
     def _tell(self, call, *args, **kwargs):
         if not self._undo:
@@ -771,8 +776,10 @@ class _Hooks:
         try:
             call(*args, **kwargs)
         except Exception as error:
-            self.close()
-            self._on_error(error, call.__name__)
+            with contextlib.suppress(Exception):
+                self.close()
+            with contextlib.suppress(Exception):
+                self._on_error(error, call.__name__)
 
 
 class SchedulerHooks(_Hooks):

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,6 +21,7 @@
 #include "integrations/python/src/record_text.h"
 #include "integrations/python/src/row_source.h"
 #include "integrations/python/src/to_python.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {
@@ -74,7 +77,9 @@ class LiveLines {
     without_gil([&] { thread_.drain(); });
   }
   void close() {
+    rows_.stop();
     without_gil([&] { thread_.close(); });
+    if (!thread_.is_running()) on_finding_ = on_error_ = py::function();  // they may hold this object
   }
 
  private:
@@ -84,11 +89,16 @@ class LiveLines {
     if (feed_ == nullptr) return Ok{};
     auto found = feed_->use_without_gil([&](JudgeFeed& feed) { return feed.feed(line); });
     if (!found.ok()) return found.error();
-    if (!found.value().empty()) tell_findings(found.value());
+    tell_findings(std::move(found).value());
     return Ok{};
   }
 
-  void tell_findings(const std::vector<nlohmann::ordered_json>& findings) {
+  // Each call takes the GIL from the engine, and consequences are many: the first ones of each rule.
+  void tell_findings(std::vector<nlohmann::ordered_json> findings) {
+    std::erase_if(findings, [&](const nlohmann::ordered_json& finding) {
+      return ++num_found_[finding.at("rule").get<std::string>()] > kMaxFindingsARule;
+    });
+    if (findings.empty()) return;
     const py::gil_scoped_acquire acquired;
     try {
       for (const nlohmann::ordered_json& finding : findings) on_finding_(to_python(finding));
@@ -98,6 +108,7 @@ class LiveLines {
   }
 
   void tell_error(const Error& error) {
+    rows_.hang_up();
     const py::gil_scoped_acquire acquired;
     try {
       on_error_(error.message);
@@ -107,6 +118,7 @@ class LiveLines {
   }
 
   std::vector<int> files_;
+  std::map<std::string, std::int64_t> num_found_;  // by rule
   RowSource rows_;
   py::object judge_;
   Locked<JudgeFeed>* feed_;

@@ -1,5 +1,6 @@
 #include "integrations/python/src/line_thread.h"
 
+#include <exception>
 #include <utility>
 
 namespace hybridscope {
@@ -47,10 +48,18 @@ void LineThread::run() {
   }
 }
 
+Status LineThread::take_or_explain(const MakeLine& line) const {
+  try {
+    const auto made = line();
+    return made.ok() ? options_.take(made.value()) : Status(made.error());
+  } catch (const std::exception& error) {  // out of memory, or a bug: the engine goes on
+    return Error{ErrorKind::not_available, error.what()};
+  }
+}
+
 void LineThread::take(const MakeLine& line) {
   if (failed_) return;
-  const auto made = line();
-  const Status taken = made.ok() ? options_.take(made.value()) : Status(made.error());
+  const Status taken = take_or_explain(line);
   if (taken.ok()) return;
   {
     const std::lock_guard lock(mutex_);

@@ -34,10 +34,13 @@ class LineThread {
   void drain();
   // Takes what waits and ends the thread. In the thread itself it only asks for that.
   void close();
+  // Not after a close() that waited for its end.
+  bool is_running() const { return thread_.joinable(); }
 
  private:
   void run();
   void take(const MakeLine& line);
+  Status take_or_explain(const MakeLine& line) const;
   bool in_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
   Options options_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -20,6 +21,13 @@ bool needs_escapes(std::string_view text) {
   return false;
 }
 
+template <std::floating_point Number>
+void append_real(const char* bytes, std::string& line) {
+  Number number;
+  std::memcpy(&number, bytes, sizeof number);
+  line += nlohmann::json(number).dump();
+}
+
 template <class Number>
 void append_element(const char* bytes, std::string& line) {
   Number number;
@@ -33,12 +41,12 @@ using AppendElement = void (*)(const char* bytes, std::string& line);
 AppendElement appender_of(std::string_view format, std::size_t size) {
   const char kind = format.empty() ? 'B' : format.back();
   if (kind == '?') return &append_element<bool>;
-  if (kind == 'f') return &append_element<float>;
-  if (kind == 'd') return &append_element<double>;
+  if (kind == 'f') return &append_real<float>;
+  if (kind == 'd') return &append_real<double>;
   if (std::string_view("bhilq").find(kind) != std::string_view::npos) switch (size) {
       case 1:
         return [](const char* bytes, std::string& line) {
-          fmt::format_to(std::back_inserter(line), "{}", static_cast<int>(*bytes));
+          fmt::format_to(std::back_inserter(line), "{}", int{static_cast<signed char>(*bytes)});
         };
       case 2:
         return &append_element<std::int16_t>;
@@ -79,7 +87,7 @@ void RecordText::add(py::handle value) {
   } else if (PyUnicode_Check(object)) {
     add_text(value);
   } else if (PyFloat_Check(object)) {
-    fmt::format_to(std::back_inserter(text_), "{}", PyFloat_AS_DOUBLE(object));
+    text_ += nlohmann::json(PyFloat_AS_DOUBLE(object)).dump();  // null: not a number
   } else if (PyDict_Check(object)) {
     add_dict(value);
   } else if (PyList_Check(object) || PyTuple_Check(object)) {

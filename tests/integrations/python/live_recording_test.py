@@ -204,7 +204,7 @@ class Writer(Folder):
         link = RowLink(path)
         self.addCleanup(link.close)
         sender = RowSender({"async_scheduling": False, "mamba_cache_mode": "align"},
-                           small_engine.kv_cache_config().kv_cache_groups, link.send, self.fail,
+                           small_engine.kv_cache_config().kv_cache_groups, link, self.fail,
                            HostCopies())
 
         def run(writer):
@@ -226,6 +226,30 @@ class Writer(Folder):
             small_engine.run_shared_tail(writer)
         receiver.close()
         self.assertEqual(errors, ["the runner's process tells no more rows: it has ended"])
+
+
+    def test_a_runner_does_not_wait_for_a_recording_that_has_ended(self):
+        receiver, link = listen_for_rows(str(self.folder / "rows")), RowLink(str(self.folder / "rows"))
+        self.addCleanup(receiver.close)
+        with LiveWriter([-1], HostCopies(), lambda text: None, rows=receiver.fileno()) as writer:
+            link.send(b"{}")
+            writer.inputs = writer.forward = lambda *_: None
+            small_engine.run_shared_tail(writer)
+            writer.drain()
+            receiver.close()
+            with self.assertRaises(OSError):
+                for _ in range(100):
+                    link.send(b" " * 100_000)
+        link.close()
+
+    def test_the_end_does_not_wait_for_a_runner_that_never_came(self):
+        receiver, errors = listen_for_rows(str(self.folder / "rows")), []
+        with LiveWriter([], HostCopies(), errors.append, rows=receiver.fileno()) as writer:
+            writer.inputs = writer.forward = lambda *_: None
+            small_engine.run_shared_tail(writer)
+        receiver.close()
+        self.assertEqual(errors,
+                         ["the runner's process tells no more rows: the recording has ended"])
 
 
 class Client:
@@ -404,7 +428,7 @@ class Watched(Folder):
         self.run_step()
         recording.close()
         self.assertRegex(self.log[1], "^[a-z-]+: step 2 a row 0 ")
-        self.assertRegex(self.log[-1], "^judged 2 steps: [0-9]+ findings$")
+        self.assertRegex(self.log[-1], r"^judged 2 steps: 2 findings \([a-z-]+ 2\)$")
 
     def test_break_holds_the_engine_at_the_first_finding_until_it_is_told_to_go_on(self):
         path = str(self.folder / "s.sock")

@@ -103,6 +103,8 @@ class DeviceCopies:
             return array.copy()
         if not isinstance(array, torch.Tensor):
             return array.tolist()
+        if array.dtype not in _NUMPY_TYPES:
+            return None  # no index and no count
         if array.device.type == "cpu":
             return array.detach().numpy().copy()
         return self._batch.add(array.detach())

@@ -22,6 +22,9 @@ def check_parallelism(parallel_config):
     if parallel_config.pipeline_parallel_size > 1:
         raise ValueError("hybridscope records engines with pipeline_parallel_size 1, found "
                          f"{parallel_config.pipeline_parallel_size}")
+    for name in ("decode_context_parallel_size", "prefill_context_parallel_size"):
+        if (size := getattr(parallel_config, name, 1)) > 1:
+            raise ValueError(f"hybridscope records engines with {name} 1, found {size}")
     if backend_of(parallel_config) not in ("uni", "mp"):
         raise ValueError("hybridscope records engines with distributed_executor_backend uni or "
                          f"mp, found {backend_of(parallel_config)}")

@@ -30,8 +30,11 @@ class RowLink:
         self._socket.sendall(len(text).to_bytes(4, "little") + text)
 
     def close(self):
-        """No more is sent."""
-        if self._socket is not None:
+        """No more is sent; the other side learns it even if nothing was."""
+        with contextlib.suppress(OSError):
+            if self._socket is None:
+                self._patience_s = 0
+                self._socket = self._connect()
             self._socket.close()
 
     def _connect(self):

@@ -35,7 +35,7 @@ class LiveRecording:
         self._log, self._settings, self._rows = log, settings, rows
         self._file = open_new_file(settings.trace) if settings.trace else None
         self._server = self._judge = None
-        self._num_findings = 0
+        self._has_held = False
         self.gate = Gate(self._gate_changed)
         self._socket = settings.socket or (default_socket() if settings.holds else "")
         if self._socket:
@@ -70,8 +70,14 @@ class LiveRecording:
             if sink is not None:
                 sink.close()
         if self._judge is not None:
-            self._log(f"judged {self._judge.num_steps} steps: "
-                      f"{f'{self._num_findings} findings' if self._num_findings else 'no finding'}")
+            self._log(f"judged {self._judge.num_steps} steps: {self._what_was_found()}")
+
+    def _what_was_found(self):
+        by_rule = self._judge.report()["findings_by_rule"]
+        if not by_rule:
+            return "no finding"
+        return f"{sum(by_rule.values())} findings (" + ", ".join(
+            f"{rule} {count}" for rule, count in by_rule.items()) + ")"
 
     def _say_what_is_done(self):
         if self._file is not None:
@@ -87,15 +93,17 @@ class LiveRecording:
 
     def _found(self, record):
         finding = Finding.from_dict(record)
-        self._num_findings += 1
         self._log(finding.text)
-        if self._settings.holds and self._num_findings == 1:
+        if self._settings.holds and not self._has_held:
+            self._has_held = True
             self.gate.hold(f"step {finding.step}: {finding.text}")
 
     def _ended(self, error):
         self._log(f"recording ended, the engine goes on: {error}")
         for hook in self._hooks:
             hook.close()
+        if self._rows is not None:
+            self._rows.close()  # a runner that is about to connect must not wait
         self.gate.go_on()
 
     # In other threads:

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import shutil
 import tempfile
 
 from hybridscope.hybridscope_trace import RunnerHooks, config_of
@@ -24,10 +25,11 @@ def register():
     import vllm
     engine_facts.check_release(vllm.__version__)
     _Process.settings = parse_settings(text)
-    os.environ.setdefault(_LINK_VARIABLE, tempfile.mkdtemp(prefix="hybridscope-"))
+    if _LINK_VARIABLE not in os.environ:
+        os.environ[_LINK_VARIABLE] = folder = tempfile.mkdtemp(prefix="hybridscope-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
     after_import("vllm.v1.core.sched.scheduler", _watch_schedulers)
-    for module in ("vllm.v1.worker.gpu_model_runner", "vllm.v1.worker.gpu.model_runner"):
-        after_import(module, _watch_runners)
+    after_import("vllm.v1.worker.gpu_worker", _watch_workers)
 
 
 class _Process:
@@ -35,7 +37,8 @@ class _Process:
 
     settings = None
     runner = None  # one that waits for its scheduler
-    open = []  # what is to be closed
+    recordings = {}  # id of a scheduler -> LiveRecording
+    senders = []  # what tells another process of this one's runner
 
 
 def _log(text):
@@ -45,15 +48,24 @@ def _log(text):
 
 def _watch_schedulers(module):
     after_method(module.Scheduler, "__init__", _scheduler_made)
-    after_method(module.Scheduler, "shutdown", lambda scheduler: _close_all())
+    after_method(module.Scheduler, "shutdown", _scheduler_ends)
 
 
-def _watch_runners(module):
-    after_method(module.GPUModelRunner, "initialize_kv_cache", _runner_ready)
+def _watch_workers(module):
+    """The runner's own warm-up, whose steps no scheduler made, is over then."""
+    after_method(module.Worker, "compile_or_warm_up_model",
+                 lambda worker: _runner_ready(worker.model_runner))
 
 
-def _link_path(parallel):
-    return os.path.join(os.environ[_LINK_VARIABLE], f"rows-dp{parallel.data_parallel_rank}")
+def _rank(parallel):
+    """Among engines that share HYBRIDSCOPE. Of dense models each has size 1 and rank 0 in the end,
+    and keeps its index."""
+    return getattr(parallel, "data_parallel_index", parallel.data_parallel_rank)
+
+
+def _link_path(config):
+    engine = getattr(config, "instance_id", "")
+    return os.path.join(os.environ[_LINK_VARIABLE], f"{engine}-dp{_rank(config.parallel_config)}")
 
 
 def _scheduler_made(scheduler):
@@ -65,20 +77,31 @@ def _scheduler_made(scheduler):
     config = scheduler.vllm_config
     parallel = config.parallel_config
     engine_facts.check_parallelism(parallel)
+    if scheduler.connector is not None:
+        raise ValueError("hybridscope does not record engines with a KV connector")
     settings = _Process.settings
-    if parallel.data_parallel_size > 1:
-        settings = settings.of_rank(parallel.data_parallel_rank)
+    if parallel.data_parallel_size > 1 or _rank(parallel) > 0:
+        settings = settings.of_rank(_rank(parallel))
     runner, _Process.runner = _Process.runner, None
-    rows = None if runner is not None else listen_for_rows(_link_path(parallel))
+    is_alone = engine_facts.backend_of(parallel) == "uni"
+    if is_alone and runner is None:
+        _log("a scheduler without a runner is not recorded")
+        return
+    rows = None if is_alone else listen_for_rows(_link_path(config))
     header = engine_facts.header_of(scheduler.kv_cache_config, config, vllm.__version__)
     recording = LiveRecording(settings, scheduler, header, _log, DeviceCopies(), rows)
-    _keep(recording)
-    if runner is not None:
+    _Process.recordings[id(scheduler)] = recording
+    atexit.register(recording.close)
+    if is_alone:
         recording.watch_runner(runner)
 
 
+def _scheduler_ends(scheduler):
+    if (recording := _Process.recordings.pop(id(scheduler), None)) is not None:
+        recording.close()
+
+
 def _runner_ready(runner):
-    """Called once more for a runner whose first cache served to measure memory."""
     from vllm.distributed.parallel_state import get_tensor_model_parallel_rank
 
     from .device_copies import DeviceCopies
@@ -92,24 +115,16 @@ def _runner_ready(runner):
     if engine_facts.backend_of(parallel) == "uni":
         _Process.runner = runner
         return
-    _close_all()
     cache = runner.kv_cache_config
-    rows = RowSender(config_of(cache, config), cache.kv_cache_groups,
-                     RowLink(_link_path(parallel)).send, _row_error, DeviceCopies())
-    _keep(rows)
-    _keep(RunnerHooks(rows, runner, _row_error))
+    hooks = []
 
+    def failed(error, what="sending rows"):
+        _log(f"recording ended, the engine goes on: {what}: {error!r}")
+        for hook in hooks:
+            hook.close()
+        link.close()
 
-def _row_error(error, what="sending rows"):
-    _log(f"recording ended, the engine goes on: {what}: {error!r}")
-
-
-def _keep(watching):
-    if not _Process.open:
-        atexit.register(_close_all)
-    _Process.open.append(watching)
-
-
-def _close_all():
-    while _Process.open:
-        _Process.open.pop().close()
+    link = RowLink(_link_path(config))
+    rows = RowSender(config_of(cache, config), cache.kv_cache_groups, link, failed, DeviceCopies())
+    hooks.append(RunnerHooks(rows, runner, failed))
+    atexit.register(rows.close)

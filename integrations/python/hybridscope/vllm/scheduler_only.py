@@ -13,11 +13,16 @@ class SchedulerOnlyWriter(TraceWriter):
         self._computed = {}  # request -> computed tokens that its next frame begins with
 
     def finish(self, model_runner_output, postprocess_copies=None):
+        if model_runner_output.req_ids:
+            self._leave_empty_steps()
+        if not self._lines:
+            raise ValueError("an output without a step")
         line = self._lines[0]
         if "input_batch" not in line and line["scheduler_output"]["num_scheduled_tokens"]:
             line["input_batch"] = self._rows_of(line["scheduler_output"])
         super().finish(model_runner_output, postprocess_copies)
-        self._note(line)
+        if "model_runner_output" in line:
+            self._note(line)
 
     def _rows_of(self, output):
         self._begin(output)

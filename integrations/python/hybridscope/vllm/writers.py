@@ -24,7 +24,7 @@ class LiveWriter(TraceWriter):
         """files   descriptors that get each line
         copies  DeviceCopies
         judge   a hybridscope.Judge that gets each line; on_finding(record) is called with the dict
-                of each finding
+                of each finding, of the first 20 of each rule
         rows    descriptor of a listening socket: the runner is in another process and tells there
                 what inputs() and forward() tell here
         on_error(text) says what ended the thread's work. It and on_finding are called there.
@@ -45,9 +45,8 @@ class LiveWriter(TraceWriter):
 
     def launched(self):
         """Hands the finished lines to the thread."""
-        waiting, self._waiting = self._waiting, []
-        for line, has_rows in waiting:
-            self._thread.put(line, has_rows)
+        while self._waiting:
+            self._thread.put(*self._waiting.pop(0))
 
     def drain(self):
         """Waits until all finished lines are written and judged."""
@@ -68,12 +67,13 @@ class RowSender:
     """What the runner's process tells of its steps: inputs() and forward() as a TraceWriter has
     them, sent when a step's forward pass begins."""
 
-    def __init__(self, config, groups, send, on_error, copies):
-        """`config`, `groups`: of RowReader; send(bytes), on_error(error): called in a thread;
+    def __init__(self, config, groups, link, on_error, copies):
+        """`config`, `groups`: of RowReader; `link`: RowLink; on_error(error): called in a thread;
         `copies`: DeviceCopies."""
-        self._copies = copies
+        self._copies, self._link = copies, link
         self._rows = RowReader(config, groups, copies.snapshot)
-        self._background = Background(lambda record: send(_native.record_text(record)), on_error)
+        self._background = Background(lambda record: link.send(_native.record_text(record)),
+                                      on_error)
         self._record = None
 
     @property
@@ -97,5 +97,6 @@ class RowSender:
         """Nothing waits for the forward pass."""
 
     def close(self):
-        """Sends what waits."""
+        """Sends what waits, and lets the other process know that no more comes."""
         self._background.close()
+        self._link.close()
