@@ -79,7 +79,8 @@ class LiveLines {
   void close() {
     rows_.stop();
     without_gil([&] { thread_.close(); });
-    if (!thread_.is_running()) on_finding_ = on_error_ = py::function();  // they may hold this object
+    if (!thread_.is_running())
+      on_finding_ = on_error_ = py::function();  // they may hold this object
   }
 
  private:
@@ -93,7 +94,8 @@ class LiveLines {
     return Ok{};
   }
 
-  // Each call takes the GIL from the engine, and consequences are many: the first ones of each rule.
+  // Each call takes the GIL from the engine, and consequences are many: the first ones of each
+  // rule.
   void tell_findings(std::vector<nlohmann::ordered_json> findings) {
     std::erase_if(findings, [&](const nlohmann::ordered_json& finding) {
       return ++num_found_[finding.at("rule").get<std::string>()] > kMaxFindingsARule;
