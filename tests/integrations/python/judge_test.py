@@ -106,7 +106,9 @@ class JudgeEngine(PackageCase):
                 small_engine.new_request("a", [11, 12], ([1], [2, 3, 4]), 10)])
 
         scheduler = Object(kv_cache_config=small_engine.kv_cache_config(), kv_cache_manager=kv,
-                           schedule=schedule, update_from_output=lambda scheduled, output: None)
+                           requests=kv.requests, schedule=schedule,
+                           update_from_output=lambda scheduled, output: None,
+                           has_unfinished_requests=lambda: True)
         runner = Object(vllm_config=small_engine.vllm_config(),
                         input_batch=small_engine.input_batch(["a"], [1], [0]),
                         _prepare_inputs=lambda scheduled: None)
