@@ -1,0 +1,326 @@
+"""The parts of a watched engine, one by one."""
+
+import array
+import contextlib
+import io
+import json
+import os
+import socket
+import sys
+import time
+import unittest
+from pathlib import Path
+from types import SimpleNamespace as Object
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import small_engine
+from live_support import Client, Folder, HostCopies
+
+from hybridscope import Judge, _native
+from hybridscope.hybridscope_trace import TraceWriter, record_copies
+from hybridscope.vllm import __main__ as commands
+from hybridscope.vllm import engine_facts
+from hybridscope.vllm.after_import import after_import
+from hybridscope.vllm.background import Background
+from hybridscope.vllm.gate import Gate
+from hybridscope.vllm.link import RowLink, listen_for_rows
+from hybridscope.vllm.new_file import open_new_file
+from hybridscope.vllm.server import TraceServer
+from hybridscope.vllm.settings import Settings, parse_settings
+from hybridscope.vllm.writers import LiveWriter, RowSender
+
+
+def must_not_fail(error):
+    raise error
+
+
+class Words(unittest.TestCase):
+    """HYBRIDSCOPE."""
+
+    def test_words_are_separated_by_commas(self):
+        self.assertEqual(parse_settings("trace:run.jsonl, judge,serve:unix:/tmp/x.sock"),
+                         Settings(trace="run.jsonl", judge=True, socket="/tmp/x.sock"))
+
+    def test_break_judges_and_holds(self):
+        self.assertEqual(parse_settings("break"), Settings(judge=True, holds=True))
+        self.assertEqual(parse_settings("break:unix:a").socket, "a")
+
+    def test_an_unknown_word_is_named_with_the_words_that_there_are(self):
+        with self.assertRaisesRegex(ValueError, 'unknown word "jugde". HYBRIDSCOPE is a list of: '):
+            parse_settings("jugde")
+        with self.assertRaisesRegex(ValueError, "serve:8080: expected serve:unix:PATH"):
+            parse_settings("serve:8080")
+
+    def test_engines_of_a_data_parallel_group_have_places_of_their_own(self):
+        of_rank = parse_settings("trace:d/run.jsonl,serve:unix:d/s.sock").of_rank(1)
+        self.assertEqual((of_rank.trace, of_rank.socket), ("d/run-dp1.jsonl", "d/s-dp1.sock"))
+
+    def test_only_known_releases_are_watched(self):
+        for version in ("0.24.0", "0.28.0", "0.30.0", "0.33.0+cu130"):
+            engine_facts.check_release(version)
+        with self.assertRaisesRegex(ValueError, "knows vLLM 0.24 to 0.33, not 0.34.1: unset"):
+            engine_facts.check_release("0.34.1")
+
+    def test_pipelines_and_other_executors_are_refused(self):
+        parallel = Object(pipeline_parallel_size=2, distributed_executor_backend=None, world_size=2)
+        with self.assertRaisesRegex(ValueError, "pipeline_parallel_size 1, found 2"):
+            engine_facts.check_parallelism(parallel)
+        parallel = Object(pipeline_parallel_size=1, distributed_executor_backend="ray")
+        with self.assertRaisesRegex(ValueError, "uni or mp, found ray"):
+            engine_facts.check_parallelism(parallel)
+
+
+class Imports(Folder):
+    def test_a_function_runs_when_its_module_was_imported(self):
+        (self.folder / "hybridscope_sample.py").write_text("value = 3\n")
+        sys.path.insert(0, str(self.folder))
+        self.addCleanup(sys.path.remove, str(self.folder))
+        seen = []
+        after_import("hybridscope_sample", lambda module: seen.append(module.value))
+        self.assertEqual(seen, [])
+        import hybridscope_sample
+        self.assertEqual(seen, [3])
+        after_import("hybridscope_sample", lambda module: seen.append(module.value + 1))
+        self.assertEqual(seen, [3, 4])
+        self.assertIs(hybridscope_sample, sys.modules["hybridscope_sample"])
+
+
+class InTheBackground(unittest.TestCase):
+    def test_items_are_taken_in_order_and_drain_waits_for_them(self):
+        taken = []
+        background = Background(lambda item: (time.sleep(0.01), taken.append(item)), must_not_fail)
+        for item in (1, 2, 3):
+            background.put(item)
+        background.drain()
+        self.assertEqual(taken, [1, 2, 3])
+        background.close()
+
+    def test_an_error_is_told_once_and_the_rest_is_dropped(self):
+        errors = []
+        background = Background(lambda item: 1 / item, errors.append)
+        for item in (0, 0, 1):
+            background.put(item)
+        background.drain()
+        self.assertEqual([type(error) for error in errors], [ZeroDivisionError])
+        background.close()
+
+
+class Records(unittest.TestCase):
+    """_native.record_text."""
+
+    def text(self, record):
+        return json.loads(_native.record_text(record))
+
+    def test_values_of_a_record_are_written_as_json_writes_them(self):
+        record = {"a": None, "b": [True, False, -3, 1 << 62], "c": {"d": (1, (2,))}, "e": 0.5,
+                  "text": "quote \" and \n and é", "set": {3, 1}, "empty": [], 7: "seven"}
+        self.assertEqual(self.text(record), {
+            "a": None, "b": [True, False, -3, 1 << 62], "c": {"d": [1, [2]]}, "e": 0.5,
+            "text": "quote \" and \n and é", "set": [1, 3], "empty": [], "7": "seven"})
+
+    def test_arrays_are_written_with_their_shape(self):
+        matrix = memoryview(array.array("i", [1, -2, 3, 4, 5, 6])).cast("B").cast("i", (2, 3))
+        self.assertEqual(self.text({"x": matrix, "y": array.array("q", [9]),
+                                    "z": array.array("d", [0.5]), "end": 1}),
+                         {"x": [[1, -2, 3], [4, 5, 6]], "y": [9], "z": [0.5], "end": 1})
+
+    def test_the_array_of_an_object_is_asked_for(self):
+        self.assertEqual(self.text({"x": Object(host_array=lambda: array.array("i", [4])),
+                                    "y": small_engine.Array([1, 2])}), {"x": [4], "y": [1, 2]})
+
+    def test_what_cannot_be_written_is_an_error(self):
+        with self.assertRaises(AttributeError):
+            _native.record_text({"x": object()})
+        with self.assertRaises(OverflowError):
+            _native.record_text({"x": 1 << 64})
+
+
+class Writer(Folder):
+    def live(self, run, **options):
+        """What `run` writes through a LiveWriter, as lines."""
+        with open(self.folder / "live.jsonl", "xb", buffering=0) as file:
+            copies = HostCopies()
+            with LiveWriter([file.fileno()], copies, self.fail, **options) as writer:
+                run(writer)
+        return [json.loads(line) for line in (self.folder / "live.jsonl").read_text().splitlines()]
+
+    def traced(self, run):
+        file = io.StringIO()
+        with TraceWriter(file) as writer:
+            run(writer)
+        return [json.loads(line) for line in file.getvalue().splitlines()]
+
+    def test_lines_are_those_of_a_trace_writer(self):
+        def run(writer):
+            small_engine.run(writer, record_copies)
+        self.assertEqual(self.live(run), self.traced(run))
+
+    def test_the_device_is_read_before_and_after_the_copies_of_a_step(self):
+        copies = HostCopies()
+        with LiveWriter([], copies, self.fail) as writer:
+            small_engine.run(writer, record_copies)
+        self.assertEqual((copies.kept, copies.launched), (3, 3))
+
+    def test_each_line_is_judged(self):
+        found = []
+        self.live(lambda writer: small_engine.run(writer, record_copies, accepted_of_a=1),
+                  judge=Judge(), on_finding=found.append)
+        self.assertEqual({finding["step"] for finding in found}, {3})
+
+    def test_the_first_error_ends_the_work_of_the_thread(self):
+        errors = []
+        with LiveWriter([-1], HostCopies(), errors.append) as writer:
+            small_engine.run(writer, record_copies)
+        self.assertEqual(errors, ["cannot write a line: Bad file descriptor"])
+
+    def test_rows_may_come_from_another_process(self):
+        path = str(self.folder / "rows")
+        receiver = listen_for_rows(path)
+        self.addCleanup(receiver.close)
+        link = RowLink(path)
+        self.addCleanup(link.close)
+        sender = RowSender({"async_scheduling": False, "mamba_cache_mode": "align"},
+                           small_engine.kv_cache_config().kv_cache_groups, link, self.fail,
+                           HostCopies())
+
+        def run(writer):
+            writer.inputs, writer.forward = sender.inputs, sender.forward
+            small_engine.run_shared_tail(writer)
+
+        lines = self.live(run, rows=receiver.fileno())
+        sender.close()
+        self.assertEqual(len(lines), 4)
+        self.assertEqual(lines, self.traced(small_engine.run_shared_tail))
+
+    def test_an_engine_without_its_runners_process_goes_on(self):
+        receiver, errors = listen_for_rows(str(self.folder / "rows")), []
+        link = RowLink(str(self.folder / "rows"))
+        with LiveWriter([], HostCopies(), errors.append, rows=receiver.fileno()) as writer:
+            link.send(b"{}")
+            link.close()
+            writer.inputs = writer.forward = lambda *_: None
+            small_engine.run_shared_tail(writer)
+        receiver.close()
+        self.assertEqual(errors, ["the runner's process tells no more rows: it has ended"])
+
+
+    def test_a_runner_does_not_wait_for_a_recording_that_has_ended(self):
+        receiver, link = listen_for_rows(str(self.folder / "rows")), RowLink(str(self.folder / "rows"))
+        self.addCleanup(receiver.close)
+        with LiveWriter([-1], HostCopies(), lambda text: None, rows=receiver.fileno()) as writer:
+            link.send(b"{}")
+            writer.inputs = writer.forward = lambda *_: None
+            small_engine.run_shared_tail(writer)
+            writer.drain()
+            receiver.close()
+            with self.assertRaises(OSError):
+                for _ in range(100):
+                    link.send(b" " * 100_000)
+        link.close()
+
+    def test_the_end_does_not_wait_for_a_runner_that_never_came(self):
+        receiver, errors = listen_for_rows(str(self.folder / "rows")), []
+        with LiveWriter([], HostCopies(), errors.append, rows=receiver.fileno()) as writer:
+            writer.inputs = writer.forward = lambda *_: None
+            small_engine.run_shared_tail(writer)
+        receiver.close()
+        self.assertEqual(errors,
+                         ["the runner's process tells no more rows: the recording has ended"])
+
+
+class Server(Folder):
+    def setUp(self):
+        super().setUp()
+        self.path, self.words = str(self.folder / "s.sock"), []
+        self.server = TraceServer(self.path, self.words.append)
+        self.addCleanup(self.server.close)
+
+    def write(self, text):
+        os.write(self.server.fileno(), text.encode())
+
+    def client(self):
+        client = Client(self.path)
+        self.addCleanup(client.close)
+        return client
+
+    def test_a_client_gets_the_trace_from_its_first_line_and_goes_on(self):
+        self.write("one\n")
+        self.write("two\n")
+        client = self.client()
+        self.assertEqual([client.line(), client.line()], ["one\n", "two\n"])
+        self.write("three\n")
+        self.assertEqual(client.line(), "three\n")
+        self.assertEqual(self.client().line(), "one\n")
+
+    def test_control_lines_stand_between_lines(self):
+        client = self.client()
+        self.write("one\n")
+        self.assertEqual(client.line(), "one\n")
+        self.server.tell("held", reason="why")
+        self.assertEqual(json.loads(client.line()), {"control": "held", "reason": "why"})
+
+    def test_who_comes_later_learns_that_the_engine_is_held(self):
+        self.write("one\n")
+        self.server.tell("held", reason="why")
+        client = self.client()
+        self.assertEqual(client.line(), "one\n")
+        self.assertEqual(json.loads(client.line())["control"], "held")
+
+    def test_lines_of_a_client_are_commands(self):
+        self.assertEqual(commands.main(["hold", f"unix:{self.path}"]), 0)
+        self.assertEqual(self.words, ["hold"])
+
+    def test_a_client_that_leaves_does_not_matter(self):
+        self.client().close()
+        self.write("one\n")
+        self.assertEqual(self.client().line(), "one\n")
+
+    def test_the_end_comes_after_the_last_line_and_removes_the_socket(self):
+        client = self.client()
+        self.write("one\n")
+        self.assertEqual(client.line(), "one\n")
+        self.write("two\n")
+        self.server.close()
+        self.assertEqual([client.line(), client.line()], ["two\n", ""])
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_a_socket_that_somebody_serves_is_refused_and_a_dead_one_taken_over(self):
+        with self.assertRaisesRegex(OSError, "another engine serves there"):
+            TraceServer(self.path, self.words.append)
+        dead = str(self.folder / "dead.sock")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
+            bound.bind(dead)
+        TraceServer(dead, self.words.append).close()
+
+    def test_a_command_without_an_engine_says_so(self):
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            self.assertEqual(commands.main(["continue", f"unix:{self.folder}/none"]), 4)
+            self.assertEqual(commands.main(["continue"]), 2)
+        self.assertIn("none: no engine serves there", errors.getvalue())
+
+
+class Files(Folder):
+    def test_no_trace_is_overwritten(self):
+        names = []
+        for _ in range(3):
+            with open_new_file(self.folder / "run.jsonl") as file:
+                names.append(Path(file.name).name)
+        self.assertEqual(names, ["run.jsonl", "run-2.jsonl", "run-3.jsonl"])
+
+
+class Gates(unittest.TestCase):
+    def test_a_gate_tells_when_it_closes_and_opens(self):
+        told = []
+        gate = Gate(told.append)
+        gate.wait()
+        gate.hold("first")
+        gate.hold("second")
+        gate.go_on()
+        gate.go_on()
+        gate.wait()
+        self.assertEqual(told, ["first", ""])
+
+
+if __name__ == "__main__":
+    unittest.main()

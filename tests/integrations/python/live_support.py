@@ -1,0 +1,46 @@
+"""What the tests of watched engines share."""
+
+import socket
+import tempfile
+import unittest
+from pathlib import Path
+
+from hybridscope.hybridscope_trace import plain
+
+
+class HostCopies:
+    """DeviceCopies without a device."""
+
+    def __init__(self):
+        self.kept = self.launched = 0
+
+    def snapshot(self, value):
+        return plain(value)
+
+    def keep(self):
+        self.kept += 1
+
+    def launch(self):
+        self.launched += 1
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+
+class Client:
+    """Whoever connects to a server."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.settimeout(10)
+        self.socket.connect(path)
+        self._lines = self.socket.makefile("r")
+
+    def line(self):
+        return self._lines.readline()
+
+    def close(self):
+        self._lines.close()
+        self.socket.close()
