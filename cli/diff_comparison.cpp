@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/diff_command.h"
+#include "sessions/record/forwarded_source.h"
 #include "sessions/record/session_header.h"
 #include "storage/session_reader.h"
 
@@ -16,27 +17,18 @@ namespace hybridscope {
 namespace {
 
 // A source that says which step is read.
-class WatchedSource final : public StepSource {
+class WatchedSource final : public ForwardedSource {
  public:
   WatchedSource(std::unique_ptr<StepSource> source, std::function<void(std::int64_t)> on_step)
-      : source_(std::move(source)), on_step_(std::move(on_step)) {}
+      : ForwardedSource(std::move(source)), on_step_(std::move(on_step)) {}
 
-  std::string title() const override { return source_->title(); }
-  const EngineConfig& config() const override { return source_->config(); }
-  RecordLevel level() const override { return source_->level(); }
-  std::int32_t digest_version() const override { return source_->digest_version(); }
-  std::string request_name(RequestId request) const override {
-    return source_->request_name(request);
-  }
   Result<const StepStamp*> next() override {
-    auto stamp = source_->next();
+    auto stamp = ForwardedSource::next();
     if (stamp.ok() && stamp.value() != nullptr) on_step_(stamp.value()->step);
     return stamp;
   }
-  Result<const StepRecord*> record() override { return source_->record(); }
 
  private:
-  std::unique_ptr<StepSource> source_;
   std::function<void(std::int64_t)> on_step_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "gui/model/file_job.h"
 #include "sessions/explain/explain_finding.h"
+#include "sessions/record/forwarded_source.h"
 #include "storage/session_writer.h"
 
 namespace hybridscope {
@@ -14,28 +15,19 @@ namespace hybridscope {
 namespace {
 
 // The steps of another source up to a last one.
-class StepsUpTo final : public StepSource {
+class StepsUpTo final : public ForwardedSource {
  public:
   StepsUpTo(std::unique_ptr<StepSource> source, std::int64_t last)
-      : source_(std::move(source)), last_(last) {}
+      : ForwardedSource(std::move(source)), last_(last) {}
 
-  std::string title() const override { return source_->title(); }
-  const EngineConfig& config() const override { return source_->config(); }
-  RecordLevel level() const override { return source_->level(); }
-  std::int32_t digest_version() const override { return source_->digest_version(); }
-  std::string request_name(RequestId request) const override {
-    return source_->request_name(request);
-  }
   Result<const StepStamp*> next() override {
     if (step_ >= last_) return nullptr;
-    auto stamp = source_->next();
+    auto stamp = ForwardedSource::next();
     if (stamp.ok() && stamp.value() != nullptr) step_ = stamp.value()->step;
     return stamp;
   }
-  Result<const StepRecord*> record() override { return source_->record(); }
 
  private:
-  std::unique_ptr<StepSource> source_;
   std::int64_t last_;
   std::int64_t step_ = 0;
 };
