@@ -96,8 +96,8 @@ class Plugin(PackageCase):
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p",
              "hybridscope.pytest_plugin", *arguments, "test_sample.py"],
-            cwd=self.folder, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
-            timeout=120, check=False).stdout
+            cwd=self.folder, capture_output=True, text=True, timeout=120, check=False,
+            env={**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}).stdout
 
     def test_without_the_option_nothing_is_judged(self):
         text = self.pytest()
