@@ -17,7 +17,6 @@
 #include "integrations/python/src/judge_feed.h"
 #include "integrations/python/src/line_thread.h"
 #include "integrations/python/src/locked.h"
-#include "integrations/python/src/raise.h"
 #include "integrations/python/src/record_text.h"
 #include "integrations/python/src/row_source.h"
 #include "integrations/python/src/to_python.h"

@@ -89,6 +89,15 @@ class Watched(Folder):
         recording.writer._thread.drain()
         self.assertEqual((self.folder / "run.jsonl").read_text().count("\n"), 3)
 
+    def test_an_engine_that_is_not_modelled_leaves_no_file(self):
+        class SlidingWindowSpec(Object):
+            pass
+        self.scheduler.kv_cache_config.kv_cache_groups[0].kv_cache_spec = SlidingWindowSpec(
+            block_size=8)
+        with self.assertRaisesRegex(ValueError, "SlidingWindowSpec is not modelled"):
+            self.watch(f"trace:{self.folder}/run.jsonl,serve:unix:{self.folder}/s.sock")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_findings_are_logged(self):
         recording = self.watch("judge")
         self.accepted = 3

@@ -1,9 +1,8 @@
 """One engine that is watched while it runs: recorder, sinks and gate."""
 
-from hybridscope.hybridscope_trace import RunnerHooks, SchedulerHooks
-
-from hybridscope.judging import Judge
 from hybridscope.findings import Finding
+from hybridscope.hybridscope_trace import RunnerHooks, SchedulerHooks, config_of
+from hybridscope.judging import Judge
 
 from .gate import Gate
 from .new_file import open_new_file
@@ -31,11 +30,14 @@ class LiveRecording:
 
     def __init__(self, settings, scheduler, header, log, copies, rows=None):
         """`header`: keyword arguments of TraceWriter.header(); log(text); `copies`: DeviceCopies;
-        `rows`: the socket of a runner in another process (listen_for_rows)."""
+        `rows`: the socket of a runner in another process (listen_for_rows). Raises ValueError before
+        anything is opened: the engine has groups that are not modelled."""
+        config_of(scheduler.kv_cache_config, scheduler.vllm_config)
         self._log, self._settings, self._rows = log, settings, rows
         self._file = open_new_file(settings.trace) if settings.trace else None
         self._server = self._judge = None
         self._has_held = False
+        self.writer = None  # a client of the server may be there before it
         self.gate = Gate(self._gate_changed)
         self._socket = settings.socket or (default_socket() if settings.holds else "")
         if self._socket:
@@ -122,7 +124,8 @@ class LiveRecording:
         if reason:
             self._log(f"the engine is held before its next step ({reason}); to go on: "
                       f"python -m hybridscope.vllm continue unix:{self._socket}")
-            self._server.tell("held", step=self.writer.num_steps, reason=reason)
+            self._server.tell("held", step=self.writer.num_steps if self.writer else 0,
+                              reason=reason)
         else:
             self._log("the engine goes on")
             if self._server is not None:

@@ -38,7 +38,6 @@ class _Process:
     settings = None
     runner = None  # one that waits for its scheduler
     recordings = {}  # id of a scheduler -> LiveRecording
-    senders = []  # what tells another process of this one's runner
 
 
 def _log(text):

@@ -65,7 +65,7 @@ class LiveWriter(TraceWriter):
 
 class RowSender:
     """What the runner's process tells of its steps: inputs() and forward() as a TraceWriter has
-    them, sent when a step's forward pass begins."""
+    them, sent when a step's forward pass is queued."""
 
     def __init__(self, config, groups, link, on_error, copies):
         """`config`, `groups`: of RowReader; `link`: RowLink; on_error(error): called in a thread;
