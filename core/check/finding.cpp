@@ -53,8 +53,16 @@ constexpr std::array kRules = {
              "a step replays a graph whose size or rows were never captured"},
     RuleInfo{Rule::published_not_written, "published-not-written", Severity::error, "I3",
              "a block was registered for a state inside a prefill that the step did not store"},
+    RuleInfo{Rule::state_changed, "state-changed", Severity::error, "",
+             "a state in the engine's memory is not what its last write left, although nothing "
+             "wrote there since"},
+    RuleInfo{Rule::copy_differs, "copy-differs", Severity::error, "",
+             "after a copy the engine's memory does not hold the bytes of the source"},
     RuleInfo{Rule::chunk_off_grid, "chunk-off-grid", Severity::warning, "I3",
              "a prefill chunk that does not finish its request ended off the block grid"},
+    RuleInfo{Rule::write_missing, "write-missing", Severity::warning, "",
+             "the forward pass left the bytes of a state as they were, although the state should "
+             "stand for other tokens now"},
     RuleInfo{Rule::drafts_cut, "drafts-cut", Severity::warning, "",
              "draft tokens of a request were cut by budget or length"},
     RuleInfo{Rule::expectation_unused, "expectation-unused", Severity::warning, "",

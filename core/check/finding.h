@@ -31,7 +31,10 @@ enum class Rule : std::uint8_t {
   schedule_over_limit,
   graph_not_captured,
   published_not_written,
+  state_changed,
+  copy_differs,
   chunk_off_grid,
+  write_missing,
   drafts_cut,
   expectation_unused,
 };
@@ -83,7 +86,8 @@ struct Finding {
   std::int32_t column = -1;
   std::int32_t block = -1;
   std::int64_t expected = -1;  // a count of tokens, references, rows, ... as the rule says;
-                               // conv: number of the last token in the window
+                               // conv: number of the last token in the window;
+                               // told hashes: a hash, of copy_differs the block that was copied
   std::int64_t seen = -1;
   std::string_view detail{};  // a literal that tells variants of a rule apart
   WriteEvent cause;           // the write that left what was seen

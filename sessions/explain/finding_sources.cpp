@@ -62,6 +62,9 @@ std::string_view source(const Finding& finding, const Names& names) {
       return "vLLM v1/cudagraph_dispatcher.py dispatch";
     case Rule::state_bytes_wrong:
       return "docs/architecture.md, State in bytes";
+    case Rule::state_changed:
+    case Rule::write_missing:
+      return "docs/trace-format.md, States";
     case Rule::expectation_unused:
       return "docs/scenario-format.md, Script";
     case Rule::attention_slot_unwritten:

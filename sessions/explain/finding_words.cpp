@@ -157,8 +157,20 @@ constexpr std::array kPhrases = {
         Rule::published_not_written, "", nullptr,
         "{block} is registered as the end of a prefix of {expected_tokens} inside a prefill, but "
         "the step did not store its state"},
+    Phrase{Rule::state_changed, "", is_conv,
+           "the conv window in {block} changed {detail}, although nothing wrote there: hash "
+           "{seen_bits}, expected {expected_bits}"},
+    Phrase{Rule::state_changed, "", nullptr,
+           "the state in {block} changed {detail}, although nothing wrote there: hash "
+           "{seen_bits}, expected {expected_bits}"},
+    Phrase{Rule::copy_differs, "", is_conv,
+           "the conv window of {expected_block} was copied to {block}, which holds other bytes"},
+    Phrase{Rule::copy_differs, "", nullptr,
+           "the state of {expected_block} was copied to {block}, which holds other bytes"},
     Phrase{Rule::chunk_off_grid, "", nullptr,
            "the chunk ends at token {seen}, off the block grid (last boundary: {expected})"},
+    Phrase{Rule::write_missing, "", nullptr,
+           "the forward pass should have written {block}, but its bytes are those from before"},
     Phrase{
         Rule::drafts_cut, "placeholders", nullptr,
         "all {expected} drafts are ids of -1, because the request had no row in the step before"},

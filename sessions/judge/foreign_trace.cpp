@@ -27,6 +27,7 @@ void ForeignStep::clear() {
   preprocess_copies.reset();
   graph.reset();
   attn_metadata.clear();
+  states.clear();
   sampled_token_ids.reset();
   postprocess_copies.reset();
   ids.clear();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/check/told_hashes.h"
 #include "core/engine/engine_config.h"
 
 namespace hybridscope {
@@ -188,6 +189,7 @@ struct ForeignStep {
   std::optional<std::vector<ForeignCopy>> preprocess_copies;
   std::optional<ForeignGraph> graph;
   std::vector<ForeignMetadata> attn_metadata;
+  std::vector<ToldGroup> states;
 
   // model_runner_output: [rows of num_scheduled_tokens]; absent: the trace ends with this step.
   struct Sampled {

@@ -49,8 +49,22 @@ Result<JudgedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) 
   if (!trace.ok()) return trace.error();
   ++num_steps_;
   num_request_steps_ += static_cast<std::int64_t>(trace.value()->rows.size());
-  const auto findings = checker_.check(*trace.value(), scope);
+  const auto findings = check(*trace.value(), step, scope);
   return JudgedStep{*trace.value(), findings, importer_.tables(), checker_.writes()};
+}
+
+std::span<const Finding> TraceJudge::check(const StepTrace& trace, const ForeignStep& step,
+                                           CheckScope scope) {
+  if (!step.states.empty() && !hash_check_) {
+    hash_check_.emplace(checker_.state().config);
+    checker_.log_ops();
+  }
+  const auto findings = checker_.check(trace, scope);
+  if (!hash_check_) return findings;
+  findings_.assign(findings.begin(), findings.end());
+  const auto of_memory = hash_check_->follow(checker_, trace.step, step.states);
+  findings_.insert(findings_.end(), of_memory.begin(), of_memory.end());
+  return findings_;
 }
 
 JudgedTrace::JudgedTrace(std::string file, CheckScope scope, IsTraceWanted is_wanted)

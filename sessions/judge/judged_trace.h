@@ -9,8 +9,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/result.h"
+#include "core/check/state_hash_check.h"
 #include "core/check/step_checker.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/judge/foreign_importer.h"
@@ -47,9 +49,12 @@ class TraceJudge {
 
  private:
   TraceJudge(ForeignImporter importer, StepChecker checker);
+  std::span<const Finding> check(const StepTrace& trace, const ForeignStep& step, CheckScope scope);
 
   ForeignImporter importer_;
   StepChecker checker_;
+  std::optional<StateHashCheck> hash_check_;  // from the first step on that tells states
+  std::vector<Finding> findings_;             // of the step, where states are checked
   std::int64_t num_steps_ = 0;
   std::int64_t num_request_steps_ = 0;
 };

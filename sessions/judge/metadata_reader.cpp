@@ -121,6 +121,18 @@ class GroupReader {
   StepContext& context_;
 };
 
+// Fields that only some releases have are not listed while they are absent.
+struct NamesOfReleases {
+  std::set<std::string, std::less<>>& names;
+
+  template <class T>
+  void operator()(const MetadataField& field, const T&) const {
+    if (field.listed_if_present) names.emplace(field.name);
+  }
+};
+
+}  // namespace
+
 std::optional<std::int32_t> mamba_group(const LineValue& member, const StepContext& context) {
   std::int32_t group = -1;
   const char* end = member.key.data() + member.key.size();
@@ -134,18 +146,6 @@ std::optional<std::int32_t> mamba_group(const LineValue& member, const StepConte
        context.errors);
   return std::nullopt;
 }
-
-// Fields that only some releases have are not listed while they are absent.
-struct NamesOfReleases {
-  std::set<std::string, std::less<>>& names;
-
-  template <class T>
-  void operator()(const MetadataField& field, const T&) const {
-    if (field.listed_if_present) names.emplace(field.name);
-  }
-};
-
-}  // namespace
 
 std::set<std::string, std::less<>> metadata_field_names() {
   std::set<std::string, std::less<>> names;

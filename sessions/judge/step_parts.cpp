@@ -150,8 +150,8 @@ std::int32_t read_token_count(const LineValue& value, StepContext& context) {
 }
 
 void fail_length(const LineValue& list, std::size_t found, std::size_t expected,
-                 StepContext& context) {
-  fail(list, fmt::format("length {}, expected {} (as req_ids)", found, expected), context.errors);
+                 std::string_view like, StepContext& context) {
+  fail(list, fmt::format("length {}, expected {} (as {})", found, expected, like), context.errors);
 }
 
 }  // namespace hybridscope

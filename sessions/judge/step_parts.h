@@ -111,6 +111,9 @@ std::optional<RequestId> scheduled_request(const LineValue& place, std::string_v
 // Error: the current list already named the request.
 void expect_first_in_list(const LineValue& place, RequestId request, StepContext& context);
 
+// The mamba group whose number is the member's name. Error: it is not one.
+std::optional<std::int32_t> mamba_group(const LineValue& member, const StepContext& context);
+
 // Appends one list of block ids per group.
 BlockLists read_block_lists(const LineValue& value, StepContext& context);
 // The same; absent for null.
@@ -120,13 +123,13 @@ IdRange read_token_ids(const LineValue& value, std::int32_t min, StepContext& co
 // The token count of one request.
 std::int32_t read_token_count(const LineValue& value, StepContext& context);
 
-// For the member `key` of `object`, a list parallel to a list of `count` requests: calls visit(i,
-// element) for each element. An absent member is skipped. Error: another length.
+// For the member `key` of `object`, a list parallel to the list `like` with `count` elements: calls
+// visit(i, element) for each element. An absent member is skipped. Error: another length.
 template <class Visit>
 void for_each_parallel(const LineValue& object, std::string_view key, std::size_t count,
-                       StepContext& context, Visit visit);
+                       StepContext& context, Visit visit, std::string_view like = "req_ids");
 void fail_length(const LineValue& list, std::size_t found, std::size_t expected,
-                 StepContext& context);
+                 std::string_view like, StepContext& context);
 
 void read_scheduler_output(const LineValue& value, StepContext& context);
 // Requires: new and cached requests have been read.
@@ -144,12 +147,13 @@ ForeignHashes read_block_hashes(const LineValue& value, StepContext& context);
 void read_input_batch(const LineValue& value, StepContext& context);
 std::vector<ForeignCopy> read_copies(const LineValue& value, StepContext& context);
 ForeignGraph read_cudagraph(const LineValue& value, StepContext& context);
+void read_states(const LineValue& value, StepContext& context);
 void read_attn_metadata(const LineValue& value, StepContext& context);
 void read_model_runner_output(const LineValue& value, StepContext& context);
 
 template <class Visit>
 void for_each_parallel(const LineValue& object, std::string_view key, std::size_t count,
-                       StepContext& context, Visit visit) {
+                       StepContext& context, Visit visit, std::string_view like) {
   const std::optional<LineValue> list = find_member(object, key);
   if (!list) return;
   std::size_t found = 0;
@@ -157,7 +161,7 @@ void for_each_parallel(const LineValue& object, std::string_view key, std::size_
     if (found < count) visit(found, element);
     ++found;
   });
-  if (!context.errors.failed() && found != count) fail_length(*list, found, count, context);
+  if (!context.errors.failed() && found != count) fail_length(*list, found, count, like, context);
 }
 
 }  // namespace hybridscope

@@ -140,6 +140,7 @@ void TraceReader::State::read_step(const LineValue& root, StepContext& context) 
     step.graph = read_cudagraph(value, context);
   });
   optional("attn_metadata", read_attn_metadata);
+  optional("states", read_states);
   optional("postprocess_copies", [&](const LineValue& value, StepContext&) {
     step.postprocess_copies = read_copies(value, context);
   });

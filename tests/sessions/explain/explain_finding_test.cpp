@@ -142,6 +142,39 @@ TEST(ExplainFinding, WarningsAreOneClause) {
             "v1/core/sched/scheduler.py schedule)");
 }
 
+TEST(ExplainFinding, MemoryIsToldByItsHashes) {
+  Finding finding{.rule = Rule::state_changed,
+                  .step = 13,
+                  .request = {0},
+                  .group = 1,
+                  .content = ContentKind::temporal,
+                  .column = 2,
+                  .block = 17,
+                  .expected = 0x89ABCDEF,
+                  .seen = 0x89ABCDEE,
+                  .detail = "before the forward pass",
+                  .cause = {.kind = WriteKind::decode, .step = 12, .request = {0}}};
+  EXPECT_EQ(explain_finding(finding, letters()),
+            "state-changed: step 13 A group 1 (mamba2) column 2: the state in block 17 changed "
+            "before the forward pass, although nothing wrote there: hash 0x89abcdee, expected "
+            "0x89abcdef; written by the decode of step 12 (docs/trace-format.md, States)");
+  finding.content = ContentKind::conv;
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("the conv window in block 17 changed"));
+  finding.rule = Rule::copy_differs;
+  finding.expected = 9;
+  finding.cause.kind = WriteKind::pre_copy;
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("the conv window of block 9 was copied to block 17, which holds other "
+                        "bytes; written by the pre-copy of step 12 (vLLM "
+                        "v1/worker/mamba_utils.py preprocess_mamba)"));
+  finding.rule = Rule::write_missing;
+  finding.cause = {};
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("the forward pass should have written block 17, but its bytes are those "
+                        "from before (docs/trace-format.md, States)"));
+}
+
 TEST(ExplainFinding, BytesAreToldByLayerStateAndElement) {
   Finding finding{.rule = Rule::state_bytes_wrong,
                   .step = 13,

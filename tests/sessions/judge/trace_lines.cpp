@@ -54,6 +54,60 @@ std::vector<nlohmann::json> healthy_trace() {
     "model_runner_output": {"req_ids": ["b"], "sampled_token_ids": [[30, 31]]}})")};
 }
 
+std::vector<nlohmann::json> shared_tail() {
+  const auto prompt = [](int last) {
+    nlohmann::json tokens;
+    for (int i = 0; i < 20; ++i) tokens.push_back(i);
+    tokens.push_back(last);
+    return tokens;
+  };
+  nlohmann::json header =
+      nlohmann::json::parse(R"({"hybridscope_trace": 1, "name": "shared tail", "config": {
+    "mamba_cache_mode": "align", "num_gpu_blocks": 16, "hash_block_size": 2,
+    "enable_prefix_caching": true, "hits_inside_blocks": true, "max_model_len": 64,
+    "max_num_seqs": 4, "max_num_batched_tokens": 32,
+    "kv_cache_groups": [{"type": "full_attention", "block_size": 8},
+                        {"type": "mamba", "block_size": 8, "mamba_type": "gdn_attention"}]}})");
+  nlohmann::json first = nlohmann::json::parse(R"({"step": 1, "scheduler_output": {
+      "scheduled_new_reqs": [{"req_id": "a", "block_ids": [[1, 2, 4], [0, 0, 5]],
+                              "num_computed_tokens": 0}],
+      "num_scheduled_tokens": {"a": 20}},
+    "scheduler_block_ids": {"a": [[1, 2, 4], [0, 0, 5]]},
+    "block_hashes": {"registered": [
+      {"req_id": "a", "group": 0, "column": 0, "block_id": 1, "num_tokens": 8},
+      {"req_id": "a", "group": 0, "column": 1, "block_id": 2, "num_tokens": 16},
+      {"req_id": "a", "group": 0, "column": 2, "block_id": 4, "num_tokens": 20},
+      {"req_id": "a", "group": 1, "column": 2, "block_id": 5, "num_tokens": 20}]},
+    "input_batch": {"req_ids": ["a"]},
+    "model_runner_output": {"req_ids": ["a"], "sampled_token_ids": [[]]}})");
+  first["scheduler_output"]["scheduled_new_reqs"][0]["prompt_token_ids"] = prompt(20);
+  const nlohmann::json second = nlohmann::json::parse(R"({"step": 2, "scheduler_output": {
+      "scheduled_cached_reqs": {"req_ids": ["a"], "new_block_ids": [null],
+                                "num_computed_tokens": [20]},
+      "num_scheduled_tokens": {"a": 1},
+      "kv_cache_block_copies": [{"src_block_id": 5, "dst_block_id": 6, "req_id": "a", "group": 1,
+                                 "num_tokens": 20}]},
+    "scheduler_block_ids": {},
+    "block_hashes": {"lost": [{"block_id": 5}], "registered": [
+      {"req_id": "a", "group": 1, "block_id": 6, "num_tokens": 20}]},
+    "input_batch": {"req_ids": ["a"]},
+    "model_runner_output": {"req_ids": ["a"], "sampled_token_ids": [[90]]}})");
+  nlohmann::json third = nlohmann::json::parse(R"({"step": 3, "scheduler_output": {
+      "scheduled_new_reqs": [{"req_id": "b", "block_ids": [[1, 2, 7], [0, 0, 8]],
+                              "num_computed_tokens": 20}],
+      "scheduled_cached_reqs": {"req_ids": ["a"], "new_block_ids": [null],
+                                "num_computed_tokens": [21]},
+      "num_scheduled_tokens": {"a": 1, "b": 1},
+      "kv_cache_block_copies": [{"src_block_id": 4, "dst_block_id": 7},
+                                {"src_block_id": 6, "dst_block_id": 8}]},
+    "scheduler_block_ids": {"b": [[1, 2, 7], [0, 0, 8]]},
+    "block_hashes": {},
+    "input_batch": {"req_ids": ["a", "b"]},
+    "model_runner_output": {"req_ids": ["a", "b"], "sampled_token_ids": [[91], [92]]}})");
+  third["scheduler_output"]["scheduled_new_reqs"][0]["prompt_token_ids"] = prompt(70);
+  return {header, first, second, third};
+}
+
 std::string read_error(TraceReader& reader, const std::vector<nlohmann::json>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto read = reader.read_line(lines[i].dump(), static_cast<std::int64_t>(i) + 1);
