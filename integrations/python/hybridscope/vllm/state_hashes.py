@@ -1,6 +1,9 @@
 """Hashes of recurrent states in the device's memory, before and after each forward pass: member
 `states` of a step (docs/trace-format.md). Everything is queued on the current stream; nobody waits."""
 
+import collections
+
+import numpy
 import torch
 
 from hybridscope import _native
@@ -72,8 +75,27 @@ def _touched(name, table, metadata, num_drafts, num_prefill_columns):
     return table.gather(1, columns.clamp(max=table.shape[1] - 1)) * (columns <= last)
 
 
+def _on_host(taken):
+    return taken.host_array() if hasattr(taken, "host_array") else numpy.asarray(taken)
+
+
+class _Rows:
+    """What a snapshot took, one row a block, without the rows that have none."""
+
+    def __init__(self, taken, blocks):
+        self._taken, self._blocks = taken, blocks
+
+    def host_array(self):
+        """A numpy array; waits for the device."""
+        return _on_host(self._taken)[_on_host(self._blocks) > 0]
+
+    def tolist(self):
+        """Its numbers."""
+        return self.host_array().tolist()
+
+
 class _Group:
-    """The recurrent layers of a KV-cache group, and the blocks that its last step named."""
+    """The recurrent layers of a KV-cache group, and the blocks that its last steps named."""
 
     def __init__(self, group, views, num_blocks, max_tokens):
         spec = group.kv_cache_spec
@@ -82,21 +104,24 @@ class _Group:
         self.has_temporal = not all(view.num_positions for view in views)
         self._num_drafts = spec.num_speculative_blocks
         self._num_prefill_columns = -(-max_tokens // spec.block_size) + 2
-        self._before = torch.zeros(0, dtype=torch.int32, device=self.hasher.device)
+        # A copy after the forward pass may go to the block that a row had before its drafts reached
+        # the next one, one accepted token a step; it is seen in the step after.
+        self._before = collections.deque(maxlen=1 + spec.num_speculative_blocks)
 
     def blocks_of_step(self, metadata, more):
-        """int32 [n]: the blocks of this step, of the one before it, and `more`; 0 in the place of
+        """int32 [n]: the blocks of this step, of some before it, and `more`; 0 in the place of
         one that is there already."""
         device = self.hasher.device
         tables = [_touched(name, table, metadata, self._num_drafts, self._num_prefill_columns)
                   for name, table in _index_tensors(metadata) if table.device == device]
-        now = torch.cat([table.reshape(-1).int() for table in tables] or [self._before[:0]])
-        blocks, self._before = torch.cat((now, self._before, more)).sort().values, now
+        now = torch.cat([more[:0], *(table.reshape(-1).int() for table in tables)])
+        blocks = torch.cat((now, *self._before, more)).sort().values
+        self._before.append(now)
         blocks[1:].masked_fill_(blocks[1:] == blocks[:-1], 0)
         return blocks
 
     def told(self, sums, snapshot):
-        """Members of a moment: 48 bits of each sum."""
+        """Snapshots of the members of a moment: 48 bits of each sum."""
         numbers = shifted(sums, 16)
         record = {"conv": numbers[:, 1:]} if self.has_conv else {}
         if self.has_temporal:
@@ -106,7 +131,7 @@ class _Group:
 
 class StateHashes:
     """Hashes the states of the blocks that a step reads, writes, copies and registers: those that its
-    metadata names, those of the step before, and some of the pool in turn."""
+    metadata names, those of the last steps, and some of the pool in turn."""
 
     def __init__(self, kv_cache_groups, layer_of, *, conv_positions, num_blocks, num_more, max_tokens,
                  snapshot):
@@ -154,11 +179,12 @@ class StateHashes:
         begun, self._begun = self._begun, {}
         record = {}
         for number, (blocks, before) in begun.items():
-            group = self._groups[number]
-            record[number] = {"block_ids": self._snapshot(blocks),
-                              "before_forward": group.told(before, self._snapshot),
-                              "after_forward": group.told(group.hasher.sums(blocks),
-                                                          self._snapshot)}
+            group, ids = self._groups[number], self._snapshot(blocks)
+            moments = {"before_forward": before, "after_forward": group.hasher.sums(blocks)}
+            record[number] = {"block_ids": _Rows(ids, ids)} | {
+                moment: {name: _Rows(taken, ids)
+                         for name, taken in group.told(sums, self._snapshot).items()}
+                for moment, sums in moments.items()}
         return record or None
 
     def _blocks_in_turn(self):
