@@ -11,10 +11,12 @@ try:
 except ImportError:
     torch = None
 
-from hybridscope.hybridscope_trace import line_of, plain
+from hybridscope import _native
+from hybridscope.hybridscope_trace import line_of
 from hybridscope.vllm.state_views import views_of
 
 if torch is not None:
+    from hybridscope.vllm.device_copies import DeviceCopies
     from hybridscope.vllm.state_hashes import StateHashes, _Hasher, hashes_of
     from hybridscope.vllm.torch_sums import torch_sums
 
@@ -116,9 +118,11 @@ class Sums(unittest.TestCase):
 
 @needs_torch
 class Steps(unittest.TestCase):
-    @staticmethod
-    def read(record):
-        return json.loads(line_of(record))
+    def read(self, record):
+        """As a trace has it, of either writer."""
+        text = _native.record_text(record).decode()
+        self.assertEqual(json.loads(text), json.loads(line_of(record)))
+        return json.loads(text)
 
     def setUp(self):
         torch.manual_seed(8)
@@ -127,7 +131,8 @@ class Steps(unittest.TestCase):
     def hashes(self, positions=5, num_more=0, **options):
         return StateHashes([Object(kv_cache_spec=Object(), layer_names=["b"]), group(**options)],
                            {"a": (self.conv, self.temporal)}.get, conv_positions=positions,
-                           num_blocks=NUM_BLOCKS, num_more=num_more, max_tokens=16, snapshot=plain)
+                           num_blocks=NUM_BLOCKS, num_more=num_more, max_tokens=16,
+                           snapshot=DeviceCopies().snapshot)
 
     def blocks_of(self, hashes, **metadata):
         hashes.before_forward({"a": Object(**metadata)})
@@ -157,9 +162,10 @@ class Steps(unittest.TestCase):
         self.conv, self.temporal = self.temporal, self.conv
         hashes = StateHashes([group("linear_attention")], {"a": (self.conv,)}.get,
                              conv_positions=None, num_blocks=NUM_BLOCKS, num_more=1, max_tokens=16,
-                             snapshot=plain)
+                             snapshot=DeviceCopies().snapshot)
         hashes.before_forward({"a": Object(state_indices_tensor=None)})
-        self.assertEqual(list(self.read(hashes.after_forward())["0"]["before_forward"]), ["temporal"])
+        record = self.read(hashes.after_forward())["0"]
+        self.assertEqual(list(record["before_forward"]), ["temporal"])
 
     def test_the_blocks_of_the_steps_before_are_looked_at_again_and_none_twice(self):
         """Of as many as a row's drafts may stay behind the end of a block, and one more."""
@@ -199,7 +205,8 @@ class Steps(unittest.TestCase):
     def test_a_model_without_recurrent_layers_is_refused(self):
         with self.assertRaisesRegex(ValueError, "no recurrent layers"):
             StateHashes([Object(kv_cache_spec=Object(), layer_names=["b"])], {}.get,
-                        conv_positions=None, num_blocks=4, num_more=0, max_tokens=8, snapshot=plain)
+                        conv_positions=None, num_blocks=4, num_more=0, max_tokens=8,
+                        snapshot=DeviceCopies().snapshot)
 
     def test_the_facts_come_from_the_runner(self):
         layers = {"a": Object(kv_cache=[self.conv, self.temporal])}
@@ -210,9 +217,11 @@ class Steps(unittest.TestCase):
         cache = Object(kv_cache_groups=[group()], num_blocks=NUM_BLOCKS)
         for drafts, width in ((Object(num_speculative_tokens=2), 5), (None, 1)):
             config.speculative_config = drafts
-            hashes = hashes_of(Object(vllm_config=config, kv_cache_config=cache), 1, plain)
+            hashes = hashes_of(Object(vllm_config=config, kv_cache_config=cache), 1,
+                               DeviceCopies().snapshot)
             hashes.before_forward({"a": Object()})
-            self.assertEqual(len(self.read(hashes.after_forward())["0"]["after_forward"]["conv"][0]), width)
+            record = self.read(hashes.after_forward())["0"]
+            self.assertEqual(len(record["after_forward"]["conv"][0]), width)
 
 
 if __name__ == "__main__":

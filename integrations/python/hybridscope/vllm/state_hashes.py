@@ -1,5 +1,6 @@
 """Hashes of recurrent states in the device's memory, before and after each forward pass: member
-`states` of a step (docs/trace-format.md). Everything is queued on the current stream; nobody waits."""
+`states` of a step (docs/trace-format.md). Everything is queued on the current stream, and nobody
+waits for it."""
 
 import collections
 
