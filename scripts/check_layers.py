@@ -63,7 +63,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "gui": _CORE + tuple(_ROOMS) + ("gui/model",),
     "cli": _CORE + tuple(_ROOMS) + ("storage",),
     "app": _CORE + tuple(_ROOMS) + ("kernels", "storage", "gui/model", "gui", "cli"),
-    "integrations/python": _CORE + tuple(_ROOMS) + ("storage", "cli", "app"),
+    "integrations/python": _CORE + tuple(_ROOMS) + ("kernels", "storage", "cli", "app"),
 }
 
 # Tests and benches may include any folder above, but external headers only as the folder that they

@@ -1,5 +1,5 @@
-// Times the fused align launches on the GPU, and a plain copy of the same bytes, and prints a
-// table: hybridscope_gpu_bench [--warps] [--once].
+// Times the fused align launches on the GPU, and a plain copy of the same bytes, then hashes of
+// states, and prints tables: hybridscope_gpu_bench [--warps] [--once] [--hashes].
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -7,6 +7,7 @@
 
 #include "bench/kernels/fused_align_case.h"
 #include "bench/kernels/gpu_timing.h"
+#include "bench/kernels/state_hash_bench.h"
 
 namespace hybridscope {
 namespace {
@@ -173,13 +174,16 @@ void run_all(const FusedAlignOptions& options, bool once) {
 int main(int argc, char** argv) {
   hybridscope::FusedAlignOptions options;
   bool once = false;
+  bool only_hashes = false;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--warps") == 0) {
       options.way = hybridscope::CopyWay::warps;
     } else if (std::strcmp(argv[i], "--once") == 0) {
       once = true;
+    } else if (std::strcmp(argv[i], "--hashes") == 0) {
+      only_hashes = true;
     } else {
-      std::fprintf(stderr, "usage: %s [--warps] [--once]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--warps] [--once] [--hashes]\n", argv[0]);
       return 2;
     }
   }
@@ -188,6 +192,7 @@ int main(int argc, char** argv) {
   const bool by_warps = options.way == hybridscope::CopyWay::warps;
   std::printf("%s, %d SMs, copies by %s; graph replays, medians of 15\n\n", device.name,
               device.multiProcessorCount, by_warps ? "warps" : "engine");
-  hybridscope::run_all(options, once);
+  if (!only_hashes) hybridscope::run_all(options, once);
+  hybridscope::bench_state_hashes(once);
   return 0;
 }

@@ -561,6 +561,10 @@ class TraceWriter:
         self._lines[-1].update(
             self._rows.inputs(input_batch, num_computed_tokens, num_accepted_tokens))
 
+    def before_forward(self, attn_metadata):
+        """The forward pass is about to be queued, and the copies before it are: time for what looks
+        at the device's memory then. Here nothing does. `attn_metadata`: layer -> its metadata."""
+
     def forward(self, forward_context, input_batch, mamba_state_idx=None, preprocess_copies=None):
         """What the layers are given, after the pre-copies. In mode align `mamba_state_idx` is
         GPUModelRunner's, and `preprocess_copies` what record_copies() collected."""
@@ -806,9 +810,10 @@ class SchedulerHooks(_Hooks):
 
 
 class RunnerHooks(_Hooks):
-    """Tells `rows` (its inputs(), forward() and launched()) what either runner gives to the layers.
-    forward() is called once the forward pass is queued: the device is busy then, and the pass does
-    not change what it was given. Dummy runs are left out: no inputs are prepared for them."""
+    """Tells `rows` (its inputs(), before_forward(), forward() and launched()) what either runner gives
+    to the layers. before_forward() is called when the copies before the forward pass are queued, and
+    forward() once the pass is: the device is busy then, and the pass does not change what it was
+    given. Dummy runs are left out: no inputs are prepared for them."""
 
     def __init__(self, rows, runner, on_error):
         super().__init__(on_error)
@@ -848,11 +853,18 @@ class RunnerHooks(_Hooks):
         self._rows.inputs(batch, **counts)
 
     def _model_forward(self, real, *args, **kwargs):
+        if self._batch is not None:
+            self._tell(self._before_forward_of_v1)
         result = real(*args, **kwargs)
         batch, self._batch = self._batch, None
         if batch is not None:
             self._tell(self._forward_of_v1, batch)
         return result
+
+    def _before_forward_of_v1(self):
+        from vllm.forward_context import get_forward_context
+        if metadata := get_forward_context().attn_metadata:
+            self._rows.before_forward(metadata)
 
     def _forward_of_v1(self, batch):
         from vllm.forward_context import get_forward_context
@@ -881,6 +893,8 @@ class RunnerHooks(_Hooks):
         metadata = real(input_batch, cudagraph_mode, *args, **kwargs)
         if is_step:
             self._given = metadata, cudagraph_mode, input_batch
+            if metadata:
+                self._tell(self._rows.before_forward, metadata)
         return metadata
 
     def _forward_of_v2(self, metadata, cudagraph_mode, batch):

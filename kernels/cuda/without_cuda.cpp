@@ -4,6 +4,7 @@
 #include "kernels/cuda/cuda_state_backend.h"
 #include "kernels/cuda/describe_cuda.h"
 #include "kernels/cuda/fused_align_host.h"
+#include "kernels/cuda/state_hash_cuda.h"
 
 namespace hybridscope {
 namespace {
@@ -38,6 +39,17 @@ Status advance_and_precopy_cuda(const HostStates&, const AlignAdvanceInputs&,
 
 Result<std::vector<std::int32_t>> gather_block_table_cuda(const BlockTableGatherInput&,
                                                           std::int32_t, const LaunchOrder&) {
+  return without_cuda();
+}
+
+// Never constructed: create() always fails.
+struct StateHashCuda::Impl {};
+
+Result<StateHashCuda> StateHashCuda::create(const HashedStates&) { return without_cuda(); }
+StateHashCuda::StateHashCuda(StateHashCuda&&) noexcept = default;
+StateHashCuda& StateHashCuda::operator=(StateHashCuda&&) noexcept = default;
+StateHashCuda::~StateHashCuda() = default;
+Status StateHashCuda::hash(const std::int32_t*, std::int64_t, std::uint64_t*, CUstream_st*) const {
   return without_cuda();
 }
 

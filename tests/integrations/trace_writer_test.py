@@ -242,7 +242,9 @@ class RecordedRunner(unittest.TestCase):
                         execute_model=lambda scheduled: "launched")
         batch = Object(req_ids=["a"], idx_mapping=[3], idx_mapping_np=Array([3]),
                        num_tokens_after_padding=2, num_reqs_after_padding=1)
-        recording = Recording(TraceWriter(self.file), self.scheduler, runner)
+        writer, given = TraceWriter(self.file), []
+        writer.before_forward = given.append
+        recording = Recording(writer, self.scheduler, runner)
         self.scheduler.schedule()
         runner.prepare_attn(batch)
         runner.model_state.preprocess_state(batch, (), None, Counts({3: 0}))
@@ -260,6 +262,7 @@ class RecordedRunner(unittest.TestCase):
                                              "num_reqs": 1})
         self.assertEqual(line["attn_metadata"]["1"], {"num_prefills": 1})
         self.assertEqual(list(metadata), ["layers.0"])
+        self.assertEqual(given, [metadata])
 
 
 class EngineDied(unittest.TestCase):

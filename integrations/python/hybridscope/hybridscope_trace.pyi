@@ -74,6 +74,7 @@ class TraceWriter:
     def inputs(
         self, input_batch: Any, *, num_computed_tokens: Any = None, num_accepted_tokens: Any = None
     ) -> None: ...
+    def before_forward(self, attn_metadata: Any) -> None: ...
     def forward(
         self,
         forward_context: Any,

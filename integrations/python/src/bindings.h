@@ -6,6 +6,7 @@
 namespace hybridscope {
 
 void bind_diff(pybind11::module_& module);
+void bind_hashes(pybind11::module_& module);
 void bind_judge(pybind11::module_& module);
 void bind_live(pybind11::module_& module);
 void bind_matrix(pybind11::module_& module);

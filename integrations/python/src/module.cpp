@@ -11,6 +11,7 @@ PYBIND11_MODULE(_native, module) {
   module.attr("VERSION") = hybridscope::kVersion;
   hybridscope::register_exceptions();
   hybridscope::bind_diff(module);
+  hybridscope::bind_hashes(module);
   hybridscope::bind_judge(module);
   hybridscope::bind_live(module);
   hybridscope::bind_matrix(module);

@@ -46,6 +46,17 @@ class Words(unittest.TestCase):
         self.assertEqual(parse_settings("break"), Settings(judge=True, holds=True))
         self.assertEqual(parse_settings("break:unix:a").socket, "a")
 
+    def test_states_come_with_a_number_and_beside_what_uses_them(self):
+        self.assertEqual(parse_settings("judge,states").states, 16)
+        self.assertEqual(parse_settings("trace:a,states:0").of_rank(1),
+                         Settings(trace="a-dp1", states=0))
+        self.assertIsNone(parse_settings("judge").states)
+        with self.assertRaisesRegex(ValueError, "states needs trace, judge, serve or break"):
+            parse_settings("states:4")
+        for word in ("states:", "states:-1", "states:all"):
+            with self.assertRaisesRegex(ValueError, f"{word}: expected states or states:N, N blocks"):
+                parse_settings(f"judge,{word}")
+
     def test_an_unknown_word_is_named_with_the_words_that_there_are(self):
         with self.assertRaisesRegex(ValueError, 'unknown word "jugde". HYBRIDSCOPE is a list of: '):
             parse_settings("jugde")
@@ -182,7 +193,8 @@ class Writer(Folder):
         self.addCleanup(link.close)
         sender = RowSender({"async_scheduling": False, "mamba_cache_mode": "align"},
                            small_engine.kv_cache_config().kv_cache_groups, link, self.fail,
-                           HostCopies())
+                           HostCopies(), Object(after_forward=lambda: hashes))
+        hashes = {"1": {"block_ids": [5]}}
 
         def run(writer):
             writer.inputs, writer.forward = sender.inputs, sender.forward
@@ -191,6 +203,7 @@ class Writer(Folder):
         lines = self.live(run, rows=receiver.fileno())
         sender.close()
         self.assertEqual(len(lines), 4)
+        self.assertEqual([line.pop("states") for line in lines[1:]], [hashes] * 3)
         self.assertEqual(lines, self.traced(small_engine.run_shared_tail))
 
     def test_an_engine_without_its_runners_process_goes_on(self):

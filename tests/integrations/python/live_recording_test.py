@@ -6,6 +6,7 @@ import threading
 import unittest
 from pathlib import Path
 from types import SimpleNamespace as Object
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -32,7 +33,16 @@ class Watched(Folder):
             has_unfinished_requests=lambda: self.has_more)
         self.runner = Object(vllm_config=small_engine.vllm_config(),
                              _prepare_inputs=lambda scheduled: "inputs",
-                             execute_model=lambda scheduled: "launched")
+                             _model_forward=lambda: "queued", mamba_state_idx={},
+                             execute_model=self.execute)
+        self.metadata = None  # of the forward pass
+        context = Object(get_forward_context=lambda: Object(
+            **{**vars(small_engine.FORWARD_CONTEXT), "attn_metadata": self.metadata}))
+        self.enterContext(mock.patch.dict(sys.modules, {
+            "vllm": Object(forward_context=context), "vllm.forward_context": context}))
+
+    def execute(self, scheduled):
+        return self.runner._model_forward()
 
     def schedule(self):
         self.num_steps += 1
@@ -44,9 +54,9 @@ class Watched(Folder):
         return small_engine.scheduler_output(
             {"a": 1}, cached={"a": (None, 4 + self.num_steps, self.num_steps - 1)})
 
-    def watch(self, words):
+    def watch(self, words, states=None):
         recording = LiveRecording(parse_settings(words), self.scheduler, {"engine": "vllm 0.0.0"},
-                                  self.log.append, HostCopies())
+                                  self.log.append, HostCopies(), states=states)
         recording.watch_runner(self.runner)
         self.addCleanup(recording.close)
         return recording
@@ -88,6 +98,26 @@ class Watched(Folder):
         self.run_step()
         recording.writer._thread.drain()
         self.assertEqual((self.folder / "run.jsonl").read_text().count("\n"), 3)
+
+    def test_what_the_states_are_is_told_before_and_after_the_forward_pass(self):
+        told = []
+
+        class States:
+            def before_forward(self, attn_metadata):
+                told.append(attn_metadata)
+
+            def after_forward(self):
+                return {"1": {"block_ids": [len(told)]}} if told else None
+
+        self.runner._model_forward = lambda: told.append("the forward pass")
+        recording = self.watch(f"trace:{self.folder}/run.jsonl", States())
+        self.metadata = {"layers.0": Object(state_indices_tensor_p=[2])}
+        self.run_step()
+        recording.close()
+        self.assertEqual(told, [self.metadata, "the forward pass"])
+        line = json.loads((self.folder / "run.jsonl").read_text().splitlines()[1])
+        self.assertEqual(line["states"], {"1": {"block_ids": [2]}})
+        self.assertEqual(line["attn_metadata"], {"1": {"state_indices_tensor_p": [2]}})
 
     def test_an_engine_that_is_not_modelled_leaves_no_file(self):
         class SlidingWindowSpec(Object):

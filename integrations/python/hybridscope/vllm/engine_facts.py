@@ -43,16 +43,20 @@ def header_of(kv_cache_config, vllm_config, version):
     model = vllm_config.model_config
     facts = {"name": str(model.model), "engine": f"vllm {version}",
              "runner": "v2" if vllm_config.use_v2_model_runner else "v1"}
-    text_config = model.hf_text_config
-    for name in _CONV_KERNEL_NAMES:
-        if isinstance(width := getattr(text_config, name, None), int):
-            facts["conv_kernel"] = width
-            break
-    if any(_mamba_type(group) == "mamba2" for group in kv_cache_config.kv_cache_groups):
+    if (width := conv_kernel_of(model)) is not None:
+        facts["conv_kernel"] = width
+    if any(mamba_type(group) == "mamba2" for group in kv_cache_config.kv_cache_groups):
         facts["chunk_size"] = model.get_mamba_chunk_size()
     return facts
 
 
-def _mamba_type(group):
+def conv_kernel_of(model_config):
+    """Width of the causal convolution; None: the model does not say."""
+    widths = (getattr(model_config.hf_text_config, name, None) for name in _CONV_KERNEL_NAMES)
+    return next((width for width in widths if isinstance(width, int)), None)
+
+
+def mamba_type(group):
+    """Of a KV-cache group, in small letters; empty: no recurrent layers."""
     kind = getattr(group.kv_cache_spec, "mamba_type", "")
     return (kind if isinstance(kind, str) else kind.name).lower()

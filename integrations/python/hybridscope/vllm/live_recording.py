@@ -28,10 +28,11 @@ class _GatedScheduler(SchedulerHooks):
 class LiveRecording:
     """Watches an engine as `settings` say, from its next step on, until close()."""
 
-    def __init__(self, settings, scheduler, header, log, copies, rows=None):
+    def __init__(self, settings, scheduler, header, log, copies, rows=None, states=None):
         """`header`: keyword arguments of TraceWriter.header(); log(text); `copies`: DeviceCopies;
-        `rows`: the socket of a runner in another process (listen_for_rows). Raises ValueError before
-        anything is opened: the engine has groups that are not modelled."""
+        `rows`: the socket of a runner in another process (listen_for_rows); `states`: StateHashes of
+        one in this process. Raises ValueError before anything is opened: the engine has groups that
+        are not modelled."""
         config_of(scheduler.kv_cache_config, scheduler.vllm_config)
         self._log, self._settings, self._rows = log, settings, rows
         self._file = open_new_file(settings.trace) if settings.trace else None
@@ -48,7 +49,7 @@ class LiveRecording:
         self.writer = LiveWriter(
             [sink.fileno() for sink in (self._file, self._server) if sink is not None], copies,
             self._ended, judge=self._judge, on_finding=self._found,
-            rows=-1 if rows is None else rows.fileno())
+            rows=-1 if rows is None else rows.fileno(), states=states)
         self.writer.header(scheduler.kv_cache_config, scheduler.vllm_config,
                            kv_cache_manager=scheduler.kv_cache_manager,
                            requests=scheduler.requests, **header)

@@ -88,11 +88,23 @@ def _scheduler_made(scheduler):
         return
     rows = None if is_alone else listen_for_rows(_link_path(config))
     header = engine_facts.header_of(scheduler.kv_cache_config, config, vllm.__version__)
-    recording = LiveRecording(settings, scheduler, header, _log, DeviceCopies(), rows)
+    copies = DeviceCopies()
+    states = _state_hashes(runner, copies) if is_alone else None
+    recording = LiveRecording(settings, scheduler, header, _log, copies, rows, states)
     _Process.recordings[id(scheduler)] = recording
     atexit.register(recording.close)
     if is_alone:
         recording.watch_runner(runner)
+
+
+def _state_hashes(runner, copies):
+    """StateHashes, or None if they are not asked for."""
+    if _Process.settings.states is None:
+        return None
+    from .state_hashes import hashes_of
+    states = hashes_of(runner, _Process.settings.states, copies.snapshot)
+    _log(f"hashes states with {states.how}")
+    return states
 
 
 def _scheduler_ends(scheduler):
@@ -124,6 +136,8 @@ def _runner_ready(runner):
         link.close()
 
     link = RowLink(_link_path(config))
-    rows = RowSender(config_of(cache, config), cache.kv_cache_groups, link, failed, DeviceCopies())
+    copies = DeviceCopies()
+    rows = RowSender(config_of(cache, config), cache.kv_cache_groups, link, failed, copies,
+                     _state_hashes(runner, copies))
     hooks.append(RunnerHooks(rows, runner, failed))
     atexit.register(rows.close)

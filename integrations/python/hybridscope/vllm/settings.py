@@ -2,11 +2,14 @@
 
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 SYNTAX = ("HYBRIDSCOPE is a list of: trace:FILE, judge, serve:unix:PATH, break[:unix:PATH], "
-          "separated by commas")
+          "states[:N], separated by commas")
+
+
+MORE_BLOCKS = 16  # of the pool, that option states looks at in each step
 
 
 @dataclass(frozen=True)
@@ -17,11 +20,11 @@ class Settings:
     judge: bool = False  # findings go to the log
     holds: bool = False  # the engine waits at the first finding
     socket: str = ""  # path of a socket that serves the trace and takes commands; empty: none
+    states: int | None = None  # hash states, of so many more blocks each step; None: of none
 
     def of_rank(self, rank):
         """The same for one of several engines that share the variable."""
-        return Settings(trace=_of_rank(self.trace, rank), judge=self.judge, holds=self.holds,
-                        socket=_of_rank(self.socket, rank))
+        return replace(self, trace=_of_rank(self.trace, rank), socket=_of_rank(self.socket, rank))
 
 
 def _of_rank(path, rank):
@@ -33,6 +36,12 @@ def _socket(word, address):
     if kind != "unix" or not path:
         raise ValueError(f"{word}: expected {word.partition(':')[0]}:unix:PATH. {SYNTAX}")
     return path
+
+
+def _more_blocks(word, number):
+    if not number.isdecimal():
+        raise ValueError(f"{word}: expected states or states:N, N blocks more each step. {SYNTAX}")
+    return int(number)
 
 
 def default_socket():
@@ -56,8 +65,12 @@ def parse_settings(text):
             found["judge"] = found["holds"] = True
             if rest:
                 found["socket"] = _socket(word, rest)
+        elif name == "states":
+            found["states"] = _more_blocks(word, rest) if ":" in word else MORE_BLOCKS
         else:
             raise ValueError(f"HYBRIDSCOPE: unknown word \"{word}\". {SYNTAX}")
     if not found:
         raise ValueError(f"HYBRIDSCOPE: nothing in \"{text}\". {SYNTAX}")
+    if found.keys() == {"states"}:
+        raise ValueError("HYBRIDSCOPE: states needs trace, judge, serve or break beside it")
     return Settings(**found)

@@ -16,21 +16,29 @@ class _NoFile:
         """Has nothing."""
 
 
+def _add_states(record, states):
+    """`states`: StateHashes or None."""
+    if states is not None and (hashes := states.after_forward()) is not None:
+        record["states"] = hashes
+
+
 class LiveWriter(TraceWriter):
     """A TraceWriter whose lines are made text, written and judged in a thread that never has the
     interpreter to itself. What it reads of the device is copied behind the engine's own work."""
 
-    def __init__(self, files, copies, on_error, *, judge=None, on_finding=None, rows=-1):
+    def __init__(self, files, copies, on_error, *, judge=None, on_finding=None, rows=-1,
+                 states=None):
         """files   descriptors that get each line
         copies  DeviceCopies
         judge   a hybridscope.Judge that gets each line; on_finding(record) is called with the dict
                 of each finding, of the first 20 of each rule
         rows    descriptor of a listening socket: the runner is in another process and tells there
                 what inputs() and forward() tell here
+        states  StateHashes of the runner, if it is here
         on_error(text) says what ended the thread's work. It and on_finding are called there.
         """
         super().__init__(_NoFile(), copies.snapshot)
-        self._copies, self._rows_are_here = copies, rows < 0
+        self._copies, self._rows_are_here, self._states = copies, rows < 0, states
         self._waiting = []  # arguments of LiveLines.put()
         self._thread = _native.LiveLines(list(files), rows, judge and judge._native,
                                          on_finding or (lambda record: None), on_error)
@@ -39,8 +47,13 @@ class LiveWriter(TraceWriter):
         super().inputs(*args, **kwargs)
         self._copies.keep()
 
+    def before_forward(self, attn_metadata):
+        if self._states is not None:
+            self._states.before_forward(attn_metadata)
+
     def forward(self, *args, **kwargs):
         super().forward(*args, **kwargs)
+        _add_states(self._lines[-1], self._states)
         self._copies.launch()
 
     def launched(self):
@@ -64,13 +77,13 @@ class LiveWriter(TraceWriter):
 
 
 class RowSender:
-    """What the runner's process tells of its steps: inputs() and forward() as a TraceWriter has
-    them, sent when a step's forward pass is queued."""
+    """What the runner's process tells of its steps: inputs(), before_forward() and forward() as a
+    TraceWriter has them, sent when a step's forward pass is queued."""
 
-    def __init__(self, config, groups, link, on_error, copies):
+    def __init__(self, config, groups, link, on_error, copies, states=None):
         """`config`, `groups`: of RowReader; `link`: RowLink; on_error(error): called in a thread;
-        `copies`: DeviceCopies."""
-        self._copies, self._link = copies, link
+        `copies`: DeviceCopies; `states`: StateHashes."""
+        self._copies, self._link, self._states = copies, link, states
         self._rows = RowReader(config, groups, copies.snapshot)
         self._background = Background(lambda record: link.send(_native.record_text(record)),
                                       on_error)
@@ -86,10 +99,16 @@ class RowSender:
         self._record = self._rows.inputs(*args, **kwargs)
         self._copies.keep()
 
+    def before_forward(self, attn_metadata):
+        """As TraceWriter.before_forward()."""
+        if self._states is not None:
+            self._states.before_forward(attn_metadata)
+
     def forward(self, *args, **kwargs):
         """As TraceWriter.forward(), and sends."""
         record, self._record = self._record, None
         self._rows.forward(record, *args, **kwargs)
+        _add_states(record, self._states)
         self._copies.launch()
         self._background.put(record)
 
