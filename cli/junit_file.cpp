@@ -168,7 +168,7 @@ JunitSuite junit_suite(const TestedUnit& unit) {
   const bool ran = unit.skipped.empty() && (unit.broken.empty() || unit.steps > 0);
   if (ran) {
     for (const RuleInfo& rule : rule_table())
-      if (unit.in_bytes || rule.rule != Rule::state_bytes_wrong)
+      if (unit.looked_at(rule.evidence))
         suite.cases.push_back(testcase(unit, std::string(rule.slug)));
     for (const std::string& type : other_types(unit)) suite.cases.push_back(testcase(unit, type));
   }

@@ -39,6 +39,7 @@ struct TestedUnit {
   std::int64_t steps = 0;
   std::int64_t findings = 0;           // of severity error, expected ones too
   bool in_bytes = false;               // was state in bytes checked, too?
+  bool in_memory = false;              // did the trace tell hashes of the engine's memory?
   std::optional<double> seconds{};     // absent: --no-timings, or it did not run
   std::vector<Property> properties{};  // enough to run the same again
   std::string command{};               // runs it alone
@@ -46,6 +47,10 @@ struct TestedUnit {
   std::vector<ProblemsLeftOut> left_out{};
   std::string broken{};   // why it did not run or was cut short; empty: it ran to its end
   std::string skipped{};  // why it was not tried; empty: it was
+
+  bool looked_at(Evidence evidence) const {
+    return evidence == Evidence::decisions || (evidence == Evidence::bytes ? in_bytes : in_memory);
+  }
 };
 
 }  // namespace hybridscope

@@ -44,7 +44,8 @@ constexpr std::array kRules = {
     RuleInfo{Rule::no_progress, "no-progress", Severity::error, "I11",
              "requests wait, nothing was scheduled and nothing can change that"},
     RuleInfo{Rule::state_bytes_wrong, "state-bytes-wrong", Severity::error, "",
-             "an element of a state in memory is not what the writes to its block left there"},
+             "an element of a state in memory is not what the writes to its block left there",
+             Evidence::bytes},
     RuleInfo{
         Rule::schedule_over_limit, "schedule-over-limit", Severity::error, "",
         "a step has more tokens than its budget, more requests than max_num_seqs, or a request "
@@ -55,14 +56,20 @@ constexpr std::array kRules = {
              "a block was registered for a state inside a prefill that the step did not store"},
     RuleInfo{Rule::state_changed, "state-changed", Severity::error, "",
              "a state in the engine's memory is not what its last write left, although nothing "
-             "wrote there since"},
+             "wrote there since",
+             Evidence::memory},
     RuleInfo{Rule::copy_differs, "copy-differs", Severity::error, "",
-             "after a copy the engine's memory does not hold the bytes of the source"},
+             "after a copy the engine's memory does not hold the bytes of the source",
+             Evidence::memory},
+    RuleInfo{Rule::write_missing, "write-missing", Severity::error, "",
+             "the forward pass moved a conv window, and left the state of its block as it was",
+             Evidence::memory},
     RuleInfo{Rule::chunk_off_grid, "chunk-off-grid", Severity::warning, "I3",
              "a prefill chunk that does not finish its request ended off the block grid"},
-    RuleInfo{Rule::write_missing, "write-missing", Severity::warning, "",
-             "the forward pass left the bytes of a state as they were, although the state should "
-             "stand for other tokens now"},
+    RuleInfo{Rule::state_unchanged, "state-unchanged", Severity::warning, "",
+             "the forward pass left a state as it was, although it should stand for other tokens "
+             "now; right only where a token repeats itself",
+             Evidence::memory},
     RuleInfo{Rule::drafts_cut, "drafts-cut", Severity::warning, "",
              "draft tokens of a request were cut by budget or length"},
     RuleInfo{Rule::expectation_unused, "expectation-unused", Severity::warning, "",

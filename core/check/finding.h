@@ -33,13 +33,21 @@ enum class Rule : std::uint8_t {
   published_not_written,
   state_changed,
   copy_differs,
-  chunk_off_grid,
   write_missing,
+  chunk_off_grid,
+  state_unchanged,
   drafts_cut,
   expectation_unused,
 };
 
 enum class Severity : std::uint8_t { error, warning };
+
+// What a rule looks at.
+enum class Evidence : std::uint8_t {
+  decisions,  // of every step
+  bytes,      // of our own memory (StateMirror), where a run keeps state in bytes
+  memory,     // another engine's, where its trace tells hashes (StateHashCheck)
+};
 
 struct RuleInfo {
   Rule rule;
@@ -47,6 +55,7 @@ struct RuleInfo {
   Severity severity;
   std::string_view invariant{};  // of docs/semantics/invariants.md, "" where none
   std::string_view meaning{};    // one sentence
+  Evidence evidence = Evidence::decisions;
 };
 
 // The table of rules, one row per rule, in the order of the enum.

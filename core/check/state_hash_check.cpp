@@ -23,6 +23,27 @@ StepParts parts_of(const StateOps& ops) {
           .after = static_cast<std::size_t>(last.base() - ops.batches.begin())};
 }
 
+bool is_same_window(const ToldGroup& told, std::size_t i) {
+  const auto length = static_cast<std::size_t>(told.num_positions);
+  return std::ranges::equal(std::span(told.before_forward.conv).subspan(i * length, length),
+                            std::span(told.after_forward.conv).subspan(i * length, length));
+}
+
+// The block's temporal state, or its window where the group has no other state.
+bool is_same_state(const ToldGroup& told, std::size_t i) {
+  const ToldHashes& before = told.before_forward;
+  const ToldHashes& after = told.after_forward;
+  return after.temporal.empty() ? is_same_window(told, i) : before.temporal[i] == after.temporal[i];
+}
+
+StateKind other(StateKind kind) {
+  return kind == StateKind::conv ? StateKind::temporal : StateKind::conv;
+}
+
+const WriteEvent& event_of(const SymbolicState& state, StateKind kind, std::int32_t number) {
+  return kind == StateKind::conv ? state.conv_event(number) : state.temporal(number).event;
+}
+
 bool is_copy(WriteKind kind) {
   return kind == WriteKind::pre_copy || kind == WriteKind::post_copy ||
          kind == WriteKind::block_copy;
@@ -228,31 +249,23 @@ void StateHashCheck::compare_conv(const ToldGroup& told, std::span<const std::ui
 // A block that the forward pass wrote has the bytes that it had before, although they should stand
 // for other tokens.
 void StateHashCheck::find_missing_writes(const ToldGroup& told) {
-  const auto positions = static_cast<std::ptrdiff_t>(told.num_positions);
+  const StateKind kind =
+      told.after_forward.temporal.empty() ? StateKind::conv : StateKind::temporal;
   const std::int32_t group_index = group_indices_[static_cast<std::size_t>(told.group)];
   for (std::size_t i = 0; i < told.block_ids.size(); ++i) {
     const std::int32_t number = told.block_ids[i];
     if (!is_block(number)) continue;
     Block& written = block(number);
-    if (written.group_index != group_index || written.is_copied_after_forward) continue;
-    Content& temporal = written.contents[kind_index(StateKind::temporal)];
-    Content& conv = written.contents[kind_index(StateKind::conv)];
-    const bool has_temporal = temporal.written_by_forward && !told.after_forward.temporal.empty();
-    const bool has_conv = conv.written_by_forward && !told.after_forward.conv.empty();
-    if ((!has_temporal && !has_conv) || written.holds == content_now(number)) continue;
-    const auto window = static_cast<std::ptrdiff_t>(i) * positions;
-    const bool same_temporal =
-        !has_temporal || told.before_forward.temporal[i] == told.after_forward.temporal[i];
-    const bool same_conv =
-        !has_conv || std::equal(told.before_forward.conv.begin() + window,
-                                told.before_forward.conv.begin() + window + positions,
-                                told.after_forward.conv.begin() + window);
-    if (!same_temporal || !same_conv) continue;
-    Finding finding =
-        finding_of(told, has_temporal ? StateKind::temporal : StateKind::conv, number);
-    finding.rule = Rule::write_missing;
+    bool& by_forward = written.contents[kind_index(kind)].written_by_forward;
+    if (!by_forward || written.group_index != group_index || written.is_copied_after_forward ||
+        written.holds == content_now(number) || !is_same_state(told, i))
+      continue;
+    const bool has_moved = written.contents[kind_index(StateKind::conv)].written_by_forward &&
+                           !is_same_window(told, i);
+    Finding finding = finding_of(told, kind, number);
+    finding.rule = has_moved ? Rule::write_missing : Rule::state_unchanged;
     findings_.push_back(finding);
-    temporal.written_by_forward = conv.written_by_forward = false;  // once, if it is told twice
+    by_forward = false;  // once, if it is told twice
   }
 }
 
@@ -265,8 +278,9 @@ Finding StateHashCheck::finding_of(const ToldGroup& told, StateKind kind,
   finding.group = told.group;
   finding.content = kind == StateKind::conv ? ContentKind::conv : ContentKind::temporal;
   finding.block = number;
+  const WriteEvent& written = event_of(state, kind, number);
   finding.request =
-      (kind == StateKind::conv ? state.conv_event(number) : state.temporal(number).event).request;
+      (written.kind == WriteKind::never ? event_of(state, other(kind), number) : written).request;
   const auto ids = tables.block_ids(finding.request, told.group);
   const auto found = std::ranges::find(ids, number);
   if (found != ids.end()) finding.column = static_cast<std::int32_t>(found - ids.begin());
@@ -283,8 +297,7 @@ void StateHashCheck::report(const ToldGroup& told, StateKind kind, std::int32_t 
   if (content.copied_from != kNotCopied) {
     finding.rule = Rule::copy_differs;
     finding.expected = content.copied_from;
-    const WriteEvent& now =
-        kind == StateKind::conv ? state.conv_event(number) : state.temporal(number).event;
+    const WriteEvent& now = event_of(state, kind, number);
     const bool copied_now = std::ranges::find(touched_, number) != touched_.end();
     if (copied_now)
       finding.cause = is_copy(now.kind) ? now
@@ -315,8 +328,8 @@ void StateHashCheck::end_step() {
     written.holds = content_now(number);
     written.is_copied_after_forward = false;
     for (Content& content : written.contents) content.written_by_forward = false;
-    written.contents[kind_index(StateKind::temporal)].event = state.temporal(number).event;
-    written.contents[kind_index(StateKind::conv)].event = state.conv_event(number);
+    for (const StateKind kind : {StateKind::temporal, StateKind::conv})
+      written.contents[kind_index(kind)].event = event_of(state, kind, number);
   }
   touched_.clear();
   checker_ = nullptr;

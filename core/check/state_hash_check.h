@@ -19,7 +19,7 @@ class StateHashCheck {
   explicit StateHashCheck(const CheckConfig& config);
 
   // Follows the last step of `checker`, which logs its operations, and compares the hashes told of
-  // it. Findings of state_changed, copy_differs and write_missing, valid until the next call; each
+  // it. Findings of the rules with Evidence::memory, valid until the next call; each
   // step must be followed, told or not. Requires: mamba groups, arrays of the sizes that
   // told_hashes.h gives them, num_positions 1 or W - 1 + K.
   std::span<const Finding> follow(const StepChecker& checker, std::int64_t step,

@@ -64,6 +64,7 @@ std::string_view source(const Finding& finding, const Names& names) {
       return "docs/architecture.md, State in bytes";
     case Rule::state_changed:
     case Rule::write_missing:
+    case Rule::state_unchanged:
       return "docs/trace-format.md, States";
     case Rule::expectation_unused:
       return "docs/scenario-format.md, Script";

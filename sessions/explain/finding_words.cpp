@@ -167,10 +167,14 @@ constexpr std::array kPhrases = {
            "the conv window of {expected_block} was copied to {block}, which holds other bytes"},
     Phrase{Rule::copy_differs, "", nullptr,
            "the state of {expected_block} was copied to {block}, which holds other bytes"},
+    Phrase{Rule::write_missing, "", nullptr,
+           "the forward pass should have written the state in {block}: its conv window has moved, "
+           "but the state is that from before"},
     Phrase{Rule::chunk_off_grid, "", nullptr,
            "the chunk ends at token {seen}, off the block grid (last boundary: {expected})"},
-    Phrase{Rule::write_missing, "", nullptr,
-           "the forward pass should have written {block}, but its bytes are those from before"},
+    Phrase{Rule::state_unchanged, "", nullptr,
+           "the forward pass should have written {block}, but its bytes are those from before; "
+           "right only if the row repeats one token"},
     Phrase{
         Rule::drafts_cut, "placeholders", nullptr,
         "all {expected} drafts are ids of -1, because the request had no row in the step before"},

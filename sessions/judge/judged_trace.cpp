@@ -59,6 +59,7 @@ std::span<const Finding> TraceJudge::check(const StepTrace& trace, const Foreign
     hash_check_.emplace(checker_.state().config);
     checker_.log_ops();
   }
+  if (!step.states.empty()) ++num_told_steps_;
   const auto findings = checker_.check(trace, scope);
   if (!hash_check_) return findings;
   findings_.assign(findings.begin(), findings.end());

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 namespace hybridscope::junit_report_test {
 namespace {
 
@@ -78,6 +80,12 @@ const JunitCase& case_of(const JunitSuite& suite, const std::string& name) {
   throw std::out_of_range(name);
 }
 
+// A testcase each, where neither bytes nor another engine's memory were looked at.
+std::size_t num_rules_on_decisions() {
+  return static_cast<std::size_t>(
+      std::ranges::count(rule_table(), Evidence::decisions, &RuleInfo::evidence));
+}
+
 TEST(JunitSuite, HasATestcaseARuleAndTheCommandOfTheFirstFailureLast) {
   TestedUnit unit = unit_with({{.type = "label-mismatch",
                                 .text = "step 4",
@@ -86,7 +94,7 @@ TEST(JunitSuite, HasATestcaseARuleAndTheCommandOfTheFirstFailureLast) {
                                {.type = "label-mismatch", .text = "step 5", .line = 8}});
   unit.left_out = {{.type = "label-mismatch", .count = 30}};
   const JunitSuite suite = junit_suite(unit);
-  EXPECT_EQ(suite.cases.size(), rule_table().size() - 1);  // bytes were not looked at
+  EXPECT_EQ(suite.cases.size(), num_rules_on_decisions());
   const JunitCase& test = case_of(suite, "label-mismatch");
   EXPECT_THAT(test.failures, testing::ElementsAre("step 4", "step 5", "and 30 more",
                                                   "reproduce: hybridscope run n.json --explain 4"));
@@ -100,7 +108,15 @@ TEST(JunitSuite, BytesHaveATestcaseWhereTheyWereLookedAt) {
   EXPECT_THROW((void)case_of(junit_suite(unit), "state-bytes-wrong"), std::out_of_range);
   unit.in_bytes = true;
   EXPECT_TRUE(case_of(junit_suite(unit), "state-bytes-wrong").failures.empty());
-  EXPECT_EQ(junit_suite(unit).cases.size(), rule_table().size());
+  EXPECT_EQ(junit_suite(unit).cases.size(), num_rules_on_decisions() + 1);
+}
+
+TEST(JunitSuite, MemoryHasTestcasesWhereATraceTellsIt) {
+  TestedUnit unit = unit_with({});
+  EXPECT_THROW((void)case_of(junit_suite(unit), "state-changed"), std::out_of_range);
+  unit.in_memory = true;
+  EXPECT_TRUE(case_of(junit_suite(unit), "state-changed").failures.empty());
+  EXPECT_EQ(junit_suite(unit).cases.size(), num_rules_on_decisions() + 4);
 }
 
 TEST(JunitSuite, WarningsDoNotFail) {
@@ -112,7 +128,7 @@ TEST(JunitSuite, WarningsDoNotFail) {
 TEST(JunitSuite, WhatIsNoRuleIsATestcaseOfItsOwn) {
   const JunitSuite suite =
       junit_suite(unit_with({{.type = "expect", .text = "a"}, {.type = "expect", .text = "b"}}));
-  EXPECT_EQ(suite.cases.size(), rule_table().size());
+  EXPECT_EQ(suite.cases.size(), num_rules_on_decisions() + 1);
   EXPECT_EQ(case_of(suite, "expect").failures.size(), 3u);
 }
 
@@ -134,7 +150,7 @@ TEST(JunitSuite, WhatDidNotRunHasOneTestcase) {
 TEST(JunitSuite, WhatBrokeOffAfterAStepHasItsRulesToo) {
   TestedUnit unit = unit_with({{.type = "run", .text = "refused"}});
   unit.broken = "refused";
-  EXPECT_EQ(junit_suite(unit).cases.size(), rule_table().size());
+  EXPECT_EQ(junit_suite(unit).cases.size(), num_rules_on_decisions() + 1);
 }
 
 }  // namespace

@@ -8,37 +8,39 @@
 
 namespace hybridscope::test {
 
-std::span<std::byte> BlockBytes::page(std::int32_t block, std::int32_t buffer) const {
+std::span<std::byte> BlockBytes::page(std::int32_t block, std::int32_t buffer,
+                                      std::int32_t state) const {
   const StateMemory& memory = backend_.memory();
-  return backend_.bytes().subspan(
-      static_cast<std::size_t>(buffer * memory.buffer_bytes() + block * memory.page_size_bytes),
-      static_cast<std::size_t>(memory.page_size_bytes));
+  const std::int64_t offset = memory.state_offsets[static_cast<std::size_t>(state)];
+  return backend_.bytes().subspan(static_cast<std::size_t>(buffer * memory.buffer_bytes() +
+                                                           block * memory.page_size_bytes + offset),
+                                  static_cast<std::size_t>(memory.page_size_bytes - offset));
 }
 
 std::byte& BlockBytes::byte(std::int32_t block, std::int32_t state, std::int64_t offset) {
-  const std::int64_t first = backend_.memory().state_offsets[static_cast<std::size_t>(state)];
-  return page(block, 0)[static_cast<std::size_t>(first + offset)];
+  return page(block, 0, state)[static_cast<std::size_t>(offset)];
 }
 
-std::vector<std::byte> BlockBytes::save(std::int32_t block) const {
+std::vector<std::byte> BlockBytes::save(std::int32_t block, std::int32_t state) const {
   std::vector<std::byte> saved;
   for (std::int32_t buffer = 0; buffer < backend_.memory().num_buffers; ++buffer) {
-    const auto bytes = page(block, buffer);
+    const auto bytes = page(block, buffer, state);
     saved.insert(saved.end(), bytes.begin(), bytes.end());
   }
   return saved;
 }
 
-void BlockBytes::restore(std::int32_t block, const std::vector<std::byte>& bytes) {
+void BlockBytes::restore(std::int32_t block, std::int32_t state,
+                         const std::vector<std::byte>& bytes) {
   auto next = bytes.begin();
   for (std::int32_t buffer = 0; buffer < backend_.memory().num_buffers; ++buffer) {
-    const auto to = page(block, buffer);
+    const auto to = page(block, buffer, state);
     std::copy_n(next, to.size(), to.begin());
     next += static_cast<std::ptrdiff_t>(to.size());
   }
 }
 
-void BlockBytes::copy(std::int32_t from, std::int32_t to) { restore(to, save(from)); }
+void BlockBytes::copy(std::int32_t from, std::int32_t to) { restore(to, 0, save(from, 0)); }
 
 HashedRun::HashedRun(const EngineConfig& engine, const CheckConfig& check, StateMemory memory,
                      bool by_position)

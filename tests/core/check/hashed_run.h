@@ -23,11 +23,12 @@ class BlockBytes {
   // A byte of a state of the group's first layer.
   std::byte& byte(std::int32_t block, std::int32_t state, std::int64_t offset);
   void copy(std::int32_t from, std::int32_t to);
-  std::vector<std::byte> save(std::int32_t block) const;
-  void restore(std::int32_t block, const std::vector<std::byte>& bytes);
+  // Of the state `state` and of those behind it.
+  std::vector<std::byte> save(std::int32_t block, std::int32_t state) const;
+  void restore(std::int32_t block, std::int32_t state, const std::vector<std::byte>& bytes);
 
  private:
-  std::span<std::byte> page(std::int32_t block, std::int32_t buffer) const;
+  std::span<std::byte> page(std::int32_t block, std::int32_t buffer, std::int32_t state = 0) const;
   CpuStateBackend& backend_;
 };
 

@@ -114,6 +114,21 @@ TEST(PlantedHashes, ACopyThatForgetsToShiftTheWindow) {
   EXPECT_FALSE(found(all, {.rule = Rule::copy_differs, .content = ContentKind::temporal}));
 }
 
+// The recurrent kernel stores A's state elsewhere, the conv kernel its window where it belongs.
+TEST(PlantedHashes, AStateThatIsNotStoredWhereItsWindowIs) {
+  HashedRun run = run_with_a();
+  std::vector<std::byte> before;
+  const MemoryFault fault{
+      .before_step = [&](BlockBytes& bytes, const StateOps&) { before = bytes.save(2, kTemporal); },
+      .in_forward = [&](BlockBytes& bytes,
+                        const StateOps&) { bytes.restore(2, kTemporal, before); }};
+  EXPECT_TRUE(found_only(run.step(fault), {{.rule = Rule::write_missing,
+                                            .step = 2,
+                                            .request = 0,
+                                            .content = ContentKind::temporal,
+                                            .block = 2}}));
+}
+
 // Two requests: the decode of A stores its state in B's block.
 TEST(PlantedHashes, AWriteToAnotherRequestsBlock) {
   HashedRun run = run_of({});
@@ -125,14 +140,14 @@ TEST(PlantedHashes, AWriteToAnotherRequestsBlock) {
   const std::int32_t b = run.ops().rows[1].temporal_src_block;
   std::vector<std::byte> before;
   const MemoryFault fault{
-      .before_step = [&](BlockBytes& bytes, const StateOps&) { before = bytes.save(a); },
+      .before_step = [&](BlockBytes& bytes, const StateOps&) { before = bytes.save(a, kConv); },
       .in_forward =
           [&](BlockBytes& bytes, const StateOps&) {
             bytes.copy(a, b);
-            bytes.restore(a, before);
+            bytes.restore(a, kConv, before);
           }};
   EXPECT_TRUE(
-      found_only(run.step(fault), {{.rule = Rule::write_missing, .request = 0, .block = a}}));
+      found_only(run.step(fault), {{.rule = Rule::state_unchanged, .request = 0, .block = a}}));
   // B's own row wrote its block in the same step, so only A's loss can be seen.
 }
 
@@ -158,9 +173,9 @@ TEST(PlantedHashes, AWriteToARegisteredBlock) {
       all, {.rule = Rule::state_changed, .content = ContentKind::temporal, .block = registered}));
 }
 
-TEST(PlantedHashes, AForwardPassThatWritesNothingIsAWarning) {
+TEST(PlantedHashes, AForwardPassThatChangesNothingIsAWarning) {
   HashedRun run = run_with_a();
-  EXPECT_TRUE(found_only(run.step({.drops_forward = true}), {{.rule = Rule::write_missing,
+  EXPECT_TRUE(found_only(run.step({.drops_forward = true}), {{.rule = Rule::state_unchanged,
                                                               .step = 2,
                                                               .request = 0,
                                                               .group = 1,

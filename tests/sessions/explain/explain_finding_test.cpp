@@ -171,8 +171,13 @@ TEST(ExplainFinding, MemoryIsToldByItsHashes) {
   finding.rule = Rule::write_missing;
   finding.cause = {};
   EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("the forward pass should have written the state in block 17: its conv "
+                        "window has moved, but the state is that from before "
+                        "(docs/trace-format.md, States)"));
+  finding.rule = Rule::state_unchanged;
+  EXPECT_THAT(explain_finding(finding, letters()),
               HasSubstr("the forward pass should have written block 17, but its bytes are those "
-                        "from before (docs/trace-format.md, States)"));
+                        "from before; right only if the row repeats one token"));
 }
 
 TEST(ExplainFinding, BytesAreToldByLayerStateAndElement) {

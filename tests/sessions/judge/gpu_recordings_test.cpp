@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <ostream>
 #include <set>
 
 #include "core/engine/releases.h"
@@ -175,6 +176,52 @@ TEST(GpuRecording, APreemptedRequestHitsTheBlockThatItNeverWrote) {
   EXPECT_EQ(what_the_gpu_held().at("0.24.0").at("n49_read_b").at("wrong_outputs"),
             json::array({"L"}));
 }
+
+// Runs that tell hashes of the GPU's memory in each step.
+class MemoryRecordings : public testing::TestWithParam<std::string> {};
+
+TEST_P(MemoryRecordings, WhatAHealthyEngineHoldsIsWhatItsWritesLeft) {
+  const auto& lines = recording("states_healthy", GetParam());
+  EXPECT_TRUE(json::parse(lines.at(1)).contains("states"));
+  EXPECT_THAT(found_in("states_healthy", GetParam()), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, MemoryRecordings,
+                         testing::Values("v1_async_all", "v2_async_align_gdn_mtp_k1",
+                                         "v1_align_eagle_k2", "v2_async_align_tp2_graphs"),
+                         [](const auto& name) { return name.param; });
+
+// Without the hashes nothing is found: every decision was right.
+struct PlantedKernelFault {
+  const char* name = "";
+  std::vector<std::string> found;
+};
+void PrintTo(const PlantedKernelFault& fault, std::ostream* out) { *out << fault.name; }
+
+class PlantedMemoryRecordings : public testing::TestWithParam<PlantedKernelFault> {};
+
+TEST_P(PlantedMemoryRecordings, AKernelThatGoesWrongIsFoundInMemory) {
+  std::vector<std::string> lines = recording("states_planted", GetParam().name);
+  std::vector<std::string> found = judge(lines).findings;
+  for (std::string& text : found) text.resize(std::min(text.size(), text.find(':')));
+  EXPECT_EQ(found, GetParam().found);
+  for (std::string& text : lines) {
+    json line = json::parse(text);
+    line.erase("states");
+    text = line.dump();
+  }
+  EXPECT_THAT(judge(lines).findings, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Recorded, PlantedMemoryRecordings,
+    testing::Values(PlantedKernelFault{"page",
+                                       {"write-missing step 53 14", "state-changed step 57 10"}},
+                    PlantedKernelFault{"null", {"write-missing step 51 8"}},
+                    PlantedKernelFault{"conv", {"state-changed step 57 10"}},
+                    PlantedKernelFault{"clobber", {"state-changed step 56 12"}},
+                    PlantedKernelFault{"copy", {"copy-differs step 20 0"}}),
+    [](const auto& fault) { return std::string(fault.param.name); });
 
 }  // namespace
 }  // namespace hybridscope::test::gpu_recordings_test

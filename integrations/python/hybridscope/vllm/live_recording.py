@@ -99,7 +99,7 @@ class LiveRecording:
         self._log(finding.text)
         if self._settings.holds and not self._has_held:
             self._has_held = True
-            self.gate.hold(f"step {finding.step}: {finding.text}")
+            self.gate.hold(finding.text)
 
     def _ended(self, error):
         self._log(f"recording ended, the engine goes on: {error}")
