@@ -43,7 +43,7 @@ TestedUnit tested_trace(const JudgeOptions& options, const TraceReport& trace) {
                   .file = options.input == "-" ? std::string() : options.input,
                   .steps = trace.steps,
                   .findings = trace.findings.num_found(Severity::error),
-                  .in_memory = trace.told_steps > 0,
+                  .in_memory = trace.memory_steps > 0,
                   .properties = {{"version", kVersion}, {"engine", trace.engine}},
                   .command = judge_words(options, trace, 0)};
   if (!options.engine.empty()) unit.properties.push_back({"profile", options.engine});

@@ -49,9 +49,9 @@ std::int64_t JudgeReport::num_request_steps() const {
   return sum;
 }
 
-std::int64_t JudgeReport::num_told_steps() const {
+std::int64_t JudgeReport::num_memory_steps() const {
   std::int64_t sum = 0;
-  for (const TraceReport& trace : traces) sum += trace.told_steps;
+  for (const TraceReport& trace : traces) sum += trace.memory_steps;
   return sum;
 }
 
@@ -85,9 +85,9 @@ std::string format_judge_summary(const JudgeReport& report) {
       list += fmt::format("{}{} in {}", list.empty() ? "" : ", ",
                           computed_name(static_cast<Computed>(i)), counted(computed[i], "step"));
   if (!list.empty()) text += "not in the trace, computed by us: " + list + "\n";
-  if (report.num_told_steps() > 0)
+  if (report.num_memory_steps() > 0)
     text += "memory compared, as the trace tells it: in " +
-            counted(report.num_told_steps(), "step") + "\n";
+            counted(report.num_memory_steps(), "step") + "\n";
   if (!report.engine.empty())
     text +=
         fmt::format("profile {}: differences in {} of {}\n", report.engine, report.num_differing(),
@@ -114,7 +114,7 @@ nlohmann::ordered_json trace_report_to_json(const TraceReport& trace, bool compa
                                  {"line", trace.line},
                                  {"steps", trace.steps},
                                  {"request_steps", trace.request_steps},
-                                 {"told_steps", trace.told_steps},
+                                 {"memory_steps", trace.memory_steps},
                                  {"findings_by_rule", trace.findings.by_rule()},
                                  {"findings_by_request", trace.findings.by_request_json()},
                                  {"computed_in_steps", computed_json(trace.computed)},
@@ -129,7 +129,7 @@ nlohmann::ordered_json judge_report_to_json(const JudgeReport& report) {
   nlohmann::ordered_json summary = {{"traces", report.traces.size()},
                                     {"steps", report.num_steps()},
                                     {"request_steps", report.num_request_steps()},
-                                    {"told_steps", report.num_told_steps()},
+                                    {"memory_steps", report.num_memory_steps()},
                                     {"findings", report.num_found(Severity::error)},
                                     {"warnings", report.num_found(Severity::warning)},
                                     {"computed_in_steps", computed_json(computed_steps(report))},

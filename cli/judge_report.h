@@ -22,7 +22,7 @@ struct TraceReport {
   std::int64_t line = 0;  // of its header
   std::int64_t steps = 0;
   std::int64_t request_steps = 0;
-  std::int64_t told_steps = 0;                        // that told hashes of the engine's memory
+  std::int64_t memory_steps = 0;                      // that told hashes of the engine's memory
   std::array<std::int64_t, kNumComputed> computed{};  // steps in which we computed it
   FindingList findings;
   std::vector<std::int64_t> finding_lines;           // [findings.kept()] of the input
@@ -41,7 +41,7 @@ struct JudgeReport {
   std::int64_t num_differing() const;  // traces with a first difference
   std::int64_t num_steps() const;
   std::int64_t num_request_steps() const;
-  std::int64_t num_told_steps() const;
+  std::int64_t num_memory_steps() const;
 };
 
 // A heading, the findings of one trace, unless they were printed before, and its first difference

@@ -131,7 +131,7 @@ void JudgeSession::count_steps() {
   const TraceJudge& judge = trace_.trace_judge();
   trace.steps = judge.num_steps();
   trace.request_steps = judge.num_request_steps();
-  trace.told_steps = judge.num_told_steps();
+  trace.memory_steps = judge.num_memory_steps();
   for (std::size_t i = 0; i < kNumComputed; ++i)
     trace.computed[i] = judge.num_computed(static_cast<Computed>(i));
 }

@@ -48,6 +48,7 @@ struct TestedUnit {
   std::string broken{};   // why it did not run or was cut short; empty: it ran to its end
   std::string skipped{};  // why it was not tried; empty: it was
 
+  // Did the unit have what rules with this evidence look at?
   bool looked_at(Evidence evidence) const {
     return evidence == Evidence::decisions || (evidence == Evidence::bytes ? in_bytes : in_memory);
   }

@@ -32,6 +32,8 @@ std::int64_t num_sums(const HashedStates& states) {
 }
 
 Status check_hashed(const HashedStates& states) {
+  if (states.num_blocks < 0)
+    return invalid_input("states of " + std::to_string(states.num_blocks) + " blocks");
   for (const HashView& view : states.views)
     if (Status status = check_view(view); !status) return status;
   return Ok{};

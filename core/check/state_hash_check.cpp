@@ -62,11 +62,13 @@ StateHashCheck::StateHashCheck(const CheckConfig& config)
   }
 }
 
-std::span<const Finding> StateHashCheck::follow(const StepChecker& checker, std::int64_t step,
+std::span<const Finding> StateHashCheck::follow(const StepChecker& checker, const StepTrace& trace,
                                                 std::span<const ToldGroup> told) {
   findings_.clear();
   checker_ = &checker;
-  step_ = step;
+  step_ = trace.step;
+  for (const std::int32_t number : trace.zeroed_blocks)
+    if (is_block(number)) give_out(number);
   const StateOps& ops = checker.ops();
   // Without a forward pass nothing tells pre-copies from post-copies, and nothing is told.
   const StepParts parts = parts_of(ops);
@@ -77,8 +79,8 @@ std::span<const Finding> StateHashCheck::follow(const StepChecker& checker, std:
   compare(told, Moment::before_forward);
   apply(ops, forward, after);
   note_later_copies(ops, after);
-  compare(told, Moment::after_forward);
   for (const ToldGroup& group : told) find_missing_writes(group);
+  compare(told, Moment::after_forward);
   apply(ops, after, ops.batches.size());
   end_step();
   return findings_;
@@ -109,12 +111,17 @@ void StateHashCheck::forget(std::int32_t number) {
   std::ranges::fill(conv(number), kUnknownHash);
 }
 
+void StateHashCheck::give_out(std::int32_t number) {
+  forget(number);
+  block(number).group_index = -1;
+}
+
 // A window that was told as a whole says nothing about its positions.
 void StateHashCheck::take_positions(std::span<const ToldGroup> told) {
   for (const ToldGroup& group : told) {
     const std::int32_t index = group_indices_[static_cast<std::size_t>(group.group)];
     std::int32_t& known = num_positions_[static_cast<std::size_t>(index)];
-    if (known == group.num_positions) continue;
+    if (group.num_positions == 0 || known == group.num_positions) continue;
     known = group.num_positions;
     for (std::int32_t number = 1; is_block(number); ++number)
       if (block(number).group_index == index) std::ranges::fill(conv(number), kUnknownHash);
@@ -128,10 +135,7 @@ void StateHashCheck::apply(const StateOps& ops, std::size_t first_batch, std::si
     const auto end = static_cast<std::size_t>(batch.first + batch.count);
     switch (batch.kind) {
       case StateOpKind::poison:
-        for (std::size_t i = first; i < end; ++i) {
-          forget(ops.poisoned[i]);
-          block(ops.poisoned[i]).group_index = -1;
-        }
+        for (std::size_t i = first; i < end; ++i) give_out(ops.poisoned[i]);
         break;
       case StateOpKind::copy:
         apply_copies(std::span(ops.copies).subspan(first, end - first));
@@ -224,7 +228,7 @@ void StateHashCheck::compare(const ToldGroup& told, Moment moment) {
       const std::uint64_t seen = hashes.temporal[i];
       if (known.temporal != kUnknownHash && known.temporal != seen)
         report(told, StateKind::temporal, number, known.temporal, seen, moment);
-      known.temporal = seen;
+      known.temporal = known.held = seen;
       known.contents[kind_index(StateKind::temporal)].copied_from = kNotCopied;
     }
     if (!hashes.conv.empty())
@@ -246,6 +250,16 @@ void StateHashCheck::compare_conv(const ToldGroup& told, std::span<const std::ui
   block(number).contents[kind_index(StateKind::conv)].copied_from = kNotCopied;
 }
 
+// The block stands for what it stood for when it was written last, and its bytes were still there
+// before the forward pass: a request that is computed again leaves the same ones.
+bool StateHashCheck::is_what_it_held(const ToldGroup& told, std::size_t i) const {
+  const std::int32_t number = told.block_ids[i];
+  const Block& written = blocks_[static_cast<std::size_t>(number)];
+  if (written.holds != content_now(number)) return false;
+  return written.held == kUnknownHash || told.before_forward.temporal.empty() ||
+         told.before_forward.temporal[i] == written.held;
+}
+
 // A block that the forward pass wrote has the bytes that it had before, although they should stand
 // for other tokens.
 void StateHashCheck::find_missing_writes(const ToldGroup& told) {
@@ -258,7 +272,7 @@ void StateHashCheck::find_missing_writes(const ToldGroup& told) {
     Block& written = block(number);
     bool& by_forward = written.contents[kind_index(kind)].written_by_forward;
     if (!by_forward || written.group_index != group_index || written.is_copied_after_forward ||
-        written.holds == content_now(number) || !is_same_state(told, i))
+        is_what_it_held(told, i) || !is_same_state(told, i))
       continue;
     const bool has_moved = written.contents[kind_index(StateKind::conv)].written_by_forward &&
                            !is_same_window(told, i);

@@ -18,11 +18,12 @@ class StateHashCheck {
  public:
   explicit StateHashCheck(const CheckConfig& config);
 
-  // Follows the last step of `checker`, which logs its operations, and compares the hashes told of
-  // it. Findings of the rules with Evidence::memory, valid until the next call; each
+  // Follows the last step of `checker`, `trace`, whose operations it logged, and compares the
+  // hashes told of it. Findings of the rules with Evidence::memory, valid until the next call; each
   // step must be followed, told or not. Requires: mamba groups, arrays of the sizes that
-  // told_hashes.h gives them, num_positions 1 or W - 1 + K.
-  std::span<const Finding> follow(const StepChecker& checker, std::int64_t step,
+  // told_hashes.h gives them, num_positions 1 or W - 1 + K, 0 where no
+  // window is told.
+  std::span<const Finding> follow(const StepChecker& checker, const StepTrace& trace,
                                   std::span<const ToldGroup> told);
 
  private:
@@ -37,8 +38,9 @@ class StateHashCheck {
   struct Block {
     std::int32_t group_index = -1;  // whose layers wrote it since it was given out; -1: none did
     std::uint64_t temporal = kUnknownHash;
-    std::array<Content, 2> contents;       // by StateKind
-    Fingerprint holds = kPoison;           // the symbolic content when it was last written
+    std::array<Content, 2> contents;    // by StateKind
+    std::uint64_t held = kUnknownHash;  // temporal, as told last; stays when the block is given out
+    Fingerprint holds = kPoison;        // the symbolic content when it was last written
     bool is_copied_after_forward = false;  // in this step
   };
 
@@ -47,6 +49,8 @@ class StateHashCheck {
   bool is_block(std::int32_t number) const;
   Block& touch(std::int32_t number, std::int32_t group_index);
   void forget(std::int32_t number);
+  // To a new owner, or filled with zeros for it.
+  void give_out(std::int32_t number);
 
   void take_positions(std::span<const ToldGroup> told);
   void apply(const StateOps& ops, std::size_t first_batch, std::size_t end_batch);
@@ -59,6 +63,7 @@ class StateHashCheck {
   void compare(const ToldGroup& told, Moment moment);
   void compare_conv(const ToldGroup& told, std::span<const std::uint64_t> seen, std::int32_t number,
                     Moment moment);
+  bool is_what_it_held(const ToldGroup& told, std::size_t i) const;
   void find_missing_writes(const ToldGroup& told);
   Finding finding_of(const ToldGroup& told, StateKind kind, std::int32_t number) const;
   void report(const ToldGroup& told, StateKind kind, std::int32_t number, std::uint64_t expected,

@@ -810,10 +810,10 @@ class SchedulerHooks(_Hooks):
 
 
 class RunnerHooks(_Hooks):
-    """Tells `rows` (its inputs(), before_forward(), forward() and launched()) what either runner gives
-    to the layers. before_forward() is called when the copies before the forward pass are queued, and
-    forward() once the pass is: the device is busy then, and the pass does not change what it was
-    given. Dummy runs are left out: no inputs are prepared for them."""
+    """Tells `rows` (its inputs(), before_forward(), forward() and launched()) what either runner
+    gives to the layers. before_forward() is called when the copies before the forward pass are
+    queued, and forward() once the pass is: the device is busy then, and the pass does not change
+    what it was given. Dummy runs are left out: no inputs are prepared for them."""
 
     def __init__(self, rows, runner, on_error):
         super().__init__(on_error)

@@ -62,6 +62,8 @@ std::string_view source(const Finding& finding, const Names& names) {
       return "vLLM v1/cudagraph_dispatcher.py dispatch";
     case Rule::state_bytes_wrong:
       return "docs/architecture.md, State in bytes";
+    case Rule::copy_differs:
+      return source_of_write(finding.cause.kind, names);
     case Rule::state_changed:
     case Rule::write_missing:
     case Rule::state_unchanged:

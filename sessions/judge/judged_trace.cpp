@@ -59,11 +59,11 @@ std::span<const Finding> TraceJudge::check(const StepTrace& trace, const Foreign
     hash_check_.emplace(checker_.state().config);
     checker_.log_ops();
   }
-  if (!step.states.empty()) ++num_told_steps_;
+  if (!step.states.empty()) ++num_memory_steps_;
   const auto findings = checker_.check(trace, scope);
   if (!hash_check_) return findings;
   findings_.assign(findings.begin(), findings.end());
-  const auto of_memory = hash_check_->follow(checker_, trace.step, step.states);
+  const auto of_memory = hash_check_->follow(checker_, trace, step.states);
   findings_.insert(findings_.end(), of_memory.begin(), of_memory.end());
   return findings_;
 }

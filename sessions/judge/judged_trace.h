@@ -47,7 +47,7 @@ class TraceJudge {
   std::int64_t num_steps() const { return num_steps_; }
   std::int64_t num_request_steps() const { return num_request_steps_; }
   // Steps that told hashes of the engine's memory.
-  std::int64_t num_told_steps() const { return num_told_steps_; }
+  std::int64_t num_memory_steps() const { return num_memory_steps_; }
 
  private:
   TraceJudge(ForeignImporter importer, StepChecker checker);
@@ -59,7 +59,7 @@ class TraceJudge {
   std::vector<Finding> findings_;             // of the step, where states are checked
   std::int64_t num_steps_ = 0;
   std::int64_t num_request_steps_ = 0;
-  std::int64_t num_told_steps_ = 0;
+  std::int64_t num_memory_steps_ = 0;
 };
 
 // What a line was, and its step if a trace is being judged.

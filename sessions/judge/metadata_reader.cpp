@@ -1,8 +1,6 @@
 // Reads attn_metadata: the fields of a builder's metadata class, by name.
 #include <fmt/core.h>
 
-#include <charconv>
-
 #include "core/metadata/named_arrays.h"
 #include "sessions/judge/step_parts.h"
 
@@ -132,20 +130,6 @@ struct NamesOfReleases {
 };
 
 }  // namespace
-
-std::optional<std::int32_t> mamba_group(const LineValue& member, const StepContext& context) {
-  std::int32_t group = -1;
-  const char* end = member.key.data() + member.key.size();
-  const auto [rest, error] = std::from_chars(member.key.data(), end, group);
-  const bool is_group = error == std::errc() && rest == end && group >= 0 &&
-                        group < context.limits.num_groups() &&
-                        context.limits.is_mamba[static_cast<std::size_t>(group)];
-  if (is_group) return group;
-  fail(member,
-       fmt::format("expected the number of a mamba group, found {}", quoted_text(member.key)),
-       context.errors);
-  return std::nullopt;
-}
 
 std::set<std::string, std::less<>> metadata_field_names() {
   std::set<std::string, std::less<>> names;

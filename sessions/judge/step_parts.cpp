@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/base/check.h"
 #include "core/base/math.h"
@@ -147,6 +148,20 @@ IdRange read_token_ids(const LineValue& value, std::int32_t min, StepContext& co
 
 std::int32_t read_token_count(const LineValue& value, StepContext& context) {
   return int32_of(value, {0, context.limits.max_tokens}, context.errors);
+}
+
+std::optional<std::int32_t> mamba_group(const LineValue& member, const StepContext& context) {
+  std::int32_t group = -1;
+  const char* end = member.key.data() + member.key.size();
+  const auto [rest, error] = std::from_chars(member.key.data(), end, group);
+  const bool is_group = error == std::errc() && rest == end && group >= 0 &&
+                        group < context.limits.num_groups() &&
+                        context.limits.is_mamba[static_cast<std::size_t>(group)];
+  if (is_group) return group;
+  fail(member,
+       fmt::format("expected the number of a mamba group, found {}", quoted_text(member.key)),
+       context.errors);
+  return std::nullopt;
 }
 
 void fail_length(const LineValue& list, std::size_t found, std::size_t expected,

@@ -36,7 +36,11 @@ HashView view_of(const Given& given) {
           .ordinal = given.get<std::int32_t>("ordinal")};
 }
 
-// Hashes in host memory, or on the device that holds the states.
+// Hashes in host memory, or on the device that holds the states. `blocks` is the address of
+// int32 [count], `sums` that of uint64 [count, width], which are written; `stream` is a CUDA stream
+// (host: ignored). On a device hash() returns when the work is queued: the caller keeps both arrays
+// and the states until it is done. Raises InvalidInput, NotAvailable (built without CUDA, no
+// device) and Device.
 class StateHasher {
  public:
   StateHasher(const std::vector<py::dict>& views, std::int32_t num_blocks, bool on_device) {

@@ -71,8 +71,8 @@ std::span<const Finding> HashedRun::step(const MemoryFault& fault) {
     for (std::size_t g = 0; g < map_.group_states.size(); ++g) {
       ToldGroup told;
       told.group = backend_->memory().tensors.mamba_group_ids[g];
-      told.num_positions = num_positions_;
-      told.block_ids = blocks_to_tell(static_cast<std::int32_t>(g));
+      told.num_positions = fault.tells_nothing ? 0 : num_positions_;
+      if (!fault.tells_nothing) told.block_ids = blocks_to_tell(static_cast<std::int32_t>(g));
       told.before_forward = hashes_of(static_cast<std::int32_t>(g), told.block_ids);
       told_.push_back(std::move(told));
     }
@@ -84,7 +84,7 @@ std::span<const Finding> HashedRun::step(const MemoryFault& fault) {
   }
   while (next_batch_ < ops.batches.size()) run(ops.batches[next_batch_++], fault);
   in_turn_ += 3;
-  return hashes_.follow(checker_, trace.step, told_);
+  return hashes_.follow(checker_, trace, told_);
 }
 
 // Runs the batches that come before the first one of this kind.

@@ -36,6 +36,7 @@ class BlockBytes {
 struct MemoryFault {
   bool drops_copies = false;          // no copy runs
   bool drops_forward = false;         // no layer runs
+  bool tells_nothing = false;         // a group without blocks
   bool copies_whole_windows = false;  // a copy does not shift its window
   // With the step's operations; before the pre-copies, and at the end of the forward pass.
   std::function<void(BlockBytes&, const StateOps&)> before_step = {};

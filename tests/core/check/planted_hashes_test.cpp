@@ -66,6 +66,15 @@ TEST(PlantedHashes, AChangedConvPositionIsFoundBeforeItIsRead) {
                            .cause = ExpectedCause{WriteKind::prefill, 1, 0, 6}}}));
 }
 
+// A step that tells no window says nothing about windows.
+TEST(PlantedHashes, AStepWithoutBlocksForgetsNothing) {
+  HashedRun run = run_with_a();
+  EXPECT_TRUE(nothing_found(run.step({.tells_nothing = true})));
+  EXPECT_TRUE(nothing_found(run.step()));
+  EXPECT_TRUE(found(run.step(change_before_step(kConv, 2, 3)),
+                    {.rule = Rule::state_changed, .content = ContentKind::conv, .block = 2}));
+}
+
 // Runs until a step makes a copy, with the fault in that step.
 std::optional<std::vector<Finding>> first_copies_with(HashedRun& run, const MemoryFault& fault) {
   std::vector<Finding> found;

@@ -17,7 +17,9 @@ namespace {
 
 using nlohmann::json;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // Blocks 2 and 10 are the running states of "a" and "b".
 json states() {
@@ -127,6 +129,26 @@ TEST(TracedStates, ACopyOfACopyIsFollowed) {
   std::vector<json> lines = told_tail();
   lines[3]["states"] = told({5, 8}, {51, 51}, {52, 53});
   EXPECT_THAT(judge(lines).findings, ElementsAre("copy-differs step 3 b: expected 6, seen 51"));
+}
+
+// The engine may fill a block with zeros that the trace's hits take for a known one.
+TEST(TracedStates, ABlockThatTheEngineFillsWithZerosIsNotKnown) {
+  std::vector<json> lines = told_tail();
+  lines[3]["states"] = told({5, 8}, {7, 50}, {52, 53});
+  lines[3]["scheduler_output"]["new_block_ids_to_zero"] = {5};
+  for (const std::string& finding : judge(lines).findings)
+    EXPECT_THAT(finding, Not(HasSubstr("state-changed")));
+}
+
+TEST(TracedStates, AGroupMayTellNoBlocks) {
+  std::vector<json> lines = healthy_trace();
+  lines.resize(2);
+  lines[1]["states"] = json::parse(R"({"1": {"block_ids": [],
+    "before_forward": {"temporal": [], "conv": []},
+    "after_forward": {"temporal": [], "conv": []}}})");
+  TraceReader reader("t.jsonl");
+  ASSERT_EQ(read_error(reader, lines), "");
+  EXPECT_EQ(reader.step().states[0].num_positions, 0);
 }
 
 TEST(TracedStates, AStepMayTellNothing) {

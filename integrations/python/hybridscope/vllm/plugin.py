@@ -98,7 +98,8 @@ def _scheduler_made(scheduler):
 
 
 def _state_hashes(runner, copies):
-    """StateHashes, or None if they are not asked for."""
+    """StateHashes, or None if they are not asked for. Raises ValueError: layers whose states cannot
+    be hashed."""
     if _Process.settings.states is None:
         return None
     from .state_hashes import hashes_of
@@ -135,9 +136,9 @@ def _runner_ready(runner):
             hook.close()
         link.close()
 
-    link = RowLink(_link_path(config))
     copies = DeviceCopies()
-    rows = RowSender(config_of(cache, config), cache.kv_cache_groups, link, failed, copies,
-                     _state_hashes(runner, copies))
+    states = _state_hashes(runner, copies)
+    link = RowLink(_link_path(config))
+    rows = RowSender(config_of(cache, config), cache.kv_cache_groups, link, failed, copies, states)
     hooks.append(RunnerHooks(rows, runner, failed))
     atexit.register(rows.close)

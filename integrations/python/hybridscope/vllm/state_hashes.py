@@ -131,11 +131,11 @@ class _Group:
 
 
 class StateHashes:
-    """Hashes the states of the blocks that a step reads, writes, copies and registers: those that its
-    metadata names, those of the last steps, and some of the pool in turn."""
+    """Hashes the states of the blocks that a step reads, writes, copies and registers: those that
+    its metadata names, those of the last steps, and some of the pool in turn."""
 
-    def __init__(self, kv_cache_groups, layer_of, *, conv_positions, num_blocks, num_more, max_tokens,
-                 snapshot):
+    def __init__(self, kv_cache_groups, layer_of, *, conv_positions, num_blocks, num_more,
+                 max_tokens, snapshot):
         """kv_cache_groups  KVCacheConfig.kv_cache_groups
         layer_of(name)   tensors of a layer, a state each: [num_blocks, ...]
         conv_positions   positions of a conv state; None: its positions are not told apart

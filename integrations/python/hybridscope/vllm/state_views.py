@@ -58,7 +58,8 @@ def _conv_view(tensor, ordinal, axis):
 def views_of(mamba_type, layers, conv_positions):
     """Views of a group's states. `layers`: of each layer its tensors [num_blocks, ...], a state
     each. `conv_positions`: of a conv state; None: each conv state is one position, and so it is
-    where one has another number. Raises ValueError: layers that are not known, a state in pieces."""
+    where one has another number. Raises ValueError: layers that are not known, a state in pieces.
+    """
     states = [(tensor, is_conv) for tensors in layers
               for tensor, is_conv in zip(tensors, _kinds(mamba_type, len(tensors)))]
     axes = [_position_axis(tensor, conv_positions) for tensor, is_conv in states if is_conv]
