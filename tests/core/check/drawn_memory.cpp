@@ -8,6 +8,10 @@
 
 namespace hybridscope::test {
 
+std::string mode_name(MambaCacheMode mode) {
+  return mode == MambaCacheMode::none ? "none" : mode == MambaCacheMode::all ? "all" : "align";
+}
+
 DrawnMemory draw_memory(const EngineConfig& engine, const Draw& in) {
   DrawnMemory drawn{.options = {}, .config = engine.kv_cache_config};
   drawn.options.conv_kernel = engine.conv_kernel;

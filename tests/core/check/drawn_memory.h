@@ -2,12 +2,16 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "core/check/check_context.h"
 #include "core/engine/engine_config.h"
 #include "core/state/state_memory.h"
 
 namespace hybridscope::test {
+
+// "none", "all", "align".
+std::string mode_name(MambaCacheMode mode);
 
 using Draw = std::function<int(int low, int high)>;  // in [low, high]
 

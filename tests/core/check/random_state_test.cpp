@@ -141,11 +141,7 @@ TEST_P(RandomState, HoldsWhatSymbolicStateSaysWhereStatesAreWrong) {
 INSTANTIATE_TEST_SUITE_P(Modes, RandomState,
                          testing::Values(MambaCacheMode::none, MambaCacheMode::align,
                                          MambaCacheMode::all),
-                         [](const auto& mode) {
-                           return std::string(mode.param == MambaCacheMode::none  ? "none"
-                                              : mode.param == MambaCacheMode::all ? "all"
-                                                                                  : "align");
-                         });
+                         [](const auto& mode) { return mode_name(mode.param); });
 
 }  // namespace
 }  // namespace hybridscope::test::random_state_test
