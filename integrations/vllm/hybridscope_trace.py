@@ -23,15 +23,18 @@ counts by keyword.
 """
 
 import atexit
+import collections
 import contextlib
 import functools
 import inspect
+import itertools
 import json
 import os
 import warnings
 
 
 _NUMBERS = frozenset((int, type(None)))
+_PLAIN = frozenset((int, bool, float, str))
 
 
 def _as_list(array):
@@ -144,9 +147,29 @@ def _wrap(owner, name, wrapper, undo):
 
 
 def _replace(owner, name, function, undo):
-    real, is_own = getattr(owner, name), name in vars(owner)
-    setattr(owner, name, function)
-    undo.append(lambda: setattr(owner, name, real) if is_own else delattr(owner, name))
+    """Replaces owner.name, of this object only. The class gets the method that tells the object from
+    others: with one more attribute of its own each access to the object's others would take longer."""
+    if name in vars(owner):
+        real = getattr(owner, name)
+        setattr(owner, name, function)
+        undo.append(lambda: setattr(owner, name, real))
+        return
+    cls, is_replaced = type(owner), [True]
+    real, is_own = getattr(cls, name), name in vars(cls)
+
+    @functools.wraps(real)
+    def method(self, *args, **kwargs):
+        if self is owner and is_replaced:
+            return function(*args, **kwargs)
+        return real(self, *args, **kwargs)
+
+    def put_back():
+        is_replaced.clear()  # who replaced the method later still calls this one
+        if vars(cls).get(name) is method:
+            setattr(cls, name, real) if is_own else delattr(cls, name)
+
+    setattr(cls, name, method)
+    undo.append(put_back)
 
 
 class CacheWatch:
@@ -203,8 +226,8 @@ class CacheWatch:
         if self._collects_requests:
             requests = {name: request for name, request in requests.items()
                         if not request.is_finished()}
-        return {name: request.num_tokens for name, request in zip(names, map(requests.get, names))
-                if request is not None}
+        return {name: request.num_tokens for name in names
+                if (request := requests.get(name)) is not None}
 
     def forget(self, finished):
         """These requests have finished."""
@@ -354,6 +377,9 @@ class CacheWatch:
             self._keys, self._before, self._removed, self.was_reset = {}, {}, set(), True
 
 
+# So many requests of a step have their tokens told each time.
+_COUNTED = 32
+
 # Fields that are objects themselves: states stored inside a prefill.
 _CHECKPOINTS = ("checkpoint_meta", "checkpoint")
 
@@ -370,25 +396,62 @@ def _programs(nums_dict):
             for size, of_size in nums_dict.items()}
 
 
-def _metadata(metadata, snapshot=plain):
+class Values:
+    """How a recorder takes what the engine goes on to change: as it is now, arrays as lists."""
+
+    def snapshot(self, value):
+        """As plain()."""
+        return plain(value)
+
+    def rows(self, array, batch):
+        """Of an array with one element for each slot of runner V2, those of the rows of `batch`."""
+        return plain(array[batch.idx_mapping])
+
+    def part(self, name, value):
+        """Lists, dicts, text and numbers; `name`: the same for what is alike in each step."""
+        return plain(value)
+
+    def fields(self, fields, member):
+        """A dict: text, numbers and None as they are, for others what member(name, value) makes of
+        them; those that it makes None of are left out."""
+        record = {}
+        for name, value in fields.items():
+            if value is None or type(value) in _PLAIN or (value := member(name, value)) is not None:
+                record[name] = value
+        return record
+
+
+def _metadata(metadata, values):
     """The fields of one metadata object, None included; an empty array keeps its shape."""
-    record, fields = {}, vars(metadata)
-    if "nums_dict" in fields:
-        record["nums_dict"] = _programs(fields["nums_dict"])
-    most = max((of_size["tot"] for of_size in (record.get("nums_dict") or {}).values()), default=0)
-    for field, value in fields.items():
-        if field in _CHECKPOINTS and value is not None:
-            record[field] = _metadata(value, snapshot)
-            continue
-        if field in _PROGRAMS and value is not None:
-            record[field] = snapshot(value[:most])
-            continue
-        shape = list(getattr(value, "shape", ()))
-        if 0 in shape and len(shape) == 2:
-            record[field] = {"shape": shape, "data": []}
-        elif field not in record and (value is None or (value := snapshot(value)) is not None):
-            record[field] = value
-    return record
+    fields = vars(metadata)
+    programs = _programs(fields.get("nums_dict"))
+
+    def member(name, value):
+        if name == "nums_dict":
+            return programs
+        if name in _CHECKPOINTS:
+            return _metadata(value, values)
+        if len(shape := getattr(value, "shape", ())) == 2 and 0 in shape:
+            return {"shape": list(shape), "data": []}
+        if name in _PROGRAMS:
+            most = max((of_size["tot"] for of_size in (programs or {}).values()), default=0)
+            return values.snapshot(value[:most])
+        return values.snapshot(value)
+
+    return values.fields(fields, member)
+
+
+class _BySlot:
+    """An array of runner V2 with one element for each slot, which stays until the forward pass is
+    queued."""
+
+    def __init__(self, array):
+        self.array = array
+
+
+def _first(array, size):
+    """The first `size` elements, without a view of an array that has no more."""
+    return array if len(array) == size else array[:size]
 
 
 def line_of(record):
@@ -397,37 +460,43 @@ def line_of(record):
 
 
 class RowReader:
-    """Reads what the worker adds to a step: rows, graph and metadata. What the engine goes on to
-    change is taken by snapshot(value), which makes it plain at once or later."""
+    """Reads what the worker adds to a step: rows, graph and metadata."""
 
-    def __init__(self, config, groups, snapshot=plain):
-        """`config`: members of a header; `groups`: KVCacheConfig.kv_cache_groups."""
+    def __init__(self, config, groups, values=None):
+        """`config`: members of a header; `groups`: KVCacheConfig.kv_cache_groups; `values`: Values,
+        or what takes values otherwise."""
         self.is_async, self._mode = config["async_scheduling"], config["mamba_cache_mode"]
         self._layers = {str(number): group.layer_names[0] for number, group in enumerate(groups)
                         if _group(group)["type"] == "mamba"}
-        self._snapshot = snapshot
+        self._values = values or Values()
 
     def inputs(self, input_batch, num_computed_tokens=None, num_accepted_tokens=None):
         """Members of a step before the pre-copies."""
-        rows = list(input_batch.req_ids)
-        record = {"req_ids": rows,
-                  "idx_mapping": getattr(input_batch, "idx_mapping_np", None),
+        rows = input_batch.req_ids
+        arrays = {"idx_mapping": getattr(input_batch, "idx_mapping_np", None),
                   "num_computed_tokens_cpu": getattr(input_batch, "num_computed_tokens_cpu", None),
                   "num_accepted_tokens_cpu": self._host_counts(input_batch),
                   "num_computed_tokens": num_computed_tokens,
                   "num_accepted_tokens": num_accepted_tokens}
-        return {"input_batch": {key: self._snapshot(value[:len(rows)])
-                                for key, value in record.items() if value is not None}}
+        return {"input_batch": {"req_ids": self._values.part("rows", rows), **{
+            key: self._of_rows(array, input_batch, len(rows))
+            for key, array in arrays.items() if array is not None}}}
+
+    def _of_rows(self, array, input_batch, num_rows):
+        if isinstance(array, _BySlot):
+            return self._values.rows(array.array, input_batch)
+        return self._values.snapshot(_first(array, num_rows))
 
     def forward(self, record, forward_context, input_batch, mamba_state_idx=None,
                 preprocess_copies=None):
         """Adds to `record`, what inputs() made, the members after the pre-copies."""
         batch = record["input_batch"]
-        rows = batch["req_ids"]
+        rows = input_batch.req_ids
         if (counts := self._host_counts(input_batch)) is not None:
-            batch["num_accepted_tokens_after_preprocess"] = self._snapshot(counts[:len(rows)])
-        if hasattr(mamba_state_idx, "tolist"):  # V2: one per row
-            batch["mamba_state_idx"] = self._snapshot(mamba_state_idx)
+            batch["num_accepted_tokens_after_preprocess"] = self._values.snapshot(
+                _first(counts, len(rows)))
+        if isinstance(mamba_state_idx, _BySlot) or hasattr(mamba_state_idx, "tolist"):  # V2
+            batch["mamba_state_idx"] = self._of_rows(mamba_state_idx, input_batch, len(rows))
         elif mamba_state_idx and all(request in mamba_state_idx for request in rows):
             batch["mamba_state_idx"] = [mamba_state_idx[request] for request in rows]
         if preprocess_copies is not None and getattr(preprocess_copies, "known", True):
@@ -439,7 +508,7 @@ class RowReader:
                 graph["uniform"] = bool(descriptor.uniform)
         record["cudagraph"] = graph
         if metadata := forward_context.attn_metadata:
-            record["attn_metadata"] = {number: _metadata(metadata[layer], self._snapshot)
+            record["attn_metadata"] = {number: _metadata(metadata[layer], self._values)
                                        for number, layer in self._layers.items()}
 
     def _host_counts(self, input_batch):
@@ -449,15 +518,25 @@ class RowReader:
         return getattr(input_batch, "num_accepted_tokens_cpu", None)
 
 
+class _Line(dict):
+    """A line of a step that has begun."""
+
+    output = None  # its SchedulerOutput
+
+    @property
+    def has_rows(self):
+        return bool(self.output.num_scheduled_tokens)
+
+
 class TraceWriter:
     """Writes one trace: header(), then for each step step(), inputs(), forward(), finish() and
     returned(). With asynchronous scheduling the next step() comes before finish(), which always
     finishes the oldest unfinished step."""
 
-    def __init__(self, file, snapshot=plain):
-        """`file`: a path, or an object with write() and flush(), which stays open. `snapshot`: of
+    def __init__(self, file, values=None):
+        """`file`: a path, or an object with write() and flush(), which stays open. `values`: of
         RowReader."""
-        self._snapshot = snapshot
+        self._values = values or Values()
         self._owned = open(file, "w", encoding="utf-8") if not hasattr(file, "write") else None
         self._file = self._owned or file
         self._header = None  # not written yet: the manager is not known
@@ -470,7 +549,9 @@ class TraceWriter:
         self._watch = None
         self._caches = False  # does the engine have a prefix cache?
         self._finished = None  # a finished line that waits for returned()
-        self._frame = ()  # the requests of the frame that finished last
+        self._frame = ()  # the requests of the frame that finished last, one a row
+        self._turn = 0  # of _counted()
+        self._returning = collections.deque(maxlen=4)  # requests that left or came back, by step
         atexit.register(self.close)
 
     def __enter__(self):
@@ -489,7 +570,7 @@ class TraceWriter:
                         "config": {**config_of(kv_cache_config, vllm_config), **config}}
         config = self._header["config"]
         self._async = config["async_scheduling"]
-        self._rows = RowReader(config, kv_cache_config.kv_cache_groups, self._snapshot)
+        self._rows = RowReader(config, kv_cache_config.kv_cache_groups, self._values)
         self._caches = config["enable_prefix_caching"]
         if kv_cache_manager is not None:
             self._follow(kv_cache_manager, requests)
@@ -537,11 +618,15 @@ class TraceWriter:
         record = self._scheduler_output(scheduler_output)
         changed = self._watch.take_changed()
         preempted = set(getattr(scheduler_output, "preempted_req_ids", None) or ())
-        preempted.update(self._lost_blocks(record, changed, kv_cache_manager))
+        preempted.update(self._lost_blocks(scheduler_output, changed, kv_cache_manager))
         record["preempted_req_ids"] = sorted(preempted)
-        line = {"step": self._number, "scheduler_output": record,
-                "scheduler_block_ids": self._changed_block_ids(record, changed, kv_cache_manager)}
-        if checkpoints := self._checkpoints(record, kv_cache_manager):
+        self._returning.append(preempted.union(
+            scheduler_output.scheduled_cached_reqs.resumed_req_ids))
+        line = _Line(step=self._number, scheduler_output=record,
+                     scheduler_block_ids=self._changed_block_ids(scheduler_output, preempted,
+                                                                 changed, kv_cache_manager))
+        line.output = scheduler_output
+        if checkpoints := self._checkpoints(scheduler_output, kv_cache_manager):
             line["prefill_checkpoints"] = checkpoints
         if self._reset or self._watch.was_reset:
             line["reset_prefix_cache"] = True
@@ -557,7 +642,8 @@ class TraceWriter:
 
     def inputs(self, input_batch, *, num_computed_tokens=None, num_accepted_tokens=None):
         """The rows in their final order, before the pre-copies. `num_computed_tokens`,
-        `num_accepted_tokens`: the device's, one per row; reading them waits for the device."""
+        `num_accepted_tokens`: the device's, one per row, which nobody changes until forward(); reading
+        them waits for the device."""
         self._lines[-1].update(
             self._rows.inputs(input_batch, num_computed_tokens, num_accepted_tokens))
 
@@ -579,25 +665,23 @@ class TraceWriter:
         unfinished prefill. A step without tokens may be left unfinished."""
         if model_runner_output.req_ids:
             self._leave_empty_steps()
-        elif not self._lines or self._lines[0]["scheduler_output"]["num_scheduled_tokens"]:
+        elif not self._lines or self._lines[0].has_rows:
             return  # of a step without tokens, which is written already
         if not self._lines:
             raise ValueError("an output without a step")
         line = self._lines[0]
         if postprocess_copies is not None:
             line["postprocess_copies"] = list(postprocess_copies)
-        sampled = model_runner_output.sampled_token_ids
-        line["model_runner_output"] = {
-            "req_ids": list(model_runner_output.req_ids),
-            "sampled_token_ids": ([list(tokens) for tokens in sampled] if isinstance(sampled, list)
-                                  else plain(sampled))}
+        line["model_runner_output"] = self._values.part("model_runner_output", {
+            "req_ids": model_runner_output.req_ids,
+            "sampled_token_ids": model_runner_output.sampled_token_ids})
         self._finished = self._lines.pop(0)
-        self._frame = tuple(line["scheduler_output"]["num_scheduled_tokens"])
+        self._frame = model_runner_output.req_ids
         if self._async:
             self._write_finished()
 
     def _leave_empty_steps(self):
-        while self._lines and not self._lines[0]["scheduler_output"]["num_scheduled_tokens"]:
+        while self._lines and not self._lines[0].has_rows:
             self._write_finished()
             self._finished = self._lines.pop(0)
         self._write_finished()
@@ -613,10 +697,20 @@ class TraceWriter:
         if line is not None and self._watch is not None and self._frame:
             if self._caches and (changes := self._watch.changes()):
                 line["block_hashes_after_output"] = changes
-            if tokens := self._watch.num_tokens(self._frame):
+            if tokens := self._watch.num_tokens(self._counted()):
                 line["num_tokens_after_output"] = tokens
             self._frame = ()
         self._write_finished()
+
+    def _counted(self):
+        """The requests of the frame whose tokens are told: those that were preempted or came back, and
+        of a large frame only some of the others, in turn."""
+        turns = -(-len(self._frame) // _COUNTED)
+        if turns < 2:
+            return self._frame
+        self._turn = (self._turn + 1) % turns
+        returning = set().union(*self._returning)
+        return {*self._frame[self._turn::turns], *(returning and returning.intersection(self._frame))}
 
     def close(self):
         """Writes the steps without output whose rows are known, and ends the trace."""
@@ -646,11 +740,11 @@ class TraceWriter:
         batches = line["input_batch"], last["input_batch"]
         if any("num_computed_tokens" not in batch for batch in batches):
             return False
-        before, rows = (dict(zip(batch["req_ids"], plain(batch["num_computed_tokens"])))
+        before, rows = (dict(zip(plain(batch["req_ids"]), plain(batch["num_computed_tokens"])))
                         for batch in batches)
-        sampled, output = {}, line["scheduler_output"]
-        for request, tokens in output["num_scheduled_tokens"].items():
-            drafts = len(output["scheduled_spec_decode_tokens"].get(request, ()))
+        sampled = {}
+        for request, tokens in line.output.num_scheduled_tokens.items():
+            drafts = len(line.output.scheduled_spec_decode_tokens.get(request, ()))
             sampled[request] = (rows[request] - before[request] - tokens + drafts + 1
                                 if request in rows else 1)
         line["model_runner_output"] = {
@@ -659,7 +753,7 @@ class TraceWriter:
         return True
 
     def _scheduler_output(self, output):
-        cached = output.scheduled_cached_reqs
+        cached, part = output.scheduled_cached_reqs, self._values.part
         copies = [{"src_block_id": copy.src_block_id, "dst_block_id": copy.dst_block_id}
                   for copy in getattr(output, "kv_cache_block_copies", None) or []]
         record = {"kv_cache_block_copies": copies} if copies else {}
@@ -668,16 +762,15 @@ class TraceWriter:
         return {
             **record,
             "scheduled_new_reqs": [self._new_request(new) for new in output.scheduled_new_reqs],
-            "scheduled_cached_reqs": {
-                "req_ids": list(cached.req_ids),
-                "resumed_req_ids": plain(set(cached.resumed_req_ids)),
-                "new_block_ids": plain(cached.new_block_ids),
-                "num_computed_tokens": plain(cached.num_computed_tokens),
-                "num_output_tokens": plain(cached.num_output_tokens)},
-            "num_scheduled_tokens": dict(output.num_scheduled_tokens),
-            "scheduled_spec_decode_tokens": {
-                request: list(drafts)
-                for request, drafts in output.scheduled_spec_decode_tokens.items()},
+            "scheduled_cached_reqs": part("scheduled_cached_reqs", {
+                "req_ids": cached.req_ids,
+                "resumed_req_ids": set(cached.resumed_req_ids),
+                "new_block_ids": cached.new_block_ids,
+                "num_computed_tokens": cached.num_computed_tokens,
+                "num_output_tokens": cached.num_output_tokens}),
+            "num_scheduled_tokens": part("num_scheduled_tokens", output.num_scheduled_tokens),
+            "scheduled_spec_decode_tokens": part("scheduled_spec_decode_tokens",
+                                                 output.scheduled_spec_decode_tokens),
             "finished_req_ids": plain(set(output.finished_req_ids))}
 
     def _new_request(self, new):
@@ -691,30 +784,32 @@ class TraceWriter:
                     "cache_salt": getattr(request, "cache_salt", None)}
         return {**record, **{key: value for key, value in optional.items() if value is not None}}
 
-    def _lost_blocks(self, record, changed, kv_cache_manager):
+    def _lost_blocks(self, output, changed, kv_cache_manager):
         """Preempted requests that nobody may name: they had blocks and have none left. changed: whose blocks may have changed; None: anybody's."""
-        gone = {*record["finished_req_ids"], *record["num_scheduled_tokens"]}
-        return sorted(request for request in (self._block_ids if changed is None else changed)
-                      if request not in gone and any(self._block_ids.get(request, ()))
+        if not (changed := self._block_ids if changed is None else changed):
+            return []
+        return sorted(request for request in changed
+                      if request not in output.finished_req_ids
+                      and request not in output.num_scheduled_tokens and any(self._block_ids.get(request, ()))
                       and not any(kv_cache_manager.get_block_ids(request)))
 
-    def _changed_block_ids(self, record, changed, kv_cache_manager):
-        for request in record["finished_req_ids"] + record["preempted_req_ids"]:
+    def _changed_block_ids(self, output, preempted, changed, kv_cache_manager):
+        for request in {*output.finished_req_ids, *preempted}:
             self._watch.has_blocks(request, (), self._block_ids.pop(request, None))
-        cached = record["scheduled_cached_reqs"]
-        always = {new["req_id"] for new in record["scheduled_new_reqs"]}
-        always.update(cached["resumed_req_ids"])
-        if changed is not None:
-            changed = {*changed, *always, *(request for request, ids in zip(
-                cached["req_ids"], cached["new_block_ids"]) if ids is not None)}
-        scheduled = record["num_scheduled_tokens"]
+        cached = output.scheduled_cached_reqs
+        always = {new.req_id for new in output.scheduled_new_reqs}
+        always.update(cached.resumed_req_ids)
+        scheduled = output.num_scheduled_tokens
         if changed is None or not self._block_ids:
             changed = scheduled
+        else:
+            changed = sorted({*changed, *always, *itertools.compress(cached.req_ids,
+                                                                     cached.new_block_ids)})
         self._watch.keep_changed(request for request in changed
                                  if request not in scheduled and request in self._block_ids)
         lists_of = {}
-        for request in scheduled:
-            if request not in changed:
+        for request in changed:
+            if request not in scheduled:
                 continue
             before = self._block_ids.get(request)
             lists = kv_cache_manager.get_block_ids(request)  # made anew by each call
@@ -722,15 +817,15 @@ class TraceWriter:
                 self._watch.has_blocks(request, lists, before)
                 self._block_ids[request] = lists
             if request in always or before != lists:
-                lists_of[request] = plain(lists)
+                lists_of[request] = lists
         return lists_of
 
-    def _checkpoints(self, record, kv_cache_manager):
+    def _checkpoints(self, output, kv_cache_manager):
         """The states that the scheduler made room for inside the chunks of this step."""
         checkpoints = []
         for group, manager in enumerate(kv_cache_manager.coordinator.single_type_managers):
-            stored = getattr(manager, "_checkpoints", {})
-            for request in record["num_scheduled_tokens"]:
+            stored = getattr(manager, "_checkpoints", None)
+            for request in output.num_scheduled_tokens if stored else ():
                 if request not in stored:
                     continue
                 position, column = stored[request]
@@ -743,7 +838,7 @@ class TraceWriter:
         line, self._finished = self._finished, None
         if line is None:
             return
-        if not line["scheduler_output"]["num_scheduled_tokens"]:  # nothing ran
+        if not line.has_rows:  # nothing ran
             line["input_batch"] = {"req_ids": [], "num_accepted_tokens_cpu": []}
         self._write(line)
 
@@ -847,9 +942,9 @@ class RunnerHooks(_Hooks):
     def _inputs_of_v1(self, batch):
         counts, rows = {}, len(batch.req_ids)
         if self._rows.is_async:
-            counts["num_computed_tokens"] = self._runner.num_computed_tokens[:rows]
+            counts["num_computed_tokens"] = self._runner.num_computed_tokens[:rows].clone()
             if self._runner.vllm_config.speculative_config is not None:
-                counts["num_accepted_tokens"] = self._runner.num_accepted_tokens.gpu[:rows]
+                counts["num_accepted_tokens"] = self._runner.num_accepted_tokens.gpu[:rows].clone()
         self._rows.inputs(batch, **counts)
 
     def _model_forward(self, real, *args, **kwargs):
@@ -881,7 +976,8 @@ class RunnerHooks(_Hooks):
 
     def _inputs_of_v2(self, batch):
         slots = batch.idx_mapping
-        counts = {"num_computed_tokens": self._runner.req_states.num_computed_tokens.gpu[slots]}
+        computed = self._runner.req_states.num_computed_tokens.gpu  # until sample_tokens()
+        counts = {"num_computed_tokens": _BySlot(computed)}
         if self._runner.vllm_config.speculative_config is not None:
             counts["num_accepted_tokens"] = self._state.num_accepted_tokens_gpu[slots]
         self._rows.inputs(batch, **counts)
@@ -900,7 +996,7 @@ class RunnerHooks(_Hooks):
     def _forward_of_v2(self, metadata, cudagraph_mode, batch):
         columns = getattr(self._state, "_mamba_state_idx_gpu", None)
         if columns is not None:
-            columns = columns[batch.idx_mapping]
+            columns = _BySlot(columns)
         self._rows.forward(_Context(metadata, cudagraph_mode, batch), batch, columns)
 
 

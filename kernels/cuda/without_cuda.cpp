@@ -1,4 +1,5 @@
 // The CUDA backend of a program that was built without CUDA.
+#include "kernels/cuda/array_copies_cuda.h"
 #include "kernels/cuda/block_table_gather_cuda.h"
 #include "kernels/cuda/copy_list_cuda.h"
 #include "kernels/cuda/cuda_state_backend.h"
@@ -39,6 +40,18 @@ Status advance_and_precopy_cuda(const HostStates&, const AlignAdvanceInputs&,
 
 Result<std::vector<std::int32_t>> gather_block_table_cuda(const BlockTableGatherInput&,
                                                           std::int32_t, const LaunchOrder&) {
+  return without_cuda();
+}
+
+// Never constructed: create() always fails.
+struct ArrayCopiesCuda::Impl {};
+
+Result<ArrayCopiesCuda> ArrayCopiesCuda::create(std::int32_t) { return without_cuda(); }
+ArrayCopiesCuda::ArrayCopiesCuda(ArrayCopiesCuda&&) noexcept = default;
+ArrayCopiesCuda& ArrayCopiesCuda::operator=(ArrayCopiesCuda&&) noexcept = default;
+ArrayCopiesCuda::~ArrayCopiesCuda() = default;
+Result<std::shared_ptr<const CopiedArrays>> ArrayCopiesCuda::launch(std::span<const ArrayCopy>,
+                                                                    std::int64_t, CUstream_st*) {
   return without_cuda();
 }
 

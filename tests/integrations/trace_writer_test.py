@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "integrations" / "v
 import small_engine
 from hybridscope_trace import (CacheWatch, Recording, TraceWriter, _metadata, plain,
                                record_copies)
+from hybridscope_trace import Values as AtOnce
 from small_engine import Array
 
 PROGRAM = ""
@@ -372,12 +373,18 @@ class Cache(unittest.TestCase):
         self.assertTrue(lines_of(file.getvalue())[1]["reset_prefix_cache"])
 
     def test_the_manager_is_left_as_it_was(self):
-        kv = small_engine.KVCacheManager()
-        watch = CacheWatch(kv, lambda: None)
-        self.assertIn("allocate_slots", vars(kv))
+        kv, other = small_engine.KVCacheManager(), small_engine.KVCacheManager()
+        names, method = vars(kv).keys(), small_engine.KVCacheManager.allocate_slots
+        watch, its = CacheWatch(kv, lambda: None), CacheWatch(other, lambda: None)
+        self.assertIsNot(small_engine.KVCacheManager.allocate_slots, method)
+        self.assertEqual(vars(kv).keys(), names)  # its attributes stay as fast as they were
         watch.close()
-        self.assertNotIn("allocate_slots", vars(kv))
-        self.assertEqual(vars(kv.block_pool).keys(), {"blocks"})
+        other.allocate_slots(small_engine.Request("b"), 1)
+        self.assertEqual((list(watch.requests), list(its.requests)), ([], ["b"]))
+        its.close()
+        kv.allocate_slots(small_engine.Request("a"), 1)
+        other.allocate_slots(small_engine.Request("c"), 1)
+        self.assertEqual((list(watch.requests), list(its.requests)), ([], ["b"]))
 
     def test_tokens_that_the_scheduler_has_are_told_when_the_frame_returned(self):
         self.assertEqual(self.first["num_tokens_after_output"], {"a": 21})
@@ -530,6 +537,24 @@ class Steps(unittest.TestCase):
         self.assertEqual(self.told()["scheduler_output"]["preempted_req_ids"], ["a"])
         self.assertEqual(self.told()["input_batch"]["req_ids"], [])
 
+    def test_of_a_large_step_some_requests_have_their_tokens_told_in_turn(self):
+        self.finish()
+        names, told = [f"r{i}" for i in range(100)], []
+        for name in names:
+            self.kv.hold(name, [1], [2])
+        for step in range(5):
+            output = small_engine.scheduler_output(dict.fromkeys(names, 1))
+            if step == 4:
+                output.scheduled_cached_reqs.resumed_req_ids = {"r99"}
+            self.writer.step(output, self.kv)
+            self.writer.inputs(small_engine.input_batch(names, [1] * 100, [1] * 100))
+            self.writer.finish(Object(req_ids=names, sampled_token_ids=[[5]] * 100))
+            self.writer.returned()
+            told.append(set(lines_of(self.file.getvalue())[-1]["num_tokens_after_output"]))
+        self.assertEqual([len(one) for one in told], [25, 25, 25, 25, 26])
+        self.assertEqual(set().union(*told[:4]), set(names))
+        self.assertIn("r99", told[4])  # it came back
+
     def test_a_finished_request_was_not_preempted(self):
         self.finish()
         self.kv.hold("a", [], [])
@@ -577,7 +602,7 @@ class Values(unittest.TestCase):
     def test_programs_of_a_conv_kernel_are_cut_to_those_that_exist(self):
         metadata = _metadata(Object(
             nums_dict={8: {"nums": Array([1, 1]), "tot": 2, "batch_ptr": Array([0, 1, -1, -1])}},
-            batch_ptr=[0, 1, -1, -1], token_chunk_offset_ptr=[0, 0, -1, -1]))
+            batch_ptr=[0, 1, -1, -1], token_chunk_offset_ptr=[0, 0, -1, -1]), AtOnce())
         self.assertEqual(metadata, {"nums_dict": {"8": {"nums": [1, 1], "tot": 2}},
                                     "batch_ptr": [0, 1], "token_chunk_offset_ptr": [0, 0]})
 

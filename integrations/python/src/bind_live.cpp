@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -47,6 +48,34 @@ std::string with_members(std::string line, std::string_view rows) {
   return line;
 }
 
+// Texts whose memory is used again: fresh memory costs the engine's thread more than what it writes
+// there.
+class RecordTexts : public std::enable_shared_from_this<RecordTexts> {
+ public:
+  std::shared_ptr<RecordText> take(const py::dict& record) {
+    std::unique_ptr<RecordText> text;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        text = std::move(idle_.back());
+        idle_.pop_back();
+      }
+    }
+    if (text == nullptr)
+      text = std::make_unique<RecordText>(record);
+    else
+      text->take(record);
+    return {text.release(), [texts = shared_from_this()](RecordText* used) {
+              const std::lock_guard lock(texts->mutex_);
+              texts->idle_.emplace_back(used);
+            }};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<RecordText>> idle_;
+};
+
 // Lines of a trace that a thread of its own finishes, writes and judges.
 class LiveLines {
  public:
@@ -62,15 +91,15 @@ class LiveLines {
                  .failed = [this](const Error& error) { tell_error(error); }}) {}
 
   void put(const py::dict& record, bool has_rows) {
-    auto text = std::make_shared<RecordText>(record);
-    without_gil([&] {
-      thread_.put([this, text = std::move(text), has_rows]() -> Result<std::string> {
-        if (has_rows) return text->line();
-        auto rows = rows_.next();
-        if (!rows.ok()) return rows.error();
-        return with_members(text->line(), rows.value());
-      });
-    });
+    LineThread::MakeLine make = [this, text = texts_->take(record),
+                                 has_rows]() -> Result<std::string> {
+      if (has_rows) return text->line();
+      auto rows = rows_.next();
+      if (!rows.ok()) return rows.error();
+      return with_members(text->line(), rows.value());
+    };
+    // Who gives the GIL away may wait for it.
+    if (!thread_.put_at_once(make)) without_gil([&] { thread_.put(std::move(make)); });
   }
   void drain() {
     without_gil([&] { thread_.drain(); });
@@ -120,6 +149,8 @@ class LiveLines {
 
   std::vector<int> files_;
   std::map<std::string, std::int64_t> num_found_;  // by rule
+  RepeatedTexts repeated_;                         // of put()
+  std::shared_ptr<RecordTexts> texts_ = std::make_shared<RecordTexts>();
   RowSource rows_;
   py::object judge_;
   Locked<JudgeFeed>* feed_;
@@ -146,6 +177,23 @@ void bind_live(py::module_& module) {
       .def("put", &LiveLines::put, py::arg("record"), py::arg("has_rows") = true)
       .def("drain", &LiveLines::drain)
       .def("close", &LiveLines::close);
+  py::class_<RecordText>(module, "JsonPart").def("tolist", [](const RecordText& part) {
+    return to_python(nlohmann::ordered_json::parse(part.text()));
+  });
+  py::class_<RepeatedTexts>(module, "JsonParts")
+      .def(py::init<>())
+      .def(
+          "part",
+          [](RepeatedTexts& repeated, const py::str& name, const py::object& value) {
+            return RecordText::part(name, value, repeated);
+          },
+          py::arg("name"), py::arg("value"))
+      .def(
+          "of_fields",
+          [](RepeatedTexts&, const py::dict& fields, const py::function& member) {
+            return RecordText::part_of_fields(fields, member);
+          },
+          py::arg("fields"), py::arg("member"));
   module.def(
       "record_text",
       [](const py::dict& record) {

@@ -5,6 +5,7 @@
 
 namespace hybridscope {
 
+void bind_copies(pybind11::module_& module);
 void bind_diff(pybind11::module_& module);
 void bind_hashes(pybind11::module_& module);
 void bind_judge(pybind11::module_& module);

@@ -1,9 +1,18 @@
 #include "integrations/python/src/line_thread.h"
 
+#include <chrono>
 #include <exception>
 #include <utility>
 
 namespace hybridscope {
+namespace {
+
+// To wake a thread costs some ten microseconds, and lines come step after step: for a while the
+// thread looks by itself whether there is one.
+constexpr std::chrono::milliseconds kNap{2};
+constexpr int kNaps = 100;
+
+}  // namespace
 
 LineThread::LineThread(Options options)
     : options_(std::move(options)), thread_([this] { run(); }) {}
@@ -11,14 +20,26 @@ LineThread::LineThread(Options options)
 void LineThread::put(MakeLine line) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return failed_ || closed_ || lines_.size() < options_.limit; });
+  add(std::move(line));
+}
+
+bool LineThread::put_at_once(MakeLine& line) {
+  const std::lock_guard lock(mutex_);
+  if (!failed_ && !closed_ && lines_.size() >= options_.limit) return false;
+  add(std::move(line));
+  return true;
+}
+
+void LineThread::add(MakeLine line) {
   if (failed_ || closed_) return;
   lines_.push_back(std::move(line));
-  changed_.notify_all();
+  if (asleep_) changed_.notify_all();
 }
 
 void LineThread::drain() {
   if (in_thread()) return;
   std::unique_lock lock(mutex_);
+  changed_.notify_all();
   changed_.wait(lock, [&] { return lines_.empty() && !busy_; });
 }
 
@@ -31,11 +52,18 @@ void LineThread::close() {
   if (thread_.joinable() && !in_thread()) thread_.join();
 }
 
+// False: there is none, and none will come.
+bool LineThread::wait_for_line(std::unique_lock<std::mutex>& lock) {
+  for (int nap = 0; nap < kNaps && !closed_ && lines_.empty(); ++nap) changed_.wait_for(lock, kNap);
+  asleep_ = true;
+  changed_.wait(lock, [&] { return closed_ || !lines_.empty(); });
+  asleep_ = false;
+  return !lines_.empty();
+}
+
 void LineThread::run() {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [&] { return closed_ || !lines_.empty(); });
-    if (lines_.empty()) return;
+  while (wait_for_line(lock)) {
     const MakeLine line = std::move(lines_.front());
     lines_.pop_front();
     busy_ = true;

@@ -30,6 +30,8 @@ class LineThread {
   ~LineThread() { close(); }
 
   void put(MakeLine line);
+  // put() where it need not wait. False: it would, and `line` is unchanged.
+  bool put_at_once(MakeLine& line);
   // Waits until all lines were taken. In the thread itself it returns at once.
   void drain();
   // Takes what waits and ends the thread. In the thread itself it only asks for that.
@@ -38,6 +40,8 @@ class LineThread {
   bool is_running() const { return thread_.joinable(); }
 
  private:
+  void add(MakeLine line);
+  bool wait_for_line(std::unique_lock<std::mutex>& lock);
   void run();
   void take(const MakeLine& line);
   Status take_or_explain(const MakeLine& line) const;
@@ -48,6 +52,7 @@ class LineThread {
   std::condition_variable changed_;
   std::deque<MakeLine> lines_;
   bool busy_ = false;
+  bool asleep_ = false;  // it must be woken
   bool closed_ = false;
   bool failed_ = false;
   std::thread thread_;

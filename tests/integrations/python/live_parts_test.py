@@ -147,6 +147,67 @@ class Records(unittest.TestCase):
             _native.record_text({"x": 1 << 64})
 
 
+class Parts(unittest.TestCase):
+    """_native.JsonParts."""
+
+    def setUp(self):
+        self.parts = _native.JsonParts()
+
+    def text(self, *parts):
+        return json.loads(_native.record_text({str(i): part for i, part in enumerate(parts)}))
+
+    def test_a_part_is_as_it_was_when_it_was_taken(self):
+        names, counts = ["a", "b"], {"a": [1, 2]}
+        part = self.parts.part("step", {"names": names, "counts": counts})
+        names.append("c")
+        counts["a"].clear()
+        self.assertEqual(self.text(part), {"0": {"names": ["a", "b"], "counts": {"a": [1, 2]}}})
+        self.assertEqual(part.tolist(), {"names": ["a", "b"], "counts": {"a": [1, 2]}})
+
+    def test_large_lists_and_dicts_that_come_again_have_the_texts_of_their_items(self):
+        names = [f"request {i}" for i in range(100)]
+        counts = dict.fromkeys(names, 1)
+        for step in range(40):
+            if step % 7 == 3:
+                names[step] = f"step {step}"
+            if step % 5 == 2:
+                counts[names[0]] += 300
+            if step == 20:
+                names.pop()
+            value = {"names": names, "counts": counts, "both": {"names": names[::-1]},
+                     "numbers": [step + i for i in range(64)], "nested": [[i] for i in range(40)],
+                     "none": [None] * (32 + step % 2)}
+            self.assertEqual(self.parts.part("step", value).tolist(), value, step)
+            self.assertEqual(self.parts.part("other", {"names": names[1:]}).tolist(),
+                             {"names": names[1:]}, step)
+
+    def test_equal_items_that_are_other_objects_are_written_anew(self):
+        for make in (lambda i: 1000 + i, lambda i: f"x{i}", float, lambda i: i % 2 == 0):
+            for _ in range(3):
+                value = {"items": [make(i) for i in range(50)]}
+                self.assertEqual(self.parts.part("step", value).tolist(), value)
+
+    def test_items_that_change_in_place_are_seen(self):
+        rows = [[i] for i in range(50)]
+        for count in range(5):
+            rows[7].append(count)
+            self.assertEqual(self.parts.part("step", {"rows": rows}).tolist(), {"rows": rows})
+
+    def test_fields_that_are_no_numbers_are_asked_for(self):
+        asked = []
+
+        def member(name, value):
+            asked.append(name)
+            return None if name == "left_out" else {"shape": [0, 2]} if name == "empty" else value
+        part = self.parts.of_fields(
+            {"left_out": object(), "count": 3, "flag": True, "none": None, "empty": object(),
+             "array": Object(host_array=lambda: array.array("i", [4, 5])), "name": "x"}, member)
+        self.assertEqual(asked, ["left_out", "empty", "array"])
+        self.assertEqual(self.text(part, self.parts.part("end", 1)), {
+            "0": {"count": 3, "flag": True, "none": None, "empty": {"shape": [0, 2]},
+                  "array": [4, 5], "name": "x"}, "1": 1})
+
+
 class Writer(Folder):
     def live(self, run, **options):
         """What `run` writes through a LiveWriter, as lines."""
@@ -167,11 +228,29 @@ class Writer(Folder):
             small_engine.run(writer, record_copies)
         self.assertEqual(self.live(run), self.traced(run))
 
-    def test_the_device_is_read_before_and_after_the_copies_of_a_step(self):
+    def test_lines_of_an_asynchronous_engine_are_those_of_a_trace_writer(self):
+        def run(writer):
+            small_engine.run_async(writer, record_copies)
+        self.assertEqual(self.live(run), self.traced(run))
+
+    def test_the_device_is_read_once_a_step(self):
         copies = HostCopies()
         with LiveWriter([], copies, self.fail) as writer:
             small_engine.run(writer, record_copies)
-        self.assertEqual((copies.kept, copies.launched), (3, 3))
+        self.assertEqual(copies.launched, 3)
+
+    def test_a_line_after_a_pause_is_taken(self):
+        path = self.folder / "pause.jsonl"
+        with open(path, "xb", buffering=0) as file:
+            lines = _native.LiveLines([file.fileno()], -1, None, lambda record: None, self.fail)
+            lines.put({"line": 1})
+            time.sleep(0.5)  # longer than the thread looks by itself
+            lines.put({"line": 2})
+            deadline = time.monotonic() + 10
+            while path.read_text().count("\n") < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assertEqual(path.read_text(), '{"line":1}\n{"line":2}\n')
+            lines.close()
 
     def test_each_line_is_judged(self):
         found = []

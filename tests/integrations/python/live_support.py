@@ -5,20 +5,21 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from hybridscope.hybridscope_trace import plain
+from hybridscope import _native
+from hybridscope.hybridscope_trace import Values
 
 
-class HostCopies:
+class HostCopies(Values):
     """DeviceCopies without a device."""
 
     def __init__(self):
-        self.kept = self.launched = 0
+        self.launched, self._parts = 0, _native.JsonParts()
 
-    def snapshot(self, value):
-        return plain(value)
+    def part(self, name, value):
+        return self._parts.part(name, value)
 
-    def keep(self):
-        self.kept += 1
+    def fields(self, fields, member):
+        return self._parts.of_fields(fields, member)
 
     def launch(self):
         self.launched += 1

@@ -37,15 +37,11 @@ class LiveWriter(TraceWriter):
         states  StateHashes of the runner, if it is here
         on_error(text) says what ended the thread's work. It and on_finding are called there.
         """
-        super().__init__(_NoFile(), copies.snapshot)
+        super().__init__(_NoFile(), copies)
         self._copies, self._rows_are_here, self._states = copies, rows < 0, states
         self._waiting = []  # arguments of LiveLines.put()
         self._thread = _native.LiveLines(list(files), rows, judge and judge._native,
                                          on_finding or (lambda record: None), on_error)
-
-    def inputs(self, *args, **kwargs):
-        super().inputs(*args, **kwargs)
-        self._copies.keep()
 
     def before_forward(self, attn_metadata):
         if self._states is not None:
@@ -84,7 +80,7 @@ class RowSender:
         """`config`, `groups`: of RowReader; `link`: RowLink; on_error(error): called in a thread;
         `copies`: DeviceCopies; `states`: StateHashes."""
         self._copies, self._link, self._states = copies, link, states
-        self._rows = RowReader(config, groups, copies.snapshot)
+        self._rows = RowReader(config, groups, copies)
         self._background = Background(lambda record: link.send(_native.record_text(record)),
                                       on_error)
         self._record = None
@@ -97,7 +93,6 @@ class RowSender:
     def inputs(self, *args, **kwargs):
         """As TraceWriter.inputs()."""
         self._record = self._rows.inputs(*args, **kwargs)
-        self._copies.keep()
 
     def before_forward(self, attn_metadata):
         """As TraceWriter.before_forward()."""

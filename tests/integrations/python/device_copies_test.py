@@ -1,0 +1,63 @@
+"""Tensors of a device that come to the host behind the engine's work; skipped without torch and a
+device."""
+
+import unittest
+from types import SimpleNamespace as Object
+
+try:
+    import torch
+    from hybridscope.vllm import device_copies
+    HAS_DEVICE = torch.cuda.is_available()
+except ImportError:
+    HAS_DEVICE = False
+
+
+@unittest.skipUnless(HAS_DEVICE, "no torch or no CUDA device")
+class OnADevice(unittest.TestCase):
+    def copies(self):
+        """With our kernel, and with torch."""
+        device = torch.device("cuda", torch.cuda.current_device())
+        for made in (device_copies._KernelCopies(device), device_copies._TorchCopies()):
+            copies = device_copies.DeviceCopies()
+            copies._copies = made
+            yield copies
+
+    def tensors(self):
+        numbers = torch.arange(600, device="cuda", dtype=torch.int32).reshape(20, 30)
+        return [numbers, numbers[:7], numbers[3], numbers[:, 4], numbers[2:9, 5:8], numbers.long(),
+                numbers[0] > 4, numbers.double() / 7, numbers[:0], numbers[4, 5],
+                numbers.to(torch.uint8)[0, 1:4], numbers.to(torch.int8)[1]]
+
+    def test_tensors_of_any_shape_and_type_come_as_they_are(self):
+        for copies in self.copies():
+            tensors = self.tensors()
+            taken = copies.snapshot({"a": tensors, "again": tensors[0]})
+            copies.launch()
+            self.assertEqual([array.tolist() for array in taken["a"]],
+                             [tensor.tolist() for tensor in tensors])
+            self.assertIs(taken["again"], taken["a"][0])
+
+    def test_a_change_after_launch_is_not_seen(self):
+        for copies in self.copies():
+            tensor = torch.arange(1000, device="cuda")
+            taken = copies.snapshot(tensor)
+            copies.launch()
+            tensor.zero_()
+            self.assertEqual(taken.tolist(), list(range(1000)))
+
+    def test_each_launch_has_memory_of_its_own_while_its_arrays_are_there(self):
+        for copies in self.copies():
+            taken = []
+            for step in range(20):
+                taken.append(copies.snapshot(torch.full((300,), step, device="cuda")))
+                copies.launch()
+            self.assertEqual([array.tolist() for array in taken],
+                             [[step] * 300 for step in range(20)])
+
+    def test_rows_are_those_of_the_batch(self):
+        for copies in self.copies():
+            slots = torch.tensor([2, 0], device="cuda")
+            batch = Object(idx_mapping=slots, idx_mapping_np=slots.cpu().numpy())
+            taken = copies.rows(torch.tensor([5, 6, 7], device="cuda"), batch)
+            copies.launch()
+            self.assertEqual(taken.tolist(), [7, 5])
