@@ -15,6 +15,8 @@ namespace py = pybind11;
 
 // Of the records of a batch of some hundred requests.
 constexpr std::size_t kUsualSize = std::size_t{96} << 10U;
+constexpr std::size_t kUsualPartSize = std::size_t{16} << 10U;
+constexpr std::size_t kUsualFieldsSize = 2048;
 
 bool needs_escapes(std::string_view text) {
   bool needs = false;  // without a branch in the loop, so that it is done for many at once
@@ -101,7 +103,7 @@ void RecordText::take(const py::handle& record) {
 }
 
 RecordText RecordText::part(const py::str& name, const py::handle& value, RepeatedTexts& repeated) {
-  RecordText part;
+  RecordText part(kUsualPartSize);
   part.repeated_ = &repeated;
   part.place_ = place_in(part.place_, name.ptr());
   part.add_member(value);
@@ -110,7 +112,7 @@ RecordText RecordText::part(const py::str& name, const py::handle& value, Repeat
 }
 
 RecordText RecordText::part_of_fields(const py::dict& fields, const py::function& member) {
-  RecordText part;
+  RecordText part(kUsualFieldsSize);
   bool first = true;
   part.text_.add('{');
   for (const auto& [name, value] : fields) {
@@ -296,7 +298,7 @@ std::string RecordText::line() const {
   }
   line.add(text.substr(done));
   line.add('\n');
-  return line.take();
+  return std::string(line.view());
 }
 
 }  // namespace hybridscope

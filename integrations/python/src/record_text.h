@@ -54,7 +54,7 @@ class RecordText {
     std::array<std::size_t, kMaxDimensions> shape{};
   };
 
-  RecordText() : text_(kUsualPartSize), is_part_(true) {}  // a part
+  explicit RecordText(std::size_t usual_size) : text_(usual_size), is_part_(true) {}  // a part
 
   void add(pybind11::handle value);
   void add_container(pybind11::handle value);
@@ -67,8 +67,6 @@ class RecordText {
   bool add_array(pybind11::handle value);
   static void append(const Array& array, std::size_t dimension, const char*& next,
                      TextBuffer& line);
-
-  static constexpr std::size_t kUsualPartSize = 2048;
 
   TextBuffer text_;  // without the arrays
   std::vector<Array> arrays_;

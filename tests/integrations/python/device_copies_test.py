@@ -37,6 +37,14 @@ class OnADevice(unittest.TestCase):
                              [tensor.tolist() for tensor in tensors])
             self.assertIs(taken["again"], taken["a"][0])
 
+    def test_tensors_that_nobody_keeps_are_not_taken_for_later_ones(self):
+        for copies in self.copies():
+            taken = [copies.snapshot(torch.full((300, 2), step, device="cuda")[:, 1])
+                     for step in range(20)]
+            copies.launch()
+            self.assertEqual([array.tolist() for array in taken],
+                             [[step] * 300 for step in range(20)])
+
     def test_a_change_after_launch_is_not_seen(self):
         for copies in self.copies():
             tensor = torch.arange(1000, device="cuda")

@@ -20,7 +20,8 @@ class _TorchCopies:
 
     def launch(self, tensors, _):
         """Queues the copies behind the work that the current stream has."""
-        return _TorchCopied([tensor.reshape(-1).view(torch.uint8) for tensor, _ in tensors])
+        return _TorchCopied([tensor.contiguous().reshape(-1).view(torch.uint8)
+                             for tensor, _ in tensors])
 
 
 class _TorchCopied:
@@ -48,6 +49,7 @@ class _KernelCopies:
 
     def launch(self, tensors, num_bytes):
         """Queues the copies behind the work that the current stream has."""
+        tensors = [(tensor.contiguous(), begin) for tensor, begin in tensors]
         arrays = [(tensor.data_ptr(), tensor.nbytes, begin) for tensor, begin in tensors]
         stream = torch.cuda.current_stream(self._device).cuda_stream
         return _KernelCopied(self._copies.launch(arrays, num_bytes, stream))
@@ -85,7 +87,7 @@ class _Batch:
         if array is None:
             begin = self._num_bytes
             array = self._arrays[key] = DeviceArray(self, begin, tensor.shape, tensor.dtype)
-            self._tensors.append((tensor if tensor.is_contiguous() else tensor.contiguous(), begin))
+            self._tensors.append((tensor, begin))  # its memory is nobody else's until launch()
             alignment = self._copies.alignment
             self._num_bytes = begin + -(-tensor.nbytes // alignment) * alignment
         return array
