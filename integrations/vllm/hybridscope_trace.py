@@ -147,8 +147,9 @@ def _wrap(owner, name, wrapper, undo):
 
 
 def _replace(owner, name, function, undo):
-    """Replaces owner.name, of this object only. The class gets the method that tells the object from
-    others: with one more attribute of its own each access to the object's others would take longer."""
+    """Replaces owner.name, of this object only. The class gets a method that tells the object from
+    others: with one more attribute of its own, accesses to the object's others would take longer.
+    """
     if name in vars(owner):
         real = getattr(owner, name)
         setattr(owner, name, function)
@@ -642,8 +643,8 @@ class TraceWriter:
 
     def inputs(self, input_batch, *, num_computed_tokens=None, num_accepted_tokens=None):
         """The rows in their final order, before the pre-copies. `num_computed_tokens`,
-        `num_accepted_tokens`: the device's, one per row, which nobody changes until forward(); reading
-        them waits for the device."""
+        `num_accepted_tokens`: the device's, one per row, which nobody changes until forward();
+        reading them waits for the device."""
         self._lines[-1].update(
             self._rows.inputs(input_batch, num_computed_tokens, num_accepted_tokens))
 
@@ -703,14 +704,16 @@ class TraceWriter:
         self._write_finished()
 
     def _counted(self):
-        """The requests of the frame whose tokens are told: those that were preempted or came back, and
-        of a large frame only some of the others, in turn."""
+        """The requests of the frame whose tokens are told: those that were preempted or came back,
+        and of a large frame only some of the others, in turn."""
         turns = -(-len(self._frame) // _COUNTED)
         if turns < 2:
             return self._frame
         self._turn = (self._turn + 1) % turns
-        returning = set().union(*self._returning)
-        return {*self._frame[self._turn::turns], *(returning and returning.intersection(self._frame))}
+        told = set(self._frame[self._turn::turns])
+        if returning := set().union(*self._returning):
+            told |= returning.intersection(self._frame)
+        return told
 
     def close(self):
         """Writes the steps without output whose rows are known, and ends the trace."""
@@ -785,12 +788,14 @@ class TraceWriter:
         return {**record, **{key: value for key, value in optional.items() if value is not None}}
 
     def _lost_blocks(self, output, changed, kv_cache_manager):
-        """Preempted requests that nobody may name: they had blocks and have none left. changed: whose blocks may have changed; None: anybody's."""
+        """Preempted requests that nobody may name: they had blocks and have none left. changed: whose
+        blocks may have changed; None: anybody's."""
         if not (changed := self._block_ids if changed is None else changed):
             return []
         return sorted(request for request in changed
                       if request not in output.finished_req_ids
-                      and request not in output.num_scheduled_tokens and any(self._block_ids.get(request, ()))
+                      and request not in output.num_scheduled_tokens
+                      and any(self._block_ids.get(request, ()))
                       and not any(kv_cache_manager.get_block_ids(request)))
 
     def _changed_block_ids(self, output, preempted, changed, kv_cache_manager):
