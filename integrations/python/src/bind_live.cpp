@@ -66,12 +66,18 @@ class RecordTexts : public std::enable_shared_from_this<RecordTexts> {
     else
       text->take(record);
     return {text.release(), [texts = shared_from_this()](RecordText* used) {
-              const std::lock_guard lock(texts->mutex_);
-              texts->idle_.emplace_back(used);
+              texts->give_back(std::unique_ptr<RecordText>(used));
             }};
   }
 
  private:
+  static constexpr std::size_t kMostIdle = 8;  // of the many after a time in which lines waited
+
+  void give_back(std::unique_ptr<RecordText> text) {
+    const std::lock_guard lock(mutex_);
+    if (idle_.size() < kMostIdle) idle_.push_back(std::move(text));
+  }
+
   std::mutex mutex_;
   std::vector<std::unique_ptr<RecordText>> idle_;
 };
@@ -149,7 +155,6 @@ class LiveLines {
 
   std::vector<int> files_;
   std::map<std::string, std::int64_t> num_found_;  // by rule
-  RepeatedTexts repeated_;                         // of put()
   std::shared_ptr<RecordTexts> texts_ = std::make_shared<RecordTexts>();
   RowSource rows_;
   py::object judge_;
@@ -188,12 +193,7 @@ void bind_live(py::module_& module) {
             return RecordText::part(name, value, repeated);
           },
           py::arg("name"), py::arg("value"))
-      .def(
-          "of_fields",
-          [](RepeatedTexts&, const py::dict& fields, const py::function& member) {
-            return RecordText::part_of_fields(fields, member);
-          },
-          py::arg("fields"), py::arg("member"));
+      .def_static("of_fields", &RecordText::part_of_fields, py::arg("fields"), py::arg("member"));
   module.def(
       "record_text",
       [](const py::dict& record) {
