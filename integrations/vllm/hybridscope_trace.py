@@ -391,8 +391,6 @@ _PROGRAMS = ("batch_ptr", "token_chunk_offset_ptr")
 
 def _programs(nums_dict):
     """nums_dict without what the kernel's block size implies."""
-    if nums_dict is None:
-        return None
     return {str(size): {"nums": plain(of_size["nums"]), "tot": int(of_size["tot"])}
             for size, of_size in nums_dict.items()}
 
@@ -412,34 +410,37 @@ class Values:
         """Lists, dicts, text and numbers; `name`: the same for what is alike in each step."""
         return plain(value)
 
-    def fields(self, fields, member):
-        """A dict: text, numbers and None as they are, for others what member(name, value) makes of
-        them; those that it makes None of are left out."""
+    def fields(self, fields, made):
+        """A dict of snapshots of `fields`; those in `made` are what is there. Left out: what plain()
+        does not know. Matrices without elements tell their shape."""
         record = {}
         for name, value in fields.items():
-            if value is None or type(value) in _PLAIN or (value := member(name, value)) is not None:
-                record[name] = value
+            if (told := made.get(name, value)) is None or type(told) in _PLAIN:
+                record[name] = told
+            elif name in made or (told := plain(value, _with_shape)) is not None:
+                record[name] = told
         return record
 
 
+def _with_shape(array):
+    if len(shape := getattr(array, "shape", ())) == 2 and 0 in shape:
+        return {"shape": list(shape), "data": []}
+    return array.tolist()
+
+
 def _metadata(metadata, values):
-    """The fields of one metadata object, None included; an empty array keeps its shape."""
-    fields = vars(metadata)
-    programs = _programs(fields.get("nums_dict"))
-
-    def member(name, value):
-        if name == "nums_dict":
-            return programs
-        if name in _CHECKPOINTS:
-            return _metadata(value, values)
-        if len(shape := getattr(value, "shape", ())) == 2 and 0 in shape:
-            return {"shape": list(shape), "data": []}
-        if name in _PROGRAMS:
-            most = max((of_size["tot"] for of_size in (programs or {}).values()), default=0)
-            return values.snapshot(value[:most])
-        return values.snapshot(value)
-
-    return values.fields(fields, member)
+    """The fields of one metadata object, None included."""
+    fields, made, most = vars(metadata), {}, 0
+    if (nums_dict := fields.get("nums_dict")) is not None:
+        made["nums_dict"] = programs = _programs(nums_dict)
+        most = max((of_size["tot"] for of_size in programs.values()), default=0)
+    for name in _PROGRAMS:
+        if (array := fields.get(name)) is not None:
+            made[name] = values.snapshot(array[:most])
+    for name in _CHECKPOINTS:
+        if hasattr(value := fields.get(name), "__dict__"):
+            made[name] = _metadata(value, values)
+    return values.fields(fields, made)
 
 
 class _BySlot:

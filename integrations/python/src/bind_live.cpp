@@ -74,6 +74,7 @@ class RecordTexts : public std::enable_shared_from_this<RecordTexts> {
   static constexpr std::size_t kMostIdle = 8;  // of the many after a time in which lines waited
 
   void give_back(std::unique_ptr<RecordText> text) {
+    text->clear();  // lets go of copied arrays
     const std::lock_guard lock(mutex_);
     if (idle_.size() < kMostIdle) idle_.push_back(std::move(text));
   }
@@ -182,25 +183,6 @@ void bind_live(py::module_& module) {
       .def("put", &LiveLines::put, py::arg("record"), py::arg("has_rows") = true)
       .def("drain", &LiveLines::drain)
       .def("close", &LiveLines::close);
-  py::class_<RecordText>(module, "JsonPart").def("tolist", [](const RecordText& part) {
-    return to_python(nlohmann::ordered_json::parse(part.text()));
-  });
-  py::class_<RepeatedTexts>(module, "JsonParts")
-      .def(py::init<>())
-      .def(
-          "part",
-          [](RepeatedTexts& repeated, const py::str& name, const py::object& value) {
-            return RecordText::part(name, value, repeated);
-          },
-          py::arg("name"), py::arg("value"))
-      .def_static("of_fields", &RecordText::part_of_fields, py::arg("fields"), py::arg("member"));
-  module.def(
-      "record_text",
-      [](const py::dict& record) {
-        const RecordText text(record);
-        return py::bytes(without_gil([&] { return text.line(); }));
-      },
-      py::arg("record"));
 }
 
 }  // namespace hybridscope

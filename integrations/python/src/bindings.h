@@ -5,7 +5,6 @@
 
 namespace hybridscope {
 
-void bind_copies(pybind11::module_& module);
 void bind_diff(pybind11::module_& module);
 void bind_hashes(pybind11::module_& module);
 void bind_judge(pybind11::module_& module);
@@ -13,5 +12,6 @@ void bind_live(pybind11::module_& module);
 void bind_matrix(pybind11::module_& module);
 void bind_run(pybind11::module_& module);
 void bind_sessions(pybind11::module_& module);
+void bind_values(pybind11::module_& module);
 
 }  // namespace hybridscope

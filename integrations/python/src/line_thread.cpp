@@ -64,12 +64,13 @@ bool LineThread::wait_for_line(std::unique_lock<std::mutex>& lock) {
 void LineThread::run() {
   std::unique_lock lock(mutex_);
   while (wait_for_line(lock)) {
-    const MakeLine line = std::move(lines_.front());
+    MakeLine line = std::move(lines_.front());
     lines_.pop_front();
     busy_ = true;
     changed_.notify_all();
     lock.unlock();
     take(line);
+    line = nullptr;  // what it keeps may need the GIL, whose owner may wait for the lock
     lock.lock();
     busy_ = false;
     changed_.notify_all();

@@ -10,7 +10,7 @@ PYBIND11_MODULE(_native, module) {
   module.doc() = "The library of hybridscope; use the package hybridscope instead.";
   module.attr("VERSION") = hybridscope::kVersion;
   hybridscope::register_exceptions();
-  hybridscope::bind_copies(module);
+  hybridscope::bind_values(module);
   hybridscope::bind_diff(module);
   hybridscope::bind_hashes(module);
   hybridscope::bind_judge(module);

@@ -1,9 +1,6 @@
 #include "integrations/python/src/record_text.h"
 
 #include <algorithm>
-#include <concepts>
-#include <cstdint>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -15,68 +12,13 @@ namespace py = pybind11;
 
 // Of the records of a batch of some hundred requests.
 constexpr std::size_t kUsualSize = std::size_t{96} << 10U;
-constexpr std::size_t kUsualPartSize = std::size_t{16} << 10U;
-constexpr std::size_t kUsualFieldsSize = 2048;
+constexpr std::size_t kUsualPartSize = 4096;
 
 bool needs_escapes(std::string_view text) {
   bool needs = false;  // without a branch in the loop, so that it is done for many at once
   for (const char character : text)
     needs |= static_cast<unsigned char>(character) < 0x20 || character == '"' || character == '\\';
   return needs;
-}
-
-template <std::floating_point Number>
-void append_real(const char* bytes, TextBuffer& line) {
-  Number number;
-  std::memcpy(&number, bytes, sizeof number);
-  line.add(nlohmann::json(number).dump());
-}
-
-template <std::integral Number>
-void append_element(const char* bytes, TextBuffer& line) {
-  Number number;
-  std::memcpy(&number, bytes, sizeof number);
-  line.add_number(number);
-}
-
-void append_bool(const char* bytes, TextBuffer& line) { line.add(*bytes != 0 ? "true" : "false"); }
-
-using AppendElement = void (*)(const char* bytes, TextBuffer& line);
-
-// How an element with this format and size is written; null: not known.
-AppendElement appender_of(std::string_view format, std::size_t size) {
-  const char kind = format.empty() ? 'B' : format.back();
-  if (kind == '?') return &append_bool;
-  if (kind == 'f') return &append_real<float>;
-  if (kind == 'd') return &append_real<double>;
-  if (std::string_view("bhilq").find(kind) != std::string_view::npos) switch (size) {
-      case 1:
-        return &append_element<std::int8_t>;
-      case 2:
-        return &append_element<std::int16_t>;
-      case 4:
-        return &append_element<std::int32_t>;
-      case 8:
-        return &append_element<std::int64_t>;
-    }
-  if (std::string_view("BHILQ").find(kind) != std::string_view::npos) switch (size) {
-      case 1:
-        return &append_element<std::uint8_t>;
-      case 2:
-        return &append_element<std::uint16_t>;
-      case 4:
-        return &append_element<std::uint32_t>;
-      case 8:
-        return &append_element<std::uint64_t>;
-    }
-  return nullptr;
-}
-
-// Text, a number or None.
-bool is_leaf(py::handle value) {
-  PyObject* const object = value.ptr();
-  return object == Py_None || PyLong_Check(object) || PyUnicode_Check(object) ||
-         PyFloat_Check(object);
 }
 
 bool may_be_repeated(py::handle value) {
@@ -91,44 +33,88 @@ std::size_t place_in(std::size_t outer, PyObject* key) {
   return outer * 1'000'003 ^ reinterpret_cast<std::uintptr_t>(key);
 }
 
+// A buffer of Python, until the end of its scope.
+class Buffer {
+ public:
+  explicit Buffer(py::handle value) {
+    is_there_ = PyObject_CheckBuffer(value.ptr()) != 0 &&
+                PyObject_GetBuffer(value.ptr(), &view_, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) == 0;
+    if (!is_there_) PyErr_Clear();  // strided, or of a type without a format
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() {
+    if (is_there_) PyBuffer_Release(&view_);
+  }
+  bool is_there() const { return is_there_; }
+  const Py_buffer& view() const { return view_; }
+  ElementType type() const {
+    return ElementType::of(view_.format == nullptr ? "" : view_.format,
+                           static_cast<std::size_t>(view_.itemsize));
+  }
+
+ private:
+  Py_buffer view_{};
+  bool is_there_ = false;
+};
+
 }  // namespace
 
 RecordText::RecordText(const py::handle& record) : text_(kUsualSize) { add(record); }
 
+RecordText::RecordText(Tensors& tensors) : text_(kUsualPartSize), tensors_(&tensors) {}
+
 void RecordText::take(const py::handle& record) {
-  text_.clear();
-  bytes_.clear();
-  arrays_.clear();
+  clear();
   add(record);
 }
 
-RecordText RecordText::part(const py::str& name, const py::handle& value, RepeatedTexts& repeated) {
-  RecordText part(kUsualPartSize);
-  part.repeated_ = &repeated;
-  part.place_ = place_in(part.place_, name.ptr());
-  part.add_member(value);
-  part.repeated_ = nullptr;
-  return part;
+void RecordText::clear() {
+  text_.clear();
+  bytes_.clear();
+  arrays_.clear();
 }
 
-RecordText RecordText::part_of_fields(const py::dict& fields, const py::function& member) {
-  RecordText part(kUsualFieldsSize);
-  bool first = true;
-  part.text_.add('{');
+void RecordText::take_part(const py::str& name, const py::handle& value, RepeatedTexts& repeated) {
+  repeated_ = &repeated;
+  place_ = place_in(place_, name.ptr());
+  add_member(value);
+  repeated_ = nullptr;
+}
+
+void RecordText::take_value(const py::handle& value) { add(value); }
+
+void RecordText::take_fields(const py::dict& fields, const py::dict& made) {
+  tells_empty_shape_ = true;
+  text_.add('{');
   for (const auto& [name, value] : fields) {
-    py::object made;
-    if (!is_leaf(value) && (made = member(name, value)).is_none()) continue;
-    if (!first) part.text_.add(',');
-    first = false;
-    part.add_text(name);
-    part.text_.add(':');
-    part.add(made ? py::handle(made) : value);
+    PyObject* const given = PyDict_GetItem(made.ptr(), name.ptr());
+    const std::size_t begin = text_.size();
+    if (begin > 1) text_.add(',');
+    add_text(name);
+    text_.add(':');
+    if (!add_if_known(given == nullptr ? value : py::handle(given))) text_.cut(begin);
   }
-  part.text_.add('}');
-  return part;
+  text_.add('}');
+}
+
+void RecordText::take_rows(const py::handle& array, const py::handle& rows) {
+  add(array);
+  const Buffer buffer(rows);
+  if (arrays_.size() != 1 || !buffer.is_there() || buffer.view().ndim != 1)
+    throw py::value_error("rows of an array: no array, or no rows");
+  KeptArray& kept = arrays_.front();
+  kept.has_rows = true;
+  const py::list numbers = py::reinterpret_borrow<py::object>(rows).attr("tolist")();
+  kept.rows.reserve(numbers.size());
+  for (const py::handle row : numbers) kept.rows.push_back(row.cast<std::int64_t>());
 }
 
 void RecordText::add(py::handle value) {
+  if (!add_if_known(value)) text_.add("null");
+}
+
+bool RecordText::add_if_known(py::handle value) {
   PyObject* const object = value.ptr();
   if (object == Py_None) {
     text_.add("null");
@@ -144,11 +130,12 @@ void RecordText::add(py::handle value) {
     text_.add(nlohmann::json(PyFloat_AS_DOUBLE(object)).dump());  // null: not a number
   } else {
     only_leaves_ = false;
-    add_container(value);
+    return add_container(value);
   }
+  return true;
 }
 
-void RecordText::add_container(py::handle value) {
+bool RecordText::add_container(py::handle value) {
   PyObject* const object = value.ptr();
   if (PyDict_Check(object)) {
     add_dict(value);
@@ -159,8 +146,9 @@ void RecordText::add_container(py::handle value) {
     if (!items || PyList_Sort(items.ptr()) != 0) throw py::error_already_set();
     add_items(items);
   } else {
-    add_object(value);
+    return add_object(value);
   }
+  return true;
 }
 
 void RecordText::add_text(py::handle value) {
@@ -226,75 +214,78 @@ void RecordText::add_items(py::handle sequence) {
 void RecordText::add_part(const RecordText& part) {
   const std::string_view text = part.text_.view();
   std::size_t done = 0;
-  for (const Later& later : part.later_) {
-    text_.add(text.substr(done, later.at - done));
-    done = later.at;
-    add_object(later.value);
+  for (KeptArray array : part.arrays_) {
+    text_.add(text.substr(done, array.at - done));
+    done = array.at;
+    if (array.batch == nullptr) array.begin += bytes_.size();
+    array.at = text_.size();
+    arrays_.push_back(std::move(array));
   }
   text_.add(text.substr(done));
+  bytes_.add(part.bytes_.view());
 }
 
-void RecordText::add_object(py::handle value) {
-  if (is_part_) {
-    later_.push_back({text_.size(), py::reinterpret_borrow<py::object>(value)});
-    return;
+bool RecordText::add_object(py::handle value) {
+  if (py::isinstance<RecordText>(value)) {
+    add_part(value.cast<const RecordText&>());
+    return true;
   }
-  if (py::isinstance<RecordText>(value)) return add_part(value.cast<const RecordText&>());
-  if (add_array(value)) return;
-  if (py::hasattr(value, "host_array"))
-    add(py::object(value.attr("host_array")()));
-  else
-    add(py::object(value.attr("tolist")()));
+  if (tensors_ != nullptr && tensors_->is_tensor(value)) return add_tensor(value);
+  if (add_array(value)) return true;
+  for (const char* const name : {"host_array", "tolist"})
+    if (py::hasattr(value, name)) {
+      add(py::object(value.attr(name)()));
+      return true;
+    }
+  if (tensors_ == nullptr) throw py::attribute_error("no JSON, no array and no tolist()");
+  return false;
+}
+
+bool RecordText::add_tensor(py::handle tensor) {
+  if (!tensors_->is_on_device(tensor)) {
+    const py::object host = tensor.attr("detach")().attr("contiguous")().attr("numpy")();
+    return add_array(host) || add_if_known(host.attr("tolist")());
+  }
+  std::optional<KeptArray> array = tensors_->keep(tensor);
+  if (!array) return false;
+  add_kept(std::move(*array));
+  return true;
 }
 
 bool RecordText::add_array(py::handle value) {
-  if (PyObject_CheckBuffer(value.ptr()) == 0) return false;
-  Py_buffer view;
-  if (PyObject_GetBuffer(value.ptr(), &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
-    PyErr_Clear();  // strided, or of a type without a format
+  const Buffer buffer(value);
+  if (!buffer.is_there()) return false;
+  const Py_buffer& view = buffer.view();
+  const auto num_dimensions = static_cast<std::size_t>(view.ndim);
+  KeptArray array{
+      .type = buffer.type(), .begin = bytes_.size(), .num_dimensions = num_dimensions};
+  if (view.ndim == 0 || num_dimensions > KeptArray::kMaxDimensions ||
+      array.type.append == nullptr)
     return false;
-  }
-  const auto element_size = static_cast<std::size_t>(view.itemsize);
-  Array array{.at = text_.size(),
-              .append = appender_of(view.format == nullptr ? "" : view.format, element_size),
-              .element_size = element_size,
-              .begin = bytes_.size(),
-              .num_dimensions = static_cast<std::size_t>(view.ndim)};
-  const bool known =
-      view.ndim > 0 && array.num_dimensions <= kMaxDimensions && array.append != nullptr;
-  if (known) {
-    std::copy_n(view.shape, view.ndim, array.shape.begin());
-    bytes_.add({static_cast<const char*>(view.buf), static_cast<std::size_t>(view.len)});
-    arrays_.push_back(array);
-  }
-  PyBuffer_Release(&view);
-  return known;
+  std::copy_n(view.shape, view.ndim, array.shape.begin());
+  bytes_.add({static_cast<const char*>(view.buf), static_cast<std::size_t>(view.len)});
+  add_kept(std::move(array));
+  return true;
 }
 
-void RecordText::append(const Array& array, std::size_t dimension, const char*& next,
-                        TextBuffer& line) {
-  if (dimension == array.num_dimensions) {
-    array.append(next, line);
-    next += array.element_size;
-    return;
-  }
-  line.add('[');
-  for (std::size_t i = 0; i < array.shape[dimension]; ++i) {
-    if (i > 0) line.add(',');
-    append(array, dimension + 1, next, line);
-  }
-  line.add(']');
+void RecordText::add_kept(KeptArray array) {
+  array.at = text_.size();
+  array.tells_empty_shape = tells_empty_shape_;
+  arrays_.push_back(std::move(array));
+}
+
+const KeptArray* RecordText::single_array() const {
+  return arrays_.size() == 1 && text_.size() == 0 ? &arrays_.front() : nullptr;
 }
 
 std::string RecordText::line() const {
   const std::string_view text = text_.view();
   TextBuffer line(text.size() + kUsualSize);
   std::size_t done = 0;
-  for (const Array& array : arrays_) {
+  for (const KeptArray& array : arrays_) {
     line.add(text.substr(done, array.at - done));
     done = array.at;
-    const char* next = bytes_.view().data() + array.begin;
-    append(array, 0, next, line);
+    array.append_to(line, bytes_.view());
   }
   line.add(text.substr(done));
   line.add('\n');

@@ -3,79 +3,68 @@
 
 #include <pybind11/pybind11.h>
 
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "integrations/python/src/kept_array.h"
 #include "integrations/python/src/repeated_texts.h"
+#include "integrations/python/src/tensors.h"
 #include "integrations/python/src/text_buffer.h"
 
 namespace hybridscope {
 
 class RecordText {
  public:
-  // Takes dicts, lists, tuples, sets (sorted), text, numbers, None, and arrays of whole numbers,
-  // floats or booleans: objects with the buffer protocol, of any shape, whose bytes are copied, or
-  // whose host_array() gives one. Other objects are asked for tolist(). Throws the Python exception
-  // of a value that cannot be taken. Requires: the GIL.
+  // Takes dicts, lists, tuples, sets (sorted), text, numbers, None, parts, and arrays of whole
+  // numbers, floats or booleans: objects with the buffer protocol, of any shape, whose bytes are
+  // copied, or whose host_array() gives one. Other objects are asked for tolist(). Throws the Python
+  // exception of a value that cannot be taken. Requires: the GIL.
   explicit RecordText(const pybind11::handle& record);
   // Takes another record, in the memory that it has. Requires: the GIL.
   void take(const pybind11::handle& record);
 
-  // A part of a record to come: arrays, and what else is no JSON, are kept and taken with the
-  // record; everything else may change then. `repeated`: texts of parts before this one, of the
-  // same `name` (an interned str).
-  static RecordText part(const pybind11::str& name, const pybind11::handle& value,
-                         RepeatedTexts& repeated);
-  // The part that is a dict, of `fields` (a dict): text, numbers and None as they are, for others
-  // what member(name, value) makes of them; those that it makes None of are left out.
-  static RecordText part_of_fields(const pybind11::dict& fields, const pybind11::function& member);
+  // A part of a record to come: of the functions below, one. It also takes the tensors of `tensors`;
+  // other objects become null. Requires: the GIL.
+  explicit RecordText(Tensors& tensors);
+  // `repeated`: texts of parts before this one, of the same `name` (an interned str).
+  void take_part(const pybind11::str& name, const pybind11::handle& value, RepeatedTexts& repeated);
+  void take_value(const pybind11::handle& value);
+  void take_rows(const pybind11::handle& array, const pybind11::handle& rows);
+  void take_fields(const pybind11::dict& fields, const pybind11::dict& made);
 
-  // The line of a record, newline included. Without the GIL.
+  // Forgets the record, and keeps the memory. Without the GIL.
+  void clear();
+  // The line of a record, newline included; waits for its arrays. Without the GIL. Throws
+  // std::runtime_error: a device does not give an array.
   std::string line() const;
-  // Of a part without arrays.
-  std::string_view text() const { return text_.view(); }
+  // Of a part that is one array: the array, and its bytes once the device has given them.
+  const KeptArray* single_array() const;
+  std::string_view host_bytes() const { return bytes_.view(); }
 
  private:
-  static constexpr std::size_t kMaxDimensions = 4;
-
-  struct Later {
-    std::size_t at = 0;  // where it stands in text_
-    pybind11::object value;
-  };
-  struct Array {
-    std::size_t at = 0;  // where it stands in text_
-    void (*append)(const char* element, TextBuffer& line) = nullptr;
-    std::size_t element_size = 0;
-    std::size_t begin = 0;  // of its elements in bytes_
-    std::size_t num_dimensions = 0;
-    std::array<std::size_t, kMaxDimensions> shape{};
-  };
-
-  explicit RecordText(std::size_t usual_size) : text_(usual_size), is_part_(true) {}  // a part
-
   void add(pybind11::handle value);
-  void add_container(pybind11::handle value);
+  bool add_if_known(pybind11::handle value);
+  bool add_container(pybind11::handle value);
   void add_text(pybind11::handle value);
   void add_dict(pybind11::handle value);
   void add_member(pybind11::handle item);
   void add_items(pybind11::handle sequence);
-  void add_object(pybind11::handle value);
+  bool add_object(pybind11::handle value);
   void add_part(const RecordText& part);
   bool add_array(pybind11::handle value);
-  static void append(const Array& array, std::size_t dimension, const char*& next,
-                     TextBuffer& line);
+  bool add_tensor(pybind11::handle tensor);
+  void add_kept(KeptArray array);
 
   TextBuffer text_;  // without the arrays
-  std::vector<Array> arrays_;
-  TextBuffer bytes_{0};       // of the arrays
-  std::vector<Later> later_;  // of a part
-  bool is_part_ = false;
+  std::vector<KeptArray> arrays_;
+  TextBuffer bytes_{0};         // of the host's arrays
+  Tensors* tensors_ = nullptr;  // of a part
   RepeatedTexts* repeated_ = nullptr;
-  std::size_t place_ = 1;    // of what is added: from its keys; 0: it is in a list
-  bool only_leaves_ = true;  // text, numbers and None, since this was set
+  std::size_t place_ = 1;          // of what is added: from its keys; 0: it is in a list
+  bool only_leaves_ = true;        // text, numbers and None, since this was set
+  bool tells_empty_shape_ = false;  // of KeptArray
 };
 
 }  // namespace hybridscope

@@ -33,6 +33,8 @@ class TextBuffer {
     size_ += static_cast<std::size_t>(std::to_chars(begin, begin + kMaxDigits, number).ptr - begin);
   }
   void clear() { size_ = 0; }
+  // Keeps the first `size` characters. Requires: there are as many.
+  void cut(std::size_t size) { size_ = size; }
 
   std::size_t size() const { return size_; }
   std::string_view view() const { return {bytes_.get(), size_}; }

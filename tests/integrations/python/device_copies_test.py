@@ -6,6 +6,7 @@ from types import SimpleNamespace as Object
 
 try:
     import torch
+    from hybridscope import _native
     from hybridscope.vllm import device_copies
     HAS_DEVICE = torch.cuda.is_available()
 except ImportError:
@@ -16,11 +17,12 @@ except ImportError:
 class OnADevice(unittest.TestCase):
     def copies(self):
         """With our kernel, and with torch."""
+        yield device_copies.DeviceCopies()
+        yield device_copies.DeviceCopies(lambda device: device_copies.TorchCopies())
+
+    def test_the_kernel_is_ours_where_the_package_has_it(self):
         device = torch.device("cuda", torch.cuda.current_device())
-        for made in (device_copies._KernelCopies(device), device_copies._TorchCopies()):
-            copies = device_copies.DeviceCopies()
-            copies._copies = made
-            yield copies
+        self.assertIsInstance(device_copies.copies_of(device), _native.ArrayCopies)
 
     def tensors(self):
         numbers = torch.arange(600, device="cuda", dtype=torch.int32).reshape(20, 30)
@@ -33,9 +35,35 @@ class OnADevice(unittest.TestCase):
             tensors = self.tensors()
             taken = copies.snapshot({"a": tensors, "again": tensors[0]})
             copies.launch()
-            self.assertEqual([array.tolist() for array in taken["a"]],
-                             [tensor.tolist() for tensor in tensors])
-            self.assertIs(taken["again"], taken["a"][0])
+            told = [tensor.tolist() for tensor in tensors]
+            self.assertEqual(taken.tolist(), {"a": told, "again": told[0]})
+            self.assertEqual(_native.record_text({"x": taken, "y": 1}),
+                             _native.record_text({"x": {"a": told, "again": told[0]}, "y": 1}))
+
+    def test_a_part_that_is_one_tensor_is_an_array(self):
+        for copies in self.copies():
+            tensors = self.tensors()
+            taken = [copies.snapshot(tensor) for tensor in tensors]
+            copies.launch()
+            for tensor, part in zip(tensors, taken):
+                host = part.host_array()
+                self.assertEqual((host.tolist(), host.shape),
+                                 (tensor.tolist(), tuple(tensor.shape)))
+
+    def test_fields_have_tensors_and_the_shape_of_empty_matrices(self):
+        for copies in self.copies():
+            fields = {"blocks": torch.tensor([[1, 2]], device="cuda"), "on_host": torch.tensor([3]),
+                      "none": torch.zeros((0, 4), device="cuda", dtype=torch.int32),
+                      "half": torch.zeros(2, device="cuda", dtype=torch.float16)}
+            taken = copies.fields(fields, {})
+            copies.launch()
+            self.assertEqual(taken.tolist(), {"blocks": [[1, 2]], "on_host": [3],
+                                              "none": {"shape": [0, 4], "data": []}})
+
+    def test_an_array_that_was_not_launched_is_an_error(self):
+        taken = device_copies.DeviceCopies().snapshot(torch.zeros(3, device="cuda"))
+        with self.assertRaisesRegex(RuntimeError, "an array of the device was not launched"):
+            taken.tolist()
 
     def test_tensors_that_nobody_keeps_are_not_taken_for_later_ones(self):
         for copies in self.copies():

@@ -148,10 +148,10 @@ class Records(unittest.TestCase):
 
 
 class Parts(unittest.TestCase):
-    """_native.JsonParts."""
+    """_native.StepValues without tensors."""
 
     def setUp(self):
-        self.parts = _native.JsonParts()
+        self.parts = _native.StepValues(None, {}, None)
 
     def text(self, *parts):
         return json.loads(_native.record_text({str(i): part for i, part in enumerate(parts)}))
@@ -193,19 +193,32 @@ class Parts(unittest.TestCase):
             rows[7].append(count)
             self.assertEqual(self.parts.part("step", {"rows": rows}).tolist(), {"rows": rows})
 
-    def test_fields_that_are_no_numbers_are_asked_for(self):
-        asked = []
+    def test_fields_are_those_that_are_json_or_arrays(self):
+        matrix = memoryview(array.array("i", [1, 2])).cast("B").cast("i", (2, 1))
+        fields = {"no_json": object(), "count": 3, "flag": True, "none": None, "programs": object(),
+                  "array": array.array("i", [4, 5]), "matrix": matrix, "name": "x",
+                  "list": [1, object()], "asked": small_engine.Array([6])}
+        made = {"programs": self.parts.snapshot(array.array("i", [7]))}
+        self.assertEqual(self.text(self.parts.fields(fields, made), self.parts.part("end", 1)), {
+            "0": {"count": 3, "flag": True, "none": None, "programs": [7], "array": [4, 5],
+                  "matrix": [[1], [2]], "name": "x", "list": [1, None], "asked": [6]}, "1": 1})
 
-        def member(name, value):
-            asked.append(name)
-            return None if name == "left_out" else {"shape": [0, 2]} if name == "empty" else value
-        part = self.parts.of_fields(
-            {"left_out": object(), "count": 3, "flag": True, "none": None, "empty": object(),
-             "array": Object(host_array=lambda: array.array("i", [4, 5])), "name": "x"}, member)
-        self.assertEqual(asked, ["left_out", "empty", "array"])
-        self.assertEqual(self.text(part, self.parts.part("end", 1)), {
-            "0": {"count": 3, "flag": True, "none": None, "empty": {"shape": [0, 2]},
-                  "array": [4, 5], "name": "x"}, "1": 1})
+    def test_arrays_are_as_they_were_when_they_were_taken(self):
+        numbers = array.array("i", [4, 5, 6])
+        whole = self.parts.snapshot(numbers)
+        in_a_list = self.parts.snapshot([[1], numbers, 2])
+        rows = self.parts.rows(numbers, array.array("q", [2, 0]))
+        numbers[0] = numbers[2] = 0
+        self.assertEqual(self.text(whole, in_a_list, rows),
+                         {"0": [4, 5, 6], "1": [[1], [4, 5, 6], 2], "2": [6, 4]})
+        self.assertEqual(rows.tolist(), [6, 4])
+
+    def test_a_row_that_an_array_has_not_is_an_error(self):
+        rows = self.parts.rows(array.array("i", [4]), array.array("q", [1]))
+        with self.assertRaisesRegex(RuntimeError, "an array of 1 rows has no row 1"):
+            rows.tolist()
+        with self.assertRaisesRegex(ValueError, "rows of an array: no array, or no rows"):
+            self.parts.rows(3, array.array("q", [1]))
 
 
 class Writer(Folder):

@@ -13,13 +13,9 @@ class HostCopies(Values):
     """DeviceCopies without a device."""
 
     def __init__(self):
-        self.launched, self._parts = 0, _native.JsonParts()
-
-    def part(self, name, value):
-        return self._parts.part(name, value)
-
-    def fields(self, fields, member):
-        return self._parts.of_fields(fields, member)
+        values = _native.StepValues(None, {}, copies=None)
+        self.launched, self.part, self.fields = 0, values.part, values.fields
+        self.snapshot = values.snapshot
 
     def launch(self):
         self.launched += 1
