@@ -617,14 +617,13 @@ class TraceWriter:
         self._number += 1
         if self._watch.error is not None:
             raise self._watch.error
-        record = self._scheduler_output(scheduler_output)
         changed = self._watch.take_changed()
         preempted = set(getattr(scheduler_output, "preempted_req_ids", None) or ())
         preempted.update(self._lost_blocks(scheduler_output, changed, kv_cache_manager))
-        record["preempted_req_ids"] = sorted(preempted)
         self._returning.append(preempted.union(
             scheduler_output.scheduled_cached_reqs.resumed_req_ids))
-        line = _Line(step=self._number, scheduler_output=record,
+        line = _Line(step=self._number,
+                     scheduler_output=self._scheduler_output(scheduler_output, preempted),
                      scheduler_block_ids=self._changed_block_ids(scheduler_output, preempted,
                                                                  changed, kv_cache_manager))
         line.output = scheduler_output
@@ -639,7 +638,7 @@ class TraceWriter:
                     for group, ids in enumerate(lists):
                         self._watch.take_cached(request, group, ids)
             line["block_hashes"] = self._watch.changes()
-        self._watch.forget(record["finished_req_ids"])
+        self._watch.forget(scheduler_output.finished_req_ids)
         self._lines.append(line)
 
     def inputs(self, input_batch, *, num_computed_tokens=None, num_accepted_tokens=None):
@@ -756,33 +755,33 @@ class TraceWriter:
             "sampled_token_ids": [[-1] * count for count in sampled.values()]}
         return True
 
-    def _scheduler_output(self, output):
-        cached, part = output.scheduled_cached_reqs, self._values.part
-        copies = [{"src_block_id": copy.src_block_id, "dst_block_id": copy.dst_block_id}
-                  for copy in getattr(output, "kv_cache_block_copies", None) or []]
-        record = {"kv_cache_block_copies": copies} if copies else {}
-        if cleared := getattr(output, "new_block_ids_to_zero", None):
-            record["new_block_ids_to_zero"] = plain(cleared)
-        return {
-            **record,
+    def _scheduler_output(self, output, preempted):
+        cached = output.scheduled_cached_reqs
+        record = {
             "scheduled_new_reqs": [self._new_request(new) for new in output.scheduled_new_reqs],
-            "scheduled_cached_reqs": part("scheduled_cached_reqs", {
+            "scheduled_cached_reqs": {
                 "req_ids": cached.req_ids,
                 "resumed_req_ids": set(cached.resumed_req_ids),
                 "new_block_ids": cached.new_block_ids,
-                "num_computed_tokens": cached.num_computed_tokens,
-                "num_output_tokens": cached.num_output_tokens}),
-            "num_scheduled_tokens": part("num_scheduled_tokens", output.num_scheduled_tokens),
-            "scheduled_spec_decode_tokens": part("scheduled_spec_decode_tokens",
-                                                 output.scheduled_spec_decode_tokens),
-            "finished_req_ids": plain(set(output.finished_req_ids))}
+                "num_computed_tokens": cached.num_computed_tokens},
+            "num_scheduled_tokens": output.num_scheduled_tokens,
+            "scheduled_spec_decode_tokens": output.scheduled_spec_decode_tokens,
+            "finished_req_ids": set(output.finished_req_ids),
+            "preempted_req_ids": preempted}
+        if copies := getattr(output, "kv_cache_block_copies", None):
+            record["kv_cache_block_copies"] = [
+                {"src_block_id": copy.src_block_id, "dst_block_id": copy.dst_block_id}
+                for copy in copies]
+        if cleared := getattr(output, "new_block_ids_to_zero", None):
+            record["new_block_ids_to_zero"] = cleared
+        return self._values.part("scheduler_output", record)
 
     def _new_request(self, new):
-        record = {"req_id": new.req_id, "block_ids": plain(new.block_ids),
+        record = {"req_id": new.req_id, "block_ids": new.block_ids,
                   "num_computed_tokens": new.num_computed_tokens}
         parameters = getattr(new, "sampling_params", None)
         request = self._watch.requests.get(new.req_id)
-        optional = {"prompt_token_ids": plain(new.prompt_token_ids),
+        optional = {"prompt_token_ids": new.prompt_token_ids,
                     "max_tokens": getattr(parameters, "max_tokens", None),
                     "priority": getattr(request, "priority", None),
                     "cache_salt": getattr(request, "cache_salt", None)}

@@ -30,7 +30,6 @@ struct ElementType {
 struct KeptArray {
   static constexpr std::size_t kMaxDimensions = 4;
 
-  std::size_t at = 0;  // where it stands in a text
   ElementType type;
   std::size_t begin = 0;  // of its elements in the host's bytes, or in the batch's
   std::size_t num_dimensions = 0;

@@ -48,12 +48,24 @@ class Buffer {
   }
   bool is_there() const { return is_there_; }
   const Py_buffer& view() const { return view_; }
+  // Empty: it has others.
+  std::vector<std::int64_t> whole_numbers() const {
+    if (type().format == 'i') return numbers_of<std::int32_t>();
+    return type().format == 'l' || type().format == 'q' ? numbers_of<std::int64_t>()
+                                                        : std::vector<std::int64_t>();
+  }
   ElementType type() const {
     return ElementType::of(view_.format == nullptr ? "" : view_.format,
                            static_cast<std::size_t>(view_.itemsize));
   }
 
  private:
+  template <class Number>
+  std::vector<std::int64_t> numbers_of() const {
+    const auto* const first = static_cast<const Number*>(view_.buf);
+    return {first, first + view_.len / static_cast<Py_ssize_t>(sizeof(Number))};
+  }
+
   Py_buffer view_{};
   bool is_there_ = false;
 };
@@ -72,7 +84,7 @@ void RecordText::take(const py::handle& record) {
 void RecordText::clear() {
   text_.clear();
   bytes_.clear();
-  arrays_.clear();
+  pieces_.clear();
 }
 
 void RecordText::take_part(const py::str& name, const py::handle& value, RepeatedTexts& repeated) {
@@ -101,13 +113,11 @@ void RecordText::take_fields(const py::dict& fields, const py::dict& made) {
 void RecordText::take_rows(const py::handle& array, const py::handle& rows) {
   add(array);
   const Buffer buffer(rows);
-  if (arrays_.size() != 1 || !buffer.is_there() || buffer.view().ndim != 1)
+  if (single_array() == nullptr || !buffer.is_there() || buffer.view().ndim != 1)
     throw py::value_error("rows of an array: no array, or no rows");
-  KeptArray& kept = arrays_.front();
+  auto& kept = std::get<KeptArray>(pieces_.front().value);
   kept.has_rows = true;
-  const py::list numbers = py::reinterpret_borrow<py::object>(rows).attr("tolist")();
-  kept.rows.reserve(numbers.size());
-  for (const py::handle row : numbers) kept.rows.push_back(row.cast<std::int64_t>());
+  kept.rows = buffer.whole_numbers();
 }
 
 void RecordText::add(py::handle value) {
@@ -187,9 +197,10 @@ void RecordText::add_dict(py::handle value) {
 
 void RecordText::add_member(py::handle item) {
   if (repeated_ == nullptr || place_ == 0 || !may_be_repeated(item)) return add(item);
-  if (const std::string* const text = repeated_->find(place_, item)) {
+  if (auto text = repeated_->find(place_, item)) {
     only_leaves_ = false;
-    return text_.add(*text);
+    pieces_.push_back({text_.size(), std::move(text)});
+    return;
   }
   const std::size_t begin = text_.size();
   only_leaves_ = true;
@@ -214,12 +225,12 @@ void RecordText::add_items(py::handle sequence) {
 void RecordText::add_part(const RecordText& part) {
   const std::string_view text = part.text_.view();
   std::size_t done = 0;
-  for (KeptArray array : part.arrays_) {
-    text_.add(text.substr(done, array.at - done));
-    done = array.at;
-    if (array.batch == nullptr) array.begin += bytes_.size();
-    array.at = text_.size();
-    arrays_.push_back(std::move(array));
+  for (Piece piece : part.pieces_) {
+    text_.add(text.substr(done, piece.at - done));
+    done = std::exchange(piece.at, text_.size());
+    if (auto* const array = std::get_if<KeptArray>(&piece.value); array && array->batch == nullptr)
+      array->begin += bytes_.size();
+    pieces_.push_back(std::move(piece));
   }
   text_.add(text.substr(done));
   bytes_.add(part.bytes_.view());
@@ -269,23 +280,26 @@ bool RecordText::add_array(py::handle value) {
 }
 
 void RecordText::add_kept(KeptArray array) {
-  array.at = text_.size();
   array.tells_empty_shape = tells_empty_shape_;
-  arrays_.push_back(std::move(array));
+  pieces_.push_back({text_.size(), std::move(array)});
 }
 
 const KeptArray* RecordText::single_array() const {
-  return arrays_.size() == 1 && text_.size() == 0 ? &arrays_.front() : nullptr;
+  const bool is_single = pieces_.size() == 1 && text_.size() == 0;
+  return is_single ? std::get_if<KeptArray>(&pieces_.front().value) : nullptr;
 }
 
 std::string RecordText::line() const {
   const std::string_view text = text_.view();
   TextBuffer line(text.size() + kUsualSize);
   std::size_t done = 0;
-  for (const KeptArray& array : arrays_) {
-    line.add(text.substr(done, array.at - done));
-    done = array.at;
-    array.append_to(line, bytes_.view());
+  for (const Piece& piece : pieces_) {
+    line.add(text.substr(done, piece.at - done));
+    done = piece.at;
+    if (const auto* const array = std::get_if<KeptArray>(&piece.value))
+      array->append_to(line, bytes_.view());
+    else
+      line.add(*std::get<1>(piece.value));
   }
   line.add(text.substr(done));
   line.add('\n');

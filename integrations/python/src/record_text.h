@@ -4,8 +4,10 @@
 #include <pybind11/pybind11.h>
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "integrations/python/src/kept_array.h"
@@ -44,6 +46,12 @@ class RecordText {
   std::string_view host_bytes() const { return bytes_.view(); }
 
  private:
+  // What becomes text with the line, or was text before.
+  struct Piece {
+    std::size_t at = 0;  // where it stands in text_
+    std::variant<KeptArray, std::shared_ptr<const std::string>> value;
+  };
+
   void add(pybind11::handle value);
   bool add_if_known(pybind11::handle value);
   bool add_container(pybind11::handle value);
@@ -57,8 +65,8 @@ class RecordText {
   bool add_tensor(pybind11::handle tensor);
   void add_kept(KeptArray array);
 
-  TextBuffer text_;  // without the arrays
-  std::vector<KeptArray> arrays_;
+  TextBuffer text_;  // without the pieces
+  std::vector<Piece> pieces_;
   TextBuffer bytes_{0};         // of the host's arrays
   Tensors* tensors_ = nullptr;  // of a part
   RepeatedTexts* repeated_ = nullptr;

@@ -40,7 +40,8 @@ void RepeatedTexts::forget(Kept& kept) {
   for (PyObject* const item : std::exchange(kept.items, {})) Py_DECREF(item);
 }
 
-const std::string* RepeatedTexts::find(std::size_t place, py::handle container) {
+std::shared_ptr<const std::string> RepeatedTexts::find(std::size_t place,
+                                                       py::handle container) {
   const auto found = places_.find(place);
   if (found == places_.end()) return nullptr;
   Kept& kept = found->second;
@@ -48,7 +49,7 @@ const std::string* RepeatedTexts::find(std::size_t place, py::handle container) 
   if (kept.items.size() == num_objects(container) &&
       for_all_items(container, [&](PyObject* item) { return item == *next++; })) {
     kept.misses = 0;
-    return &kept.text;
+    return kept.text;
   }
   ++kept.misses;
   return nullptr;
@@ -65,7 +66,7 @@ void RepeatedTexts::keep(std::size_t place, py::handle container, std::string_vi
     kept.items.push_back(item);
     return true;
   });
-  kept.text = text;
+  kept.text = std::make_shared<const std::string>(text);
 }
 
 }  // namespace hybridscope

@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,14 +25,14 @@ class RepeatedTexts {
 
   // What keep() was given at `place`, if `container` (a list, a tuple or a dict) has the same
   // objects in it; else null. The objects themselves are not looked at.
-  const std::string* find(std::size_t place, pybind11::handle container);
+  std::shared_ptr<const std::string> find(std::size_t place, pybind11::handle container);
   // The container's items do not change. What differs each time is kept now and then only.
   void keep(std::size_t place, pybind11::handle container, std::string_view text);
 
  private:
   struct Kept {
     std::vector<PyObject*> items;  // owned: an address is not used again
-    std::string text;
+    std::shared_ptr<const std::string> text;
     unsigned misses = 0;  // since the last hit
   };
   static constexpr std::size_t kMaxPlaces = 64;
