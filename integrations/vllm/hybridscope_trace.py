@@ -379,7 +379,7 @@ class CacheWatch:
 
 
 # So many requests of a step have their tokens told each time.
-_COUNTED = 32
+_COUNTED = 16
 
 # Fields that are objects themselves: states stored inside a prefill.
 _CHECKPOINTS = ("checkpoint_meta", "checkpoint")

@@ -12,9 +12,9 @@ namespace {
 // Replaces the traced fields; stops at the first error.
 class Overlay {
  public:
-  Overlay(const ForeignStep& step, const ForeignMetadata& traced,
+  Overlay(const ForeignStep& step, const ForeignMetadata& traced, MambaCacheMode mode,
           std::vector<std::vector<std::uint8_t>>& flags)
-      : step_(step), traced_(traced), flags_(flags) {}
+      : step_(step), traced_(traced), mode_(mode), flags_(flags) {}
 
   template <class T>
   void operator()(const MetadataField& field, T& member) {
@@ -107,15 +107,21 @@ class Overlay {
     const std::int32_t cols = field.cols > 0   ? field.cols
                               : member.present ? member.cols
                                                : array.cols;
-    // A block table may be padded on the right.
-    const bool is_wider = field.elements == ArrayElements::block_ids && array.cols > cols;
-    if (array.cols != cols && !is_wider && array.rows > 0)
+    const bool may_differ = has_table_width(field, array, cols);
+    if (array.cols != cols && !may_differ && array.rows > 0)
       return fail(field.name, fmt::format("has {} columns, expected {}", array.cols, cols));
     member.rows = array.rows;
-    member.cols = is_wider ? array.cols : cols;
+    member.cols = may_differ ? array.cols : cols;
     if (!member.present) member.dims = cols > 1 ? 2 : 1;
     member.present = true;
     member.data = data_of<T>(array);
+  }
+
+  // A block table may be padded on the right. Ours has a column behind max_model_len.
+  bool has_table_width(const MetadataField& field, const ForeignArray& array,
+                       std::int32_t cols) const {
+    if (field.elements != ArrayElements::block_ids) return false;
+    return array.cols >= (mode_ == MambaCacheMode::all && cols > 1 ? cols - 1 : cols);
   }
 
   template <class T>
@@ -133,6 +139,7 @@ class Overlay {
 
   const ForeignStep& step_;
   const ForeignMetadata& traced_;
+  MambaCacheMode mode_;
   std::vector<std::vector<std::uint8_t>>& flags_;
   std::optional<Error> error_;
   bool traced_all_ = true;
@@ -141,10 +148,10 @@ class Overlay {
 }  // namespace
 
 Status ForeignMetadataOverlay::lay_over(const ForeignStep& step, const ForeignMetadata& traced,
-                                        BuilderMetadata& metadata) {
+                                        MambaCacheMode mode, BuilderMetadata& metadata) {
   flags_.clear();
   flags_.reserve(4);
-  Overlay overlay(step, traced, flags_);
+  Overlay overlay(step, traced, mode, flags_);
   for_each_field(metadata, overlay);
   traced_all_ = overlay.traced_all();
   return overlay.status();

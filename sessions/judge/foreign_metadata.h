@@ -7,6 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/metadata/builder_metadata.h"
+#include "core/model/kv_cache_spec.h"
 #include "sessions/judge/foreign_trace.h"
 
 namespace hybridscope {
@@ -16,8 +17,9 @@ class ForeignMetadataOverlay {
  public:
   // Views in `metadata` stay valid until the next call and while the step lives. Errors, with the
   // field's name: a number instead of an array or vice versa, an array whose number of columns
-  // differs from the field's (block tables may be wider), a chunk size below 1.
-  Status lay_over(const ForeignStep& step, const ForeignMetadata& traced,
+  // differs from the field's (block tables may be wider, and those of mode all have one column less
+  // in an engine that allocates none behind max_model_len), a chunk size below 1.
+  Status lay_over(const ForeignStep& step, const ForeignMetadata& traced, MambaCacheMode mode,
                   BuilderMetadata& metadata);
 
   // Did the trace have every field that ours has?

@@ -355,7 +355,8 @@ Status ForeignImporter::build_metadata(const ForeignStep& step) {
     // Our builder may refuse rows that the other engine accepts.
     if (!group.metadata) group.metadata = metadata_.empty_metadata(group.group);
     ForeignMetadataOverlay& overlay = overlays_[static_cast<std::size_t>(group.group)];
-    if (Status laid = overlay.lay_over(step, *traced, *group.metadata); !laid.ok()) return laid;
+    const Status laid = overlay.lay_over(step, *traced, config_.mamba_cache_mode, *group.metadata);
+    if (!laid.ok()) return laid;
     note_buffers(group);
     traced_all = traced_all && overlay.traced_all();
   }

@@ -35,9 +35,7 @@ py::object host_array(const RecordText& part) {
 void bind_values(py::module_& module) {
   py::class_<ArrayCopies>(module, "ArrayCopies")
       .def(py::init<std::int32_t, py::function>(), py::arg("device"), py::arg("stream"));
-  py::class_<RecordText>(module, "JsonPart")
-      .def("tolist", &plain)
-      .def("host_array", &host_array);
+  py::class_<RecordText>(module, "JsonPart").def("tolist", &plain).def("host_array", &host_array);
   py::class_<StepValues>(module, "StepValues")
       .def(py::init([](py::object tensor, const py::dict& types, py::object copies) {
              return std::make_unique<StepValues>(

@@ -106,8 +106,7 @@ void KeptArray::append_to(TextBuffer& line, std::string_view host_bytes) const {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<std::size_t>(rows[i]);
     if (rows[i] < 0 || row >= shape[0])
-      throw std::runtime_error(
-          fmt::format("an array of {} rows has no row {}", shape[0], rows[i]));
+      throw std::runtime_error(fmt::format("an array of {} rows has no row {}", shape[0], rows[i]));
     if (i > 0) line.add(',');
     next = first + row * row_size;
     append_dimensions(lengths.subspan(1), type, next, line);

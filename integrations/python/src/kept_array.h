@@ -35,14 +35,16 @@ struct KeptArray {
   std::size_t num_dimensions = 0;
   std::array<std::size_t, kMaxDimensions> shape{};
   std::shared_ptr<const DeviceBatch> batch;  // null: in the host's bytes
-  bool tells_empty_shape = false;            // {"shape":[0,2],"data":[]} for a matrix without elements
-  bool has_rows = false;                     // only `rows` of the first dimension, in their order
+  bool tells_empty_shape = false;  // {"shape":[0,2],"data":[]} for a matrix without elements
+  bool has_rows = false;           // only `rows` of the first dimension, in their order
   std::vector<std::int64_t> rows;
 
   std::size_t num_elements() const;
-  // Its first element; waits for the device. Throws std::runtime_error: the device does not give it.
+  // Its first element; waits for the device. Throws std::runtime_error: the device does not give
+  // it.
   const char* elements(std::string_view host_bytes) const;
-  // Waits for the device. Throws std::runtime_error: as above, or a row that the array does not have.
+  // Waits for the device. Throws std::runtime_error: as above, or a row that the array does not
+  // have.
   void append_to(TextBuffer& line, std::string_view host_bytes) const;
 };
 

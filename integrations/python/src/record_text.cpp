@@ -13,6 +13,7 @@ namespace py = pybind11;
 // Of the records of a batch of some hundred requests.
 constexpr std::size_t kUsualSize = std::size_t{96} << 10U;
 constexpr std::size_t kUsualPartSize = 4096;
+constexpr std::size_t kUsualPieces = 4;
 
 bool needs_escapes(std::string_view text) {
   bool needs = false;  // without a branch in the loop, so that it is done for many at once
@@ -74,7 +75,9 @@ class Buffer {
 
 RecordText::RecordText(const py::handle& record) : text_(kUsualSize) { add(record); }
 
-RecordText::RecordText(Tensors& tensors) : text_(kUsualPartSize), tensors_(&tensors) {}
+RecordText::RecordText(Tensors& tensors) : text_(kUsualPartSize), tensors_(&tensors) {
+  pieces_.reserve(kUsualPieces);
+}
 
 void RecordText::take(const py::handle& record) {
   clear();
@@ -268,10 +271,8 @@ bool RecordText::add_array(py::handle value) {
   if (!buffer.is_there()) return false;
   const Py_buffer& view = buffer.view();
   const auto num_dimensions = static_cast<std::size_t>(view.ndim);
-  KeptArray array{
-      .type = buffer.type(), .begin = bytes_.size(), .num_dimensions = num_dimensions};
-  if (view.ndim == 0 || num_dimensions > KeptArray::kMaxDimensions ||
-      array.type.append == nullptr)
+  KeptArray array{.type = buffer.type(), .begin = bytes_.size(), .num_dimensions = num_dimensions};
+  if (view.ndim == 0 || num_dimensions > KeptArray::kMaxDimensions || array.type.append == nullptr)
     return false;
   std::copy_n(view.shape, view.ndim, array.shape.begin());
   bytes_.add({static_cast<const char*>(view.buf), static_cast<std::size_t>(view.len)});

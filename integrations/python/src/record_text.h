@@ -21,14 +21,14 @@ class RecordText {
  public:
   // Takes dicts, lists, tuples, sets (sorted), text, numbers, None, parts, and arrays of whole
   // numbers, floats or booleans: objects with the buffer protocol, of any shape, whose bytes are
-  // copied, or whose host_array() gives one. Other objects are asked for tolist(). Throws the Python
-  // exception of a value that cannot be taken. Requires: the GIL.
+  // copied, or whose host_array() gives one. Other objects are asked for tolist(). Throws the
+  // Python exception of a value that cannot be taken. Requires: the GIL.
   explicit RecordText(const pybind11::handle& record);
   // Takes another record, in the memory that it has. Requires: the GIL.
   void take(const pybind11::handle& record);
 
-  // A part of a record to come: of the functions below, one. It also takes the tensors of `tensors`;
-  // other objects become null. Requires: the GIL.
+  // A part of a record to come: of the functions below, one. It also takes the tensors of
+  // `tensors`; other objects become null. Requires: the GIL.
   explicit RecordText(Tensors& tensors);
   // `repeated`: texts of parts before this one, of the same `name` (an interned str).
   void take_part(const pybind11::str& name, const pybind11::handle& value, RepeatedTexts& repeated);
@@ -70,8 +70,8 @@ class RecordText {
   TextBuffer bytes_{0};         // of the host's arrays
   Tensors* tensors_ = nullptr;  // of a part
   RepeatedTexts* repeated_ = nullptr;
-  std::size_t place_ = 1;          // of what is added: from its keys; 0: it is in a list
-  bool only_leaves_ = true;        // text, numbers and None, since this was set
+  std::size_t place_ = 1;           // of what is added: from its keys; 0: it is in a list
+  bool only_leaves_ = true;         // text, numbers and None, since this was set
   bool tells_empty_shape_ = false;  // of KeptArray
 };
 

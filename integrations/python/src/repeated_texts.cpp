@@ -40,8 +40,7 @@ void RepeatedTexts::forget(Kept& kept) {
   for (PyObject* const item : std::exchange(kept.items, {})) Py_DECREF(item);
 }
 
-std::shared_ptr<const std::string> RepeatedTexts::find(std::size_t place,
-                                                       py::handle container) {
+std::shared_ptr<const std::string> RepeatedTexts::find(std::size_t place, py::handle container) {
   const auto found = places_.find(place);
   if (found == places_.end()) return nullptr;
   Kept& kept = found->second;

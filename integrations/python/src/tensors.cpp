@@ -76,8 +76,7 @@ ArrayCopies::ArrayCopies(std::int32_t device, py::function stream)
 std::shared_ptr<const CopiedArrays> ArrayCopies::launch(std::span<const ArrayCopy> arrays,
                                                         std::int64_t num_bytes) {
   const auto stream = stream_().cast<std::uintptr_t>();
-  return value_or_raise(
-      copies_.launch(arrays, num_bytes, reinterpret_cast<CUstream_st*>(stream)));
+  return value_or_raise(copies_.launch(arrays, num_bytes, reinterpret_cast<CUstream_st*>(stream)));
 }
 
 Tensors::Tensors(py::object tensor, const py::dict& types, py::object copies)
@@ -114,8 +113,7 @@ std::optional<KeptArray> Tensors::keep(py::handle tensor) {
   if (!type || num_dimensions > KeptArray::kMaxDimensions) return std::nullopt;
   KeptArray array{.type = *type, .num_dimensions = num_dimensions};
   for (std::size_t i = 0; i < num_dimensions; ++i)
-    array.shape[i] =
-        static_cast<std::size_t>(PyLong_AsSsize_t(PyTuple_GET_ITEM(shape.ptr(), i)));
+    array.shape[i] = static_cast<std::size_t>(PyLong_AsSsize_t(PyTuple_GET_ITEM(shape.ptr(), i)));
   const std::size_t size = array.num_elements() * type->size;
   if (size == 0) return array;  // of the host: it needs no bytes
   if (!copies_) {
@@ -149,11 +147,10 @@ void Tensors::launch() {
   std::vector<ArrayCopy> copies;
   copies.reserve(kept.size());
   for (const Kept& one : kept)
-    copies.push_back(
-        {reinterpret_cast<const std::byte*>(
-             call(one.contiguous, names().data_ptr).cast<std::uintptr_t>()),
-         static_cast<std::int64_t>(one.array.num_elements() * one.array.type.size),
-         static_cast<std::int64_t>(one.array.begin)});
+    copies.push_back({reinterpret_cast<const std::byte*>(
+                          call(one.contiguous, names().data_ptr).cast<std::uintptr_t>()),
+                      static_cast<std::int64_t>(one.array.num_elements() * one.array.type.size),
+                      static_cast<std::int64_t>(one.array.begin)});
   batch->copied = kernel_->launch(copies, num_bytes);
 }
 

@@ -61,8 +61,8 @@ class Tensors {
   pybind11::object tensor_;
   std::vector<std::pair<pybind11::object, ElementType>> types_;
   pybind11::object copies_of_;
-  pybind11::object copies_;         // once the device is known
-  ArrayCopies* kernel_ = nullptr;   // what `copies_` is, or null
+  pybind11::object copies_;        // once the device is known
+  ArrayCopies* kernel_ = nullptr;  // what `copies_` is, or null
   std::shared_ptr<DeviceBatch> batch_;
   std::vector<Kept> kept_;
   std::size_t num_bytes_ = 0;

@@ -49,6 +49,35 @@ TEST_P(JudgedScenario, WhatIsLeftOutIsComputedAndIsRightToo) {
 INSTANTIATE_TEST_SUITE_P(Shipped, JudgedScenario, testing::ValuesIn(shipped_scenarios()),
                          [](const auto& name) { return name.param; });
 
+// A run in mode all whose block tables have `more` columns than ours.
+std::vector<json> mode_all_with_tables(int more) {
+  std::vector<json> lines = trace_of("shared_prefix_all");
+  for (std::size_t step = 1; step < lines.size(); ++step)
+    for (const char* const name : {"state_indices_tensor_p", "state_indices_tensor_d"}) {
+      json& table = lines[step]["attn_metadata"]["1"][name];
+      if (table.is_null()) continue;
+      for (json& row : table["data"]) {
+        if (more < 0) row = std::vector<json>(row.begin(), row.end() + more);
+        for (int i = 0; i < more; ++i) row.push_back(0);
+      }
+      table["shape"][1] = table["shape"][1].get<int>() + more;
+    }
+  return lines;
+}
+
+// vLLM 0.24.0 allocates ceil(max_model_len / block_size) columns; some releases pad them.
+TEST(TraceJudge, InModeAllAnEnginesBlockTableMayBeWiderOrEndWithMaxModelLen) {
+  for (const int more : {-1, 1, 8}) {
+    const Judgement judgement = judge(mode_all_with_tables(more));
+    EXPECT_EQ(judgement.error, "") << more;
+    EXPECT_THAT(judgement.findings, Each(StartsWith("chunk-off-grid"))) << more;
+  }
+}
+
+TEST(TraceJudge, ABlockTableThatEndsBeforeMaxModelLenIsRefused) {
+  EXPECT_THAT(judge(mode_all_with_tables(-2)).error, HasSubstr("columns, expected"));
+}
+
 // A: align, B=8, K=1; prompt 6, step 2 accepts one draft onto the boundary: c goes 6 -> 8.
 constexpr const char* kBoundary = "align_boundary_by_accepted_drafts";
 

@@ -39,7 +39,11 @@ class TorchCopies:
 
 def copies_of(device):
     """What copies tensors of a device: one launch of a kernel of ours, or torch."""
+    raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # as compiled kernels do
+
     def stream():
+        if raw_stream is not None:
+            return raw_stream(device.index)
         return torch.cuda.current_stream(device).cuda_stream
     try:
         return _native.ArrayCopies(device.index, stream)
