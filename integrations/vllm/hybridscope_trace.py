@@ -743,8 +743,11 @@ class TraceWriter:
         batches = line["input_batch"], last["input_batch"]
         if any("num_computed_tokens" not in batch for batch in batches):
             return False
-        before, rows = (dict(zip(plain(batch["req_ids"]), plain(batch["num_computed_tokens"])))
-                        for batch in batches)
+        try:
+            before, rows = (dict(zip(plain(batch["req_ids"]), plain(batch["num_computed_tokens"])))
+                            for batch in batches)
+        except Exception:  # the device has failed
+            return False
         sampled = {}
         for request, tokens in line.output.num_scheduled_tokens.items():
             drafts = len(line.output.scheduled_spec_decode_tokens.get(request, ()))

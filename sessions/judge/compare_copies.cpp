@@ -20,7 +20,8 @@ class FieldComparison {
       : place_(std::move(place)),
         ours_(ours),
         traced_(traced),
-        values_(step.traced.at(traced.values)) {
+        values_(step.traced.at(traced.values)),
+        mode_(step.config.mamba_cache_mode) {
     place_.field = std::string(ours.name);
   }
 
@@ -29,7 +30,7 @@ class FieldComparison {
     if (traced_.none) return different(our_shape(), "None");
     if (!ours_.present) return different("None", traced_.scalar ? "a number" : traced_shape());
     if (is_number() != traced_.scalar) return different(our_shape(), traced_shape());
-    if (!has_open_end() && !is_wider() && our_shape() != traced_shape())
+    if (!has_open_end() && !has_table_width() && our_shape() != traced_shape())
       return different(our_shape(), traced_shape());
     const std::size_t size =
         has_open_end() ? std::max(ours_.values.size(), values_.size()) : values_.size();
@@ -50,14 +51,17 @@ class FieldComparison {
   // PAD_SLOT_ID.
   bool has_open_end() const { return ours_.fill != 0; }
 
-  // A block table that is padded on the right, with the null block.
-  bool is_wider() const {
+  // A block table of another width: padded on the right with the null block, or in mode all without
+  // our column behind max_model_len.
+  bool has_table_width() const {
     return ours_.elements == ArrayElements::block_ids && ours_.dims.size() == 2 &&
-           (traced_.rows == ours_.dims[0] || traced_.rows == 0) && traced_.cols > ours_.dims[1];
+           (traced_.rows == ours_.dims[0] || traced_.rows == 0) &&
+           (traced_.cols > ours_.dims[1] ||
+            (mode_ == MambaCacheMode::all && traced_.cols + 1 == ours_.dims[1]));
   }
 
   std::int64_t our_value(std::size_t i) const {
-    if (is_wider()) {
+    if (has_table_width()) {
       const std::size_t column = i % static_cast<std::size_t>(traced_.cols);
       const auto columns = static_cast<std::size_t>(ours_.dims[1]);
       if (column >= columns) return kNullBlock;
@@ -94,6 +98,7 @@ class FieldComparison {
   const NamedArray& ours_;
   const ForeignArray& traced_;
   std::span<const std::int32_t> values_;
+  MambaCacheMode mode_;
 };
 
 // A copy of one row. By columns: group and temporal_src are -1.

@@ -77,8 +77,11 @@ void append_dimensions(std::span<const std::size_t> shape, const ElementType& ty
 }  // namespace
 
 ElementType ElementType::of(std::string_view format, std::size_t size) {
-  const char kind = format.empty() ? 'B' : format.back();
-  return {.format = kind, .size = size, .append = appender_of(kind, size)};
+  if (format.empty()) format = "B";
+  if (std::string_view("@=<").find(format.front()) != std::string_view::npos)
+    format.remove_prefix(1);  // as this machine has it
+  if (format.size() != 1) return {.size = size};
+  return {.format = format[0], .size = size, .append = appender_of(format[0], size)};
 }
 
 std::size_t KeptArray::num_elements() const {

@@ -38,7 +38,7 @@ std::size_t place_in(std::size_t outer, PyObject* key) {
 class Buffer {
  public:
   explicit Buffer(py::handle value) {
-    is_there_ = PyObject_CheckBuffer(value.ptr()) != 0 &&
+    is_there_ = PyObject_CheckBuffer(value.ptr()) != 0 && !is_text(value) &&
                 PyObject_GetBuffer(value.ptr(), &view_, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) == 0;
     if (!is_there_) PyErr_Clear();  // strided, or of a type without a format
   }
@@ -49,11 +49,14 @@ class Buffer {
   }
   bool is_there() const { return is_there_; }
   const Py_buffer& view() const { return view_; }
-  // Empty: it has others.
+  // Of 32 or 64 bits, with a sign.
+  bool has_whole_numbers() const {
+    return std::string_view("ilq").find(type().format) != std::string_view::npos;
+  }
+  // Requires: has_whole_numbers().
   std::vector<std::int64_t> whole_numbers() const {
-    if (type().format == 'i') return numbers_of<std::int32_t>();
-    return type().format == 'l' || type().format == 'q' ? numbers_of<std::int64_t>()
-                                                        : std::vector<std::int64_t>();
+    return view_.itemsize == sizeof(std::int32_t) ? numbers_of<std::int32_t>()
+                                                  : numbers_of<std::int64_t>();
   }
   ElementType type() const {
     return ElementType::of(view_.format == nullptr ? "" : view_.format,
@@ -61,6 +64,11 @@ class Buffer {
   }
 
  private:
+  // Bytes are no numbers.
+  static bool is_text(py::handle value) {
+    return PyBytes_Check(value.ptr()) != 0 || PyByteArray_Check(value.ptr()) != 0;
+  }
+
   template <class Number>
   std::vector<std::int64_t> numbers_of() const {
     const auto* const first = static_cast<const Number*>(view_.buf);
@@ -116,7 +124,8 @@ void RecordText::take_fields(const py::dict& fields, const py::dict& made) {
 void RecordText::take_rows(const py::handle& array, const py::handle& rows) {
   add(array);
   const Buffer buffer(rows);
-  if (single_array() == nullptr || !buffer.is_there() || buffer.view().ndim != 1)
+  if (single_array() == nullptr || !buffer.is_there() || buffer.view().ndim != 1 ||
+      !buffer.has_whole_numbers())
     throw py::value_error("rows of an array: no array, or no rows");
   auto& kept = std::get<KeptArray>(pieces_.front().value);
   kept.has_rows = true;
@@ -256,6 +265,7 @@ bool RecordText::add_object(py::handle value) {
 }
 
 bool RecordText::add_tensor(py::handle tensor) {
+  if (!tensors_->takes(tensor)) return false;
   if (!tensors_->is_on_device(tensor)) {
     const py::object host = tensor.attr("detach")().attr("contiguous")().attr("numpy")();
     return add_array(host) || add_if_known(host.attr("tolist")());
@@ -272,9 +282,9 @@ bool RecordText::add_array(py::handle value) {
   const Py_buffer& view = buffer.view();
   const auto num_dimensions = static_cast<std::size_t>(view.ndim);
   KeptArray array{.type = buffer.type(), .begin = bytes_.size(), .num_dimensions = num_dimensions};
-  if (view.ndim == 0 || num_dimensions > KeptArray::kMaxDimensions || array.type.append == nullptr)
-    return false;
+  if (view.ndim == 0 || num_dimensions > KeptArray::kMaxDimensions) return false;
   std::copy_n(view.shape, view.ndim, array.shape.begin());
+  if (array.type.append == nullptr && array.num_elements() > 0) return false;
   bytes_.add({static_cast<const char*>(view.buf), static_cast<std::size_t>(view.len)});
   add_kept(std::move(array));
   return true;

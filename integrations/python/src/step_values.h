@@ -22,7 +22,8 @@ class StepValues {
   // The rows of an array (one dimension or more) that `rows`, whole numbers of the host, name.
   RecordText rows(const pybind11::handle& array, const pybind11::handle& rows);
   // A dict of `fields` (a dict); those in `made` are what is there. Left out: objects that are no
-  // JSON and have no tolist(). Matrices without elements tell their shape.
+  // JSON and have no tolist(), and tensors of types that are not taken. Matrices without elements
+  // tell their shape.
   RecordText fields(const pybind11::dict& fields, const pybind11::dict& made);
   // Begins the copies of the device's tensors.
   void launch() { tensors_.launch(); }

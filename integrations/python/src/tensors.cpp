@@ -38,7 +38,7 @@ py::object call(py::handle object, PyObject* method) {
   return checked(PyObject_CallMethodNoArgs(object.ptr(), method));
 }
 
-// What an object of Python copied. Its functions take the GIL.
+// What an object of Python copied. wait() and the destructor take the GIL.
 class CopiedByPython final : public CopiedArrays {
  public:
   explicit CopiedByPython(py::object copied) : copied_(std::move(copied)) {}
@@ -55,7 +55,7 @@ class CopiedByPython final : public CopiedArrays {
     try {
       if (buffer_.ptr == nullptr) buffer_ = py::buffer(copied_.attr("bytes")()).request();
     } catch (py::error_already_set& error) {
-      return Error{ErrorKind::device, error.what()};
+      return Error{ErrorKind::device, py::str(error.value())};
     }
     return Ok{};
   }

@@ -40,6 +40,8 @@ class Tensors {
   Tensors(pybind11::object tensor, const pybind11::dict& types, pybind11::object copies);
 
   bool is_tensor(pybind11::handle value) const;
+  // Is its type taken?
+  bool takes(pybind11::handle tensor) const { return type_of(tensor).has_value(); }
   // On a device, and not in the host's memory.
   bool is_on_device(pybind11::handle tensor) const;
   // What will have the elements of a device's tensor after the next launch(), until when they must

@@ -250,7 +250,7 @@ class Writer(Folder):
         copies = HostCopies()
         with LiveWriter([], copies, self.fail) as writer:
             small_engine.run(writer, record_copies)
-        self.assertEqual(copies.launched, 3)
+            self.assertEqual(copies.launched, 3)
 
     def test_a_line_after_a_pause_is_taken(self):
         path = self.folder / "pause.jsonl"

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "tests/sessions/judge/compared_run.h"
 #include "tests/sessions/judge/judged_run.h"
 
 namespace hybridscope::test::trace_judge_test {
@@ -71,6 +72,7 @@ TEST(TraceJudge, InModeAllAnEnginesBlockTableMayBeWiderOrEndWithMaxModelLen) {
     const Judgement judgement = judge(mode_all_with_tables(more));
     EXPECT_EQ(judgement.error, "") << more;
     EXPECT_THAT(judgement.findings, Each(StartsWith("chunk-off-grid"))) << more;
+    EXPECT_EQ(first_difference(mode_all_with_tables(more), safe_policies()), "") << more;
   }
 }
 

@@ -1,5 +1,7 @@
 """Trace writers that leave most of their work to a thread."""
 
+import contextlib
+
 from hybridscope import _native
 from hybridscope.hybridscope_trace import RowReader, TraceWriter
 
@@ -63,9 +65,13 @@ class LiveWriter(TraceWriter):
         self._thread.drain()
 
     def close(self):
-        super().close()
-        self.launched()
-        self._thread.close()
+        with contextlib.suppress(Exception):  # the device may have failed
+            self._copies.launch()  # what a forward pass that never came has left
+        try:
+            super().close()
+        finally:
+            self.launched()
+            self._thread.close()
 
     def _write(self, line):
         has_rows = self._rows_are_here or "input_batch" in line or "step" not in line
