@@ -1,6 +1,7 @@
 #include "storage/schema.h"
 
 #include "core/base/check.h"
+#include "core/caching/cache_events.h"
 #include "storage/schema_v1.h"
 
 namespace hybridscope {
@@ -26,6 +27,19 @@ ALTER TABLE sessions ADD COLUMN check_scope TEXT NOT NULL DEFAULT 'step'
 ALTER TABLE sessions ADD COLUMN digest_version INTEGER NOT NULL DEFAULT 1;
 )sql";
 
+// Version 4: who wrote a block last, and since when it has been the same block, without reading the
+// events of other blocks. The kinds are those of kEventsByBlock.
+constexpr std::string_view kHistoryOfBlocks = R"sql(
+DROP INDEX write_events_by_block;
+CREATE INDEX write_events_by_content ON write_events (session, block, content, step, place);
+CREATE INDEX block_events_by_block ON block_events (session, block, step, ordinal)
+  WHERE kind IN (0, 3, 4, 5);
+)sql";
+static_assert(static_cast<int>(CacheEventKind::allocated) == 0 &&
+              static_cast<int>(CacheEventKind::evicted) == 3 &&
+              static_cast<int>(CacheEventKind::registered) == 4 &&
+              static_cast<int>(CacheEventKind::withdrawn) == 5);
+
 }  // namespace
 
 std::vector<SchemaStep> schema_steps() {
@@ -33,6 +47,7 @@ std::vector<SchemaStep> schema_steps() {
   steps.push_back({.sql = {schema_v1_steps(), schema_v1_blocks(), schema_v1_views()}});
   steps.push_back({.sql = {kKeyframes}});
   steps.push_back({.sql = {kChecksOfSessions}});
+  steps.push_back({.sql = {kHistoryOfBlocks}});
   HS_EXPECT(steps.size() == static_cast<std::size_t>(kSchemaVersion));
   return steps;
 }

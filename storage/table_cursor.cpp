@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/check.h"
+
 namespace hybridscope {
 namespace {
 
@@ -15,13 +17,15 @@ constexpr std::int64_t kStepsReadOver = 2;
 constexpr int kFirstColumn = 1;
 
 std::string select(const std::string& from, const std::vector<std::string>& keys,
-                   const std::vector<std::string>& columns) {
+                   const std::vector<std::string>& columns, SeekBy by) {
   std::string names = "step";
   for (const auto* list : {&keys, &columns})
     for (const std::string& name : *list) names += ", " + name;
   std::string order = "step";
   for (const std::string& key : keys) order += ", " + key;
-  return fmt::format("SELECT {} FROM {} WHERE session = ? AND step >= ? ORDER BY {}", names, from,
+  const std::string begin =
+      by == SeekBy::row ? fmt::format("(step, {}) >= (?, ?)", keys.front()) : "step >= ?";
+  return fmt::format("SELECT {} FROM {} WHERE session = ? AND {} ORDER BY {}", names, from, begin,
                      order);
 }
 
@@ -84,14 +88,17 @@ void ReadStatement::stop() {
 }
 
 TableCursor::TableCursor(ReadContext& context, std::string from, std::vector<std::string> keys,
-                         const std::vector<std::string>& columns)
+                         const std::vector<std::string>& columns, SeekBy by)
     : context_(context),
       from_(std::move(from)),
-      statement_(context, select(from_, keys, columns)) {}
+      by_(by),
+      statement_(context, select(from_, keys, columns, by)) {}
 
-void TableCursor::bind(std::int64_t step) {
-  statement_.start({context_.session, step});
-  covered_from_ = step;
+// `from`: [step], or step and first key.
+void TableCursor::bind(std::initializer_list<std::int64_t> from) {
+  std::vector<std::int64_t> parameters{context_.session};
+  parameters.insert(parameters.end(), from);
+  statement_.start(parameters);
   snapshot_ = context_.snapshot;
   has_row_ = false;
   advance();
@@ -106,11 +113,22 @@ void TableCursor::advance() {
 }
 
 void TableCursor::seek(std::int64_t step) {
+  HS_EXPECT(by_ == SeekBy::step);
   wanted_ = step;
   const bool far_ahead = has_row_ && step > kStepsReadOver && step_ < step - kStepsReadOver;
   const bool is_outdated = snapshot_ != context_.snapshot;
-  if (is_outdated || step < covered_from_ || far_ahead) return bind(step);
-  while (has_row_ && step_ < step) advance();
+  if (!is_outdated && step >= covered_from_ && !far_ahead) {
+    while (has_row_ && step_ < step) advance();
+    return;
+  }
+  bind({step});
+  if (has_row_ || !context_.error) covered_from_ = step;
+}
+
+void TableCursor::seek(std::int64_t step, std::int64_t key) {
+  HS_EXPECT(by_ == SeekBy::row);
+  wanted_ = step;
+  bind({step, key});
 }
 
 std::int64_t TableCursor::next_step() const {

@@ -62,15 +62,21 @@ class ReadStatement {
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
+enum class SeekBy { step, row };
+
 class TableCursor {
  public:
   // `from`: a table, or tables joined on session and step. The columns are `keys`, which order the
   // rows of a step, then `columns`.
   TableCursor(ReadContext& context, std::string from, std::vector<std::string> keys,
-              const std::vector<std::string>& columns);
+              const std::vector<std::string>& columns, SeekBy by = SeekBy::step);
 
   // Moves to the first row of this step, or if it has none, to the first row of a later step.
+  // Requires: SeekBy::step.
   void seek(std::int64_t step);
+  // Moves to the row of this step with this first key, or to the first one behind it. Requires:
+  // SeekBy::row.
+  void seek(std::int64_t step, std::int64_t key);
   // Is the current row one of the step passed to seek()? False after an error.
   bool at_row() const { return has_row_ && step_ == wanted_ && !context_.error; }
   // Is there a current row, of any step?
@@ -90,11 +96,12 @@ class TableCursor {
   void fail(std::string_view column, const std::string& expected_and_found) const;
 
  private:
-  void bind(std::int64_t step);
+  void bind(std::initializer_list<std::int64_t> from);
   std::string column_name(int column) const;
 
   ReadContext& context_;
   std::string from_;
+  SeekBy by_;
   ReadStatement statement_;
   std::int64_t wanted_ = 0;
   std::int64_t step_ = 0;  // of the current row

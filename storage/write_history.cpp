@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "core/base/ids.h"
+#include "storage/schema.h"
 #include "storage/table_fields.h"
 
 namespace hybridscope {
@@ -21,6 +22,15 @@ std::string query() {
       "ORDER BY step, ordinal",
       static_cast<int>(CacheEventKind::registered), static_cast<int>(CacheEventKind::evicted),
       static_cast<int>(CacheEventKind::withdrawn));
+}
+
+// SQLite would take the primary key. Empty for a file of an older version that cannot be upgraded:
+// it is slow to search.
+std::string indexed_by(ReadContext& context, std::string_view index) {
+  ReadStatement query(context, fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}'", index));
+  const bool is_there = query.step();
+  query.stop();
+  return is_there ? fmt::format("INDEXED BY {}", index) : std::string();
 }
 
 }  // namespace
@@ -102,40 +112,38 @@ std::vector<RegisteredLabel> LabelHistory::labels(std::int32_t block, std::int64
 WriteHistory::WriteHistory(ReadContext& context)
     : context_(context),
       places_(context,
-              "SELECT step, place FROM write_events WHERE session = ? AND block = ? "
-              "AND (step, place) < (?, ?) AND content = ? AND NOT (step = ? AND kind = ?) "
-              "ORDER BY step DESC, place DESC LIMIT 1"),
+              fmt::format("SELECT step, place FROM write_events {} WHERE session = ? AND block = ? "
+                          "AND content = ? AND (step, place) < (?, ?) "
+                          "AND NOT (step = ? AND kind = ?) ORDER BY step DESC, place DESC LIMIT 1",
+                          indexed_by(context, "write_events_by_content"))),
       given_out_(context,
-                 "SELECT 1 FROM block_events WHERE session = ? AND step > ? AND step <= ? "
-                 "AND kind = ? AND block = ? LIMIT 1"),
-      writes_(context, "write_events", {"place"}, fields::columns<StateWrite>({}, fields::kWrite)) {
-}
+                 fmt::format("SELECT 1 FROM block_events {} WHERE session = ? AND block = ? "
+                             "AND step > ? AND step <= ? AND {} AND kind = {} LIMIT 1",
+                             indexed_by(context, "block_events_by_block"), kEventsByBlock,
+                             static_cast<int>(CacheEventKind::allocated))),
+      writes_(context, "write_events", {"place"}, fields::columns<StateWrite>({}, fields::kWrite),
+              SeekBy::row) {}
 
 std::optional<WriteHistory::PlacedWrite> WriteHistory::before(std::int32_t block,
                                                               ContentKind content,
                                                               const Moment& moment) {
-  places_.start({context_.session, block, moment.step, moment.place,
-                 static_cast<std::int64_t>(content), moment.step,
-                 static_cast<std::int64_t>(moment.except)});
+  places_.start({context_.session, block, static_cast<std::int64_t>(content), moment.step,
+                 moment.place, moment.step, static_cast<std::int64_t>(moment.except)});
   if (!places_.step()) return std::nullopt;
   PlacedWrite found;
   const std::int64_t step = sqlite3_column_int64(places_.get(), 0);
   found.place = sqlite3_column_int64(places_.get(), 1);
   places_.stop();
   // Blocks are allocated by the schedule, before the writes of the step.
-  given_out_.start({context_.session, step, moment.step,
-                    static_cast<std::int64_t>(CacheEventKind::allocated), block});
+  given_out_.start({context_.session, block, step, moment.step});
   const bool anew = given_out_.step();
   given_out_.stop();
   if (anew) return std::nullopt;
-  for (writes_.seek(step); writes_.at_row(); writes_.advance()) {
-    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-    if (writes_.integer(0, 0, kMost) != found.place) continue;
-    RowFields columns(writes_, 1);
-    fields::kWrite(found.write, columns);
-    found.write.event.step = static_cast<std::int32_t>(step);
-    break;
-  }
+  writes_.seek(step, found.place);
+  if (!writes_.at_row()) return std::nullopt;
+  RowFields columns(writes_, 1);
+  fields::kWrite(found.write, columns);
+  found.write.event.step = static_cast<std::int32_t>(step);
   return found;
 }
 

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
+#include "storage/reader_impl.h"
 #include "storage/session_reader.h"
 #include "tests/storage/recorded_run.h"
 
@@ -128,6 +130,36 @@ TEST(WriteChain, GoesFromACopyToWhatWasCopied) {
     }
   }
   EXPECT_GT(num_chains, 0);
+}
+
+// What SQLite has read so far: the pages that it found in its cache, and those that it did not.
+int pages_read(SessionReader& reader) {
+  sqlite3* const database = reader.impl().context.database;
+  int hits = 0;
+  int misses = 0;
+  int unused = 0;
+  sqlite3_db_status(database, SQLITE_DBSTATUS_CACHE_HIT, &hits, &unused, 1);
+  sqlite3_db_status(database, SQLITE_DBSTATUS_CACHE_MISS, &misses, &unused, 1);
+  return hits + misses;
+}
+
+// Many blocks were written or given out again after those that are looked up.
+TEST(WriteHistory, LookingABlockUpReadsNoOtherBlocksHistory) {
+  const TemporaryFolder folder;
+  const SessionPlace place{.file = folder / "runs.db", .name = "run"};
+  ASSERT_TRUE(record_run(synthetic_run(40), {.place = place}).ok());
+  const auto reader = SessionReader::open(place).value();
+  const std::int64_t last = reader->last_step();
+  ASSERT_GT(last, 100);
+  int most = 0;
+  for (std::int32_t block = 0; block < 200; ++block)
+    for (const ContentKind content :
+         {ContentKind::temporal, ContentKind::conv, ContentKind::attention}) {
+      pages_read(*reader);
+      ASSERT_TRUE(reader->last_write(block, content, last).ok());
+      most = std::max(most, pages_read(*reader));
+    }
+  EXPECT_LT(most, 40);  // down three search trees
 }
 
 TEST(WriteChain, NeedsLevelFull) {
