@@ -59,10 +59,11 @@ enum class FileAccess : std::uint8_t {
 
 class SessionFile {
  public:
-  // Errors (each names the file): not_found, no such file or directory; corrupt, not an SQLite
+  // Errors (each names the file): not_found, no such file to read or write; corrupt, not an SQLite
   // file, another program's database, a truncated or damaged file, a newer version (the message has
   // both versions); not_available, locked by another program for busy_timeout_ms, a read-only file
-  // or directory, disk full. After an error the file is unchanged.
+  // or directory, no directory to create it in, disk full. After an error the file is
+  // unchanged.
   static Result<SessionFile> open(const std::string& path, FileAccess access,
                                   std::int64_t busy_timeout_ms = 10000);
   SessionFile(SessionFile&&) noexcept;

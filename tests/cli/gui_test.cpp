@@ -133,16 +133,20 @@ TEST(Gui, AScriptExportsPanelsAsTheyAreAtItsCommand) {
   EXPECT_NE(two.value().rgba, one.value().rgba);
 }
 
-TEST(Gui, APictureThatCannotBeWrittenIsAnErrorThatNamesTheFile) {
+TEST(Gui, APictureThatCannotBeWrittenIsTheEnvironmentsFault) {
   const TemporaryFolder folder;
   const ProgramResult run =
       run_program("gui " + kScenario + " --screenshot " + (folder / "shot.png") +
                       " --command 'panel.export_png " + (folder / "none/panel.png") + "'",
                   home(folder));
   if (lacks_egl(run)) GTEST_SKIP() << run.err;
-  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.exit_code, 4);
   EXPECT_THAT(run.err, HasSubstr("none/panel.png"));
   EXPECT_FALSE(std::ifstream(folder / "shot.png").good());
+  const ProgramResult shot =
+      run_program("gui " + kScenario + " --screenshot " + (folder / "none/shot.png"), home(folder));
+  EXPECT_EQ(shot.exit_code, 4);
+  EXPECT_THAT(shot.err, HasSubstr("cannot write " + (folder / "none/shot.png")));
 }
 
 TEST(Gui, WhatIsMissingIsAnErrorOfInputThatNamesIt) {

@@ -79,7 +79,7 @@ TEST_F(Record, WhatIsWrongShowsBeforeAnythingRuns) {
   EXPECT_EQ(scenario_as_file.exit_code, 3);
   EXPECT_THAT(scenario_as_file.err, HasSubstr("no SQLite database"));
   EXPECT_EQ(scenario_as_file.out, "");
-  EXPECT_EQ(run_program(run + " --record /nonexistent/runs.db").exit_code, 3);
+  EXPECT_EQ(run_program(run + " --record /nonexistent/runs.db").exit_code, 4);
   EXPECT_EQ(record(run + " --twin", ":twin").exit_code, 2);
   EXPECT_EQ(run_program(run + " --record-level full").exit_code, 2);
   EXPECT_EQ(sessions().size(), 1U);
