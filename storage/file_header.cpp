@@ -45,6 +45,12 @@ Result<FoundFile> look_for_place(const std::string& path, FileAccess access_want
     return Error{creates ? ErrorKind::not_available : ErrorKind::not_found,
                  fmt::format("{}: no such directory: {}", path, directory)};
   if (!creates) return Error{ErrorKind::not_found, fmt::format("{}: no such file", path)};
+  const auto colon = path.rfind(':');
+  if (colon != std::string::npos && colon > path.rfind('/') + 1)
+    return Error{ErrorKind::invalid_input,
+                 fmt::format("{}: \"{}\" is no name of a session file, expected one that ends in "
+                             ".db, .db3, .sqlite or .sqlite3",
+                             path, path.substr(0, colon))};
   if (access(directory.c_str(), W_OK | X_OK) != 0)
     return Error{ErrorKind::not_available,
                  fmt::format("{}: cannot be made: {} is read-only", path, directory)};

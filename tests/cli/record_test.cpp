@@ -112,6 +112,15 @@ TEST_F(Record, AnEmptyNameIsNoFile) {
   EXPECT_THAT(run.err, HasSubstr("--record: names no file"));
 }
 
+TEST_F(Record, AColonAfterWhatIsNoSessionFileIsWrongUsage) {
+  for (const std::string& what :
+       {std::string("run -q ") + kScenario, std::string("run scenarios")}) {
+    const ProgramResult run = run_program(what + " --record runs.txt:before");
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr("runs.txt:before: \"runs.txt\" is no name of a session file"));
+  }
+}
+
 TEST_F(Record, OneStepIsOneStep) {
   const ProgramResult run = record(std::string("run -q --steps 1 ") + kScenario, ":one");
   EXPECT_THAT(run.err, HasSubstr("recorded 1 step as \"one\""));

@@ -64,6 +64,13 @@ TEST_F(OpenErrors, ADirectoryIsDamagedInputOrAPlaceThatCannotBeWritten) {
   EXPECT_EQ(error(FileAccess::create, folder_.path()).kind, ErrorKind::not_available);
 }
 
+TEST_F(OpenErrors, ANewFileHasNoSessionInItsName) {
+  const Error error = this->error(FileAccess::create, folder_ / "runs.txt:before");
+  EXPECT_EQ(error.kind, ErrorKind::invalid_input);
+  EXPECT_THAT(error.message, HasSubstr("runs.txt\" is no name of a session file, expected one that "
+                                       "ends in .db, .db3, .sqlite or .sqlite3"));
+}
+
 TEST_F(OpenErrors, WhatIsNoDatabaseIsLeftAlone) {
   for (const FileAccess access : {FileAccess::read, FileAccess::write, FileAccess::create}) {
     EXPECT_THAT(error(access, folder_.path()).message, HasSubstr("a directory"));
