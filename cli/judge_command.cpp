@@ -104,7 +104,7 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
   }
   std::FILE* const out = text_stream(options);
   for (const TraceReport& trace : report.traces)
-    if (!trace.findings.kept().empty() || trace.first_difference)
+    if (!options.quiet && (!trace.findings.kept().empty() || trace.first_difference))
       fmt::print(out, "{}", format_trace(trace, report.engine, !options.follow));
   fmt::print(out, "{}", format_judge_summary(report));
 }
@@ -124,7 +124,7 @@ JudgeEvents printing_events(const JudgeOptions& options, JudgeSession& session, 
   return {.note = [](const std::string& words) { report_note(words); },
           .step =
               [&](const JudgedStep& step, std::size_t first_kept) {
-                if (options.follow)
+                if (options.follow && !options.quiet)
                   print_new_findings(options, session.report().traces.back().findings, first_kept);
                 if (step.trace.step != options.explain) return;
                 explained = true;
@@ -256,6 +256,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command.add_option("--tap", options.tap, "write a TAP report: one test point per trace")
       ->type_name("FILE|-");
   command.add_flag("--strict", options.strict, "warnings count as findings");
+  command.add_flag("-q,--quiet", options.quiet, "print the summary only");
   add_record_options(command, options.record);
   convert->excludes(command.get_option("--record"));
 }
@@ -283,7 +284,7 @@ int judge_command(const JudgeOptions& options) {
   bool explained = false;
   JudgeSession session(options, printing_events(options, session, explained));
   ask_for_interrupts();
-  Progress progress;
+  Progress progress(options.quiet);
   const Status judged = judge_lines(options, source.value(), session, [&] {
     progress.show([&] { return progress_text(session.report()); });
     return !was_interrupted();
