@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/run_tests.h"
 #include "cli/run_words.h"
 #include "cli/settings_options.h"
@@ -278,19 +279,21 @@ int judge_command(const JudgeOptions& options) {
   }
   auto source = open_source(options);
   if (!source.ok()) {
-    return report_error("judge", source.error());
+    return report_error("judge", name_right_command("judge", options.input, source.error()));
   }
   const Clock::time_point start = Clock::now();
   bool explained = false;
   JudgeSession session(options, printing_events(options, session, explained));
   ask_for_interrupts();
   Progress progress(options.quiet);
-  const Status judged = judge_lines(options, source.value(), session, [&] {
+  Status judged = judge_lines(options, source.value(), session, [&] {
     progress.show([&] { return progress_text(session.report()); });
     return !was_interrupted();
   });
   progress.clear();
   JudgeReport& report = session.report();
+  if (!judged.ok() && report.traces.empty())
+    judged = name_right_command("judge", options.input, judged.error());
   report.interrupted = judged.ok() && was_interrupted() && !options.follow;
   finish(judged, session);
   if (const auto& failure = session.record_failure()) {

@@ -17,6 +17,7 @@
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
 #include "cli/reported_run.h"
+#include "cli/right_command.h"
 #include "cli/run_recording.h"
 #include "cli/run_report.h"
 #include "cli/run_tests.h"
@@ -326,7 +327,7 @@ int run_command(const RunOptions& options, const Backends& backends) {
   if (options.suite.is_suite()) return suite_command(options, backends);
   if (options.twin) return twin_command(options);
   auto plan = make_run_plan(options);
-  if (!plan.ok()) return fail(options, plan.error());
+  if (!plan.ok()) return fail(options, name_right_command("run", options.scenario, plan.error()));
   auto run = ReportedRun::create(std::move(plan).value(), options, backends);
   if (!run.ok()) return fail(options, run.error());
   RunSession session(options, *run.value(), std::move(breakpoints).value());

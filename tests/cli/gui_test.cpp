@@ -69,6 +69,16 @@ TEST(Gui, OnlyWhatComesFromAnEngineIsRecorded) {
   EXPECT_THAT(run.err, HasSubstr("--record goes with --attach"));
 }
 
+TEST(Gui, ALessonIsForLessonsRun) {
+  const TemporaryFolder folder;
+  const ProgramResult run =
+      run_program("gui align_boundary --screenshot " + (folder / "shot.png"), home(folder));
+  if (lacks_egl(run)) GTEST_SKIP() << run.err;
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err,
+              HasSubstr("align_boundary is a lesson: hybridscope lessons run align_boundary\n"));
+}
+
 TEST(Gui, AScriptIsCarriedOutFirst) {
   const TemporaryFolder folder;
   folder.write("tour.txt", "# to the second step\nrun.step\nselect.cell A 1 1\n");
