@@ -64,5 +64,11 @@ TEST_F(RightCommand, IsNotNamedForWhatNoCommandReads) {
   EXPECT_THAT(run_program("run README.md").err, Not(HasSubstr(": hybridscope ")));
 }
 
+TEST(Help, ShowsNoValuesOfFlags) {
+  const std::string help = run_program("run --help").out;
+  EXPECT_THAT(help, HasSubstr("--async-scheduling,--no-async-scheduling\n"));
+  EXPECT_THAT(help, Not(HasSubstr("{false}")));
+}
+
 }  // namespace
 }  // namespace hybridscope::test::right_command_test
