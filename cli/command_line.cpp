@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -41,6 +42,17 @@ bool has_subcommand(CLI::App& app, const std::string& name) {
                              [&](const CLI::App* one) { return one->check_name(name); });
 }
 
+// CLI11 shows the value of a negative flag: "--no-x{false}".
+class HelpFormatter : public CLI::Formatter {
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    constexpr std::string_view kValue = "{false}";
+    for (auto at = name.find(kValue); at != std::string::npos; at = name.find(kValue))
+      name.erase(at, kValue.size());
+    return name;
+  }
+};
+
 int no_such_subcommand(CLI::App& command, const char* name) {
   std::vector<std::string> names;
   for (const CLI::App* subcommand : command.get_subcommands([](const CLI::App*) { return true; }))
@@ -53,6 +65,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App app(
       "Step through the state caching of hybrid language models and check what every block holds.",
       "hybridscope");
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", std::string("hybridscope ") + kVersion);
   app.require_subcommand(1);
   app.footer(

@@ -10,6 +10,7 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/run_options.h"
 #include "cli/shown_text.h"
 #include "cli/version.h"
@@ -186,7 +187,8 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
     start.is_interrupted = was_interrupted;
   }
   const Status done = backends.run_gui(std::move(start));
-  return done.ok() ? kExitFine : report_failure(done.error());
+  return done.ok() ? kExitFine
+                   : report_failure(name_right_command("gui", options.file, done.error()));
 }
 
 }  // namespace hybridscope

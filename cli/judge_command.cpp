@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/run_tests.h"
 #include "cli/run_words.h"
 #include "cli/settings_options.h"
@@ -92,7 +93,8 @@ std::string progress_text(const JudgeReport& report) {
 
 // Standard input is read as it comes in any case.
 Result<TraceInput> open_source(const JudgeOptions& options) {
-  if (!options.follow || options.input == "-") return TraceInput::open(options.input);
+  if (!options.follow || options.input == "-")
+    return TraceInput::open(options.input, was_interrupted);
   return TraceInput::follow(options.input, was_interrupted);
 }
 
@@ -103,7 +105,7 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
   }
   std::FILE* const out = text_stream(options);
   for (const TraceReport& trace : report.traces)
-    if (!trace.findings.kept().empty() || trace.first_difference)
+    if (!options.quiet && (!trace.findings.kept().empty() || trace.first_difference))
       fmt::print(out, "{}", format_trace(trace, report.engine, !options.follow));
   fmt::print(out, "{}", format_judge_summary(report));
 }
@@ -123,7 +125,7 @@ JudgeEvents printing_events(const JudgeOptions& options, JudgeSession& session, 
   return {.note = [](const std::string& words) { report_note(words); },
           .step =
               [&](const JudgedStep& step, std::size_t first_kept) {
-                if (options.follow)
+                if (options.follow && !options.quiet)
                   print_new_findings(options, session.report().traces.back().findings, first_kept);
                 if (step.trace.step != options.explain) return;
                 explained = true;
@@ -131,14 +133,15 @@ JudgeEvents printing_events(const JudgeOptions& options, JudgeSession& session, 
               }};
 }
 
-void finish(const JudgeOptions& options, const Status& judged, JudgeSession& session) {
+void finish(const Status& judged, JudgeSession& session) {
   if (!judged.ok()) return session.finish(SessionStatus::failed, judged.error().message);
-  if (was_interrupted() && !options.follow)
+  if (session.report().interrupted)
     return session.finish(SessionStatus::interrupted, "interrupted");
   session.finish(SessionStatus::complete, "");
 }
 
 int exit_code(const JudgeOptions& options, const JudgeReport& report) {
+  if (report.interrupted) return kExitInterrupted;
   if (!report.stopped.empty()) return kExitInput;
   if (report.traces.empty() && options.filter.empty()) {
     report_message("judge",
@@ -160,8 +163,9 @@ Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession
                    const std::function<bool()>& go_on) {
   for (;;) {
     const auto line = source.next();
+    if (!go_on()) return Ok{};
     if (!line.ok()) return line.error();
-    if (!line.value() || !go_on()) return Ok{};
+    if (!line.value()) return Ok{};
     const auto& [text, number] = *line.value();
     Status taken = options.from_pipeline
                        ? take_vector(options, std::string(text.text), number, session)
@@ -177,7 +181,8 @@ std::vector<TestedUnit> tested_traces(const JudgeOptions& options, const JudgeRe
   if (!units.empty() && report.stopped.empty()) return units;
   TestedUnit unit{.name = report.input,
                   .file = options.input == "-" ? std::string() : options.input,
-                  .result = std::string(outcome_name(RunOutcome::invalid)),
+                  .result = std::string(outcome_name(report.interrupted ? RunOutcome::interrupted
+                                                                        : RunOutcome::invalid)),
                   .properties = {{"version", kVersion}},
                   .command = judge_words(options, {}, 0)};
   break_off(unit, report.stopped.empty() ? report.input + ": no trace was judged" : report.stopped);
@@ -199,7 +204,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
       "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
       "warnings too) or with --engine a difference, 2 usage or no trace selected, 3 unreadable\n"
-      "or invalid input, 4 environment, 5 a bug of hybridscope, 130 interrupted (--record).\n"
+      "or invalid input, 4 environment, 5 a bug of hybridscope, 130 interrupted.\n"
       "Ctrl-C is how --follow ends.");
   command
       .add_option("trace", options.input,
@@ -252,6 +257,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command.add_option("--tap", options.tap, "write a TAP report: one test point per trace")
       ->type_name("FILE|-");
   command.add_flag("--strict", options.strict, "warnings count as findings");
+  command.add_flag("-q,--quiet", options.quiet, "print the summary only");
   add_record_options(command, options.record);
   convert->excludes(command.get_option("--record"));
 }
@@ -273,29 +279,32 @@ int judge_command(const JudgeOptions& options) {
   }
   auto source = open_source(options);
   if (!source.ok()) {
-    return report_error("judge", source.error());
+    return report_error("judge", name_right_command("judge", options.input, source.error()));
   }
   const Clock::time_point start = Clock::now();
   bool explained = false;
   JudgeSession session(options, printing_events(options, session, explained));
-  if (options.follow || !options.record.place.empty()) ask_for_interrupts();
-  Progress progress;
-  const Status judged = judge_lines(options, source.value(), session, [&] {
+  ask_for_interrupts();
+  Progress progress(options.quiet);
+  Status judged = judge_lines(options, source.value(), session, [&] {
     progress.show([&] { return progress_text(session.report()); });
     return !was_interrupted();
   });
   progress.clear();
-  finish(options, judged, session);
   JudgeReport& report = session.report();
+  if (!judged.ok() && report.traces.empty())
+    judged = name_right_command("judge", options.input, judged.error());
+  report.interrupted = judged.ok() && was_interrupted() && !options.follow;
+  finish(judged, session);
   if (const auto& failure = session.record_failure()) {
     report_message("judge", failure->message);
     return record_exit_code(*failure);
   }
-  if (!judged.ok()) {
-    report.stopped = judged.error().message;
+  if (!judged.ok() || report.interrupted) {
+    report.stopped = report.interrupted ? "interrupted" : judged.error().message;
     report_message("judge", report.stopped);
   }
-  if (options.convert) return judged.ok() ? kExitFine : kExitInput;
+  if (options.convert) return report.stopped.empty() ? kExitFine : exit_code(options, report);
   if (options.timings)
     report.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   print_report(options, report);
@@ -305,11 +314,10 @@ int judge_command(const JudgeOptions& options) {
                                        .tap = options.tap,
                                        .environment = read_ci_environment(environment_variable)});
   if (published != kExitFine) return published;
-  if (options.explain > 0 && judged.ok() && !explained) {
+  if (options.explain > 0 && report.stopped.empty() && !explained) {
     return report_usage("judge", fmt::format("no trace has a step {}", options.explain));
   }
-  const bool broken_off = was_interrupted() && !options.follow;
-  return broken_off ? kExitInterrupted : exit_code(options, report);
+  return exit_code(options, report);
 }
 
 }  // namespace hybridscope

@@ -31,6 +31,7 @@ struct JudgeOptions {
   bool json = false;
   bool timings = true;
   bool strict = false;
+  bool quiet = false;   // print the summary only
   std::string junit;    // file to write, empty: none
   std::string tap;      // as well
   RecordOption record;  // several traces: the second one's name ends in "-2"

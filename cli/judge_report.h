@@ -33,7 +33,8 @@ struct JudgeReport {
   std::string input;
   std::string engine;  // profile that traces were compared with; empty: none
   std::vector<TraceReport> traces;
-  std::string stopped;  // why judging ended early, empty: all was judged
+  std::string stopped;       // why judging ended early, empty: all was judged
+  bool interrupted = false;  // it was a signal
   std::int64_t bytes = 0;
   std::optional<double> wall_seconds;  // absent: --no-timings
 

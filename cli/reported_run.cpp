@@ -53,7 +53,7 @@ std::string ReportedRun::why_stopped(const EarlyEnd& end) const {
   if (!end.refused.empty()) return end.refused;
   if (finished()) return {};
   if (end.interrupted) return fmt::format("interrupted after {} steps", summary().steps);
-  if (end.unrecorded) return "it could not be recorded";
+  if (end.unwritten) return "its session or trace could not be written";
   if (run_.end() == EndReason::no_progress) return "it cannot progress";
   if (!end.broken.empty()) return end.broken;
   return fmt::format("stopped after {} steps, as asked; expectations were not checked",

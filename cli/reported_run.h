@@ -20,7 +20,7 @@ struct EarlyEnd {
   bool interrupted = false;
   std::string refused = {};  // what the engine refused, empty: nothing
   std::string broken = {};   // what it stopped at, empty: at nothing
-  bool unrecorded = false;   // its session could not be written
+  bool unwritten = false;    // its session or trace could not be written
   bool timings = true;
 };
 

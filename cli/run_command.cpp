@@ -17,6 +17,7 @@
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
 #include "cli/reported_run.h"
+#include "cli/right_command.h"
 #include "cli/run_recording.h"
 #include "cli/run_report.h"
 #include "cli/run_tests.h"
@@ -29,6 +30,7 @@
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/judge/trace_writer.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {
@@ -50,7 +52,7 @@ PublishOptions publish_options(const RunOptions& options) {
 
 enum class FailedAt : std::uint8_t { input, recording };
 
-// Reports a run that could not start, because of its input or of --record.
+// Reports a run that could not start, because of its input, of --trace or of --record.
 int fail(const RunOptions& options, const Error& error, FailedAt failed = FailedAt::input) {
   report_error("run", error);
   const bool by_recording = failed == FailedAt::recording;
@@ -81,17 +83,18 @@ class RunSession {
              .max_tokens = [&run](RequestId id) { return run.engine().max_tokens(id); }}),
         progress_(options.quiet) {
     if (breakpoints_.reads_writes()) run_.log_writes();
-    if (options.trace.empty()) return;
-    traced_.emplace(options.trace, std::ios::binary);
-    *traced_ << writer_.header(run.plan().name) << '\n';
   }
 
+  // --trace. Error: the file cannot be written.
+  Status begin_trace();
   // --record. Error: what the file or the name does not allow.
   Status begin_recording();
   int run();
 
  private:
   Status step();
+  Status keep(const CheckedStep& step);
+  Status end_files(const EarlyEnd& end);
   void show_step(const StepTrace& trace, std::span<const Finding> findings);
   void explain(const StepTrace& trace, std::span<const Finding> findings);
   void show_progress();
@@ -113,11 +116,19 @@ class RunSession {
   RunReport report_;
   bool explained_ = false;
   TraceWriter writer_;
-  std::optional<std::ofstream> traced_;        // --trace
+  std::optional<OutputFile> traced_;           // --trace
   std::unique_ptr<RecordedSession> recorded_;  // --record
-  std::optional<Error> record_failure_;        // recording stopped the run
+  std::optional<Error> write_failure_;         // one of these stopped the run
   Progress progress_;
 };
+
+Status RunSession::begin_trace() {
+  if (options_.trace.empty()) return Ok{};
+  auto file = OutputFile::create(options_.trace);
+  if (!file.ok()) return file.error();
+  traced_.emplace(std::move(file).value());
+  return traced_->write(writer_.header(run_.plan().name) + '\n');
+}
 
 Status RunSession::begin_recording() {
   if (options_.record.place.empty()) return Ok{};
@@ -166,18 +177,29 @@ Status RunSession::step() {
   const auto checked = run_.step();
   if (!checked.ok()) return checked.error();
   const CheckedStep& step = checked.value();
-  if (traced_) *traced_ << writer_.step(step.trace) << '\n';
-  if (recorded_)
-    if (Status added = recorded_->add(step.trace, step.findings, step.writes); !added.ok())
-      record_failure_ = added.error();
+  if (Status kept = keep(step); !kept.ok()) write_failure_ = kept.error();
   show_step(step.trace, step.findings);
   breakpoints_.look_at({step.trace, step.findings, step.writes}, run_.names().request);
   show_progress();
   return Ok{};
 }
 
+// Into the files of --trace and --record.
+Status RunSession::keep(const CheckedStep& step) {
+  if (traced_)
+    if (Status written = traced_->write(writer_.step(step.trace) + '\n'); !written.ok())
+      return written;
+  return recorded_ ? recorded_->add(step.trace, step.findings, step.writes) : Ok{};
+}
+
+Status RunSession::end_files(const EarlyEnd& end) {
+  const Status recorded = recorded_ ? end_run_recording(*recorded_, run_, end) : Ok{};
+  if (!recorded.ok() || write_failure_ || !traced_) return recorded;
+  return traced_->finish();
+}
+
 bool RunSession::stop() const {
-  if (was_interrupted() || record_failure_ || breakpoints_.stopped()) return true;
+  if (was_interrupted() || write_failure_ || breakpoints_.stopped()) return true;
   if (options_.steps > 0 && run_.summary().steps >= options_.steps) return true;
   return options_.explain > 0 && explained_;
 }
@@ -199,16 +221,14 @@ int RunSession::run() {
   const EarlyEnd end{.interrupted = was_interrupted(),
                      .refused = refused ? refused->message : std::string(),
                      .broken = break_words(),
-                     .unrecorded = record_failure_.has_value(),
+                     .unwritten = write_failure_.has_value(),
                      .timings = options_.timings};
-  if (recorded_)
-    if (Status recorded = end_run_recording(*recorded_, run_, end); !recorded.ok())
-      record_failure_ = recorded.error();
+  if (Status ended = end_files(end); !ended.ok() && !write_failure_) write_failure_ = ended.error();
   report_ = run_.finish(end);
   const int code = finish(refused);
-  if (record_failure_) {
-    report_message("run", record_failure_->message);
-    return record_exit_code(*record_failure_);
+  if (write_failure_) {
+    report_message("run", write_failure_->message);
+    return record_exit_code(*write_failure_);
   }
   return refused ? report_error("run", *refused) : code;
 }
@@ -219,8 +239,8 @@ int RunSession::publish(const std::optional<Error>& refused) const {
                                                  : outcome_of(report_, options_.strict);
   std::vector<TestedUnit> units = {
       tested_run(options_, options_.scenario, run_.plan(), report_, outcome)};
-  if (record_failure_)
-    break_off(units.front(), record_failure_->message);
+  if (write_failure_)
+    break_off(units.front(), write_failure_->message);
   else if (refused || was_interrupted())
     break_off(units.front(), report_.stopped);
   return publish_tests(units, publish_options(options_));
@@ -234,10 +254,6 @@ int RunSession::finish(const std::optional<Error>& refused) {
   else if (run_.finished())
     fmt::print(stderr, "{}, the run's last one\n", break_words());
   if (const int published = publish(refused); published != kExitFine) return published;
-  if (traced_ && !traced_->flush()) {
-    report_message("run", fmt::format("cannot write {}", options_.trace));
-    return kExitEnvironment;
-  }
   if (was_interrupted()) return kExitInterrupted;
   if (options_.explain > 0 && !explained_) {
     return report_usage("run", fmt::format("there is no step {}: the run has {} steps",
@@ -311,10 +327,11 @@ int run_command(const RunOptions& options, const Backends& backends) {
   if (options.suite.is_suite()) return suite_command(options, backends);
   if (options.twin) return twin_command(options);
   auto plan = make_run_plan(options);
-  if (!plan.ok()) return fail(options, plan.error());
+  if (!plan.ok()) return fail(options, name_right_command("run", options.scenario, plan.error()));
   auto run = ReportedRun::create(std::move(plan).value(), options, backends);
   if (!run.ok()) return fail(options, run.error());
   RunSession session(options, *run.value(), std::move(breakpoints).value());
+  if (Status traced = session.begin_trace(); !traced.ok()) return fail(options, traced.error());
   if (Status begun = session.begin_recording(); !begun.ok())
     return fail(options, begun.error(), FailedAt::recording);
   print_heading(options, run.value()->plan());

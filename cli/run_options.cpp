@@ -111,7 +111,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       "--no-timings", [&options] { options.timings = false; },
       "leave out wall time and memory, so that two runs compare equal");
   command.add_option("--trace", options.trace, "write every decision as a trace for judge")
-      ->type_name("FILE");
+      ->type_name("FILE|-");
   command
       .add_option("--junit", options.junit,
                   "write a JUnit report: one testsuite per scenario, one testcase per rule")
@@ -127,12 +127,14 @@ void add_run_options(CLI::App& command, RunOptions& options) {
 Status check_documents(const RunOptions& options) {
   return check_one_document({{"--json", options.output == RunOutput::json ? "-" : ""},
                              {"--jsonl", options.output == RunOutput::jsonl ? "-" : ""},
+                             {"--trace", options.trace},
                              {"--junit", options.junit},
                              {"--tap", options.tap}});
 }
 
 std::FILE* text_stream(const RunOptions& options) {
-  return text_stream({{"--junit", options.junit}, {"--tap", options.tap}});
+  return text_stream(
+      {{"--trace", options.trace}, {"--junit", options.junit}, {"--tap", options.tap}});
 }
 
 Result<Scenario> read_scenario(const RunOptions& options) {

@@ -255,8 +255,8 @@ std::string format_shrink_report(const ShrinkReport& report) {
   text += end_words(report) + "\n";
   if (report.file == "-") return text;
   const std::string reproduce = reproduce_words(report);
-  return text + fmt::format("reproduce: {}\n           {} --explain {}\n", reproduce, reproduce,
-                            report.violation_step);
+  return text + fmt::format("written:   {}\nreproduce: {}\n           {} --explain {}\n",
+                            report.file, reproduce, reproduce, report.violation_step);
 }
 
 Json shrink_report_to_json(const ShrinkReport& report) {

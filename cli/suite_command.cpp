@@ -116,7 +116,8 @@ PublishOptions publish_options(const RunOptions& options) {
 
 // Recording is impossible: reported once, not for each scenario.
 int fail_to_record(const RunOptions& options, const Error& error) {
-  const int code = report_error("run", error);
+  report_error("run", error);
+  const int code = record_exit_code(error);
   TestedUnit unit{.name = "--record " + options.record.place,
                   .result = std::string(outcome_name(outcome_of(error)))};
   break_off(unit, error.message);

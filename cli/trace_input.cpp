@@ -2,12 +2,18 @@
 
 #include <utility>
 
+#include "sessions/text/input_file.h"
+
 namespace hybridscope {
 
-Result<TraceInput> TraceInput::open(const std::string& path) {
+Result<TraceInput> TraceInput::open(const std::string& path, std::function<bool()> stop) {
+  TraceInput input;
+  if (path == "-") {
+    input.lines_.emplace("<stdin>", read_standard_input(std::move(stop)));
+    return input;
+  }
   auto lines = LineSource::open(path);
   if (!lines.ok()) return lines.error();
-  TraceInput input;
   input.lines_.emplace(std::move(lines).value());
   return input;
 }

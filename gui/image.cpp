@@ -60,10 +60,10 @@ Status write_png(const Image& image, const std::string& path) {
   png.format = PNG_FORMAT_RGBA;
   const std::string unfinished = path + ".part";
   if (png_image_write_to_file(&png, unfinished.c_str(), 0, image.rgba.data(), 0, nullptr) == 0)
-    return Error{ErrorKind::io, fmt::format("{}: {}", path, png.message)};
+    return Error{ErrorKind::device, fmt::format("cannot write {}: {}", path, png.message)};
   if (std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    const Error error{ErrorKind::io,
-                      fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
+    const Error error{ErrorKind::device,
+                      fmt::format("cannot write {}: {}", path, std::strerror(errno))};
     std::remove(unfinished.c_str());
     return error;
   }

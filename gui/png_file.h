@@ -8,7 +8,7 @@
 
 namespace hybridscope {
 
-// Writes the whole file or nothing. Error io: the file cannot be written.
+// Writes the whole file or nothing. Error device: the file cannot be written.
 Status write_png(const Image& image, const std::string& path);
 
 }  // namespace hybridscope

@@ -40,10 +40,17 @@ std::string directory_of(const std::string& path) {
 Result<FoundFile> look_for_place(const std::string& path, FileAccess access_wanted) {
   const std::string directory = directory_of(path);
   struct stat found {};
+  const bool creates = access_wanted == FileAccess::create;
   if (stat(directory.c_str(), &found) != 0 || !S_ISDIR(found.st_mode))
-    return Error{ErrorKind::not_found, fmt::format("{}: no such directory: {}", path, directory)};
-  if (access_wanted != FileAccess::create)
-    return Error{ErrorKind::not_found, fmt::format("{}: no such file", path)};
+    return Error{creates ? ErrorKind::not_available : ErrorKind::not_found,
+                 fmt::format("{}: no such directory: {}", path, directory)};
+  if (!creates) return Error{ErrorKind::not_found, fmt::format("{}: no such file", path)};
+  const auto colon = path.rfind(':');
+  if (colon != std::string::npos && colon > path.rfind('/') + 1)
+    return Error{ErrorKind::invalid_input,
+                 fmt::format("{}: \"{}\" is no name of a session file, expected one that ends in "
+                             ".db, .db3, .sqlite or .sqlite3",
+                             path, path.substr(0, colon))};
   if (access(directory.c_str(), W_OK | X_OK) != 0)
     return Error{ErrorKind::not_available,
                  fmt::format("{}: cannot be made: {} is read-only", path, directory)};
@@ -80,9 +87,10 @@ Result<FoundFile> look_at_file(const std::string& path, FileAccess access_wanted
     return Error{ErrorKind::not_available, fmt::format("{}: {}", path, std::strerror(errno))};
   }
   if (!S_ISREG(found.st_mode))
-    return Error{ErrorKind::corrupt,
-                 fmt::format("{}: {}, expected a session file", path,
-                             S_ISDIR(found.st_mode) ? "a directory" : "no regular file")};
+    return Error{
+        access_wanted == FileAccess::create ? ErrorKind::not_available : ErrorKind::corrupt,
+        fmt::format("{}: {}, expected a session file", path,
+                    S_ISDIR(found.st_mode) ? "a directory" : "no regular file")};
   if (access(path.c_str(), R_OK) != 0)
     return Error{ErrorKind::not_available,
                  fmt::format("{}: cannot be read: {}", path, std::strerror(errno))};

@@ -18,8 +18,11 @@ class Database;
 
 namespace hybridscope {
 
-// "runs.db:before the fix": the session's name follows the last ':' after ".db" or after the name
-// of an existing file. Empty: no name was given.
+// Does the name end as session files do: .db, .db3, .sqlite or .sqlite3?
+bool is_session_file_name(std::string_view file);
+
+// "runs.db:before the fix": the session's name follows the last ':' after the name of a session
+// file or of an existing file. Empty: no name was given.
 struct SessionPlace {
   std::string file;
   std::string name;
@@ -59,10 +62,11 @@ enum class FileAccess : std::uint8_t {
 
 class SessionFile {
  public:
-  // Errors (each names the file): not_found, no such file or directory; corrupt, not an SQLite
+  // Errors (each names the file): not_found, no such file to read or write; corrupt, not an SQLite
   // file, another program's database, a truncated or damaged file, a newer version (the message has
   // both versions); not_available, locked by another program for busy_timeout_ms, a read-only file
-  // or directory, disk full. After an error the file is unchanged.
+  // or directory, no directory to create it in, disk full; invalid_input, a new file whose name has
+  // a ':' after what is no name of a session file. After an error the file is unchanged.
   static Result<SessionFile> open(const std::string& path, FileAccess access,
                                   std::int64_t busy_timeout_ms = 10000);
   SessionFile(SessionFile&&) noexcept;

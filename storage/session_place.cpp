@@ -1,5 +1,8 @@
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
+
 #include "storage/session_file.h"
 
 namespace hybridscope {
@@ -12,12 +15,17 @@ bool is_file(const std::string& path) {
 
 }  // namespace
 
+bool is_session_file_name(std::string_view file) {
+  return std::ranges::any_of(std::array{".db", ".db3", ".sqlite", ".sqlite3"},
+                             [file](const char* ending) { return file.ends_with(ending); });
+}
+
 SessionPlace parse_session_place(std::string_view text) {
   if (is_file(std::string(text))) return {.file = std::string(text), .name = {}};
   for (auto colon = text.rfind(':'); colon != std::string_view::npos && colon > 0;
        colon = text.rfind(':', colon - 1)) {
     const std::string file(text.substr(0, colon));
-    if (file.ends_with(".db") || is_file(file))
+    if (is_session_file_name(file) || is_file(file))
       return {.file = file, .name = std::string(text.substr(colon + 1))};
   }
   return {.file = std::string(text), .name = {}};

@@ -47,7 +47,7 @@ Status open(Workbench& workbench, const std::string& argument) {
 
 // "runs" is runs.db, "runs:one" the session "one" in it.
 std::string session_place(const std::string& argument) {
-  if (parse_session_place(argument).file.ends_with(".db")) return argument;
+  if (is_session_file_name(parse_session_place(argument).file)) return argument;
   const std::size_t colon = argument.rfind(':');
   if (colon == std::string::npos || argument.find('/', colon) != std::string::npos)
     return argument + ".db";

@@ -21,7 +21,7 @@ bool names_session(const std::string& place) {
   for (const std::string_view prefix : {kShippedPrefix, kBugPrefix, kHealthyPrefix})
     if (place.starts_with(prefix)) return false;
   const SessionPlace parsed = parse_session_place(place);
-  return parsed.file.ends_with(".db") || !parsed.name.empty();
+  return is_session_file_name(parsed.file) || !parsed.name.empty();
 }
 
 bool names_trace(const std::string& place) {

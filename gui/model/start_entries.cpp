@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 std::vector<SessionChoice> session_choices(const std::string& place) {
   std::vector<SessionChoice> choices;
   const SessionPlace parsed = parse_session_place(place);
-  if (!parsed.name.empty() || !parsed.file.ends_with(".db")) return choices;
+  if (!parsed.name.empty() || !is_session_file_name(parsed.file)) return choices;
   const auto file = SessionFile::open(parsed.file, FileAccess::read);
   if (!file.ok()) return choices;
   const auto sessions = file.value().sessions();

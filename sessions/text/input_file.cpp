@@ -1,6 +1,7 @@
 #include "sessions/text/input_file.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -20,6 +21,7 @@ namespace {
 
 // The first bytes of a frame, little-endian (ZSTD_MAGICNUMBER).
 constexpr std::string_view kMagic = "\x28\xb5\x2f\xfd";
+constexpr int kInputPollMilliseconds = 100;
 constexpr const char* kWhole = "a whole file, as zstd wrote it";
 
 class ZstdInput {
@@ -102,6 +104,14 @@ class ZstdInput {
   std::unique_ptr<ZSTD_DStream, Free> stream_;  // null: not compressed
 };
 
+// False: `stop` holds.
+bool wait_for_bytes(int descriptor, const std::function<bool()>& stop) {
+  pollfd input{.fd = descriptor, .events = POLLIN, .revents = 0};
+  while (!stop())
+    if (::poll(&input, 1, kInputPollMilliseconds) > 0) return true;
+  return false;
+}
+
 // One read(2): returns what a pipe has now instead of waiting until the buffer is full.
 ReadBytes read_from(int descriptor, std::shared_ptr<std::FILE> owner) {
   return [descriptor, owner = std::move(owner)](std::span<char> bytes) -> Result<std::size_t> {
@@ -132,6 +142,14 @@ Result<ReadBytes> open_input_file(const std::string& path) {
   return unpack_zstd(read_from(::fileno(file.get()), file));
 }
 
-ReadBytes read_standard_input() { return unpack_zstd(read_from(STDIN_FILENO, nullptr)); }
+ReadBytes read_standard_input(std::function<bool()> stop) {
+  ReadBytes read = read_from(STDIN_FILENO, nullptr);
+  if (!stop) return unpack_zstd(std::move(read));
+  return unpack_zstd([read = std::move(read),
+                      stop = std::move(stop)](std::span<char> bytes) -> Result<std::size_t> {
+    if (!wait_for_bytes(STDIN_FILENO, stop)) return std::size_t{0};
+    return read(bytes);
+  });
+}
 
 }  // namespace hybridscope

@@ -17,7 +17,8 @@ using ReadBytes = std::function<Result<std::size_t>(std::span<char>)>;
 // Error io, with the path: a directory, or a file that cannot be opened.
 Result<ReadBytes> open_input_file(const std::string& path);
 
-ReadBytes read_standard_input();
+// Ends too when `stop` holds while there is nothing to read; an empty `stop` never does.
+ReadBytes read_standard_input(std::function<bool()> stop = {});
 
 // Reads from `read`. A zstd stream is unpacked, only as far as requested; other data is passed on
 // unchanged. Several consecutive frames are one stream. Errors: those of `read`; corrupt for a

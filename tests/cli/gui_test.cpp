@@ -69,6 +69,16 @@ TEST(Gui, OnlyWhatComesFromAnEngineIsRecorded) {
   EXPECT_THAT(run.err, HasSubstr("--record goes with --attach"));
 }
 
+TEST(Gui, ALessonIsForLessonsRun) {
+  const TemporaryFolder folder;
+  const ProgramResult run =
+      run_program("gui align_boundary --screenshot " + (folder / "shot.png"), home(folder));
+  if (lacks_egl(run)) GTEST_SKIP() << run.err;
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err,
+              HasSubstr("align_boundary is a lesson: hybridscope lessons run align_boundary\n"));
+}
+
 TEST(Gui, AScriptIsCarriedOutFirst) {
   const TemporaryFolder folder;
   folder.write("tour.txt", "# to the second step\nrun.step\nselect.cell A 1 1\n");
@@ -133,16 +143,20 @@ TEST(Gui, AScriptExportsPanelsAsTheyAreAtItsCommand) {
   EXPECT_NE(two.value().rgba, one.value().rgba);
 }
 
-TEST(Gui, APictureThatCannotBeWrittenIsAnErrorThatNamesTheFile) {
+TEST(Gui, APictureThatCannotBeWrittenIsTheEnvironmentsFault) {
   const TemporaryFolder folder;
   const ProgramResult run =
       run_program("gui " + kScenario + " --screenshot " + (folder / "shot.png") +
                       " --command 'panel.export_png " + (folder / "none/panel.png") + "'",
                   home(folder));
   if (lacks_egl(run)) GTEST_SKIP() << run.err;
-  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.exit_code, 4);
   EXPECT_THAT(run.err, HasSubstr("none/panel.png"));
   EXPECT_FALSE(std::ifstream(folder / "shot.png").good());
+  const ProgramResult shot =
+      run_program("gui " + kScenario + " --screenshot " + (folder / "none/shot.png"), home(folder));
+  EXPECT_EQ(shot.exit_code, 4);
+  EXPECT_THAT(shot.err, HasSubstr("cannot write " + (folder / "none/shot.png")));
 }
 
 TEST(Gui, WhatIsMissingIsAnErrorOfInputThatNamesIt) {

@@ -50,6 +50,13 @@ TEST(JudgeEngine, ADifferenceIsToldAndGivesExitCode1) {
                 "KVCacheManager.allocate_slots)"));
 }
 
+TEST(JudgeEngine, QuietPrintsTheSummaryOnly) {
+  const ProgramResult judged = run_program("judge -q --engine reference " + trace_file("3"));
+  EXPECT_EQ(judged.exit_code, 1) << judged.err;
+  EXPECT_THAT(judged.out, HasSubstr("profile reference: differences in 1 of 1 trace"));
+  EXPECT_THAT(judged.out, Not(HasSubstr("first difference")));
+}
+
 TEST(JudgeEngine, WithoutAProfileNothingIsCompared) {
   const ProgramResult judged = run_program("judge --json " + trace_file("3"));
   EXPECT_EQ(judged.exit_code, 0) << judged.err;

@@ -47,7 +47,7 @@ TEST(Shrink, ThePageShowsWhatItPrints) {
   const ProgramResult shrunk =
       run_program("shrink " + kStarved + " --engine reference -o " + output_path("page"));
   const std::string page = read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/shrink.md");
-  EXPECT_THAT(page, HasSubstr(shrunk.out.substr(0, shrunk.out.find("reproduce:"))));
+  EXPECT_THAT(page, HasSubstr(shrunk.out.substr(0, shrunk.out.find("written:"))));
 }
 
 TEST(Shrink, JsonHasSizesAndTheScenario) {
@@ -113,7 +113,9 @@ TEST(Shrink, ALimitOfAttemptsIsTold) {
   const ProgramResult shrunk =
       run_program("shrink " + kStarved + " --engine reference --runs 5 -o " + output_path("limit"));
   EXPECT_EQ(shrunk.exit_code, 0);
-  EXPECT_THAT(shrunk.out, HasSubstr("5 attempts, the limit (--runs 5): more might go\n"));
+  EXPECT_THAT(shrunk.out, HasSubstr("5 attempts, the limit (--runs 5): more might go\n"
+                                    "written:   " +
+                                    output_path("limit") + "\nreproduce: hybridscope run "));
 }
 
 TEST(Shrink, ATraceIsCutToTheRequestThatIsWrong) {

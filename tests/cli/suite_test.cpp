@@ -181,7 +181,7 @@ TEST(RunSuite, IsRecordedAsOneSessionAScenario) {
     EXPECT_THAT(run.err, ContainsRegex("recorded 3 steps as \"[^\"]*b[^\"]*\" in "));
   }
   EXPECT_EQ(run_folder(folder, "--record '" + file + ":name'").exit_code, 2);
-  EXPECT_EQ(run_folder(folder, "--record /no/such/folder/f.db").exit_code, 3);
+  EXPECT_EQ(run_folder(folder, "--record /no/such/folder/f.db").exit_code, 4);
 }
 
 TEST(RunSuite, NamesCannotSteerATerminalOrEndALine) {

@@ -54,13 +54,25 @@ TEST_F(OpenErrors, AFileOrDirectoryThatIsNotThere) {
   }
   EXPECT_FALSE(std::filesystem::exists(path_));
   const Error nowhere = error(FileAccess::create, folder_ / "none/runs.db");
-  EXPECT_EQ(nowhere.kind, ErrorKind::not_found);
+  EXPECT_EQ(nowhere.kind, ErrorKind::not_available);
   EXPECT_THAT(nowhere.message, HasSubstr("no such directory"));
+}
+
+TEST_F(OpenErrors, ADirectoryIsDamagedInputOrAPlaceThatCannotBeWritten) {
+  EXPECT_EQ(error(FileAccess::read, folder_.path()).kind, ErrorKind::corrupt);
+  EXPECT_EQ(error(FileAccess::write, folder_.path()).kind, ErrorKind::corrupt);
+  EXPECT_EQ(error(FileAccess::create, folder_.path()).kind, ErrorKind::not_available);
+}
+
+TEST_F(OpenErrors, ANewFileHasNoSessionInItsName) {
+  const Error error = this->error(FileAccess::create, folder_ / "runs.txt:before");
+  EXPECT_EQ(error.kind, ErrorKind::invalid_input);
+  EXPECT_THAT(error.message, HasSubstr("runs.txt\" is no name of a session file, expected one that "
+                                       "ends in .db, .db3, .sqlite or .sqlite3"));
 }
 
 TEST_F(OpenErrors, WhatIsNoDatabaseIsLeftAlone) {
   for (const FileAccess access : {FileAccess::read, FileAccess::write, FileAccess::create}) {
-    EXPECT_EQ(error(access, folder_.path()).kind, ErrorKind::corrupt);
     EXPECT_THAT(error(access, folder_.path()).message, HasSubstr("a directory"));
     write_bytes(path_, "{\"steps\": 3, \"a JSON file\": true}\n");
     EXPECT_EQ(error(access).kind, ErrorKind::corrupt);

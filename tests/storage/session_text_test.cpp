@@ -56,7 +56,14 @@ TEST(SessionPlace, TheNameStandsBehindTheLastColonThatFollowsAFile) {
   EXPECT_EQ(parse_session_place("a:b/runs.db:x").file, "a:b/runs.db");
   EXPECT_EQ(parse_session_place("runs.db:a:b").name, "a:b");
   EXPECT_EQ(parse_session_place("runs.db:").name, "");
-  EXPECT_EQ(parse_session_place("runs.sqlite:a").file, "runs.sqlite:a");
+  EXPECT_EQ(parse_session_place("runs.txt:a").file, "runs.txt:a");
+}
+
+TEST(SessionPlace, EveryEndingOfADatabaseEndsTheFile) {
+  for (const std::string file : {"runs.db", "runs.db3", "runs.sqlite", "runs.sqlite3"}) {
+    EXPECT_EQ(parse_session_place(file + ":before").file, file);
+    EXPECT_EQ(parse_session_place(file + ":before").name, "before");
+  }
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ Status judge_all(const JudgeOptions& options, TraceInput& source, JudgeSession& 
 }  // namespace
 
 Result<nlohmann::ordered_json> judge_file(const JudgeOptions& options, Teller& teller) {
-  auto source = TraceInput::open(options.input);
+  auto source = TraceInput::open(options.input, [] { return false; });
   if (!source.ok()) return source.error();
   JudgeSession session(options, {});
   if (Status judged = judge_all(options, source.value(), session, teller); !judged.ok())
@@ -54,7 +54,7 @@ Result<nlohmann::ordered_json> judge_file(const JudgeOptions& options, Teller& t
 }
 
 Result<std::string> explain_trace(const JudgeOptions& options, std::int64_t step, Teller& teller) {
-  auto source = TraceInput::open(options.input);
+  auto source = TraceInput::open(options.input, [] { return false; });
   if (!source.ok()) return source.error();
   std::string text;
   JudgeSession* judging = nullptr;

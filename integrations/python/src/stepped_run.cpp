@@ -91,7 +91,7 @@ Result<SteppedRun::End> SteppedRun::finish(bool interrupted) {
     if (Status digested = run_->digest_state(); !digested.ok()) refused_ = digested.error();
   const EarlyEnd end{.interrupted = interrupted,
                      .refused = refused_ ? refused_->message : std::string(),
-                     .unrecorded = unrecorded_,
+                     .unwritten = unrecorded_,
                      .timings = false};
   const auto recorded = std::move(recorded_);
   if (recorded)

@@ -1,0 +1,170 @@
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "storage/session_file.h"
+#include "tests/cli/program.h"
+
+namespace hybridscope::test::interrupt_test {
+namespace {
+
+using testing::HasSubstr;
+
+// The program while it runs, with pipes as standard input and output.
+class Running {
+ public:
+  explicit Running(std::vector<std::string> arguments) {
+    std::array<int, 2> in{};
+    std::array<int, 2> out{};
+    if (pipe(in.data()) != 0 || pipe(out.data()) != 0) return;
+    child_ = fork();
+    if (child_ == 0) become_program(std::move(arguments), in, out);
+    close(in[0]);
+    close(out[1]);
+    in_ = fdopen(in[1], "w");
+    out_ = fdopen(out[0], "r");
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running() {
+    std::fclose(in_);
+    std::fclose(out_);
+  }
+
+  void write(const std::string& text) const {
+    std::fputs(text.c_str(), in_);
+    std::fflush(in_);
+  }
+  // Reads up to `at_most` whole lines; returns how many there were.
+  std::int64_t read_lines(std::int64_t at_most) const {
+    std::int64_t num_lines = 0;
+    for (int c = 0; num_lines < at_most && (c = std::fgetc(out_)) != EOF;)
+      if (c == '\n') ++num_lines;
+    return num_lines;
+  }
+  // Until it handles signals itself. Before it is the program, the child has the handlers of this
+  // process, which tests may have set.
+  void wait_for_handlers() const {
+    const std::string status = "/proc/" + std::to_string(child_) + "/status";
+    const auto handles_sigterm = [&] {
+      std::ifstream in(status);
+      bool is_program = false;
+      for (std::string line; std::getline(in, line);) {
+        if (line.starts_with("Name:")) is_program = line.ends_with("hybridscope");
+        if (line.starts_with("SigCgt:"))
+          return is_program && (std::stoull(line.substr(7), nullptr, 16) >> (SIGTERM - 1) & 1) != 0;
+      }
+      return false;
+    };
+    while (!handles_sigterm()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  void send(int signal) const { kill(child_, signal); }
+  // The exit code; minus the signal that killed it.
+  int wait() const {
+    read_lines(INT64_MAX);  // it ends even if it has much to print
+    int status = 0;
+    waitpid(child_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  [[noreturn]] static void become_program(std::vector<std::string> arguments,
+                                          const std::array<int, 2>& in,
+                                          const std::array<int, 2>& out) {
+    if (dup2(in[0], STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0 ||
+        freopen("/dev/null", "w", stderr) == nullptr || chdir(HYBRIDSCOPE_SOURCE_DIR) != 0)
+      _exit(99);
+    for (const int end : {in[0], in[1], out[0], out[1]}) close(end);
+    std::vector<char*> words;
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    _exit(98);
+  }
+
+  pid_t child_ = 0;
+  std::FILE* in_ = nullptr;
+  std::FILE* out_ = nullptr;
+};
+
+// A run for minutes; it prints a line for each step, once the step is handed over.
+std::vector<std::string> long_run(std::vector<std::string> more) {
+  std::vector<std::string> words = {HYBRIDSCOPE_PROGRAM,
+                                    "run",
+                                    "--traffic",
+                                    "synthetic",
+                                    "--limit",
+                                    "100000",
+                                    "--model",
+                                    "tiny-gdn",
+                                    "--num-speculative-tokens",
+                                    "2",
+                                    "--check",
+                                    "all",
+                                    "--jsonl"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+class Interrupt : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override { folder_ = temporary_folder("interrupt", {}); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string folder_;
+};
+
+TEST_P(Interrupt, LeavesAWholeSessionAndAReport) {
+  const Running run(
+      long_run({"--record", path("runs.db") + ":asked to stop", "--junit", path("report.xml")}));
+  const std::int64_t seen = run.read_lines(20);
+  EXPECT_EQ(seen, 20);
+  run.send(GetParam());
+  EXPECT_EQ(run.wait(), 130);
+  const auto file = SessionFile::open(path("runs.db"), FileAccess::read);
+  ASSERT_TRUE(file.ok());
+  const auto all = file.value().sessions().value();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_GE(all[0].num_steps, seen);
+  EXPECT_EQ(all[0].status, SessionStatus::interrupted);
+  EXPECT_THAT(all[0].status_reason, HasSubstr("interrupted after"));
+  EXPECT_THAT(read_file(path("report.xml")), HasSubstr(R"(<error type="interrupted")"));
+}
+
+TEST_P(Interrupt, EndsAJudgeThatWaitsForStandardInput) {
+  const Running judge({HYBRIDSCOPE_PROGRAM, "judge", "-", "--junit", path("report.xml")});
+  judge.wait_for_handlers();
+  judge.write("{");  // half a line
+  judge.send(GetParam());
+  EXPECT_EQ(judge.wait(), 130);
+  EXPECT_THAT(read_file(path("report.xml")),
+              HasSubstr(R"(<error type="interrupted" message="interrupted">)"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM, SIGHUP),
+                         [](const auto& one) {
+                           return std::string(one.param == SIGINT    ? "CtrlC"
+                                              : one.param == SIGTERM ? "Sigterm"
+                                                                     : "Sighup");
+                         });
+
+TEST(Nohup, KeepsACommandRunningAtSighup) {
+  const Running run({"nohup", HYBRIDSCOPE_PROGRAM, "judge", "-"});
+  run.wait_for_handlers();
+  run.send(SIGHUP);
+  run.send(SIGTERM);
+  EXPECT_EQ(run.wait(), 130);
+}
+
+}  // namespace
+}  // namespace hybridscope::test::interrupt_test

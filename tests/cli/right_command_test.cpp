@@ -1,0 +1,74 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/cli/program.h"
+
+namespace hybridscope::test::right_command_test {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kScenario = "scenarios/plain_decode.json";
+
+class RightCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = temporary_folder("right_command", {});
+    trace_ = folder_ + "/t.jsonl";
+    session_ = folder_ + "/runs.db";
+    run_program(std::string("run -q ") + kScenario + " --trace " + trace_ + " --record " +
+                session_ + ":a");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string folder_;
+  std::string trace_;
+  std::string session_;
+};
+
+TEST_F(RightCommand, OfATraceIsJudge) {
+  const ProgramResult run = run_program("run " + trace_);
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.err,
+            "hybridscope run: " + trace_ + " is a trace: hybridscope judge " + trace_ + "\n");
+}
+
+TEST_F(RightCommand, OfASessionIsSessionsShow) {
+  for (const std::string command : {"run ", "judge "})
+    for (const std::string& place : {session_, session_ + ":a"}) {
+      const ProgramResult result = run_program(command + place);
+      EXPECT_EQ(result.exit_code, 3);
+      EXPECT_THAT(
+          result.err,
+          HasSubstr(place + " is a recorded session: hybridscope sessions show " + place + "\n"));
+    }
+}
+
+TEST_F(RightCommand, OfAScenarioIsRun) {
+  const ProgramResult judge = run_program(std::string("judge ") + kScenario);
+  EXPECT_EQ(judge.exit_code, 3);
+  EXPECT_THAT(judge.err, HasSubstr("scenarios/plain_decode.json is a scenario: hybridscope run "
+                                   "scenarios/plain_decode.json\n"));
+}
+
+TEST_F(RightCommand, OfALessonIsLessonsRun) {
+  const ProgramResult run = run_program("run align_boundary");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err,
+              EndsWith("align_boundary is a lesson: hybridscope lessons run align_boundary\n"));
+}
+
+TEST_F(RightCommand, IsNotNamedForWhatNoCommandReads) {
+  EXPECT_THAT(run_program("run README.md").err, Not(HasSubstr(": hybridscope ")));
+}
+
+TEST(Help, ShowsNoValuesOfFlags) {
+  const std::string help = run_program("run --help").out;
+  EXPECT_THAT(help, HasSubstr("--async-scheduling,--no-async-scheduling\n"));
+  EXPECT_THAT(help, Not(HasSubstr("{false}")));
+}
+
+}  // namespace
+}  // namespace hybridscope::test::right_command_test
