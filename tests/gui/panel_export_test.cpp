@@ -135,7 +135,7 @@ TEST_F(PanelExport, AFileThatCannotBeWrittenIsNamedAndNothingIsLeft) {
   driver_->command("panel.export_png " + path);
   driver_->frames(4);
   EXPECT_EQ(driver_->workbench().notice().kind, NoticeKind::error);
-  EXPECT_THAT(notice(), StartsWith(path + ": "));
+  EXPECT_THAT(notice(), StartsWith("cannot write " + path + ": "));
   EXPECT_FALSE(std::filesystem::exists(path + ".part"));
 }
 
