@@ -121,8 +121,8 @@ void TableCursor::seek(std::int64_t step) {
     while (has_row_ && step_ < step) advance();
     return;
   }
+  covered_from_ = step;
   bind({step});
-  if (has_row_ || !context_.error) covered_from_ = step;
 }
 
 void TableCursor::seek(std::int64_t step, std::int64_t key) {

@@ -7,6 +7,7 @@
 #include "core/metadata/metadata_builders.h"
 #include "core/metadata/named_arrays.h"
 #include "sessions/judge/compare_worker.h"
+#include "sessions/judge/foreign_metadata.h"
 
 namespace hybridscope {
 
@@ -51,13 +52,10 @@ class FieldComparison {
   // PAD_SLOT_ID.
   bool has_open_end() const { return ours_.fill != 0; }
 
-  // A block table of another width: padded on the right with the null block, or in mode all without
-  // our column behind max_model_len.
   bool has_table_width() const {
     return ours_.elements == ArrayElements::block_ids && ours_.dims.size() == 2 &&
            (traced_.rows == ours_.dims[0] || traced_.rows == 0) &&
-           (traced_.cols > ours_.dims[1] ||
-            (mode_ == MambaCacheMode::all && traced_.cols + 1 == ours_.dims[1]));
+           is_table_width(traced_.cols, ours_.dims[1], mode_);
   }
 
   std::int64_t our_value(std::size_t i) const {

@@ -107,7 +107,8 @@ class Overlay {
     const std::int32_t cols = field.cols > 0   ? field.cols
                               : member.present ? member.cols
                                                : array.cols;
-    const bool may_differ = has_table_width(field, array, cols);
+    const bool may_differ =
+        field.elements == ArrayElements::block_ids && is_table_width(array.cols, cols, mode_);
     if (array.cols != cols && !may_differ && array.rows > 0)
       return fail(field.name, fmt::format("has {} columns, expected {}", array.cols, cols));
     member.rows = array.rows;
@@ -115,13 +116,6 @@ class Overlay {
     if (!member.present) member.dims = cols > 1 ? 2 : 1;
     member.present = true;
     member.data = data_of<T>(array);
-  }
-
-  // A block table may be padded on the right. Ours has a column behind max_model_len.
-  bool has_table_width(const MetadataField& field, const ForeignArray& array,
-                       std::int32_t cols) const {
-    if (field.elements != ArrayElements::block_ids) return false;
-    return array.cols >= (mode_ == MambaCacheMode::all && cols > 1 ? cols - 1 : cols);
   }
 
   template <class T>
@@ -146,6 +140,10 @@ class Overlay {
 };
 
 }  // namespace
+
+bool is_table_width(std::int64_t columns, std::int64_t ours, MambaCacheMode mode) {
+  return columns >= (mode == MambaCacheMode::all && ours > 1 ? ours - 1 : ours);
+}
 
 Status ForeignMetadataOverlay::lay_over(const ForeignStep& step, const ForeignMetadata& traced,
                                         MambaCacheMode mode, BuilderMetadata& metadata) {

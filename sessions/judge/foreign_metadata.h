@@ -12,13 +12,17 @@
 
 namespace hybridscope {
 
+// May an engine's block table have so many columns where ours has `ours`? Tables may be padded on
+// the right, with the null block; in mode all ours has a column behind max_model_len, which not
+// every engine has.
+bool is_table_width(std::int64_t columns, std::int64_t ours, MambaCacheMode mode);
+
 // Owns the values that cannot be views into the step: booleans, which the step holds as integers.
 class ForeignMetadataOverlay {
  public:
   // Views in `metadata` stay valid until the next call and while the step lives. Errors, with the
   // field's name: a number instead of an array or vice versa, an array whose number of columns
-  // differs from the field's (block tables may be wider, and those of mode all have one column less
-  // in an engine that allocates none behind max_model_len), a chunk size below 1.
+  // differs from the field's (of block tables: is_table_width), a chunk size below 1.
   Status lay_over(const ForeignStep& step, const ForeignMetadata& traced, MambaCacheMode mode,
                   BuilderMetadata& metadata);
 

@@ -21,7 +21,7 @@ bool goes_on_running(const ForeignStep& step, RequestId request) {
 }
 
 constexpr std::int32_t kMaxGraphTokens = 1 << 24;
-// A placeholder for the last step's samples if the trace ends before it has them.
+// Stands for the last step's samples if the trace ends before it has them.
 constexpr std::array<std::int32_t, 1> kUntracedToken = {0};
 
 }  // namespace

@@ -10,7 +10,6 @@ PYBIND11_MODULE(_native, module) {
   module.doc() = "The library of hybridscope; use the package hybridscope instead.";
   module.attr("VERSION") = hybridscope::kVersion;
   hybridscope::register_exceptions();
-  hybridscope::bind_values(module);
   hybridscope::bind_diff(module);
   hybridscope::bind_hashes(module);
   hybridscope::bind_judge(module);
@@ -18,4 +17,5 @@ PYBIND11_MODULE(_native, module) {
   hybridscope::bind_matrix(module);
   hybridscope::bind_run(module);
   hybridscope::bind_sessions(module);
+  hybridscope::bind_values(module);
 }

@@ -265,8 +265,8 @@ bool RecordText::add_object(py::handle value) {
 }
 
 bool RecordText::add_tensor(py::handle tensor) {
-  if (!tensors_->takes(tensor)) return false;
   if (!tensors_->is_on_device(tensor)) {
+    if (!tensors_->takes(tensor)) return false;
     const py::object host = tensor.attr("detach")().attr("contiguous")().attr("numpy")();
     return add_array(host) || add_if_known(host.attr("tolist")());
   }
