@@ -1,99 +1,21 @@
 #include "storage/keyframe.h"
 
-#include <zstd.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "storage/blob_coding.h"
 
 namespace hybridscope {
 namespace {
 
-// A blob is a zstd frame of varints (LEB128), in this order:
+// A packed blob (blob_coding.h) of these numbers:
 // version, num_groups,
 // scheduler tables, deferred blocks, worker tables.
 // Tables: number of requests; for each request: its id minus the previous one, then for each group
 // the number of columns and each column's block minus the previous one (zigzag). Deferred blocks:
 // number of blocks; for each: its id minus the previous one, and its references.
-constexpr std::uint64_t kBlobVersion = 1;
-constexpr int kZstdLevel = 1;
-constexpr std::size_t kMaxBlobBytes = std::size_t{1} << 30;  // when unpacked
-constexpr std::int64_t kMaxReferences = 1 << 24;             // per block
-
-class VarintWriter {
- public:
-  void put(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<std::uint8_t>(value | 0x80));
-    bytes_.push_back(static_cast<std::uint8_t>(value));
-  }
-  void put_signed(std::int64_t value) {
-    put(static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63));
-  }
-  void put_ids(std::span<const std::int32_t> ids) {
-    put(ids.size());
-    std::int64_t before = 0;
-    for (const std::int32_t id : ids) put_signed(id - std::exchange(before, id));
-  }
-  const std::vector<std::uint8_t>& bytes() const { return bytes_; }
-
- private:
-  std::vector<std::uint8_t> bytes_;
-};
-
-// Reads numbers as long as they are valid; after the first invalid one all are 0.
-class VarintReader {
- public:
-  explicit VarintReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-
-  std::uint64_t take() {
-    std::uint64_t value = 0;
-    for (int shift = 0; ok_ && shift < 64; shift += 7) {
-      if (next_ == bytes_.size()) break;
-      const std::uint8_t byte = bytes_[next_++];
-      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      if ((byte & 0x80) == 0) return value;
-    }
-    ok_ = false;
-    return 0;
-  }
-  // From 0 to below `end`.
-  std::int64_t take_below(std::int64_t end) {
-    const std::uint64_t value = take();
-    if (ok_ && value < static_cast<std::uint64_t>(std::max<std::int64_t>(end, 0)))
-      return static_cast<std::int64_t>(value);
-    ok_ = false;
-    return 0;
-  }
-  // From -limit to limit.
-  std::int64_t take_signed(std::int64_t limit) {
-    const std::uint64_t folded = take();
-    const auto value =
-        static_cast<std::int64_t>(folded >> 1) ^ -static_cast<std::int64_t>(folded & 1);
-    if (value >= -limit && value <= limit) return value;
-    ok_ = false;
-    return 0;
-  }
-  // Reads what put_ids() wrote: ids from `least` to below `end`.
-  void take_ids(std::int64_t least, std::int64_t end, std::vector<std::int32_t>& ids) {
-    ids.clear();
-    std::int64_t before = 0;
-    // Each id takes at least one byte.
-    for (std::int64_t left = take_below(left_bytes() + 1); ok_ && left > 0; --left) {
-      before += take_signed(kMaxChange);
-      ok_ = ok_ && before >= least && before < end;
-      ids.push_back(static_cast<std::int32_t>(before));
-    }
-  }
-  bool ok() const { return ok_; }
-  bool at_end() const { return ok_ && next_ == bytes_.size(); }
-
- private:
-  static constexpr std::int64_t kMaxChange = std::int64_t{1} << 33;
-  std::int64_t left_bytes() const { return static_cast<std::int64_t>(bytes_.size() - next_); }
-
-  std::span<const std::uint8_t> bytes_;
-  std::size_t next_ = 0;
-  bool ok_ = true;
-};
+constexpr std::uint64_t kTablesVersion = 1;
+constexpr std::int64_t kMaxReferences = 1 << 24;  // per block
 
 template <class Tables>
 void put_tables(const Tables& tables, VarintWriter& out) {
@@ -151,10 +73,6 @@ void take_deferred(VarintReader& in, BlockTableMirror& tables) {
   }
 }
 
-Error damaged(const std::string& what) {
-  return Error{ErrorKind::corrupt, "the keyframe is damaged: " + what};
-}
-
 std::int64_t num_columns(const BlockTableMirror& tables) {
   std::int64_t count = 0;
   for (const RequestId request : tables.requests())
@@ -172,54 +90,60 @@ void SessionTables::apply(const CacheEvent& event) {
 
 std::vector<std::uint8_t> encode_tables(const SessionTables& tables) {
   VarintWriter out;
-  out.put(kBlobVersion);
+  out.put(kTablesVersion);
   out.put(static_cast<std::uint64_t>(tables.scheduler.num_groups()));
   put_tables(tables.scheduler, out);
   put_deferred(tables.scheduler, out);
   put_tables(tables.worker, out);
-  std::vector<std::uint8_t> blob(ZSTD_compressBound(out.bytes().size()));
-  const std::size_t size =
-      ZSTD_compress(blob.data(), blob.size(), out.bytes().data(), out.bytes().size(), kZstdLevel);
-  HS_EXPECT(ZSTD_isError(size) == 0);
-  blob.resize(size);
-  return blob;
+  return pack_blob(out.bytes());
 }
 
 Result<SessionTables> decode_tables(std::span<const std::uint8_t> blob, const BlockLimits& limits,
                                     std::int32_t num_requests) {
-  const unsigned long long size = ZSTD_getFrameContentSize(blob.data(), blob.size());
-  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > kMaxBlobBytes)
-    return damaged("no zstd frame of a known size");
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
-  if (ZSTD_decompress(bytes.data(), bytes.size(), blob.data(), blob.size()) != bytes.size())
-    return damaged("zstd cannot unpack it");
-  VarintReader in(bytes);
-  if (in.take() != kBlobVersion) return damaged("another version");
+  const auto bytes = unpack_blob(blob);
+  if (!bytes) return bytes.error();
+  VarintReader in(bytes.value());
+  if (in.take() != kTablesVersion) return damaged_keyframe("another version");
   if (in.take() != static_cast<std::uint64_t>(limits.num_groups))
-    return damaged("another number of groups");
+    return damaged_keyframe("another number of groups");
   SessionTables tables(limits);
   constexpr IdRange32 kAnyId = {std::numeric_limits<std::int32_t>::min(), std::int64_t{1} << 31};
   take_tables(in, num_requests, {0, limits.num_blocks}, tables.scheduler);
   take_deferred(in, tables.scheduler);
   take_tables(in, num_requests, kAnyId, tables.worker);
-  if (!in.at_end()) return damaged("tables that cannot be");
+  if (!in.at_end()) return damaged_keyframe("tables that cannot be");
   return tables;
 }
 
-const std::vector<std::uint8_t>& KeyframeMaker::add(const StepRecord& record) {
-  blob_.clear();
-  if (num_changes_ >= due_after_) {
-    blob_ = encode_tables(tables_);
-    num_changes_ = 0;
-    due_after_ = std::max(kKeyframeChanges, num_columns(tables_.scheduler));
+bool KeyframeMaker::Pace::is_due() {
+  if (num_changes < due_after) return false;
+  num_changes = 0;
+  return true;
+}
+
+const Keyframes& KeyframeMaker::add(const StepRecord& record) {
+  keyframes_ = {};
+  if (tables_pace_.is_due()) {
+    keyframes_.tables = encode_tables(tables_);
+    tables_pace_.due_after = std::max(kKeyframeChanges, num_columns(tables_.scheduler));
   }
-  for (const CacheEvent& event : record.trace.cache_events) tables_.apply(event);
+  if (blocks_pace_.is_due()) {
+    keyframes_.blocks = encode_blocks(blocks_);
+    blocks_pace_.due_after = std::max(kKeyframeWrites, blocks_.num_held() / 2);
+  }
+  const StepTrace& trace = record.trace;
+  for (const CacheEvent& event : trace.cache_events) tables_.apply(event);
   for (const WorkerTableChange& change : record.worker_changes) tables_.apply(change);
-  for (const CacheEvent& event : record.trace.commit_events) tables_.apply(event);
-  num_changes_ +=
-      static_cast<std::int64_t>(record.trace.cache_events.size() + record.worker_changes.size() +
-                                record.trace.commit_events.size());
-  return blob_;
+  for (const CacheEvent& event : trace.commit_events) tables_.apply(event);
+  for (const auto* events : {&trace.cache_events, &trace.commit_events})
+    for (const CacheEvent& event : *events)
+      blocks_.apply(event, static_cast<std::int32_t>(trace.step));
+  for (const StateWrite& write : record.writes) blocks_.apply(write);
+  const auto num_events =
+      static_cast<std::int64_t>(trace.cache_events.size() + trace.commit_events.size());
+  tables_pace_.num_changes += num_events + static_cast<std::int64_t>(record.worker_changes.size());
+  blocks_pace_.num_changes += num_events + static_cast<std::int64_t>(record.writes.size());
+  return keyframes_;
 }
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
-// Keyframes: a session's block tables at one step as a blob, so that a later step can be reached
-// without all of its history.
+// Keyframes: a session's block tables at one step, and what its blocks held then (held_blocks.h),
+// as blobs, so that a later step can be reached without all of its history.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "sessions/record/step_record.h"
 #include "sessions/record/worker_tables.h"
 #include "storage/block_rows.h"
+#include "storage/held_blocks.h"
 
 namespace hybridscope {
 
@@ -34,25 +35,39 @@ std::vector<std::uint8_t> encode_tables(const SessionTables& tables);
 Result<SessionTables> decode_tables(std::span<const std::uint8_t> blob, const BlockLimits& limits,
                                     std::int32_t num_requests);
 
-// A keyframe is due after this many block events and worker table changes, or after as many as the
-// last keyframe's tables had columns, if that is more. So it is much smaller than the rows since
-// the last one.
+// A keyframe of the tables is due after this many block events and worker table changes, or after
+// as many as the last keyframe's tables had columns, if that is more; one of the blocks after this
+// many block events and writes, or after half as many as the last keyframe had entries. So it is
+// smaller than the rows since the last one, and they are read within some milliseconds.
 inline constexpr std::int64_t kKeyframeChanges = 4096;
+inline constexpr std::int64_t kKeyframeWrites = 16384;
+
+// Empty: none is due.
+struct Keyframes {
+  std::vector<std::uint8_t> tables;  // encode_tables()
+  std::vector<std::uint8_t> blocks;  // encode_blocks()
+};
 
 // Follows every record that is written and decides when a keyframe is due.
 class KeyframeMaker {
  public:
-  explicit KeyframeMaker(const BlockLimits& limits) : tables_(limits) {}
+  explicit KeyframeMaker(const BlockLimits& limits) : tables_(limits), blocks_(limits.num_blocks) {}
 
-  // Applies the step's changes. If a keyframe is due at this step, returns the encoded tables as
-  // they were before the step; otherwise empty. Valid until the next call.
-  const std::vector<std::uint8_t>& add(const StepRecord& record);
+  // Applies the step's changes. Returns the keyframes that are due at this step, of what was before
+  // the step. Valid until the next call.
+  const Keyframes& add(const StepRecord& record);
 
  private:
+  struct Pace {
+    std::int64_t num_changes = 0;  // since the last keyframe
+    std::int64_t due_after = 0;
+    bool is_due();
+  };
   SessionTables tables_;
-  std::int64_t num_changes_ = 0;  // since the last keyframe
-  std::int64_t due_after_ = kKeyframeChanges;
-  std::vector<std::uint8_t> blob_;
+  HeldBlocks blocks_;
+  Pace tables_pace_{.due_after = kKeyframeChanges};
+  Pace blocks_pace_{.due_after = kKeyframeWrites};
+  Keyframes keyframes_;
 };
 
 }  // namespace hybridscope

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/held_blocks_reader.h"
 #include "storage/session_reader.h"
 #include "storage/step_loader.h"
 #include "storage/table_cursor.h"
@@ -37,6 +38,7 @@ struct SessionReader::Impl {
   ReadStatement after;   // the first step after a step
   ReadStatement name;
   ReadStatement request_step;
+  ReadStatement prefill_rows;  // of a step
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
   StepLoader loader;
@@ -44,7 +46,7 @@ struct SessionReader::Impl {
   TableCursor stamps;
   StepStamp stamp;
   std::optional<WriteHistory> history;            // created on first use
-  std::optional<LabelHistory> labels;             // created on first use
+  std::optional<HeldBlocksReader> held;           // created on first use
   std::vector<std::optional<std::string>> names;  // by request, filled on first use
 };
 

@@ -28,17 +28,28 @@ ALTER TABLE sessions ADD COLUMN digest_version INTEGER NOT NULL DEFAULT 1;
 )sql";
 
 // Version 4: who wrote a block last, and since when it has been the same block, without reading the
-// events of other blocks. The kinds are those of kEventsByBlock.
+// events of other blocks.
 constexpr std::string_view kHistoryOfBlocks = R"sql(
 DROP INDEX write_events_by_block;
 CREATE INDEX write_events_by_content ON write_events (session, block, content, step, place);
 CREATE INDEX block_events_by_block ON block_events (session, block, step, ordinal)
   WHERE kind IN (0, 3, 4, 5);
 )sql";
-static_assert(static_cast<int>(CacheEventKind::allocated) == 0 &&
-              static_cast<int>(CacheEventKind::evicted) == 3 &&
-              static_cast<int>(CacheEventKind::registered) == 4 &&
-              static_cast<int>(CacheEventKind::withdrawn) == 5);
+// Version 5: what the blocks held before a step (storage/held_blocks.h), so that all blocks of a
+// step are known without their history. Of the events by block only the allocations are left to be
+// found.
+constexpr std::string_view kBlockKeyframes = R"sql(
+DROP INDEX block_events_by_block;
+CREATE INDEX allocations_by_block ON block_events (session, block, step) WHERE kind = 0;
+CREATE TABLE block_keyframes (
+  session INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  blocks BLOB NOT NULL,
+  PRIMARY KEY (session, step),
+  FOREIGN KEY (session, step) REFERENCES steps (session, step) ON DELETE CASCADE
+) STRICT;
+)sql";
+static_assert(static_cast<int>(CacheEventKind::allocated) == 0);
 
 }  // namespace
 
@@ -48,6 +59,7 @@ std::vector<SchemaStep> schema_steps() {
   steps.push_back({.sql = {kKeyframes}});
   steps.push_back({.sql = {kChecksOfSessions}});
   steps.push_back({.sql = {kHistoryOfBlocks}});
+  steps.push_back({.sql = {kBlockKeyframes}});
   HS_EXPECT(steps.size() == static_cast<std::size_t>(kSchemaVersion));
   return steps;
 }

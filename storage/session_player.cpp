@@ -1,13 +1,12 @@
 #include "storage/session_player.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "storage/block_rows.h"
 #include "storage/keyframe.h"
+#include "storage/keyframe_query.h"
 #include "storage/reader_impl.h"
 
 namespace hybridscope {
@@ -22,9 +21,7 @@ struct SessionPlayer::Impl {
       : reader(std::move(opened)),
         context(reader->impl().context),
         limits(block_limits(reader->info().header.config)),
-        keyframe(context,
-                 "SELECT step, tables FROM keyframes WHERE session = ? AND step > ? AND step <= ? "
-                 "ORDER BY step DESC LIMIT 1"),
+        keyframes(context, "keyframes", "tables"),
         events(make_event_cursor(context)),
         changes(make_change_cursor(context)),
         tables(limits) {}
@@ -39,7 +36,7 @@ struct SessionPlayer::Impl {
   std::unique_ptr<SessionReader> reader;
   ReadContext& context;
   BlockLimits limits;
-  ReadStatement keyframe;
+  KeyframeQuery keyframes;
   TableCursor events;
   TableCursor changes;
 
@@ -62,22 +59,15 @@ void SessionPlayer::Impl::forget() {
 
 // Loads the last keyframe at or before `target`, if it is ahead of the current step.
 Status SessionPlayer::Impl::take_keyframe(std::int64_t target) {
-  keyframe.start({context.session, next, target});
-  if (!keyframe.step()) return reader->impl().status();
-  const auto* bytes = static_cast<const std::uint8_t*>(sqlite3_column_blob(keyframe.get(), 1));
-  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(keyframe.get(), 1));
-  const std::int64_t found = sqlite3_column_int64(keyframe.get(), 0);
-  auto decoded = decode_tables(std::span(bytes, size), limits, context.num_requests);
-  keyframe.stop();
-  if (!decoded) {
-    context.fail(ErrorKind::corrupt,
-                 fmt::format("step {}: keyframes.tables: {}", found, decoded.error().message));
-    return reader->impl().status();
+  auto found = keyframes.last(next, target, [this](std::span<const std::uint8_t> blob) {
+    return decode_tables(blob, limits, context.num_requests);
+  });
+  if (found) {
+    tables = std::move(found->content);
+    next = found->step;
+    pending.clear();
   }
-  tables = std::move(decoded).value();
-  next = found;
-  pending.clear();
-  return Ok{};
+  return reader->impl().status();
 }
 
 void SessionPlayer::Impl::finish_step() {

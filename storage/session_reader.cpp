@@ -35,6 +35,10 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
       after(context, "SELECT min(step) FROM steps WHERE session = ? AND step > ?"),
       name(context, "SELECT name FROM requests WHERE session = ? AND request = ?"),
       request_step(context, "SELECT first_step FROM requests WHERE session = ? AND request = ?"),
+      prefill_rows(
+          context,
+          "SELECT request, num_computed_tokens, num_computed_tokens + num_scheduled_tokens "
+          "FROM rows WHERE session = ? AND step = ? AND row_class = ?"),
       loader(context, info.header.level, info.header.config),
       stamps(make_stamp_cursor(context)) {
   find_extent();
@@ -104,7 +108,6 @@ Status SessionReader::see_new_steps() {
   info.value().header = std::move(impl.info.header);
   impl.info = std::move(info).value();
   impl.find_extent();
-  if (impl.labels) impl.labels->expect_more();
   return impl.status();
 }
 
@@ -236,16 +239,22 @@ Result<WriteChain> SessionReader::write_chain(std::int32_t block, ContentKind co
   return impl_->answer(std::move(chain));
 }
 
-Result<bool> SessionReader::read_labels(std::int64_t max_rows) {
-  if (impl_->info.header.level == RecordLevel::counts) return false;
-  if (!impl_->labels)
-    impl_->labels.emplace(impl_->context, block_limits(impl_->info.header.config));
-  return impl_->answer(impl_->labels->read_on(max_rows));
+Result<const HeldBlocks*> SessionReader::held_blocks(std::int64_t step) {
+  if (!impl_->held) impl_->held.emplace(impl_->context, block_limits(impl_->info.header.config));
+  const HeldBlocks& held = impl_->held->at(step);
+  return impl_->answer(&held);
 }
 
-std::vector<RegisteredLabel> SessionReader::labels(std::int32_t block, std::int64_t step) const {
-  if (!impl_->labels || !impl_->labels->complete()) return {};
-  return impl_->labels->labels(block, step);
+Result<std::vector<PrefillRow>> SessionReader::prefill_rows(std::int64_t step) {
+  std::vector<PrefillRow> rows;
+  ReadStatement& query = impl_->prefill_rows;
+  query.start({impl_->context.session, step, static_cast<std::int64_t>(RowClass::prefill)});
+  while (query.step())
+    rows.push_back({.request = {sqlite3_column_int(query.get(), 0)},
+                    .start = sqlite3_column_int(query.get(), 1),
+                    .end = sqlite3_column_int(query.get(), 2)});
+  query.stop();
+  return impl_->answer(std::move(rows));
 }
 
 Result<std::vector<Finding>> SessionReader::findings(std::int64_t max_per_rule,

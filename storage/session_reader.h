@@ -11,10 +11,17 @@
 #include "core/check/state_write.h"
 #include "sessions/live/write_log.h"
 #include "sessions/record/step_source.h"
+#include "storage/held_blocks.h"
 #include "storage/session_file.h"
-#include "storage/write_history.h"
 
 namespace hybridscope {
+
+// Which tokens a prefill row of a step ran.
+struct PrefillRow {
+  RequestId request{};
+  std::int32_t start = 0;  // tokens computed before
+  std::int32_t end = 0;    // tokens computed after
+};
 
 // Not thread-safe. Sees the file as it was when the session was opened, or by see_new_steps().
 class SessionReader {
@@ -31,7 +38,7 @@ class SessionReader {
   // "runs.db:before"
   const std::string& title() const;
   // Sees the file as it is now, with the steps that a writer has added. Records and stamps that
-  // were returned stay valid. Labels have to be read on by read_labels(). Errors: those of open().
+  // were returned stay valid. Errors: those of open().
   Status see_new_steps();
   // The recorded steps; their numbers can have gaps, because idle steps are left out.
   std::int64_t first_step() const;  // 0: no steps
@@ -66,12 +73,12 @@ class SessionReader {
   // Empty: nothing was written.
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content, std::int64_t step);
 
-  // Reads up to `max_rows` more changes of the blocks' labels, which must all be read once before
-  // labels(). False: all have been read. Below level blocks there are none.
-  Result<bool> read_labels(std::int64_t max_rows);
-  // What the block is registered as at the end of the step, the first registration first. Empty: it
-  // is not registered, or read_labels has not returned false yet.
-  std::vector<RegisteredLabel> labels(std::int32_t block, std::int64_t step) const;
+  // What the blocks hold and are registered as at the end of the step: contents from level full on,
+  // labels from level blocks on. Valid until the next call. Reads the rows since the keyframe
+  // before (storage/keyframe.h), or since the last call's step.
+  Result<const HeldBlocks*> held_blocks(std::int64_t step);
+  // Empty at level counts.
+  Result<std::vector<PrefillRow>> prefill_rows(std::int64_t step);
 
   // The findings of all steps after `after`, in order; at most `max_per_rule` of each rule.
   Result<std::vector<Finding>> findings(std::int64_t max_per_rule, std::int64_t after = 0);

@@ -208,8 +208,7 @@ void SessionWriter::Recorder::write(const QueuedStep& step, StepRows& rows) {
   for (const auto& request : step.new_requests)
     rows.write_request(step.record.trace.step, request.request, request.name);
   rows.write(step.record, step.finding_texts);
-  if (const auto& tables = keyframes_.add(step.record); !tables.empty())
-    rows.write_keyframe(step.record.trace.step, tables);
+  rows.write_keyframes(step.record.trace.step, keyframes_.add(step.record));
 }
 
 // One transaction: `steps`, and more from the queue up to the limits of a batch. False: the session

@@ -60,7 +60,8 @@ struct StepRows::Inserts {
                          "elements"}),
         write_events(db, "write_events", s, columns<StateWrite>({"step", "place"}, fields::kWrite)),
         findings(db, "findings", s, finding_columns()),
-        keyframes(db, "keyframes", s, {"step", "tables"}) {}
+        keyframes(db, "keyframes", s, {"step", "tables"}),
+        block_keyframes(db, "block_keyframes", s, {"step", "blocks"}) {}
 
   Insert requests;
   Insert steps;
@@ -83,6 +84,7 @@ struct StepRows::Inserts {
   Insert write_events;
   Insert findings;
   Insert keyframes;
+  Insert block_keyframes;
 
   void flush() {
     for (Insert* insert : {&requests,         &steps,
@@ -95,7 +97,7 @@ struct StepRows::Inserts {
                            &copy_decisions,   &state_copies,
                            &attention_writes, &metadata_arrays,
                            &write_events,     &findings,
-                           &keyframes})
+                           &keyframes,        &block_keyframes})
       insert->flush();
   }
 };
@@ -150,8 +152,9 @@ void StepRows::write(const StepRecord& record, std::span<const std::string> find
 
 void StepRows::flush() { inserts_->flush(); }
 
-void StepRows::write_keyframe(std::int64_t step, const std::vector<std::uint8_t>& tables) {
-  inserts_->keyframes.row(step).blob(tables).run();
+void StepRows::write_keyframes(std::int64_t step, const Keyframes& due) {
+  if (!due.tables.empty()) inserts_->keyframes.row(step).blob(due.tables).run();
+  if (!due.blocks.empty()) inserts_->block_keyframes.row(step).blob(due.blocks).run();
 }
 
 void StepRows::write_schedule(const StepTrace& trace) {

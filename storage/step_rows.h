@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sessions/record/step_record.h"
+#include "storage/keyframe.h"
 
 namespace SQLite {
 class Database;
@@ -27,8 +28,8 @@ class StepRows {
   // The rows are in the tables after the next flush(). Requires: the step is not in any table yet.
   // `finding_texts`: [findings]
   void write(const StepRecord& record, std::span<const std::string> finding_texts);
-  // Writes the block tables as they were before the step (keyframe.h).
-  void write_keyframe(std::int64_t step, const std::vector<std::uint8_t>& tables);
+  // Of what was before the step.
+  void write_keyframes(std::int64_t step, const Keyframes& due);
 
   // Inserts all waiting rows, for the end of a transaction.
   void flush();

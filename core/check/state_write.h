@@ -21,4 +21,11 @@ struct StateWrite {
   friend bool operator==(const StateWrite&, const StateWrite&) = default;
 };
 
+// One content of a block; event.kind never: nothing was written since the block was allocated.
+struct HeldContent {
+  WriteEvent event;
+  Fingerprint fingerprint = 0;  // as in StateWrite
+  friend bool operator==(const HeldContent&, const HeldContent&) = default;
+};
+
 }  // namespace hybridscope

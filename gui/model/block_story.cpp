@@ -140,7 +140,7 @@ void add_facts(ShownRun& run, const StepView& view, const BlockTableMirror& afte
   };
   const std::int32_t block = story.block;
   add("references", references_words(view.scheduler_tables, after, block));
-  const BlockFacts facts = run.block_facts(block, FactParts::all);
+  const BlockFacts facts = run.block_facts(block);
   if (!facts.label_known)
     add("registered as", "not known");
   else if (facts.registered)
@@ -256,9 +256,10 @@ BlockStory make_block_story(ShownRun& run, std::int32_t block) {
   const BlockTableMirror after = tables_after(view);
   add_holders(view, after, block, story.holders);
   add_facts(run, view, after, story);
-  story.registered_in = run.block_facts(block, FactParts::label).registered_in;
-  add_verdict(run, run.block_facts(block, FactParts::all), story);
-  for (const ContentKind content : contents_of(view, story, run.block_facts(block, FactParts::all)))
+  const BlockFacts facts = run.block_facts(block);
+  story.registered_in = facts.registered_in;
+  add_verdict(run, facts, story);
+  for (const ContentKind content : contents_of(view, story, facts))
     story.contents.push_back(story_of(run, block, content));
   return story;
 }

@@ -101,7 +101,7 @@ class GridMaker {
   void describe(BlockCell& cell, bool is_stale, const Place& place) {
     cell.role = is_stale ? CellRole::stale : CellRole::null_block;
     if (cell.block <= kNullBlock || cell.block >= view_.scheduler_tables.num_blocks()) return;
-    const BlockFacts facts = run_.block_facts(cell.block, FactParts::all);
+    const BlockFacts facts = run_.block_facts(cell.block);
     complete_ = complete_ && facts.label_known && facts.writes_known;
     cell.state = verdicts_.of(cell.block, facts, place.group).state;
     if (is_stale) return;

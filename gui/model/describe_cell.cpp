@@ -104,7 +104,7 @@ std::vector<Fact> describe_cell(ShownRun& run, const CellPlace& place, const Blo
     facts.push_back({"block", "0, the null block: nothing is kept here"});
     return facts;
   }
-  const BlockFacts block = run.block_facts(cell.block, FactParts::all);
+  const BlockFacts block = run.block_facts(cell.block);
   facts.push_back({"block", fmt::format("{} ({})", cell.block, role_name(cell.role))});
   const bool is_mamba =
       view.config.kv_cache_config.groups[static_cast<std::size_t>(place.group)].is_mamba();

@@ -208,7 +208,7 @@ StepView LiveRun::view() const {
           .worker_changes = player_->worker_changes()};
 }
 
-BlockFacts LiveRun::block_facts(std::int32_t block, FactParts) {
+BlockFacts LiveRun::block_facts(std::int32_t block) {
   const CheckState& state = player_->run().state();
   const BlockLabel& label = state.labels[static_cast<std::size_t>(block)];
   const auto last_of_window = static_cast<std::size_t>(state.config.conv_kernel - 2);

@@ -45,7 +45,7 @@ void mark_wrong(ShownRun& run, PoolModel& pool) {
   const BlockVerdicts verdicts(run);
   for (BlockCell& cell : pool.cells) {
     if (!verdicts.is_named(cell.block)) continue;
-    const BlockFacts facts = run.block_facts(cell.block, FactParts::all);
+    const BlockFacts facts = run.block_facts(cell.block);
     const std::int32_t group = pool.first_owner[static_cast<std::size_t>(cell.block)].group;
     if (verdicts.of(cell.block, facts, group).state == CellState::wrong)
       cell.state = CellState::wrong;
@@ -108,7 +108,7 @@ PoolModel make_pool_model(ShownRun& run) {
   for (std::size_t i = 0; i < pool.cells.size(); ++i) {
     BlockCell& cell = pool.cells[i];
     cell.block = static_cast<std::int32_t>(i);
-    const BlockFacts facts = run.block_facts(cell.block, FactParts::label);
+    const BlockFacts facts = run.block_facts(cell.block);
     pool.labels_known = pool.labels_known && facts.label_known;
     pool.references[i] = tables.holders(cell.block) + tables.deferred(cell.block);
     cell.role = role_of(cell.block, pool.references[i], facts.registered);
@@ -162,7 +162,7 @@ std::vector<Fact> describe_block(ShownRun& run, const PoolModel& pool, std::int3
   facts.push_back({"references", fmt::format("{} when the step is over",
                                              pool.references[static_cast<std::size_t>(block)])});
   std::ranges::move(owner_facts(view, block), std::back_inserter(facts));
-  const BlockFacts label = run.block_facts(block, FactParts::all);
+  const BlockFacts label = run.block_facts(block);
   facts.push_back(
       {"state", verdict_words(BlockVerdicts(run).of(
                     block, label, pool.first_owner[static_cast<std::size_t>(block)].group))});

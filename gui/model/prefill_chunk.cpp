@@ -22,13 +22,4 @@ std::optional<RanChunk> find_prefill_chunk(const StepTrace& trace, RequestId req
   return row == trace.rows.end() ? std::nullopt : prefill_chunk(trace, *row);
 }
 
-RequestId find_registering(const StepTrace& trace, std::int32_t block, std::int32_t num_tokens) {
-  for (const auto* events : {&trace.cache_events, &trace.commit_events})
-    for (const CacheEvent& event : *events)
-      if (event.kind == CacheEventKind::registered && event.block == block &&
-          event.num_tokens == num_tokens)
-        return event.request;
-  return {};
-}
-
 }  // namespace hybridscope

@@ -28,8 +28,4 @@ std::optional<RanChunk> prefill_chunk(const StepTrace& trace, const RowTrace& ro
 // Empty: the request has no prefill row in the step.
 std::optional<RanChunk> find_prefill_chunk(const StepTrace& trace, RequestId request);
 
-// The request that registered the block under a prefix of so many tokens in the step, also if its
-// frame returned then; invalid: none did.
-RequestId find_registering(const StepTrace& trace, std::int32_t block, std::int32_t num_tokens);
-
 }  // namespace hybridscope

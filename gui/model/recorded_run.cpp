@@ -17,11 +17,6 @@
 namespace hybridscope {
 namespace {
 
-// Between two frames: some milliseconds of work each.
-constexpr std::int64_t kLabelsASlice = 40'000;
-constexpr int kLookupsASlice = 400;
-constexpr std::chrono::milliseconds kLookupsOfGrowing(8);
-
 StepMark mark_of(const StepStamp& stamp) {
   const StepCounts& counts = stamp.counts;
   return {.step = stamp.step,
@@ -59,7 +54,6 @@ Status RecordedRun::load() {
   const auto bookmarks = reader().bookmarks();
   if (!bookmarks.ok()) return bookmarks.error();
   show_bookmarks(bookmarks.value());
-  if (header.level == RecordLevel::counts) labels_ = Labels::read;
   if (header.kind == SessionKind::run) load_plan();
   return Ok{};
 }
@@ -123,7 +117,6 @@ Status RecordedRun::mark_block_copies(std::int64_t after) {
 
 Result<bool> RecordedRun::see_new_steps() {
   const std::int64_t before = last_known_step();
-  grows_ = true;
   if (Status seen = reader().see_new_steps(); !seen.ok()) return seen.error();
   if (reader().last_step() == before) return false;
   if (beside_ != nullptr)
@@ -131,10 +124,6 @@ Result<bool> RecordedRun::see_new_steps() {
   if (Status marks = load_marks(); !marks.ok()) return marks.error();
   if (Status findings = load_findings(before); !findings.ok()) return findings.error();
   admitted_ = {};
-  if (labels_ != Labels::read || info().header.level == RecordLevel::counts) return true;
-  const auto more = reader().read_labels(kLabelsASlice);
-  if (!more.ok()) return more.error();
-  if (more.value()) labels_ = Labels::reading;
   return true;
 }
 
@@ -144,9 +133,8 @@ void RecordedRun::attach() {
     if (change.step <= step()) config_.policies = change.policies;
   trace_ = &views_.attach(player_->record(), player_->worker_tables());
   previous_read_ = false;
-  facts_.clear();
-  begin_lookups();
-  lacks_facts_ = false;
+  held_ = nullptr;
+  is_unreadable_ = false;
 }
 
 // After a failed read the previous step is shown again.
@@ -245,89 +233,62 @@ const NamedStepArrays& RecordedRun::previous_arrays() {
   return previous_;
 }
 
-void RecordedRun::begin_lookups() {
-  lookups_left_ = kLookupsASlice;
-  lookups_until_ = std::chrono::steady_clock::now() + kLookupsOfGrowing;
+// Null: it cannot be read.
+const HeldBlocks* RecordedRun::held_blocks() {
+  if (held_ != nullptr || is_unreadable_) return held_;
+  const auto held = reader().held_blocks(step());
+  if (held.ok()) return held_ = held.value();
+  is_unreadable_ = true;
+  const std::string trouble = "what blocks hold is not known: " + held.error().message;
+  if (std::exchange(last_trouble_, trouble) != trouble) trouble_ = trouble;
+  return nullptr;
 }
 
-bool RecordedRun::may_look_up() const {
-  return lookups_left_ > 0 && (!grows_ || std::chrono::steady_clock::now() < lookups_until_);
-}
-
-// Empty: no more may be looked up before the next frame.
-std::optional<BlockFacts> RecordedRun::written(std::int32_t block) {
-  if (const auto known = facts_.find(block); known != facts_.end()) return known->second;
-  if (!may_look_up()) {
-    lacks_facts_ = true;
-    return std::nullopt;
+// Tokens before the state, if the chunk that wrote it in the step ran on past it; 0: it did not.
+std::int32_t RecordedRun::checkpoint_of(RequestId request, std::int64_t step,
+                                        std::int32_t num_tokens) {
+  auto known = prefill_rows_.find(step);
+  if (known == prefill_rows_.end()) {
+    if (prefill_rows_.size() >= kMostPrefillSteps) prefill_rows_.clear();
+    const auto rows = reader().prefill_rows(step);
+    known = prefill_rows_.emplace(step, rows.ok() ? rows.value() : std::vector<PrefillRow>()).first;
   }
+  const auto row = std::ranges::find(known->second, request, &PrefillRow::request);
+  const bool passes =
+      row != known->second.end() && RanChunk{row->start, row->end}.passes(num_tokens);
+  return passes ? num_tokens : 0;
+}
+
+BlockFacts RecordedRun::block_facts(std::int32_t block) {
   BlockFacts facts;
-  for (const auto& [content, event] : {std::pair{ContentKind::temporal, &BlockFacts::temporal},
-                                       std::pair{ContentKind::conv, &BlockFacts::conv},
-                                       std::pair{ContentKind::attention, &BlockFacts::attention}}) {
-    --lookups_left_;
-    const auto write = reader().last_write(block, content, step());
-    if (!write.ok()) {
-      facts.writes_known = false;
-      break;
-    }
-    facts.*event = {write.value().event, write.value().fingerprint};
+  const HeldBlocks* held = level() == RecordLevel::counts ? nullptr : held_blocks();
+  facts.label_known = held != nullptr;
+  facts.writes_known = held != nullptr && level() == RecordLevel::full;
+  if (held == nullptr) return facts;
+  const HeldBlock& found = held->at(block);
+  if (facts.writes_known) {
+    facts.temporal = found.temporal;
+    facts.conv = found.conv;
+    facts.attention = found.attention;
   }
-  facts.checkpoint = checkpoint_of(facts.temporal.event);
-  return facts_.emplace(block, facts).first->second;
-}
-
-// The state is one on the way of the chunk that wrote it.
-std::int32_t RecordedRun::checkpoint_of(const WriteEvent& write) {
-  if (write.kind != WriteKind::prefill || !stores_checkpoints(config().kv_cache_config)) return 0;
-  --lookups_left_;
-  const StepRecord* record = write.step == step() ? &player_->record() : read_beside(write.step);
-  const auto chunk =
-      record == nullptr ? std::nullopt : find_prefill_chunk(record->trace, write.request);
-  return chunk && chunk->passes(write.num_tokens) ? write.num_tokens : 0;
-}
-
-// Without writes: the block was registered while a chunk ran on past its prefix. Kept, because
-// panels ask again for every step.
-std::int32_t RecordedRun::checkpoint_of(std::int32_t block, const RegisteredLabel& label) {
   const KVCacheConfig& cache = config().kv_cache_config;
-  const auto group = static_cast<std::size_t>(label.group);
-  if (!stores_checkpoints(cache) || group >= cache.groups.size() || !cache.groups[group].is_mamba())
-    return 0;
-  const std::pair<std::int32_t, std::int64_t> key(block, label.step);
-  if (const auto known = checkpoints_.find(key); known != checkpoints_.end()) return known->second;
-  if (!may_look_up()) {
-    lacks_facts_ = true;
-    return 0;
-  }
-  --lookups_left_;
-  const StepRecord* record = label.step == step() ? &player_->record() : read_beside(label.step);
-  if (record == nullptr) return 0;
-  const auto chunk =
-      find_prefill_chunk(record->trace, find_registering(record->trace, block, label.num_tokens));
-  const std::int32_t found = chunk && chunk->passes(label.num_tokens) ? label.num_tokens : 0;
-  return checkpoints_.emplace(key, found).first->second;
-}
-
-BlockFacts RecordedRun::block_facts(std::int32_t block, FactParts parts) {
-  BlockFacts facts;
-  facts.writes_known = false;
-  if (level() == RecordLevel::full && parts == FactParts::all)
-    if (const auto found = written(block)) facts = *found;
-  facts.label_known = labels_ == Labels::read && level() != RecordLevel::counts;
-  if (labels_ == Labels::reading) lacks_facts_ = true;
-  if (!facts.label_known) return facts;
-  const std::vector<RegisteredLabel> labels = reader().labels(block, step());
-  for (const RegisteredLabel& label : labels)
-    note_prefix_end(facts, label.group, label.num_tokens, config().kv_cache_config);
-  if (labels.empty()) return facts;
-  const RegisteredLabel& label = labels.front();
+  const bool stores = stores_checkpoints(cache);
+  if (const WriteEvent& write = facts.temporal.event; stores && write.kind == WriteKind::prefill)
+    facts.checkpoint = checkpoint_of(write.request, write.step, write.num_tokens);
+  for (const RegisteredLabel& label : found.labels)
+    note_prefix_end(facts, label.group, label.num_tokens, cache);
+  if (found.labels.empty()) return facts;
+  const RegisteredLabel& label = found.labels.front();
   facts.registered = true;
   facts.label_group = label.group;
   facts.label_num_tokens = label.num_tokens;
   facts.block_hash = label.block_hash;
-  facts.registered_in = labels.back().step;
-  if (!facts.writes_known) facts.checkpoint = checkpoint_of(block, label);
+  facts.registered_in = found.labels.back().step;
+  // Without writes: it was registered while a chunk ran on past its prefix.
+  const auto group = static_cast<std::size_t>(label.group);
+  if (stores && !facts.writes_known && group < cache.groups.size() &&
+      cache.groups[group].is_mamba())
+    facts.checkpoint = checkpoint_of(label.request, label.step, label.num_tokens);
   return facts;
 }
 
@@ -344,25 +305,7 @@ std::optional<CachedPrompt> RecordedRun::cached_prompt(RequestId request) {
   return record == nullptr ? std::nullopt : find_cached_prompt(record->trace, request);
 }
 
-bool RecordedRun::load_more() {
-  const bool more_activities = std::exchange(lacks_activities_, false);
-  return load_facts() || more_activities;
-}
-
-bool RecordedRun::load_facts() {
-  if (!lacks_facts_) return false;
-  if (labels_ == Labels::reading) {
-    const auto more = reader().read_labels(kLabelsASlice);
-    if (more.ok() && more.value()) return false;
-    labels_ = more.ok() ? Labels::read : Labels::unreadable;
-    if (!more.ok())
-      trouble_ =
-          fmt::format("what blocks are registered as is not known: {}", more.error().message);
-  }
-  lacks_facts_ = false;
-  begin_lookups();
-  return true;
-}
+bool RecordedRun::load_more() { return std::exchange(lacks_activities_, false); }
 
 Result<WriteChain> RecordedRun::write_chain(std::int32_t block, ContentKind content) {
   return reader().write_chain(block, content, step());

@@ -1,7 +1,6 @@
 // A run in a session file.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,6 +23,7 @@ class RecordedRun final : public ShownRun {
   };
   static constexpr int kStepsASlice = 24;
   static constexpr std::size_t kMostActivities = 2000;
+  static constexpr std::size_t kMostPrefillSteps = 4000;
 
   // Starts before the first step. Errors: those of SessionPlayer; a session without a step.
   static Result<std::unique_ptr<RecordedRun>> open(const SessionPlace& place) {
@@ -62,7 +62,7 @@ class RecordedRun final : public ShownRun {
   StepView view() const override;
   // Read from the file on first use, which takes as long as showing a step.
   const NamedStepArrays& previous_arrays() override;
-  BlockFacts block_facts(std::int32_t block, FactParts parts) override;
+  BlockFacts block_facts(std::int32_t block) override;
   bool load_more() override;
   std::string take_trouble() override { return std::exchange(trouble_, {}); }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
@@ -93,12 +93,8 @@ class RecordedRun final : public ShownRun {
   void load_plan();
   void attach();
   void return_to(std::int64_t before);
-  bool load_facts();
-  void begin_lookups();
-  bool may_look_up() const;
-  std::optional<BlockFacts> written(std::int32_t block);
-  std::int32_t checkpoint_of(const WriteEvent& write);
-  std::int32_t checkpoint_of(std::int32_t block, const RegisteredLabel& label);
+  const HeldBlocks* held_blocks();
+  std::int32_t checkpoint_of(RequestId request, std::int64_t step, std::int32_t num_tokens);
   const StepRecord* read_beside(std::int64_t step);
   Status change_bookmarks(const std::function<Status(SessionFile&)>& change);
   void show_bookmarks(const std::vector<Bookmark>& kept);
@@ -128,22 +124,14 @@ class RecordedRun final : public ShownRun {
   std::vector<std::int64_t> found_by_rule_;  // [rule_table()] seen so far, at most kMostARule
   BlockFaults block_faults_;
   std::vector<ShownBookmark> bookmarks_;  // as in the file after the last change
-  enum class Labels : std::uint8_t { reading, read, unreadable };
-  Labels labels_ = Labels::reading;
-  std::string trouble_;  // not reported yet
-  // Facts looked up for the shown step, and how many more lookups are allowed before the next
-  // frame.
-  std::map<std::int32_t, BlockFacts> facts_;
+  std::string trouble_;                   // not reported yet
+  std::string last_trouble_;              // each is reported once
+  const HeldBlocks* held_ = nullptr;      // at the end of the shown step; null: not read
+  bool is_unreadable_ = false;            // reading it failed and is not tried again
   // Steps that admitted the request that cached_prompt() was last asked for.
   RequestId admitted_{};
   std::vector<std::int64_t> admissions_;
-  // Of blocks and the steps that registered them: tokens before the state that a prefill stored on
-  // its way there, 0 for others.
-  std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> checkpoints_;
-  int lookups_left_ = 0;
-  bool grows_ = false;  // lookups have a time limit then, because showing must not fall behind
-  std::chrono::steady_clock::time_point lookups_until_{};
-  bool lacks_facts_ = false;  // some could not be looked up in time
+  std::map<std::int64_t, std::vector<PrefillRow>> prefill_rows_;  // by step, as far as read
 };
 
 }  // namespace hybridscope

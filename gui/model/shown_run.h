@@ -45,15 +45,9 @@ struct StepView {
   std::span<const WorkerTableChange> worker_changes;  // of this step; empty below level blocks
 };
 
-// One content of a block; event.kind never: nothing was written since the block was allocated.
-struct HeldContent {
-  WriteEvent event;
-  Fingerprint fingerprint = 0;  // as in StateWrite
-};
-
 // What one block holds at the end of the step.
 struct BlockFacts {
-  bool label_known = true;   // false: not recorded, not read yet, or not requested
+  bool label_known = true;   // false: not recorded, or it cannot be read
   bool writes_known = true;  // likewise
   bool registered = false;
   std::int32_t label_group = -1;
@@ -67,8 +61,8 @@ struct BlockFacts {
   HeldContent conv;
   HeldContent attention;
   // Tokens before the recurrent state that it holds, if a prefill stored that on its way
-  // (semantics: prefill-checkpoint); 0: it did not, or that is not known. With
-  // FactParts::label, and where writes are not recorded: of the state that it is registered as.
+  // (semantics: prefill-checkpoint); 0: it did not, or that is not known. Where writes are not
+  // recorded: of the state that it is registered as.
   std::int32_t checkpoint = 0;
 };
 
@@ -80,9 +74,6 @@ void note_prefix_end(BlockFacts& facts, std::int32_t group, std::int32_t num_tok
 inline constexpr std::int32_t kConvBeforeFirst = 0;  // zeros
 inline constexpr std::int32_t kConvNotWritten = -1;  // since the block was allocated
 inline constexpr std::int32_t kConvOtherToken = -2;  // a draft that did not become output
-
-// Which facts are requested: labels are cheaper.
-enum class FactParts : std::uint8_t { label, all };
 
 // What happened in a step, for the marks of the scrub bar.
 struct StepMark {
@@ -175,7 +166,7 @@ class ShownRun {
   // What layers were given in the known step before the shown one, however that was reached. Step
   // 0: there is no step before, or the session does not record it.
   virtual const NamedStepArrays& previous_arrays() = 0;
-  virtual BlockFacts block_facts(std::int32_t block, FactParts parts) = 0;
+  virtual BlockFacts block_facts(std::int32_t block) = 0;
   // [W - 1 + K] the tokens in the block's conv positions at the end of the step; empty: not known.
   virtual std::vector<std::int32_t> conv_tokens(std::int32_t) const { return {}; }
   // Reads another slice of the file, if anything is left. True: what panels show may have changed.

@@ -219,7 +219,7 @@ class SpeculativeMaker {
     if (result.next_read.column < 0 || block <= kNullBlock ||
         block >= view_.scheduler_tables.num_blocks())
       return;
-    const BlockFacts facts = run_.block_facts(block, FactParts::all);
+    const BlockFacts facts = run_.block_facts(block);
     if (!facts.writes_known ||
         meant_.of_block(row, block, facts.temporal, result.num_tokens_next) != StateTruth::wrong)
       return;

@@ -326,7 +326,7 @@ class StateCopiesMaker {
   std::int32_t last_written_before(RequestId request, std::int32_t block,
                                    std::int32_t num_tokens) const {
     if (block <= kNullBlock || block >= view_.scheduler_tables.num_blocks()) return num_tokens;
-    const BlockFacts facts = run_.block_facts(block, FactParts::all);
+    const BlockFacts facts = run_.block_facts(block);
     const bool of_request = facts.writes_known && facts.conv.event.request == request &&
                             facts.conv.event.step < view_.trace.step &&
                             facts.conv.event.kind != WriteKind::never;

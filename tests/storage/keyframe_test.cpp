@@ -74,18 +74,19 @@ TEST(KeyframeMaker, IsDueAfterEnoughChangesWithTheTablesAsTheStepFoundThem) {
   StepRecord record;
   for (std::int32_t column = 0; column < kKeyframeChanges - 1; ++column)
     record.trace.cache_events.push_back(column_set(0, column, column + 1));
-  EXPECT_THAT(maker.add(record), IsEmpty());
+  EXPECT_THAT(maker.add(record).tables, IsEmpty());
   record.trace.cache_events.clear();
   record.worker_changes = {{.request = {0}, .group = 0, .column = 0, .block = 1}};
-  EXPECT_THAT(maker.add(record), IsEmpty());
+  EXPECT_THAT(maker.add(record).tables, IsEmpty());
   record.worker_changes.clear();
   record.trace.commit_events = {
       {.kind = CacheEventKind::table_dropped, .group = 0, .request = {0}}};
-  const auto decoded = decode_tables(maker.add(record), {.num_groups = 1, .num_blocks = 8192}, 1);
+  const auto decoded =
+      decode_tables(maker.add(record).tables, {.num_groups = 1, .num_blocks = 8192}, 1);
   ASSERT_TRUE(decoded.ok()) << decoded.error().message;
   EXPECT_EQ(decoded.value().scheduler.block_ids({0}, 0).size(), 4095U);
   EXPECT_THAT(decoded.value().worker.block_ids({0}, 0), ElementsAre(1));
-  EXPECT_THAT(maker.add(record), IsEmpty());
+  EXPECT_THAT(maker.add(record).tables, IsEmpty());
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 
 #include "storage/reader_impl.h"
 #include "storage/session_reader.h"
@@ -56,46 +55,6 @@ TEST_P(WriteHistoryOf, LastWriteIsTheOneTheCheckerKnows) {
         << "block " << one.block << " after step " << one.step;
   }
   EXPECT_GT(num_written, 10);
-}
-
-// Tokens of the prefixes that a block is registered as, the first registration first.
-std::vector<std::int32_t> registered_tokens(const CheckState& state, std::int32_t block) {
-  std::vector<std::int32_t> tokens;
-  if (const BlockLabel& first = state.labels[static_cast<std::size_t>(block)]; first.registered)
-    tokens.push_back(first.num_tokens);
-  for (const auto& [labelled, label] : state.more_labels)
-    if (labelled == block) tokens.push_back(label.num_tokens);
-  return tokens;
-}
-
-// In step 6 block 5 is full: it gets the key of 24 tokens and, again, that of 20, where the prompt
-// ended inside it.
-TEST(LabelHistory, LabelsAreThoseTheCheckerKnows) {
-  const TemporaryFolder folder;
-  const SessionPlace place{.file = folder / "runs.db", .name = "run"};
-  std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::int32_t>> expected;
-  ASSERT_TRUE(
-      record_run(shipped_scenario("../tests/gui/data/hits_inside_blocks"),
-                 {.place = place,
-                  .level = RecordLevel::blocks,
-                  .watch =
-                      [&](const StepRecord& record, const CheckState& state) {
-                        for (std::int32_t block = 1; block < 32; ++block)
-                          expected[{record.trace.step, block}] = registered_tokens(state, block);
-                      }})
-          .ok());
-  const auto reader = SessionReader::open(place).value();
-  while (reader->read_labels(100).value()) {
-  }
-  for (const auto& [at, tokens] : expected) {
-    std::vector<std::int32_t> found;
-    for (const RegisteredLabel& label : reader->labels(at.second, at.first))
-      found.push_back(label.num_tokens);
-    EXPECT_EQ(found, tokens) << "step " << at.first << " block " << at.second;
-  }
-  EXPECT_THAT((expected[{6, 5}]), testing::ElementsAre(24, 20));
-  EXPECT_THAT(reader->admissions({0}).value(), testing::ElementsAre(1));
-  EXPECT_THAT(reader->admissions({1}).value(), testing::ElementsAre(9));
 }
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, WriteHistoryOf,

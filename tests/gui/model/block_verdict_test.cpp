@@ -16,8 +16,8 @@ using test::reference_at;
 using test::scenario_at;
 
 std::string verdict_of(ShownRun& run, std::int32_t block, std::int32_t group = 1) {
-  BlockFacts facts = run.block_facts(block, FactParts::all);
-  while (run.load_more()) facts = run.block_facts(block, FactParts::all);
+  BlockFacts facts = run.block_facts(block);
+  while (run.load_more()) facts = run.block_facts(block);
   return verdict_words(BlockVerdicts(run).of(block, facts, group));
 }
 
@@ -94,7 +94,7 @@ TEST(BlockVerdict, ARegisteredBlockIsHeldAgainstItsLabel) {
 // As the run has it, with one fact changed.
 TEST(BlockVerdict, AConvWindowOfOtherTokensIsNotWhatTheBlockIsRegisteredAs) {
   const auto run = scenario_at("align_boundary_by_accepted_drafts", 3);
-  BlockFacts facts = run->block_facts(2, FactParts::all);
+  BlockFacts facts = run->block_facts(2);
   facts.conv.fingerprint ^= 1;
   EXPECT_EQ(verdict_words(BlockVerdicts(*run).of(2, facts, 1)),
             "wrong: it is not what the block is registered as");
@@ -102,7 +102,7 @@ TEST(BlockVerdict, AConvWindowOfOtherTokensIsNotWhatTheBlockIsRegisteredAs) {
 
 TEST(BlockVerdict, WhatAPaddingRowWroteIsWrong) {
   const auto run = scenario_at("align_boundary_by_accepted_drafts", 2);
-  BlockFacts facts = run->block_facts(2, FactParts::all);
+  BlockFacts facts = run->block_facts(2);
   facts.temporal.event.request = {};
   EXPECT_EQ(verdict_words(BlockVerdicts(*run).of(2, facts, 1)), "wrong: a padding row wrote it");
 }

@@ -42,9 +42,7 @@ class FaultyRun final : public ShownRun {
   std::vector<StepActivity> activities(std::size_t first, std::size_t count) override {
     return run_->activities(first, count);
   }
-  BlockFacts block_facts(std::int32_t block, FactParts parts) override {
-    return run_->block_facts(block, parts);
-  }
+  BlockFacts block_facts(std::int32_t block) override { return run_->block_facts(block); }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override {
     return run_->write_chain(block, content);
   }

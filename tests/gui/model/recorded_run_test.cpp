@@ -181,24 +181,21 @@ TEST_F(RecordedRunOf, AStepThatCannotBeReadLeavesTheOneThatWasShown) {
   EXPECT_EQ(run->step(), 5);
 }
 
-TEST_F(RecordedRunOf, LabelsThatCannotBeReadAreNotKnownAndThatIsToldOnce) {
+TEST_F(RecordedRunOf, BlocksThatCannotBeReadAreNotKnownAndThatIsToldOnce) {
   const auto whole = record(test::shipped_scenario("preemption_and_resume"), RecordLevel::full);
   ASSERT_TRUE(whole->go_to(5).ok());
-  (void)whole->block_facts(2, FactParts::label);
-  while (whole->load_more()) {
-  }
-  const BlockFacts intact = whole->block_facts(2, FactParts::label);
-  ASSERT_TRUE(intact.label_known);
+  ASSERT_TRUE(whole->block_facts(2).label_known);
+  ASSERT_TRUE(whole->block_facts(2).writes_known);
   EXPECT_EQ(whole->take_trouble(), "");
 
-  test::execute(folder_ / "runs.db", "UPDATE block_events SET grp = 40 WHERE step = 20");
+  test::execute(folder_ / "runs.db", "UPDATE write_events SET block = 4000 WHERE step = 4");
   const auto run = RecordedRun::open({.file = folder_ / "runs.db", .name = ""}).value();
   ASSERT_TRUE(run->go_to(5).ok());
-  (void)run->block_facts(2, FactParts::label);
-  for (int i = 0; i < 3; ++i) run->load_more();
-  EXPECT_FALSE(run->block_facts(2, FactParts::label).label_known);
-  EXPECT_FALSE(run->load_more());  // it does not try for ever
-  EXPECT_THAT(run->take_trouble(), HasSubstr("block_events"));
+  EXPECT_FALSE(run->block_facts(2).label_known);
+  EXPECT_FALSE(run->block_facts(2).writes_known);
+  EXPECT_THAT(run->take_trouble(), HasSubstr("step 4: write_events.block: 4000, expected 0 to"));
+  ASSERT_TRUE(run->go_to(6).ok());
+  EXPECT_FALSE(run->block_facts(2).writes_known);
   EXPECT_EQ(run->take_trouble(), "");
 }
 

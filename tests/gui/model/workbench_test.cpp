@@ -122,13 +122,14 @@ TEST(Workbench, WhatCouldNotBeReadOnTheWayIsTold) {
   const SessionPlace place{.file = folder / "runs.db", .name = "bad"};
   ASSERT_TRUE(
       test::record_run(test::shipped_scenario("preemption_and_resume"), {.place = place}).ok());
-  test::execute(place.file, "UPDATE block_events SET grp = 40 WHERE step = 20");
+  test::execute(place.file, "UPDATE write_events SET block = 4000 WHERE step = 4");
   Workbench workbench;
   apply(workbench, {"file.open", place.file});
-  (void)workbench.run()->block_facts(2, FactParts::label);
-  for (int i = 0; i < 3; ++i) workbench.advance(1000, [] { return std::int64_t{0}; });
+  apply(workbench, {"run.go_to", "5"});
+  (void)workbench.run()->block_facts(2);
+  workbench.advance(1000, [] { return std::int64_t{0}; });
   EXPECT_EQ(workbench.notice().kind, NoticeKind::warning);
-  EXPECT_THAT(workbench.notice().text, HasSubstr("block_events"));
+  EXPECT_THAT(workbench.notice().text, HasSubstr("write_events"));
 }
 
 TEST(Workbench, ASessionIsSavedUnderTheNameBehindTheColon) {
