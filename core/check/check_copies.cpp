@@ -62,6 +62,23 @@ void check_copy(CheckContext& context, const CopyDecisionTrace& decision,
                "destination of a copy");
 }
 
+// A decision is carried out in each mamba group, or in none.
+void check_numbers_of_copies(CheckContext& context, const CopyLaunch& launch) {
+  const std::size_t num_groups = context.config().kv_cache_config.groups.size();
+  std::vector<std::int32_t> num_copies(launch.decisions.size() * num_groups, 0);
+  for (const StateCopyTrace& copy : launch.copies)
+    ++num_copies[static_cast<std::size_t>(copy.decision) * num_groups +
+                 static_cast<std::size_t>(copy.group)];
+  for (std::size_t i = 0; i < launch.decisions.size(); ++i)
+    for (const GroupTrace& group : context.trace().groups) {
+      if (!group.is_mamba) continue;
+      const std::int32_t expected = launch.decisions[i].decision.copies() ? 1 : 0;
+      const std::int32_t seen = num_copies[i * num_groups + static_cast<std::size_t>(group.group)];
+      expect_equal(context, {expected, seen, seen > expected ? "an extra copy" : "a missing copy",
+                             launch.decisions[i].row, group.group});
+    }
+}
+
 }  // namespace
 
 bool check_copies(CheckContext& context, const CopyLaunch& launch) {
@@ -70,16 +87,9 @@ bool check_copies(CheckContext& context, const CopyLaunch& launch) {
     whole = refers_to_something(context, launch, copy) && whole;
   if (!whole) return false;
   for (const CopyDecisionTrace& decision : launch.decisions) check_decision(context, decision);
-  std::vector<std::int32_t> num_copies(launch.decisions.size(), 0);
-  for (const StateCopyTrace& copy : launch.copies) {
-    ++num_copies[static_cast<std::size_t>(copy.decision)];
+  for (const StateCopyTrace& copy : launch.copies)
     check_copy(context, launch.decisions[static_cast<std::size_t>(copy.decision)], copy);
-  }
-  const auto num_groups = static_cast<std::int32_t>(std::ranges::count_if(
-      context.trace().groups, [](const GroupTrace& group) { return group.is_mamba; }));
-  for (std::size_t i = 0; i < num_copies.size(); ++i)
-    expect_equal(context, {launch.decisions[i].decision.copies() ? num_groups : 0, num_copies[i],
-                           "copies of a decision", launch.decisions[i].row, -1});
+  check_numbers_of_copies(context, launch);
   return true;
 }
 

@@ -19,6 +19,13 @@ std::string moved_words(const Decision& d, const StatesKept& kept) {
   return fmt::format("{} and {} go to column {}", temporal, conv, d.dst_col);
 }
 
+// What the formula gives, and what was decided if that is something else, as another engine's
+// trace or a policy can have it.
+std::string value_words(std::int32_t by_rule, std::int32_t decided) {
+  return by_rule == decided ? fmt::format("{}", decided)
+                            : fmt::format("{} by the rule, but {} was decided", by_rule, decided);
+}
+
 // What a decision does, after its formula.
 std::string outcome_words(const Decision& d, const StatesKept& kept) {
   const std::string moved = moved_words(d, kept);
@@ -43,8 +50,11 @@ std::string outcome_words(const Decision& d, const StatesKept& kept) {
 }
 
 std::string new_running_column(const Decision& d) {
-  return fmt::format("running column = ceil((c + q) / B) - 1 = ceil(({} + {}) / {}) - 1 = {}",
-                     d.num_computed_tokens, d.num_scheduled_tokens, d.block_size, d.dst_col);
+  return fmt::format(
+      "running column = ceil((c + q) / B) - 1 = ceil(({} + {}) / {}) - 1 = {}",
+      d.num_computed_tokens, d.num_scheduled_tokens, d.block_size,
+      value_words(cdiv(d.num_computed_tokens + d.num_scheduled_tokens, d.block_size) - 1,
+                  d.dst_col));
 }
 
 // For the rules that run before the forward pass.
@@ -52,14 +62,17 @@ std::string precopy_words(const Decision& d, const std::string& column_before) {
   std::string text = column_before + "; " + new_running_column(d);
   if (d.outcome == StateCopyOutcome::copy)
     text += fmt::format(" != {}: bias = a - 1 = {} - 1 = {}", d.src_col, d.num_accepted_tokens,
-                        d.accept_token_bias);
+                        value_words(d.num_accepted_tokens - 1, d.accept_token_bias));
   return text + ": ";
 }
 
 std::string column_before_v1(const Decision& d) {
-  if (d.has_mamba_state_idx) return fmt::format("column before = {} (remembered)", d.src_col);
+  if (d.has_mamba_state_idx)
+    return fmt::format("column before = {} (remembered)",
+                       value_words(d.mamba_state_idx, d.src_col));
   return fmt::format("column before = floor((c - 1) / B) = floor(({} - 1) / {}) = {}",
-                     d.num_computed_tokens, d.block_size, d.src_col);
+                     d.num_computed_tokens, d.block_size,
+                     value_words(floor_div(d.num_computed_tokens - 1, d.block_size), d.src_col));
 }
 
 // The destination and bias of a snapshot; running and new are known.
@@ -68,11 +81,14 @@ std::string snapshot_words(const Decision& d) {
                                  d.block_size, d.block_size, d.aligned_new_computed);
   if (d.outcome == StateCopyOutcome::no_boundary)
     return text + fmt::format(" < running {}: ", d.num_tokens_running_state);
-  return text + fmt::format(
-                    " >= running {}: bias = aligned - running = {}; source column {}, "
-                    "destination column {} / {} - 1 = {}: ",
-                    d.num_tokens_running_state, d.accept_token_bias, d.src_col,
-                    d.aligned_new_computed, d.block_size, d.dst_col);
+  return text +
+         fmt::format(
+             " >= running {}: bias = aligned - running = {}; source column {}, "
+             "destination column {} / {} - 1 = {}: ",
+             d.num_tokens_running_state,
+             value_words(d.aligned_new_computed - d.num_tokens_running_state, d.accept_token_bias),
+             value_words(d.mamba_state_idx, d.src_col), d.aligned_new_computed, d.block_size,
+             value_words(floor_div(d.aligned_new_computed, d.block_size) - 1, d.dst_col));
 }
 
 std::string postprocess_v1(const Decision& d) {
@@ -114,7 +130,8 @@ std::string formula_words(const Decision& decision) {
       return precopy_words(decision, column_before_v1(decision));
     case StateCopyRule::preprocess_mamba_align_fused_kernel:
       return precopy_words(decision,
-                           fmt::format("column before = state_idx = {}", decision.src_col));
+                           fmt::format("column before = state_idx = {}",
+                                       value_words(decision.mamba_state_idx, decision.src_col)));
     case StateCopyRule::precopy_mamba_align_fused_kernel:
       return precopy_v2(decision);
     case StateCopyRule::postprocess_mamba_v1:

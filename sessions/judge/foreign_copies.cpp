@@ -170,16 +170,70 @@ void ForeignImporter::launch_ours(CopyLaunch& launch) const {
   collect_batch_copy_meta(copying_, mamba_tables_, launch.copies);
 }
 
-// Carries out the traced copies. A decision of ours that makes a different copy is overridden.
+// Carries out the traced copies. The engine's decision replaces ours, unless a group of the row did
+// what ours says: then the groups differ, and ours says which one is wrong.
 void ForeignImporter::launch_traced(const std::vector<ForeignCopy>& traced, CopyLaunch& launch) {
   append_decisions(trace_, decisions_, launch);
-  for (CopyDecisionTrace& decided : launch.decisions)
-    if (decided.decision.copies()) decided.decision.outcome = StateCopyOutcome::same_column;
+  ours_stands_.assign(launch.decisions.size(), false);
+  for (const ForeignCopy& copy : traced)
+    if (const std::int32_t row = requests_[copy.request].row; row >= 0)
+      ours_stands_[static_cast<std::size_t>(row)] = true;
+  for (std::size_t r = 0; r < launch.decisions.size(); ++r) {
+    StateCopyDecision& decision = launch.decisions[r].decision;
+    ours_stands_[r] =
+        ours_stands_[r] && some_group_agrees(traced, static_cast<std::int32_t>(r), decision);
+    if (!ours_stands_[r] && decision.copies()) decision.outcome = StateCopyOutcome::same_column;
+  }
   for (const ForeignCopy& copy : traced)
     if (requests_[copy.request].row >= 0)
       place_copy(copy, launch);
     else
       place_rowless_copy(copy, launch);
+}
+
+// The request's block in a column of a group; kPadSlotId: it has none.
+std::int32_t ForeignImporter::block_at(RequestId request, std::int32_t group,
+                                       std::int32_t column) const {
+  const auto& lists = requests_.at(request).block_ids;
+  const auto g = static_cast<std::size_t>(group);
+  return g < lists.size() && column >= 0 && static_cast<std::size_t>(column) < lists[g].size()
+             ? lists[g][static_cast<std::size_t>(column)]
+             : kPadSlotId;
+}
+
+// Does the copy of one group carry out the decision? Blocks that it leaves out count as the same.
+bool ForeignImporter::carries_out(const ForeignCopy& traced,
+                                  const StateCopyDecision& decision) const {
+  const auto same = [&](std::int32_t block, std::int32_t column) {
+    return block < 0 || block == block_at(traced.request, traced.group, column);
+  };
+  return decision.copies() && same(traced.conv_src_block_id, decision.src_col) &&
+         same(traced.temporal_src_block_id, decision.src_col + decision.accept_token_bias) &&
+         same(traced.dest_block_id, decision.dst_col) &&
+         (traced.accept_token_bias < 0 || traced.accept_token_bias == decision.accept_token_bias);
+}
+
+// With two recurrent groups or more, whose copies the trace tells by blocks: did at least one do
+// what the decision says, and another one not?
+bool ForeignImporter::some_group_agrees(const std::vector<ForeignCopy>& traced, std::int32_t row,
+                                        const StateCopyDecision& decision) const {
+  std::int32_t num_groups = 0;
+  std::int32_t num_agreeing = 0;
+  for (const GroupTrace& group : trace_.groups) {
+    if (!group.is_mamba) continue;
+    ++num_groups;
+    std::int32_t num_copies = 0;
+    bool agrees = false;
+    for (const ForeignCopy& copy : traced) {
+      if (requests_.at(copy.request).row != row) continue;
+      if (copy.group < 0) return false;
+      if (copy.group != group.group) continue;
+      ++num_copies;
+      agrees = carries_out(copy, decision);
+    }
+    num_agreeing += decision.copies() ? (num_copies == 1 && agrees) : (num_copies == 0);
+  }
+  return num_agreeing > 0 && num_agreeing < num_groups;
 }
 
 // A copy for a request that is not in the batch: it is executed, and is a finding in itself.
@@ -193,22 +247,18 @@ void ForeignImporter::place_rowless_copy(const ForeignCopy& traced, CopyLaunch& 
   launch.decisions.push_back(decided);
   for (const GroupTrace& group : trace_.groups) {
     if (!group.is_mamba || (traced.group >= 0 && traced.group != group.group)) continue;
-    const auto& lists = requests_.at(traced.request).block_ids;
-    const auto block_at = [&](std::int32_t column) {
-      const auto g = static_cast<std::size_t>(group.group);
-      return g < lists.size() && column >= 0 && static_cast<std::size_t>(column) < lists[g].size()
-                 ? lists[g][static_cast<std::size_t>(column)]
-                 : kPadSlotId;
+    const auto column_block = [&](std::int32_t column) {
+      return block_at(traced.request, group.group, column);
     };
     const bool columns = traced.group < 0;
     launch.copies.push_back(
         {.decision = index,
          .group = group.group,
-         .conv_src_block = columns ? block_at(traced.src_block_idx) : traced.conv_src_block_id,
+         .conv_src_block = columns ? column_block(traced.src_block_idx) : traced.conv_src_block_id,
          .temporal_src_block =
-             columns ? block_at(traced.src_block_idx + decided.decision.accept_token_bias)
+             columns ? column_block(traced.src_block_idx + decided.decision.accept_token_bias)
                      : traced.temporal_src_block_id,
-         .dst_block = columns ? block_at(traced.dest_block_idx) : traced.dest_block_id,
+         .dst_block = columns ? column_block(traced.dest_block_idx) : traced.dest_block_id,
          .accept_token_bias = decided.decision.accept_token_bias});
   }
 }
@@ -222,22 +272,18 @@ void ForeignImporter::place_copy(const ForeignCopy& traced, CopyLaunch& launch) 
   if (traced.group < 0)
     return collect_mamba_copy_meta(decision, {.decision = index, .row = decided.row}, mamba_tables_,
                                    launch.copies);
-  const auto& ids = requests_[traced.request].block_ids[static_cast<std::size_t>(traced.group)];
-  const auto block_at = [&](std::int32_t column) {
-    return column >= 0 && static_cast<std::size_t>(column) < ids.size()
-               ? ids[static_cast<std::size_t>(column)]
-               : kPadSlotId;
+  const auto told_or = [&](std::int32_t told, std::int32_t column) {
+    return told >= 0 ? told : block_at(traced.request, traced.group, column);
   };
   launch.copies.push_back(
       {.decision = index,
        .group = traced.group,
-       .conv_src_block =
-           traced.conv_src_block_id >= 0 ? traced.conv_src_block_id : block_at(decision.src_col),
-       .temporal_src_block = traced.temporal_src_block_id >= 0
-                                 ? traced.temporal_src_block_id
-                                 : block_at(decision.src_col + decision.accept_token_bias),
+       .conv_src_block = told_or(traced.conv_src_block_id, decision.src_col),
+       .temporal_src_block =
+           told_or(traced.temporal_src_block_id, decision.src_col + decision.accept_token_bias),
        .dst_block = traced.dest_block_id,
-       .accept_token_bias = decision.accept_token_bias});
+       .accept_token_bias =
+           traced.accept_token_bias >= 0 ? traced.accept_token_bias : decision.accept_token_bias});
 }
 
 // The decision that the copy carries out: the row's own, or, if the row already has another copy,
@@ -245,6 +291,7 @@ void ForeignImporter::place_copy(const ForeignCopy& traced, CopyLaunch& launch) 
 std::int32_t ForeignImporter::decision_of(const ForeignCopy& traced, CopyLaunch& launch) {
   const std::int32_t row = requests_[traced.request].row;
   const CopyDecisionTrace& base = launch.decisions[static_cast<std::size_t>(row)];
+  if (ours_stands_[static_cast<std::size_t>(row)]) return row;
   StateCopyDecision decision = base.decision;
   if (traced.accept_token_bias >= 0) decision.accept_token_bias = traced.accept_token_bias;
   if (traced.group < 0) {
@@ -277,6 +324,9 @@ void ForeignImporter::place_blocks(const ForeignCopy& traced, StateCopyDecision&
   const std::int32_t dst = column_of(ids, traced.dest_block_id);
   if (src >= 0) decision.src_col = conv ? src : src - decision.accept_token_bias;
   if (dst >= 0) decision.dst_col = dst;
+  // The sources say by how much the state is shifted; if the shift contradicts them, it is wrong.
+  const std::int32_t temporal = column_of(ids, traced.temporal_src_block_id);
+  if (conv && src >= 0 && temporal >= src) decision.accept_token_bias = temporal - src;
 }
 
 }  // namespace hybridscope

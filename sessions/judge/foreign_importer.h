@@ -131,6 +131,10 @@ class ForeignImporter {
   void pre_copy(const ForeignStep& step);
   void post_copy(const ForeignStep& step);
   void launch_ours(CopyLaunch& launch) const;
+  std::int32_t block_at(RequestId request, std::int32_t group, std::int32_t column) const;
+  bool carries_out(const ForeignCopy& traced, const StateCopyDecision& decision) const;
+  bool some_group_agrees(const std::vector<ForeignCopy>& traced, std::int32_t row,
+                         const StateCopyDecision& decision) const;
   void launch_traced(const std::vector<ForeignCopy>& traced, CopyLaunch& launch);
   void place_blocks(const ForeignCopy& traced, StateCopyDecision& decision);
   void place_copy(const ForeignCopy& traced, CopyLaunch& launch);
@@ -160,6 +164,7 @@ class ForeignImporter {
   CopyRows copy_rows_;
   std::vector<MambaBlockTable> mamba_tables_;  // [mamba groups]
   std::vector<StateCopyDecision> decisions_;   // [rows] our decisions, as the trace lists them
+  std::vector<bool> ours_stands_;              // [rows] the traced copies are held against ours
   std::vector<StateCopyDecision> copying_;     // [rows] the decisions as the launch changes them
   std::vector<std::int32_t> columns_;          // [rows]
   std::vector<std::int32_t> identity_;         // [rows] V2: one slot per row

@@ -145,7 +145,7 @@ TEST(PlantedCopies, CopiesThatTheirDecisionDoesNotCallFor) {
                                      .row = 1,
                                      .expected = 0,
                                      .seen = 1,
-                                     .detail = "copies of a decision"}));
+                                     .detail = "an extra copy"}));
   EXPECT_TRUE(found(run.findings(), {.rule = Rule::foreign_row_datum,
                                      .step = 2,
                                      .request = 0,
