@@ -55,12 +55,25 @@ std::int64_t JudgeReport::num_memory_steps() const {
   return sum;
 }
 
+namespace {
+
+std::string indented(std::string_view lines) {
+  std::string text;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = lines.find('\n', at);
+    text += fmt::format("  {}\n", lines.substr(at, end - at));
+    at = end == std::string_view::npos ? end : end + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string format_trace(const TraceReport& trace, std::string_view profile, bool with_findings) {
   std::string text = fmt::format(
       "{}: {}, {}\n", trace.name.empty() ? fmt::format("line {}", trace.line) : trace.name,
       counted(trace.steps, "step"), counted(trace.request_steps, "request-step"));
-  if (with_findings)
-    for (const KeptFinding* kept : trace.findings.shown()) text += "  " + kept->text + "\n";
+  if (with_findings) text += indented(trace.findings.format_roots());
   text += trace.findings.format_left_out();
   if (const std::string damage = trace.findings.format_by_request(); !damage.empty())
     text += "by request:\n" + damage;
@@ -117,6 +130,7 @@ nlohmann::ordered_json trace_report_to_json(const TraceReport& trace, bool compa
                                  {"memory_steps", trace.memory_steps},
                                  {"findings_by_rule", trace.findings.by_rule()},
                                  {"findings_by_request", trace.findings.by_request_json()},
+                                 {"roots", trace.findings.roots_json()},
                                  {"computed_in_steps", computed_json(trace.computed)},
                                  {"findings", findings}};
   if (compared)

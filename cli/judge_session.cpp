@@ -104,7 +104,7 @@ Status JudgeSession::add_step(const JudgedStep& step) {
   if (comparison_) comparison_->compare(trace_.reader().step());
   TraceReport& trace = report_.traces.back();
   const std::size_t num_kept = trace.findings.kept().size();
-  for (const Finding& finding : step.findings) trace.findings.add(finding, false, trace_.names());
+  trace.findings.add(step.trace, step.findings, {}, trace_.names());
   trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
   if (events_.step) events_.step(step, num_kept);
   if (!recorded_) return Ok{};
@@ -118,7 +118,11 @@ std::string JudgeSession::explain(const JudgedStep& step) const {
                        .config = trace_.trace_judge().config(),
                        .names = trace_.names(),
                        .scheduler_tables = step.scheduler_tables,
-                       .findings = step.findings});
+                       .findings = step.findings,
+                       .own_count = [&](RequestId request) {
+                         return report_.traces.back().findings.own_counts().before(step.trace.step,
+                                                                                   request);
+                       }});
 }
 
 JudgeReport& JudgeSession::report() {

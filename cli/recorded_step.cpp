@@ -37,11 +37,13 @@ Result<std::string> explain_recorded_step(SessionPlayer& player, std::int64_t st
         "expected level blocks or full (run --record-level)",
         header.name, step));
   RecordViews views(header.config);
-  std::string text = explain_step({.trace = views.attach(player.record(), player.worker_tables()),
-                                   .config = header.config,
-                                   .names = names,
-                                   .scheduler_tables = player.scheduler_tables(),
-                                   .findings = player.record().findings});
+  std::string text = explain_step(
+      {.trace = views.attach(player.record(), player.worker_tables()),
+       .config = header.config,
+       .names = names,
+       .scheduler_tables = player.scheduler_tables(),
+       .findings = player.record().findings,
+       .own_count = [&](RequestId request) { return player.reader().own_count(request, step); }});
   if (header.level != RecordLevel::full)
     text +=
         "\nRecorded at level blocks: decisions that copy nothing, metadata and slots are not kept "

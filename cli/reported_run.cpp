@@ -44,8 +44,9 @@ Result<CheckedStep> ReportedRun::step() {
   auto stepped = run_.step();
   if (!stepped.ok()) return stepped;
   summary_.add(stepped.value().trace);
-  for (const Finding& finding : stepped.value().findings)
-    report_.findings.add(finding, expectation_.expects(finding, names_), names_);
+  report_.findings.add(
+      stepped.value().trace, stepped.value().findings,
+      [this](const Finding& finding) { return expectation_.expects(finding, names_); }, names_);
   return stepped;
 }
 

@@ -53,6 +53,10 @@ class ReportedRun {
   const RunPlan& plan() const { return run_.plan(); }
   const Names& names() const { return names_; }
   const RunSummary& summary() const { return summary_.summary(); }
+  // Of a request before the last step.
+  std::optional<OwnCount> own_count(std::int64_t step, RequestId request) const {
+    return report_.findings.own_counts().before(step, request);
+  }
   std::int64_t num_errors() const { return report_.findings.num_found(Severity::error); }
 
  private:

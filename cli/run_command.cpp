@@ -149,7 +149,10 @@ void RunSession::explain(const StepTrace& trace, std::span<const Finding> findin
                              .config = run_.engine().config(),
                              .names = run_.names(),
                              .scheduler_tables = tables_,
-                             .findings = findings}));
+                             .findings = findings,
+                             .own_count = [&](RequestId request) {
+                               return run_.own_count(trace.step, request);
+                             }}));
   }
   for (const CacheEvent& event : trace.commit_events) tables_.apply(event);
 }
@@ -225,6 +228,7 @@ int RunSession::run() {
                      .timings = options_.timings};
   if (Status ended = end_files(end); !ended.ok() && !write_failure_) write_failure_ = ended.error();
   report_ = run_.finish(end);
+  find_causes(run_.plan(), report_.findings);
   const int code = finish(refused);
   if (write_failure_) {
     report_message("run", write_failure_->message);
@@ -270,8 +274,10 @@ void RunSession::print_report() {
   } else {
     std::FILE* const out = text_stream(options_);
     if (shows_table()) fmt::print(out, "{}\n", format_step_table(rows_));
-    for (const KeptFinding* kept : report_.findings.shown()) fmt::print(out, "{}\n", kept->text);
+    fmt::print(out, "{}", report_.findings.format_roots());
     fmt::print(out, "{}", format_summary(run_.plan(), report_));
+    if (const auto& roots = report_.findings.roots(); !roots.empty())
+      fmt::print(out, "next: {}\n", run_words(options_, options_.scenario, roots[0].finding.step));
   }
 }
 

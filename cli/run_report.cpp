@@ -1,9 +1,12 @@
 #include "cli/run_report.h"
 
 #include <fmt/core.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "sessions/explain/explain_start_up.h"
+#include "sessions/known_bugs/finding_cause.h"
 #include "sessions/scenario/settings_json.h"
 
 namespace hybridscope {
@@ -33,6 +36,11 @@ nlohmann::ordered_json config_to_json(const RunPlan& plan) {
 }
 
 }  // namespace
+
+void find_causes(const RunPlan& plan, FindingList& findings) {
+  for (std::size_t root = 0; root < std::min(findings.roots().size(), kMaxRootsWithCause); ++root)
+    findings.set_cause(root, find_cause(plan, findings.roots()[root].finding));
+}
 
 std::string format_summary(const RunPlan& plan, const RunReport& report) {
   const RunSummary& s = report.summary;
@@ -89,6 +97,7 @@ nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& repo
   nlohmann::ordered_json json = {{"config", config_to_json(plan)},
                                  {"state", state_to_json(report.state)},
                                  {"summary", summary},
+                                 {"roots", report.findings.roots_json()},
                                  {"findings", findings}};
   if (!report.unmet.empty()) json["unmet_expectations"] = report.unmet;
   if (!report.stopped.empty()) json["stopped"] = report.stopped;

@@ -119,7 +119,7 @@ void add_problems(const FindingList& findings, const ProblemWords& words, Tested
     ++added[static_cast<std::size_t>(rule)];
     unit.problems.push_back({.severity = severity_of(rule),
                              .type = std::string(rule_info(rule).slug),
-                             .text = kept.text,
+                             .text = findings.text_with_root(kept),
                              .line = words.line(i),
                              .command = words.command(kept.finding.step)});
   }

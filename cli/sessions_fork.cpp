@@ -130,7 +130,7 @@ Status ForkRun::step(ForkGuard& guard) {
   const auto stepped = run_.step();
   if (!stepped.ok()) return stepped.error();
   const CheckedStep& step = stepped.value();
-  for (const Finding& finding : step.findings) findings_.add(finding, false, names_);
+  findings_.add(step.trace, step.findings, {}, names_);
   const StepDigests digests = digester_.digest(step.trace, step.findings);
   if (Status same = guard.check(step.trace.step, digests); !same.ok()) return same;
   if (recorded_ == nullptr) return Ok{};

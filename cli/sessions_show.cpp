@@ -102,19 +102,18 @@ Status SessionView::print_steps() {
   if (!start.ok()) return start.error();
   std::int64_t step = options_.step > 0 && start.value() > 0 ? start.value() : reader.first_step();
   std::vector<StepRow> rows;
-  std::vector<std::string> findings;
+  FindingList findings;
   while (static_cast<std::int64_t>(rows.size()) < options_.num_steps && step > 0) {
     const auto record = reader.read(step);
     if (!record.ok()) return record.error();
     rows.push_back(describe(*record.value()));
-    for (const Finding& finding : record.value()->findings)
-      findings.push_back(explain_finding(finding, names_));
+    findings.add(record.value()->trace, record.value()->findings, {}, names_);
     const auto next = reader.step_after(step);
     if (!next.ok()) return next.error();
     step = next.value();
   }
   fmt::print("{}", format_step_table(rows, reader.info().header.level));
-  if (!findings.empty()) fmt::print("\n{}\n", fmt::join(findings, "\n"));
+  if (const std::string roots = findings.format_roots(); !roots.empty()) fmt::print("\n{}", roots);
   if (step > 0)
     fmt::print("\n{} of {} shown; go on with --step {}\n", rows.size(),
                counted(reader.info().num_steps, "step"), step);

@@ -39,6 +39,7 @@ struct SessionReader::Impl {
   ReadStatement name;
   ReadStatement request_step;
   ReadStatement prefill_rows;  // of a step
+  ReadStatement last_row;      // of a request before a step
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
   StepLoader loader;

@@ -39,6 +39,9 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
           context,
           "SELECT request, num_computed_tokens, num_computed_tokens + num_scheduled_tokens "
           "FROM rows WHERE session = ? AND step = ? AND row_class = ?"),
+      last_row(context,
+               "SELECT step, num_sampled_tokens FROM rows WHERE session = ? AND step < ? AND "
+               "step >= ? AND request = ? AND row IS NOT NULL ORDER BY step DESC LIMIT 1"),
       loader(context, info.header.level, info.header.config),
       stamps(make_stamp_cursor(context)) {
   find_extent();
@@ -243,6 +246,18 @@ Result<const HeldBlocks*> SessionReader::held_blocks(std::int64_t step) {
   if (!impl_->held) impl_->held.emplace(impl_->context, block_limits(impl_->info.header.config));
   const HeldBlocks& held = impl_->held->at(step);
   return impl_->answer(&held);
+}
+
+std::optional<OwnCount> SessionReader::own_count(RequestId request, std::int64_t step) {
+  if (request.value < 0) return std::nullopt;
+  ReadStatement& query = impl_->last_row;
+  query.start({impl_->context.session, step, request_first_step(request), request.value});
+  std::optional<OwnCount> found;
+  if (query.step())
+    found = OwnCount{sqlite3_column_int64(query.get(), 0),
+                     std::max(sqlite3_column_int(query.get(), 1), 1)};
+  query.stop();
+  return impl_->answer(found).ok() ? found : std::nullopt;
 }
 
 Result<std::vector<PrefillRow>> SessionReader::prefill_rows(std::int64_t step) {

@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/check/state_write.h"
+#include "sessions/explain/own_counts.h"
 #include "sessions/live/write_log.h"
 #include "sessions/record/step_source.h"
 #include "storage/held_blocks.h"
@@ -77,6 +78,9 @@ class SessionReader {
   // labels from level blocks on. Valid until the next call. Reads the rows since the keyframe
   // before (storage/keyframe.h), or since the last call's step.
   Result<const HeldBlocks*> held_blocks(std::int64_t step);
+  // What the request's last row before the step accepted; empty: there is none, or it cannot be
+  // read.
+  std::optional<OwnCount> own_count(RequestId request, std::int64_t step);
   // Empty at level counts.
   Result<std::vector<PrefillRow>> prefill_rows(std::int64_t step);
 

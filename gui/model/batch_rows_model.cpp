@@ -79,8 +79,10 @@ class BatchRowsMaker {
       shown.num_draft_count = row.num_draft_count;
       shown.num_accepted_tokens = row.num_accepted_tokens;
       shown.num_accepted_tokens_before = row.num_accepted_tokens_before;
-      shown.is_foreign_count = row.accepted_from.value >= 0 && row.accepted_from != row.request;
-      shown.count_of = shown.is_foreign_count ? view_.names.request(row.accepted_from) : shown.name;
+      const auto own = run_.own_count(row.request);
+      const CountOrigin origin = count_origin(trace_, row, own);
+      shown.is_wrong_count = origin == CountOrigin::foreign || origin == CountOrigin::lost;
+      shown.count_words = count_origin_words(trace_, row, own, view_.names);
       shown.first_token = first;
       model_.has_slots = model_.has_slots || row.slot >= 0;
       model_.segments.push_back({.row = static_cast<std::int32_t>(model_.rows.size()),
@@ -191,10 +193,6 @@ std::string batch_row_tokens(const ShownBatchRow& row) {
   return fmt::format("{}..{}", row.first_token, row.first_token + row.num_query_tokens - 1);
 }
 
-std::string count_owner_words(const ShownBatchRow& row) {
-  return row.is_foreign_count ? row.count_of + " !" : std::string("own");
-}
-
 PaddingRowWords padding_row_words(const BatchRowsModel& model) {
   const auto first = model.rows.size();
   const auto last = first + static_cast<std::size_t>(model.num_padding_rows) - 1;
@@ -219,8 +217,8 @@ std::vector<Fact> describe_row(const ShownBatchRow& row, std::int32_t number) {
   std::string count = fmt::format("{}", row.num_accepted_tokens);
   if (row.num_accepted_tokens_before != row.num_accepted_tokens)
     count += fmt::format(" ({} before the pre-copies)", row.num_accepted_tokens_before);
-  if (row.is_foreign_count) count += fmt::format(", the count of {}", row.count_of);
   facts.push_back({"accepted count", count});
+  facts.push_back({"count at the start", row.count_words});
   return facts;
 }
 

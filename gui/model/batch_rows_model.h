@@ -28,9 +28,10 @@ struct ShownBatchRow {
   std::int32_t num_draft_count = -1;     // as given to the builders, -1: a row without drafts
   std::int32_t num_accepted_tokens = 1;  // a given to the builders
   std::int32_t num_accepted_tokens_before = 1;
-  std::string count_of;           // the request that the count belongs to
-  bool is_foreign_count = false;  // it belongs to another request
-  std::int32_t first_token = 0;   // of the batch
+  // Whose accepted count it starts with: "own, of step 3", "fresh", "1, own 3 of step 3".
+  std::string count_words;
+  bool is_wrong_count = false;   // it is not the request's own
+  std::int32_t first_token = 0;  // of the batch
 };
 
 // The columns of the list of rows.
@@ -44,14 +45,15 @@ inline constexpr std::array<ColumnWords, 11> kBatchRowColumns = {{
     {"q", "Tokens of this step (num_scheduled_tokens)"},
     {"Drafts", "num_decode_draft_tokens as given to the builders; -1: a row without drafts"},
     {"a", "num_accepted_tokens given to the builders, after the pre-copies"},
-    {"Count of", "The request whose accepted count that is: the row's own, or it is wrong"},
+    {"Count of",
+     "Whose accepted count the row starts with and which step wrote it; the request's own if that "
+     "is "
+     "another one; fresh: 1, of a request that was just admitted"},
     {"Tokens", "The row's tokens in the batch (query_start_loc)"},
 }};
 inline constexpr int kSlotColumn = 1;
 // "5..7": the row's tokens in the batch.
 std::string batch_row_tokens(const ShownBatchRow& row);
-// "own", "B !".
-std::string count_owner_words(const ShownBatchRow& row);
 
 // A row's tokens, or padding, along the axis.
 struct AxisSegment {

@@ -25,8 +25,9 @@ void RequestLog::take(const StepTrace& trace) {
   for (const CommandTrace& command : trace.commands) {
     if (command.outcome != CommandOutcome::done) continue;
     if (command.command == CommandKind::add_request)
-      lives_.try_emplace(command.request,
-                         Life{.first_step = trace.step, .admissions = {}, .chunks = {}});
+      lives_.try_emplace(
+          command.request,
+          Life{.first_step = trace.step, .admissions = {}, .chunks = {}, .counts = {}});
     const auto aborted =
         command.command == CommandKind::abort ? lives_.find(command.request) : lives_.end();
     if (aborted == lives_.end()) continue;
@@ -38,9 +39,11 @@ void RequestLog::take(const StepTrace& trace) {
       lives_[scheduled.request].admissions.push_back(
           {trace.step, scheduled.num_hit_tokens,
            find_cached_prompt(trace, scheduled.request).value_or(CachedPrompt())});
-  for (const RowTrace& row : trace.rows)
-    if (const auto chunk = prefill_chunk(trace, row))
-      lives_[row.request].chunks.push_back({trace.step, *chunk});
+  for (const RowTrace& row : trace.rows) {
+    Life& life = lives_[row.request];
+    life.counts.push_back({trace.step, std::max(row.num_sampled_tokens, 1)});
+    if (const auto chunk = prefill_chunk(trace, row)) life.chunks.push_back({trace.step, *chunk});
+  }
   for (const CommitTrace& commit : trace.committed)
     if (commit.finished) lives_[commit.request].ended_in = trace.step;
 }
@@ -58,6 +61,7 @@ void RequestLog::forget_after(std::int64_t step) {
     std::erase_if(life->second.admissions,
                   [&](const Admitted& admitted) { return admitted.step > step; });
     std::erase_if(life->second.chunks, [&](const RanInStep& ran) { return ran.step > step; });
+    std::erase_if(life->second.counts, [&](const OwnCount& count) { return count.step > step; });
     ++life;
   }
 }
@@ -92,6 +96,14 @@ std::optional<CachedPrompt> RequestLog::cached_prompt(RequestId request, std::in
   for (const Admitted& admitted : life->second.admissions)
     if (admitted.step <= step) prompt = admitted.prompt;
   return prompt;
+}
+
+std::optional<OwnCount> RequestLog::own_count(RequestId request, std::int64_t step) const {
+  const auto life = lives_.find(request);
+  if (life == lives_.end()) return std::nullopt;
+  const auto& counts = life->second.counts;
+  const auto behind = std::ranges::lower_bound(counts, step, {}, &OwnCount::step);
+  return behind == counts.begin() ? std::nullopt : std::optional(*std::prev(behind));
 }
 
 std::optional<RanChunk> RequestLog::chunk(RequestId request, std::int64_t step) const {

@@ -11,6 +11,7 @@
 #include "gui/model/prefill_chunk.h"
 #include "sessions/cache_report/cache_report.h"
 #include "sessions/explain/explain_names.h"
+#include "sessions/explain/own_counts.h"
 #include "sessions/run/run_plan.h"
 
 namespace hybridscope {
@@ -35,6 +36,8 @@ class RequestLog {
   std::int32_t num_hit_tokens(RequestId request, std::int64_t step) const;
   // As of the last admission up to the step; empty: there was none.
   std::optional<CachedPrompt> cached_prompt(RequestId request, std::int64_t step) const;
+  // What the request's last row before the step accepted; empty: it had none.
+  std::optional<OwnCount> own_count(RequestId request, std::int64_t step) const;
   // The chunk that the request's prefill row ran in the step; empty: it had none.
   std::optional<RanChunk> chunk(RequestId request, std::int64_t step) const;
 
@@ -54,6 +57,7 @@ class RequestLog {
     bool aborted = false;       // before that step was scheduled
     std::vector<Admitted> admissions;
     std::vector<RanInStep> chunks;  // of its prefill rows, by step
+    std::vector<OwnCount> counts;   // that its rows left, by step
   };
 
   std::map<RequestId, Life> lives_;

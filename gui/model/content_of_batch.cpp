@@ -18,7 +18,7 @@ ContentTable rows_table(const BatchRowsModel& model) {
                           words_cell(row.name), words_cell(row.row_class), words_cell(row.origin),
                           number_cell(row.num_computed_tokens), number_cell(row.num_query_tokens),
                           known_cell(row.num_draft_count), number_cell(row.num_accepted_tokens),
-                          words_cell(count_owner_words(row)), words_cell(batch_row_tokens(row))});
+                          words_cell(row.count_words), words_cell(batch_row_tokens(row))});
   }
   if (model.num_padding_rows > 0) {
     const PaddingRowWords words = padding_row_words(model);

@@ -41,6 +41,9 @@ class LiveRun final : public ShownRun {
   StepView view() const override;
   const NamedStepArrays& previous_arrays() override { return previous_; }
   BlockFacts block_facts(std::int32_t block) override;
+  std::optional<OwnCount> own_count(RequestId request) const override {
+    return requests_.own_count(request, step());
+  }
   // Reads all of the owner's tokens, so call it for one block, not for all.
   std::vector<std::int32_t> conv_tokens(std::int32_t block) const override;
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;

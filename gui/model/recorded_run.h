@@ -63,6 +63,9 @@ class RecordedRun final : public ShownRun {
   // Read from the file on first use, which takes as long as showing a step.
   const NamedStepArrays& previous_arrays() override;
   BlockFacts block_facts(std::int32_t block) override;
+  std::optional<OwnCount> own_count(RequestId request) const override {
+    return reader().own_count(request, step());
+  }
   bool load_more() override;
   std::string take_trouble() override { return std::exchange(trouble_, {}); }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;

@@ -24,11 +24,13 @@ BlockTableMirror tables_after(const StepView& view) {
 
 std::string step_in_words(const ShownRun& run) {
   const StepView view = run.view();
-  const std::string text = explain_step({.trace = view.trace,
-                                         .config = view.config,
-                                         .names = view.names,
-                                         .scheduler_tables = view.scheduler_tables,
-                                         .findings = view.findings});
+  const std::string text =
+      explain_step({.trace = view.trace,
+                    .config = view.config,
+                    .names = view.names,
+                    .scheduler_tables = view.scheduler_tables,
+                    .findings = view.findings,
+                    .own_count = [&run](RequestId request) { return run.own_count(request); }});
   const std::string lacks = not_kept(run, "requests, lookups, block events, rows and copies");
   return lacks.empty() ? text : text + "\n" + lacks + "\n";
 }

@@ -23,6 +23,7 @@
 #include "gui/model/step_arrays.h"
 #include "sessions/cache_report/cache_report.h"
 #include "sessions/explain/explain_names.h"
+#include "sessions/explain/own_counts.h"
 #include "sessions/live/write_log.h"
 #include "sessions/record/session_header.h"
 #include "sessions/record/step_record.h"
@@ -167,6 +168,9 @@ class ShownRun {
   // 0: there is no step before, or the session does not record it.
   virtual const NamedStepArrays& previous_arrays() = 0;
   virtual BlockFacts block_facts(std::int32_t block) = 0;
+  // What the request's last row before the shown step accepted; empty: it had none, or it is not
+  // known.
+  virtual std::optional<OwnCount> own_count(RequestId request) const = 0;
   // [W - 1 + K] the tokens in the block's conv positions at the end of the step; empty: not known.
   virtual std::vector<std::int32_t> conv_tokens(std::int32_t) const { return {}; }
   // Reads another slice of the file, if anything is left. True: what panels show may have changed.

@@ -98,8 +98,8 @@ class BatchRowsPanel final : public Panel {
                                          : fmt::format("{}", row.num_draft_count));
     table_number(fmt::format("{}", row.num_accepted_tokens));
     {
-      const TextColour colour(row.is_foreign_count ? look.ui().error : look.ui().text_dim);
-      table_fitted_cell(count_owner_words(row));
+      const TextColour colour(row.is_wrong_count ? look.ui().error : look.ui().text_dim);
+      table_fitted_cell(row.count_words);
     }
     table_number(batch_row_tokens(row));
     ImGui::PopID();

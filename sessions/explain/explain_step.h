@@ -11,6 +11,7 @@
 #include "core/trace/block_table_mirror.h"
 #include "core/trace/step_trace.h"
 #include "sessions/explain/explain_names.h"
+#include "sessions/explain/own_counts.h"
 
 namespace hybridscope {
 
@@ -21,6 +22,7 @@ struct StepToExplain {
   // After the step's cache_events and before its commit_events.
   const BlockTableMirror& scheduler_tables;
   std::span<const Finding> findings;  // of the step
+  FindOwnCount own_count = {};        // before the step; empty: not known
 };
 
 // Sections in the order of the step's phases; lines of at most 100 columns; newline at the end.

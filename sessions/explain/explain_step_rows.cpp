@@ -201,6 +201,13 @@ void add_rows(const StepToExplain& step, TextPage& page) {
       {"a", true},      {"drafts", true},   {"prefilling", false}, {"first token", true},
       {"tokens", true}, {"seq_len", true}};
   if (slots) columns.push_back({"slot", true});
+  const bool counts = step.config.num_speculative_tokens > 0 && step.own_count;
+  if (counts) {
+    columns.push_back({"count at the start", false});
+    for (std::size_t r = 0; r < trace.rows.size(); ++r)
+      rows[r].push_back(count_origin_words(trace, trace.rows[r],
+                                           step.own_count(trace.rows[r].request), step.names));
+  }
   page.table(columns, rows);
   const auto padding = trace.common.num_reqs - static_cast<std::int32_t>(trace.rows.size());
   if (padding > 0)
@@ -209,6 +216,10 @@ void add_rows(const StepToExplain& step, TextPage& page) {
   page.line(
       "a: accepted in its last step, bonus token included, after the pre-copies; drafts -1: a row "
       "without");
+  if (counts)
+    page.line(
+        "count at the start: whose accepted count the row takes and which step wrote it; if it is "
+        "not the request's own, that too; fresh: 1, of a request that was just admitted");
   if (slots)
     page.line(
         "slot: where the request's tokens, counts and block table stay from its admission on; rows "

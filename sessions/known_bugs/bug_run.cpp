@@ -31,10 +31,11 @@ Result<BugSide> run_bug_side(Scenario scenario) {
     const StepTrace& trace = step.value().trace;
     summary.add(trace);
     bool wrong = false;
-    for (const Finding& finding : step.value().findings) {
-      side.findings.add(finding, expectation.expects(finding, names), names);
+    side.findings.add(
+        trace, step.value().findings,
+        [&](const Finding& finding) { return expectation.expects(finding, names); }, names);
+    for (const Finding& finding : step.value().findings)
       wrong = wrong || rule_info(finding.rule).severity == Severity::error;
-    }
     for (const CacheEvent& event : trace.cache_events) tables.apply(event);
     if (wrong && side.first_step == 0) {
       side.first_step = trace.step;

@@ -123,9 +123,11 @@ function showAllFindings() {
   section.querySelector("div").append(table([
     { name: "step", left: true, text: (f) => stepLink(f.step) },
     { name: "severity", left: true, text: (f) => severityTag(f.error) },
+    { name: "chain", left: true, text: chainCell },
     { name: "rule", left: true, text: (f) => sentence(f.rule) },
     { name: "request", left: true, text: (f) => requestTag(f.request) },
-    { name: "what", left: true, text: (f) => sentence(f.words) },
+    { name: "what", left: true,
+      text: (f) => (decisionOf(f) ? decisionOf(f) + ": " : "") + sentence(f.words) },
   ], findings));
 }
 
@@ -167,7 +169,8 @@ function start() {
   showAllFindings();
   connect();
   const place = readHash();
-  show(place === null ? 0 : place);
+  const wrong = steps.findIndex((step) => step.findings.some((f) => f.error));
+  show(place !== null ? place : Math.max(wrong, 0));
 }
 
 start();

@@ -56,8 +56,9 @@ for (const step of steps) {
     ({ launch, request, row, outcome, words, source, terms, copies }));
   step.blockCopies = (step.bc || []).map(([request, group, from, to, words, source]) =>
     ({ request, group, from, to, words, source }));
-  step.findings = (step.f || []).map(([rule, error, request, row, group, column, block, words]) =>
-    ({ rule, error, request, row, group, column, block, words, step: step.n }));
+  step.findings = (step.f || []).map(
+    ([rule, error, request, row, group, column, block, words, follows, decision]) =>
+      ({ rule, error, request, row, group, column, block, words, follows, decision, step: step.n }));
 }
 
 const placeOfStep = new Map(steps.map((step, i) => [step.n, i]));

@@ -59,8 +59,23 @@ function findingLine(finding, withStep) {
   const line = el("p", "finding " + (finding.error ? "error" : "warning"));
   line.append(severityTag(finding.error), " ");
   if (withStep) line.append(stepLink(finding.step), " ");
+  const decision = decisionOf(finding);
+  if (decision) line.append(el("strong", "words", decision + ": "));
   line.append(el("span", "words", sentence(finding.words)));
+  if (finding.follows) line.append(" Follows from ", stepLink(finding.follows), ".");
   return line;
+}
+
+// What went wrong first; "" for findings that say it themselves or follow from another one.
+function decisionOf(finding) { return finding.decision ? sentence(finding.decision) : ""; }
+
+// Why a finding is there: "first" of its chain, or the step that it follows from.
+function chainCell(finding) {
+  if (!finding.error) return "";
+  if (!finding.follows) return el("strong", "", "first");
+  const cell = el("span", "", "follows from ");
+  cell.append(stepLink(finding.follows));
+  return cell;
 }
 
 function bytes(count) {

@@ -203,14 +203,32 @@ void ReportSteps::add_decisions(std::int32_t launch_number, const CopyLaunch& la
   }
 }
 
+// The step that the finding follows from, or 0 and the decision behind it.
+void ReportSteps::add_root(const StepTrace& trace, const Finding& finding, nlohmann::json& entry) {
+  const std::size_t known = roots_.roots().size();
+  const std::size_t root = roots_.add(finding);
+  if (root < known) {
+    entry.push_back(roots_.roots()[root].finding.step);
+    return;
+  }
+  entry.push_back(0);
+  entry.push_back(texts_.add(root_words(
+      trace, finding, own_counts_.before(trace.step, finding.request), names_)));
+}
+
 nlohmann::json ReportSteps::findings(const StepRecord& record) {
   nlohmann::json list = nlohmann::json::array();
   for (const Finding& finding : record.findings) {
     const RuleInfo& rule = rule_info(finding.rule);
-    list.push_back({texts_.add(rule.slug), rule.severity == Severity::error ? 1 : 0,
-                    finding.request.value, finding.row, finding.group, finding.column,
-                    finding.block, texts_.add(explain_finding(finding, names_))});
+    const bool error = rule.severity == Severity::error;
+    nlohmann::json entry = {texts_.add(rule.slug), error ? 1 : 0,
+                            finding.request.value, finding.row,
+                            finding.group,         finding.column,
+                            finding.block,         texts_.add(explain_finding(finding, names_))};
+    if (error) add_root(record.trace, finding, entry);
+    list.push_back(std::move(entry));
   }
+  own_counts_.take(record.trace);
   return list;
 }
 

@@ -13,6 +13,8 @@
 
 #include "core/engine/engine_config.h"
 #include "sessions/explain/explain_names.h"
+#include "sessions/explain/finding_roots.h"
+#include "sessions/explain/own_counts.h"
 #include "sessions/record/step_record.h"
 
 namespace hybridscope {
@@ -41,7 +43,7 @@ class ReportSteps {
   // Both must outlive this.
   ReportSteps(const EngineConfig& config, const Names& names) : config_(config), names_(names) {}
 
-  // An object; empty members are left out.
+  // An object; empty members are left out. Steps come in order.
   nlohmann::json step(const StepRecord& record);
 
   ReportTexts& texts() { return texts_; }
@@ -54,11 +56,14 @@ class ReportSteps {
   void add_decisions(std::int32_t launch_number, const CopyLaunch& launch,
                      nlohmann::json& decisions);
   nlohmann::json block_copies(const StepTrace& trace);
+  void add_root(const StepTrace& trace, const Finding& finding, nlohmann::json& entry);
   nlohmann::json findings(const StepRecord& record);
 
   const EngineConfig& config_;
   const Names& names_;
   ReportTexts texts_;
+  FindingRoots roots_;
+  OwnCounts own_counts_;
 };
 
 }  // namespace hybridscope

@@ -9,6 +9,14 @@
 
 namespace hybridscope {
 
+namespace {
+
+bool is_error(const KeptFinding& kept) {
+  return rule_info(kept.finding.rule).severity == Severity::error;
+}
+
+}  // namespace
+
 FindingList::FindingList() : rules_(rule_table().size()) {}
 
 void FindingList::note_damage(const Finding& finding, const Names& names) {
@@ -26,17 +34,33 @@ void FindingList::note_damage(const Finding& finding, const Names& names) {
   ++damage.found;
 }
 
-void FindingList::add(const Finding& finding, bool expected, const Names& names) {
+void FindingList::add(const StepTrace& trace, std::span<const Finding> findings,
+                      const Expects& expects, const Names& names) {
+  for (const Finding& finding : findings) add(trace, finding, expects && expects(finding), names);
+  own_counts_.take(trace);
+}
+
+void FindingList::add(const StepTrace& trace, const Finding& finding, bool expected,
+                      const Names& names) {
   note_damage(finding, names);
+  KeptFinding kept{.finding = finding, .expected = expected};
+  if (rule_info(finding.rule).severity == Severity::error) {
+    kept.root = roots_.add(finding);
+    kept.is_root = kept.root == root_words_.size();
+    if (kept.is_root) {
+      root_words_.push_back(
+          {.decision = hybridscope::root_words(
+               trace, finding, own_counts_.before(trace.step, finding.request), names)});
+      root_requests_.push_back(finding.request.value < 0 ? "" : names.request(finding.request));
+    }
+  }
   RuleCount& count = rules_[static_cast<std::size_t>(finding.rule)];
   ++count.found;
   count.unexpected += expected ? 0 : 1;
-  if (count.found > kMaxFindingsARule) return;
-  kept_.push_back(
-      {.finding = finding,
-       .expected = expected,
-       .text = explain_finding(finding, names),
-       .json = std::make_shared<const nlohmann::ordered_json>(finding_to_json(finding, names))});
+  if (count.found > kMaxFindingsARule && !kept.is_root) return;
+  kept.text = explain_finding(finding, names);
+  kept.json = std::make_shared<const nlohmann::ordered_json>(finding_to_json(finding, names));
+  kept_.push_back(std::move(kept));
 }
 
 std::int64_t FindingList::num_found(Severity severity) const {
@@ -60,6 +84,64 @@ std::vector<const KeptFinding*> FindingList::shown() const {
     return rule_info(a->finding.rule).severity < rule_info(b->finding.rule).severity;
   });
   if (list.size() > kMaxFindingsShown) list.resize(kMaxFindingsShown);
+  return list;
+}
+
+// The kept findings that follow from the root, indented.
+std::string FindingList::format_following(std::size_t root) const {
+  std::string text;
+  for (const KeptFinding& kept : kept_)
+    if (is_error(kept) && kept.root == root && !kept.is_root) text += "    " + kept.text + "\n";
+  return text;
+}
+
+std::string FindingList::format_roots() const {
+  std::string text;
+  for (const KeptFinding& kept : kept_) {
+    if (!is_error(kept) || !kept.is_root || kept.root >= kMaxRootsShown) continue;
+    const RootWords& words = root_words_[kept.root];
+    const std::string following = following_words(roots()[kept.root]);
+    if (!words.decision.empty()) text += words.decision + "\n";
+    text += (words.decision.empty() ? "" : "  ") + kept.text + "\n";
+    if (!words.cause.empty()) text += "  this is " + words.cause + "\n";
+    if (!following.empty()) text += "  " + following + ":\n" + format_following(kept.root);
+  }
+  if (roots().size() > kMaxRootsShown)
+    text += fmt::format(
+        "{} of this kind are not shown\n",
+        counted(static_cast<std::int64_t>(roots().size() - kMaxRootsShown), "more beginning"));
+  for (const KeptFinding& kept : kept_)
+    if (!is_error(kept)) text += kept.text + "\n";
+  return text;
+}
+
+std::string FindingList::text_with_root(const KeptFinding& kept) const {
+  if (!is_error(kept)) return kept.text;
+  if (!kept.is_root)
+    return fmt::format("{}; follows from step {}", kept.text, roots()[kept.root].finding.step);
+  const RootWords& words = root_words_[kept.root];
+  std::string text = kept.text;
+  if (!words.decision.empty()) text = words.decision + ": " + text;
+  if (!words.cause.empty()) text += "; this is " + words.cause;
+  const std::string following = following_words(roots()[kept.root]);
+  return following.empty() ? text : text + "; " + following;
+}
+
+nlohmann::ordered_json FindingList::roots_json() const {
+  const auto or_null = [](const std::string& words) {
+    return words.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(words);
+  };
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < roots().size(); ++i) {
+    const FindingRoot& root = roots()[i];
+    list.push_back({{"request", or_null(root_requests_[i])},
+                    {"rule", rule_info(root.finding.rule).slug},
+                    {"step", root.finding.step},
+                    {"decision", or_null(root_words_[i].decision)},
+                    {"cause", or_null(root_words_[i].cause)},
+                    {"following", root.num_following},
+                    {"last_step", root.last_step}});
+  }
   return list;
 }
 

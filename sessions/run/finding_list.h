@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/check/finding.h"
 #include "sessions/explain/explain_names.h"
+#include "sessions/explain/finding_roots.h"
 
 namespace hybridscope {
 
@@ -23,9 +27,13 @@ struct RuleCount {
   std::int64_t unexpected = 0;  // that the scenario does not expect
 };
 
+inline constexpr std::size_t kMaxRootsShown = 10;
+
 struct KeptFinding {
   Finding finding;
   bool expected = false;
+  std::size_t root = 0;  // its root in roots(), of severity error only
+  bool is_root = false;  // it is the first finding of its root
   std::string text;
   std::shared_ptr<const nlohmann::ordered_json> json;  // never null
 };
@@ -39,15 +47,42 @@ struct RequestDamage {
   Rule first_rule = Rule::running_state_wrong;
 };
 
+// What is known of a root besides its findings.
+struct RootWords {
+  std::string decision;  // root_words(); empty: the finding says it
+  std::string cause;     // "known bug 48, skipped-step-forgets-accepted-count"; empty: not known
+};
+
 class FindingList {
  public:
   FindingList();
 
-  void add(const Finding& finding, bool expected, const Names& names);
+  // The findings of a step, which may be none; steps come in order. `expects`: is it expected?
+  // Empty: none is.
+  using Expects = std::function<bool(const Finding&)>;
+  void add(const StepTrace& trace, std::span<const Finding> findings, const Expects& expects,
+           const Names& names);
 
   const RuleCount& count(Rule rule) const { return rules_[static_cast<std::size_t>(rule)]; }
   std::int64_t num_found(Severity severity) const;
   std::int64_t num_unexpected(Severity severity) const;
+
+  const OwnCounts& own_counts() const { return own_counts_; }
+  // Chains of findings of severity error, in the order in which they began (finding_roots.h).
+  const std::vector<FindingRoot>& roots() const { return roots_.roots(); }
+  // [roots()]
+  const std::vector<RootWords>& root_words() const { return root_words_; }
+  void set_cause(std::size_t root, std::string cause) {
+    root_words_[root].cause = std::move(cause);
+  }
+  // The first kMaxRootsShown roots with the kept findings of each, then other kept findings; lines
+  // with a newline, not indented.
+  std::string format_roots() const;
+  // One line: a root's decision, cause and number of findings that follow, or the step of its root,
+  // are added to the finding's text.
+  std::string text_with_root(const KeptFinding& kept) const;
+  // [{request, rule, step, decision, cause, following, last_step}], all roots.
+  nlohmann::ordered_json roots_json() const;
 
   // The first kMaxFindingsARule of each rule, in the order found.
   const std::vector<KeptFinding>& kept() const { return kept_; }
@@ -68,9 +103,15 @@ class FindingList {
   nlohmann::ordered_json by_request_json() const;
 
  private:
+  void add(const StepTrace& trace, const Finding& finding, bool expected, const Names& names);
+  std::string format_following(std::size_t root) const;
   void note_damage(const Finding& finding, const Names& names);
 
   std::vector<RuleCount> rules_;  // [rule_table()]
+  OwnCounts own_counts_;
+  FindingRoots roots_;
+  std::vector<RootWords> root_words_;
+  std::vector<std::string> root_requests_;  // names
   std::vector<KeptFinding> kept_;
   std::vector<RequestDamage> damage_;
   std::vector<std::size_t> damage_of_;  // [request id + 1] place in damage_ + 1; 0: none

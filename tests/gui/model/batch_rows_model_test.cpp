@@ -88,10 +88,10 @@ TEST(BatchRowsModel, ACountOfAnotherRequestIsToldWithItsOwner) {
   bool seen = false;
   while (!seen && run->forward().value())
     for (const ShownBatchRow& row : make_batch_rows_model(*run, {}).rows)
-      if (row.is_foreign_count) {
+      if (row.is_wrong_count) {
         seen = true;
         EXPECT_EQ(row.name, "A");
-        EXPECT_EQ(row.count_of, "Z");
+        EXPECT_EQ(row.count_words, "2 of Z");
         EXPECT_EQ(row.num_accepted_tokens, 2);
       }
   EXPECT_TRUE(seen);
@@ -109,7 +109,7 @@ TEST(BatchRowsModel, RowsThatMovedSayWhereFrom) {
       for (const ShownBatchRow& row : make_batch_rows_model(*run, {}).rows) {
         const std::size_t at = now.size();
         now[row.request] = at;
-        EXPECT_FALSE(row.is_foreign_count) << path;
+        EXPECT_FALSE(row.is_wrong_count) << path;
         const auto was = before.find(row.request);
         if (was == before.end()) continue;
         EXPECT_EQ(row.moved, was->second != at) << path << " " << run->step() << " " << row.name;

@@ -43,6 +43,9 @@ class FaultyRun final : public ShownRun {
     return run_->activities(first, count);
   }
   BlockFacts block_facts(std::int32_t block) override { return run_->block_facts(block); }
+  std::optional<OwnCount> own_count(RequestId request) const override {
+    return run_->own_count(request);
+  }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override {
     return run_->write_chain(block, content);
   }

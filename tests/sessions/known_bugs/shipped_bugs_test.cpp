@@ -14,6 +14,8 @@
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/known_bugs/bug_pages.h"
 #include "sessions/known_bugs/bug_run.h"
+#include "sessions/known_bugs/finding_cause.h"
+#include "sessions/run/run_plan.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
 
@@ -54,6 +56,15 @@ class ShippedBug : public testing::TestWithParam<std::string> {
  protected:
   static BugExhibit exhibit() { return shipped_bug(GetParam()).value(); }
 };
+
+TEST_P(ShippedBug, ItsFirstFindingIsPutDownToIt) {
+  const BugExhibit bug = exhibit();
+  const auto run = run_bug_side(faulty_scenario(bug)).value();
+  if (run.findings.roots().empty()) GTEST_SKIP() << "it shows in the run's figures alone";
+  const auto plan = plan_scenario(faulty_scenario(bug), "scenario").value();
+  EXPECT_THAT(find_cause(plan, run.findings.roots()[0].finding),
+              HasSubstr(std::string(bug.bug->id)));
+}
 
 TEST_P(ShippedBug, ItsScenarioShowsItAndTheHealthyRunIsClean) {
   const auto run = run_bug(exhibit());

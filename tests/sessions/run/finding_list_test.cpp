@@ -20,7 +20,11 @@ Finding wrong(Rule rule, std::int64_t step, RequestId request) {
 
 FindingList list_of(const std::vector<Finding>& findings) {
   FindingList list;
-  for (const Finding& finding : findings) list.add(finding, /*expected=*/false, numbered_names());
+  for (const Finding& finding : findings) {
+    StepTrace trace;
+    trace.step = finding.step;
+    list.add(trace, {&finding, 1}, {}, numbered_names());
+  }
   return list;
 }
 

@@ -1,0 +1,90 @@
+#include "sessions/explain/own_counts.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hybridscope {
+namespace {
+
+// A request without a token in some steps keeps its state, and its count has to wait for it.
+std::string how_it_was_lost(const StepTrace& trace, const RowTrace& row, const OwnCount& own) {
+  const std::int64_t first = own.step + 1;
+  const std::int64_t last = trace.step - 1;
+  if (first == last) return fmt::format(" when it was skipped in step {}", first);
+  if (first < last) return fmt::format(" when it was skipped in steps {} to {}", first, last);
+  return row.origin == RowOrigin::moved
+             ? fmt::format(" when it moved from row {}", row.previous_row)
+             : "";
+}
+
+}  // namespace
+
+void OwnCounts::take(const StepTrace& trace) {
+  for (const RowTrace& row : trace.rows) {
+    if (row.request.value < 0) continue;
+    const auto id = static_cast<std::size_t>(row.request.value);
+    if (id >= rows_.size()) rows_.resize(id + 1);
+    rows_[id].one_before =
+        std::exchange(rows_[id].last, OwnCount{trace.step, std::max(row.num_sampled_tokens, 1)});
+  }
+}
+
+std::optional<OwnCount> OwnCounts::before(std::int64_t step, RequestId request) const {
+  const auto id = static_cast<std::size_t>(request.value);
+  if (request.value < 0 || id >= rows_.size()) return std::nullopt;
+  const OwnCount& count = rows_[id].last.step < step ? rows_[id].last : rows_[id].one_before;
+  return count.step == 0 ? std::nullopt : std::optional(count);
+}
+
+CountOrigin count_origin(const StepTrace& trace, const RowTrace& row,
+                         const std::optional<OwnCount>& own) {
+  if (row.accepted_from.value >= 0 && row.accepted_from != row.request) return CountOrigin::foreign;
+  const bool admitted =
+      row.scheduled >= 0 && trace.scheduled_of(row).admission != Admission::running;
+  if (admitted) return row.num_accepted_tokens_before == 1 ? CountOrigin::fresh : CountOrigin::lost;
+  if (!own) return CountOrigin::unknown;
+  return row.num_accepted_tokens_before == own->num_accepted_tokens ? CountOrigin::own
+                                                                    : CountOrigin::lost;
+}
+
+std::string count_origin_words(const StepTrace& trace, const RowTrace& row,
+                               const std::optional<OwnCount>& own, const Names& names) {
+  const std::string of_own =
+      own ? fmt::format(", own {} of step {}", own->num_accepted_tokens, own->step) : "";
+  switch (count_origin(trace, row, own)) {
+    case CountOrigin::own:
+      return fmt::format("own, of step {}", own->step);
+    case CountOrigin::fresh:
+      return "fresh";
+    case CountOrigin::unknown:
+      return "own";
+    case CountOrigin::lost:
+      return fmt::format("{}{}", row.num_accepted_tokens_before, of_own);
+    case CountOrigin::foreign:
+      return fmt::format("{} of {}{}", row.num_accepted_tokens_before,
+                         names.request(row.accepted_from), of_own);
+  }
+  return {};
+}
+
+std::string wrong_count_words(const StepTrace& trace, const RowTrace& row,
+                              const std::optional<OwnCount>& own, const Names& names) {
+  const CountOrigin origin = count_origin(trace, row, own);
+  const std::string who = names.request(row.request);
+  if (origin == CountOrigin::foreign)
+    return fmt::format(
+        "{} runs with the accepted count of {}, {}{}", who, names.request(row.accepted_from),
+        row.num_accepted_tokens_before,
+        own ? fmt::format("; its own is {}, of step {}", own->num_accepted_tokens, own->step) : "");
+  if (origin != CountOrigin::lost) return {};
+  if (!own || trace.scheduled_of(row).admission != Admission::running)
+    return fmt::format("{}'s accepted count is {} as it is admitted; expected 1", who,
+                       row.num_accepted_tokens_before);
+  return fmt::format("{}'s accepted count became {}{}; its own is {}, of step {}", who,
+                     row.num_accepted_tokens_before, how_it_was_lost(trace, row, *own),
+                     own->num_accepted_tokens, own->step);
+}
+
+}  // namespace hybridscope

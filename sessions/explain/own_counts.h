@@ -1,0 +1,61 @@
+// How many tokens each request's own last row accepted: what the count of its next row should be
+// (docs/semantics: accepted counts; vLLM v1/worker/gpu_input_batch.py num_accepted_tokens_cpu).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/trace/step_trace.h"
+#include "sessions/explain/explain_names.h"
+
+namespace hybridscope {
+
+struct OwnCount {
+  std::int64_t step = 0;                 // of the request's last row
+  std::int32_t num_accepted_tokens = 1;  // bonus token included
+  friend bool operator==(const OwnCount&, const OwnCount&) = default;
+};
+
+// Of a request before a step; empty: it has had no row, or that is not known.
+using FindOwnCount = std::function<std::optional<OwnCount>(RequestId)>;
+
+class OwnCounts {
+ public:
+  // Steps come in order.
+  void take(const StepTrace& trace);
+  // `step`: the last step that was taken, or the one after it.
+  std::optional<OwnCount> before(std::int64_t step, RequestId request) const;
+
+ private:
+  struct LastTwo {
+    OwnCount last = {};  // step 0: there is none
+    OwnCount one_before = {};
+  };
+  std::vector<LastTwo> rows_;  // by request id
+};
+
+// The count of a row as the step begins: whose it is, and what the request's own is.
+enum class CountOrigin : std::uint8_t {
+  own,      // what its last row accepted
+  fresh,    // 1, because the request was admitted in this step or has had no row
+  lost,     // of the request, but not what its last row accepted
+  foreign,  // of another request
+  unknown,  // the request's last row is not known
+};
+CountOrigin count_origin(const StepTrace& trace, const RowTrace& row,
+                         const std::optional<OwnCount>& own);
+
+// "own, of step 3", "fresh", "1, own 3 of step 3", "1 of B, own 3 of step 3"; `own` empty: "own" or
+// "1 of B".
+std::string count_origin_words(const StepTrace& trace, const RowTrace& row,
+                               const std::optional<OwnCount>& own, const Names& names);
+
+// Why a row runs with a wrong count: "C's accepted count became 1 when it was skipped in step 4;
+// its own is 3, of step 3". Empty: the count is its own, or that is not known.
+std::string wrong_count_words(const StepTrace& trace, const RowTrace& row,
+                              const std::optional<OwnCount>& own, const Names& names);
+
+}  // namespace hybridscope

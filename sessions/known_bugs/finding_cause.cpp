@@ -1,0 +1,148 @@
+#include "sessions/known_bugs/finding_cause.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "core/engine/policy_table.h"
+#include "sessions/run/checked_run.h"
+#include "sessions/scenario/known_bug_table.h"
+
+namespace hybridscope {
+namespace {
+
+struct Candidate {
+  const KnownBug* bug = nullptr;  // null: a policy
+  PolicyOverrides policies = {};  // the values that it has
+};
+
+class CauseSearch {
+ public:
+  CauseSearch(const RunPlan& plan, const Finding& finding, std::int64_t most_request_steps)
+      : plan_(plan),
+        finding_(finding),
+        left_(most_request_steps),
+        has_(overrides_of(resolve_policies(plan.settings))) {
+    for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
+      if (has_.values[policy] == policy_table()[policy].safe) has_.values[policy].reset();
+  }
+
+  std::string find() {
+    std::string cause = of(bugs());
+    return cause.empty() ? of(policies()) : cause;
+  }
+
+ private:
+  // Bugs of one policy first: two change more of the schedule, and the finding may be gone by
+  // accident.
+  std::vector<Candidate> bugs() const {
+    std::vector<Candidate> found;
+    for (const KnownBug& bug : known_bug_table()) {
+      const bool is_there = std::ranges::all_of(bug.values(), [this](const PolicyValue& value) {
+        return has_.values[value.policy] == value.value;
+      });
+      const KnownBug* one = &bug;
+      if (is_there) found.push_back({one, policies_of(std::span(&one, 1))});
+    }
+    std::ranges::stable_sort(found, {},
+                             [](const Candidate& one) { return one.bug->values().size(); });
+    return found;
+  }
+
+  std::vector<Candidate> policies() const {
+    std::vector<Candidate> found;
+    for (std::size_t policy = 0; policy < kNumPolicies; ++policy) {
+      if (!has_.values[policy]) continue;
+      Candidate one;
+      one.policies.values[policy] = has_.values[policy];
+      found.push_back(one);
+    }
+    return found;
+  }
+
+  std::string of(const std::vector<Candidate>& candidates) {
+    std::vector<const Candidate*> needed;
+    for (const Candidate& candidate : candidates)
+      if (occurs(without(candidate)) == false) needed.push_back(&candidate);
+    if (needed.empty()) return {};
+    const Candidate* cause = needed.front();
+    if (needed.size() > 1)
+      for (const Candidate* candidate : needed)
+        if (occurs(alone(*candidate)) == true) {
+          cause = candidate;
+          break;
+        }
+    return left_ < 0 ? std::string() : words(*cause);
+  }
+
+  // The engine with these policies as profile safe has them.
+  PolicyOverrides without(const Candidate& candidate) const {
+    PolicyOverrides values = plan_.settings.policies;
+    for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
+      if (candidate.policies.values[policy]) values.values[policy] = policy_table()[policy].safe;
+    return values;
+  }
+
+  // Profile safe but for these policies.
+  PolicyOverrides alone(const Candidate& candidate) const {
+    PolicyOverrides values = candidate.policies;
+    for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
+      if (!values.values[policy]) values.values[policy] = policy_table()[policy].safe;
+    return values;
+  }
+
+  // Does the finding, or one like it about the same request, occur up to its step? Empty: the plan
+  // cannot run so, or too much has been run.
+  std::optional<bool> occurs(const PolicyOverrides& policies) {
+    RunPlan plan = plan_;
+    plan.settings.policies = policies;
+    auto setup = make_engine_setup(plan.setup.layout.model, plan.settings);
+    if (!setup.ok()) return std::nullopt;
+    plan.setup = std::move(setup).value();
+    auto created = CheckedRun::create(std::move(plan));
+    if (!created.ok()) return std::nullopt;
+    CheckedRun& run = created.value();
+    while (!run.has_ended() && run.num_steps() < finding_.step) {
+      const auto step = run.step();
+      if (!step.ok()) return std::nullopt;
+      left_ -= static_cast<std::int64_t>(step.value().trace.rows.size()) + 1;
+      if (left_ < 0) return std::nullopt;
+      for (const Finding& seen : step.value().findings)
+        if (seen.rule == finding_.rule && seen.detail == finding_.detail &&
+            seen.request == finding_.request)
+          return true;
+    }
+    return false;
+  }
+
+  static std::string words(const Candidate& candidate) {
+    if (candidate.bug != nullptr) {
+      const std::string number = bug_number(*candidate.bug);
+      return fmt::format("known bug {}{}{}", number, number.empty() ? "" : ", ", candidate.bug->id);
+    }
+    for (std::size_t policy = 0; policy < kNumPolicies; ++policy) {
+      if (!candidate.policies.values[policy]) continue;
+      PolicyValue value;
+      value.policy = policy;
+      value.value = *candidate.policies.values[policy];
+      return fmt::format("policy {} = {}", policy_name(value), value_name(value));
+    }
+    return {};
+  }
+
+  const RunPlan& plan_;
+  const Finding& finding_;
+  std::int64_t left_;
+  PolicyOverrides has_;  // values that profile safe does not have
+};
+
+}  // namespace
+
+std::string find_cause(const RunPlan& plan, const Finding& finding,
+                       std::int64_t most_request_steps) {
+  return CauseSearch(plan, finding, most_request_steps).find();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,126 @@
+// Which findings follow from which, and whose accepted count a row runs with.
+#include "sessions/explain/finding_roots.h"
+
+#include <gtest/gtest.h>
+
+#include "sessions/explain/own_counts.h"
+
+namespace hybridscope::finding_roots_test {
+namespace {
+
+constexpr RequestId kA{0};
+constexpr RequestId kC{2};
+constexpr RequestId kD{3};
+
+// A wrong state that the request reads in the step, left by that write.
+Finding wrong(RequestId request, std::int64_t step, WriteKind kind, std::int32_t written_in,
+              RequestId writer) {
+  Finding finding;
+  finding.step = step;
+  finding.request = request;
+  finding.cause = {.kind = kind, .step = written_in, .request = writer};
+  return finding;
+}
+
+TEST(FindingRoots, AStateThatAWrongRowLeftFollowsFromIt) {
+  FindingRoots roots;
+  EXPECT_EQ(roots.add(wrong(kC, 5, WriteKind::decode, 3, kC)), 0U);  // a good state, read wrongly
+  EXPECT_EQ(roots.add(wrong(kC, 5, WriteKind::decode, 3, kC)), 0U);  // the same row's conv window
+  EXPECT_EQ(roots.add(wrong(kC, 6, WriteKind::decode, 5, kC)), 0U);
+  EXPECT_EQ(roots.add(wrong(kC, 9, WriteKind::decode, 6, kC)), 0U);
+  EXPECT_EQ(roots.roots()[0].num_following, 3);
+  EXPECT_EQ(following_words(roots.roots()[0]), "3 findings follow from it, to step 9");
+}
+
+TEST(FindingRoots, ACopyOfAWrongStateFollowsToo) {
+  FindingRoots roots;
+  roots.add(wrong(kC, 5, WriteKind::decode, 3, kC));
+  EXPECT_EQ(roots.add(wrong(kC, 6, WriteKind::pre_copy, 6, kC)), 0U);
+}
+
+TEST(FindingRoots, AnotherRequestThatHitsAWrongBlockFollowsFromTheOneThatWroteIt) {
+  FindingRoots roots;
+  roots.add(wrong(kC, 5, WriteKind::decode, 3, kC));
+  EXPECT_EQ(roots.add(wrong(kD, 8, WriteKind::decode, 5, kC)), 0U);
+  EXPECT_EQ(roots.add(wrong(kD, 9, WriteKind::decode, 8, kD)), 0U);
+}
+
+TEST(FindingRoots, AWriteOfBeforeTheFirstFindingIsReadWronglyOnItsOwn) {
+  FindingRoots roots;
+  roots.add(wrong(kC, 5, WriteKind::decode, 3, kC));
+  EXPECT_EQ(roots.add(wrong(kA, 6, WriteKind::decode, 4, kA)), 1U);
+  EXPECT_EQ(roots.add(wrong(kC, 7, WriteKind::decode, 2, kC)), 2U);
+  EXPECT_EQ(following_words(roots.roots()[0]), "");
+}
+
+TEST(FindingRoots, WithoutAWriteTheSameRuleInTheNextStepIsTheSameAgain) {
+  FindingRoots roots;
+  Finding stale;
+  stale.rule = Rule::stale_persistent_array;
+  stale.request = kC;
+  stale.step = 4;
+  roots.add(stale);
+  stale.step = 5;
+  EXPECT_EQ(roots.add(stale), 0U);
+  stale.rule = Rule::padded_row_not_null;
+  stale.step = 6;
+  EXPECT_EQ(roots.add(stale), 1U);
+}
+
+StepTrace step_with(std::int64_t step, RequestId request, std::int32_t count_before,
+                    std::int32_t sampled) {
+  StepTrace trace;
+  trace.step = step;
+  trace.scheduled.push_back({.request = request});
+  RowTrace row;
+  row.request = request;
+  row.scheduled = 0;
+  row.num_accepted_tokens_before = count_before;
+  row.accepted_from = request;
+  row.num_sampled_tokens = sampled;
+  trace.rows.push_back(row);
+  return trace;
+}
+
+TEST(OwnCounts, ARowsOwnCountIsWhatItsRequestsLastRowAccepted) {
+  OwnCounts counts;
+  EXPECT_EQ(counts.before(3, kC), std::nullopt);
+  counts.take(step_with(3, kC, 1, 3));
+  EXPECT_EQ(counts.before(4, kC), (OwnCount{.step = 3, .num_accepted_tokens = 3}));
+  const StepTrace next = step_with(4, kC, 3, 1);
+  EXPECT_EQ(count_origin_words(next, next.rows[0], counts.before(next.step, kC), numbered_names()),
+            "own, of step 3");
+  EXPECT_EQ(wrong_count_words(next, next.rows[0], counts.before(next.step, kC), numbered_names()),
+            "");
+}
+
+TEST(OwnCounts, ACountThatWasLostSaysWhenAndWhatItWas) {
+  OwnCounts counts;
+  counts.take(step_with(3, kC, 1, 3));
+  const StepTrace back = step_with(5, kC, 1, 1);
+  EXPECT_EQ(count_origin_words(back, back.rows[0], counts.before(5, kC), numbered_names()),
+            "1, own 3 of step 3");
+  EXPECT_EQ(wrong_count_words(back, back.rows[0], counts.before(5, kC), numbered_names()),
+            "r2's accepted count became 1 when it was skipped in step 4; its own is 3, of step 3");
+}
+
+TEST(OwnCounts, ACountOfAnotherRequestNamesIt) {
+  OwnCounts counts;
+  counts.take(step_with(3, kC, 1, 3));
+  StepTrace next = step_with(4, kC, 1, 1);
+  next.rows[0].accepted_from = kA;
+  EXPECT_EQ(count_origin_words(next, next.rows[0], counts.before(next.step, kC), numbered_names()),
+            "1 of r0, own 3 of step 3");
+  EXPECT_EQ(wrong_count_words(next, next.rows[0], counts.before(next.step, kC), numbered_names()),
+            "r2 runs with the accepted count of r0, 1; its own is 3, of step 3");
+}
+
+TEST(OwnCounts, ARequestThatIsAdmittedBeginsWithOne) {
+  StepTrace trace = step_with(4, kC, 1, 1);
+  trace.scheduled[0].admission = Admission::resumed;
+  EXPECT_EQ(count_origin(trace, trace.rows[0], OwnCount{.step = 2, .num_accepted_tokens = 3}),
+            CountOrigin::fresh);
+}
+
+}  // namespace
+}  // namespace hybridscope::finding_roots_test
