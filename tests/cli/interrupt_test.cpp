@@ -158,6 +158,27 @@ INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM, SI
                                                                      : "Sighup");
                          });
 
+// What is recorded after kill -9 is told from what is being recorded.
+TEST(KilledRecorder, LeavesAnInterruptedSessionThatCanBeDeleted) {
+  const std::string folder = temporary_folder("killed", {});
+  const std::string place = folder + "/runs.db:now";
+  const Running run(long_run({"--record", place}));
+  EXPECT_EQ(run.read_lines(20), 20);
+  const ProgramResult refused = run_program("sessions delete '" + place + "'");
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("session \"now\" is being recorded; end its recorder first"));
+  EXPECT_EQ(run_program("sessions rename '" + place + "' then").exit_code, 4);
+  EXPECT_THAT(run_program("sessions list '" + folder + "/runs.db'").out, HasSubstr("recording"));
+  run.send(SIGKILL);
+  EXPECT_EQ(run.wait(), -SIGKILL);
+  EXPECT_THAT(run_program("sessions list '" + folder + "/runs.db'").out,
+              HasSubstr("now: its recorder ended without recording an end"));
+  EXPECT_THAT(run_program("diff '" + place + "' '" + place + "'").out,
+              HasSubstr("A was interrupted: its recording ends before its run."));
+  EXPECT_EQ(run_program("sessions delete '" + place + "'").exit_code, 0);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Nohup, KeepsACommandRunningAtSighup) {
   const Running run({"nohup", HYBRIDSCOPE_PROGRAM, "judge", "-"});
   run.wait_for_handlers();
