@@ -12,9 +12,9 @@
 #include "cli/report_error.h"
 #include "cli/right_command.h"
 #include "cli/run_options.h"
-#include "cli/shown_text.h"
 #include "cli/version.h"
 #include "sessions/scenario/scenario_reader.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

@@ -21,7 +21,6 @@
 #include "cli/run_recording.h"
 #include "cli/run_report.h"
 #include "cli/run_tests.h"
-#include "cli/shown_text.h"
 #include "cli/step_json.h"
 #include "cli/step_table.h"
 #include "cli/suite_command.h"
@@ -31,6 +30,7 @@
 #include "sessions/explain/explain_step.h"
 #include "sessions/judge/trace_writer.h"
 #include "sessions/text/output_file.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {
