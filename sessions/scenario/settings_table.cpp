@@ -112,7 +112,8 @@ constexpr std::array kSettings = {
         {.started_place = 8, .trace_place = 19}),
     boolean<&S::kv_consumer, &C::kv_consumer>(
         {"", "kv_consumer", "false",
-         "whether a KV connector writes blocks outside the stream of the frames"}),
+         "whether a KV connector writes blocks outside the stream of the frames"},
+        {.trace_place = 24}),
     integer<&S::data_parallel_size, &C::data_parallel_size>(
         {"", "data_parallel_size", 1, 1024, "1",
          "data-parallel ranks in lockstep; with more than one, a step that schedules nothing is a "

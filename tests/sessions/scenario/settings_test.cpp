@@ -40,13 +40,13 @@ std::string refusal(const char* section, const char* name, const SettingValue& v
 TEST(SettingsTable, HeadersOfTracesHoldTheseInThisOrder) {
   std::vector<std::string_view> names;
   for (const Setting* setting : traced_settings()) names.push_back(trace_key(*setting));
-  EXPECT_THAT(names,
-              testing::ElementsAre("mamba_cache_mode", "block_size", "enable_prefix_caching",
-                                   "num_speculative_tokens", "speculative_method", "max_model_len",
-                                   "max_num_seqs", "max_num_batched_tokens", "scheduling_policy",
-                                   "enable_chunked_prefill", "long_prefill_token_threshold",
-                                   "scheduler_reserve_full_isl", "watermark", "async_scheduling",
-                                   "runner", "cudagraph_mode", "cudagraph_capture_sizes"));
+  EXPECT_THAT(names, testing::ElementsAre(
+                         "mamba_cache_mode", "block_size", "enable_prefix_caching",
+                         "num_speculative_tokens", "speculative_method", "max_model_len",
+                         "max_num_seqs", "max_num_batched_tokens", "scheduling_policy",
+                         "enable_chunked_prefill", "long_prefill_token_threshold",
+                         "scheduler_reserve_full_isl", "watermark", "async_scheduling", "runner",
+                         "cudagraph_mode", "cudagraph_capture_sizes", "kv_consumer"));
 }
 
 TEST(SettingsTable, AConfigurationGivesBackWhatWasStoredInIt) {
