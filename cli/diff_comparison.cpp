@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/diff_command.h"
+#include "cli/interruptible_source.h"
 #include "sessions/record/forwarded_source.h"
 #include "sessions/record/session_header.h"
 #include "storage/session_file.h"
@@ -215,6 +216,7 @@ std::optional<DiffFailure> compare_sides(const DiffOptions& options, const TakeD
     auto opened = open_side(options, side);
     if (!opened.ok()) return DiffFailure{opened.error()};
     sides.push_back(std::move(opened).value());
+    sides.back().source = std::make_unique<InterruptibleSource>(std::move(sides.back().source));
     if (on_step)
       sides.back().source =
           std::make_unique<WatchedSource>(std::move(sides.back().source), on_step);
