@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "cli/shown_text.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -29,6 +29,7 @@
 #include "cli/matrix_command.h"
 #include "cli/model_command.h"
 #include "cli/run_command.h"
+#include "cli/safe_streams.h"
 #include "cli/sessions_command.h"
 #include "cli/shrink_command.h"
 #include "cli/version.h"
@@ -151,7 +152,13 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitFine : kExitUsage;
+    // Not to std::cout and std::cerr, which write to the streams of before.
+    std::ostringstream out;
+    std::ostringstream err;
+    const int code = app.exit(error, out, err);
+    fmt::print("{}", out.str());
+    fmt::print(stderr, "{}", err.str());
+    return code == 0 ? kExitFine : kExitUsage;
   }
   if (run_app.parsed()) return run_command(run, backends);
   if (judge_app.parsed()) return judge_command(judge);
@@ -172,14 +179,16 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
 
 // Checks that all output was written: a full disk may show only at the last flush.
 int with_written_output(int code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  report_message("", fmt::format("cannot write the output: {}", std::strerror(errno)));
+  const int failure = finish_streams();
+  if (failure == 0) return code;
+  report_message("", fmt::format("cannot write the output: {}", std::strerror(failure)));
   return kExitEnvironment;
 }
 
 }  // namespace
 
 int run_command_line(int argc, char** argv, const Backends& backends) {
+  make_streams_safe();
   try {
     return with_written_output(parse_and_run(argc, argv, backends));
   } catch (const ContractViolation& violation) {

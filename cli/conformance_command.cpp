@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
@@ -126,7 +127,7 @@ std::string verdict_on_cases(const ConformanceReport& report) {
 }
 
 std::string verdict(const ConformanceReport& report) {
-  std::string text = verdict_on_cases(report);
+  std::string text = report.interrupted ? ": interrupted" : verdict_on_cases(report);
   if (report.not_run() > 0)
     text += fmt::format("; {} not run on {}", report.not_run(), state_backend_name(report.backend));
   return text;
@@ -158,6 +159,7 @@ ConformanceReport check_all(const ConformanceCommandOptions& options, const Stat
       .device = device.name == nullptr ? "" : device.name(options.device.value_or(0)),
       .files = {}};
   Progress progress;
+  ask_for_interrupts();
   for (const std::string& path : options.paths) {
     const auto files = vector_files(path);
     if (!files.ok()) {
@@ -169,18 +171,24 @@ ConformanceReport check_all(const ConformanceCommandOptions& options, const Stat
     }
     for (const std::string& file : files.value()) {
       report.files.push_back(check_vector_file(
-          file, {.filter = options.filter, .kernels = kernels, .progress = [&](std::int64_t cases) {
-                   progress.show([&] { return fmt::format("{}: {} cases", file, cases); });
-                 }}));
+          file, {.filter = options.filter,
+                 .kernels = kernels,
+                 .progress =
+                     [&](std::int64_t cases) {
+                       progress.show([&] { return fmt::format("{}: {} cases", file, cases); });
+                     },
+                 .stop = was_interrupted}));
       progress.clear();
       print_invalid(report.files.back());
-      if (report.device_failed()) return report;
+      report.interrupted = was_interrupted();
+      if (report.interrupted || report.device_failed()) return report;
     }
   }
   return report;
 }
 
 int exit_code(const ConformanceReport& report) {
+  if (report.interrupted) return kExitInterrupted;
   if (report.device_failed()) return report_error("conformance", *report.files.back().kernel_error);
   if (report.invalid() > 0) return kExitInput;
   if (report.cases() == 0 && report.not_run() > 0)
@@ -247,6 +255,7 @@ nlohmann::ordered_json conformance_to_json(const ConformanceReport& report) {
       {"passed", report.passed()},    {"failed", report.cases() - report.passed()},
       {"invalid", report.invalid()},  {"not_run", report.not_run()}};
   if (report.timings) summary["seconds"] = total_seconds(report);
+  if (report.interrupted) summary["interrupted"] = true;
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
   for (const FileReport& file : report.files) files.push_back(file_to_json(file, report.timings));
   nlohmann::ordered_json device;
@@ -301,7 +310,7 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
       "Exit codes: 0 every field is as expected, 1 some case differs, 2 usage or no case "
       "selected,\n"
       "3 a file or line that is not a vector or a folder without any (the rest is still checked),\n"
-      "4 environment, such as no usable GPU, 5 a bug of hybridscope.\n"
+      "4 environment, such as no usable GPU, 5 a bug of hybridscope, 130 interrupted.\n"
       "\n"
       "--backend cuda checks on a GPU what kernels compute there:\n" +
       kinds_on_device() +

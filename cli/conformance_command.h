@@ -25,6 +25,7 @@ struct ConformanceReport {
   StateBackendKind backend = StateBackendKind::cpu;
   std::string device;  // what it is called; empty: this machine
   std::vector<FileReport> files;
+  bool interrupted = false;  // not everything was checked
 
   std::int64_t cases() const;
   std::int64_t passed() const;

@@ -10,6 +10,7 @@
 #include "cli/diff_comparison.h"
 #include "cli/diff_report.h"
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "cli/settings_options.h"
 #include "sessions/record/live_source.h"
@@ -110,6 +111,7 @@ Result<DiffSide> open_live(const DiffOptions& options, int side) {
 
 int diff_command(const DiffOptions& options) {
   int code = kExitFine;
+  ask_for_interrupts();
   const auto failure = compare_sides(options, [&](const DiffReport& report) {
     if (options.json)
       fmt::print("{}\n", diff_to_json(report).dump(2, ' ', false,
@@ -119,8 +121,9 @@ int diff_command(const DiffOptions& options) {
     code = report.differs() ? kExitFindings : kExitFine;
   });
   if (!failure) return code;
-  return failure->by_usage ? report_usage("diff", failure->error.message)
-                           : report_error("diff", failure->error);
+  if (failure->by_usage) return report_usage("diff", failure->error.message);
+  const int by_kind = report_error("diff", failure->error);
+  return was_interrupted() ? static_cast<int>(kExitInterrupted) : by_kind;
 }
 
 }  // namespace hybridscope

@@ -7,6 +7,7 @@
 
 #include "cli/diff_options.h"
 #include "core/base/result.h"
+#include "sessions/record/session_header.h"
 #include "sessions/record/step_source.h"
 
 namespace hybridscope {
@@ -16,6 +17,8 @@ namespace hybridscope {
 struct DiffSide {
   std::unique_ptr<StepSource> source;
   std::string look_further;  // command line that explains step {} in full
+  // Of a recorded session; a run that is made for the comparison is complete.
+  SessionStatus status = SessionStatus::complete;
 };
 
 // What is wrong with the settings of either side before any scenario is read: an unknown profile or

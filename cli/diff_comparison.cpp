@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "cli/diff_command.h"
+#include "cli/interruptible_source.h"
 #include "sessions/record/forwarded_source.h"
 #include "sessions/record/session_header.h"
+#include "storage/session_file.h"
 #include "storage/session_reader.h"
 
 namespace hybridscope {
@@ -32,14 +34,21 @@ class WatchedSource final : public ForwardedSource {
   std::function<void(std::int64_t)> on_step_;
 };
 
-Result<DiffSide> open_recorded(const std::string& place) {
-  auto source = open_session_source(parse_session_place(place));
+Result<DiffSide> open_recorded(const std::string& text) {
+  SessionPlace place = parse_session_place(text);
+  const auto file = SessionFile::open(place.file, FileAccess::read);
+  if (!file.ok()) return file.error();
+  const auto info = file.value().find(place.name);
+  if (!info.ok()) return info.error();
+  place.name = info.value().header.name;
+  auto source = open_session_source(place);
   if (!source.ok()) return source.error();
   // At level counts there is nothing to explain, only the step's sums.
   const bool explains = source.value()->level() != RecordLevel::counts;
   return DiffSide{.source = std::move(source).value(),
                   .look_further = fmt::format("hybridscope sessions show {} --step {{}}{}",
-                                              shell_quoted(place), explains ? " --explain" : "")};
+                                              shell_quoted(text), explains ? " --explain" : ""),
+                  .status = info.value().status};
 }
 
 Result<DiffSide> open_side(const DiffOptions& options, int side) {
@@ -87,6 +96,15 @@ void note_digests(const DiffSide& a, const DiffSide& b, DiffReport& report) {
         of_a, of_b));
 }
 
+void note_end(std::string_view side, SessionStatus status, DiffReport& report) {
+  if (status == SessionStatus::recording)
+    report.notes.push_back(
+        fmt::format("{} is being recorded: its steps so far are compared.", side));
+  if (status == SessionStatus::interrupted)
+    report.notes.push_back(
+        fmt::format("{} was interrupted: its recording ends before its run.", side));
+}
+
 // The first rule about steps, which would be ignored here; null: none.
 const std::string* rule_about_steps(const DiffOptions& options) {
   const auto found = std::ranges::find_if(
@@ -121,6 +139,8 @@ SideComparison::SideComparison(const DiffOptions& options, const TakeDiff& take,
   report_.ignored = options.ignore;
   report_.limit = static_cast<std::size_t>(options.limit);
   report_.all = options.all;
+  note_end("A", a_.status, report_);
+  note_end("B", b_.status, report_);
 }
 
 std::optional<DiffFailure> SideComparison::compare(IgnoreRules rules) {
@@ -196,6 +216,7 @@ std::optional<DiffFailure> compare_sides(const DiffOptions& options, const TakeD
     auto opened = open_side(options, side);
     if (!opened.ok()) return DiffFailure{opened.error()};
     sides.push_back(std::move(opened).value());
+    sides.back().source = std::make_unique<InterruptibleSource>(std::move(sides.back().source));
     if (on_step)
       sides.back().source =
           std::make_unique<WatchedSource>(std::move(sides.back().source), on_step);

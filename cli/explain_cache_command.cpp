@@ -15,11 +15,11 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
-#include "cli/shown_text.h"
 #include "sessions/cache_report/planned_requests.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/scenario/traffic.h"
 #include "sessions/text/object_reader.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "cli/shown_text.h"
 #include "cli/step_table.h"
 #include "cli/text_table.h"
 #include "sessions/cache_report/cache_words.h"
 #include "sessions/explain/trace_names.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

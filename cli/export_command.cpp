@@ -13,7 +13,6 @@
 #include "cli/report_error.h"
 #include "cli/run_words.h"
 #include "cli/settings_options.h"
-#include "cli/shown_text.h"
 #include "sessions/export/exported_run.h"
 #include "sessions/export/markdown_report.h"
 #include "sessions/export/pytest_text.h"
@@ -22,6 +21,7 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/output_file.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

@@ -12,9 +12,10 @@
 #include "cli/report_error.h"
 #include "cli/right_command.h"
 #include "cli/run_options.h"
-#include "cli/shown_text.h"
 #include "cli/version.h"
 #include "sessions/scenario/scenario_reader.h"
+#include "sessions/text/shown_text.h"
+#include "storage/file_header.h"
 
 namespace hybridscope {
 namespace {
@@ -99,7 +100,7 @@ Status fill_run(const GuiOptions& options, GuiStart& start) {
 }
 
 int report_failure(const Error& error) {
-  if (error.kind == ErrorKind::not_available) {
+  if (error.kind == ErrorKind::device) {
     report_lines("gui", fmt::format("{}\n{}", one_line(error.message), kHeadless));
     return kExitEnvironment;
   }
@@ -182,6 +183,13 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   if (!options.scale.empty()) start.commands.push_back("view.scale " + options.scale);
   start.commands.insert(start.commands.end(), options.commands.begin(), options.commands.end());
   if (Status filled = fill_run(options, start); !filled.ok()) return report_failure(filled.error());
+  if (!start.record.empty()) {
+    const auto found = look_at_file(parse_session_place(start.record).file, FileAccess::create);
+    if (!found.ok()) {
+      report_error("gui", found.error());
+      return record_exit_code(found.error());
+    }
+  }
   if (!start.attach.empty()) {
     ask_for_interrupts();
     start.is_interrupted = was_interrupted;

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <span>
 
-#include "cli/shown_text.h"
 #include "sessions/text/output_file.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <istream>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/lesson_text.h"
 #include "cli/report_error.h"
 #include "cli/step_table.h"
@@ -50,7 +50,7 @@ constexpr std::array kPanels = {
 // Plays one lesson and counts the answers.
 class LessonPlay {
  public:
-  LessonPlay(LessonRun run, AnswerSource source, std::istream& answers)
+  LessonPlay(LessonRun run, AnswerSource source, LineSource& answers)
       : run_(std::move(run)), source_(source), answers_(answers) {}
 
   // Error: a part cannot be played.
@@ -72,7 +72,7 @@ class LessonPlay {
 
   LessonRun run_;
   AnswerSource source_;
-  std::istream& answers_;
+  LineSource& answers_;
   std::size_t num_asked_ = 0;
   std::size_t num_right_ = 0;
   std::size_t num_answered_ = 0;
@@ -91,7 +91,10 @@ Status LessonPlay::play_part(std::size_t part) {
   fmt::print("\n{}", format_lesson_part(run_.lesson(), part));
   if (!run_.part().predict)
     if (Status shown = show_step(); !shown.ok()) return shown;
-  for (std::size_t q = 0; q < run_.part().questions.size(); ++q) ask(q);
+  for (std::size_t q = 0; q < run_.part().questions.size(); ++q) {
+    ask(q);
+    if (was_interrupted()) return Error{ErrorKind::not_available, "interrupted"};
+  }
   return run_.part().predict ? show_step() : Status(Ok{});
 }
 
@@ -100,8 +103,8 @@ std::optional<std::string> LessonPlay::next_line() {
   if (source_ == AnswerSource::nobody) return std::nullopt;
   if (source_ == AnswerSource::terminal) fmt::print("> ");
   std::fflush(stdout);
-  std::string line;
-  if (std::getline(answers_, line)) return line;
+  if (const auto line = answers_.next(); line.ok() && line.value())
+    return std::string(line.value()->text);
   if (source_ == AnswerSource::terminal) fmt::print("\n");
   source_ = AnswerSource::nobody;
   return std::nullopt;
@@ -132,7 +135,7 @@ void LessonPlay::answer(std::size_t question) {
     if (readable) return;
     break;
   }
-  tell(question);
+  if (!was_interrupted()) tell(question);
 }
 
 void LessonPlay::tell(std::size_t question) {
@@ -183,12 +186,14 @@ Result<std::string> format_lesson_view(const Lesson& lesson, const LessonPart& p
                                 topics_of_panel(part.show.panel));
 }
 
-int play_lesson(const Lesson& lesson, AnswerSource source, std::istream& answers) {
+int play_lesson(const Lesson& lesson, AnswerSource source, LineSource& answers) {
   auto run = LessonRun::create(lesson);
   if (!run.ok()) return report_error("lessons run", run.error());
   LessonPlay play(std::move(run).value(), source, answers);
-  if (const Status played = play.play(); !played.ok())
-    return report_error("lessons run", played.error());
+  if (const Status played = play.play(); !played.ok()) {
+    const int by_kind = report_error("lessons run", played.error());
+    return was_interrupted() ? static_cast<int>(kExitInterrupted) : by_kind;
+  }
   return play.finish();
 }
 

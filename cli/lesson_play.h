@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include "core/base/result.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/lessons/lesson.h"
+#include "sessions/text/line_source.h"
 
 namespace hybridscope {
 
@@ -29,7 +29,7 @@ enum class AnswerSource : std::uint8_t {
 };
 
 // `answers`: one per line. Returns the exit code: 1 when an answer in the lesson differs from the
-// engine's.
-int play_lesson(const Lesson& lesson, AnswerSource source, std::istream& answers);
+// engine's, 130 when it was interrupted.
+int play_lesson(const Lesson& lesson, AnswerSource source, LineSource& answers);
 
 }  // namespace hybridscope

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/shown_text.h"
 #include "cli/step_table.h"
 #include "sessions/scenario/settings_json.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

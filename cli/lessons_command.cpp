@@ -6,14 +6,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/lesson_play.h"
 #include "cli/lesson_text.h"
 #include "cli/report_error.h"
@@ -100,17 +99,16 @@ int show_command(const LessonsOptions& options) {
 int run_lesson_command(const LessonsOptions& options) {
   const auto lesson = find_lesson(options.name);
   if (!lesson.ok()) return fail("run", options.name, lesson.error());
-  if (options.answers_from.empty() && isatty(STDIN_FILENO) == 0)
-    return play_lesson(lesson.value(), AnswerSource::nobody, std::cin);
-  if (options.answers_from.empty())
-    return play_lesson(lesson.value(), AnswerSource::terminal, std::cin);
-  if (options.answers_from == "-")
-    return play_lesson(lesson.value(), AnswerSource::lines, std::cin);
-  std::ifstream file(options.answers_from);
-  if (!file)
-    return report_error("lessons run",
-                        Error{ErrorKind::io, options.answers_from + ": cannot be opened"});
-  return play_lesson(lesson.value(), AnswerSource::lines, file);
+  const bool asks = options.answers_from.empty();
+  const bool at_terminal = asks && isatty(STDIN_FILENO) != 0;
+  ask_for_interrupts();
+  auto answers = LineSource::open(asks ? "-" : options.answers_from, was_interrupted);
+  if (!answers.ok()) return report_error("lessons run", answers.error());
+  return play_lesson(lesson.value(),
+                     at_terminal ? AnswerSource::terminal
+                     : asks      ? AnswerSource::nobody
+                                 : AnswerSource::lines,
+                     answers.value());
 }
 
 // What is wrong with a lesson, as lines or as JSON.
@@ -150,7 +148,13 @@ int check_command(const LessonsOptions& options) {
   }
   std::vector<std::vector<LessonProblem>> problems;
   problems.reserve(lessons.size());
-  for (const Lesson& lesson : lessons) problems.push_back(check_lesson(lesson));
+  ask_for_interrupts();
+  for (const Lesson& lesson : lessons) {
+    problems.push_back(check_lesson(lesson));
+    if (!was_interrupted()) continue;
+    report_message("lessons check", "interrupted");
+    return kExitInterrupted;
+  }
   print_checks(options, lessons, problems);
   const bool agree = std::ranges::all_of(problems, [](const auto& list) { return list.empty(); });
   return agree ? kExitFine : kExitFindings;
@@ -217,7 +221,7 @@ std::function<int()> add_lessons_command(CLI::App& lessons) {
       "\n"
       "Exit codes: 0 fine, 1 an answer of a lesson is not the engine's, 2 usage or no such "
       "lesson,\n"
-      "3 a lesson file that cannot be read. The file format: docs/lessons.md.");
+      "3 a lesson file that cannot be read, 130 interrupted. The file format: docs/lessons.md.");
   const auto options = std::make_shared<LessonsOptions>();
   const std::vector<Subcommand> subcommands = {
       add_list(lessons, *options), add_show(lessons, *options), add_run(lessons, *options),

@@ -27,7 +27,6 @@
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "cli/settings_options.h"
-#include "cli/shown_text.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/matrix/matrix_html.h"
 #include "sessions/run/finding_list.h"
@@ -35,6 +34,7 @@
 #include "sessions/text/json_reader.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/output_file.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 

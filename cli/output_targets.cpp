@@ -47,7 +47,7 @@ Status check_outputs(std::span<const OutputTarget> outputs, const std::string& s
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const OutputTarget& output = outputs[i];
     if (output.path.empty()) continue;
-    for (const char* ending : {"", "-wal", "-shm", "-journal"})
+    for (const char* ending : {"", "-wal", "-shm", "-journal", "-lock"})
       if (same_file(output.path, session_file + ending))
         return invalid_input(fmt::format(
             "{} {}: this is the session file {}{}, expected another file", output.option,

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "cli/environment.h"
+#include "cli/safe_streams.h"
 
 namespace hybridscope {
 
@@ -22,16 +23,14 @@ Progress::Progress(bool quiet)
       pace_(watched_, ProgressPace::Clock::now()) {}
 
 void Progress::print(const std::string& text) {
-  if (watched_)
-    fmt::print(stderr, "\r\033[K{} ", text);
-  else
-    fmt::print(stderr, "{}\n", text);
+  if (watched_) erase_line();
+  fmt::print(stderr, "{}{}", text, watched_ ? ' ' : '\n');
   std::fflush(stderr);
   shown_ = watched_;
 }
 
 void Progress::clear() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+  if (shown_) erase_line();
   shown_ = false;
 }
 

@@ -9,10 +9,10 @@
 
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
-#include "cli/shown_text.h"
 #include "cli/version.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

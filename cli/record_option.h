@@ -49,7 +49,8 @@ class RecordedSession {
   std::int64_t num_steps_ = 0;
 };
 
-// The exit code for an error of RecordedSession: an unusable name is a usage error.
+// The exit code for an error of RecordedSession or of another place for a session: an unusable name
+// is a usage error.
 int record_exit_code(const Error& error);
 
 }  // namespace hybridscope

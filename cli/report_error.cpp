@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "cli/exit_codes.h"
-#include "cli/shown_text.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

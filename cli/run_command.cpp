@@ -21,7 +21,6 @@
 #include "cli/run_recording.h"
 #include "cli/run_report.h"
 #include "cli/run_tests.h"
-#include "cli/shown_text.h"
 #include "cli/step_json.h"
 #include "cli/step_table.h"
 #include "cli/suite_command.h"
@@ -31,6 +30,7 @@
 #include "sessions/explain/explain_step.h"
 #include "sessions/judge/trace_writer.h"
 #include "sessions/text/output_file.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {
@@ -76,11 +76,7 @@ class RunSession {
         breakpoints_(std::move(breakpoints)),
         tables_(static_cast<std::int32_t>(run.engine().config().kv_cache_config.groups.size()),
                 run.engine().config().kv_cache_config.num_blocks),
-        writer_(
-            run.engine().config(),
-            {.name = [&run](RequestId id) { return run.engine().name_of(id); },
-             .token = [&run](RequestId id, std::int32_t p) { return run.engine().token(id, p); },
-             .max_tokens = [&run](RequestId id) { return run.engine().max_tokens(id); }}),
+        writer_(run.engine().config(), traced_requests_of(run.engine())),
         progress_(options.quiet) {
     if (breakpoints_.reads_writes()) run_.log_writes();
   }

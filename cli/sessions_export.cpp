@@ -181,11 +181,7 @@ Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t l
   auto run = CheckedRun::create(std::move(plan).value(), {.check = std::nullopt});
   if (!run.ok()) return run.error();
   const Engine& engine = run.value().engine();
-  TraceWriter writer(
-      engine.config(),
-      {.name = [&engine](RequestId id) { return engine.name_of(id); },
-       .token = [&engine](RequestId id, std::int32_t at) { return engine.token(id, at); },
-       .max_tokens = [&engine](RequestId id) { return engine.max_tokens(id); }});
+  TraceWriter writer(engine.config(), traced_requests_of(engine));
   if (Status written = file.write(writer.header(name) + "\n"); !written.ok()) return written;
   std::optional<SameDecisions> same;
   if (info.header.digest_version == kDigestVersion)

@@ -8,6 +8,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/record_option.h"
 #include "cli/report_error.h"
 #include "cli/version.h"
 #include "sessions/explain/explain_finding.h"
@@ -73,7 +74,8 @@ Status annotate(const std::string& path, std::int64_t session, const SessionEnd&
   return Ok{};
 }
 
-Status import_session(const ImportOptions& options) {
+// `code`: the exit code of an error.
+Status import_session(const ImportOptions& options, int& code) {
   auto lines = LineSource::open(options.input);
   if (!lines.ok()) return lines.error();
   const auto first = lines.value().next();
@@ -85,7 +87,10 @@ Status import_session(const ImportOptions& options) {
   if (!header.ok()) return header.error();
   const SessionPlace place = parse_session_place(options.place);
   auto begun = begin_session(place, header.value(), reader);
-  if (!begun.ok()) return begun.error();
+  if (!begun.ok()) {
+    code = record_exit_code(begun.error());
+    return begun.error();
+  }
   std::unique_ptr<SessionWriter> writer = std::move(begun).value();
   const std::string name = writer->name();
   const std::int64_t session = writer->session();
@@ -112,7 +117,7 @@ SessionsSubcommand add_sessions_import(CLI::App& sessions) {
       "  zstdcat before.jsonl.zst | hybridscope sessions import - runs.db:from_ci\n"
       "\n"
       "An existing session is never overwritten; nothing of a damaged file is kept.\n"
-      "Exit codes: 0 imported, 2 usage, 3 damaged or unreadable input, a name that is taken,\n"
+      "Exit codes: 0 imported, 2 usage, a name that is taken, 3 damaged or unreadable input,\n"
       "4 environment, 130 interrupted.");
   app->add_option("input", options->input, "what was exported, - for standard input")
       ->required()
@@ -123,10 +128,12 @@ SessionsSubcommand add_sessions_import(CLI::App& sessions) {
       ->type_name("FILE.db[:NAME]");
   return {.app = app, .run = [options] {
             ask_for_interrupts();
-            const Status done = import_session(*options);
+            int code = kExitFine;
+            const Status done = import_session(*options, code);
             if (done.ok()) return static_cast<int>(kExitFine);
-            const int code = report_error(kImport, done.error());
-            return was_interrupted() ? static_cast<int>(kExitInterrupted) : code;
+            const int by_kind = report_error(kImport, done.error());
+            if (was_interrupted()) return static_cast<int>(kExitInterrupted);
+            return code == kExitFine ? by_kind : code;
           }};
 }
 

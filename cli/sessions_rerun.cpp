@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
+#include "cli/interruptible_source.h"
 #include "cli/recorded_plan.h"
 #include "sessions/live/rerun.h"
 #include "sessions/record/live_source.h"
@@ -66,8 +68,9 @@ Result<RerunReport> rerun_session(const SessionsRerunOptions& options, std::stri
                                   options.check.value_or(recorded.value().info.header.check));
   if (!again.ok()) return again.error();
   const bool whole = recorded.value().info.status == SessionStatus::complete;
-  return rerun(*again.value(), *source.value(),
-               whole ? RecordedEnd::of_the_run : RecordedEnd::before_it);
+  ask_for_interrupts();
+  InterruptibleSource made(std::move(again).value());
+  return rerun(made, *source.value(), whole ? RecordedEnd::of_the_run : RecordedEnd::before_it);
 }
 
 }  // namespace
@@ -98,7 +101,10 @@ CLI::App& add_sessions_rerun(CLI::App& sessions, SessionsRerunOptions& options) 
 int sessions_rerun_command(const SessionsRerunOptions& options) {
   std::string title;
   const auto report = rerun_session(options, title);
-  if (!report.ok()) return fail_sessions("rerun", report.error());
+  if (!report.ok()) {
+    const int by_kind = fail_sessions("rerun", report.error());
+    return was_interrupted() ? static_cast<int>(kExitInterrupted) : by_kind;
+  }
   if (options.json)
     print_json(title, report.value());
   else

@@ -16,7 +16,6 @@
 #include "cli/report_error.h"
 #include "cli/run_words.h"
 #include "cli/settings_options.h"
-#include "cli/shown_text.h"
 #include "cli/text_table.h"
 #include "core/check/finding.h"
 #include "sessions/record/session_header.h"
@@ -28,6 +27,7 @@
 #include "sessions/text/line_source.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/output_file.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 

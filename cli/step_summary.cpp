@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/shown_text.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

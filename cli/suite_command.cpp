@@ -15,12 +15,12 @@
 #include "cli/output_targets.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
-#include "cli/shown_text.h"
 #include "cli/step_json.h"
 #include "cli/suite_report.h"
 #include "cli/suite_run.h"
 #include "cli/suite_selection.h"
 #include "cli/tap_report.h"
+#include "sessions/text/shown_text.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {

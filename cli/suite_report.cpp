@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
-#include "cli/shown_text.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

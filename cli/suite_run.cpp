@@ -9,8 +9,8 @@
 
 #include "cli/interrupt.h"
 #include "cli/run_recording.h"
-#include "cli/shown_text.h"
 #include "core/base/check.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 

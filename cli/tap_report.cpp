@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cli/shown_text.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

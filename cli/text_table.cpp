@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "cli/shown_text.h"
 #include "core/base/check.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {
@@ -64,20 +64,13 @@ std::string printable(const std::string& text, std::size_t max_width) {
   std::string result;
   std::size_t width = 0;
   for (std::string_view rest = text; !rest.empty();) {
-    const Character character = first_character(rest);
-    const bool shown = character.length > 0 && !is_control(character.code);
-    const std::size_t length = std::max<std::size_t>(character.length, 1);
-    std::string piece(shown ? rest.substr(0, length) : std::string_view());
-    if (!shown && rest.front() == '\n')
-      piece = "\\n";
-    else if (!shown)
-      for (const char byte : rest.substr(0, length))
-        piece += fmt::format("\\x{:02X}", static_cast<unsigned char>(byte));
-    const std::size_t columns = shown ? columns_of(character.code) : piece.size();
+    const bool ends_line = rest.front() == '\n';
+    std::string piece = take_shown(rest);
+    if (ends_line) piece = "\\n";
+    const std::size_t columns = display_width(piece);
     if (width + columns > max_width) return result + "...";
     result += piece;
     width += columns;
-    rest.remove_prefix(length);
   }
   return result;
 }

@@ -8,11 +8,7 @@ namespace hybridscope {
 
 Result<TraceInput> TraceInput::open(const std::string& path, std::function<bool()> stop) {
   TraceInput input;
-  if (path == "-") {
-    input.lines_.emplace("<stdin>", read_standard_input(std::move(stop)));
-    return input;
-  }
-  auto lines = LineSource::open(path);
+  auto lines = LineSource::open(path, std::move(stop));
   if (!lines.ok()) return lines.error();
   input.lines_.emplace(std::move(lines).value());
   return input;

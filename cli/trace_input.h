@@ -22,8 +22,7 @@ class TraceInput {
     std::int64_t number = 0;
   };
 
-  // Standard input that has nothing to read ends when `stop` holds. Error: those of
-  // LineSource::open.
+  // Ends too when `stop` holds while there is nothing to read. Error: those of LineSource::open.
   static Result<TraceInput> open(const std::string& path, std::function<bool()> stop);
   // `stop` ends it, and so does a socket that is closed.
   static TraceInput follow(const std::string& place, std::function<bool()> stop);

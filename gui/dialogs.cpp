@@ -181,10 +181,11 @@ void Dialogs::draw_sessions(PanelContext& context) {
   dim_text(context.look, "last recorded first; Escape opens none");
   constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
                                      ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_SizingFixedFit;
-  if (ImGui::BeginTable("sessions", 4, kFlags)) {
+  if (ImGui::BeginTable("sessions", 5, kFlags)) {
     ImGui::TableSetupScrollFreeze(0, 1);
     ImGui::TableSetupColumn("Session", ImGuiTableColumnFlags_WidthStretch);
-    for (const char* title : {"Level", "Steps", "Findings"}) ImGui::TableSetupColumn(title);
+    for (const char* title : {"Status", "Level", "Steps", "Findings"})
+      ImGui::TableSetupColumn(title);
     ImGui::TableHeadersRow();
     for (const SessionChoice& session : sessions) {
       ImGui::PushID(session.place.c_str());
@@ -197,6 +198,7 @@ void Dialogs::draw_sessions(PanelContext& context) {
       context.mark_row("session " + session.name);
       ImGui::SameLine(0, 0);
       ImGui::TextUnformatted(session.name.c_str());
+      table_cell(session.status);
       table_cell(session.level);
       table_number(fmt::format("{}", session.num_steps));
       table_number(fmt::format("{}", session.num_findings));

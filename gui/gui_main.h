@@ -9,7 +9,7 @@
 namespace hybridscope {
 
 // Shows the workbench until it is closed, or until the screenshot is written. Errors:
-// not_available, no display or no OpenGL; what keeps a screenshot's run, script or file from being
+// device, no display or no OpenGL; what keeps a screenshot's run, script or file from being
 // read or written. Without a screenshot, files that cannot be opened are reported in the window.
 Status run_gui(GuiStart start);
 

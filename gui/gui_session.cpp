@@ -34,7 +34,7 @@ Status GuiSession::start(const Options& options) {
   if (!surface.ok()) return surface.error();
   surface_ = std::move(surface).value();
   if (!ImGui_ImplOpenGL3_Init("#version 330 core"))
-    return Error{ErrorKind::not_available, "OpenGL 3.3 cannot be used"};
+    return Error{ErrorKind::device, "OpenGL 3.3 cannot be used"};
   renders_ = true;
   return Ok{};
 }

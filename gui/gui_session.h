@@ -20,7 +20,7 @@ class GuiSession {
     bool offscreen = false;
     MonitorScale monitor_scale = {};  // where it is drawn off screen
   };
-  // Error not_available: no display, no OpenGL.
+  // Error device: no display, no OpenGL.
   static Result<std::unique_ptr<GuiSession>> create(const Options& options);
   GuiSession(const GuiSession&) = delete;
   GuiSession& operator=(const GuiSession&) = delete;

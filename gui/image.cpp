@@ -60,9 +60,9 @@ Status write_png(const Image& image, const std::string& path) {
   png.format = PNG_FORMAT_RGBA;
   const std::string unfinished = path + ".part";
   if (png_image_write_to_file(&png, unfinished.c_str(), 0, image.rgba.data(), 0, nullptr) == 0)
-    return Error{ErrorKind::device, fmt::format("cannot write {}: {}", path, png.message)};
+    return Error{ErrorKind::not_available, fmt::format("cannot write {}: {}", path, png.message)};
   if (std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    const Error error{ErrorKind::device,
+    const Error error{ErrorKind::not_available,
                       fmt::format("cannot write {}: {}", path, std::strerror(errno))};
     std::remove(unfinished.c_str());
     return error;

@@ -16,9 +16,8 @@ namespace hybridscope {
 namespace {
 
 Error no_egl(const char* what) {
-  return {ErrorKind::not_available,
-          fmt::format("no drawing without a display: {} (EGL error {:#x})", what,
-                      static_cast<unsigned>(eglGetError()))};
+  return {ErrorKind::device, fmt::format("no drawing without a display: {} (EGL error {:#x})", what,
+                                         static_cast<unsigned>(eglGetError()))};
 }
 
 class OffscreenSurface final : public Surface {

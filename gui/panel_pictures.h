@@ -13,8 +13,8 @@ class PanelPictures {
  public:
   // Takes pictures from a frame that was drawn but not presented yet, with its marks.
   void take(Workbench& workbench, const ItemMarks& marks, const Surface& surface);
-  // The result of the last picture. Errors: io, the file cannot be written; not_available: the
-  // panel has no room in the window.
+  // The result of the last picture. Errors not_available: the file cannot be written, or the panel
+  // has no room in the window.
   const Status& last() const { return last_; }
 
  private:

@@ -64,15 +64,15 @@ class Surface {
   KeyQueue keys_;
 };
 
-// Makes a window, no larger than the monitor. Requires an ImGui context. Error not_available: no
-// display, no OpenGL 3.
+// Makes a window, no larger than the monitor. Requires an ImGui context. Error device: no display,
+// no OpenGL 3.
 Result<std::unique_ptr<Surface>> make_window(PixelSize size, const std::string& title);
 
 // The content scale of an image's simulated monitor, read for each frame; empty: 1.
 using MonitorScale = std::function<float()>;
 
 // Makes an image in memory, drawn with EGL and no display. Requires an ImGui context. Time advances
-// by a sixtieth of a second per frame. Error not_available: no EGL that supports this.
+// by a sixtieth of a second per frame. Error device: no EGL that supports this.
 Result<std::unique_ptr<Surface>> make_offscreen(PixelSize size, MonitorScale scale = {});
 
 // "4.5 (Core Profile) Mesa 22.3.6, llvmpipe". Requires a surface.

@@ -14,7 +14,7 @@ namespace {
 Error no_window(const std::string& what) {
   const char* reason = nullptr;
   glfwGetError(&reason);
-  return {ErrorKind::not_available, reason == nullptr ? what : fmt::format("{}: {}", what, reason)};
+  return {ErrorKind::device, reason == nullptr ? what : fmt::format("{}: {}", what, reason)};
 }
 
 std::string key_print_of_glfw(int key) {

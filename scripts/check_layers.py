@@ -95,7 +95,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "fnmatch.h": ("cli",),
     "link.h": ("sessions",),
     "unistd.h": ("sessions", "storage", "gui", "cli", "app", "integrations/python", "tests"),
-    "fcntl.h": ("sessions",),
+    "fcntl.h": ("sessions", "storage"),
     "poll.h": ("sessions", "integrations/python", "tests"),
     "sys/file.h": ("sessions",),
     "sys/ioctl.h": ("sessions",),

@@ -37,20 +37,30 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// "runs.txt:before", "runs.txt:a/b": a session was meant, in a file that is none by its name.
+bool names_no_session_file(const std::string& path) {
+  const auto colon = path.find(':');
+  if (is_session_file_name(path) || colon == std::string::npos) return false;
+  const bool begins_a_name = colon == 0 || path[colon - 1] == '/';
+  struct stat folder {};
+  const auto slash = path.find('/', colon);
+  return !begins_a_name &&
+         (slash == std::string::npos || stat(path.substr(0, slash).c_str(), &folder) != 0);
+}
+
 Result<FoundFile> look_for_place(const std::string& path, FileAccess access_wanted) {
   const std::string directory = directory_of(path);
   struct stat found {};
   const bool creates = access_wanted == FileAccess::create;
+  if (creates && names_no_session_file(path))
+    return Error{ErrorKind::invalid_input,
+                 fmt::format("{}: \"{}\" is no name of a session file, expected one that ends in "
+                             ".db, .db3, .sqlite or .sqlite3",
+                             path, path.substr(0, path.find(':')))};
   if (stat(directory.c_str(), &found) != 0 || !S_ISDIR(found.st_mode))
     return Error{creates ? ErrorKind::not_available : ErrorKind::not_found,
                  fmt::format("{}: no such directory: {}", path, directory)};
   if (!creates) return Error{ErrorKind::not_found, fmt::format("{}: no such file", path)};
-  const auto colon = path.rfind(':');
-  if (colon != std::string::npos && colon > path.rfind('/') + 1)
-    return Error{ErrorKind::invalid_input,
-                 fmt::format("{}: \"{}\" is no name of a session file, expected one that ends in "
-                             ".db, .db3, .sqlite or .sqlite3",
-                             path, path.substr(0, colon))};
   if (access(directory.c_str(), W_OK | X_OK) != 0)
     return Error{ErrorKind::not_available,
                  fmt::format("{}: cannot be made: {} is read-only", path, directory)};

@@ -9,6 +9,7 @@
 
 #include "sessions/scenario/engine_profile.h"
 #include "storage/open_database.h"
+#include "storage/recorder_lock.h"
 #include "storage/session_text.h"
 #include "storage/sql_error.h"
 
@@ -67,6 +68,28 @@ SessionInfo read_info(SQLite::Statement& row) {
       named(std::array{CheckScope::step, CheckScope::all}, check_scope_name, text());
   info.header.digest_version = static_cast<std::int32_t>(number());
   return info;
+}
+
+// The sessions whose recorder died before it wrote an end become `interrupted`. A recorder that
+// ends writes its end first and is gone then; a connection of its own sees that end, though
+// `sessions` may be from an older snapshot.
+Status find_dead_recorders(const std::string& path, std::vector<SessionInfo>& sessions) {
+  std::unique_ptr<SQLite::Database> now;
+  for (SessionInfo& info : sessions) {
+    if (info.status != SessionStatus::recording || has_living_recorder(path, info.created_us))
+      continue;
+    if (!now) {
+      auto opened = open_database(path, {.access = FileAccess::read});
+      if (!opened.ok()) return opened.error();
+      now = std::move(opened).value();
+    }
+    SQLite::Statement query(*now, "SELECT status FROM sessions WHERE session = ?");
+    query.bind(1, info.session);
+    if (!query.executeStep() || status_of(query.getColumn(0)) != SessionStatus::recording) continue;
+    info.status = SessionStatus::interrupted;
+    info.status_reason = "its recorder ended without recording an end, as when it is killed";
+  }
+  return Ok{};
 }
 
 Error no_such_session(const std::string& path, std::int64_t session) {
@@ -155,6 +178,7 @@ Result<std::vector<SessionInfo>> SessionFile::sessions() const {
                             fmt::format("SELECT {} FROM sessions ORDER BY session", kInfoColumns));
     std::vector<SessionInfo> sessions;
     while (query.executeStep()) sessions.push_back(read_info(query));
+    if (Status found = find_dead_recorders(path_, sessions); !found.ok()) return found.error();
     return sessions;
   });
 }
@@ -177,7 +201,20 @@ Result<SessionInfo> SessionFile::find(std::string_view name) const {
                                                  name, list_names(all.value()))};
 }
 
+Status SessionFile::refuse_if_recorded(std::int64_t session) const {
+  return guarded([&]() -> Status {
+    SQLite::Statement query(*database_, "SELECT created_us, name FROM sessions WHERE session = ?");
+    query.bind(1, session);
+    if (!query.executeStep()) return no_such_session(path_, session);
+    if (!has_living_recorder(path_, query.getColumn(0).getInt64())) return Ok{};
+    return Error{ErrorKind::not_available,
+                 fmt::format("{}: session \"{}\" is being recorded; end its recorder first", path_,
+                             query.getColumn(1).getString())};
+  });
+}
+
 Status SessionFile::remove(std::int64_t session) {
+  if (Status free = refuse_if_recorded(session); !free.ok()) return free;
   return guarded([&]() -> Status {
     const NoForeignKeys none(*database_);
     const bool found = remove_rows(*database_, session);
@@ -188,6 +225,7 @@ Status SessionFile::remove(std::int64_t session) {
 
 Status SessionFile::rename(std::int64_t session, std::string_view name) {
   if (Status fits = check_session_name(name); !fits.ok()) return fits;
+  if (Status free = refuse_if_recorded(session); !free.ok()) return free;
   return guarded([&]() -> Status {
     SQLite::Statement taken(*database_,
                             "SELECT count(*) FROM sessions WHERE name = ? AND session <> ?");

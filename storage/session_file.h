@@ -36,6 +36,7 @@ struct SessionInfo {
   SessionHeader header;
   std::string mamba_cache_mode;
   std::int32_t num_speculative_tokens = 0;
+  // `recording` only while its recorder lives (RecorderLock), else `interrupted`.
   SessionStatus status = SessionStatus::recording;
   std::string status_reason;
   std::int64_t created_us = 0;  // Unix time
@@ -83,7 +84,8 @@ class SessionFile {
 
   // Deletes the session and all of its rows; forks of it keep its name as their parent_name. Errors
   // of this and the functions below: not_found, no such row; invalid_input, invalid text;
-  // not_available, the file cannot be written.
+  // not_available, the file cannot be written. Error of this and rename: not_available, the session
+  // is being recorded.
   Status remove(std::int64_t session);
   // Error invalid_input: the name is taken.
   Status rename(std::int64_t session, std::string_view name);
@@ -99,6 +101,7 @@ class SessionFile {
   SQLite::Database& database() const { return *database_; }
 
  private:
+  Status refuse_if_recorded(std::int64_t session) const;
   SessionFile(std::string path, std::unique_ptr<SQLite::Database> database);
   // Returns what `work` returns; turns an SQLite exception into an error.
   template <class Work>

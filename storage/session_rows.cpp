@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <utility>
 
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_start_up.h"
@@ -104,6 +105,9 @@ Result<BegunSession> insert_session(SQLite::Database& database, const NewSession
   BegunSession begun;
   begun.name = session.name.empty() ? free_name(database, session.header.source) : session.name;
   insert_row(database, session, begun);
+  auto lock = RecorderLock::acquire(session.file, begun.created_us);
+  if (!lock.ok()) return lock.error();
+  begun.lock = std::move(lock).value();
   set_parent(database, begun.session, session.header);
   insert_groups(database, begun.session, session.header.config.kv_cache_config);
   transaction.commit();

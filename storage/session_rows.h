@@ -7,6 +7,7 @@
 #include "core/base/result.h"
 #include "sessions/record/session_header.h"
 #include "sessions/record/step_record.h"
+#include "storage/recorder_lock.h"
 
 namespace SQLite {
 class Database;
@@ -25,10 +26,11 @@ struct BegunSession {
   std::int64_t session = 0;
   std::int64_t created_us = 0;  // distinguishes it from a later session with the same number
   std::string name;
+  RecorderLock lock;  // shows that it is being recorded
 };
 
-// Runs in its own transaction. Error invalid_input: the name is taken. All functions here throw
-// SQLite::Exception.
+// Runs in its own transaction; the session is locked before anybody sees it. Errors: invalid_input,
+// the name is taken; those of RecorderLock. All functions here throw SQLite::Exception.
 Result<BegunSession> insert_session(SQLite::Database& database, const NewSession& session);
 
 // Totals over the steps of a session.

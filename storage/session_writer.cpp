@@ -276,6 +276,7 @@ Status SessionWriter::Recorder::finish(SessionStatus status, const std::string& 
   Status ended =
       failure ? note_end(SessionStatus::failed, failure->message) : note_end(status, reason);
   database_.reset();  // the last connection to close merges the log into the file
+  begun_.lock.release();
   throw_if_broken();
   if (failure) return *failure;
   return ended;
@@ -284,6 +285,7 @@ Status SessionWriter::Recorder::finish(SessionStatus status, const std::string& 
 Status SessionWriter::Recorder::discard() {
   stop();
   database_.reset();
+  begun_.lock.release();
   auto file = SessionFile::open(file_, FileAccess::write);
   if (!file.ok()) return file.error();
   const auto sessions = file.value().sessions();

@@ -61,7 +61,7 @@ class SessionWriter {
   // name is taken or check_session_name refuses it.
   static Result<std::unique_ptr<SessionWriter>> begin(const SessionPlace& place,
                                                       const SessionHeader& header, Options options);
-  // Without finish(): writes the pushed steps; the session stays "recording", as after a kill.
+  // Without finish(): writes the pushed steps; the session is interrupted, as after a kill.
   ~SessionWriter();
   SessionWriter(const SessionWriter&) = delete;
   SessionWriter& operator=(const SessionWriter&) = delete;

@@ -181,6 +181,7 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
   if (Status status = check_request_fits(config_, request); !status.ok()) return status.error();
   EngineRequest& added = requests_.add(request.name);
   added.key = request.key;
+  added.cache_salt = request.cache_salt;
   added.tokens = TokenSequence(request.prompt, config_.seed, request.key);
   added.prefix = PrefixFingerprints(
       request.cache_salt,

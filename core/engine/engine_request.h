@@ -30,6 +30,7 @@ struct EngineRequest {
   TokenSequence tokens;
   PrefixFingerprints prefix;
   std::uint64_t key = 0;
+  std::uint64_t cache_salt = 0;
   WorkerRequest worker;
   std::optional<std::int32_t> scripted_num_accepted_tokens;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sessions/text/shown_text.h"
 #include "sessions/text/text_page.h"
 
 namespace hybridscope {
@@ -161,7 +162,7 @@ std::string content_text(const PanelDocument& document) {
     if (!content.text.empty()) text += '\n' + content.text;
     for (const ContentTable& table : content.tables) add_text_table(text, table);
   }
-  return text;
+  return escape_controls(text);
 }
 
 std::string content_markdown(const PanelDocument& document) {
@@ -175,7 +176,7 @@ std::string content_markdown(const PanelDocument& document) {
     if (!content.text.empty()) text += '\n' + fenced(content.text);
     for (const ContentTable& table : content.tables) add_markdown_table(text, table);
   }
-  return text;
+  return escape_controls(text);
 }
 
 std::string render_content(const PanelDocument& document, ContentFormat format) {

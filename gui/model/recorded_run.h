@@ -83,7 +83,7 @@ class RecordedRun final : public ShownRun {
   Status set_bookmark(std::int64_t step, std::string_view note) override;
   Status remove_bookmarks(std::int64_t step) override;
   std::string note() const override { return info().note; }
-  // A session that is being recorded, or whose writer was killed, counts as interrupted.
+  // A session that is being recorded counts as interrupted.
   RunEnd end() const override;
 
  private:

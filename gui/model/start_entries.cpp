@@ -29,6 +29,7 @@ std::vector<SessionChoice> session_choices(const std::string& place) {
     choices.push_back({.name = info.header.name,
                        .place = fmt::format("{}:{}", parsed.file, info.header.name),
                        .level = std::string(record_level_name(info.header.level)),
+                       .status = std::string(session_status_name(info.status)),
                        .num_steps = info.num_steps,
                        .num_findings = info.num_errors + info.num_warnings});
   std::ranges::reverse(choices);

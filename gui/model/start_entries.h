@@ -13,6 +13,7 @@ struct SessionChoice {
   std::string name;
   std::string place;  // "runs.db:before"
   std::string level;
+  std::string status;  // session_status_name
   std::int64_t num_steps = 0;
   std::int64_t num_findings = 0;
 };

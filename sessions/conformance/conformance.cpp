@@ -106,7 +106,7 @@ void FileChecker::read(LineReader& lines) {
     report_.kind = recognise_by_name(path_);
   else
     return invalid(0, fmt::format("{}: no vector (expected one JSON object a line)", path_));
-  while (report_.kind != nullptr) {
+  while (report_.kind != nullptr && !(options_.stop && options_.stop())) {
     const auto line = lines.next();
     if (!line) break;
     check_line(*line);

@@ -54,6 +54,8 @@ struct ConformanceOptions {
   std::size_t max_error_bytes = kMaxJsonBytes;  // of the kept errors of a file
   // Called after each line with the number of cases of this file so far.
   std::function<void(std::int64_t)> progress{};
+  // Asked before each line; true: nothing more is read. Empty: never.
+  std::function<bool()> stop{};
 };
 
 // The files of a folder that end in .jsonl or .jsonl.zst (regular files or links to them), sorted

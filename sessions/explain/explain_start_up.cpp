@@ -124,6 +124,25 @@ std::vector<std::int32_t> decode_sizes(const EngineSetup& setup) {
   return captured_sizes(captured, /*uniform_alone=*/true);
 }
 
+// "80 GiB * 0.92 = 73.6 GiB, less 40 GiB of weights and 2 GiB of activations: 31.6 GiB for blocks".
+std::string memory_words(const GpuMemory& memory) {
+  const auto gib = [](std::int64_t bytes) {
+    return fmt::format("{:.4g} GiB", static_cast<double>(bytes) / (1 << 30));
+  };
+  return fmt::format("{} * {} = {}, less {} of weights and {} of activations: {} for blocks",
+                     gib(memory.total), memory.utilization, gib(memory.requested),
+                     gib(memory.weights), gib(memory.activations), gib(memory.left()));
+}
+
+Json memory_to_json(const GpuMemory& memory) {
+  return {{"total", memory.total},
+          {"utilization", memory.utilization},
+          {"requested", memory.requested},
+          {"weights", memory.weights},
+          {"activations", memory.activations},
+          {"kv_cache", memory.left()}};
+}
+
 Json correction_to_json(const CudagraphCorrection& correction) {
   Json json = {{"kind", kind_name(correction.kind)}};
   if (is_about_the_mode(correction.kind)) {
@@ -192,6 +211,7 @@ std::string explain_start_up(const EngineSetup& setup) {
   page.item("runner", kLabelWidth, runner_words(setup));
   page.item("async", kLabelWidth, async_words(setup));
   page.item("max_num_seqs", kLabelWidth, std::to_string(config.max_num_seqs));
+  if (setup.gpu_memory) page.item("GPU memory", kLabelWidth, memory_words(*setup.gpu_memory));
   page.item("graphs", kLabelWidth,
             fmt::format("{}; the weakest metadata builder supports {}", mode_words(setup),
                         support_name(min_cg_support(config))));
@@ -224,6 +244,7 @@ Json start_up_to_json(const EngineSetup& setup) {
       {"cudagraph_decode_sizes", decode_sizes(setup)},
       {"corrections", std::move(corrections)}};
   if (!setup.release_profile.empty()) json["chosen_by_release"] = setup.chosen_by_release;
+  if (setup.gpu_memory) json["gpu_memory"] = memory_to_json(*setup.gpu_memory);
   return json;
 }
 

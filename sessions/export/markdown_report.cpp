@@ -11,6 +11,7 @@
 #include "sessions/export/vllm_flags.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/scenario/scenario_writer.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {
@@ -121,7 +122,7 @@ std::string markdown_report(const ExportedRun& run, const std::string& reproduce
   text += fmt::format("\n## Reproduce\n\n```\n{}\n```\n\n", reproduce);
   text += fmt::format("<details><summary>The scenario</summary>\n\n{}json\n{}{}\n\n</details>\n",
                       fence, scenario, fence);
-  return text;
+  return escape_controls(text);
 }
 
 }  // namespace hybridscope

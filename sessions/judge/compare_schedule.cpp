@@ -57,7 +57,7 @@ MaybeDifference compare_preempted(const ComparedStep& step, const EngineSchedule
   for (const RequestId id : preempted)
     if (!contains(step.traced.preempted_req_ids, id)) return found(id, true);
   for (const RequestId id : step.traced.preempted_req_ids)
-    if (!contains(preempted, id) && !contains(scheduler.preempted_by_reset(), id))
+    if (!contains(preempted, id) && !contains(scheduler.preempted_by_command(), id))
       return found(id, false);
   return std::nullopt;
 }

@@ -17,11 +17,13 @@ EngineScheduler::EngineScheduler(SchedulerReplay replay) : replay_(std::move(rep
 Result<ReplayedSchedule> EngineScheduler::schedule(const ForeignStep& step) {
   if (Status answered = answer_oldest_step(step); !answered.ok()) return answered.error();
   for (const RequestId id : step.finished_req_ids) replay_.abort(key_of(id));
-  preempted_by_reset_.clear();
+  preempted_by_command_.clear();
   if (step.reset_prefix_cache) reset_prefix_cache();
+  preempt(step.preempted_by_command);
   if (Status admitted = admit(step); !admitted.ok()) return admitted.error();
   if (replay_.config().speculative_method == SpeculativeMethod::ngram) offer_traced_drafts(step);
-  return replay_.schedule();
+  take_proposed_drafts(step);
+  return replay_.schedule(step.token_budget);
 }
 
 void EngineScheduler::take_output(const ForeignStep& step) {
@@ -45,7 +47,7 @@ Status EngineScheduler::answer_oldest_step(const ForeignStep& step) {
     if (sampled != output.end() && !sampled->second.empty()) stopped.insert(sampled->first);
   }
   if (Status updated = replay_.update_from_output(output, stopped); !updated.ok()) return updated;
-  if (asynchronous || replay_.config().speculative_method != SpeculativeMethod::mtp) return Ok{};
+  if (asynchronous || replay_.config().speculative_method == SpeculativeMethod::ngram) return Ok{};
   const auto num_drafts = static_cast<std::size_t>(replay_.config().num_speculative_tokens);
   std::map<std::string, TokenIds> drafts;
   for (const auto& [key, sampled] : output)
@@ -56,8 +58,13 @@ Status EngineScheduler::answer_oldest_step(const ForeignStep& step) {
 
 void EngineScheduler::reset_prefix_cache() {
   if (replay_.reset_prefix_cache(false)) return;
-  for (const std::string& key : replay_.running()) preempted_by_reset_.push_back(id_of(key));
+  for (const std::string& key : replay_.running()) preempted_by_command_.push_back(id_of(key));
   replay_.reset_prefix_cache(true);
+}
+
+void EngineScheduler::preempt(const std::vector<RequestId>& requests) {
+  for (const RequestId id : requests)
+    if (replay_.preempt(key_of(id))) preempted_by_command_.push_back(id);
 }
 
 Status EngineScheduler::admit(const ForeignStep& step) {
@@ -85,6 +92,13 @@ void EngineScheduler::offer_traced_drafts(const ForeignStep& step) {
     drafts[key_of(scheduled.request)].clear();
   for (const ForeignCount& traced : step.scheduled_spec_decode_tokens)
     drafts[key_of(traced.request)].resize(std::min(static_cast<std::size_t>(traced.count), most));
+  replay_.update_draft_token_ids(drafts);
+}
+
+void EngineScheduler::take_proposed_drafts(const ForeignStep& step) {
+  std::map<std::string, TokenIds> drafts;
+  for (const ForeignCount& proposed : step.num_drafts_proposed)
+    drafts[key_of(proposed.request)].resize(static_cast<std::size_t>(proposed.count));
   replay_.update_draft_token_ids(drafts);
 }
 

@@ -20,11 +20,11 @@ namespace hybridscope {
 // - Without max_tokens a request runs until finished_req_ids names it. If it sampled in the step
 //   before, it stops there, like at a stop token; otherwise it is aborted afterwards. Blocks of
 //   several requests that end are freed in the order of the step, then of the aborts.
-// - Drafts: with method mtp every request that sampled has K drafts, as its draft model always
-//   proposes K. With ngram it has as many as the trace schedules; this hides drafts that the other
-//   engine dropped needlessly, but not those that it should have dropped. A request that got no
-//   tokens has K, because its drafts may be the reason why it got no block. With asynchronous
-//   scheduling the scheduler itself plans K drafts.
+// - Drafts: with mtp and draft_model every request that sampled has K drafts, as a draft model
+//   always proposes K, unless num_drafts_proposed says otherwise. With ngram it has as many as the
+//   trace schedules; this hides drafts that the other engine dropped needlessly, but not those that
+//   it should have dropped. A request that got no tokens has K, because its drafts may be the
+//   reason why it got no block. With asynchronous scheduling the scheduler itself plans K drafts.
 // - With asynchronous scheduling a step's output is taken after the next step was scheduled, so
 //   finished_req_ids of a line names requests that ended with the step before the last one.
 // - reset_prefix_cache preempts running requests if the hashes cannot be dropped otherwise.
@@ -42,8 +42,8 @@ class EngineScheduler {
   // each request at most one token more than its drafts.
   void take_output(const ForeignStep& step);
 
-  // The requests that reset_prefix_cache preempted before the last schedule().
-  const std::vector<RequestId>& preempted_by_reset() const { return preempted_by_reset_; }
+  // The requests that a command preempted before the last schedule(), reset_prefix_cache too.
+  const std::vector<RequestId>& preempted_by_command() const { return preempted_by_command_; }
   // The request's counts after the last schedule(). Requires: it is alive in our scheduler.
   const Request& request(RequestId id) const { return *replay_.find(key_of(id)); }
   bool holds(RequestId id) const { return replay_.find(key_of(id)) != nullptr; }
@@ -57,13 +57,15 @@ class EngineScheduler {
   explicit EngineScheduler(SchedulerReplay replay);
   Status answer_oldest_step(const ForeignStep& step);
   void reset_prefix_cache();
+  void preempt(const std::vector<RequestId>& requests);
   Status admit(const ForeignStep& step);
   void offer_traced_drafts(const ForeignStep& step);
+  void take_proposed_drafts(const ForeignStep& step);
 
   SchedulerReplay replay_;
   // Sampled tokens of steps not yet answered, by key.
   std::deque<std::map<std::string, TokenIds>> outputs_;
-  std::vector<RequestId> preempted_by_reset_;
+  std::vector<RequestId> preempted_by_command_;
   std::int64_t num_arrived_ = 0;
 };
 

@@ -24,7 +24,7 @@ Result<const StepTrace*> EngineWorker::run(const ForeignStep& step,
   trace_.clear();
   trace_.step = step.step;
   trace_.committed_step = step.step;
-  trace_.preempted = scheduler.preempted_by_reset();
+  trace_.preempted = scheduler.preempted_by_command();
   for (const std::string& key : schedule.preempted)
     trace_.preempted.push_back(EngineScheduler::id_of(key));
   describe(scheduler, schedule);

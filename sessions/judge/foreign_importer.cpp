@@ -151,7 +151,8 @@ void ForeignImporter::schedule(const ForeignStep& step) {
       requests_[sampled.request].sampled = sampled.token_ids;
   trace_.preempted = step.preempted_req_ids;
   trace_.zeroed_blocks = step.new_block_ids_to_zero;
-  trace_.token_budget = config_.max_num_batched_tokens;
+  trace_.budget_overridden = step.token_budget.has_value();
+  trace_.token_budget = step.token_budget.value_or(config_.max_num_batched_tokens);
   count_scheduled();
   describe_hits();
 }

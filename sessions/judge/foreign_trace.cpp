@@ -16,6 +16,9 @@ void ForeignStep::clear() {
   kv_cache_block_copies.clear();
   new_block_ids_to_zero.clear();
   reset_prefix_cache = false;
+  preempted_by_command.clear();
+  num_drafts_proposed.clear();
+  token_budget.reset();
   scheduler_block_ids.clear();
   num_cached_block.clear();
   num_tokens_after_output.clear();

@@ -176,7 +176,11 @@ struct ForeignStep {
   std::vector<RequestId> preempted_req_ids;
   std::vector<ForeignBlockCopy> kv_cache_block_copies;
   std::vector<std::int32_t> new_block_ids_to_zero;
-  bool reset_prefix_cache = false;  // before the step was scheduled
+  // Before the step was scheduled, by command.
+  bool reset_prefix_cache = false;
+  std::vector<RequestId> preempted_by_command;
+  std::vector<ForeignCount> num_drafts_proposed;  // in place of what the method proposes
+  std::optional<std::int32_t> token_budget;       // of this step; absent: max_num_batched_tokens
 
   std::vector<ForeignBlockIds> scheduler_block_ids;  // for requests whose lists changed
   std::vector<ForeignBlockIds> num_cached_block;     // one count per group; absent: by our rule

@@ -181,6 +181,17 @@ void read_drafts_offered(const LineValue& value, StepContext& context) {
   });
 }
 
+void read_drafts_proposed(const LineValue& value, StepContext& context) {
+  context.requests.begin_list();
+  for_each_member(value, context.errors, [&](const LineValue& member) {
+    const std::optional<RequestId> request = live_request(member, member.key, context);
+    if (!request) return;
+    expect_first_in_list(member, *request, context);
+    context.step.num_drafts_proposed.push_back(
+        {*request, int32_of(member, {0, context.limits.num_speculative_tokens}, context.errors)});
+  });
+}
+
 void read_drafts(const LineValue& value, StepContext& context) {
   context.requests.begin_list();
   for_each_member(value, context.errors,

@@ -138,6 +138,12 @@ void read_cached_requests(const LineValue& value, StepContext& context) {
 
 }  // namespace
 
+void read_preempted_by_command(const LineValue& value, StepContext& context) {
+  read_request_list(value, context, [&](const LineValue&, RequestId request) {
+    context.step.preempted_by_command.push_back(request);
+  });
+}
+
 void read_scheduler_output(const LineValue& value, StepContext& context) {
   JsonErrors& errors = context.errors;
   const auto num_scheduled_tokens = require_member(value, "num_scheduled_tokens", errors);

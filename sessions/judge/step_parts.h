@@ -137,6 +137,9 @@ void read_num_scheduled_tokens(const LineValue& value, StepContext& context);
 // Requires, for this and all functions below: num_scheduled_tokens has been read.
 void read_drafts(const LineValue& value, StepContext& context);
 void read_drafts_offered(const LineValue& value, StepContext& context);
+// Of live requests.
+void read_drafts_proposed(const LineValue& value, StepContext& context);
+void read_preempted_by_command(const LineValue& value, StepContext& context);
 void read_scheduler_block_ids(const LineValue& value, StepContext& context);
 void read_num_cached_block(const LineValue& value, StepContext& context);
 void read_num_tokens_after_output(const LineValue& value, StepContext& context);

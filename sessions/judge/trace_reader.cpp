@@ -133,6 +133,11 @@ void TraceReader::State::read_step(const LineValue& root, StepContext& context) 
   optional("reset_prefix_cache", [&](const LineValue& value, StepContext&) {
     step.reset_prefix_cache = boolean_of(value, errors);
   });
+  optional("preempted_by_command", read_preempted_by_command);
+  optional("num_drafts_proposed", read_drafts_proposed);
+  optional("token_budget", [&](const LineValue& value, StepContext&) {
+    step.token_budget = int32_of(value, {0, context.limits.max_num_batched_tokens}, errors);
+  });
   optional("preprocess_copies", [&](const LineValue& value, StepContext&) {
     step.preprocess_copies = read_copies(value, context);
   });

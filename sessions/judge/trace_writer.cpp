@@ -99,6 +99,14 @@ bool was_reset(const StepTrace& trace) {
 
 }  // namespace
 
+TracedRequests traced_requests_of(const Engine& engine) {
+  return {.name = [&engine](RequestId id) { return engine.name_of(id); },
+          .token = [&engine](RequestId id, std::int32_t at) { return engine.token(id, at); },
+          .max_tokens = [&engine](RequestId id) { return engine.max_tokens(id); },
+          .priority = [&engine](RequestId id) { return engine.priority(id); },
+          .cache_salt = [&engine](RequestId id) { return engine.cache_salt(id); }};
+}
+
 TraceWriter::TraceWriter(const EngineConfig& config, TracedRequests requests)
     : config_(config),
       requests_(std::move(requests)),
@@ -133,7 +141,7 @@ std::string TraceWriter::step(const StepTrace& trace) {
     if (scheduled.num_drafts_offered != scheduled.num_draft_tokens)
       line["num_drafts_offered"][requests_.name(scheduled.request)] = scheduled.num_drafts_offered;
   line["input_batch"] = input_batch(trace);
-  if (was_reset(trace)) line["reset_prefix_cache"] = true;
+  add_commands(trace, line);
   add_cache(trace, line);
   if (!trace.rows.empty()) {
     line["preprocess_copies"] = copies(trace.pre_copies);
@@ -150,6 +158,25 @@ std::string TraceWriter::step(const StepTrace& trace) {
   for (const CommitTrace& commit : trace.committed)
     if (commit.finished) finished_.push_back(commit.request);
   return line.dump();
+}
+
+// What somebody told the scheduler before the step, but for aborts: they are in finished_req_ids,
+// and nothing else is told of their requests.
+void TraceWriter::add_commands(const StepTrace& trace, Json& line) const {
+  if (was_reset(trace)) line["reset_prefix_cache"] = true;
+  if (trace.budget_overridden) line["token_budget"] = trace.token_budget;
+  const auto was_aborted = [&](RequestId request) {
+    return std::ranges::any_of(trace.commands, [&](const CommandTrace& command) {
+      return command.command == CommandKind::abort && command.request == request;
+    });
+  };
+  for (const CommandTrace& command : trace.commands) {
+    if (command.outcome != CommandOutcome::done || was_aborted(command.request)) continue;
+    if (command.command == CommandKind::preempt)
+      line["preempted_by_command"].push_back(requests_.name(command.request));
+    if (command.command == CommandKind::set_draft_tokens)
+      line["num_drafts_proposed"][requests_.name(command.request)] = command.value;
+  }
 }
 
 void TraceWriter::add_cache(const StepTrace& trace, Json& line) {
@@ -243,6 +270,10 @@ TraceWriter::Json TraceWriter::new_request(const ScheduledTrace& scheduled) {
                   {"prompt_token_ids", prompt},
                   {"num_computed_tokens", scheduled.num_computed_tokens}};
   if (requests_.max_tokens) request["max_tokens"] = requests_.max_tokens(scheduled.request);
+  const std::int32_t priority = requests_.priority ? requests_.priority(scheduled.request) : 0;
+  if (priority != 0) request["priority"] = priority;
+  const std::uint64_t salt = requests_.cache_salt ? requests_.cache_salt(scheduled.request) : 0;
+  if (salt != 0) request["cache_salt"] = std::to_string(salt);
   return request;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/engine/engine.h"
 #include "core/engine/engine_config.h"
 #include "core/trace/block_table_mirror.h"
 #include "core/trace/step_trace.h"
@@ -23,7 +24,12 @@ struct TracedRequests {
   std::function<TokenContent(RequestId, std::int32_t)> token;
   // Output tokens after which a request ends; empty: left out.
   std::function<std::int32_t(RequestId)> max_tokens = {};
+  // Empty: 0, which is left out.
+  std::function<std::int32_t(RequestId)> priority = {};
+  std::function<std::uint64_t(RequestId)> cache_salt = {};
 };
+// Of this engine, which must outlive them.
+TracedRequests traced_requests_of(const Engine& engine);
 
 class TraceWriter {
  public:
@@ -38,6 +44,7 @@ class TraceWriter {
   using Json = nlohmann::ordered_json;
   Json scheduler_output(const StepTrace& trace);
   void add_cache(const StepTrace& trace, Json& line);
+  void add_commands(const StepTrace& trace, Json& line) const;
   void add_scheduled(const StepTrace& trace, const ScheduledTrace& scheduled, Json& output);
   Json new_request(const ScheduledTrace& scheduled);
   Json new_block_ids(const StepTrace& trace, const ScheduledTrace& scheduled);

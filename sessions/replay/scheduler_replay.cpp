@@ -92,9 +92,15 @@ bool SchedulerReplay::reset_prefix_cache(bool reset_running_requests) {
   return scheduler_.reset_prefix_cache(reset_running_requests);
 }
 
-Result<ReplayedSchedule> SchedulerReplay::schedule() {
+bool SchedulerReplay::preempt(const std::string& name) {
+  const auto found = ids_.find(name);
+  return found != ids_.end() && scheduler_.preempt(known(found->second).state);
+}
+
+Result<ReplayedSchedule> SchedulerReplay::schedule(std::optional<std::int32_t> token_budget) {
   try {
-    const ScheduleOutput& output = scheduler_.schedule(config_.max_num_batched_tokens);
+    const ScheduleOutput& output =
+        scheduler_.schedule(token_budget.value_or(config_.max_num_batched_tokens));
     if (!config_.async_scheduling) steps_.clear();
     std::vector<PendingRow>& step = steps_.emplace_back();
     for (const ScheduledRequest& entry : output.scheduled)
@@ -253,6 +259,10 @@ Status SchedulerReplay::update_from_output(const std::map<std::string, TokenIds>
   if (Status checked = check_sampled(sampled_token_ids); !checked) return checked;
   delivered_.clear();
   cache_->manager.publish();  // the step has run, so the blocks it registered are written
+  std::int32_t num_scheduled_tokens = 0;
+  for (const PendingRow& row : steps_.front())
+    num_scheduled_tokens += row.entry.num_scheduled_tokens;
+  scheduler_.frame_returned(num_scheduled_tokens);
   for (const PendingRow& row : steps_.front()) {
     Known& request = known(row.entry.request->id);
     if (!is_live(request.state)) continue;

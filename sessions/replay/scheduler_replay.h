@@ -103,9 +103,12 @@ class SchedulerReplay {
   // `reset_running_requests` preempts all running requests first. True: all hashes are gone.
   bool reset_prefix_cache(bool reset_running_requests);
 
-  // Schedules one step with the configured token budget. Error: the settings contradict each other
-  // so that blocks and counts do not fit; no further calls are allowed then.
-  Result<ReplayedSchedule> schedule();
+  // Preempts a running request; false: it does not run.
+  bool preempt(const std::string& name);
+
+  // Schedules one step with this token budget, by default the configured one. Error: the settings
+  // contradict each other so that blocks and counts do not fit; no further calls are allowed then.
+  Result<ReplayedSchedule> schedule(std::optional<std::int32_t> token_budget = {});
 
   // The tokens that the last scheduled step (asynchronously the oldest unanswered one) sampled, by
   // name: none for an unfinished prefill chunk, otherwise k accepted drafts plus one token.

@@ -49,6 +49,15 @@ std::string date_text(const CalendarDate& date) {
   return fmt::format("{:04}-{:02}-{:02}", date.year, date.month, date.day);
 }
 
+bool is_in_the_future(const CalendarDate& date) {
+  const auto tomorrow = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()) +
+                        std::chrono::days(1);
+  const std::chrono::year_month_day day(std::chrono::year(date.year),
+                                        std::chrono::month(static_cast<unsigned>(date.month)),
+                                        std::chrono::day(static_cast<unsigned>(date.day)));
+  return std::chrono::sys_days(day) > tomorrow;
+}
+
 std::string engine_profile_name(const EngineProfile& profile) {
   switch (profile.kind) {
     case EngineProfile::Kind::safe:
@@ -73,7 +82,8 @@ std::optional<EngineProfile> parse_engine_profile(std::string_view name) {
   }
   if (!name.starts_with(kDated)) return std::nullopt;
   const std::optional<CalendarDate> date = parse_date(name.substr(kDated.size()));
-  return date ? std::optional(EngineProfile::vllm(*date)) : std::nullopt;
+  if (!date || is_in_the_future(*date)) return std::nullopt;
+  return EngineProfile::vllm(*date);
 }
 
 std::vector<EngineProfile> named_profiles() {
@@ -95,6 +105,9 @@ const std::string& engine_profile_names() {
 }
 
 std::string nearest_profile_hint(std::string_view name) {
+  if (name.starts_with(kDated))
+    if (const auto date = parse_date(name.substr(kDated.size())); date && is_in_the_future(*date))
+      return ", a day that has not come";
   static const std::vector<std::string> kNames = [] {
     // Of two that are as near the first is named: the newer release.
     std::vector<std::string> names = {"safe", "reference", "pages", "vllm@2026-06-29"};

@@ -23,6 +23,8 @@ struct CalendarDate {
 // Parses "2026-06-29". Empty for text that is not a date from 2000-01-01 to 2099-12-31 with leading
 // zeros.
 std::optional<CalendarDate> parse_date(std::string_view text);
+// After tomorrow by this machine's clock, in UTC: it is tomorrow somewhere already.
+bool is_in_the_future(const CalendarDate& date);
 std::string date_text(const CalendarDate& date);
 
 struct EngineProfile {
@@ -51,7 +53,8 @@ std::string engine_profile_name(const EngineProfile& profile);
 // The profiles to choose from: safe, reference, then the releases of vLLM in order.
 std::vector<EngineProfile> named_profiles();
 
-// Empty for any other name. "vllm" is the newest release, "pages" the older name of "reference".
+// Empty for any other name, and for a day in the future. "vllm" is the newest release, "pages" the
+// older name of "reference".
 std::optional<EngineProfile> parse_engine_profile(std::string_view name);
 
 // The name that is shown for a profile: "reference" for "pages". A text that names no profile is
@@ -61,7 +64,8 @@ std::string canonical_profile_name(std::string name);
 // "safe, reference, vllm-0.24.0, ..., vllm (the newest) or vllm@YYYY-MM-DD".
 const std::string& engine_profile_names();
 
-// ", did you mean \"vllm-0.33.0\"?"; empty if no profile has a name like it.
+// ", did you mean \"vllm-0.33.0\"?", ", a day that has not come"; empty if no profile has a name
+// like it.
 std::string nearest_profile_hint(std::string_view name);
 
 // The first release cut on that day or later. Empty after 2026-08-31: on which days 0.30.0 and

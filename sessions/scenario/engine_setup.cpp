@@ -38,9 +38,12 @@ KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
   kv.block_size = settings.block_size;
   kv.mamba_block_size = settings.mamba_block_size;
   kv.hash_block_size = settings.prefix_match_unit;
+  kv.cache_dtype = dtype_text(settings, "kv_cache_dtype");
   kv.mamba_cache_dtype = dtype_text(settings, "mamba_cache_dtype");
   kv.mamba_ssm_cache_dtype = dtype_text(settings, "mamba_ssm_cache_dtype");
-  kv.kv_cache_memory_bytes = settings.kv_cache_memory_bytes.value_or(kDefaultMemoryBytes);
+  const std::optional<GpuMemory> gpu = resolved_gpu_memory(settings);
+  kv.kv_cache_memory_bytes =
+      gpu ? gpu->left() : settings.kv_cache_memory_bytes.value_or(kDefaultMemoryBytes);
   kv.num_gpu_blocks_override = settings.num_gpu_blocks_override;
   kv.max_model_len = settings.max_model_len;
   kv.max_num_batched_tokens =
@@ -53,7 +56,7 @@ Result<ModelLayout> make_layout(const ModelSpec& model, const EngineSettings& se
   KVCacheSettings kv = kv_cache_settings(settings);
   Result<ModelLayout> layout = build_kv_cache_config(model, kv);
   if (!layout.ok() || settings.num_gpu_blocks_override || settings.kv_cache_memory_bytes ||
-      layout.value().kv_cache_config.num_blocks <= kMaxDefaultBlocks)
+      settings.gpu_memory_bytes || layout.value().kv_cache_config.num_blocks <= kMaxDefaultBlocks)
     return layout;
   kv.num_gpu_blocks_override = kMaxDefaultBlocks;
   return build_kv_cache_config(model, kv);
@@ -135,7 +138,8 @@ Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettin
   EngineSetup setup{.layout = std::move(layout).value(),
                     .config = {},
                     .cudagraphs = {},
-                    .async_reason = resolved_async_scheduling(settings).reason};
+                    .async_reason = resolved_async_scheduling(settings).reason,
+                    .gpu_memory = resolved_gpu_memory(settings)};
   setup.config = make_config(setup.layout, settings);
   if (const std::optional<Release> release = release_of(settings)) {
     const EngineConfig& config = setup.config;

@@ -1,6 +1,7 @@
 // Makes the EngineConfig that an engine starts with from a model and the user's settings.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct EngineSetup {
   EngineConfig config;
   CudagraphResolution cudagraphs;  // the result for the requested CUDA graphs
   AsyncReason async_reason = AsyncReason::supported;
+  // What the memory of the block pool follows from; empty: it is a setting or the default.
+  std::optional<GpuMemory> gpu_memory = {};
   // With the profile of a release: the profile, and what it chose because nothing was set
   // ("runner v2").
   std::string release_profile = {};

@@ -1,6 +1,7 @@
 #include "sessions/scenario/settings.h"
 
 #include <fmt/core.h>
+#include <cmath>
 
 #include "sessions/scenario/known_bug_table.h"
 #include "sessions/scenario/release_defaults.h"
@@ -28,6 +29,40 @@ std::optional<SettingConflict> speculation_conflict(const EngineSettings& settin
         fmt::format("long_prefill_token_threshold is {}, less than the 1 + {} tokens of a decode "
                     "with drafts (expected 0 or at least {})",
                     threshold, k, k + 1)};
+  return std::nullopt;
+}
+
+// A setting of the GPU's memory that is set without the one that it needs.
+std::optional<SettingConflict> incomplete_memory(const EngineSettings& settings) {
+  const auto needs = [](const char* setting, const char* other) {
+    return SettingConflict{setting,
+                           fmt::format("{} is set without {}, which it needs", setting, other)};
+  };
+  if (settings.gpu_memory_bytes) {
+    if (settings.weights_memory_bytes) return std::nullopt;
+    return needs("gpu_memory_bytes", "weights_memory_bytes");
+  }
+  if (settings.gpu_memory_utilization) return needs("gpu_memory_utilization", "gpu_memory_bytes");
+  if (settings.weights_memory_bytes) return needs("weights_memory_bytes", "gpu_memory_bytes");
+  if (settings.activation_memory_bytes) return needs("activation_memory_bytes", "gpu_memory_bytes");
+  return std::nullopt;
+}
+
+std::optional<SettingConflict> memory_conflict(const EngineSettings& settings) {
+  if (auto incomplete = incomplete_memory(settings)) return incomplete;
+  const std::optional<GpuMemory> memory = resolved_gpu_memory(settings);
+  if (!memory) return std::nullopt;
+  if (settings.kv_cache_memory_bytes)
+    return SettingConflict{"kv_cache_memory_bytes",
+                           "kv_cache_memory_bytes and gpu_memory_bytes are both set (expected one: "
+                           "with the first, vLLM ignores gpu_memory_utilization)"};
+  if (memory->left() <= 0)
+    return SettingConflict{
+        "gpu_memory_bytes",
+        fmt::format("gpu_memory_bytes {} * gpu_memory_utilization {} is {}, of which weights take "
+                    "{} and activations {}: nothing is left for blocks",
+                    memory->total, memory->utilization, memory->requested, memory->weights,
+                    memory->activations)};
   return std::nullopt;
 }
 
@@ -198,7 +233,19 @@ OptimizationLevel resolved_optimization_level(const EngineSettings& settings) {
   return settings.optimization_level.value_or(OptimizationLevel::O2);
 }
 
+std::optional<GpuMemory> resolved_gpu_memory(const EngineSettings& settings) {
+  if (!settings.gpu_memory_bytes) return std::nullopt;
+  GpuMemory memory{.total = *settings.gpu_memory_bytes};
+  memory.utilization = settings.gpu_memory_utilization.value_or(memory.utilization);
+  memory.requested =
+      static_cast<std::int64_t>(std::ceil(static_cast<double>(memory.total) * memory.utilization));
+  memory.weights = settings.weights_memory_bytes.value_or(0);
+  memory.activations = settings.activation_memory_bytes.value_or(0);
+  return memory;
+}
+
 std::optional<SettingConflict> find_setting_conflict(const EngineSettings& settings) {
+  if (auto conflict = memory_conflict(settings)) return conflict;
   if (auto conflict = speculation_conflict(settings)) return conflict;
   if (auto conflict = method_conflict(settings)) return conflict;
   if (auto conflict = layout_conflict(settings)) return conflict;

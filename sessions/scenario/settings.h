@@ -19,16 +19,25 @@ namespace hybridscope {
 
 // Dtype names as in vLLM's cache settings; automatic is "auto".
 enum class CacheDtypeName : std::uint8_t { automatic, float16, bfloat16, float32 };
+// Of attention's keys and values; automatic is "auto", the model's dtype.
+enum class KVCacheDtype : std::uint8_t { automatic, float16, bfloat16, fp8, fp8_e4m3, fp8_e5m2 };
 
 struct EngineSettings {
   // Memory.
   std::optional<MambaCacheMode> mamba_cache_mode = {};
   std::optional<std::int32_t> tensor_parallel_size = {};
+  std::optional<std::int32_t> pipeline_parallel_size = {};  // 1: stages are not modelled
   std::optional<std::int64_t> kv_cache_memory_bytes = {};
+  // Of one GPU, from which the memory of the block pool follows (GpuMemory).
+  std::optional<std::int64_t> gpu_memory_bytes = {};
+  std::optional<double> gpu_memory_utilization = {};
+  std::optional<std::int64_t> weights_memory_bytes = {};
+  std::optional<std::int64_t> activation_memory_bytes = {};
   std::optional<std::int32_t> num_gpu_blocks_override = {};
   std::optional<std::int32_t> block_size = {};        // tokens
   std::optional<std::int32_t> mamba_block_size = {};  // tokens; mode all only
   std::optional<std::int32_t> max_model_len = {};     // tokens
+  std::optional<KVCacheDtype> kv_cache_dtype = {};
   std::optional<CacheDtypeName> mamba_cache_dtype = {};
   std::optional<CacheDtypeName> mamba_ssm_cache_dtype = {};
   std::optional<ConvStateLayout> ssm_conv_state_layout = {};
@@ -125,6 +134,19 @@ ModelRunner resolved_runner(const EngineSettings& settings);
 
 // Default: O2.
 OptimizationLevel resolved_optimization_level(const EngineSettings& settings);
+
+// What is left of a GPU's memory for blocks: gpu_memory_requested - weights - activations. vLLM
+// measures the last two at start-up (determine_available_memory); here they are given.
+struct GpuMemory {
+  std::int64_t total = 0;
+  double utilization = 0.92;
+  std::int64_t requested = 0;  // ceil(total * utilization) (v1/worker/utils.py request_memory)
+  std::int64_t weights = 0;
+  std::int64_t activations = 0;  // peak of activations, CUDA graphs, what else is no KV cache
+  std::int64_t left() const { return requested - weights - activations; }
+};
+// Empty without gpu_memory_bytes.
+std::optional<GpuMemory> resolved_gpu_memory(const EngineSettings& settings);
 
 // Two settings that are valid alone but not together.
 struct SettingConflict {

@@ -16,6 +16,8 @@ constexpr std::int64_t kMaxInt64 = 9'223'372'036'854'775'807;
 constexpr std::int64_t kMaxTokens = 1 << 24;
 
 constexpr std::array<std::string_view, 4> kDtypes = {"auto", "float16", "bfloat16", "float32"};
+constexpr std::array<std::string_view, 6> kKVCacheDtypes = {"auto", "float16",  "bfloat16",
+                                                            "fp8",  "fp8_e4m3", "fp8_e5m2"};
 constexpr std::array<std::string_view, 2> kLayouts = {"SD", "DS"};
 constexpr std::array<std::string_view, 2> kSchedulingPolicies = {"fcfs", "priority"};
 constexpr std::array<std::string_view, 2> kRunners = {"v1", "v2"};
@@ -34,9 +36,24 @@ constexpr std::array kSettings = {
     integer<&S::tensor_parallel_size>(
         {"", "tensor_parallel_size", 1, 1024, "1", "ranks that share each layer"},
         {.vllm_flag = true}),
+    integer<&S::pipeline_parallel_size>({"", "pipeline_parallel_size", 1, 1, "1",
+                                         "stages of layers; more than one is not modelled"},
+                                        {.vllm_flag = true}),
     byte_size<&S::kv_cache_memory_bytes>({"", "kv_cache_memory_bytes", 1, kMaxInt64,
                                           "60GiB (at most 1048576 blocks)",
                                           "memory of the block pool on one rank"}),
+    byte_size<&S::gpu_memory_bytes>(
+        {"", "gpu_memory_bytes", 1, kMaxInt64, "not used",
+         "memory of one GPU; gives the pool's, in place of kv_cache_memory_bytes"}),
+    fraction<&S::gpu_memory_utilization>(
+        {"", "gpu_memory_utilization", "0.92", "share of gpu_memory_bytes that the engine may use"},
+        {.vllm_flag = true}),
+    byte_size<&S::weights_memory_bytes>(
+        {"", "weights_memory_bytes", 0, kMaxInt64, "required with gpu_memory_bytes",
+         "what the weights take of it on one rank (vLLM logs it: Model loading took)"}),
+    byte_size<&S::activation_memory_bytes>(
+        {"", "activation_memory_bytes", 0, kMaxInt64, "0",
+         "what else takes of it: activations at their peak, CUDA graphs; it is not modelled"}),
     integer<&S::num_gpu_blocks_override>(
         {"", "num_gpu_blocks_override", 2, 1 << 28, "from kv_cache_memory_bytes",
          "blocks in the pool, the null block included"},
@@ -51,6 +68,9 @@ constexpr std::array kSettings = {
     integer<&S::max_model_len, &C::max_model_len>(
         {"", "max_model_len", 2, kMaxTokens, "the model's", "longest sequence in tokens"},
         {.started_place = 4, .trace_place = 11, .required_in_trace = true}),
+    choice<&S::kv_cache_dtype>({"", "kv_cache_dtype", kKVCacheDtypes, "auto (the model's)",
+                                "dtype of attention's keys and values; fp8 takes one byte"},
+                               {.vllm_flag = true}),
     choice<&S::mamba_cache_dtype>(
         {"", "mamba_cache_dtype", kDtypes, "auto", "dtype of conv states"}, {.vllm_flag = true}),
     choice<&S::mamba_ssm_cache_dtype>(
@@ -112,7 +132,8 @@ constexpr std::array kSettings = {
         {.started_place = 8, .trace_place = 19}),
     boolean<&S::kv_consumer, &C::kv_consumer>(
         {"", "kv_consumer", "false",
-         "whether a KV connector writes blocks outside the stream of the frames"}),
+         "whether a KV connector writes blocks outside the stream of the frames"},
+        {.trace_place = 24}),
     integer<&S::data_parallel_size, &C::data_parallel_size>(
         {"", "data_parallel_size", 1, 1024, "1",
          "data-parallel ranks in lockstep; with more than one, a step that schedules nothing is a "

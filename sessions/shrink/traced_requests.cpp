@@ -124,6 +124,8 @@ bool drop_requests(Json& step, const Dropped& dropped, TracedBatch batch) {
   changed |= drop_keys(member(step, "scheduler_block_ids"), dropped);
   changed |= drop_keys(member(step, "num_cached_block"), dropped);
   changed |= drop_keys(member(step, "num_drafts_offered"), dropped);
+  changed |= drop_keys(member(step, "num_drafts_proposed"), dropped);
+  changed |= drop_names(member(step, "preempted_by_command"), dropped);
   changed |= drop_objects(member(step, "prefill_checkpoints"), dropped);
   for (const char* time : {"block_hashes", "block_hashes_after_output"})
     if (Json* hashes = member(step, time))

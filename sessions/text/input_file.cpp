@@ -1,5 +1,6 @@
 #include "sessions/text/input_file.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
@@ -113,15 +114,25 @@ bool wait_for_bytes(int descriptor, const std::function<bool()>& stop) {
 }
 
 // One read(2): returns what a pipe has now instead of waiting until the buffer is full.
-ReadBytes read_from(int descriptor, std::shared_ptr<std::FILE> owner) {
-  return [descriptor, owner = std::move(owner)](std::span<char> bytes) -> Result<std::size_t> {
-    ssize_t count = -1;
-    do count = ::read(descriptor, bytes.data(), bytes.size());
-    while (count < 0 && errno == EINTR);
-    if (count < 0)
-      return Error{ErrorKind::io, fmt::format("cannot be read: {}", std::strerror(errno))};
-    return static_cast<std::size_t>(count);
+ReadBytes read_from(int descriptor, std::function<bool()> stop,
+                    std::shared_ptr<std::FILE> owner = nullptr) {
+  return [descriptor, stop = std::move(stop),
+          owner = std::move(owner)](std::span<char> bytes) -> Result<std::size_t> {
+    for (;;) {
+      if (stop && !wait_for_bytes(descriptor, stop)) return std::size_t{0};
+      const ssize_t count = ::read(descriptor, bytes.data(), bytes.size());
+      if (count >= 0) return static_cast<std::size_t>(count);
+      if (errno != EINTR && errno != EAGAIN)
+        return Error{ErrorKind::io, fmt::format("cannot be read: {}", std::strerror(errno))};
+    }
   };
+}
+
+// Does not wait for somebody who writes into a named pipe if `at_once`. Null: errno says why.
+std::shared_ptr<std::FILE> open_to_read(const std::string& path, bool at_once) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (at_once ? O_NONBLOCK : 0));
+  if (descriptor < 0) return nullptr;
+  return {::fdopen(descriptor, "rb"), [](std::FILE* f) { return f ? std::fclose(f) : 0; }};
 }
 
 }  // namespace
@@ -131,25 +142,18 @@ ReadBytes unpack_zstd(ReadBytes read) {
   return [input](std::span<char> bytes) { return (*input)(bytes); };
 }
 
-Result<ReadBytes> open_input_file(const std::string& path) {
+Result<ReadBytes> open_input_file(const std::string& path, std::function<bool()> stop) {
   if (Status no_directory = check_no_directory(path); !no_directory.ok())
     return no_directory.error();
-  const std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "rb"),
-                                        [](std::FILE* f) { return f ? std::fclose(f) : 0; });
+  const std::shared_ptr<std::FILE> file = open_to_read(path, stop != nullptr);
   if (!file)
     return Error{ErrorKind::io,
                  fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
-  return unpack_zstd(read_from(::fileno(file.get()), file));
+  return unpack_zstd(read_from(::fileno(file.get()), std::move(stop), file));
 }
 
 ReadBytes read_standard_input(std::function<bool()> stop) {
-  ReadBytes read = read_from(STDIN_FILENO, nullptr);
-  if (!stop) return unpack_zstd(std::move(read));
-  return unpack_zstd([read = std::move(read),
-                      stop = std::move(stop)](std::span<char> bytes) -> Result<std::size_t> {
-    if (!wait_for_bytes(STDIN_FILENO, stop)) return std::size_t{0};
-    return read(bytes);
-  });
+  return unpack_zstd(read_from(STDIN_FILENO, std::move(stop)));
 }
 
 }  // namespace hybridscope

@@ -14,8 +14,9 @@ namespace hybridscope {
 // end. Errors do not name the file: the caller knows file and line.
 using ReadBytes = std::function<Result<std::size_t>(std::span<char>)>;
 
-// Error io, with the path: a directory, or a file that cannot be opened.
-Result<ReadBytes> open_input_file(const std::string& path);
+// Error io, with the path: a directory, or a file that cannot be opened. Ends too when `stop` holds
+// while there is nothing to read, as in a named pipe without a writer; an empty `stop` never does.
+Result<ReadBytes> open_input_file(const std::string& path, std::function<bool()> stop = {});
 
 // Ends too when `stop` holds while there is nothing to read; an empty `stop` never does.
 ReadBytes read_standard_input(std::function<bool()> stop = {});

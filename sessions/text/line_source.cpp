@@ -18,9 +18,9 @@ LineSource::LineSource(std::string file, ReadBytes read, std::size_t max_line_by
   buffer_.resize(kFirstBufferBytes + kLinePadding);
 }
 
-Result<LineSource> LineSource::open(const std::string& path) {
-  if (path == "-") return LineSource("<stdin>", read_standard_input());
-  auto read = open_input_file(path);
+Result<LineSource> LineSource::open(const std::string& path, std::function<bool()> stop) {
+  if (path == "-") return LineSource("<stdin>", read_standard_input(std::move(stop)));
+  auto read = open_input_file(path, std::move(stop));
   if (!read.ok()) return read.error();
   return LineSource(path, std::move(read).value());
 }

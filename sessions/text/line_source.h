@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,8 +30,9 @@ class LineSource {
   // available as soon as its newline is.
   LineSource(std::string file, ReadBytes read, std::size_t max_line_bytes = kMaxLineBytes);
 
-  // "-" is standard input. A zstd file is unpacked on the way. Error io: the file cannot be opened.
-  static Result<LineSource> open(const std::string& path);
+  // "-" is standard input. A zstd file is unpacked on the way. Ends too when `stop` holds while
+  // there is nothing to read. Error io: the file cannot be opened.
+  static Result<LineSource> open(const std::string& path, std::function<bool()> stop = {});
 
   // The next line without its newline, valid until the next call; empty at the end. The last line
   // may lack its newline. Errors "FILE:LINE: ...": io, the file cannot be read; corrupt, a damaged

@@ -75,7 +75,8 @@ std::string child_pointer(const std::string& pointer, std::size_t index) {
 }
 
 std::string quoted_text(std::string_view text) {
-  return nlohmann::json(shortened(std::string(text), 60)).dump();
+  return nlohmann::json(shortened(std::string(text), 60))
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string describe_json(const nlohmann::json& value) {

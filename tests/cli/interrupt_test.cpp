@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -151,12 +152,79 @@ TEST_P(Interrupt, EndsAJudgeThatWaitsForStandardInput) {
               HasSubstr(R"(<error type="interrupted" message="interrupted">)"));
 }
 
+// Nobody ever writes into it.
+TEST_P(Interrupt, EndsAJudgeThatWaitsForANamedPipe) {
+  ASSERT_EQ(mkfifo(path("trace.jsonl").c_str(), 0600), 0);
+  const Running judge({HYBRIDSCOPE_PROGRAM, "judge", path("trace.jsonl")});
+  judge.wait_for_handlers();
+  judge.send(GetParam());
+  EXPECT_EQ(judge.wait(), 130);
+}
+
+TEST_P(Interrupt, EndsALessonThatWaitsForAnAnswer) {
+  const Running lesson(
+      {HYBRIDSCOPE_PROGRAM, "lessons", "run", "align_boundary", "--answers-from", "-"});
+  lesson.wait_for_handlers();
+  lesson.send(GetParam());
+  EXPECT_EQ(lesson.wait(), 130);
+}
+
+TEST_P(Interrupt, EndsConformanceWithTheReportOfWhatWasChecked) {
+  const Running check({HYBRIDSCOPE_PROGRAM, "conformance", "tests/golden", "--json", "--junit",
+                       path("report.xml")});
+  check.wait_for_handlers();
+  check.send(GetParam());
+  EXPECT_EQ(check.wait(), 130);
+  EXPECT_THAT(read_file(path("report.xml")), HasSubstr("</testsuites>"));
+}
+
+// Of a plan for minutes, whose recording ended after a second.
+TEST_P(Interrupt, EndsADiffAndARerun) {
+  const std::string place = path("runs.db") + ":long";
+  {
+    const Running run(long_run({"--record", place, "--record-level", "counts"}));
+    EXPECT_EQ(run.read_lines(2000), 2000);
+    run.send(SIGTERM);
+    EXPECT_EQ(run.wait(), 130);
+  }
+  for (const auto& words : {std::vector<std::string>{"diff", place, place},
+                            std::vector<std::string>{"sessions", "rerun", place}}) {
+    std::vector<std::string> command = {HYBRIDSCOPE_PROGRAM};
+    command.insert(command.end(), words.begin(), words.end());
+    const Running compared(command);
+    compared.wait_for_handlers();
+    compared.send(GetParam());
+    EXPECT_EQ(compared.wait(), 130) << words[0];
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM, SIGHUP),
                          [](const auto& one) {
                            return std::string(one.param == SIGINT    ? "CtrlC"
                                               : one.param == SIGTERM ? "Sigterm"
                                                                      : "Sighup");
                          });
+
+// What is recorded after kill -9 is told from what is being recorded.
+TEST(KilledRecorder, LeavesAnInterruptedSessionThatCanBeDeleted) {
+  const std::string folder = temporary_folder("killed", {});
+  const std::string place = folder + "/runs.db:now";
+  const Running run(long_run({"--record", place}));
+  EXPECT_EQ(run.read_lines(20), 20);
+  const ProgramResult refused = run_program("sessions delete '" + place + "'");
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("session \"now\" is being recorded; end its recorder first"));
+  EXPECT_EQ(run_program("sessions rename '" + place + "' then").exit_code, 4);
+  EXPECT_THAT(run_program("sessions list '" + folder + "/runs.db'").out, HasSubstr("recording"));
+  run.send(SIGKILL);
+  EXPECT_EQ(run.wait(), -SIGKILL);
+  EXPECT_THAT(run_program("sessions list '" + folder + "/runs.db'").out,
+              HasSubstr("now: its recorder ended without recording an end"));
+  EXPECT_THAT(run_program("diff '" + place + "' '" + place + "'").out,
+              HasSubstr("A was interrupted: its recording ends before its run."));
+  EXPECT_EQ(run_program("sessions delete '" + place + "'").exit_code, 0);
+  std::filesystem::remove_all(folder);
+}
 
 TEST(Nohup, KeepsACommandRunningAtSighup) {
   const Running run({"nohup", HYBRIDSCOPE_PROGRAM, "judge", "-"});

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <span>
+#include <string_view>
 
 #include "cli/lesson_play.h"
 #include "sessions/lessons/shipped_lessons.h"
@@ -148,12 +149,18 @@ TEST(Lessons, AFileThatCannotBeReadIsInput) {
   EXPECT_THAT(bad.err, HasSubstr("bad.json:1:2: "));
   const ProgramResult answers = run_program("lessons run gdn_rows --answers-from no/such");
   EXPECT_EQ(answers.exit_code, 3);
-  EXPECT_EQ(answers.err, "hybridscope lessons run: no/such: cannot be opened\n");
+  EXPECT_EQ(answers.err,
+            "hybridscope lessons run: no/such: cannot be opened: No such file or directory\n");
 }
 
 // What a terminal shows when these lines are typed.
 std::string played(const std::string& typed) {
-  std::istringstream answers(typed);
+  std::string_view left = typed;
+  LineSource answers("<typed>", [&](std::span<char> bytes) -> Result<std::size_t> {
+    const std::size_t count = left.copy(bytes.data(), bytes.size());
+    left.remove_prefix(count);
+    return count;
+  });
   testing::internal::CaptureStdout();
   EXPECT_EQ(play_lesson(shipped_lesson("align_boundary").value(), AnswerSource::terminal, answers),
             0);

@@ -58,6 +58,41 @@ TEST_F(OutputErrors, ATraceThatCannotBeWrittenIsNotLeftBehind) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
+TEST_F(OutputErrors, AFolderThatCannotBeMadeIsTheEnvironmentsFault) {
+  const ProgramResult matrix = run_program("matrix --engine safe --out /proc/none/matrix");
+  EXPECT_EQ(matrix.exit_code, 4);
+  EXPECT_THAT(matrix.err, HasSubstr("/proc/none/matrix cannot be made"));
+}
+
+// A colon after what is no session file: a session was meant, whatever its name is.
+TEST_F(OutputErrors, APlaceForASessionInNoSessionFileIsMisuseInEveryCommand) {
+  ASSERT_EQ(run_program(kRun + ("--record " + path("runs.db:a"))).exit_code, 0);
+  ASSERT_EQ(run_program(kRun + ("--trace " + path("t.jsonl"))).exit_code, 0);
+  ASSERT_EQ(
+      run_program("sessions export " + path("runs.db:a") + " --jsonl " + path("s.jsonl")).exit_code,
+      0);
+  for (const std::string& command :
+       {kRun + std::string("--record"), std::string("run scenarios/bugs --record"),
+        "judge " + path("t.jsonl") + " --record", "sessions import " + path("s.jsonl"),
+        "sessions fork " + path("runs.db:a") + " --at 2 --preempt A --record",
+        "gui --attach " + path("t.jsonl") + " --record"})
+    for (const char* name : {"runs.txt:a", "runs.txt:a/b"}) {
+      const ProgramResult result = run_program(command + " " + path(name));
+      EXPECT_EQ(result.exit_code, 2) << command;
+      EXPECT_THAT(result.err, HasSubstr(path("runs.txt") + "\" is no name of a session file"))
+          << command;
+    }
+}
+
+TEST_F(OutputErrors, ATraceWhoseNameEndsInZstIsCompressed) {
+  ASSERT_EQ(run_program(kRun + ("--trace " + path("t.jsonl"))).exit_code, 0);
+  ASSERT_EQ(run_program(kRun + ("--trace " + path("t.jsonl.zst"))).exit_code, 0);
+  const std::string packed = read_file(path("t.jsonl.zst"));
+  EXPECT_EQ(packed.substr(0, 4), "\x28\xB5\x2F\xFD");
+  EXPECT_LT(packed.size(), read_file(path("t.jsonl")).size() / 2);
+  EXPECT_EQ(run_program("judge " + path("t.jsonl.zst")).exit_code, 0);
+}
+
 TEST_F(OutputErrors, AFileThatIsNoSessionFileIsInvalidInput) {
   EXPECT_EQ(run_program(kRun + std::string("--record README.md")).exit_code, 3);
 }

@@ -33,9 +33,9 @@ TEST(TextTable, CountsTheColumnsOfATerminal) {
 TEST(Printable, WhatTurnsTheDirectionOfTextIsEscaped) {
   EXPECT_EQ(printable("a\xE2\x80\xAE"
                       "b"),
-            "a\\xE2\\x80\\xAE"
-            "b");                                           // U+202E
-  EXPECT_EQ(printable("\xE2\x81\xA6"), "\\xE2\\x81\\xA6");  // U+2066
+            "a\\u202E"
+            "b");                                   // U+202E
+  EXPECT_EQ(printable("\xE2\x81\xA6"), "\\u2066");  // U+2066
 }
 
 TEST(Printable, KeepsTextOnOneLineAndOutOfTheTerminal) {
@@ -43,7 +43,7 @@ TEST(Printable, KeepsTextOnOneLineAndOutOfTheTerminal) {
   EXPECT_EQ(printable("a\nb\tc"), "a\\nb\\x09c");
   EXPECT_EQ(printable("\x1b[2J"), "\\x1B[2J");
   EXPECT_EQ(printable("\xff\xc3"), "\\xFF\\xC3");
-  EXPECT_EQ(printable("\xc2\x9b"), "\\xC2\\x9B");  // an 8-bit control sequence
+  EXPECT_EQ(printable("\xc2\x9b"), "\\u009B");  // an 8-bit control sequence
 }
 
 TEST(Printable, CutsWhatIsTooWide) {

@@ -7,7 +7,7 @@
 #include "cli/progress.h"
 #include "cli/run_tests.h"
 #include "cli/run_words.h"
-#include "cli/shown_text.h"
+#include "sessions/text/shown_text.h"
 #include "tests/cli/program.h"
 
 namespace hybridscope::words_test {
@@ -41,14 +41,14 @@ TEST(RunWords, OfTrafficNameTheTraffic) {
 }
 
 TEST(OneLine, HasNoControlCharactersAndIsCutBetweenCharacters) {
-  EXPECT_EQ(one_line("a\nb\x1B[31m\x7F"), "a\\x0Ab\\x1B[31m\\x7F");
-  EXPECT_EQ(one_line("\xC2\x85 \xFF"), "\\xC2\\x85 \\xFF");
+  EXPECT_EQ(one_line("a\nb\x1B[31m\x7F"), "a\\x0Ab\\x1B[31m\\u007F");
+  EXPECT_EQ(one_line("\xC2\x85 \xFF"), "\\u0085 \\xFF");
   EXPECT_EQ(one_line("gr\xC3\xBC\xC3\x9F"
                      "e",
                      4),
             "gr\xC3\xBC...");
   EXPECT_EQ(one_line("four", 4), "four");
-  EXPECT_EQ(one_line("\xE2\x80\xAE"), "\\xE2\\x80\\xAE");  // U+202E: text runs backwards
+  EXPECT_EQ(one_line("\xE2\x80\xAE"), "\\u202E");  // U+202E: text runs backwards
 }
 
 TEST(ValidText, HasAReplacementForEveryByteThatIsNoUtf8) {
@@ -104,6 +104,23 @@ TEST(Environment, GithubIsToldOnlyWhereItSaysSo) {
   EXPECT_EQ(read_ci_environment(lookup("true")).step_summary, "s.md");
   EXPECT_FALSE(read_ci_environment(lookup("")).github_annotations);
   EXPECT_EQ(read_ci_environment(lookup("")).step_summary, "");
+}
+
+TEST(EscapeControls, KeepsLinesAndWhatJsonMeans) {
+  EXPECT_EQ(escape_controls("a\tb\nc \xC3\xA9\r"), "a\tb\nc \xC3\xA9\\x0D");
+  EXPECT_EQ(escape_controls("\x1B[31m\x7F\xC2\x9B\xE2\x81\xA9"), "\\x1B[31m\\u007F\\u009B\\u2069");
+  EXPECT_EQ(escape_controls("\xE2\x80|\xC0\x9B"), "\\xE2\\x80|\\xC0\\x9B");  // not UTF-8
+}
+
+// What is printed in pieces is escaped as if it were printed at once.
+TEST(UnfinishedBytes, AreThoseOfACharacterThatMayGoOn) {
+  EXPECT_EQ(unfinished_bytes("abc"), 0U);
+  EXPECT_EQ(unfinished_bytes("ab\xC2"), 1U);
+  EXPECT_EQ(unfinished_bytes("ab\xE2\x80"), 2U);
+  EXPECT_EQ(unfinished_bytes("\xF0\x9F\x98"), 3U);
+  EXPECT_EQ(unfinished_bytes("\xE2\x80\xAE"), 0U);      // whole
+  EXPECT_EQ(unfinished_bytes("\x80\x80\x80\x80"), 0U);  // begins no character
+  EXPECT_EQ(unfinished_bytes("a\xFF"), 1U);
 }
 
 }  // namespace

@@ -162,13 +162,15 @@ TEST_F(Survival, TwoRecordersOfOneFileTakeTurns) {
   expect_whole();
 }
 
-TEST_F(Survival, AWriterLeftWithoutFinishStaysRecording) {
+TEST_F(Survival, AWriterLeftWithoutFinishIsInterrupted) {
   ASSERT_TRUE(
       record_run(plan_,
                  {.place = {.file = path_, .name = "left"}, .max_steps = 5, .finishes = false})
           .ok());
   EXPECT_THAT(query(path_, "SELECT status || ' ' || num_steps FROM sessions"),
               ElementsAre("recording 5"));
+  EXPECT_EQ(SessionFile::open(path_, FileAccess::read).value().find("left").value().status,
+            SessionStatus::interrupted);
   expect_whole();
 }
 

@@ -12,10 +12,7 @@ std::vector<nlohmann::json> traced_run(const EngineConfig& config,
                                        const std::vector<AddRequest>& requests,
                                        const std::function<void(Engine&)>& before_step) {
   Engine engine = Engine::create(config).value();
-  TraceWriter writer(config,
-                     {.name = [&](RequestId id) { return engine.name_of(id); },
-                      .token = [&](RequestId id, std::int32_t p) { return engine.token(id, p); },
-                      .max_tokens = [&](RequestId id) { return engine.max_tokens(id); }});
+  TraceWriter writer(config, traced_requests_of(engine));
   for (const AddRequest& request : requests) engine.add_request(request).value();
   std::vector<nlohmann::json> lines = {nlohmann::json::parse(writer.header("told run"))};
   while (engine.num_unfinished() > 0) {

@@ -19,10 +19,7 @@ std::vector<nlohmann::json> trace_of(const std::string& name,
   if (change) change(plan.setup.config);
   Runner runner = Runner::create(std::move(plan)).value();
   const Engine& engine = runner.engine();
-  TraceWriter writer(engine.config(),
-                     {.name = [&](RequestId id) { return engine.name_of(id); },
-                      .token = [&](RequestId id, std::int32_t p) { return engine.token(id, p); },
-                      .max_tokens = [&](RequestId id) { return engine.max_tokens(id); }});
+  TraceWriter writer(engine.config(), traced_requests_of(engine));
   std::vector<nlohmann::json> lines = {nlohmann::json::parse(writer.header(name))};
   while (!runner.done())
     lines.push_back(nlohmann::json::parse(writer.step(*runner.step().value())));

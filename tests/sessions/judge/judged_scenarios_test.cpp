@@ -15,6 +15,7 @@
 #include "sessions/judge/trace_writer.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
+#include "tests/sessions/judge/compared_run.h"
 
 namespace hybridscope::test::judged_scenarios_test {
 namespace {
@@ -41,6 +42,7 @@ struct Compared {
   std::vector<std::string> judged;  // of the run's own trace
   std::string error;                // of the judge
   std::vector<json> lines;
+  Policies policies;
 };
 
 // Runs the scenario, and judges each line of its trace as soon as it is there.
@@ -49,13 +51,11 @@ Compared run_and_judge(const Scenario& scenario) {
       CheckedRun::create(plan_scenario(scenario, "s.json").value(), {.check = CheckScope::all})
           .value();
   const Engine& engine = run.engine();
-  TraceWriter writer(engine.config(),
-                     {.name = [&](RequestId id) { return engine.name_of(id); },
-                      .token = [&](RequestId id, std::int32_t p) { return engine.token(id, p); },
-                      .max_tokens = [&](RequestId id) { return engine.max_tokens(id); }});
+  TraceWriter writer(engine.config(), traced_requests_of(engine));
   const Names names = make_names(engine);
   JudgedTrace trace("t.jsonl", CheckScope::all);
   Compared compared;
+  compared.policies = engine.config().policies;
   const auto judge = [&](const std::string& line) {
     compared.lines.push_back(json::parse(line));
     const auto taken =
@@ -132,6 +132,35 @@ TEST_P(JudgedScenarios, HaveTheFindingsOfTheirRunInTheNewestRelease) {
   scenario.settings.policies.set(CheckpointLayers::mamba2_and_gdn);
   scenario.settings.gdn_prefill_backend = GdnPrefillBackend::flashinfer;
   expect_same_findings(scenario, "0.33.0, hashes of 2 tokens, states inside prefills");
+}
+
+// What a script tells the engine is in the trace, so that the engine decides the same again.
+void expect_no_difference(Scenario scenario, const std::string& what) {
+  scenario.settings.runner = ModelRunner::v1;  // the only one that is compared
+  const Compared compared = run_and_judge(scenario);
+  EXPECT_EQ(compared.error, "") << what;
+  EXPECT_EQ(first_difference(compared.lines, compared.policies), "") << what;
+}
+
+TEST_P(JudgedScenarios, DifferInNothingFromTheEngineThatRanThem) {
+  Scenario scenario = read_scenario_file(path_of(GetParam())).value();
+  expect_no_difference(scenario, "as shipped");
+  if (scenario.settings.speculative_method == SpeculativeMethod::ngram) return;  // never async
+  scenario.settings.async_scheduling = scenario.settings.async_scheduling == false;
+  expect_no_difference(scenario, "with the other scheduling");
+}
+
+TEST(JudgedBugsAndLessons, DifferInNothingFromTheEngineThatRanThem) {
+  for (const char* folder : {"bugs", "lessons"})
+    for (const auto& entry : std::filesystem::directory_iterator(
+             fmt::format("{}/scenarios/{}", HYBRIDSCOPE_SOURCE_DIR, folder))) {
+      const json file = read_json(entry.path());
+      if (!file.contains("scenario") || !file["scenario"].is_object()) continue;  // one of above
+      const auto scenario =
+          parse_scenario({.text = file["scenario"].dump(), .file = entry.path().string()});
+      ASSERT_TRUE(scenario.ok()) << scenario.error().message;
+      expect_no_difference(scenario.value(), entry.path().stem().string());
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Shipped, JudgedScenarios, testing::ValuesIn(shipped_scenarios()),

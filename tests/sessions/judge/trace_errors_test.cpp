@@ -110,6 +110,12 @@ const Case kStepCases[] = {
     {"InputBatchIsRequired", 3, "/input_batch", "", "3: key \"input_batch\" is missing"},
     {"OutputIsRequiredBeforeAnotherStep", 2, "/model_runner_output", "",
      "2: key \"model_runner_output\" is missing (only the last step of a trace may leave it out)"},
+    {"BudgetIsNotAboveTheEngines", 3, "/token_budget", "17",
+     "3: /token_budget: expected an integer from 0 to 16, found 17"},
+    {"ProposedDraftsAreOfLiveRequests", 3, "/num_drafts_proposed", R"({"z": 1})",
+     "3: /num_drafts_proposed/z: request \"z\" was never introduced or is finished"},
+    {"PreemptedByCommandAreLiveRequests", 3, "/preempted_by_command", R"(["z"])",
+     "3: /preempted_by_command/0: request \"z\" was never introduced or is finished"},
     {"ResetIsABoolean", 3, "/reset_prefix_cache", "\"yes\"",
      "3: /reset_prefix_cache: expected true or false, found \"yes\""},
 };

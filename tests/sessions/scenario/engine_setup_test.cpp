@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sessions/explain/explain_start_up.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_requests.h"
 
@@ -86,6 +87,41 @@ TEST(EngineSetup, DefaultMemoryIs60GiBButNoMoreThanAMillionBlocks) {
   EXPECT_EQ(config_of("tiny-gdn", settings).kv_cache_config.num_blocks, kMaxDefaultBlocks);
   settings.kv_cache_memory_bytes = std::int64_t{60} << 30;
   EXPECT_EQ(config_of("tiny-gdn", settings).kv_cache_config.num_blocks, 7864320);
+}
+
+// The block sizes are those of vLLM 0.33.0's Platform._align_hybrid_block_size for the same state.
+TEST(EngineSetup, WithKeysOfOneByteAStateTakesABlockOfTwiceTheTokens) {
+  EngineSettings settings;
+  settings.kv_cache_memory_bytes = std::int64_t{60} << 30;
+  const auto setup = [&] { return make_engine_setup("qwen3-next-80b-a3b", settings).value(); };
+  EXPECT_EQ(setup().config.block_size, 544);  // 16 * ceil(1,097,728 / (16 * 2,048))
+  EXPECT_EQ(setup().layout.page_size.choice.page_size, 1114112);
+  EXPECT_EQ(setup().config.kv_cache_config.num_blocks, 4818);
+  for (const KVCacheDtype dtype :
+       {KVCacheDtype::fp8, KVCacheDtype::fp8_e4m3, KVCacheDtype::fp8_e5m2}) {
+    settings.kv_cache_dtype = dtype;
+    EXPECT_EQ(setup().config.block_size, 1072);  // 16 * ceil(1,097,728 / (16 * 1,024))
+    EXPECT_EQ(setup().layout.page_size.choice.page_size, 1097728);
+    EXPECT_EQ(setup().layout.page_size.choice.padding, 0);
+    EXPECT_EQ(setup().config.kv_cache_config.num_blocks, 4890);
+  }
+  settings.kv_cache_dtype = KVCacheDtype::bfloat16;
+  EXPECT_EQ(setup().config.block_size, 544);
+}
+
+TEST(EngineSetup, BlocksFillWhatAGpuHasLeft) {
+  EngineSettings settings;
+  settings.gpu_memory_bytes = std::int64_t{80} << 30;
+  settings.gpu_memory_utilization = 0.9;
+  settings.weights_memory_bytes = std::int64_t{40} << 30;
+  settings.activation_memory_bytes = std::int64_t{2} << 30;
+  const EngineSetup setup = make_engine_setup("qwen3-next-80b-a3b", settings).value();
+  // floor(30 GiB / (1,114,112 * 12))
+  EXPECT_EQ(setup.config.kv_cache_config.num_blocks, 2409);
+  ASSERT_TRUE(setup.gpu_memory);
+  EXPECT_EQ(setup.gpu_memory->left(), std::int64_t{30} << 30);
+  EXPECT_THAT(explain_start_up(setup),
+              testing::HasSubstr("80 GiB * 0.9 = 72 GiB, less 40 GiB of weights and 2 GiB of"));
 }
 
 TEST(EngineSetup, PassesEverySettingOn) {

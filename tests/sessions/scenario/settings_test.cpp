@@ -40,13 +40,13 @@ std::string refusal(const char* section, const char* name, const SettingValue& v
 TEST(SettingsTable, HeadersOfTracesHoldTheseInThisOrder) {
   std::vector<std::string_view> names;
   for (const Setting* setting : traced_settings()) names.push_back(trace_key(*setting));
-  EXPECT_THAT(names,
-              testing::ElementsAre("mamba_cache_mode", "block_size", "enable_prefix_caching",
-                                   "num_speculative_tokens", "speculative_method", "max_model_len",
-                                   "max_num_seqs", "max_num_batched_tokens", "scheduling_policy",
-                                   "enable_chunked_prefill", "long_prefill_token_threshold",
-                                   "scheduler_reserve_full_isl", "watermark", "async_scheduling",
-                                   "runner", "cudagraph_mode", "cudagraph_capture_sizes"));
+  EXPECT_THAT(names, testing::ElementsAre(
+                         "mamba_cache_mode", "block_size", "enable_prefix_caching",
+                         "num_speculative_tokens", "speculative_method", "max_model_len",
+                         "max_num_seqs", "max_num_batched_tokens", "scheduling_policy",
+                         "enable_chunked_prefill", "long_prefill_token_threshold",
+                         "scheduler_reserve_full_isl", "watermark", "async_scheduling", "runner",
+                         "cudagraph_mode", "cudagraph_capture_sizes", "kv_consumer"));
 }
 
 TEST(SettingsTable, AConfigurationGivesBackWhatWasStoredInIt) {
@@ -76,7 +76,7 @@ TEST(SettingsTable, NamesAreUniqueWithinTheirSection) {
   std::set<std::string> paths;
   for (const Setting& setting : settings_table()) paths.insert(setting_path(setting));
   EXPECT_EQ(paths.size(), settings_table().size());
-  EXPECT_EQ(paths.size(), 107U);
+  EXPECT_EQ(paths.size(), 113U);
 }
 
 TEST(SettingsTable, EveryRowHasHelpAndDefault) {
@@ -99,6 +99,7 @@ TEST(SettingsTable, EveryChoiceReadsBackAsItsText) {
 TEST(SettingsTable, ChoicesAreInTheOrderOfTheirEnums) {
   const EngineSettings settings = with({{"mamba_cache_mode", "align"},
                                         {"mamba_ssm_cache_dtype", "float32"},
+                                        {"kv_cache_dtype", "fp8_e4m3"},
                                         {"ssm_conv_state_layout", "DS"},
                                         {"scheduling_policy", "priority"},
                                         {"speculative_config/method", "ngram"},
@@ -109,6 +110,7 @@ TEST(SettingsTable, ChoicesAreInTheOrderOfTheirEnums) {
                                         {"engine", "reference"}});
   EXPECT_EQ(settings.mamba_cache_mode, MambaCacheMode::align);
   EXPECT_EQ(settings.mamba_ssm_cache_dtype, CacheDtypeName::float32);
+  EXPECT_EQ(settings.kv_cache_dtype, KVCacheDtype::fp8_e4m3);
   EXPECT_EQ(settings.ssm_conv_state_layout, ConvStateLayout::DS);
   EXPECT_EQ(settings.scheduling_policy, SchedulingPolicy::priority);
   EXPECT_EQ(settings.speculative_method, SpeculativeMethod::ngram);
@@ -154,6 +156,75 @@ TEST(Settings, ARefusedValueNamesSettingValueAndRange) {
             "num_speculative_tokens is 65 (allowed: an integer from 0 to 64)");
   EXPECT_EQ(refusal("", "num_gpu_blocks_override", std::int64_t{1}),
             "num_gpu_blocks_override is 1 (allowed: an integer from 2 to 268435456)");
+}
+
+// What vLLM has and we do not: the error says what to do instead.
+TEST(Settings, AValueThatIsNotModelledIsRefusedWithTheReason) {
+  EXPECT_EQ(refusal("", "pipeline_parallel_size", std::int64_t{2}),
+            "pipeline_parallel_size is 2, which is not modelled: each stage has its own layers, "
+            "blocks and frames in flight; set 1, and describe the layers of one stage in a "
+            "config.json to see its pages and blocks (allowed: an integer from 1 to 1)");
+  for (const char* method : {"eagle", "eagle3", "dflash"})
+    EXPECT_EQ(refusal("speculative_config", "method", std::string(method)),
+              std::string("method is \"") + method +
+                  "\", which is not modelled: the draft model's own layers are in no group; method "
+                  "mtp drafts, drops blocks of hits and schedules by the same rules (allowed: one "
+                  "of none, mtp, ngram, draft_model)");
+  EXPECT_EQ(refusal("", "kv_cache_dtype", std::string("nvfp4")),
+            "kv_cache_dtype is \"nvfp4\", which is not modelled: values of other sizes and scales "
+            "lie beside the keys; fp8 has one byte an element (allowed: one of auto, float16, "
+            "bfloat16, fp8, fp8_e4m3, fp8_e5m2)");
+  EXPECT_EQ(refusal("", "kv_cache_dtype", std::string("fp9")),
+            "kv_cache_dtype is \"fp9\" (allowed: one of auto, float16, bfloat16, fp8, fp8_e4m3, "
+            "fp8_e5m2)");
+}
+
+TEST(Settings, ADayThatHasNotComeIsNoProfile) {
+  EXPECT_TRUE(parse_engine_profile("vllm@2026-06-29"));
+  EXPECT_FALSE(parse_engine_profile("vllm@2098-01-01"));
+  EXPECT_THAT(
+      refusal("", "engine", std::string("vllm@2098-01-01")),
+      testing::StartsWith("engine is \"vllm@2098-01-01\", a day that has not come (allowed: "));
+}
+
+TEST(Settings, MemoryOfAGpuIsSplitIntoWhatTheEngineTakesAndWhatIsLeft) {
+  const GpuMemory memory = resolved_gpu_memory(with({{"gpu_memory_bytes", "80GiB"},
+                                                     {"gpu_memory_utilization", "0.9"},
+                                                     {"weights_memory_bytes", "40GiB"},
+                                                     {"activation_memory_bytes", "2GiB"}}))
+                               .value();
+  EXPECT_EQ(memory.requested, 77309411328);  // 72 GiB
+  EXPECT_EQ(memory.left(), std::int64_t{30} << 30);
+  EXPECT_EQ(resolved_gpu_memory(with({{"gpu_memory_bytes", "100"}}))->requested, 92);  // by default
+  EXPECT_EQ(resolved_gpu_memory(with({{"gpu_memory_bytes", "101"}}))->requested, 93);  // 92.92
+  EXPECT_EQ(resolved_gpu_memory({}), std::nullopt);
+}
+
+TEST(Settings, MemoryOfAGpuNeedsWhatTheWeightsTake) {
+  const auto conflict = [](std::initializer_list<std::pair<const char*, const char*>> settings) {
+    const auto found = find_setting_conflict(with(settings));
+    return found ? found->message : std::string();
+  };
+  EXPECT_EQ(conflict({{"gpu_memory_bytes", "80GiB"}}),
+            "gpu_memory_bytes is set without weights_memory_bytes, which it needs");
+  EXPECT_EQ(conflict({{"gpu_memory_utilization", "0.9"}}),
+            "gpu_memory_utilization is set without gpu_memory_bytes, which it needs");
+  EXPECT_EQ(conflict({{"weights_memory_bytes", "1GiB"}}),
+            "weights_memory_bytes is set without gpu_memory_bytes, which it needs");
+  EXPECT_EQ(conflict({{"activation_memory_bytes", "1GiB"}}),
+            "activation_memory_bytes is set without gpu_memory_bytes, which it needs");
+  EXPECT_EQ(conflict({{"gpu_memory_bytes", "100"},
+                      {"gpu_memory_utilization", "0.5"},
+                      {"weights_memory_bytes", "40"},
+                      {"activation_memory_bytes", "10"}}),
+            "gpu_memory_bytes 100 * gpu_memory_utilization 0.5 is 50, of which weights take 40 and "
+            "activations 10: nothing is left for blocks");
+  EXPECT_EQ(conflict({{"gpu_memory_bytes", "100"},
+                      {"weights_memory_bytes", "40"},
+                      {"kv_cache_memory_bytes", "10"}}),
+            "kv_cache_memory_bytes and gpu_memory_bytes are both set (expected one: with the "
+            "first, vLLM ignores gpu_memory_utilization)");
+  EXPECT_EQ(conflict({{"gpu_memory_bytes", "100"}, {"weights_memory_bytes", "40"}}), "");
 }
 
 TEST(Settings, TextsThatAreNoValueAreRefused) {

@@ -65,7 +65,11 @@ TEST(TracedRequests, TheirCopiesStatesAndHashesGoToo) {
                                          "registered": [{"req_id": "a"}, {"req_id": "b"}]})");
   line["block_hashes_after_output"] = Json::parse(R"({"registered": [{"req_id": "a"}]})");
   line["num_drafts_offered"] = Json::parse(R"({"a": 2, "b": 1})");
+  line["num_drafts_proposed"] = Json::parse(R"({"a": 2, "b": 1})");
+  line["preempted_by_command"] = Json::parse(R"(["a", "b"])");
   EXPECT_TRUE(drop_requests(line, named("a"), TracedBatch::without_metadata));
+  EXPECT_EQ(line["num_drafts_proposed"].dump(), R"({"b":1})");
+  EXPECT_EQ(line["preempted_by_command"].dump(), R"(["b"])");
   EXPECT_EQ(line["scheduler_output"]["kv_cache_block_copies"].dump(),
             R"([{"src_block_id":4,"dst_block_id":5}])");
   EXPECT_EQ(line["prefill_checkpoints"].dump(), R"([{"req_id":"b"}])");

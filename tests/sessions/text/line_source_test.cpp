@@ -2,10 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace hybridscope::line_source_test {
@@ -124,6 +128,31 @@ TEST(LineSource, ADirectoryIsAnError) {
   const auto source = LineSource::open(HYBRIDSCOPE_SOURCE_DIR);
   ASSERT_FALSE(source.ok());
   EXPECT_EQ(source.error().kind, ErrorKind::io);
+}
+
+// Opening does not wait for a writer, and reading waits only until `stop` holds.
+TEST(LineSource, ANamedPipeWithoutWriterEndsWhenItIsStopped) {
+  const std::string pipe = testing::TempDir() + "line_source_pipe";
+  std::remove(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::int64_t asked = 0;
+  auto lines = LineSource::open(pipe, [&] { return ++asked > 2; });
+  ASSERT_TRUE(lines.ok());
+  EXPECT_FALSE(lines.value().next().value());
+  EXPECT_GT(asked, 2);
+}
+
+TEST(LineSource, ANamedPipeIsReadUntilItsWriterIsGone) {
+  const std::string pipe = testing::TempDir() + "line_source_pipe";
+  std::remove(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  auto lines = LineSource::open(pipe, [] { return false; });
+  ASSERT_TRUE(lines.ok());
+  std::thread writer([&] { std::ofstream(pipe) << "one\ntwo\n"; });
+  EXPECT_EQ(lines.value().next().value()->text, "one");
+  EXPECT_EQ(lines.value().next().value()->text, "two");
+  writer.join();
+  EXPECT_FALSE(lines.value().next().value());
 }
 
 }  // namespace

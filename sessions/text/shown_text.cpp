@@ -1,6 +1,8 @@
-#include "cli/shown_text.h"
+#include "sessions/text/shown_text.h"
 
 #include <fmt/core.h>
+
+#include <algorithm>
 
 namespace hybridscope {
 namespace {
@@ -8,6 +10,9 @@ namespace {
 std::uint32_t byte_at(std::string_view text, std::size_t i) {
   return static_cast<unsigned char>(text[i]);
 }
+
+// Most of all text: shown as it is, in any place of a line.
+bool is_plain(char byte) { return (byte >= 0x20 && byte < 0x7F) || byte == '\n' || byte == '\t'; }
 
 }  // namespace
 
@@ -31,19 +36,47 @@ bool is_control(std::uint32_t code) {
          (code >= 0x2066 && code <= 0x2069);
 }
 
+std::string take_shown(std::string_view& text) {
+  const Character character = first_character(text);
+  const std::size_t length = character.length == 0 ? 1 : character.length;
+  const std::string_view bytes = text.substr(0, length);
+  text.remove_prefix(length);
+  if (character.length == 0 || character.code < 0x20)
+    return fmt::format("\\x{:02X}", byte_at(bytes, 0));
+  if (is_control(character.code)) return fmt::format("\\u{:04X}", character.code);
+  return std::string(bytes);
+}
+
 std::string one_line(std::string_view text, std::size_t max_bytes) {
   std::string line;
   while (!text.empty()) {
-    const Character character = first_character(text);
-    const std::size_t length = character.length == 0 ? 1 : character.length;
-    if (line.size() + length > max_bytes) return line + "...";
-    if (character.length == 0 || is_control(character.code))
-      for (std::size_t i = 0; i < length; ++i) line += fmt::format("\\x{:02X}", byte_at(text, i));
-    else
-      line += text.substr(0, length);
-    text.remove_prefix(length);
+    const std::string shown = take_shown(text);
+    if (line.size() + shown.size() > max_bytes) return line + "...";
+    line += shown;
   }
   return line;
+}
+
+std::string escape_controls(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const auto plain = std::ranges::find_if_not(text, is_plain) - text.begin();
+    shown += text.substr(0, static_cast<std::size_t>(plain));
+    text.remove_prefix(static_cast<std::size_t>(plain));
+    if (!text.empty()) shown += take_shown(text);
+  }
+  return shown;
+}
+
+std::size_t unfinished_bytes(std::string_view text) {
+  for (std::size_t count = 1; count <= std::min<std::size_t>(3, text.size()); ++count) {
+    const std::uint32_t byte = byte_at(text, text.size() - count);
+    if ((byte & 0xC0U) == 0x80U) continue;
+    const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 1;
+    return length > count ? count : 0;
+  }
+  return 0;
 }
 
 std::string valid_text(std::string_view text) {

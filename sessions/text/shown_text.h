@@ -1,0 +1,42 @@
+// Foreign text (names of scenarios, traces and files) made fit for terminals, logs and Markdown.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hybridscope {
+
+struct Character {
+  std::uint32_t code = 0;
+  std::size_t length = 0;  // bytes, 0: not UTF-8
+};
+
+// The first character of `text`, which is not empty. Overlong forms, surrogates and codes above
+// 10FFFF are not UTF-8 (RFC 3629).
+Character first_character(std::string_view text);
+
+// Controls a terminal instead of being shown: C0, C1, DEL, and the marks that change the direction
+// of the text after them.
+bool is_control(std::uint32_t code);
+
+// The first character of `text`, which is not empty, as it is shown; it is taken off the text. C0
+// and bytes that are not UTF-8: \xNN. Other control characters: \uNNNN, which JSON reads as the
+// same character.
+std::string take_shown(std::string_view& text);
+
+// Every control character but line ends and tabs as take_shown() shows it: what reaches a terminal
+// or a Markdown file went through here.
+std::string escape_controls(std::string_view text);
+
+// How many bytes at the end of `text` may begin a character that goes on after it: 0 to 3.
+std::size_t unfinished_bytes(std::string_view text);
+
+// Line ends and tabs too, so that no text ends a line; at most `max_bytes`, cut between characters,
+// with "..." for the rest.
+std::string one_line(std::string_view text, std::size_t max_bytes = 200);
+
+// Bytes that are not UTF-8, and characters that XML does not allow, as U+FFFD.
+std::string valid_text(std::string_view text);
+
+}  // namespace hybridscope
