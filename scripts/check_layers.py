@@ -39,7 +39,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/export": _room(*_BELOW_RECORD, "live"),
     "sessions/known_bugs": _room(*_BELOW_RECORD),
     "sessions/lessons": _room("text", "scenario", "run", "live", "breakpoint"),
-    "sessions/report": _room("explain", "run", "record"),
+    "sessions/report": _room("text", "explain", "run", "record"),
     "sessions/shrink": _room(*_BELOW_RECORD, "judge"),
     "sessions/matrix": _room("text", "scenario", "run", "shrink"),
 }
