@@ -11,7 +11,7 @@ constexpr PanelInfo kPanels[] = {
      "The pool: what each block holds, and which block is given out next"},
     {"prefix_cache", "Prefix cache", "What each lookup found in the cache, and why not more"},
     {"batch_rows", "Batch rows", "The rows of the batch and their tokens, and how it is divided"},
-    {"findings", "Findings", "Broken rules of all steps so far; each is a jump"},
+    {"findings", "Findings", "Broken rules of all steps so far"},
     {"breakpoints", "Breakpoints", "Expressions that stop the run, with how often each held",
      false},
     {"next_step", "Next step", "Change what happens in the step after this one", false},

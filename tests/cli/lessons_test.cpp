@@ -138,7 +138,7 @@ TEST(Lessons, ANameThatThereIsNotIsUsage) {
   const ProgramResult command = run_program("lessons play");
   EXPECT_EQ(command.exit_code, 2);
   EXPECT_EQ(command.err,
-            "hybridscope lessons: there is no command \"play\" (list, show, run, check)\n");
+            "hybridscope lessons: there is no command \"play\" (list, show, run, check, export)\n");
 }
 
 TEST(Lessons, AFileThatCannotBeReadIsInput) {

@@ -5,6 +5,8 @@ DevTools protocol over two pipes (no port, no packages besides the standard libr
         tab = browser.open(path)
         tab.value("document.title")
         tab.problems  # exceptions, console errors, what the CSP refused
+
+chromium.py PAGE OUT.png [SCRIPT]: a picture of the page, 1280x800, after the script has run in it.
 """
 
 import base64
@@ -265,3 +267,14 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         self.at.children.append(data)
+
+
+def take_picture(page, out, script=""):
+    with tempfile.TemporaryDirectory() as folder, Chromium(folder) as browser:
+        tab = browser.open(Path(page).resolve())
+        tab.value(script)
+        tab.picture(out, whole=False)
+
+
+if __name__ == "__main__":
+    take_picture(*sys.argv[1:])
