@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "gui/model/block_table_model.h"
-#include "gui/model/content_cells.h"
 #include "gui/model/theme.h"
 #include "gui/web/panel_data.h"
 #include "gui/web/theme_css.h"

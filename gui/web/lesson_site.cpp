@@ -2,12 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "gui/web/lesson_data.h"
 #include "gui/web/site_files.h"
 #include "gui/web/theme_css.h"
+#include "sessions/run/finding_list.h"
 #include "sessions/text/html_text.h"
 
 namespace hybridscope {
@@ -47,11 +50,11 @@ std::string page_of(std::string_view body, std::string_view title, const LessonS
 std::string lesson_item(const Lesson& lesson) {
   return fmt::format(
       "<li data-lesson=\"{0}\" data-questions=\"{1}\">\n<h3><a href=\"{2}\">{3}</a></h3>\n"
-      "<p>{4}</p>\n<p class=\"dim\">{5} {6}, {1} questions<span class=\"progress\"></span></p>\n"
-      "</li>\n",
+      "<p>{4}</p>\n<p class=\"dim\">{5}, {6}<span class=\"progress\"></span></p>\n</li>\n",
       html_escaped(lesson.name), num_questions(lesson), address_of(lesson),
-      html_escaped(lesson.title), html_escaped(lesson.teaches), lesson.parts.size(),
-      lesson.parts.size() == 1 ? "part" : "parts");
+      html_escaped(lesson.title), html_escaped(lesson.teaches),
+      counted(std::ssize(lesson.parts), "part"),
+      counted(static_cast<std::int64_t>(num_questions(lesson)), "question"));
 }
 
 std::string index_page(const LessonSiteInput& input) {

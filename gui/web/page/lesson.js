@@ -4,7 +4,7 @@ class Lesson {
   constructor(data) {
     this.data = data;
     const kept = memory.read("lesson." + data.name);
-    const fits = kept && kept.digest === data.digest && typeof kept.answers === "object";
+    const fits = kept?.digest === data.digest && kept.answers instanceof Object;
     this.answers = fits ? kept.answers : {};  // "part.question" -> answer
     this.shown = new Set(fits && Array.isArray(kept.shown) ? kept.shown : []);  // by "Show it now"
     this.part = fits && data.parts[kept.part] ? kept.part : 0;

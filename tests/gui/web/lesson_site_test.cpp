@@ -61,6 +61,15 @@ TEST(LessonSite, TextsAreEscapedAndAddressesToo) {
   EXPECT_THAT(site[3].text, Not(HasSubstr("<i>@data@")));
 }
 
+TEST(LessonSite, TheIndexCountsPartsAndQuestions) {
+  LessonSiteInput input = input_of({"align_boundary", "gdn_rows"});
+  input.lessons[1].parts.resize(1);
+  input.lessons[1].parts[0].questions.resize(1);
+  const auto site = make_lesson_site(input).value();
+  EXPECT_THAT(site[0].text, HasSubstr("<p class=\"dim\">3 parts, 9 questions<span "));
+  EXPECT_THAT(site[0].text, HasSubstr("<p class=\"dim\">1 part, 1 question<span "));
+}
+
 TEST(LessonSite, SaysWhichLessonItRuns) {
   LessonSiteInput input = input_of({"align_boundary", "gdn_rows"});
   std::vector<std::string> seen;

@@ -264,6 +264,11 @@ class SiteTest(unittest.TestCase):
             })()""")
         tab.reload()
         self.assertEqual(self.text(tab, "#score"), "0 of 9 answers right")
+        for foreign in ("null", "7", "{", '{"answers": null}'):  # another page's, or broken
+            tab.value(f"localStorage.setItem('hybridscope.lesson.align_boundary', '{foreign}')")
+            tab.reload()
+            self.assertEqual(self.text(tab, "#part-title"), "Part 1 of 3", foreign)
+        self.expect_sound(tab)
 
     def test_a_browser_that_keeps_nothing_still_teaches(self):
         tab = self.open_alone("align_boundary.html")
