@@ -10,6 +10,7 @@
 #include "core/state/state_backend.h"
 #include "core/state/step_size.h"
 #include "sessions/conformance/vector_kernels.h"
+#include "sessions/lessons/lesson_site.h"
 #include "sessions/run/gui_start.h"
 
 namespace hybridscope {
@@ -41,6 +42,8 @@ struct Backends {
   Status (*run_gui)(GuiStart) = nullptr;
   // Libraries, OpenGL and font of the workbench; null: as above.
   std::string (*describe_gui)() = nullptr;
+  // Makes the pages of `lessons export`; null: built without them.
+  MakeLessonSite make_lesson_site = nullptr;
 };
 
 }  // namespace hybridscope

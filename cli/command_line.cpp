@@ -113,7 +113,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   add_conformance_options(conformance_app, conformance);
   CLI::App& lessons_app =
       *app.add_subcommand("lessons", "learn by stepping: text, steps and questions");
-  const std::function<int()> lessons_command = add_lessons_command(lessons_app);
+  const std::function<int()> lessons_command = add_lessons_command(lessons_app, backends);
   CLI::App& bugs_app =
       *app.add_subcommand("bugs", "known bugs of engines: what they are, and runs that show them");
   const std::function<int()> bugs_command = add_bugs_command(bugs_app);

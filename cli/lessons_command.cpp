@@ -15,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/lesson_play.h"
 #include "cli/lesson_text.h"
+#include "cli/lessons_export.h"
 #include "cli/report_error.h"
 #include "cli/text_table.h"
 #include "sessions/lessons/lesson_reader.h"
@@ -32,7 +33,9 @@ struct LessonsOptions {
   std::string name;                // show, run
   bool answers = false;            // show
   std::string answers_from;        // run
-  std::vector<std::string> names;  // check; empty: all
+  std::vector<std::string> names;  // check, export; empty: all
+  std::string html;                // export: the folder
+  MakeLessonSite make_site = nullptr;
 };
 
 void print_json(const nlohmann::ordered_json& json) {
@@ -139,13 +142,24 @@ void print_checks(const LessonsOptions& options, const std::vector<Lesson>& less
   }
 }
 
-int check_command(const LessonsOptions& options) {
-  std::vector<Lesson> lessons;
+// The lessons that were named, or all; an exit code if one cannot be read.
+struct ChosenLessons {
+  std::vector<Lesson> lessons = {};
+  int failed = kExitFine;
+};
+ChosenLessons choose_lessons(std::string_view command, const LessonsOptions& options) {
+  ChosenLessons chosen;
   for (const std::string& name : options.names.empty() ? all_names() : options.names) {
     auto lesson = find_lesson(name);
-    if (!lesson.ok()) return fail("check", name, lesson.error());
-    lessons.push_back(std::move(lesson).value());
+    if (!lesson.ok()) return {.failed = fail(command, name, lesson.error())};
+    chosen.lessons.push_back(std::move(lesson).value());
   }
+  return chosen;
+}
+
+int check_command(const LessonsOptions& options) {
+  const auto [lessons, failed] = choose_lessons("check", options);
+  if (failed != kExitFine) return failed;
   std::vector<std::vector<LessonProblem>> problems;
   problems.reserve(lessons.size());
   ask_for_interrupts();
@@ -158,6 +172,27 @@ int check_command(const LessonsOptions& options) {
   print_checks(options, lessons, problems);
   const bool agree = std::ranges::all_of(problems, [](const auto& list) { return list.empty(); });
   return agree ? kExitFine : kExitFindings;
+}
+
+// Pages show the engine's answers, so a lesson that says something else is refused.
+int export_lessons_command(const LessonsOptions& options) {
+  constexpr const char* kExport = "lessons export";
+  if (options.make_site == nullptr)
+    return report_error(kExport, Error{ErrorKind::not_available, "built without pages"});
+  auto [lessons, failed] = choose_lessons("export", options);
+  if (failed != kExitFine) return failed;
+  for (const Lesson& lesson : lessons)
+    for (const LessonProblem& problem : check_lesson(lesson)) {
+      report_message(kExport, problem.message);
+      failed = kExitFindings;
+    }
+  if (failed != kExitFine) return failed;
+  const auto num_lessons = static_cast<std::int64_t>(lessons.size());
+  const Status written = write_lesson_site(options.make_site, std::move(lessons), options.html);
+  if (!written.ok()) return report_error(kExport, written.error());
+  fmt::print("{} in {}; open {}/index.html in a browser\n", counted(num_lessons, "lesson"),
+             printable(options.html, 1000), printable(options.html, 1000));
+  return kExitFine;
 }
 
 using Command = int (*)(const LessonsOptions&);
@@ -208,9 +243,20 @@ Subcommand add_check(CLI::App& lessons, LessonsOptions& options) {
   return {&app, check_command};
 }
 
+Subcommand add_export(CLI::App& lessons, LessonsOptions& options) {
+  CLI::App& app = *lessons.add_subcommand("export", "lessons as pages for a browser, offline");
+  app.add_option("--html", options.html,
+                 "folder to write: index.html, a page for each lesson, one script, one style sheet")
+      ->required()
+      ->type_name("DIR");
+  app.add_option("lessons", options.names, "lessons or lesson files, without one all shipped ones")
+      ->type_name("NAME|FILE.json");
+  return {&app, export_lessons_command};
+}
+
 }  // namespace
 
-std::function<int()> add_lessons_command(CLI::App& lessons) {
+std::function<int()> add_lessons_command(CLI::App& lessons, const Backends& backends) {
   lessons.require_subcommand(0, 1);
   lessons.footer(
       "Examples:\n"
@@ -218,14 +264,17 @@ std::function<int()> add_lessons_command(CLI::App& lessons) {
       "  hybridscope lessons run align_boundary\n"
       "  hybridscope lessons show graph_padding --answers\n"
       "  hybridscope lessons check my_lesson.json\n"
+      "  hybridscope lessons export --html site\n"
       "\n"
       "Exit codes: 0 fine, 1 an answer of a lesson is not the engine's, 2 usage or no such "
       "lesson,\n"
-      "3 a lesson file that cannot be read, 130 interrupted. The file format: docs/lessons.md.");
+      "3 a lesson file that cannot be read, 4 a folder that cannot be written, 130 interrupted.\n"
+      "The file format: docs/lessons.md.");
   const auto options = std::make_shared<LessonsOptions>();
+  options->make_site = backends.make_lesson_site;
   const std::vector<Subcommand> subcommands = {
       add_list(lessons, *options), add_show(lessons, *options), add_run(lessons, *options),
-      add_check(lessons, *options)};
+      add_check(lessons, *options), add_export(lessons, *options)};
   return [options, subcommands] {
     for (const Subcommand& subcommand : subcommands)
       if (subcommand.app->parsed()) return subcommand.run(*options);

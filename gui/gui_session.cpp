@@ -7,7 +7,7 @@
 #include <cfloat>
 #include <utility>
 
-#include "gui/panels/panel_table.h"
+#include "gui/model/panel_infos.h"
 
 namespace hybridscope {
 

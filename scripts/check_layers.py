@@ -39,7 +39,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/export": _room(*_BELOW_RECORD, "live"),
     "sessions/known_bugs": _room(*_BELOW_RECORD),
     "sessions/lessons": _room("text", "scenario", "run", "live", "breakpoint"),
-    "sessions/report": _room("explain", "run", "record"),
+    "sessions/report": _room("text", "explain", "run", "record"),
     "sessions/shrink": _room(*_BELOW_RECORD, "judge"),
     "sessions/matrix": _room("text", "scenario", "run", "shrink"),
 }
@@ -60,9 +60,12 @@ ARROWS: dict[str, tuple[str, ...]] = {
     **_ROOMS,
     "storage": _CORE + tuple(_ROOMS),
     "gui/model": _CORE + tuple(_ROOMS) + ("storage",),
+    "gui/web": _CORE + tuple(_ROOMS) + ("gui/model",),
     "gui": _CORE + tuple(_ROOMS) + ("gui/model",),
     "cli": _CORE + tuple(_ROOMS) + ("storage",),
-    "app": _CORE + tuple(_ROOMS) + ("kernels", "storage", "gui/model", "gui", "cli"),
+    "app": _CORE
+    + tuple(_ROOMS)
+    + ("kernels", "storage", "gui/model", "gui/web", "gui", "cli"),
     "integrations/python": _CORE + tuple(_ROOMS) + ("kernels", "storage", "cli", "app"),
 }
 
@@ -82,13 +85,18 @@ HOMES: dict[str, tuple[str, ...]] = {
     "SQLiteCpp/": ("storage",),
     "cuda": ("kernels",),
     "cub/": ("kernels",),
-    "nlohmann/": ("sessions", "cli", "storage", "gui/model", "integrations/python", "tests"),
+    "nlohmann/": (
+        "sessions", "cli", "storage", "gui/model", "gui/web", "integrations/python", "tests"
+    ),
     "pybind11/": ("integrations/python",),
     "simdjson.h": ("sessions", "storage"),
     "xxhash.h": ("sessions", "storage", "tests"),
     "zlib.h": ("sessions", "storage", "tests"),
     "zstd.h": ("sessions", "storage"),
-    "fmt/": ("sessions", "storage", "gui/model", "gui", "cli", "app", "integrations/python", "tests"),
+    "fmt/": (
+        "sessions", "storage", "gui/model", "gui/web", "gui", "cli", "app", "integrations/python",
+        "tests",
+    ),
     "backends/imgui_": ("gui",),
     "spdlog/": ("app",),
     "CLI/": ("cli", "app"),

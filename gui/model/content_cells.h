@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "gui/model/column_words.h"
 #include "gui/model/facts.h"
 #include "gui/model/panel_content.h"
@@ -30,6 +32,9 @@ std::vector<std::string> headings_of(const Columns& columns) {
   for (const auto& column : columns) headings.push_back(heading_of(column));
   return headings;
 }
+
+// null for an empty cell. Defined in content_json.cpp.
+nlohmann::ordered_json cell_json(const ContentCell& cell);
 
 // Ignores an empty note.
 inline void add_note(PanelContent& content, std::string_view note) {

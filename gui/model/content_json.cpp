@@ -3,17 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "gui/model/content_cells.h"
 #include "gui/model/content_render.h"
 
 namespace hybridscope {
 namespace {
-
-nlohmann::ordered_json json_of(const ContentCell& cell) {
-  if (const auto* number = std::get_if<std::int64_t>(&cell)) return *number;
-  if (const auto* flag = std::get_if<bool>(&cell)) return *flag;
-  if (const auto* words = std::get_if<std::string>(&cell)) return *words;
-  return nullptr;
-}
 
 nlohmann::ordered_json json_of(const ContentTable& table) {
   nlohmann::ordered_json json;
@@ -22,7 +16,7 @@ nlohmann::ordered_json json_of(const ContentTable& table) {
   json["rows"] = nlohmann::ordered_json::array();
   for (const auto& row : table.rows) {
     nlohmann::ordered_json object;
-    for (std::size_t c = 0; c < row.size(); ++c) object[table.headings[c]] = json_of(row[c]);
+    for (std::size_t c = 0; c < row.size(); ++c) object[table.headings[c]] = cell_json(row[c]);
     json["rows"].push_back(std::move(object));
   }
   return json;
@@ -59,6 +53,13 @@ nlohmann::ordered_json selection_of(const PanelDocument& document) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json cell_json(const ContentCell& cell) {
+  if (const auto* number = std::get_if<std::int64_t>(&cell)) return *number;
+  if (const auto* flag = std::get_if<bool>(&cell)) return *flag;
+  if (const auto* words = std::get_if<std::string>(&cell)) return *words;
+  return nullptr;
+}
 
 std::string content_json(const PanelDocument& document) {
   nlohmann::ordered_json json;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sessions/run/finding_list.h"
+#include "sessions/text/html_text.h"
 
 namespace hybridscope {
 namespace {
@@ -29,29 +30,6 @@ th{background:#f0f2f5;font-weight:600}td.n,th.n{text-align:right}
 text-align:center;margin:0 4px 0 14px;padding:0 4px;border:1px solid #c9ced6}
 code{font-family:"DejaVu Sans Mono",monospace;font-size:13px}.muted{color:#5c6570}
 )";
-
-std::string escaped(std::string_view text) {
-  std::string html;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      default:
-        html += c;
-    }
-  }
-  return html;
-}
 
 // The text in a cell; with findings, the number of faults that each cause one alone.
 std::string mark_of(const CellResult& cell) {
@@ -147,19 +125,19 @@ void Page::head() {
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<title>matrix of {0}</title>\n<style>{1}</style></head><body>\n<h1>Which combinations are "
       "safe: {0}</h1>\n",
-      escaped(header.engine), kStyle);
+      html_escaped(header.engine), kStyle);
   html_ += fmt::format(
       "<p>{} cells were run with {} scenarios ({} steps, seed {}, {}): <b>{} safe</b>, <b>{} with "
       "findings</b>, <b>{} untested</b>; {} are refused by the engine, {} come down to another "
       "cell{}.</p>\n",
       grouped_number(cells.run()), grouped_number(summary_.num_scenarios),
-      grouped_number(summary_.num_steps), header.seed, escaped(header.program),
+      grouped_number(summary_.num_steps), header.seed, html_escaped(header.program),
       grouped_number(cells.safe), grouped_number(cells.with_findings),
       grouped_number(cells.untested), grouped_number(cells.refused), grouped_number(cells.same),
       cells.not_run > 0 ? fmt::format(", <b>{} were not run</b>", grouped_number(cells.not_run))
                         : std::string());
   if (!header.policies.empty())
-    html_ += fmt::format("<p>Policies set: <code>{}</code></p>\n", escaped(header.policies));
+    html_ += fmt::format("<p>Policies set: <code>{}</code></p>\n", html_escaped(header.policies));
 }
 
 void Page::faults() {
@@ -180,10 +158,11 @@ void Page::faults() {
     html_ += fmt::format(
         "<tr><td>{}{}</td><td class=\"n\">{}</td><td>{}</td><td><code>{}</code></td><td>{}</td>"
         "</tr>\n",
-        fault.cause.empty() ? "<b>unexplained</b>" : escaped(fault.cause),
-        title.empty() ? "" : fmt::format("<br><span class=\"muted\">{}</span>", escaped(title)),
+        fault.cause.empty() ? "<b>unexplained</b>" : html_escaped(fault.cause),
+        title.empty() ? ""
+                      : fmt::format("<br><span class=\"muted\">{}</span>", html_escaped(title)),
         grouped_number(fault.cells),
-        fault.where.empty() ? "every value of every axis" : escaped(fault.where),
+        fault.where.empty() ? "every value of every axis" : html_escaped(fault.where),
         rule_info(fault.kind.rule).slug,
         fault.file.empty()
             ? ""
@@ -211,7 +190,7 @@ void Page::grid_row(const MatrixCell& row) {
     any = any || found->second.verdict != CellVerdict::refused;
     line +=
         fmt::format("<td class=\"{}\" title=\"{}\">{}</td>", verdict_name(found->second.verdict),
-                    escaped(tooltip_of(found->second)), mark_of(found->second));
+                    html_escaped(tooltip_of(found->second)), mark_of(found->second));
   }
   if (!any) return;  // refused, or not in this matrix
   html_ += "<tr>";

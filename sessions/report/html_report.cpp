@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "core/base/check.h"
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_dispatch.h"
 #include "sessions/record/session_header.h"
@@ -15,16 +14,11 @@
 #include "sessions/report/report_files.h"
 #include "sessions/report/report_steps.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/text/html_text.h"
 
 namespace hybridscope {
 
 namespace {
-
-void replace_mark(std::string& page, std::string_view mark, std::string_view text) {
-  const std::size_t place = page.find(mark);
-  HS_EXPECT(place != std::string::npos);
-  page.replace(place, mark.size(), text);
-}
 
 std::string all_scripts() {
   std::string scripts;
@@ -109,30 +103,12 @@ nlohmann::json describe_run(const StepSource& source, const HtmlReportOptions& o
 
 }  // namespace
 
-std::string script_safe_json(const nlohmann::json& value) {
-  constexpr bool kAscii = true;
-  const std::string text = value.dump(-1, ' ', kAscii, nlohmann::json::error_handler_t::replace);
-  std::string safe;
-  safe.reserve(text.size());
-  for (const char c : text) {
-    if (c == '<')
-      safe += "\\u003c";
-    else if (c == '>')
-      safe += "\\u003e";
-    else if (c == '&')
-      safe += "\\u0026";
-    else
-      safe += c;
-  }
-  return safe;
-}
-
 std::string fill_report_page(const std::string& data) {
   std::string page(report_files::report_html);
   // The data is filled in last, so marks inside it are not replaced.
-  replace_mark(page, "/*style*/", report_files::report_css);
-  replace_mark(page, "/*script*/", all_scripts());
-  replace_mark(page, "\"data\"", data);
+  fill_mark(page, "/*style*/", report_files::report_css);
+  fill_mark(page, "/*script*/", all_scripts());
+  fill_mark(page, "\"data\"", data);
   return page;
 }
 

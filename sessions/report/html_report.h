@@ -8,16 +8,10 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "core/base/result.h"
 #include "sessions/record/step_source.h"
 
 namespace hybridscope {
-
-// JSON that is safe inside a <script> element: ASCII, without < > &. Bytes that are not UTF-8
-// become U+FFFD.
-std::string script_safe_json(const nlohmann::json& value);
 
 // The page with its data filled in. `data`: text from script_safe_json.
 std::string fill_report_page(const std::string& data);

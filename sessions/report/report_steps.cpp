@@ -212,8 +212,8 @@ void ReportSteps::add_root(const StepTrace& trace, const Finding& finding, nlohm
     return;
   }
   entry.push_back(0);
-  entry.push_back(texts_.add(root_words(
-      trace, finding, own_counts_.before(trace.step, finding.request), names_)));
+  entry.push_back(texts_.add(
+      root_words(trace, finding, own_counts_.before(trace.step, finding.request), names_)));
 }
 
 nlohmann::json ReportSteps::findings(const StepRecord& record) {

@@ -36,7 +36,7 @@ TEST(Lessons, AreListed) {
   EXPECT_EQ(list.exit_code, 0) << list.err;
   EXPECT_THAT(list.out, StartsWith("name "));
   EXPECT_THAT(list.out,
-              HasSubstr("align_boundary        The copies at a block boundary in mode align"
+              HasSubstr("align_boundary         The copies at a block boundary in mode align"
                         "       3          9\n"));
   EXPECT_EQ(run_program("lessons list").out, list.out);
 }
@@ -44,13 +44,15 @@ TEST(Lessons, AreListed) {
 TEST(Lessons, AreListedAsJson) {
   const json list = json::parse(run_program("lessons list --json").out);
   ASSERT_GE(list.size(), 8U);
-  EXPECT_EQ(list[0]["name"], "block_tables");
-  EXPECT_EQ(list[2]["name"], "retention");
-  EXPECT_EQ(list[3]["name"], "hits_inside_blocks");
-  EXPECT_EQ(list[4]["name"], "prefill_checkpoints");
-  EXPECT_EQ(list[5]["scenario"], "scenarios/align_boundary_by_accepted_drafts.json");
-  EXPECT_EQ(list[5]["parts"], 3);
-  EXPECT_EQ(list[5]["questions"], 9);
+  EXPECT_EQ(list[0]["name"], "request_life");
+  EXPECT_EQ(list[0]["parts"], 10);
+  EXPECT_EQ(list[1]["name"], "block_tables");
+  EXPECT_EQ(list[3]["name"], "retention");
+  EXPECT_EQ(list[4]["name"], "hits_inside_blocks");
+  EXPECT_EQ(list[5]["name"], "prefill_checkpoints");
+  EXPECT_EQ(list[6]["scenario"], "scenarios/align_boundary_by_accepted_drafts.json");
+  EXPECT_EQ(list[6]["parts"], 3);
+  EXPECT_EQ(list[6]["questions"], 9);
 }
 
 TEST(Lessons, ArePartOfTheProgramWhereverItRuns) {
@@ -133,11 +135,11 @@ TEST(Lessons, ANameThatThereIsNotIsUsage) {
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_EQ(run.out, "");
   EXPECT_THAT(run.err, StartsWith("hybridscope lessons run: there is no lesson \"align_bounday\", "
-                                  "did you mean \"align_boundary\"? (there are block_tables, "));
+                                  "did you mean \"align_boundary\"? (there are request_life, "));
   const ProgramResult command = run_program("lessons play");
   EXPECT_EQ(command.exit_code, 2);
   EXPECT_EQ(command.err,
-            "hybridscope lessons: there is no command \"play\" (list, show, run, check)\n");
+            "hybridscope lessons: there is no command \"play\" (list, show, run, check, export)\n");
 }
 
 TEST(Lessons, AFileThatCannotBeReadIsInput) {

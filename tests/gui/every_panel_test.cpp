@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "gui/panels/panel_table.h"
+#include "gui/model/panel_infos.h"
 #include "sessions/lessons/shipped_lessons.h"
 #include "tests/gui/drawn_panel.h"
 #include "tests/gui/gui_driver.h"

@@ -6,7 +6,7 @@
 
 #include "gui/keyboard.h"
 #include "gui/model/panel_content.h"
-#include "gui/panels/panel_table.h"
+#include "gui/model/panel_infos.h"
 #include "tests/gui/gui_driver.h"
 #include "tests/gui/read_png.h"
 #include "tests/support/temporary_folder.h"

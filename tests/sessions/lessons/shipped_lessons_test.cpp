@@ -106,9 +106,19 @@ std::vector<std::string> names() {
 INSTANTIATE_TEST_SUITE_P(All, ShippedLesson, testing::ValuesIn(names()),
                          [](const auto& name) { return name.param; });
 
-TEST(ShippedLessons, AreEightOrMoreAndBeginWithBlocks) {
+TEST(ShippedLessons, AreEightOrMoreAndBeginWithTheLifeOfARequest) {
   EXPECT_GE(shipped_lesson_names().size(), 8U);
-  EXPECT_EQ(shipped_lesson_names().front(), "block_tables");
+  EXPECT_EQ(shipped_lesson_names().front(), "request_life");
+}
+
+// One part a step, from arrival to free, in one run.
+TEST(ShippedLessons, ARequestsLifeHasTenSteps) {
+  const Lesson life = shipped_lesson("request_life").value();
+  ASSERT_EQ(life.parts.size(), 10U);
+  for (std::size_t i = 0; i < life.parts.size(); ++i) {
+    EXPECT_EQ(life.parts[i].step, static_cast<std::int64_t>(i) + 1);
+    EXPECT_TRUE(life.parts[i].settings == EngineSettings{});
+  }
 }
 
 // The fenced example of the format's document, as a file beside it.

@@ -152,11 +152,6 @@ TEST(HtmlReport, ARangeWithoutAStepIsAnError) {
             "idle.db:long: there is no step from 7 to 9, the recorded ones are 1 to 5");
 }
 
-TEST(ScriptSafeJson, NoTextEndsTheScriptItStandsIn) {
-  EXPECT_EQ(script_safe_json(json("</script><!-- & \u2028 \xff \"")),
-            R"("\u003c/script\u003e\u003c!-- \u0026 \u2028 \ufffd \"")");
-}
-
 TEST(BlockOps, ColumnsInARowAreOneOperation) {
   using enum CacheEventKind;
   const auto set = [](std::int32_t column, std::int32_t block) {

@@ -6,97 +6,23 @@ Exit code 77: there is no Chromium.
 """
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
-from html.parser import HTMLParser
 from pathlib import Path
 
-VOID = frozenset("area br col embed hr img input link meta source".split())
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+import chromium  # noqa: E402
 
 
-class Node:
-    def __init__(self, tag, attributes, parent):
-        self.tag, self.parent, self.children = tag, parent, []
-        self.attributes = {name: value or "" for name, value in attributes}
-
-    def text(self):
-        return "".join(c if isinstance(c, str) else c.text() for c in self.children)
-
-    def all(self, tag=None, **attributes):
-        """Nodes below this one; class_="x" asks for one of the classes, data_row for data-row."""
-        found = []
-        for child in self.children:
-            if isinstance(child, str):
-                continue
-            if (tag is None or child.tag == tag) and child.has(attributes):
-                found.append(child)
-            found += child.all(tag, **attributes)
-        return found
-
-    def has(self, attributes):
-        for name, value in attributes.items():
-            own = self.attributes.get(name.rstrip("_").replace("_", "-"))
-            if own is None or value not in (own.split() if name == "class_" else [own]):
-                return False
-        return True
-
-    def one(self, tag=None, **attributes):
-        found = self.all(tag, **attributes)
-        assert len(found) == 1, f"{len(found)} elements {tag} {attributes}"
-        return found[0]
-
-    def shown(self):
-        return "hidden" not in self.attributes and (self.parent is None or self.parent.shown())
-
-
-class Page(HTMLParser):
-    def __init__(self, html):
-        super().__init__()
-        self.root = self.at = Node("", [], None)
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        node = Node(tag, attrs, self.at)
-        self.at.children.append(node)
-        if tag not in VOID:
-            self.at = node
-
-    def handle_endtag(self, tag):
-        node = self.at
-        while node is not self.root and node.tag != tag:
-            node = node.parent
-        if node is not self.root:
-            self.at = node.parent
-
-    def handle_data(self, data):
-        self.at.children.append(data)
-
-
-class Browser:
-    def __init__(self, program, folder):
-        self.program, self.folder = program, Path(folder)
-
-    def run(self, url, *options):
-        """(page, log) after the page's script has run."""
-        with tempfile.TemporaryDirectory(dir=self.folder) as profile:
-            done = subprocess.run(
-                [self.program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-                 "--disable-dev-shm-usage", "--disable-extensions",
-                 "--disable-background-networking", f"--user-data-dir={profile}",
-                 "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0",
-                 "--window-size=1280,800", "--virtual-time-budget=5000", *options, url],
-                capture_output=True, timeout=120, env={**os.environ, "HOME": profile})
-        return done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
-
-    def page(self, file, hash_=""):
-        html, log = self.run(f"file://{file}{hash_}", "--dump-dom")
-        for word in ("Uncaught", "CONSOLE"):
-            assert word not in log, log
-        return Page(html).root
+def page_of(file, hash_=""):
+    """The page after its script has run, without a complaint of the browser."""
+    tab = BROWSER.open(file, hash_)
+    page = tab.page()
+    assert not tab.problems, tab.problems
+    tab.close()
+    return page
 
 
 class ReportTest(unittest.TestCase):
@@ -109,7 +35,7 @@ class ReportTest(unittest.TestCase):
     def test_a_link_opens_at_its_step_with_the_copy_and_why(self):
         file = self.report("copy", "align_boundary_by_accepted_drafts.json", "level=full",
                            "name=boundary", "model_name=tiny-mamba2")
-        page = BROWSER.page(file, "#step=2")
+        page = page_of(file, "#step=2")
         self.assertEqual(page.one("body").attributes["data-step"], "2")
         self.assertEqual(page.one(id="step-title").text(), "2")
         self.assertEqual(page.one("h1").text(), "boundary")
@@ -137,7 +63,7 @@ class ReportTest(unittest.TestCase):
     def test_a_block_cached_for_a_part_of_its_tokens_says_how_many(self):
         """A's state after 20 tokens lies in column 2, whose block has tokens 16 to 23."""
         scenario = SCENARIOS.parent / "tests/gui/data/hits_inside_blocks.json"
-        page = BROWSER.page(self.report("partial", scenario), "#step=2")
+        page = page_of(self.report("partial", scenario), "#step=2")
         cell = page.one("td", data_request="0", data_group="1", data_column="2")
         self.assertIn("c4/8", cell.one(class_="flags").text())
         self.assertIn("cached: stands for the first 20 tokens of A, which end inside the block: 4/8",
@@ -147,7 +73,7 @@ class ReportTest(unittest.TestCase):
 
     def test_findings_stand_at_their_step_their_cell_and_in_the_list(self):
         file = self.report("findings", "skipped_for_a_step.json", "engine=reference", "level=blocks")
-        page = BROWSER.page(file, "#step=5")
+        page = page_of(file, "#step=5")
         self.assertEqual(len(page.one(id="step-findings").all(class_="finding")), 2)
         self.assertIn("block 14 holds the state of 3 tokens of C, expected 5",
                       page.one(id="step-findings").text())
@@ -176,7 +102,7 @@ class ReportTest(unittest.TestCase):
         path.write_text(json.dumps(scenario))
         file = self.report("names", path, f"name={evil}", "note=<b>bold</b>",
                            b"source=\xff\xfe</title>")
-        page = BROWSER.page(file)
+        page = page_of(file)
         self.assertNotIn("data-evil", page.one("body").attributes)
         self.assertEqual(page.all("img"), [])
         self.assertEqual(page.one("h1").text(), evil)
@@ -204,7 +130,7 @@ class ReportTest(unittest.TestCase):
         </script></body>"""
         driven = FOLDER / "driven.html"
         driven.write_text(file.read_text().replace("</body>", driver))
-        body = BROWSER.page(driven).one("body")
+        body = page_of(driven).one("body")
         last = max(int(step["n"]) for step in data_of(file)["steps"])
         seen = body.attributes["data-seen"].split()
         self.assertEqual(seen[:7], ["2#step=2", "3#step=3", "2#step=2", f"{last}#step={last}",
@@ -214,9 +140,9 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(body.attributes["data-same"], "true")
 
     def test_a_part_of_a_run_shows_the_tables_that_the_whole_shows(self):
-        whole = BROWSER.page(self.report("whole", "preemption_and_resume.json"), "#step=12")
+        whole = page_of(self.report("whole", "preemption_and_resume.json"), "#step=12")
         file = self.report("part", "preemption_and_resume.json", "steps=11-13")
-        part = BROWSER.page(file, "#step=12")
+        part = page_of(file, "#step=12")
         cells = [(c.attributes["title"], c.text()) for c in whole.one(id="tables").all("td")]
         self.assertTrue(cells)
         self.assertEqual(
@@ -224,7 +150,7 @@ class ReportTest(unittest.TestCase):
         self.assertIn("steps 11 to 13 are shown", part.one(id="left-out").text())
 
     def test_level_counts_says_what_it_lacks(self):
-        page = BROWSER.page(self.report("counts", "plain_decode.json", "level=counts"), "#step=2")
+        page = page_of(self.report("counts", "plain_decode.json", "level=counts"), "#step=2")
         self.assertIn("rows were not kept", page.one(id="rows").text())
         self.assertFalse(page.one(id="tables").shown())
 
@@ -236,14 +162,10 @@ def data_of(file):
 
 
 if __name__ == "__main__":
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        print("skipped: there is no chromium")
-        sys.exit(77)
     SAMPLE, SCENARIOS = sys.argv[1], Path(sys.argv[2])
     keep = Path(sys.argv[3]) if len(sys.argv) > 3 else None
     with tempfile.TemporaryDirectory() as temporary:
         FOLDER = keep or Path(temporary)
-        BROWSER = Browser(chromium, temporary)
-        result = unittest.main(argv=sys.argv[:1], exit=False).result
+        with chromium.Chromium(temporary) as BROWSER:
+            result = unittest.main(argv=sys.argv[:1], exit=False).result
     sys.exit(0 if result.wasSuccessful() else 1)

@@ -1,0 +1,112 @@
+#include "gui/web/lesson_site.h"
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "gui/web/lesson_data.h"
+#include "gui/web/site_files.h"
+#include "gui/web/theme_css.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/text/html_text.h"
+
+namespace hybridscope {
+namespace {
+
+// A name as part of an address: whatever is not a letter, a digit, - . or _ as %XX.
+std::string address_of(const Lesson& lesson) {
+  std::string address;
+  for (const char c : lesson.name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_';
+    if (plain)
+      address += c;
+    else
+      address += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return address + ".html";
+}
+
+std::string link_to(const Lesson* lesson, std::string_view rel, std::string_view words) {
+  if (lesson == nullptr) return {};
+  return fmt::format("<a rel=\"{}\" href=\"{}\">{}: {}</a>", rel, address_of(*lesson), words,
+                     html_escaped(lesson->title));
+}
+
+// Marks are filled in from the last to the first, here and below, so that a mark in a text that
+// came in stays text.
+std::string page_of(std::string_view body, std::string_view title, const LessonSiteInput& input) {
+  std::string page(site_files::page_html);
+  fill_mark(page, "@body@", body);
+  fill_mark(page, "@title@", html_escaped(title));
+  fill_mark(page, "@program@", html_escaped(input.program));
+  fill_mark(page, "@mark@", kLessonSiteMark);
+  return page;
+}
+
+std::string lesson_item(const Lesson& lesson) {
+  return fmt::format(
+      "<li data-lesson=\"{0}\" data-questions=\"{1}\">\n<h3><a href=\"{2}\">{3}</a></h3>\n"
+      "<p>{4}</p>\n<p class=\"dim\">{5}, {6}<span class=\"progress\"></span></p>\n</li>\n",
+      html_escaped(lesson.name), num_questions(lesson), address_of(lesson),
+      html_escaped(lesson.title), html_escaped(lesson.teaches),
+      counted(std::ssize(lesson.parts), "part"),
+      counted(static_cast<std::int64_t>(num_questions(lesson)), "question"));
+}
+
+std::string index_page(const LessonSiteInput& input) {
+  std::string body(site_files::index_html);
+  std::string list;
+  for (const Lesson& lesson : input.lessons) list += lesson_item(lesson);
+  fill_mark(body, "@lessons@", list);
+  fill_mark(body, "@picture@", site_files::picture_svg);
+  return page_of(body, "hybridscope lessons: hybrid caching, step by step", input);
+}
+
+Result<std::string> lesson_page(const LessonSiteInput& input, std::size_t number) {
+  const Lesson& lesson = input.lessons[number];
+  const auto data = lesson_data(lesson);
+  if (!data.ok()) return data.error();
+  const Lesson* before = number > 0 ? &input.lessons[number - 1] : nullptr;
+  const Lesson* after = number + 1 < input.lessons.size() ? &input.lessons[number + 1] : nullptr;
+  std::string body(site_files::lesson_html);
+  fill_mark(body, "@data@", script_safe_json(data.value()));
+  fill_mark(body, "@after@", link_to(after, "next", "Next lesson"));
+  fill_mark(body, "@before@", link_to(before, "prev", "Lesson before"));
+  fill_mark(body, "@teaches@", html_escaped(lesson.teaches));
+  fill_mark(body, "@lesson@", html_escaped(lesson.title));
+  return page_of(body, lesson.title + " - hybridscope lessons", input);
+}
+
+std::string style_sheet() {
+  return fmt::format("/* {}. */\n{}{}", kLessonSiteMark, theme_css(), site_files::lesson_css);
+}
+
+std::string script() {
+  std::string text = fmt::format("// {}.\n\"use strict\";\n(() => {{\n", kLessonSiteMark);
+  for (const std::string_view part :
+       {site_files::basics_js, site_files::cells_js, site_files::copies_js, site_files::batch_js,
+        site_files::panels_js, site_files::questions_js, site_files::lesson_js,
+        site_files::start_js})
+    text += part;
+  return text + "})();\n";
+}
+
+}  // namespace
+
+Result<std::vector<SiteFile>> make_lesson_site(const LessonSiteInput& input) {
+  std::vector<SiteFile> files = {
+      {"index.html", index_page(input)}, {"lesson.css", style_sheet()}, {"lesson.js", script()}};
+  for (std::size_t i = 0; i < input.lessons.size(); ++i) {
+    if (input.on_lesson) input.on_lesson(input.lessons[i]);
+    auto page = lesson_page(input, i);
+    if (!page.ok()) return page.error();
+    files.push_back({input.lessons[i].name + ".html", std::move(page).value()});
+  }
+  return files;
+}
+
+}  // namespace hybridscope

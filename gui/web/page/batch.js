@@ -1,0 +1,89 @@
+// The tokens of a batch along an axis, and what a graph pads.
+
+// Parts beside each other, as wide as their numbers of tokens.
+function proportional(name, items) {
+  const list = el("ol", { class: "axis", "aria-label": name });
+  for (const { tokens, css, words, text } of items) {
+    const item = el("li", { class: css }, el("span", { "aria-hidden": "true", text }),
+      spoken(words));
+    item.style.flexGrow = tokens;
+    item.title = words;
+    list.append(item);
+  }
+  return list;
+}
+
+const range = (first, tokens) => (tokens === 1 ? "" + first : first + ".." + (first + tokens - 1));
+
+function drawAxis(panel) {
+  const { segments, sections, divided, tokens, padded } = panel.axis;
+  if (!segments.length) return [];
+  const nodes = [el("h4", { text: "Tokens of the batch" }),
+    el("p", { class: "dim", text: counted(tokens, "token") +
+      (padded > tokens ? ", padded to " + padded : ", no padding") +
+      (divided ? "; " + divided : "") })];
+  nodes.push(proportional("tokens, row by row", segments.map((part) => ({
+    tokens: part.tokens,
+    css: part.role === "padding" ? "role-padding pattern-stripes" : "real",
+    text: (part.role === "padding" ? "P " : part.label + " ") + range(part.first, part.tokens),
+    words: part.label + ": tokens " + range(part.first, part.tokens),
+  }))));
+  if (sections.length)
+    nodes.push(proportional("how the builder divides them", sections.map((part) => ({
+      tokens: part.tokens, css: "section", text: part.label, words: part.label }))));
+  return nodes;
+}
+
+function drawBars(panel) {
+  return panel.bars.map((bar) => {
+    const items = [{ tokens: Math.max(bar.real, 0.5), css: "real", text: bar.real,
+                     words: bar.real + " real" }];
+    if (bar.padding > 0)
+      items.push({ tokens: bar.padding, css: "role-padding pattern-stripes",
+                   text: "P +" + bar.padding, words: bar.padding + " padding" });
+    return el("div", { class: "labelled" }, el("span", { text: bar.what }),
+      proportional(bar.what, items));
+  });
+}
+
+function drawCaptured(panel) {
+  if (!panel.captured.length) return [];
+  return [el("h4", { text: "Captured graphs" }),
+    el("p", { class: "dim", text: panel.setting + "; sizes in tokens" }),
+    ...panel.captured.map((graphs) => el("div", { class: "labelled" },
+      el("span", { text: graphs.title }), el("ul", { class: "sizes" }, ...graphs.sizes.map((size, i) => el("li", {
+        class: i === graphs.picked ? "picked" : "",
+        text: size + (i === graphs.picked ? " ← this step" : "") })))))];
+}
+
+function arrayTable(group, parts) {
+  const head = el("thead", {}, el("tr", {}, ...["array", "one value a row", "note"].map((text) =>
+    el("th", { scope: "col", text }))));
+  const body = el("tbody", {}, ...group.arrays.map((array) => el("tr", {},
+    el("th", { scope: "row", text: array.name }),
+    el("td", {}, el("ul", { class: "elements" }, ...array.elements.map((element) => {
+      const part = parts[element.part] || { sign: "", words: "" };
+      return el("li", { class: "part-" + element.part, title: part.words },
+        el("span", { text: (part.sign ? part.sign + " " : "") + element.text }),
+        part.sign ? spoken(" " + part.words) : null);
+    }))),
+    el("td", { class: "long", text: (array.stale ? "Stale. " : "") + array.note }))));
+  return titledTable(group.title, (group.stale ? "Stale: " : "") + group.note, { class: "plain" },
+    head, body);
+}
+
+function drawPadding(panel) {
+  const mode = panel.mode ? "Runtime mode " + panel.mode + ". " : "";
+  const nodes = [el("p", {}, el("b", { text: mode })),
+    ...drawBars(panel), ...drawCaptured(panel)];
+  if (panel.arrays_note) nodes.push(el("p", { class: "dim", text: panel.arrays_note }));
+  if (panel.groups && panel.groups.length) {
+    const signs = Object.values(panel.parts).filter((part) => part.sign)
+      .map((part) => part.sign + ": " + part.words);
+    nodes.push(el("h4", { text: "What the replay reads" }),
+      el("p", { class: "dim", text: signs.join("; ") }),
+      ...panel.groups.filter((group) => group.arrays.length)
+        .map((group) => arrayTable(group, panel.parts)));
+  }
+  return nodes;
+}

@@ -1,0 +1,177 @@
+#include "gui/web/lesson_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "sessions/lessons/shipped_lessons.h"
+
+namespace hybridscope::lesson_data_test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class LessonData : public testing::Test {
+ protected:
+  // Each lesson is run once for all tests.
+  static const Json& data_of(const std::string& lesson) {
+    static std::map<std::string, Json> made;
+    const auto [place, is_new] = made.try_emplace(lesson);
+    if (is_new) place->second = lesson_data(shipped_lesson(lesson).value()).value();
+    return place->second;
+  }
+};
+
+// The step of the lesson's first run.
+Json panels_of(const Json& data, std::size_t step) {
+  return data["runs"][0]["steps"][step - 1]["panels"];
+}
+
+std::vector<std::string> keys_of(const Json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
+}
+
+TEST_F(LessonData, HasEveryStepOfEachRunOnceAndPartsSayWhichIsTheirs) {
+  const Json& data = data_of("graph_padding");
+  ASSERT_EQ(data["parts"].size(), 4);
+  EXPECT_EQ(data["parts"][0]["run"], 0);
+  EXPECT_EQ(data["parts"][1]["run"], 0);
+  EXPECT_EQ(data["parts"][2]["run"], 1);
+  EXPECT_EQ(data["parts"][3]["run"], 2);
+  ASSERT_EQ(data["runs"].size(), 3);
+  EXPECT_EQ(data["runs"][0]["settings"], Json::array());
+  EXPECT_EQ(data["runs"][1]["settings"], Json({"cudagraph_capture_sizes: [2,4,24]"}));
+  EXPECT_EQ(data_of("why_padding_can_write")["runs"][1]["settings"],
+            Json({"policies.null_rows: run"}));
+  EXPECT_EQ(data["runs"][0]["steps"].size(), 6);
+  EXPECT_EQ(data["runs"][0]["whole"], true);
+  EXPECT_EQ(data["runs"][0]["steps"][5]["step"], 6);
+}
+
+TEST_F(LessonData, HasTheEnginesReplyToEachChoice) {
+  const Json question = data_of("graph_padding")["parts"][0]["questions"][0];
+  EXPECT_EQ(question["choices"], Json({"NONE", "PIECEWISE", "FULL"}));
+  EXPECT_EQ(question["right"], "NONE");
+  EXPECT_EQ(keys_of(question["replies"]), (std::vector<std::string>{"NONE", "PIECEWISE", "FULL"}));
+  EXPECT_EQ(question["replies"]["FULL"],
+            "Not FULL but NONE. 18 tokens are more than the largest captured size, 8, so no graph "
+            "is replayed: NONE (vLLM v1/cudagraph_dispatcher.py dispatch).");
+  EXPECT_THAT(question["replies"]["NONE"].get<std::string>(), StartsWith("Right: NONE. 18 "));
+}
+
+// Without choices, mistakes by one or two are foreseen; any other number has the general reply.
+TEST_F(LessonData, HasTheEnginesReplyToNearMissesOfANumber) {
+  const Json question = data_of("align_boundary")["parts"][0]["questions"][0];
+  EXPECT_EQ(question["choices"], Json::array());
+  EXPECT_EQ(question["expected"], "a whole number");
+  EXPECT_EQ(keys_of(question["replies"]), (std::vector<std::string>{"3", "1", "2", "4", "5"}));
+  EXPECT_THAT(question["replies"]["4"].get<std::string>(), StartsWith("Not 4 but 3. A gets "));
+  EXPECT_THAT(question["other"].get<std::string>(),
+              StartsWith("The engine's answer is 3. A gets 1 + K = 2 blocks"));
+}
+
+TEST_F(LessonData, OffersNoNumberBelowZeroUnlessTheAnswerIsOne) {
+  const Json question = data_of("graph_padding")["parts"][1]["questions"][2];
+  EXPECT_EQ(question["right"], "0");
+  EXPECT_EQ(keys_of(question["replies"]), (std::vector<std::string>{"0", "1", "2"}));
+}
+
+TEST_F(LessonData, BlockTablesAreTheCellsOfTheWindow) {
+  const Json tables = panels_of(data_of("align_boundary"), 2)["block_tables"];
+  const Json& mamba = tables["grids"][1];
+  EXPECT_EQ(mamba["name"], "group 1 (mamba2)");
+  EXPECT_EQ(mamba["rows"][0]["request"], "A");
+  EXPECT_EQ(mamba["rows"][0]["cells"][0],
+            Json::parse(R"({"block": 2, "role": "running", "state": "written-not-checked",
+                            "text": "2", "read": true, "written": true,
+                            "use": "the state is read here, then one is written"})"));
+  EXPECT_EQ(mamba["rows"][0]["cells"][1]["role"], "speculative");
+  EXPECT_FALSE(tables.contains("worker"));
+}
+
+// In step 3 the scheduler takes a block back that the worker's table still names.
+TEST_F(LessonData, TheWorkersTablesComeWithItWhereTheyDiffer) {
+  const Json& data = data_of("block_tables");
+  EXPECT_FALSE(panels_of(data, 2)["block_tables"].contains("worker"));
+  const Json tables = panels_of(data, 3)["block_tables"];
+  EXPECT_EQ(tables["grids"][1]["rows"][0]["cells"][1]["block"], 0);
+  EXPECT_EQ(tables["grids"][1]["rows"][0]["cells"][1]["text"], "null");
+  EXPECT_EQ(tables["worker"][1]["rows"][0]["cells"][1]["block"], 3);
+  EXPECT_EQ(tables["worker"][1]["rows"][0]["cells"][1]["role"], "stale");
+}
+
+TEST_F(LessonData, CopiesSayFromWhereToWhere) {
+  const Json copies = panels_of(data_of("align_boundary"), 2)["state_copies"];
+  const Json& drawing = copies["details"][0]["drawing"];
+  EXPECT_EQ(copies["details"][0]["title"], "A, after sampling: within_block_shift");
+  EXPECT_EQ(drawing["temporal"], 1);
+  EXPECT_EQ(drawing["conv"], 0);
+  EXPECT_EQ(drawing["destination"], 0);
+  EXPECT_EQ(drawing["bias"], 1);
+  EXPECT_EQ(drawing["held_tokens"], 8);
+  EXPECT_EQ(drawing["conv_source"][3],
+            Json::parse(R"({"holds": "accepted draft", "token": 8, "copied": true,
+                            "window": true})"));
+  EXPECT_EQ(copies["tables"][0]["rows"].size(), 2);
+}
+
+// In step 3 the copies of two groups go before everything else.
+TEST_F(LessonData, CopiesOfWholeBlocksHaveTheirPlaces) {
+  const Json copies = panels_of(data_of("hits_inside_blocks"), 3)["state_copies"];
+  bool found = false;
+  for (const Json& detail : copies["details"])
+    for (const Json& copy : detail.value("block_copies", Json::array())) {
+      found = true;
+      EXPECT_THAT(copy["words"].get<std::string>(), StartsWith("block "));
+      EXPECT_NE(copy["source"]["block"], copy["destination"]["block"]);
+    }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(LessonData, PaddingHasItsBarsItsGraphAndItsArrays) {
+  const Json padding = panels_of(data_of("graph_padding"), 2)["graph_padding"];
+  EXPECT_EQ(padding["mode"], "FULL");
+  EXPECT_EQ(padding["bars"], Json::parse(R"([{"what": "tokens", "real": 3, "padding": 1},
+                            {"what": "rows", "real": 3, "padding": 1}])"));
+  EXPECT_EQ(padding["captured"][1]["sizes"], Json({2, 4}));
+  EXPECT_EQ(padding["captured"][1]["picked"], 1);
+  EXPECT_EQ(padding["groups"][0]["arrays"][1]["elements"][3],
+            Json::parse(R"({"text": "0", "part": "padding"})"));
+  const Json axis = panels_of(data_of("graph_padding"), 2)["batch_rows"]["axis"];
+  EXPECT_EQ(axis["segments"][3],
+            Json::parse(R"({"label": "padding", "first": 3, "tokens": 1, "role": "padding"})"));
+}
+
+TEST_F(LessonData, AStepKnowsTheFindingsUpToItAndNoLaterOne) {
+  const Json& data = data_of("reading_a_finding");
+  EXPECT_EQ(data["runs"][0]["steps"][1]["findings"].size(), 0);
+  EXPECT_EQ(panels_of(data, 2)["findings"]["notes"][0], "No finding in the steps so far.");
+  EXPECT_EQ(data["runs"][0]["steps"][2]["findings"][0]["severity"], "error");
+  EXPECT_EQ(panels_of(data, 3)["findings"]["tables"][0]["rows"][0][2], "running-state-wrong");
+}
+
+TEST_F(LessonData, ADigestChangesWithTheQuestionsOnly) {
+  Lesson lesson = shipped_lesson("align_boundary").value();
+  const Json digest = lesson_data(lesson).value()["digest"];
+  lesson.parts[0].text.push_back("Another sentence.");
+  EXPECT_EQ(lesson_data(lesson).value()["digest"], digest);
+  lesson.parts[0].questions[0].ask += " Once more?";
+  EXPECT_NE(lesson_data(lesson).value()["digest"], digest);
+}
+
+TEST_F(LessonData, APartThatTheRunDoesNotReachIsAnErrorThatNamesIt) {
+  Lesson lesson = shipped_lesson("align_boundary").value();
+  lesson.parts[1].step = 40;
+  const auto data = lesson_data(lesson);
+  ASSERT_FALSE(data.ok());
+  EXPECT_THAT(data.error().message, StartsWith("align_boundary, part 2: "));
+}
+
+}  // namespace
+}  // namespace hybridscope::lesson_data_test
