@@ -64,15 +64,19 @@ PanelContent findings(Workbench& workbench) {
   const ShownRun& run = *workbench.run();
   if (run.findings().empty()) return {.notes = {std::string(kNoFindings)}};
   ContentTable table{.title = "Findings", .headings = headings_of(kFindingColumns)};
-  for (const ShownFinding& shown : run.findings()) {
+  const std::vector<std::string> chains = finding_chains(run);
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    const ShownFinding& shown = run.findings()[i];
     const RequestId request = shown.finding.request;
+    const std::string decision = chains[i] == "first" ? decision_behind(run, shown.finding) : "";
     table.rows.push_back(
         {number_cell(shown.finding.step),
          shown.finding.cause.kind == WriteKind::never ? ContentCell()
                                                       : number_cell(shown.finding.cause.step),
-         words_cell(rule_info(shown.finding.rule).slug),
+         words_cell(chains[i]), words_cell(rule_info(shown.finding.rule).slug),
          request.value < 0 ? ContentCell() : words_cell(run.names().request(request)),
-         words_cell(finding_message(shown, run.names()))});
+         words_cell((decision.empty() ? "" : decision + ": ") +
+                    finding_message(shown, run.names()))});
   }
   return {.tables = {std::move(table)}};
 }

@@ -107,8 +107,14 @@ struct ShownFinding {
 // Its text without the rule, the step and the request, which have their own columns.
 std::string finding_message(const ShownFinding& shown, const Names& names);
 
-inline constexpr std::array<std::string_view, 5> kFindingColumns = {"Step", "Write", "Rule",
-                                                                    "Request", "What"};
+// Why each finding is there: "first" of its chain, or "from 5", the step of the one that it follows
+// from; warnings: "". [run.findings()]
+std::vector<std::string> finding_chains(const ShownRun& run);
+// The decision behind the first finding of a chain, while its step is shown; else empty.
+std::string decision_behind(const ShownRun& run, const Finding& finding);
+
+inline constexpr std::array<std::string_view, 6> kFindingColumns = {"Step", "Write",   "Chain",
+                                                                    "Rule", "Request", "What"};
 inline constexpr std::string_view kNoFindings = "No finding in the steps so far.";
 
 // The scheduler's tables at the end of the step, its commit_events applied.

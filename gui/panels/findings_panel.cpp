@@ -12,9 +12,10 @@ namespace {
 constexpr float kLeastForAll = 700;  // points of scale 1
 constexpr int kStep = 0;
 constexpr int kWrite = 1;
-constexpr int kRule = 2;
-constexpr int kRequest = 3;
-constexpr int kWhat = 4;
+constexpr int kChain = 2;
+constexpr int kRule = 3;
+constexpr int kRequest = 4;
+constexpr int kWhat = 5;
 
 class FindingsPanel final : public Panel {
  public:
@@ -29,7 +30,7 @@ class FindingsPanel final : public Panel {
                                        ImGuiTableFlags_Hideable;
     if (!ImGui::BeginTable("findings", static_cast<int>(kFindingColumns.size()), kFlags)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
-    constexpr std::array<float, kFindingColumns.size()> kWidths = {50, 60, 190, 70, 0};
+    constexpr std::array<float, kFindingColumns.size()> kWidths = {50, 60, 70, 190, 70, 0};
     for (std::size_t i = 0; i < kWidths.size(); ++i)
       ImGui::TableSetupColumn(
           kFindingColumns[i].data(),
@@ -41,8 +42,9 @@ class FindingsPanel final : public Panel {
     ImGui::TableSetColumnEnabled(kRequest, !narrow);
     ImGui::TableHeadersRow();
     follows_ = follower_.moves_to(context.workbench.selection().finding);
+    const std::vector<std::string> chains = finding_chains(run);
     for (std::size_t i = 0; i < run.findings().size(); ++i)
-      draw_row(context, static_cast<int>(i), run.findings()[i], narrow);
+      draw_row(context, static_cast<int>(i), {run.findings()[i], chains[i]}, narrow);
     ImGui::EndTable();
   }
 
@@ -52,15 +54,24 @@ class FindingsPanel final : public Panel {
     context.emit("select.finding", fmt::format("{}", index + 1));
   }
 
-  void draw_row(PanelContext& context, int index, const ShownFinding& shown, bool narrow) {
+  struct Row {
+    const ShownFinding& shown;
+    const std::string& chain;
+  };
+  void draw_row(PanelContext& context, int index, const Row& row, bool narrow) {
+    const ShownFinding& shown = row.shown;
     const Finding& finding = shown.finding;
     const ShownRun& run = *context.workbench.run();
     ImGui::PushID(index);
     const RuleInfo& rule = rule_info(finding.rule);
     ImGui::TableNextRow();
     ImGui::TableSetColumnIndex(kWhat);
+    const float top = ImGui::GetCursorPosY();
+    if (const std::string decision = row.chain == "first" ? decision_behind(run, finding) : "";
+        !decision.empty())
+      wrapped_text(context.look.ui().error, decision);
     wrapped_text(narrow ? shown.text : finding_message(shown, run.names()));
-    const float height = ImGui::GetItemRectSize().y;
+    const float height = ImGui::GetCursorPosY() - top - ImGui::GetStyle().ItemSpacing.y;
     ImGui::TableSetColumnIndex(kStep);
     const std::ptrdiff_t selected = context.workbench.selection().finding;
     const bool here = selected >= 0 ? selected == index : finding.step == run.step();
@@ -79,6 +90,11 @@ class FindingsPanel final : public Panel {
       context.mark(fmt::format("finding {} write", index));
       tooltip("Go to the step whose write left what was found");
     }
+    ImGui::TableSetColumnIndex(kChain);
+    ImGui::TextUnformatted(row.chain.c_str());
+    tooltip(
+        "first: nothing that was wrong before explains it; from N: it follows from the finding of "
+        "step N");
     if (ImGui::TableSetColumnIndex(kRule)) {
       const TextColour colour(rule.severity == Severity::error ? context.look.ui().error
                                                                : context.look.ui().warning);
