@@ -49,6 +49,7 @@ class PhysicalBlocksPanel final : public Panel {
       draw_role_sample(look, role, role_name(role),
                        role == kPoolRoles.front() ? SamplePlace::first : SamplePlace::next);
     draw_changed_sample(look, "Given out, freed, registered or evicted.", SamplePlace::next);
+    draw_state_sample(look, CellState::wrong, SamplePlace::next);
   }
 
   static void draw_queue(PanelContext& context, const PoolModel& pool) {
