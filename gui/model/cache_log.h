@@ -9,6 +9,7 @@
 #include "core/caching/retention.h"
 #include "core/trace/step_trace.h"
 #include "gui/model/prefill_chunk.h"
+#include "gui/model/shown_run.h"
 #include "sessions/cache_report/cache_report.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/run/run_plan.h"
@@ -35,6 +36,10 @@ class RequestLog {
   std::int32_t num_hit_tokens(RequestId request, std::int64_t step) const;
   // As of the last admission up to the step; empty: there was none.
   std::optional<CachedPrompt> cached_prompt(RequestId request, std::int64_t step) const;
+  // Of the last step up to this one that had a part of the request; -1: none had.
+  RequestCounts counts(RequestId request, std::int64_t step) const;
+  // Takes the counts of a step again, the last one that was not forgotten.
+  void note_counts(const StepTrace& trace);
   // The chunk that the request's prefill row ran in the step; empty: it had none.
   std::optional<RanChunk> chunk(RequestId request, std::int64_t step) const;
 
@@ -48,12 +53,19 @@ class RequestLog {
     std::int64_t step = 0;
     RanChunk chunk;
   };
+  // Steps in each of which the request had a part, and what the last one left.
+  struct Stretch {
+    std::int64_t first_step = 0;
+    std::int64_t last_step = 0;
+    RequestCounts counts;
+  };
   struct Life {
     std::int64_t first_step = 0;
     std::int64_t ended_in = 0;  // 0: not ended
     bool aborted = false;       // before that step was scheduled
     std::vector<Admitted> admissions;
     std::vector<RanInStep> chunks;  // of its prefill rows, by step
+    std::vector<Stretch> stretches;
   };
 
   std::map<RequestId, Life> lives_;

@@ -288,6 +288,7 @@ void Workbench::ask_for_session(std::vector<SessionChoice> sessions) {
 void Workbench::list_shipped() {
   if (start_.scenarios.empty()) start_.scenarios = scenario_entries();
   if (start_.lessons.empty()) start_.lessons = lesson_entries();
+  if (start_.known_bugs.empty()) start_.known_bugs = known_bug_entries();
 }
 
 Status Workbench::take_lesson(LessonSession session) {
