@@ -229,6 +229,18 @@ void draw_cell(ImDrawList& list, const Look& look, const CellBox& box, const Blo
     list.AddRect(box.min, box.max, packed(mark->colour), 0, 0, look.px(2));
 }
 
+void draw_filled(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style,
+                 std::string_view text) {
+  list.AddRectFilled(box.min, box.max, packed(style.fill));
+  if (box.max.y - box.min.y < look.px(kLeastPatternPixels)) return;
+  draw_pattern(list, look, box, style);
+  const BlockCell plain{.state = CellState::written};
+  const CellText words = fitting_text(look, box, text);
+  if (words.font != nullptr)
+    draw_cell_text(list, style, words, cell_layout(box, plain, words.size, look.px(1)),
+                   has_plate(plain, style));
+}
+
 void draw_missing(ImDrawList& list, const Look& look, const CellBox& box) {
   list.PushClipRect(box.min, box.max, true);
   draw_slanted(list, box, packed(look.ui().text_dim), look.px(5), 1);

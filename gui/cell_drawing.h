@@ -14,6 +14,9 @@ namespace hybridscope {
 // Fill, pattern, the text, and marks for state and change beside or below it.
 void draw_cell(ImDrawList& list, const Look& look, const CellBox& box, const BlockCell& cell,
                std::string_view text);
+// The same of what is no block: fill, pattern and text of a style.
+void draw_filled(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style,
+                 std::string_view text);
 // The cell in a few pixels: its colour as one pixel of a texture.
 ImU32 cell_pixel(const Look& look, const BlockCell& cell);
 // Marks that such a pixel lacks, for pixels that are drawn larger: changed, unwritten.

@@ -17,8 +17,8 @@ constexpr float kColumnNumberHeight = 15;  // of column numbers
 constexpr float kBlockCopyCellWidth = 96;
 constexpr float kBlockCopyArrow = 56;
 
-// Series 0 of the theme; 1 is the conv window.
-ImU32 temporal_colour(const Look& look) { return packed(series_style(look.theme, 0).colour); }
+// Of the temporal state and of whole blocks; the conv window has another one.
+ImU32 temporal_colour(const Look& look) { return packed(look.theme.palette.copy); }
 
 // From column to column on one side of the cells: direction 1 arrives from above, -1 from below.
 // Equal columns: a loop.

@@ -1,5 +1,6 @@
 // The colours that mean something: one table for the window, for HTML reports and for pictures.
-// Each means one thing, and everything that it shows is also shown by a letter, a pattern or a word.
+// Each means one thing, and everything that it shows is also shown by a letter, a pattern or a
+// word.
 #pragma once
 
 #include <array>
@@ -40,9 +41,9 @@ struct FillColours {
 };
 
 struct Palette {
-  std::array<FillColours, kNumFills> fills;         // by Fill
-  Rgba copy, conv_copy, eviction, preemption;       // events, as lines and marks
-  Rgba ok, warning, error;                          // verdicts, as text and marks
+  std::array<FillColours, kNumFills> fills;    // by Fill
+  Rgba copy, conv_copy, eviction, preemption;  // events, as lines and marks
+  Rgba ok, warning, error;                     // verdicts, as text and marks
   const FillColours& of(Fill fill) const { return fills[static_cast<std::size_t>(fill)]; }
 };
 

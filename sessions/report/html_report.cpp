@@ -10,6 +10,7 @@
 #include "core/base/check.h"
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_dispatch.h"
+#include "sessions/palette/palette.h"
 #include "sessions/record/session_header.h"
 #include "sessions/report/block_ops.h"
 #include "sessions/report/report_files.h"
@@ -131,6 +132,8 @@ std::string fill_report_page(const std::string& data) {
   std::string page(report_files::report_html);
   // The data is filled in last, so marks inside it are not replaced.
   replace_mark(page, "/*style*/", report_files::report_css);
+  replace_mark(page, "/*light palette*/", palette_css(PaletteKind::light));
+  replace_mark(page, "/*dark palette*/", palette_css(PaletteKind::dark));
   replace_mark(page, "/*script*/", all_scripts());
   replace_mark(page, "\"data\"", data);
   return page;

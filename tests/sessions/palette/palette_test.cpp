@@ -38,13 +38,11 @@ class Palettes : public testing::TestWithParam<PaletteKind> {
   const Palette& palette_ = palette_of(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(, Palettes,
-                         testing::Values(PaletteKind::dark, PaletteKind::light,
-                                         PaletteKind::high_contrast),
-                         [](const auto& kind) {
-                           constexpr const char* kNames[] = {"dark", "light", "high_contrast"};
-                           return kNames[static_cast<std::size_t>(kind.param)];
-                         });
+constexpr const char* kKindNames[] = {"dark", "light", "high_contrast"};
+
+INSTANTIATE_TEST_SUITE_P(
+    , Palettes, testing::Values(PaletteKind::dark, PaletteKind::light, PaletteKind::high_contrast),
+    [](const auto& test) { return kKindNames[static_cast<std::size_t>(test.param)]; });
 
 // 20 (CIE76) for each of the four ways to see; about 2.3 is just noticeable side by side.
 TEST_P(Palettes, EveryFillMeansOneThingHoweverOneSees) {
