@@ -29,6 +29,7 @@ constexpr const char* kGuiExamples =
     "      --command \"run.go_to 3\" --command \"select.cell A 1 0\"\n"
     "  hybridscope gui runs.db:before --bench\n"
     "  hybridscope gui --attach unix:/run/engine.sock --record living.db\n"
+    "  hybridscope gui --commands\n"
     "\n"
     "Inside, F1 finds every command and ? lists the keys. A script is a file with one command per\n"
     "line. Screenshots need no display.\n"
@@ -140,6 +141,11 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
   command
       .add_option("--command", options.commands, "a command to carry out first; may be repeated")
       ->type_name("COMMAND");
+  command
+      .add_flag("--commands", options.lists_commands,
+                "print the ids of all commands and panels, and end")
+      ->excludes(file)
+      ->excludes(screenshot);
   command.add_option("--size", options.size, "window size in pixels")->type_name("WIDTHxHEIGHT");
   command.add_option("--theme", options.theme)
       ->check(CLI::IsMember({"dark", "light", "high_contrast"}));
@@ -178,6 +184,7 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   start.screenshot = options.screenshot;
   start.script = options.script;
   start.bench = options.bench;
+  start.lists_commands = options.lists_commands;
   start.offscreen = (options.bench || !options.screenshot.empty()) && !options.window;
   if (!options.theme.empty()) start.commands.push_back("view.theme " + options.theme);
   if (!options.scale.empty()) start.commands.push_back("view.scale " + options.scale);

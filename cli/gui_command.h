@@ -26,6 +26,7 @@ struct GuiOptions {
   std::string scale;
   std::vector<std::string> commands;
   bool bench = false;
+  bool lists_commands = false;
   bool window = false;  // a screenshot or bench of a real window
 };
 

@@ -130,7 +130,7 @@ void LessonPlay::answer(std::size_t question) {
     const bool readable = checked.value().verdict != AnswerVerdict::unreadable;
     fmt::print("{}", wrapped_lines(checked.value().words));
     if (!readable && source_ == AnswerSource::terminal) continue;
-    ++num_answered_;
+    if (readable) ++num_answered_;
     if (checked.value().verdict == AnswerVerdict::right) ++num_right_;
     if (readable) return;
     break;
@@ -145,7 +145,8 @@ void LessonPlay::tell(std::size_t question) {
 
 int LessonPlay::finish() const {
   fmt::print("\n");
-  if (num_answered_ > 0) fmt::print("{} of {} answers right\n", num_right_, num_answered_);
+  if (num_answered_ > 0)
+    fmt::print("{}\n", answered_words(num_answered_, num_questions(run_.lesson()), num_right_));
   if (num_problems_ > 0) {
     fmt::print("{} of {} questions: the lesson and the engine do not agree\n", num_problems_,
                num_asked_);

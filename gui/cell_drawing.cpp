@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <string>
 
 #include "core/base/ids.h"
@@ -14,6 +13,15 @@ namespace {
 
 // Below this height a cell has no room for its pattern and marks.
 constexpr float kLeastPatternPixels = 9.0F;
+// Points: from this height on cells have the larger of two fonts.
+constexpr float kLeastForLargeText = 30;
+
+// The text of a cell; without a font there is none.
+struct CellText {
+  std::string_view words;
+  ImFont* font = nullptr;
+  ImVec2 size = ImVec2(0, 0);
+};
 
 void draw_slanted(ImDrawList& list, const CellBox& box, ImU32 line, float gap, float direction) {
   const float height = box.max.y - box.min.y;
@@ -142,45 +150,60 @@ bool has_plate(const BlockCell& cell, const CellStyle& style) {
          (style.pattern != CellPattern::none && style.pattern != CellPattern::base_line);
 }
 
-// Left, between the arrows for reads and writes.
-void draw_checkpoint(ImDrawList& list, const Look& look, const CellBox& box) {
-  const float radius = look.px(3.5F);
-  const ImVec2 at(box.min.x + look.px(2) + radius, (box.min.y + box.max.y) / 2);
+// A diamond between the arrows for reads and writes.
+void draw_checkpoint(ImDrawList& list, const CellLayout& layout) {
+  const ImVec2 at = layout.checkpoint;
   const auto diamond = [&](float r, Rgba colour) {
     list.AddQuadFilled(ImVec2(at.x, at.y - r), ImVec2(at.x + r, at.y), ImVec2(at.x, at.y + r),
                        ImVec2(at.x - r, at.y), packed(colour));
   };
-  diamond(radius + 1.5F, changed_mark().plate);
-  diamond(radius, rgb(0xFFFFFF));
+  diamond(layout.radius + 1.5F, changed_mark().plate);
+  diamond(layout.radius, rgb(0xFFFFFF));
 }
 
-void draw_cell_text(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style,
-                    std::string_view text, bool plate) {
-  ImFont* font = look.fonts.small;
-  const ImVec2 size =
-      font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.data(), text.data() + text.size());
-  if (size.x > box.max.x - box.min.x || size.y > box.max.y - box.min.y) return;
-  const ImVec2 at(std::floor((box.min.x + box.max.x - size.x) / 2),
-                  std::floor((box.min.y + box.max.y - size.y) / 2));
+void draw_cell_text(ImDrawList& list, const CellStyle& style, const CellText& text,
+                    const CellLayout& layout, bool plate) {
+  const ImVec2 at = layout.text;
   if (plate)
-    list.AddRectFilled(ImVec2(at.x - 2, at.y), ImVec2(at.x + size.x + 2, at.y + size.y),
+    list.AddRectFilled(ImVec2(at.x - 2, at.y), ImVec2(at.x + text.size.x + 2, at.y + text.size.y),
                        packed(style.fill));
-  list.AddText(font, font->FontSize, at, packed(style.text), text.data(),
-               text.data() + text.size());
+  list.AddText(text.font, text.font->FontSize, at, packed(style.text), text.words.data(),
+               text.words.data() + text.words.size());
 }
 
-// On the left: an arrow up, out of the cell, for a read; down, into it, for a write.
-void draw_use(ImDrawList& list, const Look& look, const CellBox& box, const BlockCell& cell,
+// An arrow up, out of the cell, for a read; down, into it, for a write.
+void draw_use(ImDrawList& list, const CellLayout& layout, const BlockCell& cell,
               const CellStyle& style) {
-  const float half = look.px(3);
-  const float high = look.px(5);
-  const float x = box.min.x + look.px(2) + half;
-  const auto arrow = [&](float tip, float back) {
-    list.AddTriangleFilled(ImVec2(x, tip), ImVec2(x - half, back), ImVec2(x + half, back),
-                           packed(style.text));
+  const auto arrow = [&](const CellBox& box, float tip, float back) {
+    list.AddTriangleFilled(ImVec2((box.min.x + box.max.x) / 2, tip), ImVec2(box.min.x, back),
+                           ImVec2(box.max.x, back), packed(style.text));
   };
-  if (cell.read) arrow(box.min.y + look.px(2), box.min.y + look.px(2) + high);
-  if (cell.written) arrow(box.max.y - look.px(2), box.max.y - look.px(2) - high);
+  if (cell.read) arrow(layout.read, layout.read.min.y, layout.read.max.y);
+  if (cell.written) arrow(layout.written, layout.written.max.y, layout.written.min.y);
+}
+
+void draw_corner(ImDrawList& list, const CellBox& box, float side, float edge) {
+  const auto corner = [&](float length, Rgba colour) {
+    list.AddTriangleFilled(ImVec2(box.max.x - length, box.min.y), ImVec2(box.max.x, box.min.y),
+                           ImVec2(box.max.x, box.min.y + length), packed(colour));
+  };
+  corner(side + edge, changed_mark().plate);
+  corner(side, changed_mark().colour);
+}
+
+// In large cells the letters are larger too.
+CellText fitting_text(const Look& look, const CellBox& box, std::string_view words) {
+  const ImVec2 room(box.max.x - box.min.x, box.max.y - box.min.y);
+  CellText text{.words = words};
+  if (words.empty()) return text;
+  for (ImFont* font : {look.fonts.fixed, look.fonts.small}) {
+    if (font == look.fonts.fixed && room.y < look.px(kLeastForLargeText)) continue;
+    text.font = font;
+    text.size =
+        font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, words.data(), words.data() + words.size());
+    if (text.size.x <= room.x && text.size.y <= room.y) return text;
+  }
+  return {};
 }
 
 }  // namespace
@@ -193,16 +216,29 @@ void draw_cell(ImDrawList& list, const Look& look, const CellBox& box, const Blo
   if (height < look.px(kLeastPatternPixels)) return;
   draw_pattern(list, look, box, style);
   if (cell.partial_tokens > 0) draw_partial(list, look, box, cell, style);
-  draw_cell_text(list, look, box, style, text, has_plate(cell, style));
-  const float radius = look.px(3.5F);
+  const CellText words = fitting_text(look, box, text);
+  const CellLayout layout = cell_layout(box, cell, words.size, look.px(1));
   const auto mark = state_mark(cell.state);
   if (mark && cell.role != CellRole::null_block)
-    draw_mark(list, *mark, ImVec2(box.max.x - radius - 2, box.max.y - radius - 2), radius);
-  if (cell.changed) draw_changed_corner(list, look, box);
-  if (cell.role == CellRole::running || cell.checkpoint > 0) draw_use(list, look, box, cell, style);
-  if (cell.checkpoint > 0) draw_checkpoint(list, look, box);
+    draw_mark(list, *mark, layout.badge, layout.radius);
+  if (cell.changed) draw_corner(list, box, layout.corner, layout.edge);
+  if (has_left_signs(cell)) draw_use(list, layout, cell, style);
+  if (cell.checkpoint > 0) draw_checkpoint(list, layout);
+  if (words.font != nullptr) draw_cell_text(list, style, words, layout, has_plate(cell, style));
   if (mark && cell.state == CellState::wrong)
     list.AddRect(box.min, box.max, packed(mark->colour), 0, 0, look.px(2));
+}
+
+void draw_filled(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style,
+                 std::string_view text) {
+  list.AddRectFilled(box.min, box.max, packed(style.fill));
+  if (box.max.y - box.min.y < look.px(kLeastPatternPixels)) return;
+  draw_pattern(list, look, box, style);
+  const BlockCell plain{.state = CellState::written};
+  const CellText words = fitting_text(look, box, text);
+  if (words.font != nullptr)
+    draw_cell_text(list, style, words, cell_layout(box, plain, words.size, look.px(1)),
+                   has_plate(plain, style));
 }
 
 void draw_missing(ImDrawList& list, const Look& look, const CellBox& box) {
@@ -212,13 +248,7 @@ void draw_missing(ImDrawList& list, const Look& look, const CellBox& box) {
 }
 
 void draw_changed_corner(ImDrawList& list, const Look& look, const CellBox& box) {
-  const auto corner = [&](float side, Rgba colour) {
-    list.AddTriangleFilled(ImVec2(box.max.x - look.px(side), box.min.y),
-                           ImVec2(box.max.x, box.min.y),
-                           ImVec2(box.max.x, box.min.y + look.px(side)), packed(colour));
-  };
-  corner(9.5F, changed_mark().plate);
-  corner(7, changed_mark().colour);
+  draw_corner(list, box, look.px(7), look.px(2.5F));
 }
 
 ImU32 cell_pixel(const Look& look, const BlockCell& cell) {
@@ -292,74 +322,6 @@ void draw_frame(ImDrawList& list, const Look& look, const CellBox& box, FrameKin
   const float thickness = look.px(kind == FrameKind::selected ? 2.5F : 1.5F);
   list.AddRect(ImVec2(box.min.x - 1, box.min.y - 1), ImVec2(box.max.x + 1, box.max.y + 1),
                packed(look.ui().focus), 0, 0, thickness);
-}
-
-namespace {
-
-// A sample and a word after the last one; on the next line if there is no room.
-void legend_item(const Look& look, std::string_view words, std::string_view meaning,
-                 SamplePlace place,
-                 const std::function<void(ImDrawList&, const CellBox&)>& sample) {
-  const float side = ImGui::GetTextLineHeight();
-  const std::string text(words);
-  if (place == SamplePlace::next)
-    flow(side + look.px(4) + ImGui::CalcTextSize(text.c_str()).x, look.px(12));
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  ImGui::Dummy(ImVec2(side, side));
-  sample(*ImGui::GetWindowDrawList(), {at, ImVec2(at.x + side, at.y + side)});
-  tooltip(meaning);
-  ImGui::SameLine(0, look.px(4));
-  ImGui::TextUnformatted(text.c_str());
-  tooltip(meaning);
-}
-
-}  // namespace
-
-void draw_role_sample(const Look& look, CellRole role, std::string_view words, SamplePlace place) {
-  legend_item(look, words, role_meaning(role), place, [&](ImDrawList& list, const CellBox& box) {
-    draw_cell(list, look, box, {.block = 1, .role = role, .state = CellState::written}, "");
-  });
-}
-
-void draw_changed_sample(const Look& look, std::string_view meaning, SamplePlace place) {
-  legend_item(
-      look, "changed in this step", meaning, place, [&](ImDrawList& list, const CellBox& box) {
-        draw_cell(
-            list, look, box,
-            {.block = 1, .role = CellRole::held, .state = CellState::written, .changed = true}, "");
-      });
-}
-
-void draw_cell_legend(const Look& look, LegendShape shape) {
-  const SamplePlace next = shape == LegendShape::column ? SamplePlace::first : SamplePlace::next;
-  const auto item = [&](std::string_view words, std::string_view meaning, const BlockCell& cell) {
-    legend_item(
-        look, words, meaning, cell.read ? SamplePlace::first : next,
-        [&](ImDrawList& list, const CellBox& box) { draw_cell(list, look, box, cell, ""); });
-  };
-  BlockCell running{
-      .block = 1, .role = CellRole::running, .state = CellState::written, .read = true};
-  item("running: read", role_meaning(CellRole::running), running);
-  running.read = false;
-  running.written = true;
-  item("written", role_meaning(CellRole::running), running);
-  for (const CellRole role : {CellRole::speculative, CellRole::cached, CellRole::shared,
-                              CellRole::held, CellRole::null_block, CellRole::stale})
-    draw_role_sample(look, role, role_name(role), next);
-  draw_changed_sample(look, "The table got another block in this column.", next);
-  item("ends inside, 12/16", kPartialMeaning,
-       {.block = 1,
-        .role = CellRole::cached,
-        .state = CellState::written,
-        .partial_tokens = 8,
-        .block_size = 16});
-  item("checkpoint, S(24)", kCheckpointMeaning,
-       {.block = 1, .role = CellRole::cached, .state = CellState::written, .checkpoint = 24});
-  for (const CellState state : {CellState::verified, CellState::wrong, CellState::unwritten})
-    item(state_name(state), state_meaning(state),
-         {.block = 1, .role = CellRole::held, .state = state});
-  item("no sign: not checked", state_meaning(CellState::written),
-       {.block = 1, .role = CellRole::held, .state = CellState::written});
 }
 
 }  // namespace hybridscope

@@ -5,19 +5,18 @@
 
 #include <string_view>
 
+#include "gui/cell_layout.h"
 #include "gui/look.h"
 #include "gui/model/block_cell.h"
 
 namespace hybridscope {
 
-struct CellBox {
-  ImVec2 min;
-  ImVec2 max;
-};
-
-// Fill, pattern, the text in the middle, marks for state and change.
+// Fill, pattern, the text, and marks for state and change beside or below it.
 void draw_cell(ImDrawList& list, const Look& look, const CellBox& box, const BlockCell& cell,
                std::string_view text);
+// The same of what is no block: fill, pattern and text of a style.
+void draw_filled(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style,
+                 std::string_view text);
 // The cell in a few pixels: its colour as one pixel of a texture.
 ImU32 cell_pixel(const Look& look, const BlockCell& cell);
 // Marks that such a pixel lacks, for pixels that are drawn larger: changed, unwritten.
@@ -40,5 +39,11 @@ void draw_changed_sample(const Look& look, std::string_view meaning, SamplePlace
 // line.
 enum class LegendShape : std::uint8_t { lines, column };
 void draw_cell_legend(const Look& look, LegendShape shape);
+// The badges of states alone; `first`: the place of the first one.
+void draw_state_legend(const Look& look, LegendShape shape, SamplePlace first);
+// The same of one state.
+void draw_state_sample(const Look& look, CellState state, SamplePlace place);
+// What a cell's role and badge mean.
+void cell_tooltip(const Look& look, const BlockCell& cell);
 
 }  // namespace hybridscope

@@ -10,7 +10,7 @@
 
 namespace hybridscope {
 
-ImU32 conv_copy_colour(const Look& look) { return packed(series_style(look.theme, 1).colour); }
+ImU32 conv_copy_colour(const Look& look) { return packed(look.theme.palette.conv_copy); }
 
 namespace {
 

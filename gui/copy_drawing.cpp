@@ -17,8 +17,8 @@ constexpr float kColumnNumberHeight = 15;  // of column numbers
 constexpr float kBlockCopyCellWidth = 96;
 constexpr float kBlockCopyArrow = 56;
 
-// Series 0 of the theme; 1 is the conv window.
-ImU32 temporal_colour(const Look& look) { return packed(series_style(look.theme, 0).colour); }
+// Of the temporal state and of whole blocks; the conv window has another one.
+ImU32 temporal_colour(const Look& look) { return packed(look.theme.palette.copy); }
 
 // From column to column on one side of the cells: direction 1 arrives from above, -1 from below.
 // Equal columns: a loop.
@@ -85,6 +85,11 @@ void draw_dots(ImDrawList& list, const ColumnLayout& layout, std::int32_t slot) 
             packed(layout.look.ui().text_dim), "...");
 }
 
+// Is the mouse on this part of the button that was drawn last?
+bool is_under_mouse(const CellBox& box) {
+  return ImGui::IsItemHovered() && ImGui::IsMouseHoveringRect(box.min, box.max);
+}
+
 void draw_column(PanelContext& context, const ColumnLayout& layout, const CopyCell& shown) {
   const Look& look = layout.look;
   const CellBox box = layout.box(shown);
@@ -101,6 +106,7 @@ void draw_column(PanelContext& context, const ColumnLayout& layout, const CopyCe
                    ? FrameKind::selected
                    : FrameKind::same_block);
   context.mark(fmt::format("copy cell {}", shown.column), {box.min, box.max});
+  if (is_under_mouse(box)) cell_tooltip(look, shown.cell);
 }
 
 // A block and its place above it, at `left`. Returns whether the mouse is on the block.
@@ -116,7 +122,9 @@ bool draw_placed_block(PanelContext& context, const BlockCell& cell, std::int32_
   if (cell.block > 0 && cell.block == context.workbench.selection().block)
     draw_frame(list, look, box, FrameKind::same_block);
   context.mark(fmt::format("block copy {}", cell.block), {box.min, box.max});
-  return ImGui::IsMouseHoveringRect(box.min, box.max);
+  const bool is_here = is_under_mouse(box);
+  if (is_here) cell_tooltip(look, cell);
+  return is_here;
 }
 
 }  // namespace

@@ -61,6 +61,25 @@ void highlighted(const Look& look, const PaletteEntry& entry) {
   ImGui::Dummy(ImVec2(x - at.x, ImGui::GetTextLineHeight()));
 }
 
+// Behind the title: whether the run changes, then the id and the first key, each in its column.
+void draw_entry_notes(const Look& look, const PaletteEntry& entry) {
+  if (entry.changes_run) {
+    ImGui::SameLine(0, look.px(10));
+    const TextColour colour(look.ui().warning);
+    ImGui::TextUnformatted("changes the run");
+  }
+  const bool asks = entry.argument.empty();
+  const std::string keys(asks ? entry.row->keys.substr(0, entry.row->keys.find(' ')) : "");
+  const float right = ImGui::GetWindowContentRegionMax().x - look.px(4);
+  const float ids = right - look.px(110);
+  const FontScope fixed(look.fonts.fixed);
+  const std::string id(entry.id);
+  ImGui::SameLine(ids - ImGui::CalcTextSize(id.c_str()).x);
+  dim_text(look, id);
+  ImGui::SameLine(right - ImGui::CalcTextSize(keys.c_str()).x);
+  dim_text(look, keys);
+}
+
 }  // namespace
 
 // A text too long for the field is left out, because the field would replace it with a part.
@@ -89,14 +108,14 @@ void Dialogs::draw(PanelContext& context) {
 }
 
 void Dialogs::draw_palette(PanelContext& context) {
-  begin_overlay(context.look, "palette", ImVec2(620, 420), 0.12F);
+  begin_overlay(context.look, "palette", ImVec2(900, 440), 0.12F);
   const auto entries = palette_entries(context.workbench, text_.data());
   const int count = static_cast<int>(entries.size());
   const int steps = times_pressed(context, Key::down) - times_pressed(context, Key::up);
   picked_ = std::clamp(picked_ + steps, 0, std::max(count - 1, 0));
   ImGui::SetNextItemWidth(-1);
   ImGui::SetKeyboardFocusHere();
-  ImGui::InputTextWithHint("##query", "Type a part of a command's name", text_.data(),
+  ImGui::InputTextWithHint("##query", "Type a part of the name of a panel or command", text_.data(),
                            text_.size());
   const bool entered = times_pressed(context, Key::enter) > 0;
   ImGui::BeginChild("entries");
@@ -108,18 +127,14 @@ void Dialogs::draw_palette(PanelContext& context) {
     if (i == picked_ && steps != 0) ImGui::SetScrollHereY();
     ImGui::SetCursorPos(at);
     highlighted(context.look, entry);
-    const bool asks = entry.argument.empty();
-    const std::string keys(asks ? entry.row->keys.substr(0, entry.row->keys.find(' ')) : "");
-    const float width = ImGui::CalcTextSize(keys.c_str()).x;
-    ImGui::SameLine(ImGui::GetWindowContentRegionMax().x - width - context.look.px(4));
-    dim_text(context.look, keys);
+    draw_entry_notes(context.look, entry);
     if (clicked || (entered && i == picked_)) {
       context.emit("view.close_dialog");
       context.emit(std::string(entry.row->id), entry.argument);
     }
     ImGui::PopID();
   }
-  if (count == 0) dim_text(context.look, "No command is called so.");
+  if (count == 0) dim_text(context.look, "No panel or command is called so.");
   ImGui::EndChild();
   ImGui::End();
 }

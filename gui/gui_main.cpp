@@ -9,7 +9,9 @@
 #include "gui/gui_bench.h"
 #include "gui/gui_loop.h"
 #include "gui/gui_session.h"
+#include "gui/model/command_list.h"
 #include "gui/model/live_run.h"
+#include "gui/panels/panel_table.h"
 #include "gui/png_file.h"
 #include "sessions/text/json_reader.h"
 
@@ -135,6 +137,10 @@ PixelSize window_size(const GuiStart& start, bool stays) {
 }  // namespace
 
 Status run_gui(GuiStart start) {
+  if (start.lists_commands) {
+    fmt::print("{}", command_list(panel_infos()));
+    return Ok{};
+  }
   const bool stays = start.screenshot.empty() && !start.bench;
   auto session =
       GuiSession::create({.size = window_size(start, stays), .offscreen = start.offscreen});

@@ -44,11 +44,11 @@ Rgba lane_colour(const Look& look, RulerLane lane, bool errs) {
     case RulerLane::findings:
       return errs ? look.ui().error : look.ui().warning;
     case RulerLane::preemptions:
-      return look.theme.series[5];
+      return look.theme.palette.preemption;
     case RulerLane::evictions:
-      return look.theme.series[0];
+      return look.theme.palette.eviction;
     case RulerLane::copies:
-      return look.ui().accent;
+      return look.theme.palette.copy;
   }
   return look.ui().text;
 }

@@ -77,10 +77,13 @@ void draw_start_screen(PanelContext& context, float height) {
   const float width = ImGui::GetContentRegionAvail().x;
   const float gap = ImGui::GetStyle().ItemSpacing.x;
   draw_list(context, {"Lessons", "lesson.open", "There are none."}, start.lessons,
-            (width - 2 * gap) * 0.32F);
+            (width - 3 * gap) * 0.25F);
   ImGui::SameLine();
   draw_list(context, {"Scenarios", "file.open", "There are none."}, start.scenarios,
-            (width - 2 * gap) * 0.43F);
+            (width - 3 * gap) * 0.29F);
+  ImGui::SameLine();
+  draw_list(context, {"Known bugs", "bug.open", "There are none."}, start.known_bugs,
+            (width - 3 * gap) * 0.27F);
   ImGui::SameLine();
   draw_list(context,
             {"Recent files", "file.open", "Files that you open are listed here the next time."},

@@ -93,11 +93,11 @@ class Axis {
                         ImVec2(std::max(left(i + 1) - 1, left(i) + 1), bar_bottom())};
       if (box.max.x < clip_left || box.min.x > clip_right) continue;
       const AxisSegment& segment = model_.segments[i];
-      const BlockCell cell{.block = 1, .role = segment.role, .state = CellState::written};
+      const CellStyle style = row_style(look_.theme, segment.row_class);
       if (box.max.x - box.min.x < look_.px(kLeastCell))
-        list().AddRectFilled(box.min, box.max, cell_pixel(look_, cell));
+        list().AddRectFilled(box.min, box.max, packed(style.fill));
       else
-        draw_cell(list(), look_, box, cell, segment.label);
+        draw_filled(list(), look_, box, style, segment.label);
       if (segment.row < 0) continue;
       if (model_.rows[static_cast<std::size_t>(segment.row)].request == selected)
         draw_frame(list(), look_, box, FrameKind::selected);

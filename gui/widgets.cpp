@@ -96,6 +96,23 @@ void fitted_text(std::string_view words) {
   if (fitted.size() != words.size()) tooltip(words);
 }
 
+float wrapped_row_height(std::span<const std::string_view> cells) {
+  float height = ImGui::GetTextLineHeight();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
+    const std::string_view words = cells[i];
+    const float room = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
+    const char* end = words.data() + words.size();
+    height = std::max(height, ImGui::CalcTextSize(words.data(), end, false, room).y);
+  }
+  return height;
+}
+
+void table_wrapped_cell(std::string_view words) {
+  ImGui::TableNextColumn();
+  wrapped_text(words);
+}
+
 void table_number(std::string_view words) {
   ImGui::TableNextColumn();
   const float width = ImGui::CalcTextSize(words.data(), words.data() + words.size()).x;

@@ -41,6 +41,10 @@ void table_cell(std::string_view text);
 // Words that are cut with "..." if there is no room, and then shown in full in a tooltip.
 void fitted_text(std::string_view text);
 void table_fitted_cell(std::string_view text);
+// The height of a row of the current table whose cells wrap; call after TableNextRow.
+float wrapped_row_height(std::span<const std::string_view> cells);
+// The next cell, its words wrapped.
+void table_wrapped_cell(std::string_view text);
 void table_number(std::string_view text);
 // The header row of a table whose columns are set up, with tooltips.
 void table_headers(std::span<const ColumnWords> columns);

@@ -25,6 +25,7 @@ _BELOW_RECORD = ("text", "scenario", "explain", "run")
 # The folders of sessions from the bottom layer up, then one per tool.
 _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/text": ("core/base",),
+    "sessions/palette": ("core/base",),
     "sessions/scenario": _room("text"),
     "sessions/explain": _room("text", "scenario"),
     "sessions/run": _room("scenario", "explain"),
@@ -39,7 +40,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/export": _room(*_BELOW_RECORD, "live"),
     "sessions/known_bugs": _room(*_BELOW_RECORD),
     "sessions/lessons": _room("text", "scenario", "run", "live", "breakpoint"),
-    "sessions/report": _room("text", "explain", "run", "record"),
+    "sessions/report": _room("text", "explain", "run", "record", "palette"),
     "sessions/shrink": _room(*_BELOW_RECORD, "judge"),
     "sessions/matrix": _room("text", "scenario", "run", "shrink"),
 }

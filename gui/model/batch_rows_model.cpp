@@ -24,20 +24,6 @@ std::string kind_words(RowKind kind, std::size_t count) {
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
 
-CellRole role_of(RowClass row_class) {
-  switch (row_class) {
-    case RowClass::decode:
-      return CellRole::running;
-    case RowClass::verify:
-      return CellRole::speculative;
-    case RowClass::prefill:
-      return CellRole::held;
-    case RowClass::padding:
-      return CellRole::padding;
-  }
-  return CellRole::padding;
-}
-
 class BatchRowsMaker {
  public:
   BatchRowsMaker(const ShownRun& run, const Selection& selection)
@@ -88,7 +74,7 @@ class BatchRowsMaker {
       model_.segments.push_back({.row = static_cast<std::int32_t>(model_.rows.size()),
                                  .first_token = first,
                                  .num_tokens = shown.num_query_tokens,
-                                 .role = role_of(row.row_class),
+                                 .row_class = row.row_class,
                                  .label = shown.name});
       first += shown.num_query_tokens;
       model_.rows.push_back(std::move(shown));
@@ -148,7 +134,7 @@ class BatchRowsMaker {
                                .num_segments = 1});
     model_.segments.push_back({.first_token = model_.num_tokens,
                                .num_tokens = num_tokens,
-                               .role = CellRole::padding,
+                               .row_class = RowClass::padding,
                                .label = fmt::format("{}", num_tokens)});
   }
 

@@ -60,7 +60,7 @@ struct AxisSegment {
   std::int32_t row = -1;  // -1: padding
   std::int32_t first_token = 0;
   std::int32_t num_tokens = 0;
-  CellRole role = CellRole::padding;
+  RowClass row_class = RowClass::padding;
   std::string label;
 };
 

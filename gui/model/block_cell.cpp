@@ -94,7 +94,7 @@ std::string_view state_name(CellState state) {
 std::string_view state_meaning(CellState state) {
   switch (state) {
     case CellState::unknown:
-      return "The session does not keep it, or it is still to be read.";
+      return "The session does not keep it, or it cannot be read.";
     case CellState::unwritten:
       return "Nothing was written since the block was given out.";
     case CellState::written:

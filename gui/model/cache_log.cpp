@@ -1,6 +1,7 @@
 #include "gui/model/cache_log.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/base/check.h"
@@ -27,7 +28,7 @@ void RequestLog::take(const StepTrace& trace) {
     if (command.command == CommandKind::add_request)
       lives_.try_emplace(
           command.request,
-          Life{.first_step = trace.step, .admissions = {}, .chunks = {}, .counts = {}});
+          Life{.first_step = trace.step, .admissions = {}, .chunks = {}, .counts = {}, .stretches = {}});
     const auto aborted =
         command.command == CommandKind::abort ? lives_.find(command.request) : lives_.end();
     if (aborted == lives_.end()) continue;
@@ -46,6 +47,33 @@ void RequestLog::take(const StepTrace& trace) {
   }
   for (const CommitTrace& commit : trace.committed)
     if (commit.finished) lives_[commit.request].ended_in = trace.step;
+  note_counts(trace);
+}
+
+void RequestLog::note_counts(const StepTrace& trace) {
+  std::set<RequestId> named(trace.preempted.begin(), trace.preempted.end());
+  for (const ScheduledTrace& scheduled : trace.scheduled) named.insert(scheduled.request);
+  for (const CommitTrace& commit : trace.committed) named.insert(commit.request);
+  for (const RequestId request : named) {
+    const auto life = lives_.find(request);
+    if (life == lives_.end()) continue;
+    auto& stretches = life->second.stretches;
+    RequestCounts counts = stretches.empty() ? RequestCounts() : stretches.back().counts;
+    if (!take_counts(counts, trace, request)) continue;
+    if (stretches.empty() || stretches.back().last_step + 1 < trace.step)
+      stretches.push_back({.first_step = trace.step, .last_step = trace.step, .counts = counts});
+    stretches.back().last_step = trace.step;
+    stretches.back().counts = counts;
+  }
+}
+
+RequestCounts RequestLog::counts(RequestId request, std::int64_t step) const {
+  const auto life = lives_.find(request);
+  RequestCounts counts;
+  if (life == lives_.end()) return counts;
+  for (const Stretch& stretch : life->second.stretches)
+    if (stretch.last_step <= step) counts = stretch.counts;
+  return counts;
 }
 
 void RequestLog::forget_after(std::int64_t step) {
@@ -60,6 +88,9 @@ void RequestLog::forget_after(std::int64_t step) {
     }
     std::erase_if(life->second.admissions,
                   [&](const Admitted& admitted) { return admitted.step > step; });
+    auto& stretches = life->second.stretches;
+    std::erase_if(stretches, [&](const Stretch& stretch) { return stretch.first_step > step; });
+    if (!stretches.empty()) stretches.back().last_step = std::min(stretches.back().last_step, step);
     std::erase_if(life->second.chunks, [&](const RanInStep& ran) { return ran.step > step; });
     std::erase_if(life->second.counts, [&](const OwnCount& count) { return count.step > step; });
     ++life;

@@ -9,6 +9,7 @@
 #include "core/caching/retention.h"
 #include "core/trace/step_trace.h"
 #include "gui/model/prefill_chunk.h"
+#include "gui/model/shown_run.h"
 #include "sessions/cache_report/cache_report.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/own_counts.h"
@@ -38,6 +39,10 @@ class RequestLog {
   std::optional<CachedPrompt> cached_prompt(RequestId request, std::int64_t step) const;
   // What the request's last row before the step accepted; empty: it had none.
   std::optional<OwnCount> own_count(RequestId request, std::int64_t step) const;
+  // Of the last step up to this one that had a part of the request; -1: none had.
+  RequestCounts counts(RequestId request, std::int64_t step) const;
+  // Takes the counts of a step again, the last one that was not forgotten.
+  void note_counts(const StepTrace& trace);
   // The chunk that the request's prefill row ran in the step; empty: it had none.
   std::optional<RanChunk> chunk(RequestId request, std::int64_t step) const;
 
@@ -51,6 +56,12 @@ class RequestLog {
     std::int64_t step = 0;
     RanChunk chunk;
   };
+  // Steps in each of which the request had a part, and what the last one left.
+  struct Stretch {
+    std::int64_t first_step = 0;
+    std::int64_t last_step = 0;
+    RequestCounts counts;
+  };
   struct Life {
     std::int64_t first_step = 0;
     std::int64_t ended_in = 0;  // 0: not ended
@@ -58,6 +69,7 @@ class RequestLog {
     std::vector<Admitted> admissions;
     std::vector<RanInStep> chunks;  // of its prefill rows, by step
     std::vector<OwnCount> counts;   // that its rows left, by step
+    std::vector<Stretch> stretches;
   };
 
   std::map<RequestId, Life> lives_;

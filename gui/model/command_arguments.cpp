@@ -7,7 +7,7 @@
 #include <charconv>
 #include <utility>
 
-#include "sessions/text/object_reader.h"
+#include "gui/model/near_ids.h"
 
 namespace hybridscope {
 
@@ -79,10 +79,16 @@ Result<RequestId> read_request(std::string_view word, const ShownRun& run) {
 
 Result<const PanelInfo*> read_panel(std::string_view word, const ViewState& view) {
   if (const PanelInfo* panel = view.find_panel(word)) return panel;
-  std::vector<std::string_view> ids;
-  for (const PanelInfo& panel : view.panels) ids.push_back(panel.id);
+  std::vector<NamedId> ids;
+  std::vector<std::string_view> names;
+  for (const PanelInfo& panel : view.panels) {
+    ids.push_back({panel.id, panel.title});
+    names.push_back(panel.id);
+  }
+  const std::string near = near_ids_hint(word, ids);
   return invalid_input(
-      fmt::format("there is no panel \"{}\"{}", word, nearest_key_hint(word, ids)));
+      fmt::format("there is no panel \"{}\"{}", word,
+                  near.empty() ? fmt::format(" (there are: {})", fmt::join(names, ", ")) : near));
 }
 
 Result<std::vector<std::string>> read_words(std::string_view text, std::string_view usage) {

@@ -33,7 +33,7 @@ Result<std::int64_t> read_number(std::string_view word, const NumberRange& range
 // few.
 Result<RequestId> read_request(std::string_view word, const ShownRun& run);
 
-// A panel by its id. Error: there is none; the message names the nearest one.
+// A panel by its id. Error: there is none; the message names near ones, or all if none is near.
 Result<const PanelInfo*> read_panel(std::string_view word, const ViewState& view);
 
 // Error: the number of words differs from that of `usage`: "expected REQUEST COUNT, found 1 word".

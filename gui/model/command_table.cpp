@@ -1,10 +1,12 @@
 #include "gui/model/command_table.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
+#include "gui/model/near_ids.h"
 #include "gui/model/workbench.h"
-#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 
@@ -58,13 +60,23 @@ bool is_possible(const CommandRow& row, const Workbench& workbench) {
   return false;
 }
 
+bool changes_run(const CommandRow& row) {
+  if (!row.id.starts_with("edit.") || row.id == "edit.fork") return false;
+  return row.needs == CommandNeeds::plan || row.needs == CommandNeeds::undo ||
+         row.needs == CommandNeeds::redo;
+}
+
+bool may_leave_run(const CommandRow& row) {
+  constexpr std::array<std::string_view, 9> kLeaving = {
+      "file.open",       "file.close",   "file.quit",     "lesson.open", "lesson.next",
+      "lesson.previous", "lesson.close", "lesson.answer", "bug.open"};
+  return std::ranges::find(kLeaving, row.id) != kLeaving.end();
+}
+
 bool leaves_run(const CommandRow& row, const std::string& argument, const Workbench& workbench) {
   if (row.id == "lesson.answer")
     return workbench.lesson() != nullptr && answer_moves_on(*workbench.lesson(), argument);
-  constexpr std::array<std::string_view, 8> kLeaving = {
-      "file.open",   "file.close",      "file.quit",    "lesson.open",
-      "lesson.next", "lesson.previous", "lesson.close", "bug.open"};
-  return std::ranges::find(kLeaving, row.id) != kLeaving.end();
+  return may_leave_run(row);
 }
 
 std::string what_it_needs(CommandNeeds needs, const ShownRun* run) {
@@ -101,10 +113,12 @@ std::string what_it_needs(CommandNeeds needs, const ShownRun* run) {
   return "";
 }
 
-std::string similar_commands(std::string_view id) {
-  std::vector<std::string_view> ids;
-  for (const CommandRow* row : all_commands()) ids.push_back(row->id);
-  return nearest_key_hint(id, ids);
+std::string no_such_command(std::string_view id) {
+  std::vector<NamedId> ids;
+  for (const CommandRow* row : all_commands()) ids.push_back({row->id, row->title});
+  const std::string near = near_ids_hint(id, ids);
+  return fmt::format("there is no command \"{}\"{}", id,
+                     near.empty() ? " (hybridscope gui --commands lists them)" : near);
 }
 
 }  // namespace hybridscope

@@ -64,13 +64,17 @@ std::vector<const CommandRow*> all_commands();
 // Null: there is none.
 const CommandRow* find_command(std::string_view id);
 bool is_possible(const CommandRow& row, const Workbench& workbench);
+// Does it change the run from the next step on, or take such a change back?
+bool changes_run(const CommandRow& row);
+// Is there an argument with which it closes the shown run?
+bool may_leave_run(const CommandRow& row);
 // Does it close the shown run, and with it the run's edits?
 bool leaves_run(const CommandRow& row, const std::string& argument, const Workbench& workbench);
 // Does the part wait only for this argument of lesson.answer?
 bool answer_moves_on(const LessonSession& lesson, const std::string& argument);
 // "nothing is open". `run`: the shown run, null: none.
 std::string what_it_needs(CommandNeeds needs, const ShownRun* run);
-// " (did you mean run.step?)"; empty: no id is similar.
-std::string similar_commands(std::string_view id);
+// "there is no command "run.stp", did you mean "run.step"?", or where the ids are listed.
+std::string no_such_command(std::string_view id);
 
 }  // namespace hybridscope

@@ -28,8 +28,7 @@ Status go_to_part(Workbench& workbench, std::size_t part) {
 Status next_part(Workbench& workbench, const std::string&) {
   const LessonSession& lesson = *workbench.lesson();
   if (lesson.part_index() + 1 == lesson.lesson().parts.size()) {
-    workbench.say(NoticeKind::info, fmt::format("the lesson is over: {} of {} answers were right",
-                                                lesson.num_right(), lesson.num_questions()));
+    workbench.say(NoticeKind::info, "the lesson is over: " + progress_words(lesson));
     return Ok{};
   }
   return go_to_part(workbench, lesson.part_index() + 1);
@@ -58,7 +57,9 @@ Status answer(Workbench& workbench, const std::string& argument) {
   const std::size_t space = argument.find(' ');
   const std::string text = space == std::string::npos ? "" : argument.substr(space + 1);
   if (Status done = lesson.answer(question.value(), text); !done.ok()) return done;
-  return lesson.step_to_show() == shown ? Status(Ok{}) : workbench.show_lesson_part();
+  if (lesson.step_to_show() != shown) return workbench.show_lesson_part();
+  workbench.say(NoticeKind::info, progress_words(lesson));
+  return Ok{};
 }
 
 Status close_lesson(Workbench& workbench, const std::string&) {

@@ -105,6 +105,8 @@ Status move_panel(Workbench& workbench, const std::string& argument) {
   const std::string& to_panel = words.value()[1];
   const auto panel = read_panel(moved, workbench.view());
   if (!panel.ok()) return panel.error();
+  const auto beside = read_panel(to_panel, workbench.view());
+  if (!beside.ok()) return beside.error();
   LayoutTree& layout = workbench.view().layout;
   const std::optional<std::int32_t> leaf = layout.leaf_of(to_panel);
   if (!leaf) return invalid_input(fmt::format("panel {} is not shown", to_panel));

@@ -44,9 +44,10 @@ ContentTable axis_table(const BatchRowsModel& model) {
   for (const AxisSection& section : model.sections)
     for (std::size_t i = 0; i < section.num_segments; ++i) {
       const AxisSegment& segment = model.segments[section.first_segment + i];
-      table.rows.push_back({words_cell(section.label), number_cell(segment.first_token),
-                            number_cell(segment.num_tokens),
-                            words_cell(segment.row < 0 ? role_name(segment.role) : segment.label)});
+      table.rows.push_back(
+          {words_cell(section.label), number_cell(segment.first_token),
+           number_cell(segment.num_tokens),
+           words_cell(segment.row < 0 ? role_name(CellRole::padding) : segment.label)});
     }
   return table;
 }
@@ -55,6 +56,8 @@ PanelContent batch_rows(Workbench& workbench) {
   const BatchRowsModel model = make_batch_rows_model(*workbench.run(), workbench.selection());
   if (model.rows.empty()) return {.notes = {model.empty}};
   PanelContent content;
+  const ShownRun& run = *workbench.run();
+  add_note(content, fmt::format("Step {} of {}.", run.step(), known_steps_words(run)));
   add_note(content, model.graph);
   add_note(content, model.counts);
   content.tables = {rows_table(model), axis_table(model)};

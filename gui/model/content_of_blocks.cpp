@@ -87,6 +87,8 @@ PanelContent physical_blocks(Workbench& workbench) {
   for (std::size_t i = 0; i < pool.queue.size(); ++i)
     queue.rows.push_back(
         {number_cell(static_cast<std::int64_t>(i) + 1), number_cell(pool.queue[i])});
+  if (pool.queue.size() < pool.queue_length)
+    queue.rows.push_back({words_cell(left_out_words(pool.queue_length - pool.queue.size())), {}});
   return {.tables = {std::move(queue), std::move(blocks)}};
 }
 

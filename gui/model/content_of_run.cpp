@@ -38,6 +38,7 @@ PanelContent requests(Workbench& workbench) {
 PanelContent timeline(Workbench& workbench) {
   const TimelineModel model = make_timeline_model(*workbench.run(), workbench.options().timeline);
   PanelContent content;
+  add_note(content, model.known);
   add_note(content, model.note);
   if (model.lanes.empty()) add_note(content, kNoLanes);
   ContentTable table{.title = "Steps", .headings = {"Request"}};
@@ -99,6 +100,8 @@ PanelContent next_step(Workbench& workbench) {
                           engine_profile_name(model.planned.profile)),
       .headings = {"What"}};
   for (const std::string& words : model.planned.words) planned.rows.push_back({words_cell(words)});
+  ContentTable coming{.title = "If you just step", .headings = {"What"}};
+  for (const std::string& words : model.coming) coming.rows.push_back({words_cell(words)});
   ContentTable requests{.title = fmt::format("Step {}", model.step),
                         .headings = {"Request", "In the batch", "Most accepted tokens"}};
   for (const EditableRequest& request : model.requests)
@@ -112,7 +115,8 @@ PanelContent next_step(Workbench& workbench) {
     policies.rows.push_back({words_cell(policy.name), words_cell(policy.value), words_cell(values),
                              words_cell(policy.help)});
   }
-  PanelContent content{.tables = {std::move(planned), std::move(requests), std::move(policies)}};
+  PanelContent content{
+      .tables = {std::move(planned), std::move(coming), std::move(requests), std::move(policies)}};
   if (!model.undo.empty()) content.notes.push_back("Undo: " + model.undo);
   if (!model.redo.empty()) content.notes.push_back("Redo: " + model.redo);
   return content;

@@ -20,13 +20,61 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) { return is_lower(c) || is_upper(c) || is_digit(c) || (c & 0x80) != 0; }
 char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
+std::string lower_case(std::string_view text) {
+  std::string words(text);
+  std::ranges::transform(words, words.begin(), lower);
+  return words;
+}
+
 // A word begins after a character that is not part of a word, and at the hump of "blockTable".
-std::int32_t place_bonus(std::string_view title, std::size_t at) {
-  if (at == 0) return kTitleStart;
+bool begins_word(std::string_view title, std::size_t at) {
+  if (at == 0) return true;
   const char before = title[at - 1];
   const bool begins = is_word(title[at]) && !is_word(before);
   const bool hump = is_upper(title[at]) && is_lower(before);
-  return begins || hump ? kWordStart : 0;
+  return begins || hump;
+}
+
+std::int32_t place_bonus(std::string_view title, std::size_t at) {
+  if (at == 0) return kTitleStart;
+  return begins_word(title, at) ? kWordStart : 0;
+}
+
+std::string_view without_spaces_around(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+std::string without_spaces(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
+// Does each word of the query begin a word of the title, one after the other? Both in lower case;
+// `title` keeps its case for humps.
+bool begins_words(std::string_view query, std::string_view title, std::string_view lower_title) {
+  std::size_t at = 0;
+  while (!query.empty()) {
+    const std::string_view word = query.substr(0, query.find(' '));
+    while (at < title.size() &&
+           !(begins_word(title, at) && lower_title.substr(at).starts_with(word)))
+      ++at;
+    if (at == title.size()) return false;
+    at += word.size();
+    query = without_spaces_around(query.substr(word.size()));
+  }
+  return true;
+}
+
+// Of a query whose characters the title has in their order.
+MatchKind kind_of(std::string_view typed, std::string_view title) {
+  const std::string query = lower_case(without_spaces_around(typed));
+  const std::string lower_title = lower_case(title);
+  if (query == lower_title) return MatchKind::whole;
+  if (without_spaces(lower_title).starts_with(without_spaces(query))) return MatchKind::begins;
+  if (begins_words(query, title, lower_title)) return MatchKind::words;
+  return lower_title.find(query) != std::string::npos ? MatchKind::inside : MatchKind::scattered;
 }
 
 // The best score with a query character at a place in the title, and the place of the character
@@ -73,10 +121,8 @@ FuzzyMatch trace_back(const std::vector<Row>& rows) {
 }  // namespace
 
 std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view title) {
-  std::string wanted;
-  for (const char c : query)
-    if (c != ' ') wanted += lower(c);
-  if (wanted.empty()) return FuzzyMatch{};
+  const std::string wanted = without_spaces(lower_case(query));
+  if (wanted.empty()) return FuzzyMatch{.kind = MatchKind::begins};
   if (wanted.size() > title.size()) return std::nullopt;
   std::vector<Row> rows;
   for (const char c : wanted) {
@@ -84,21 +130,9 @@ std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view t
     const auto matched = [](const Cell& cell) { return cell.score != kNoMatch; };
     if (std::none_of(rows.back().begin(), rows.back().end(), matched)) return std::nullopt;
   }
-  return trace_back(rows);
-}
-
-std::vector<RankedMatch> rank_titles(std::string_view query,
-                                     const std::vector<std::string_view>& titles) {
-  std::vector<RankedMatch> ranked;
-  for (std::size_t i = 0; i < titles.size(); ++i)
-    if (auto match = fuzzy_match(query, titles[i]))
-      ranked.push_back({.index = i, .match = std::move(*match)});
-  if (query.find_first_not_of(' ') == std::string_view::npos) return ranked;
-  std::stable_sort(ranked.begin(), ranked.end(), [&](const RankedMatch& a, const RankedMatch& b) {
-    if (a.match.score != b.match.score) return a.match.score > b.match.score;
-    return titles[a.index].size() < titles[b.index].size();
-  });
-  return ranked;
+  FuzzyMatch match = trace_back(rows);
+  match.kind = kind_of(query, title);
+  return match;
 }
 
 }  // namespace hybridscope

@@ -9,25 +9,27 @@
 
 namespace hybridscope {
 
+// How well a query and a title agree, the best first. Spaces around the query and the case of ASCII
+// letters do not count.
+enum class MatchKind : std::uint8_t {
+  whole,      // the query is the title
+  begins,     // the title begins with the query, spaces aside
+  words,      // each word of the query begins a word of the title, in the query's order
+  inside,     // the title contains the query
+  scattered,  // the title has the query's characters in their order
+};
+
 struct FuzzyMatch {
-  std::int32_t score = 0;              // only good for comparing matches of one query
+  MatchKind kind = MatchKind::scattered;
+  std::int32_t score = 0;              // only good for comparing matches of one query and kind
   std::vector<std::size_t> positions;  // ascending: the bytes of the title to highlight
   friend bool operator==(const FuzzyMatch&, const FuzzyMatch&) = default;
 };
 
 // Finds the query's characters in order, anywhere in the title; spaces in the query and the case of
 // ASCII letters are ignored. Of all matches the one with the best score: adjacent characters score
-// more, more at the start of a word, most at the start of the title. An empty query matches with
-// score 0. Empty: no match.
+// more, more at the start of a word, most at the start of the title. An empty query begins every
+// title, with score 0. Empty: no match.
 std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view title);
-
-struct RankedMatch {
-  std::size_t index = 0;  // of the title
-  FuzzyMatch match;
-};
-
-// Best score first, then the shorter title, then the order given; an empty query keeps that order.
-std::vector<RankedMatch> rank_titles(std::string_view query,
-                                     const std::vector<std::string_view>& titles);
 
 }  // namespace hybridscope

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "gui/model/command_table.h"
+
 namespace hybridscope {
 namespace {
 
@@ -39,6 +41,9 @@ Result<std::vector<GuiCommand>> read_gui_script(std::string_view text, const std
       return Error{ErrorKind::invalid_input,
                    fmt::format("{}:{}: expected the id of a command such as run.step, found \"{}\"",
                                file, number, id)};
+    if (find_command(id) == nullptr)
+      return Error{ErrorKind::invalid_input,
+                   fmt::format("{}:{}: {}", file, number, no_such_command(id))};
     commands.push_back({std::string(id), std::string(trimmed(line.substr(id.size())))});
   }
   return commands;

@@ -46,8 +46,9 @@ struct GuiCommand {
 // "run.go_to 120".
 std::string to_text(const GuiCommand& command);
 
-// One command per line; empty lines and lines that begin with # are ignored. Does not check whether
-// ids exist. Error invalid_input, "FILE:3: ...": a line that does not begin with an id.
+// One command per line; empty lines and lines that begin with # are ignored. Does not check
+// arguments. Error invalid_input, "FILE:3: ...": a line that does not begin with the id of a
+// command; near ids are named.
 Result<std::vector<GuiCommand>> read_gui_script(std::string_view text, const std::string& file);
 
 }  // namespace hybridscope

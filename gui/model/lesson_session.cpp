@@ -47,6 +47,13 @@ bool LessonSession::waits_only_for(std::size_t question) const {
   return true;
 }
 
+std::size_t LessonSession::num_answered() const {
+  std::size_t answered = 0;
+  for (const auto& part : taken_)
+    answered += static_cast<std::size_t>(std::ranges::count(part, true, &TakenQuestion::answered));
+  return answered;
+}
+
 std::size_t LessonSession::num_right() const {
   std::size_t right = 0;
   for (const auto& part : taken_)
@@ -77,8 +84,9 @@ std::vector<std::string> offered_answers(const LessonQuestion& question) {
 }
 
 std::string progress_words(const LessonSession& session) {
-  return fmt::format("part {} of {}, {} of {} answers right", session.part_index() + 1,
-                     session.lesson().parts.size(), session.num_right(), session.num_questions());
+  return fmt::format(
+      "part {} of {}, {}", session.part_index() + 1, session.lesson().parts.size(),
+      answered_words(session.num_answered(), session.num_questions(), session.num_right()));
 }
 
 }  // namespace hybridscope

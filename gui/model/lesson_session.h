@@ -36,7 +36,8 @@ class LessonSession {
   bool part_is_answered() const;
   // Is this the only question that must be answered before another step is shown?
   bool waits_only_for(std::size_t question) const;
-  // Right answers, and questions, of all parts so far.
+  // Answers, right ones among them, and questions, of all parts.
+  std::size_t num_answered() const;
   std::size_t num_right() const;
   std::size_t num_questions() const { return hybridscope::num_questions(lesson()); }
 
@@ -55,7 +56,7 @@ class LessonSession {
 
 // The possible answers; empty: anything.
 std::vector<std::string> offered_answers(const LessonQuestion& question);
-// "part 1 of 4, 0 of 5 answers right".
+// "part 1 of 4, 2 of 5 questions answered, 1 right".
 std::string progress_words(const LessonSession& session);
 inline constexpr std::string_view kNoLesson = "No lesson is open. There are:";
 

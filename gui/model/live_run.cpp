@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "sessions/cache_report/planned_requests.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/live/fork.h"
 #include "sessions/record/live_source.h"
 #include "sessions/record/session_plan.h"
+#include "sessions/scenario/arriving_request.h"
 #include "storage/session_text.h"
 
 namespace hybridscope {
@@ -177,6 +179,7 @@ bool LiveRun::continue_with(const RunPlan& plan, std::int64_t step) {
   marks_.resize(number + 1);
   activities_.forget_from(number + 1);
   requests_.forget_after(step);
+  requests_.note_counts(player_->trace());
   cache_log_.forget_after(step);
   std::erase_if(findings_, [&](const ShownFinding& found) { return found.finding.step > step; });
   block_faults_.forget_after(step);
@@ -298,6 +301,30 @@ SessionHeader LiveRun::header() const {
   SessionHeader header = run_header(plan_, scope_);
   header.level = RecordLevel::full;
   return header;
+}
+
+// A request that no step has scheduled yet has the numbers of the plan.
+RequestCounts LiveRun::request_counts(RequestId request) {
+  RequestCounts counts = requests_.counts(request, step());
+  if (counts.num_prompt_tokens >= 0) return counts;
+  const std::ptrdiff_t index = find_planned(plan_, names_.request(request));
+  if (index < 0) return counts;
+  const auto& planned = plan_.requests[static_cast<std::size_t>(index)].request;
+  return {.num_prompt_tokens = static_cast<std::int32_t>(hybridscope::num_prompt_tokens(planned)),
+          .num_computed_tokens = 0,
+          .num_generated = 0,
+          .num_preemptions = 0};
+}
+
+ComingStep LiveRun::coming_step() {
+  if (whole_ || step() < last_known_step()) return ShownRun::coming_step();
+  CheckedRun run = player_->run().clone();
+  const auto made = run.step();
+  if (!made.ok()) return {};
+  ComingStep coming{.known = true, .activity = activity_of(made.value().trace), .names = {}};
+  for (const RequestActivity& activity : coming.activity.requests)
+    coming.names.push_back(run.engine().name_of(activity.request));
+  return coming;
 }
 
 }  // namespace hybridscope

@@ -67,6 +67,8 @@ class LiveRun final : public ShownRun {
   std::optional<CachedPrompt> cached_prompt(RequestId request) override {
     return requests_.cached_prompt(request, step());
   }
+  RequestCounts request_counts(RequestId request) override;
+  ComingStep coming_step() override;
   const CacheReport* cache_report() override { return cache_log_.report(last_known_step()); }
   Result<std::unique_ptr<StepSource>> source() const override;
   SessionHeader header() const override;

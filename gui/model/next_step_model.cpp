@@ -1,9 +1,13 @@
 #include "gui/model/next_step_model.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
 #include "core/engine/policy_table.h"
+#include "gui/model/timeline_model.h"
+#include "sessions/run/finding_list.h"
 #include "sessions/scenario/scripted_policies.h"
 
 namespace hybridscope {
@@ -67,9 +71,27 @@ std::string profile_note(const RunPlan& plan, std::int64_t step) {
 
 }  // namespace
 
-NextStepModel make_next_step_model(const Workbench& workbench) {
+std::vector<std::string> coming_words(const ComingStep& coming) {
+  if (!coming.known) return {"not known before it is made"};
+  if (coming.ends) return {"the run is over: there is no next step"};
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < coming.activity.requests.size(); ++i) {
+    const RequestActivity& activity = coming.activity.requests[i];
+    std::string line = fmt::format("{}: {}", coming.names[i], activity_name(activity.kind));
+    if (activity.num_tokens > 0) line += ", " + counted(activity.num_tokens, "token");
+    if (activity.num_draft_tokens > 0)
+      line += ", " + counted(activity.num_draft_tokens, "draft") + " among them";
+    if (activity.admitted) line += activity.resumed ? ", resumed" : ", new";
+    if (activity.finished) line += ", finishes";
+    lines.push_back(std::move(line));
+  }
+  if (lines.empty()) lines.emplace_back("no request has a part in it");
+  return lines;
+}
+
+NextStepModel make_next_step_model(Workbench& workbench) {
   NextStepModel model;
-  const ShownRun* run = workbench.run();
+  ShownRun* run = workbench.run();
   if (run == nullptr || run->plan() == nullptr) {
     model.why_not = "They can be looked at, not changed: " +
                     (run == nullptr ? std::string("nothing is open") : run->why_no_plan()) + ".";
@@ -78,6 +100,7 @@ NextStepModel make_next_step_model(const Workbench& workbench) {
   model.step = run->step() + 1;
   if (workbench.has_step()) model.requests = editable_requests(run->view());
   model.planned = planned_step(*run->plan(), model.step);
+  model.coming = coming_words(run->coming_step());
   for (EditableRequest& request : model.requests) plan_request(request, model.planned.script);
   model.policies = editable_policies(model.planned.policies);
   for (const EngineProfile& profile : named_profiles())

@@ -49,6 +49,7 @@ struct NextStepModel {
   std::vector<EditableRequest> requests;  // that have joined and not finished
   std::vector<EditablePolicy> policies;   // that may change while an engine runs
   PlannedStep planned;                    // from the script and from edits
+  std::vector<std::string> coming;        // what it does if nothing is changed, a line each
   std::vector<EditableProfile> profiles;  // to choose from
   std::string profile;                    // in force, also if it is none of these
   std::string profile_note;  // what a change of the profile did not change; empty: nothing
@@ -56,6 +57,10 @@ struct NextStepModel {
   std::string redo;
 };
 
-NextStepModel make_next_step_model(const Workbench& workbench);
+NextStepModel make_next_step_model(Workbench& workbench);
+
+// "A: decode, 1 token", one line for each request that has a part in the step; or that there is
+// none.
+std::vector<std::string> coming_words(const ComingStep& coming);
 
 }  // namespace hybridscope

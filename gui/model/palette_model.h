@@ -25,15 +25,22 @@ class KeyMap {
   std::vector<std::pair<KeyChord, const CommandRow*>> keys_;
 };
 
+// A panel, a command or a bookmark.
 struct PaletteEntry {
-  const CommandRow* row = nullptr;
-  std::string argument = {};  // of the command; empty: the dialog asks for it
-  std::string title;          // "Run: Go to step...", "Bookmark at step 3: too early"
+  const CommandRow* row = nullptr;  // panel.show for a panel
+  std::string argument = {};        // of the command; empty: the dialog asks for it
+  std::string
+      title;  // "Panel: Block tables", "Run: Go to step...", "Bookmark at step 3: too early"
+  std::string_view id = {};                  // "block_tables", "run.go_to"; empty: a bookmark
   std::vector<std::size_t> highlights = {};  // bytes of the title that match
+  bool changes_run = false;
   bool possible = true;
 };
 
-// Every command and bookmark whose title matches, the best match first.
+// The panels, commands and bookmarks whose title or id matches. Those that change the run come
+// last. Before that the best kind of match counts, then panels come before the rest, then the best
+// score. Titles with scattered letters of the query are listed only if nothing matches better, and
+// none that changes or closes the run.
 std::vector<PaletteEntry> palette_entries(const Workbench& workbench, std::string_view query);
 
 }  // namespace hybridscope

@@ -148,6 +148,14 @@ std::string counts_words(const PoolModel& pool) {
                      pool.num_held_cached, shared, pool.num_free, pool.num_free_cached);
 }
 
+std::string left_out_words(std::size_t count) { return fmt::format("... {} more", count); }
+
+std::size_t queue_shown(std::size_t kept, std::size_t length, float room, float words) {
+  const auto fitting = [](float cells) { return static_cast<std::size_t>(std::max(cells, 0.0F)); };
+  if (kept == length && length <= fitting(room)) return length;
+  return std::min(kept, fitting(room - words - 0.25F));
+}
+
 std::string queue_words(const PoolModel& pool) {
   if (!pool.queue_known) return "Order of the free queue: sessions do not keep it.";
   return fmt::format("Free queue, given out next from the left ({} block{}):", pool.queue_length,

@@ -53,6 +53,12 @@ inline constexpr std::array<CellRole, 4> kPoolRoles = {CellRole::held, CellRole:
 // The words before the queue, or in its place.
 std::string queue_words(const PoolModel& pool);
 
+// "... 12 more": after the shown part of the queue.
+std::string left_out_words(std::size_t count);
+// How many of `kept` blocks are shown of a queue of `length` in so much room, in cells, if what is
+// left out takes `words` cells.
+std::size_t queue_shown(std::size_t kept, std::size_t length, float room, float words);
+
 inline constexpr std::string_view kOwnerWords =
     "All blocks: number, and below it whose it is (request, group:column, and how many more have "
     "it)";

@@ -9,9 +9,11 @@
 #include "core/base/check.h"
 #include "gui/model/cache_log.h"
 #include "gui/model/prefill_chunk.h"
+#include "sessions/cache_report/planned_requests.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/scripted_policies.h"
 
 namespace hybridscope {
@@ -303,6 +305,29 @@ std::optional<CachedPrompt> RecordedRun::cached_prompt(RequestId request) {
   const std::int64_t admitted = *std::prev(behind);
   const StepRecord* record = admitted == step() ? &player_->record() : read_beside(admitted);
   return record == nullptr ? std::nullopt : find_cached_prompt(record->trace, request);
+}
+
+// Steps that the request had a part in, from the shown one back to the one that scheduled it, in
+// their order.
+RequestCounts RecordedRun::request_counts(RequestId request) {
+  std::vector<StepTrace> steps;
+  const std::ptrdiff_t here = mark_index(marks_, step());
+  for (std::ptrdiff_t i = here; i > std::max<std::ptrdiff_t>(here - kMostStepsBack, 0); --i) {
+    const StepRecord* record = read_beside(marks_[static_cast<std::size_t>(i) - 1].step);
+    if (record == nullptr) break;
+    RequestCounts found;
+    if (!take_counts(found, record->trace, request)) continue;
+    steps.push_back(record->trace);
+    if (found.num_prompt_tokens >= 0) break;
+  }
+  RequestCounts counts;
+  for (auto trace = steps.rbegin(); trace != steps.rend(); ++trace)
+    take_counts(counts, *trace, request);
+  if (counts.num_prompt_tokens < 0 && plan() != nullptr)
+    if (const std::ptrdiff_t index = find_planned(*plan(), names().request(request)); index >= 0)
+      counts.num_prompt_tokens = static_cast<std::int32_t>(
+          num_prompt_tokens(plan()->requests[static_cast<std::size_t>(index)].request));
+  return counts;
 }
 
 bool RecordedRun::load_more() { return std::exchange(lacks_activities_, false); }

@@ -24,6 +24,7 @@ class RecordedRun final : public ShownRun {
   static constexpr int kStepsASlice = 24;
   static constexpr std::size_t kMostActivities = 2000;
   static constexpr std::size_t kMostPrefillSteps = 4000;
+  static constexpr int kMostStepsBack = 32;
 
   // Starts before the first step. Errors: those of SessionPlayer; a session without a step.
   static Result<std::unique_ptr<RecordedRun>> open(const SessionPlace& place) {
@@ -70,6 +71,8 @@ class RecordedRun final : public ShownRun {
   std::string take_trouble() override { return std::exchange(trouble_, {}); }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
   std::optional<CachedPrompt> cached_prompt(RequestId request) override;
+  // Looks back kMostStepsBack steps.
+  RequestCounts request_counts(RequestId request) override;
   std::optional<std::vector<std::int32_t>> free_queue() const override { return std::nullopt; }
   // Reads at most kStepsASlice steps of the file per call, about a millisecond each, and keeps
   // them; load_more() reads the rest.

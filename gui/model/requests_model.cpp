@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, kNumRequestColumns> kColumnNames = {
 
 class RowsMaker {
  public:
-  explicit RowsMaker(const ShownRun& run) : run_(run), view_(run.view()) {}
+  explicit RowsMaker(ShownRun& run) : run_(run), view_(run.view()) {}
 
   std::vector<RequestRow> make() {
     for (const RequestId request : view_.scheduler_tables.requests()) row_of(request);
@@ -31,6 +31,7 @@ class RowsMaker {
     std::vector<RequestRow> rows;
     for (auto& [request, row] : rows_) {
       row.num_hit_tokens = std::max(row.num_hit_tokens, run_.num_hit_tokens(request));
+      if (row.num_scheduled_tokens < 0) take_earlier(row);
       rows.push_back(std::move(row));
     }
     return rows;
@@ -102,7 +103,22 @@ class RowsMaker {
     }
   }
 
-  const ShownRun& run_;
+  // It has no tokens in this step: what earlier ones left of it.
+  void take_earlier(RequestRow& row) {
+    row.num_scheduled_tokens = 0;
+    const RequestCounts counts = run_.request_counts(row.request);
+    const auto take = [](std::int32_t& number, std::int32_t earlier) {
+      if (number < 0) number = earlier;
+    };
+    take(row.num_prompt_tokens, counts.num_prompt_tokens);
+    take(row.num_computed_tokens, counts.num_computed_tokens);
+    take(row.num_generated, counts.num_generated);
+    // Counted before this step.
+    const bool counts_this = row.state == RequestState::preempted && counts.num_preemptions > 0;
+    take(row.num_preemptions, counts.num_preemptions - (counts_this ? 1 : 0));
+  }
+
+  ShownRun& run_;
   StepView view_;
   std::map<RequestId, RequestRow> rows_;
 };
@@ -146,9 +162,9 @@ std::string request_text(const RequestRow& row, RequestColumn column) {
   if (column == RequestColumn::accepted)
     return row.num_draft_tokens > 0
                ? fmt::format("{}/{}", row.num_accepted_drafts, row.num_draft_tokens)
-               : std::string();
+               : std::string("-");
   const std::int64_t number = request_number(row, column);
-  return number >= 0 ? fmt::format("{}", number) : std::string();
+  return number >= 0 ? fmt::format("{}", number) : std::string("-");
 }
 
 std::string_view request_state_name(RequestState state) {
@@ -175,7 +191,7 @@ std::string listed_words(const RequestsModel& model) {
   return words;
 }
 
-RequestsModel make_requests_model(const ShownRun& run, const RequestsOptions& options) {
+RequestsModel make_requests_model(ShownRun& run, const RequestsOptions& options) {
   RequestsModel model;
   model.rows = RowsMaker(run).make();
   std::ranges::sort(model.rows, [&](const RequestRow& a, const RequestRow& b) {

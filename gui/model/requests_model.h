@@ -49,7 +49,7 @@ inline constexpr std::string_view kNoRequestsKept = "This session was recorded w
 std::string listed_words(const RequestsModel& model);
 
 // Those that the step or its block tables name. Requires: run.step() > 0.
-RequestsModel make_requests_model(const ShownRun& run, const RequestsOptions& options);
+RequestsModel make_requests_model(ShownRun& run, const RequestsOptions& options);
 
 // The row's value in the column as a number, for sorting. -1: not known.
 std::int64_t request_number(const RequestRow& row, RequestColumn column);

@@ -105,4 +105,48 @@ std::vector<ShownBookmark> bookmarks_of_known_steps(const ShownRun& run) {
   return known;
 }
 
+bool take_counts(RequestCounts& counts, const StepTrace& trace, RequestId request) {
+  bool has_part = false;
+  for (const ScheduledTrace& scheduled : trace.scheduled) {
+    if (scheduled.request != request) continue;
+    has_part = true;
+    counts = {.num_prompt_tokens = scheduled.num_prompt_tokens,
+              .num_computed_tokens = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens,
+              .num_generated = std::max(scheduled.num_tokens - scheduled.num_prompt_tokens, 0),
+              .num_preemptions = scheduled.run};
+  }
+  for (const CommitTrace& commit : trace.committed) {
+    if (commit.request != request || commit.outcome == CommitOutcome::left_the_engine) continue;
+    has_part = true;
+    counts.num_computed_tokens = commit.num_computed_tokens;
+    if (counts.num_prompt_tokens >= 0)
+      counts.num_generated = std::max(commit.num_tokens - counts.num_prompt_tokens, 0);
+  }
+  for (const RequestId preempted : trace.preempted) {
+    if (preempted != request) continue;
+    has_part = true;
+    counts.num_computed_tokens = 0;
+    if (counts.num_preemptions >= 0) ++counts.num_preemptions;
+  }
+  return has_part;
+}
+
+ComingStep ShownRun::coming_step() {
+  const std::span<const StepMark> known = marks();
+  const auto next = std::ranges::upper_bound(known, step(), {}, &StepMark::step);
+  if (next == known.end()) return {.known = is_whole(), .ends = is_whole(), .names = {}};
+  const auto index = static_cast<std::size_t>(next - known.begin());
+  ComingStep coming{.activity = activities(index, 1).front(), .names = {}};
+  coming.known = coming.activity.known;
+  for (const RequestActivity& activity : coming.activity.requests)
+    coming.names.push_back(names().request(activity.request));
+  return coming;
+}
+
+std::string known_steps_words(const ShownRun& run) {
+  const std::size_t count = run.marks().size();
+  return fmt::format("{} step{}{}", count, count == 1 ? "" : "s",
+                     run.is_whole() ? "" : " so far, more can come");
+}
+
 }  // namespace hybridscope

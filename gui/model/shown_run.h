@@ -76,6 +76,25 @@ inline constexpr std::int32_t kConvBeforeFirst = 0;  // zeros
 inline constexpr std::int32_t kConvNotWritten = -1;  // since the block was allocated
 inline constexpr std::int32_t kConvOtherToken = -2;  // a draft that did not become output
 
+// Numbers of a request when it last had a part in a step; -1: not known.
+struct RequestCounts {
+  std::int32_t num_prompt_tokens = -1;
+  std::int32_t num_computed_tokens = -1;  // as the scheduler counts, tokens in flight included
+  std::int32_t num_generated = -1;        // output tokens that have returned
+  std::int32_t num_preemptions = -1;
+  friend bool operator==(const RequestCounts&, const RequestCounts&) = default;
+};
+// Takes what the step says of the request. False: it has no part in the step.
+bool take_counts(RequestCounts& counts, const StepTrace& trace, RequestId request);
+
+// What the step after the shown one does if nothing is changed.
+struct ComingStep {
+  bool known = false;                   // false: the run cannot tell
+  bool ends = false;                    // there is no such step
+  StepActivity activity = {};           // if there is one
+  std::vector<std::string> names = {};  // [activity.requests]
+};
+
 // What happened in a step, for the marks of the scrub bar.
 struct StepMark {
   std::int64_t step = 0;
@@ -156,6 +175,9 @@ class ShownRun {
   // file; the run stays where it is, and can still go back.
   virtual Result<bool> forward() = 0;
   virtual Result<bool> back() = 0;
+  // The step after the shown one, without going there. A live run makes a step that is not known
+  // yet with a copy of its engine, which takes as long as a step and a copy of the engine's state.
+  virtual ComingStep coming_step();
   // To the step, or the last one before it. Error not_found: there is none.
   virtual Status go_to(std::int64_t step) = 0;
 
@@ -210,6 +232,8 @@ class ShownRun {
   // Requests that had arrived and not finished when the shown step began, ascending; empty: not
   // known.
   virtual std::vector<RequestId> unfinished() const { return {}; }
+  // What the steps up to the shown one left of a request that the shown step does not schedule.
+  virtual RequestCounts request_counts(RequestId) { return {}; }
   // Tokens that the prefix cache served at the request's last admission up to the shown step; -1:
   // not admitted, or not known.
   virtual std::int32_t num_hit_tokens(RequestId) const { return -1; }
@@ -236,6 +260,8 @@ std::string mark_words(const StepMark& mark);
 
 // The index of the step in marks(); -1: none.
 std::ptrdiff_t mark_index(std::span<const StepMark> marks, std::int64_t step);
+// "12 steps", "12 steps so far, more can come".
+std::string known_steps_words(const ShownRun& run);
 // The run's bookmarks whose step is known.
 std::vector<ShownBookmark> bookmarks_of_known_steps(const ShownRun& run);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "gui/model/known_bugs_model.h"
 #include "gui/model/open_run.h"
 #include "sessions/lessons/shipped_lessons.h"
 #include "storage/session_file.h"
@@ -63,6 +64,16 @@ std::vector<StartEntry> lesson_entries() {
     if (lesson.ok())
       entries.push_back({lesson.value().title, lesson.value().teaches, std::string(name)});
   }
+  return entries;
+}
+
+std::vector<StartEntry> known_bug_entries() {
+  std::vector<StartEntry> entries;
+  for (const KnownBugRow& row : make_known_bugs_model())
+    entries.push_back({row.title,
+                       fmt::format("{}{}; V1: {}; V2: {}", row.number.empty() ? "" : "No. ",
+                                   row.number.empty() ? row.id : row.number, row.v1, row.v2),
+                       row.id});
   return entries;
 }
 

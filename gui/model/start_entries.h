@@ -33,6 +33,8 @@ struct StartEntry {
 // The built-in scenarios and lessons; a scenario's path is "shipped:NAME", a lesson's its name.
 std::vector<StartEntry> scenario_entries();
 std::vector<StartEntry> lesson_entries();
+// The known bugs: the path is an id, the sentence says which runner had the bug and when.
+std::vector<StartEntry> known_bug_entries();
 // The recent files that still exist and recent shipped scenarios, newest first.
 std::vector<StartEntry> recent_entries(const std::vector<std::string>& recent_files);
 

@@ -5,83 +5,56 @@
 namespace hybridscope {
 namespace {
 
-// Fills and series are the eight colours of Okabe and Ito, moved by at most 30 (CIE76) so that
-// contrasts and distances pass this unit's tests. Any colour may change as long as the tests pass.
-constexpr Theme kDark = {
-    .kind = ThemeKind::dark,
-    .ui = {.background = rgb(0x16191D),
-           .panel = rgb(0x1E2328),
-           .field = rgb(0x2A3037),
-           .header = rgb(0x262C33),
-           .selection = rgb(0x23466A),
-           .hover = rgb(0x2F3841),
-           .pressed = rgb(0x39444F),
-           .text = rgb(0xE6E9EC),
-           .text_dim = rgb(0xAFB8C2),
-           .ok = rgb(0xABE0B7),
-           .warning = rgb(0xFFD53D),
-           .error = rgb(0xFC9961),
-           .info = rgb(0x6FE6FE),
-           .border = rgb(0x8A95A1),
-           .focus = rgb(0xFFD166),
-           .grid = rgb(0x343B43),
-           .accent = rgb(0x4FA8E8),
-           .on_accent = rgb(0x0B1117),
-           .banner = rgb(0x4A3B00),
-           .on_banner = rgb(0xFFE9A8),
-           .banner_error = rgb(0x7A1F1A),
-           .on_banner_error = rgb(0xFFFFFF)},
-    .cells = {{
-        {.fill = rgb(0x5CC9FF), .text = rgb(0x000000), .line = rgb(0x316B87)},  // running
-        {.fill = rgb(0x8D43AB), .text = rgb(0xFFFFFF), .line = rgb(0xCFB0DC)},  // speculative
-        {.fill = rgb(0x378E54), .text = rgb(0x000000), .line = rgb(0x173A22)},  // cached
-        {.fill = rgb(0xD29326), .text = rgb(0x000000), .line = rgb(0x694A13)},  // shared
-        {.fill = rgb(0x2D4669), .text = rgb(0xFFFFFF), .line = rgb(0x8FA9CC)},  // held
-        {.fill = rgb(0x686E7B), .text = rgb(0xFFFFFF), .line = rgb(0xC6C8CD)},  // null_block
-        {.fill = rgb(0x252930), .text = rgb(0xFFFFFF), .line = rgb(0x717478)},  // free_block
-        {.fill = rgb(0xAB0006), .text = rgb(0xFFFFFF), .line = rgb(0xDB9194)},  // stale
-        {.fill = rgb(0xC0B9B7), .text = rgb(0x000000), .line = rgb(0x666261)},  // padding
-    }},
-    .series = {rgb(0xFF8F00), rgb(0xABA6E6), rgb(0x17CC78), rgb(0xFFFF7F), rgb(0x3375DD),
-               rgb(0xDE3B2B), rgb(0xB08094), rgb(0xBFFFF6)}};
+// Series are the eight colours of Okabe and Ito, moved by at most 30 (CIE76) so that contrasts and
+// distances pass this unit's tests. Any colour may change as long as the tests pass. What a colour
+// means is in the palette.
+constexpr Theme kDark = {.kind = ThemeKind::dark,
+                         .ui = {.background = rgb(0x16191D),
+                                .panel = rgb(0x1E2328),
+                                .field = rgb(0x2A3037),
+                                .header = rgb(0x262C33),
+                                .selection = rgb(0x23466A),
+                                .hover = rgb(0x2F3841),
+                                .pressed = rgb(0x39444F),
+                                .text = rgb(0xE6E9EC),
+                                .text_dim = rgb(0xAFB8C2),
+                                .info = rgb(0x6FE6FE),
+                                .border = rgb(0x8A95A1),
+                                .focus = rgb(0xFFD166),
+                                .grid = rgb(0x343B43),
+                                .accent = rgb(0x4FA8E8),
+                                .on_accent = rgb(0x0B1117),
+                                .banner = rgb(0x4A3B00),
+                                .on_banner = rgb(0xFFE9A8),
+                                .banner_error = rgb(0x7A1F1A),
+                                .on_banner_error = rgb(0xFFFFFF)},
+                         .palette = {},
+                         .series = {rgb(0xFF8F00), rgb(0xABA6E6), rgb(0x17CC78), rgb(0xFFFF7F),
+                                    rgb(0x3375DD), rgb(0xDE3B2B), rgb(0xB08094), rgb(0xBFFFF6)}};
 
-constexpr Theme kLight = {
-    .kind = ThemeKind::light,
-    .ui = {.background = rgb(0xECEEF1),
-           .panel = rgb(0xFFFFFF),
-           .field = rgb(0xF6F7F9),
-           .header = rgb(0xE3E7EB),
-           .selection = rgb(0xC7DFF5),
-           .hover = rgb(0xE6EDF4),
-           .pressed = rgb(0xD3DEE9),
-           .text = rgb(0x1B2026),
-           .text_dim = rgb(0x4B5661),
-           .ok = rgb(0x056C65),
-           .warning = rgb(0x934F00),
-           .error = rgb(0x8A0022),
-           .info = rgb(0x333665),
-           .border = rgb(0x747E89),
-           .focus = rgb(0xA85400),
-           .grid = rgb(0xD5DAE0),
-           .accent = rgb(0x0B63A8),
-           .on_accent = rgb(0xFFFFFF),
-           .banner = rgb(0xFFF0C2),
-           .on_banner = rgb(0x3D2E00),
-           .banner_error = rgb(0xB3261E),
-           .on_banner_error = rgb(0xFFFFFF)},
-    .cells = {{
-        {.fill = rgb(0x77D9FC), .text = rgb(0x000000), .line = rgb(0x41778B)},  // running
-        {.fill = rgb(0xA272C0), .text = rgb(0x000000), .line = rgb(0x473254)},  // speculative
-        {.fill = rgb(0xA1E696), .text = rgb(0x000000), .line = rgb(0x597E52)},  // cached
-        {.fill = rgb(0xE5B538), .text = rgb(0x000000), .line = rgb(0x79601E)},  // shared
-        {.fill = rgb(0x3C5A78), .text = rgb(0xFFFFFF), .line = rgb(0xC9D8EA)},  // held
-        {.fill = rgb(0x7C8B95), .text = rgb(0x000000), .line = rgb(0x383F43)},  // null_block
-        {.fill = rgb(0xFFFFFF), .text = rgb(0x000000), .line = rgb(0x919191)},  // free_block
-        {.fill = rgb(0xE76C4A), .text = rgb(0x000000), .line = rgb(0x6D3323)},  // stale
-        {.fill = rgb(0xC3BEB2), .text = rgb(0x000000), .line = rgb(0x696760)},  // padding
-    }},
-    .series = {rgb(0xBB7753), rgb(0x4D88E8), rgb(0x126154), rgb(0x978B00), rgb(0x1A2451),
-               rgb(0x812100), rgb(0xE252A2), rgb(0x37080C)}};
+constexpr Theme kLight = {.kind = ThemeKind::light,
+                          .ui = {.background = rgb(0xECEEF1),
+                                 .panel = rgb(0xFFFFFF),
+                                 .field = rgb(0xF6F7F9),
+                                 .header = rgb(0xE3E7EB),
+                                 .selection = rgb(0xC7DFF5),
+                                 .hover = rgb(0xE6EDF4),
+                                 .pressed = rgb(0xD3DEE9),
+                                 .text = rgb(0x1B2026),
+                                 .text_dim = rgb(0x4B5661),
+                                 .info = rgb(0x333665),
+                                 .border = rgb(0x747E89),
+                                 .focus = rgb(0xA85400),
+                                 .grid = rgb(0xD5DAE0),
+                                 .accent = rgb(0x0B63A8),
+                                 .on_accent = rgb(0xFFFFFF),
+                                 .banner = rgb(0xFFF0C2),
+                                 .on_banner = rgb(0x3D2E00),
+                                 .banner_error = rgb(0xB3261E),
+                                 .on_banner_error = rgb(0xFFFFFF)},
+                          .palette = {},
+                          .series = {rgb(0xBB7753), rgb(0x4D88E8), rgb(0x126154), rgb(0x978B00),
+                                     rgb(0x1A2451), rgb(0x812100), rgb(0xE252A2), rgb(0x37080C)}};
 
 constexpr Theme kHighContrast = {
     .kind = ThemeKind::high_contrast,
@@ -94,9 +67,6 @@ constexpr Theme kHighContrast = {
            .pressed = rgb(0x444444),
            .text = rgb(0xFFFFFF),
            .text_dim = rgb(0xEDEDED),
-           .ok = rgb(0x73FF7B),
-           .warning = rgb(0xFFFD27),
-           .error = rgb(0xFFB6B4),
            .info = rgb(0xB0C9FB),
            .border = rgb(0xFFFFFF),
            .focus = rgb(0xFFFF00),
@@ -107,17 +77,7 @@ constexpr Theme kHighContrast = {
            .on_banner = rgb(0x000000),
            .banner_error = rgb(0x8B0000),
            .on_banner_error = rgb(0xFFFFFF)},
-    .cells = {{
-        {.fill = rgb(0x7AB2D7), .text = rgb(0x000000), .line = rgb(0x3E5B6E)},  // running
-        {.fill = rgb(0xC66DFF), .text = rgb(0x000000), .line = rgb(0x5F347A)},  // speculative
-        {.fill = rgb(0x5BFF9D), .text = rgb(0x000000), .line = rgb(0x338F58)},  // cached
-        {.fill = rgb(0xF3C808), .text = rgb(0x000000), .line = rgb(0x866E04)},  // shared
-        {.fill = rgb(0x3C4B69), .text = rgb(0xFFFFFF), .line = rgb(0xA9B9D9)},  // held
-        {.fill = rgb(0x93988B), .text = rgb(0x000000), .line = rgb(0x474943)},  // null_block
-        {.fill = rgb(0x000000), .text = rgb(0xFFFFFF), .line = rgb(0x5C5C5C)},  // free_block
-        {.fill = rgb(0xED723E), .text = rgb(0x000000), .line = rgb(0x72371E)},  // stale
-        {.fill = rgb(0xD9EDEA), .text = rgb(0x000000), .line = rgb(0x7A8583)},  // padding
-    }},
+    .palette = {},
     .series = {rgb(0xFFB606), rgb(0x5AEBFF), rgb(0x16A26E), rgb(0xF2EB8E), rgb(0x7C70E7),
                rgb(0xE12A0D), rgb(0xB84C9A), rgb(0xCCFFDA)}};
 
@@ -150,6 +110,19 @@ constexpr std::array<ThemeName, 3> kThemeNames = {{{ThemeKind::dark, "dark"},
 
 constexpr std::size_t kNumMarkers = 8;
 
+// The palette begins with the roles of cells.
+static_assert(static_cast<int>(Fill::running) == static_cast<int>(CellRole::running));
+static_assert(static_cast<int>(Fill::held) == static_cast<int>(CellRole::held));
+static_assert(static_cast<int>(Fill::padding) == static_cast<int>(CellRole::padding));
+
+Theme with_palette(Theme theme, PaletteKind kind) {
+  theme.palette = palette_of(kind);
+  theme.ui.ok = theme.palette.ok;
+  theme.ui.warning = theme.palette.warning;
+  theme.ui.error = theme.palette.error;
+  return theme;
+}
+
 }  // namespace
 
 std::string_view theme_name(ThemeKind kind) {
@@ -163,21 +136,16 @@ std::optional<ThemeKind> theme_of_name(std::string_view name) {
 }
 
 const Theme& theme_of(ThemeKind kind) {
-  switch (kind) {
-    case ThemeKind::light:
-      return kLight;
-    case ThemeKind::high_contrast:
-      return kHighContrast;
-    case ThemeKind::dark:
-      break;
-  }
-  return kDark;
+  static const std::array<Theme, kThemeKinds.size()> themes = {
+      with_palette(kDark, PaletteKind::dark), with_palette(kLight, PaletteKind::light),
+      with_palette(kHighContrast, PaletteKind::high_contrast)};
+  return themes[static_cast<std::size_t>(kind)];
 }
 
 CellStyle cell_style(const Theme& theme, CellRole role) {
   const auto index = static_cast<std::size_t>(role);
   HS_EXPECT(index < kNumCellRoles);
-  const CellColours& colours = theme.cells[index];
+  const FillColours& colours = theme.palette.fills[index];
   const CellSign& sign = kCellSigns[index];
   return {.title = sign.title,
           .fill = colours.fill,
@@ -185,6 +153,25 @@ CellStyle cell_style(const Theme& theme, CellRole role) {
           .line = colours.line,
           .letter = sign.letter,
           .pattern = sign.pattern};
+}
+
+CellStyle row_style(const Theme& theme, RowClass row_class) {
+  switch (row_class) {
+    case RowClass::decode:
+      return cell_style(theme, CellRole::running);
+    case RowClass::verify:
+      return cell_style(theme, CellRole::speculative);
+    case RowClass::prefill:
+      break;
+    case RowClass::padding:
+      return cell_style(theme, CellRole::padding);
+  }
+  const FillColours& colours = theme.palette.of(Fill::prefill);
+  return {.title = "prefill",
+          .fill = colours.fill,
+          .text = colours.text,
+          .line = colours.line,
+          .letter = 'L'};
 }
 
 // Colour and plate are far apart, so one of them is far from any fill.
@@ -204,7 +191,7 @@ std::optional<CellMark> state_mark(CellState state) {
   return CellMark{MarkShape::question, rgb(0xFFE08A), rgb(0x201800)};
 }
 
-CellMark changed_mark() { return {MarkShape::corner, rgb(0xFFFF66), rgb(0x000000)}; }
+CellMark changed_mark() { return {MarkShape::corner, kChangedColour, kChangedEdge}; }
 
 SeriesStyle series_style(const Theme& theme, std::size_t number) {
   const std::size_t round = number / kNumSeriesColours;

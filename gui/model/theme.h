@@ -1,5 +1,6 @@
-// Colours by meaning. Panels name roles; only the tables here name colours. Whatever a cell shows
-// by its colour it also shows by a letter and a pattern.
+// Colours by meaning. Panels name roles; only the palette (sessions/palette), which HTML reports
+// share, and the tables here name colours. Whatever a cell shows by its colour it also shows by a
+// letter and a pattern.
 #pragma once
 
 #include <array>
@@ -7,8 +8,9 @@
 #include <optional>
 #include <string_view>
 
+#include "core/metadata/row_class.h"
 #include "gui/model/block_cell.h"
-#include "gui/model/colour.h"
+#include "sessions/palette/palette.h"
 
 namespace hybridscope {
 
@@ -25,11 +27,12 @@ struct UiColours {
   Rgba background, panel, field, header, selection;  // field: where something is typed
   Rgba hover, pressed;
   Rgba text, text_dim;
-  Rgba ok, warning, error, info;  // as text; always with a word
-  Rgba border, focus;             // focus: around the item with keyboard focus
-  Rgba grid;                      // fine decorative lines
-  Rgba accent, on_accent;         // buttons; text on them
-  Rgba banner, on_banner;         // a warning across the window; text on it
+  Rgba info;                               // as text; always with a word
+  Rgba ok = {}, warning = {}, error = {};  // likewise; those of the palette
+  Rgba border, focus;                      // focus: around the item with keyboard focus
+  Rgba grid;                               // fine decorative lines
+  Rgba accent, on_accent;                  // buttons; text on them
+  Rgba banner, on_banner;                  // a warning across the window; text on it
   Rgba banner_error, on_banner_error;
 };
 
@@ -65,19 +68,17 @@ struct SeriesStyle {
 };
 inline constexpr std::size_t kNumSeriesColours = 8;
 
-struct CellColours {
-  Rgba fill, text, line;
-};
-
 struct Theme {
   ThemeKind kind = ThemeKind::dark;
   UiColours ui;
-  std::array<CellColours, kNumCellRoles> cells;  // by CellRole
-  std::array<Rgba, kNumSeriesColours> series;    // on panels and fields
+  Palette palette;                             // of what cells, rows and events mean
+  std::array<Rgba, kNumSeriesColours> series;  // on panels and fields: the first, second, ... thing
 };
 
 const Theme& theme_of(ThemeKind kind);
 CellStyle cell_style(const Theme& theme, CellRole role);
+// What a row of a batch does; decode, verify and padding rows look like their cells.
+CellStyle row_style(const Theme& theme, RowClass row_class);
 // For request number 0, 1, 2, ...: the first 64 differ in colour or marker, the first 8 in both.
 SeriesStyle series_style(const Theme& theme, std::size_t number);
 

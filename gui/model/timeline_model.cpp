@@ -91,6 +91,8 @@ TimelineModel make_timeline_model(ShownRun& run, const TimelineOptions& options)
     model.complete = model.complete && step.known;
   }
   add_lanes(run, steps, model);
+  model.known = known_steps_words(run);
+  model.goes_on = !run.is_whole() && window.first + window.count == run.marks().size();
   if (run.level() == RecordLevel::counts)
     model.note = "This session was recorded without requests: that needs level blocks or full.";
   else if (!model.complete)

@@ -36,6 +36,8 @@ struct TimelineModel {
   std::vector<TimelineCell> cells;  // [lanes * columns]
   bool asynchronous = false;        // a frame returns in another step than it was scheduled in
   bool complete = true;             // false: some steps are still to be read
+  bool goes_on = false;             // behind the last column more steps can come
+  std::string known;                // "12 steps so far, more can come"
   std::string note;                 // what is not shown; empty: nothing
 
   const TimelineCell& at(std::size_t lane, std::size_t column) const {

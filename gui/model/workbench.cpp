@@ -94,9 +94,7 @@ void Workbench::stop_waiting() {
 
 Status Workbench::carry_out(const GuiCommand& command) {
   const CommandRow* row = find_command(command.id);
-  if (row == nullptr)
-    return invalid_input(
-        fmt::format("there is no command \"{}\"{}", command.id, similar_commands(command.id)));
+  if (row == nullptr) return invalid_input(no_such_command(command.id));
   if (!is_possible(*row, *this))
     return invalid_input(fmt::format("{}: {}", row->title, what_it_needs(row->needs, run())));
   if (command.edit != nullptr) return change_plan(*command.edit);
@@ -290,6 +288,7 @@ void Workbench::ask_for_session(std::vector<SessionChoice> sessions) {
 void Workbench::list_shipped() {
   if (start_.scenarios.empty()) start_.scenarios = scenario_entries();
   if (start_.lessons.empty()) start_.lessons = lesson_entries();
+  if (start_.known_bugs.empty()) start_.known_bugs = known_bug_entries();
 }
 
 Status Workbench::take_lesson(LessonSession session) {

@@ -42,6 +42,7 @@ struct Notice {
 struct StartScreen {
   std::vector<StartEntry> lessons;
   std::vector<StartEntry> scenarios;
+  std::vector<StartEntry> known_bugs;
   std::vector<StartEntry> recent;
 };
 

@@ -30,7 +30,9 @@ class BatchRowsPanel final : public Panel {
       return;
     }
     draw_token_axis(context, model);
-    wrapped_dim_text(look, model.graph);
+    const ShownRun& run = *context.workbench.run();
+    wrapped_dim_text(
+        look, fmt::format("{}. Step {} of {}", model.graph, run.step(), known_steps_words(run)));
     if (!model.counts.empty()) wrapped_dim_text(look, model.counts);
     draw_table(context, model);
   }

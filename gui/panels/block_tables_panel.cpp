@@ -20,18 +20,20 @@ namespace {
 constexpr float kLeastWithLegend = 200;  // points; a lower panel has no legend
 constexpr float kLeastMarkPixels = 5;    // smaller cells have no room for marks
 
-// The size that zooming starts from if no cell is under the mouse.
-std::int32_t points_of_cell(const PanelContext& context) {
-  const std::int32_t chosen = context.workbench.options().block_tables.cell_size;
-  return chosen == 0 ? static_cast<std::int32_t>(kReadableHeight) : chosen;
-}
-
 class BlockTablesPanel final : public Panel {
  public:
   void draw(PanelContext& context) override;
 
  private:
   void draw_tools(PanelContext& context, bool has_legend);
+  // Points: the chosen size; with "fit" what fits, 0 if that differs by grid.
+  std::int32_t cell_size(const PanelContext& context) const;
+  // The size that zooming starts from if no cell is under the mouse.
+  std::int32_t points_of_cell(const PanelContext& context) const {
+    const std::int32_t size = cell_size(context);
+    return size == 0 ? static_cast<std::int32_t>(kReadableHeight) : size;
+  }
+  void fit(const PanelContext& context, const BlockTableModel& model);
   // What a grid needs for drawing, made once per step.
   struct Prepared {
     GridTexture texture;
@@ -58,6 +60,8 @@ class BlockTablesPanel final : public Panel {
   bool follows_ = false;      // the selected cell must be scrolled into view
   float legend_height_ = 60;  // pixels, of the frame before
   CellZoom zoom_;
+  std::int32_t fit_ = 0;      // points; 0: each grid by itself
+  float heading_height_ = 0;  // pixels, of a grid's heading in the frame before
   struct PreparedFor {
     std::uint64_t revision = 0;
     ThemeKind theme = ThemeKind::dark;
@@ -86,6 +90,7 @@ void BlockTablesPanel::draw(PanelContext& context) {
   ImGui::BeginChild("grids", ImVec2(0, has_legend ? -legend_height_ : 0), false,
                     ImGuiWindowFlags_HorizontalScrollbar);
   follows_ = follower_.moves_to(context.workbench.selection());
+  fit(context, model);
   for (std::size_t i = 0; i < model.grids.size(); ++i)
     draw_grid(context, model.grids[i], *prepared_[i]);
   zoom_.beside(context, points_of_cell(context));
@@ -113,6 +118,20 @@ void BlockTablesPanel::prepare(const PanelContext& context) {
   }
 }
 
+std::int32_t BlockTablesPanel::cell_size(const PanelContext& context) const {
+  const std::int32_t chosen = context.workbench.options().block_tables.cell_size;
+  return chosen == 0 ? fit_ : chosen;
+}
+
+// Call in the window that scrolls the grids, before the first one.
+void BlockTablesPanel::fit(const PanelContext& context, const BlockTableModel& model) {
+  std::vector<GridWords> words;
+  for (std::size_t i = 0; i < model.grids.size(); ++i) words.push_back(prepared_[i]->words);
+  fit_ = fit_size(model.grids, words, context.look, ImGui::GetContentRegionAvail(),
+                  std::max(heading_height_, ImGui::GetTextLineHeightWithSpacing()) +
+                      2 * ImGui::GetStyle().ItemSpacing.y + context.look.px(6));
+}
+
 void BlockTablesPanel::draw_tools(PanelContext& context, bool has_legend) {
   const BlockTablesOptions& options = context.workbench.options().block_tables;
   if (toggle(context.look, "Scheduler", options.side == TableSide::scheduler))
@@ -127,7 +146,7 @@ void BlockTablesPanel::draw_tools(PanelContext& context, bool has_legend) {
   flow(three, context.look.px(18));
   if (toggle(context.look, "Fit", options.cell_size == 0))
     context.emit("block_tables.cell_size", "fit");
-  tooltip("Cells with their numbers where they fit, else all cells at once");
+  tooltip("Cells as large as the panel has room for, with their numbers; else all cells at once");
   ImGui::SameLine();
   const std::int32_t size = points_of_cell(context);
   if (ImGui::Button("-"))
@@ -189,7 +208,9 @@ void BlockTablesPanel::draw_grid(PanelContext& context, const BlockTableGrid& gr
                                  const Prepared& prepared) {
   const Look& look = context.look;
   ImGui::PushID(grid.group);
+  const float top = ImGui::GetCursorPosY();
   heading(look, grid.name, grid_words(grid));
+  heading_height_ = ImGui::GetCursorPosY() - top;
   if (grid.rows.empty() || grid.num_columns == 0) {
     dim_text(look, kEmptyGrid);
     ImGui::PopID();
@@ -198,8 +219,7 @@ void BlockTablesPanel::draw_grid(PanelContext& context, const BlockTableGrid& gr
   // Grids scroll, so each may be as high as the panel.
   const ImVec2 room(ImGui::GetContentRegionAvail().x,
                     ImGui::GetWindowHeight() - 2 * ImGui::GetTextLineHeightWithSpacing());
-  const CellMetrics cells = cell_metrics(
-      grid, prepared.words, context.workbench.options().block_tables.cell_size, look, room);
+  const CellMetrics cells = cell_metrics(grid, prepared.words, cell_size(context), look, room);
   follow_selection(context.workbench.selection(), grid, cells);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 size(cells.names + cells.width * static_cast<float>(grid.num_columns),

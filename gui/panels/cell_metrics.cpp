@@ -82,6 +82,24 @@ CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std
   return cells;
 }
 
+std::int32_t fit_size(std::span<const BlockTableGrid> grids, std::span<const GridWords> words,
+                      const Look& look, ImVec2 room, float heading) {
+  const auto fits = [&](std::int32_t size) {
+    float height = 0;
+    for (std::size_t i = 0; i < grids.size(); ++i) {
+      const CellMetrics cells = cell_metrics(grids[i], words[i], size, look, room);
+      const float width = cells.names + cells.width * static_cast<float>(grids[i].num_columns);
+      if (width > room.x) return false;
+      height += heading + cells.header + cells.height * static_cast<float>(grids[i].rows.size());
+    }
+    return height <= room.y;
+  };
+  for (std::int32_t size = kMostFitHeight; size >= static_cast<std::int32_t>(kReadableHeight);
+       --size)
+    if (fits(size)) return size;
+  return 0;
+}
+
 std::string text_that_fits(const Look& look, const CellBox& box, const BlockCell& cell) {
   std::string words = cell_words(cell);
   if (width_of(*look.fonts.small, words) + look.px(kSignsWidth) / 2 <= box.max.x - box.min.x)

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "gui/cell_drawing.h"
@@ -15,6 +16,7 @@ namespace hybridscope {
 
 // Points of scale 1.
 inline constexpr float kReadableHeight = 21;
+inline constexpr std::int32_t kMostFitHeight = 40;
 
 // What determines the room for a grid's words; made once per step.
 struct GridWords {
@@ -41,6 +43,12 @@ std::string text_that_fits(const Look& look, const CellBox& box, const BlockCell
 // largest size at which the whole grid fits.
 CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std::int32_t cell_size,
                          const Look& look, ImVec2 room);
+
+// The size for "fit" in points: the largest one at which all grids are seen at once, each below a
+// heading of `heading` pixels. From kReadableHeight to kMostFitHeight; 0: not even the first fits,
+// and each grid is fitted by itself.
+std::int32_t fit_size(std::span<const BlockTableGrid> grids, std::span<const GridWords> words,
+                      const Look& look, ImVec2 room, float heading);
 
 CellBox box_of(const CellMetrics& cells, ImVec2 origin, std::size_t row, std::int32_t column);
 

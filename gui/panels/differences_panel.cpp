@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <string_view>
 
 #include "gui/model/command_arguments.h"
 #include "gui/widgets.h"
@@ -13,6 +15,9 @@ namespace {
 
 constexpr ImGuiTableFlags kTable = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
                                    ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_Resizable;
+
+constexpr std::size_t kMostWrapped = 300;  // rows
+constexpr float kLeastForSettings = 260;   // points high; a lower panel has them folded
 
 class DifferencesPanel final : public Panel {
  public:
@@ -43,7 +48,7 @@ class DifferencesPanel final : public Panel {
     flow(ImGui::CalcTextSize(words.c_str()).x, ImGui::GetStyle().ItemSpacing.x);
     wrapped_dim_text(context.look, words);
     wrapped_dim_text(context.look, comparison.sides());
-    draw_settings(comparison);
+    draw_settings(context.look, comparison);
   }
 
   void draw_filter(PanelContext& context) {
@@ -66,11 +71,13 @@ class DifferencesPanel final : public Panel {
         "name");
   }
 
-  static void draw_settings(const Comparison& comparison) {
+  static void draw_settings(const Look& look, const Comparison& comparison) {
     if (comparison.settings().empty()) return;
     const std::string title =
         fmt::format("{}: {}###settings", kSettingsThatDiffer, comparison.settings().size());
-    ImGui::SetNextItemOpen(comparison.settings().size() <= 4, ImGuiCond_Once);
+    ImGui::SetNextItemOpen(comparison.settings().size() <= 4 &&
+                               ImGui::GetContentRegionAvail().y >= look.px(kLeastForSettings),
+                           ImGuiCond_Once);
     if (!ImGui::CollapsingHeader(title.c_str())) return;
     if (!ImGui::BeginTable("settings", 3, ImGuiTableFlags_RowBg | ImGuiTableFlags_Resizable))
       return;
@@ -78,7 +85,8 @@ class DifferencesPanel final : public Panel {
     ImGui::TableHeadersRow();
     for (const ConfigDifference& setting : comparison.settings()) {
       ImGui::TableNextRow();
-      for (const std::string* text : {&setting.setting, &setting.a, &setting.b}) table_cell(*text);
+      for (const std::string* text : {&setting.setting, &setting.a, &setting.b})
+        table_wrapped_cell(*text);
     }
     ImGui::EndTable();
   }
@@ -95,31 +103,65 @@ class DifferencesPanel final : public Panel {
     filter_steps(context.workbench, comparison);
     if (!ImGui::BeginTable("steps", 3, kTable)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
-    constexpr std::array<float, kDifferingStepColumns.size()> kWidths = {60, 50, 0};
+    constexpr std::array<float, kDifferingStepColumns.size()> kWidths = {46, 46, 0};
     for (std::size_t i = 0; i < kWidths.size(); ++i)
       ImGui::TableSetupColumn(
           kDifferingStepColumns[i].data(),
           kWidths[i] > 0 ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch,
           context.look.px(kWidths[i]));
     ImGui::TableHeadersRow();
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(shown_.size()));
-    while (clipper.Step())
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-        draw_step(context, *shown_[static_cast<std::size_t>(i)]);
+    draw_rows(shown_.size(),
+              [&](std::size_t i, bool wraps) { draw_step(context, *shown_[i], wraps); });
     ImGui::EndTable();
   }
 
-  static void draw_step(PanelContext& context, const DifferingStep& step) {
+  // Words wrap in short lists. In long ones rows are of one height, so that only the visible ones
+  // are drawn, and words are cut.
+  template <class Draw>
+  static void draw_rows(std::size_t count, Draw&& draw) {
+    if (count <= kMostWrapped) {
+      for (std::size_t i = 0; i < count; ++i) draw(i, true);
+      return;
+    }
+    ImGuiListClipper clipper;
+    clipper.Begin(static_cast<int>(count));
+    while (clipper.Step())
+      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+        draw(static_cast<std::size_t>(i), false);
+  }
+
+  // Begins a row that can be clicked; its cells follow.
+  static bool begin_row(std::span<const std::string_view> cells, bool selected, bool wraps) {
     ImGui::TableNextRow();
-    ImGui::TableNextColumn();
+    const float height = wraps ? wrapped_row_height(cells) : 0;
+    ImGui::TableSetColumnIndex(0);
+    return ImGui::Selectable("##row", selected, ImGuiSelectableFlags_SpanAllColumns,
+                             ImVec2(0, height));
+  }
+
+  static void draw_cells(std::span<const std::string_view> cells, bool wraps) {
+    ImGui::SameLine(0, 0);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) ImGui::TableNextColumn();
+      if (wraps)
+        wrapped_text(cells[i]);
+      else
+        fitted_text(cells[i]);
+    }
+  }
+
+  static void draw_step(PanelContext& context, const DifferingStep& step, bool wraps) {
     const Workbench& workbench = context.workbench;
     const bool here = step.step == workbench.comparison()->place(workbench.run()->step());
-    if (ImGui::Selectable(step_words(step).c_str(), here, ImGuiSelectableFlags_SpanAllColumns))
-      context.emit("diff.go_to", fmt::format("{}", step.step));
+    const std::string number = step_words(step);
+    const std::string fields = fmt::format("{}", step.num_fields);
+    const std::string words = difference_words(step);
+    const std::array<std::string_view, 3> cells = {number, fields, words};
+    ImGui::PushID(number.c_str());
+    if (begin_row(cells, here, wraps)) context.emit("diff.go_to", fmt::format("{}", step.step));
     context.mark_row(fmt::format("difference {}", step.step));
-    table_number(fmt::format("{}", step.num_fields));
-    table_fitted_cell(difference_words(step));
+    draw_cells(cells, wraps);
+    ImGui::PopID();
   }
 
   void draw_fields(PanelContext& context, const Comparison& comparison) {
@@ -139,38 +181,33 @@ class DifferencesPanel final : public Panel {
     }
     if (!ImGui::BeginTable("fields", 5, kTable)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
-    constexpr std::array<float, kDifferenceColumns.size()> kWeights = {0.8F, 2.2F, 1.8F, 1.0F,
+    constexpr std::array<float, kDifferenceColumns.size()> kWeights = {1.0F, 2.3F, 1.7F, 0.9F,
                                                                        1.0F};
     for (std::size_t i = 0; i < kWeights.size(); ++i)
       ImGui::TableSetupColumn(kDifferenceColumns[i].data(), ImGuiTableColumnFlags_WidthStretch,
                               kWeights[i]);
     ImGui::TableHeadersRow();
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(lines_.size()));
-    while (clipper.Step())
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw_line(context, i);
+    draw_rows(lines_.size(), [&](std::size_t i, bool wraps) { draw_line(context, i, wraps); });
     ImGui::EndTable();
     if (found->num_fields > static_cast<std::int64_t>(found->lines.size()))
       dim_text(context.look, fmt::format("{} of {} shown", found->lines.size(), found->num_fields));
   }
 
-  void draw_line(PanelContext& context, int index) const {
-    const DifferenceLine& line = *lines_[static_cast<std::size_t>(index)];
-    ImGui::PushID(index);
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    const std::string request = line.request.empty() ? std::string(kOfTheStep) : line.request;
+  void draw_line(PanelContext& context, std::size_t index, bool wraps) const {
+    const DifferenceLine& line = *lines_[index];
+    ImGui::PushID(static_cast<int>(index));
+    const std::string_view request = line.request.empty() ? kOfTheStep : line.request;
     const bool selected =
         !line.request.empty() && line.request == context.workbench.selection().request_name;
     const TextColour colour(selected ? context.look.ui().accent : context.look.ui().text);
-    if (ImGui::Selectable(request.c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
+    const std::array<std::string_view, 5> cells = {request, line.field, line.place, line.a, line.b};
+    if (begin_row(cells, false, wraps)) {
       if (!line.request.empty()) context.emit("select.request", quoted_word(line.request));
       if (line.list == DiffList::arrays && line.group >= 0)
         context.emit("metadata.array", fmt::format("{} {}", line.group, line.part));
     }
     context.mark_row(fmt::format("line {}", index));
-    for (const std::string* text : {&line.field, &line.place, &line.a, &line.b})
-      table_fitted_cell(*text);
+    draw_cells(cells, wraps);
     ImGui::PopID();
   }
 

@@ -24,6 +24,7 @@ class NextStepPanel final : public Panel {
     }
     draw_history(context, model);
     draw_planned(context, model);
+    draw_coming(context, model);
     draw_requests(context, model);
     draw_new_request(context);
     draw_whole_step(context, model);
@@ -49,6 +50,13 @@ class NextStepPanel final : public Panel {
     heading(context.look, title, "by the script and by edits");
     wrapped_text(fmt::format("{}", fmt::join(model.planned.words, "; ")));
     context.mark("planned");
+    ImGui::Spacing();
+  }
+
+  static void draw_coming(PanelContext& context, const NextStepModel& model) {
+    heading(context.look, "If you just step", "nothing is changed");
+    for (const std::string& line : model.coming) wrapped_text(line);
+    context.mark("coming");
     ImGui::Spacing();
   }
 

@@ -49,6 +49,7 @@ class PhysicalBlocksPanel final : public Panel {
       draw_role_sample(look, role, role_name(role),
                        role == kPoolRoles.front() ? SamplePlace::first : SamplePlace::next);
     draw_changed_sample(look, "Given out, freed, registered or evicted.", SamplePlace::next);
+    draw_state_sample(look, CellState::wrong, SamplePlace::next);
   }
 
   static void draw_queue(PanelContext& context, const PoolModel& pool) {
@@ -56,8 +57,9 @@ class PhysicalBlocksPanel final : public Panel {
     if (!pool.queue_known) return;
     const float width = ImGui::GetContentRegionAvail().x;
     const float cell = context.look.px(kQueueCell);
-    const auto count =
-        std::min(pool.queue.size(), static_cast<std::size_t>(std::max(width / cell, 0.0F)));
+    const std::size_t count =
+        queue_shown(pool.queue.size(), pool.queue_length, width / cell,
+                    text_width(context.look.fonts.words, left_out_words(pool.queue_length)) / cell);
     const ImVec2 at = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("queue", ImVec2(std::max(width, 1.0F), context.look.px(21)));
     for (std::size_t i = 0; i < count; ++i) {
@@ -69,6 +71,11 @@ class PhysicalBlocksPanel final : public Panel {
       if (ImGui::IsItemClicked() && ImGui::IsMouseHoveringRect(box.min, box.max))
         context.emit("select.block", fmt::format("{}", block));
     }
+    if (count == pool.queue_length) return;
+    draw_text(*ImGui::GetWindowDrawList(), context.look.fonts.words,
+              ImVec2(at.x + cell * static_cast<float>(count) + context.look.px(4), at.y),
+              packed(context.look.ui().text_dim), left_out_words(pool.queue_length - count));
+    context.mark("queue left out");
   }
 
   void draw_map(PanelContext& context, const PoolModel& pool) {

@@ -28,7 +28,7 @@ class RequestsPanel final : public Panel {
     dim_text(look, listed_words(model));
     tooltip(
         "Others have not come yet or have finished; a session does not name those that wait far "
-        "behind. Numbers that are not known are left out.");
+        "behind. -: not known, or no such thing happened.");
     if (!model.rows.empty()) draw_table(context, model);
   }
 

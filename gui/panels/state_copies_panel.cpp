@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "gui/cell_drawing.h"
 #include "gui/conv_drawing.h"
@@ -16,7 +17,10 @@
 namespace hybridscope {
 namespace {
 
-constexpr std::size_t kMostListRows = 6;
+constexpr int kCopyRule = 6;           // column
+constexpr int kCopyFormula = 3;        // the first of those that the formula has too
+constexpr float kLeastForRules = 700;  // points
+constexpr float kLeastForFormulas = 460;
 constexpr float kLeastDetails = 150;  // points high; a smaller panel scrolls as a whole
 
 class StateCopiesPanel final : public Panel {
@@ -41,7 +45,10 @@ class StateCopiesPanel final : public Panel {
       draw_detail(context, model, model.details[i]);
       ImGui::PopID();
     }
-    if (!model.details.empty()) wrapped_dim_text(context.look, kFormulaLetters);
+    if (!model.details.empty()) {
+      draw_state_legend(context.look, LegendShape::lines, SamplePlace::first);
+      wrapped_dim_text(context.look, kFormulaLetters);
+    }
     ImGui::EndChild();
   }
 
@@ -55,57 +62,58 @@ class StateCopiesPanel final : public Panel {
     });
   }
 
+  // Words wrap, so rows differ in height; a narrow panel leaves out the rule, a narrower one also
+  // what the details below have in their formula.
   void draw_list(PanelContext& context, const StateCopiesModel& model) {
     const Look& look = context.look;
-    constexpr ImGuiTableFlags kFlags =
-        ImGuiTableFlags_ScrollY | ImGuiTableFlags_ScrollX | ImGuiTableFlags_RowBg |
-        ImGuiTableFlags_Resizable | ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_SizingFixedFit;
+    constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
+                                       ImGuiTableFlags_Resizable | ImGuiTableFlags_BordersInnerV |
+                                       ImGuiTableFlags_Hideable;
     const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
-    const float most = std::max(std::floor(ImGui::GetContentRegionAvail().y * 0.36F / line), 3.0F);
-    const float shown =
-        std::min(static_cast<float>(std::min(model.rows.size(), kMostListRows) + 1), most);
-    const float height = line * shown + ImGui::GetStyle().ScrollbarSize + look.px(2);
+    const float room = ImGui::GetContentRegionAvail().x;
+    const float most = std::max(std::floor(ImGui::GetContentRegionAvail().y * 0.4F), line * 3);
+    const float height = std::min(list_height_ > 0 ? list_height_ : most, most);
     if (!ImGui::BeginTable("decisions", static_cast<int>(kCopyColumns.size()), kFlags,
                            ImVec2(0, height)))
       return;
     ImGui::TableSetupScrollFreeze(0, 1);
-    constexpr std::array<float, kCopyColumns.size()> kWidths = {60, 105, 140, 70, 34, 420, 290};
+    constexpr std::array<float, kCopyColumns.size()> kWeights = {1.15F, 1.2F, 1.7F, 1.15F,
+                                                                 0.65F, 2.3F, 2.2F};
     for (std::size_t i = 0; i < kCopyColumns.size(); ++i)
-      ImGui::TableSetupColumn(kCopyColumns[i].title.data(), ImGuiTableColumnFlags_WidthFixed,
-                              look.px(kWidths[i]));
+      ImGui::TableSetupColumn(kCopyColumns[i].title.data(), ImGuiTableColumnFlags_WidthStretch,
+                              kWeights[i]);
+    ImGui::TableSetColumnEnabled(kCopyRule, room >= look.px(kLeastForRules));
+    for (int i = kCopyFormula; i < kCopyRule; ++i)
+      ImGui::TableSetColumnEnabled(i, room >= look.px(kLeastForFormulas));
     table_headers(kCopyColumns);
-    const auto selected = std::ranges::find(model.rows, context.workbench.selection().request,
-                                            &StateCopyRow::request);
-    if (follower_.moves_to(context.workbench.selection().request) && selected != model.rows.end())
-      scroll_to_row(selected - model.rows.begin(), line);
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(model.rows.size()));
-    while (clipper.Step())
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw_row(context, model, i);
+    follows_ = follower_.moves_to(context.workbench.selection().request);
+    for (std::size_t i = 0; i < model.rows.size(); ++i) draw_row(context, model, i);
+    list_height_ = ImGui::GetCursorPosY() + ImGui::GetStyle().CellPadding.y;
     ImGui::EndTable();
   }
 
-  void draw_row(PanelContext& context, const StateCopiesModel& model, int index) {
-    const StateCopyRow& row = model.rows[static_cast<std::size_t>(index)];
-    ImGui::PushID(index);
+  void draw_row(PanelContext& context, const StateCopiesModel& model, std::size_t index) {
+    const StateCopyRow& row = model.rows[index];
+    ImGui::PushID(static_cast<int>(index));
     ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    if (ImGui::Selectable("##row", row.request == model.request,
-                          ImGuiSelectableFlags_SpanAllColumns) &&
+    const std::string bias = row.bias ? fmt::format("{}", *row.bias) : "-";
+    const std::array<std::string_view, kCopyColumns.size()> cells = {
+        row.name, copy_moment_name(row.moment), row.outcome, row.columns, bias, row.why, row.rule};
+    const float height = wrapped_row_height(cells);
+    ImGui::TableSetColumnIndex(0);
+    const bool selected = row.request == model.request;
+    if (ImGui::Selectable("##row", selected, ImGuiSelectableFlags_SpanAllColumns,
+                          ImVec2(0, height)) &&
         row.request.value >= 0)
       context.emit("select.request", quoted_word(row.name));
     context.mark_row(fmt::format("decision {} {}", row.name, index));
     tooltip(row.in_words);
+    if (selected && std::exchange(follows_, false)) ImGui::SetScrollHereY();
     draw_difference(context, row);
     ImGui::SameLine(0, 0);
-    fitted_text(row.name);
+    wrapped_text(row.name);
     const TextColour colour(row.copies ? context.look.ui().text : context.look.ui().text_dim);
-    table_cell(copy_moment_name(row.moment));
-    table_cell(row.outcome);
-    table_cell(row.columns);
-    table_number(row.bias ? fmt::format("{}", *row.bias) : "-");
-    table_fitted_cell(row.why);
-    table_cell(row.rule);
+    for (std::size_t i = 1; i < cells.size(); ++i) table_wrapped_cell(cells[i]);
     ImGui::PopID();
   }
 
@@ -164,6 +172,8 @@ class StateCopiesPanel final : public Panel {
 
   Cached<StateCopiesModel> model_;
   SelectionFollower follower_;
+  bool follows_ = false;   // the selected row must be scrolled into view
+  float list_height_ = 0;  // pixels, of the frame before; 0: not known
 };
 
 }  // namespace

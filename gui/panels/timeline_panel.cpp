@@ -31,20 +31,10 @@ struct LaneGrid {
   }
 };
 
-// Colour of a kind of work; the text in the cell says the same.
-Rgba colour_of(const Look& look, ActivityKind kind) {
-  switch (kind) {
-    case ActivityKind::prefill:
-      return series_style(look.theme, 0).colour;
-    case ActivityKind::decode:
-      return series_style(look.theme, 1).colour;
-    case ActivityKind::verify:
-      return series_style(look.theme, 2).colour;
-    case ActivityKind::preempted:
-      return look.ui().error;
-    default:
-      return look.ui().border;
-  }
+// The row that did the work; the text in the cell says the same.
+RowClass row_class_of(ActivityKind kind) {
+  if (kind == ActivityKind::prefill) return RowClass::prefill;
+  return kind == ActivityKind::verify ? RowClass::verify : RowClass::decode;
 }
 
 class TimelinePanel final : public Panel {
@@ -81,7 +71,7 @@ class TimelinePanel final : public Panel {
     context.mark("timeline.closer");
     tooltip("Fewer steps at once (Ctrl and the mouse wheel)");
     ImGui::SameLine();
-    dim_text(context.look, fmt::format("steps shown: {}", model.columns.size()));
+    dim_text(context.look, fmt::format("{} of {}", model.columns.size(), model.known));
     if (!has_legend && !model.lanes.empty()) {
       flow(ImGui::CalcTextSize("Legend").x, context.look.px(18));
       dim_text(context.look, "Legend");
@@ -105,7 +95,8 @@ class TimelinePanel final : public Panel {
     grid.cell_height = look.px(21);
     const float room = ImGui::GetContentRegionAvail().x - grid.name_width;
     grid.cell_width =
-        std::clamp(room / static_cast<float>(model.columns.size()), look.px(4), look.px(64));
+        std::clamp(room / static_cast<float>(model.columns.size() + (model.goes_on ? 1 : 0)),
+                   look.px(4), look.px(64));
     const ImVec2 at = ImGui::GetCursorScreenPos();
     grid.origin = ImVec2(at.x + grid.name_width, at.y + grid.header);
     const RequestId selected = context.workbench.selection().request;
@@ -116,9 +107,11 @@ class TimelinePanel final : public Panel {
                        grid.cell_height);
     ImGui::InvisibleButton(
         "lanes",
-        ImVec2(grid.name_width + grid.cell_width * static_cast<float>(model.columns.size()),
+        ImVec2(grid.name_width + grid.cell_width * static_cast<float>(model.columns.size() +
+                                                                      (model.goes_on ? 1 : 0)),
                grid.header + grid.cell_height * static_cast<float>(model.lanes.size())));
     draw_header(look, model, grid, line);
+    if (model.goes_on) draw_goes_on(look, model, grid);
     const ImDrawList& list = *ImGui::GetWindowDrawList();
     const auto lane_at = [&](float y) {
       const float lane = std::floor((y - grid.origin.y) / grid.cell_height);
@@ -171,6 +164,15 @@ class TimelinePanel final : public Panel {
     }
   }
 
+  // Behind the last known step.
+  static void draw_goes_on(const Look& look, const TimelineModel& model, const LaneGrid& grid) {
+    const std::size_t column = model.columns.size();
+    const CellBox first = grid.box_of(0, column);
+    small_text(look, ImVec2(first.min.x, grid.origin.y - grid.header), look.ui().text_dim, "...");
+    for (std::size_t lane = 0; lane < model.lanes.size(); ++lane)
+      draw_missing(*ImGui::GetWindowDrawList(), look, grid.box_of(lane, column));
+  }
+
   static bool is_near_shown(const TimelineModel& model, std::size_t column, std::size_t every) {
     const std::size_t first = column < every ? 0 : column - every + 1;
     const std::size_t last = std::min(column + every, model.columns.size());
@@ -214,17 +216,12 @@ class TimelinePanel final : public Panel {
     if (!cell.is_there) return;
     const RequestActivity& activity = cell.activity;
     const bool works = activity.num_tokens > 0;
-    if (works || activity.kind == ActivityKind::preempted)
-      list.AddRectFilled(box.min, box.max, packed(look.ui().field));
+    const bool preempted = activity.kind == ActivityKind::preempted;
     if (works)
-      list.AddRectFilled(ImVec2(box.min.x, box.max.y - look.px(5)), box.max,
-                         packed(colour_of(look, activity.kind)));
-    if (activity.kind == ActivityKind::preempted)
-      list.AddRect(box.min, box.max, packed(look.ui().error), 0, 0, look.px(2));
-    write(works                                      ? look.ui().text
-          : activity.kind == ActivityKind::preempted ? look.ui().error
-                                                     : look.ui().text_dim,
-          cell.text);
+      draw_filled(list, look, box, row_style(look.theme, row_class_of(activity.kind)), cell.text);
+    if (preempted)
+      list.AddRect(box.min, box.max, packed(look.theme.palette.preemption), 0, 0, look.px(2));
+    if (!works) write(preempted ? look.ui().text : look.ui().text_dim, cell.text);
     if (activity.admitted)
       list.AddTriangleFilled(box.min, ImVec2(box.min.x + look.px(7), box.min.y),
                              ImVec2(box.min.x, box.min.y + look.px(7)), packed(look.ui().ok));
@@ -250,6 +247,7 @@ class TimelinePanel final : public Panel {
     const bool on_lane = lane >= 0 && l < model.lanes.size();
     const bool on_step = column >= 0 && c < model.columns.size();
     if (on_lane && on_step) facts_tooltip(context.look, describe_activity(model, l, c));
+    if (model.goes_on && c == model.columns.size()) tooltip("More steps can come: Right makes one");
     if (!ImGui::IsItemClicked()) return;
     if (on_step) context.emit("run.go_to", fmt::format("{}", model.columns[c].step));
     if (on_lane) context.emit("select.request", quoted_word(model.lanes[l].name));

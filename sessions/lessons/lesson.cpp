@@ -1,5 +1,7 @@
 #include "sessions/lessons/lesson.h"
 
+#include <fmt/core.h>
+
 #include <array>
 
 #include "sessions/run/twin.h"
@@ -19,6 +21,12 @@ std::size_t num_questions(const Lesson& lesson) {
   std::size_t count = 0;
   for (const LessonPart& part : lesson.parts) count += part.questions.size();
   return count;
+}
+
+std::string answered_words(std::size_t num_answered, std::size_t num_questions,
+                           std::size_t num_right) {
+  return fmt::format("{} of {} questions answered, {} right", num_answered, num_questions,
+                     num_right);
 }
 
 Scenario scenario_of(const Lesson& lesson, const LessonPart& part) {

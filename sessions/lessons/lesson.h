@@ -63,6 +63,9 @@ struct Lesson {
 };
 
 std::size_t num_questions(const Lesson& lesson);
+// "2 of 5 questions answered, 1 right": the same wherever a lesson is taken.
+std::string answered_words(std::size_t num_answered, std::size_t num_questions,
+                           std::size_t num_right);
 
 // The scenario with the part's settings.
 Scenario scenario_of(const Lesson& lesson, const LessonPart& part);

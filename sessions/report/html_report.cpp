@@ -9,6 +9,7 @@
 
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_dispatch.h"
+#include "sessions/palette/palette.h"
 #include "sessions/record/session_header.h"
 #include "sessions/report/block_ops.h"
 #include "sessions/report/report_files.h"
@@ -107,6 +108,8 @@ std::string fill_report_page(const std::string& data) {
   std::string page(report_files::report_html);
   // The data is filled in last, so marks inside it are not replaced.
   fill_mark(page, "/*style*/", report_files::report_css);
+  fill_mark(page, "/*light palette*/", palette_css(PaletteKind::light));
+  fill_mark(page, "/*dark palette*/", palette_css(PaletteKind::dark));
   fill_mark(page, "/*script*/", all_scripts());
   fill_mark(page, "\"data\"", data);
   return page;

@@ -10,7 +10,7 @@ const ROLES = {
   spec: { letter: "S", words: "speculative: states of the drafts" },
   written: { letter: "W", words: "attention: keys and values are written in this step" },
   full: { letter: "F", words: "attention: full block, read only" },
-  held: { letter: "", words: "holds a state or is reserved" },
+  held: { letter: "", words: "held: the request's own, and not registered" },
   empty: { letter: "·", words: "null block: nothing here" },
 };
 
@@ -226,7 +226,7 @@ function showTables(step, place) {
 function showLegend() {
   const legend = byId("legend");
   for (const [role, { letter, words }] of Object.entries(ROLES)) {
-    if (role === "held" || role === "empty") continue;
+    if (role === "empty") continue;
     const item = el("span", "key");
     item.append(el("span", "swatch " + role, letter), el("span", "", words.split(":")[0] +
                 (role === "written" ? " written" : role === "full" ? " full" : "")));

@@ -24,7 +24,7 @@ function drawTimeline() {
   canvas.height = height * scale;
   const paint = canvas.getContext("2d");
   paint.scale(scale, scale);
-  const colours = ["--decode", "--decode", "--prefill", "--muted"].map(colour);
+  const colours = ["--running", "--speculative", "--prefill", "--padding"].map(colour);
   const copied = colour("--copy");
   const stepWidth = width / steps.length, lineHeight = height / lines;
   const gap = stepWidth > 4 ? 1 : 0, lineGap = lineHeight > 3 ? 1 : 0;
@@ -37,7 +37,7 @@ function drawTimeline() {
       paint.fillRect(i * stepWidth, line * lineHeight, Math.max(stepWidth - gap, 0.5), lineHeight - lineGap);
     }
   });
-  paint.fillStyle = colour("--preempt");
+  paint.fillStyle = colour("--preemption");
   steps.forEach((step, i) => {
     for (const request of step.pr || []) {
       const line = stripLines.get(request);
@@ -98,7 +98,8 @@ function showMarks() {
   };
   if (stripLines.size) {
     key("prefill", "", "prefill");
-    key("decode", "", meta.num_speculative_tokens ? "verify" : "decode");
+    const work = meta.num_speculative_tokens ? "verify" : "decode";
+    key(work, "", work);
   }
   for (const mark of MARKS) {
     const number = steps.filter((step) => mark.of(step) > 0).length;

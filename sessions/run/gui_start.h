@@ -22,6 +22,7 @@ struct GuiStart {
   std::string script = {};           // file of commands to run first; empty: none
   std::string screenshot = {};       // PNG to write when everything is drawn; empty: keep running
   bool bench = false;                // measure, print the figures, and exit
+  bool lists_commands = false;       // print the ids of commands and panels, and exit
   std::int32_t width = 0;            // of the window, in pixels; 0: as in the last session
   std::int32_t height = 0;
   bool offscreen = false;                     // draw without a window and exit

@@ -49,6 +49,24 @@ TEST(Gui, AScreenshotNeedsNoDisplay) {
   EXPECT_EQ(image.value().size, (PixelSize{800, 600}));
 }
 
+TEST(Gui, TheIdsOfCommandsAndPanelsAreListedWithoutADisplay) {
+  const ProgramResult run = run_program("gui --commands", "DISPLAY=");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("\n  run.go_to STEP "));
+  EXPECT_THAT(run.out, HasSubstr("\n  batch_rows "));
+}
+
+TEST(Gui, AnUnknownCommandIsRefusedBeforeAnythingRunsWithNearOnes) {
+  const TemporaryFolder folder;
+  const ProgramResult run =
+      run_program("gui " + kScenario + " --command run.stp --screenshot " + (folder / "shot.png"),
+                  "DISPLAY= " + home(folder));
+  if (lacks_egl(run)) GTEST_SKIP() << run.err;
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("--command:1: there is no command \"run.stp\", did you mean "
+                                 "\"run.step\""));
+}
+
 TEST(Gui, APictureOfAnEngineShowsWhatItHasWritten) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_program("run " + kScenario + " --trace " + (folder / "trace.jsonl")).exit_code, 0);

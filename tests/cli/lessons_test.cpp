@@ -97,7 +97,7 @@ TEST(Lessons, AnswersMayComeFromAFile) {
   EXPECT_THAT(run.out, HasSubstr("\nQuestion 4: To which column is the state at the boundary "
                                  "copied?\nThe engine: 0. "));
   EXPECT_THAT(run.out, HasSubstr("\nRight: within_block_shift. "));
-  EXPECT_THAT(run.out, HasSubstr("\n3 of 4 answers right\n"));
+  EXPECT_THAT(run.out, HasSubstr("\n3 of 9 questions answered, 3 right\n"));
 }
 
 TEST(Lessons, AnswersMayBePipedIn) {
@@ -105,7 +105,7 @@ TEST(Lessons, AnswersMayBePipedIn) {
   const ProgramResult run = run_program("lessons run align_boundary --answers-from - <" + answers);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("\nNot 2 but 3. A gets 1 + K = 2 blocks"));
-  EXPECT_THAT(run.out, HasSubstr("\n0 of 1 answers right\n"));
+  EXPECT_THAT(run.out, HasSubstr("\n1 of 9 questions answered, 0 right\n"));
 }
 
 TEST(Lessons, AStoredAnswerThatIsNotTheEnginesIsExitCode1) {
@@ -174,7 +174,7 @@ TEST(LessonPlay, ATerminalAsksAgainForWhatIsNoAnswer) {
   EXPECT_THAT(out, HasSubstr("Question 3: What is the bias of the post-copy?\n"
                              "> expected a whole number, found \"two\"\n"
                              "> Right: 1. new = running + a - 1"));
-  EXPECT_THAT(out, HasSubstr("\n3 of 3 answers right\n"));
+  EXPECT_THAT(out, HasSubstr("\n3 of 9 questions answered, 3 right\n"));
 }
 
 TEST(LessonPlay, AnEmptyLineShowsTheAnswerAndTheEndOfInputShowsTheRest) {
@@ -183,7 +183,7 @@ TEST(LessonPlay, AnEmptyLineShowsTheAnswerAndTheEndOfInputShowsTheRest) {
   EXPECT_THAT(out, HasSubstr("folded (running)?\n> Not 2 but 7. "));
   EXPECT_THAT(out, HasSubstr("the bias of the post-copy?\n> \nThe engine: 1. "));
   EXPECT_THAT(out, HasSubstr("\nQuestion 9: "));
-  EXPECT_THAT(out, HasSubstr("\n0 of 1 answers right\n"));
+  EXPECT_THAT(out, HasSubstr("\n1 of 9 questions answered, 0 right\n"));
 }
 
 TEST(LessonView, EveryPanelHasSectionsOfItsOwn) {

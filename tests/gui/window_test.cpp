@@ -46,6 +46,7 @@ TEST_F(Window, SteppingKeepsTheSelection) {
 
 TEST_F(Window, TheSameStateIsTheSamePicture) {
   open("align_boundary_by_accepted_drafts", 2);
+  driver_->frames(3);  // widths and scrollbars settle
   const Image first = driver_->picture();
   EXPECT_EQ(driver_->picture().rgba, first.rgba);
   driver_->command("run.step_back");

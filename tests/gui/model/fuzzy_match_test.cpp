@@ -9,7 +9,6 @@ namespace hybridscope::fuzzy_match_test {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 std::vector<std::size_t> places(std::string_view query, std::string_view title) {
   const auto match = fuzzy_match(query, title);
@@ -35,9 +34,26 @@ TEST(FuzzyMatch, CaseAndSpacesOfTheQueryDoNotCount) {
 }
 
 TEST(FuzzyMatch, AnEmptyQueryMatchesEverything) {
-  EXPECT_EQ(fuzzy_match("", "Step"), FuzzyMatch{});
-  EXPECT_EQ(fuzzy_match("  ", ""), FuzzyMatch{});
+  EXPECT_EQ(fuzzy_match("", "Step"), FuzzyMatch{.kind = MatchKind::begins});
+  EXPECT_EQ(fuzzy_match("  ", ""), FuzzyMatch{.kind = MatchKind::begins});
   EXPECT_EQ(fuzzy_match("s", ""), std::nullopt);
+}
+
+MatchKind kind(std::string_view query, std::string_view title) {
+  const auto match = fuzzy_match(query, title);
+  EXPECT_TRUE(match.has_value());
+  return match ? match->kind : MatchKind::scattered;
+}
+
+TEST(FuzzyMatch, TheKindSaysHowWellTheyAgree) {
+  EXPECT_EQ(kind("go to step", "Go to step"), MatchKind::whole);
+  EXPECT_EQ(kind(" go t ", "Go to step"), MatchKind::begins);
+  EXPECT_EQ(kind("goto", "Go to step"), MatchKind::begins);
+  EXPECT_EQ(kind("step", "Go to step"), MatchKind::words);
+  EXPECT_EQ(kind("go st", "Go to step"), MatchKind::words);
+  EXPECT_EQ(kind("cop", "state_copies"), MatchKind::words);
+  EXPECT_EQ(kind("tep", "Go to step"), MatchKind::inside);
+  EXPECT_EQ(kind("gts", "Go to step"), MatchKind::scattered);
 }
 
 // 1 a character, 8 at the start of the title, 6 at that of a word, 5 beside the one before.
@@ -65,41 +81,6 @@ TEST(FuzzyMatch, WordsBeginBehindPunctuationAndAtHumps) {
 TEST(FuzzyMatch, BytesBeyondAsciiAreComparedAsTheyAre) {
   EXPECT_THAT(places("\xC3\xA9t", "caf\xC3\xA9 trace"), ElementsAre(3, 4, 6));
   EXPECT_EQ(score("t", "\xC3\xA9tat"), 1);  // no word begins at the first t
-}
-
-std::vector<std::string> ranked(std::string_view query,
-                                const std::vector<std::string_view>& titles) {
-  std::vector<std::string> names;
-  for (const RankedMatch& row : rank_titles(query, titles)) names.emplace_back(titles[row.index]);
-  return names;
-}
-
-TEST(RankTitles, TheTitleThatBeginsWithTheQueryIsFirstAndTheShorterOfTwo) {
-  EXPECT_THAT(ranked("step", {"Go to step", "Step back", "Stop at a prefix hit", "Step"}),
-              ElementsAre("Step", "Step back", "Go to step"));
-}
-
-TEST(RankTitles, FirstLettersOfWordsComeBeforeLettersInside) {
-  EXPECT_THAT(ranked("gtr", {"Get a trace", "Grow the group", "Go to request"}),
-              ElementsAre("Go to request", "Get a trace", "Grow the group"));
-}
-
-TEST(RankTitles, APieceOfAWordComesBeforeScatteredLetters) {
-  EXPECT_THAT(ranked("diff", {"Drop idle files off", "Open diff"}),
-              ElementsAre("Open diff", "Drop idle files off"));
-}
-
-// More than small sorts handle.
-TEST(RankTitles, EqualsKeepTheirOrder) {
-  std::vector<std::string> titles;
-  for (int i = 99; i >= 10; --i) titles.push_back("Step " + std::to_string(i));
-  const std::vector<std::string_view> views(titles.begin(), titles.end());
-  EXPECT_EQ(ranked("s", views), titles);
-}
-
-TEST(RankTitles, AnEmptyQueryKeepsAllInTheirOrder) {
-  EXPECT_THAT(ranked(" ", {"Step back", "Go", "Run"}), ElementsAre("Step back", "Go", "Run"));
-  EXPECT_THAT(ranked("x", {"Step back", "Go", "Run"}), IsEmpty());
 }
 
 }  // namespace

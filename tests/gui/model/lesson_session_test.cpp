@@ -47,6 +47,21 @@ TEST(LessonSession, APartThatAsksFirstShowsItsStepWhenAllIsAnswered) {
   }
 }
 
+// In the panel, in the status line and when the lesson is over.
+TEST(LessonSession, TheCountersAgreeWhereverTheyAreShown) {
+  Workbench workbench;
+  apply(workbench, {"lesson.open", "align_boundary"});
+  EXPECT_EQ(progress_words(*workbench.lesson()), "part 1 of 3, 0 of 9 questions answered, 0 right");
+  apply(workbench, {"lesson.answer", "1 3"});
+  EXPECT_EQ(progress_words(*workbench.lesson()), "part 1 of 3, 1 of 9 questions answered, 1 right");
+  EXPECT_EQ(workbench.notice().text, progress_words(*workbench.lesson()));
+  apply(workbench, {"lesson.answer", "1 2"});
+  EXPECT_EQ(workbench.notice().text, "part 1 of 3, 1 of 9 questions answered, 0 right");
+  for (int i = 0; i < 3; ++i) apply(workbench, {"lesson.next"});
+  EXPECT_EQ(workbench.notice().text,
+            "the lesson is over: part 3 of 3, 1 of 9 questions answered, 0 right");
+}
+
 TEST(LessonSession, AWrongAnswerIsToldAndNotCountedAsRight) {
   auto session = LessonSession::open(shipped_lesson("align_boundary").value()).value();
   for (std::size_t i = 0; session.part().questions.empty(); ++i)

@@ -30,6 +30,32 @@ TEST(NextStepModel, ListsRequestsThatAreStillThereWithTheCountsTheyCanAccept) {
   for (const EditablePolicy& policy : model.policies) EXPECT_GE(policy.values.size(), 2u);
 }
 
+// The step is made on a copy: it becomes known only when the run goes there, and does that.
+TEST(NextStepModel, SaysWhatHappensIfOneJustSteps) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"file.open", "shipped:align_boundary_by_accepted_drafts"}).ok());
+  EXPECT_THAT(make_next_step_model(workbench).coming,
+              testing::ElementsAre("A: verify, 2 tokens, 1 draft among them"));
+  EXPECT_EQ(workbench.run()->last_known_step(), 1);
+  ASSERT_TRUE(workbench.apply({"run.step"}).ok());
+  ASSERT_TRUE(workbench.apply({"run.step_back"}).ok());
+  EXPECT_EQ(workbench.run()->last_known_step(), 2);
+  EXPECT_THAT(make_next_step_model(workbench).coming,
+              testing::ElementsAre("A: verify, 2 tokens, 1 draft among them"));
+  ASSERT_TRUE(workbench.run()->go_to(1'000'000).ok());
+  EXPECT_THAT(coming_words(workbench.run()->coming_step()),
+              testing::ElementsAre("the run is over: there is no next step"));
+}
+
+TEST(NextStepModel, AnEditChangesWhatHappens) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"file.open", "shipped:align_boundary_by_accepted_drafts"}).ok());
+  ASSERT_TRUE(workbench.apply({"edit.add_request", "B 8 2"}).ok());
+  const std::vector<std::string> coming = make_next_step_model(workbench).coming;
+  ASSERT_EQ(coming.size(), 2u);
+  EXPECT_EQ(coming[1], "B: prefill, 8 tokens, new");
+}
+
 TEST(NextStepModel, SaysWhatUndoWouldTakeBack) {
   Workbench workbench;
   ASSERT_TRUE(workbench

@@ -75,6 +75,14 @@ TEST(PoolModel, FreeBlocksAreThoseOfTheQueueInEveryStepOfEveryScenario) {
   }
 }
 
+TEST(PoolModel, AQueueThatIsCutSaysHowManyBlocksAreLeftOut) {
+  EXPECT_EQ(queue_shown(10, 10, 10.0F, 2.0F), 10u) << "all fit";
+  EXPECT_EQ(queue_shown(10, 10, 9.9F, 2.0F), 7u) << "two cells for the words";
+  EXPECT_EQ(queue_shown(200, 5000, 1000.0F, 2.0F), 200u) << "no more are kept";
+  EXPECT_EQ(queue_shown(10, 10, 1.0F, 2.0F), 0u);
+  EXPECT_EQ(left_out_words(3), "... 3 more");
+}
+
 // The first block that a step gives out, where nothing entered or left the queue before.
 TEST(PoolModel, TheNextStepGivesOutTheFrontOfTheQueue) {
   int num_given_out = 0;

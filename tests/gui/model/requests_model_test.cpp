@@ -45,6 +45,37 @@ TEST(RequestsModel, AWaitingRequestSaysWhyItWaits) {
   EXPECT_THAT(model.rows[1].state_note, HasSubstr("blocks were refused"));
 }
 
+// B was preempted in step 9 with 6 of its tokens computed, and waits; live and recorded alike.
+TEST(RequestsModel, ASkippedRequestHasAllItsNumbers) {
+  const auto run = scenario_at("preemption_and_resume", 8);
+  const RequestRow before = make_requests_model(*run, {}).rows.at(1);
+  ASSERT_TRUE(run->go_to(10).ok());
+  const RequestRow waits = make_requests_model(*run, {}).rows.at(1);
+  EXPECT_EQ(waits.state, RequestState::waiting);
+  EXPECT_EQ(waits.num_prompt_tokens, before.num_prompt_tokens);
+  EXPECT_EQ(waits.num_computed_tokens, 0) << "its blocks are gone";
+  EXPECT_EQ(waits.num_scheduled_tokens, 0);
+  EXPECT_EQ(waits.num_preemptions, 1);
+  EXPECT_GE(waits.num_generated, before.num_generated);
+  EXPECT_EQ(request_text(waits, RequestColumn::accepted), "-");
+}
+
+TEST(RequestsModel, ARequestThatWasNeverScheduledHasThoseOfThePlan) {
+  const auto run = LiveRun::create(test::plan_of_text(R"({
+    "version": 1, "name": "queue", "model": "tiny-mamba2",
+    "settings": {"mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 32,
+                 "max_model_len": 64, "max_num_seqs": 1},
+    "requests": [{"id": "A", "prompt": 5, "max_tokens": 4},
+                 {"id": "B", "prompt": 7, "max_tokens": 4}]})"))
+                       .value();
+  ASSERT_TRUE(run->go_to(1).ok());
+  const RequestRow b = make_requests_model(*run, {}).rows.at(1);
+  EXPECT_EQ(b.num_prompt_tokens, 7);
+  EXPECT_EQ(b.num_computed_tokens, 0);
+  EXPECT_EQ(b.num_generated, 0);
+  EXPECT_EQ(b.num_preemptions, 0);
+}
+
 // B is served 16 tokens and C 8, in the step that admits them.
 TEST(RequestsModel, HitsAreThoseOfTheLastAdmission) {
   const RequestsModel model = make_requests_model(*scenario_at("shared_prefix_all", 3), {});

@@ -73,6 +73,18 @@ TEST(TimelineModel, TheWindowStaysWithinTheKnownSteps) {
   EXPECT_THAT(steps(make_timeline_model(*run, {.num_steps = 5})), ElementsAre(16, 17, 18, 19, 20));
 }
 
+// Its 3 steps are known once it has ended.
+TEST(TimelineModel, ALiveRunSaysHowManyStepsAreKnownAndThatMoreCanCome) {
+  const auto run = scenario_at("align_boundary_by_accepted_drafts", 2);
+  const TimelineModel early = make_timeline_model(*run, {.num_steps = 21});
+  EXPECT_EQ(early.known, "2 steps so far, more can come");
+  EXPECT_TRUE(early.goes_on);
+  ASSERT_TRUE(run->go_to(1'000'000).ok());
+  const TimelineModel whole = make_timeline_model(*run, {.num_steps = 21});
+  EXPECT_EQ(whole.known, "3 steps");
+  EXPECT_FALSE(whole.goes_on);
+}
+
 TEST(TimelineModel, ARecordedRunReadsTheWindowAndShowsTheSame) {
   const test::TemporaryFolder folder;
   for (const char* name : {"preemption_and_resume", "two_prompts_share_a_budget", "v2_slots"}) {

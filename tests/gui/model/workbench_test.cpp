@@ -5,6 +5,7 @@
 
 #include "gui/model/live_run.h"
 #include "sessions/lessons/shipped_lessons.h"
+#include "sessions/scenario/known_bug_table.h"
 #include "tests/gui/model/drive.h"
 #include "tests/gui/model/faulty_run.h"
 #include "tests/sessions/record/plan_run.h"
@@ -51,6 +52,7 @@ TEST(Workbench, ClosingLeadsToAStartScreenWithAllThatIsShipped) {
     EXPECT_THAT(workbench.notice().text, HasSubstr("closed"));
     EXPECT_EQ(workbench.start().scenarios.size(), shipped_scenario_names().size());
     EXPECT_EQ(workbench.start().lessons.size(), shipped_lesson_names().size());
+    EXPECT_EQ(workbench.start().known_bugs.size(), known_bug_table().size());
   }
 }
 

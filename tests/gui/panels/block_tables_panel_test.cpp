@@ -26,9 +26,11 @@ class BlockTablesPanel : public testing::Test {
 };
 
 TEST_F(BlockTablesPanel, CtrlAndTheWheelMakeCellsLargerAndSmaller) {
+  driver_->command("block_tables.cell_size 21");
+  driver_->frames();
   driver_->hover("cell B 0 0");
   driver_->wheel(1, true);
-  EXPECT_EQ(cell_size(), 27);  // of 21 pixels that fit
+  EXPECT_EQ(cell_size(), 27);
   driver_->wheel(-1, true);
   EXPECT_EQ(cell_size(), 21);
   driver_->wheel(1);  // without Ctrl the wheel scrolls

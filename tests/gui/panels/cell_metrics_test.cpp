@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace hybridscope::test::cell_metrics_test {
 namespace {
 
@@ -42,6 +44,28 @@ TEST(CellMetrics, ACellHasAPixelAtLeast) {
 TEST(CellMetrics, AChosenSizeIsKeptWhateverTheRoom) {
   EXPECT_EQ(metrics(256, 512, 30).height, 30);
   EXPECT_FALSE(metrics(4, 20, 10).readable);
+}
+
+std::int32_t fit(std::size_t rows, std::int32_t columns, std::size_t num_grids) {
+  std::vector<BlockTableGrid> grids(num_grids);
+  for (BlockTableGrid& grid : grids) {
+    grid.num_columns = columns;
+    grid.rows.resize(rows);
+  }
+  const std::vector<GridWords> words(num_grids, {.names = 50, .largest_block = 999});
+  return fit_size(grids, words, Look{}, ImVec2(800, 600), 30);
+}
+
+// Two grids of 46 + rows * size pixels each in 600.
+TEST(FitSize, SmallRunsHaveLargeCells) {
+  EXPECT_EQ(fit(1, 3, 2), 40) << "the largest";
+  EXPECT_EQ(fit(8, 3, 2), 31) << "(600 - 2 * 46) / 16";
+  EXPECT_EQ(fit(4, 15, 2), 30) << "15 columns of 34 * size / 21 in 740";
+}
+
+TEST(FitSize, WhereTheUsualSizeDoesNotFitEachGridIsFittedByItself) {
+  EXPECT_EQ(fit(13, 3, 2), 0);
+  EXPECT_EQ(fit(1, 100, 1), 0);
 }
 
 }  // namespace

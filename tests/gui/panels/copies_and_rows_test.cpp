@@ -9,7 +9,7 @@ namespace {
 class CopiesAndRows : public testing::Test {
  protected:
   void SetUp() override {
-    driver_ = GuiDriver::create();
+    driver_ = GuiDriver::create({1600, 1200});
     if (driver_ == nullptr) GTEST_SKIP() << GuiDriver::reason();
   }
   void open(const std::string& scenario, int step, const std::string& panel) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "sessions/palette/palette.h"
 #include "sessions/record/enum_codes.h"
 #include "sessions/record/live_source.h"
 #include "sessions/report/block_ops.h"
@@ -54,6 +55,17 @@ class IdleSource final : public StepSource {
   StepStamp stamp_;
   StepRecord record_;
 };
+
+// The window's theme light and theme dark.
+TEST(HtmlReport, ItsColoursAreThoseOfThePalette) {
+  const auto source = run_of("plain_decode.json", RecordLevel::blocks);
+  const std::string html = write_html_report(*source, {.name = "colours"}).value().html;
+  EXPECT_THAT(html, HasSubstr(palette_css(PaletteKind::light)));
+  EXPECT_THAT(html, HasSubstr(palette_css(PaletteKind::dark)));
+  EXPECT_THAT(html, HasSubstr(".running, .written { background: var(--running);"));
+  EXPECT_THAT(html,
+              HasSubstr(".shared:not(.running, .spec, .written) { background: var(--shared);"));
+}
 
 TEST(HtmlReport, NamesEveryKindOfCacheEvent) {
   const auto source = run_of("align_boundary_by_accepted_drafts.json", RecordLevel::blocks);

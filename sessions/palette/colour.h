@@ -1,4 +1,4 @@
-// A colour of the workbench.
+// A colour.
 #pragma once
 
 #include <cstdint>

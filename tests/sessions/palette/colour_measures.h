@@ -2,7 +2,7 @@
 // colour blindness.
 #pragma once
 
-#include "gui/model/colour.h"
+#include "sessions/palette/colour.h"
 
 namespace hybridscope::test {
 

@@ -1,4 +1,4 @@
-#include "tests/gui/model/colour_measures.h"
+#include "tests/sessions/palette/colour_measures.h"
 
 #include <algorithm>
 #include <array>

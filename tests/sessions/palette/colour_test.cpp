@@ -1,8 +1,8 @@
-#include "gui/model/colour.h"
+#include "sessions/palette/colour.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/gui/model/colour_measures.h"
+#include "tests/sessions/palette/colour_measures.h"
 
 namespace hybridscope::colour_test {
 namespace {

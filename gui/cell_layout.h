@@ -1,0 +1,37 @@
+// Where a cell's text and its signs go, so that no sign covers the text.
+#pragma once
+
+#include <imgui.h>
+
+#include "gui/model/block_cell.h"
+
+namespace hybridscope {
+
+struct CellBox {
+  ImVec2 min;
+  ImVec2 max;
+};
+
+// All places in pixels of the screen.
+struct CellLayout {
+  ImVec2 text;        // upper left corner
+  float unit = 1;     // pixels of a point of a sign
+  float radius = 0;   // of the badge
+  ImVec2 badge;       // its centre, at the lower right
+  float corner = 0;   // side of the triangle at the upper right
+  float edge = 0;     // dark strip along that triangle
+  CellBox read;       // of the arrow up
+  CellBox written;    // of the arrow down
+  ImVec2 checkpoint;  // centre of the diamond
+};
+
+// Signs stand left and right of the text where the cell is wide enough. Else the text is at the top
+// and the signs, smaller, are in the strip below it; if the cell is too low for that too, they stay
+// where they are, and the text has to be drawn over them. `text`: its size in pixels, 0: none;
+// `point`: pixels of a point.
+CellLayout cell_layout(const CellBox& box, const BlockCell& cell, ImVec2 text, float point);
+
+// Does the cell have arrows or a diamond at its left?
+bool has_left_signs(const BlockCell& cell);
+
+}  // namespace hybridscope
