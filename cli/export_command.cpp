@@ -16,6 +16,7 @@
 #include "sessions/export/exported_run.h"
 #include "sessions/export/markdown_report.h"
 #include "sessions/export/pytest_text.h"
+#include "sessions/export/runner_test_text.h"
 #include "sessions/export/step_actions.h"
 #include "sessions/record/session_header.h"
 #include "sessions/scenario/scenario_reader.h"
@@ -66,6 +67,7 @@ Result<std::string> export_text(const ExportCommandOptions& options, const Expor
                                 const std::vector<std::string>& requests) {
   if (options.form == "markdown") return markdown_report(run, reproduce_words(options, run));
   if (options.form == "pytest") return pytest_text(run);
+  if (options.form == "runner-test") return runner_test_text(run);
   if (!options.json) return step_actions_text(run, requests);
   return step_actions_json(run, requests)
              .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
@@ -113,6 +115,7 @@ std::function<int()> add_export_command(CLI::App& command) {
       "  hybridscope export scenarios/align_boundary_by_decode.json --as step-actions\n"
       "  hybridscope export scenario.json --as step-actions --request A --json\n"
       "  hybridscope export scenario.json --as pytest --no-async-scheduling -o test_run.py\n"
+      "  hybridscope export scenario.json --as runner-test --engine vllm-0.33.0 -o test_run.py\n"
       "  hybridscope export scenario.json --as markdown --engine reference -o issue.md\n"
       "\n"
       "The forms are described in docs/export.md. Exit codes: 0 written, even if the run has\n"
@@ -123,9 +126,10 @@ std::function<int()> add_export_command(CLI::App& command) {
   command
       .add_option("--as", options->form,
                   "step-actions: the table of vLLM's mamba prefix-cache test; pytest: a test of "
-                  "vLLM's KV-cache manager; markdown: a report for an issue")
+                  "vLLM's KV-cache manager; runner-test: one of its V1 runner on the CPU; "
+                  "markdown: a report for an issue")
       ->required()
-      ->check(CLI::IsMember({"step-actions", "pytest", "markdown"}))
+      ->check(CLI::IsMember({"step-actions", "pytest", "runner-test", "markdown"}))
       ->type_name("FORM");
   command
       .add_option("--request", options->requests,

@@ -37,7 +37,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/breakpoint": _room("text", "record"),
     "sessions/cache_report": _room("text", "explain", "run"),
     "sessions/diff": _room(*_BELOW_RECORD, "record"),
-    "sessions/export": _room(*_BELOW_RECORD, "live"),
+    "sessions/export": _room(*_BELOW_RECORD, "known_bugs", "live"),
     "sessions/known_bugs": _room(*_BELOW_RECORD),
     "sessions/lessons": _room("text", "scenario", "run", "live", "breakpoint"),
     "sessions/report": _room("text", "explain", "run", "record", "palette"),

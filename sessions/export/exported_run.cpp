@@ -65,7 +65,8 @@ class Exporter {
         names_(make_names(run_.engine())),
         tables_(static_cast<std::int32_t>(num_groups()), config().kv_cache_config.num_blocks),
         writes_({.num_blocks = config().kv_cache_config.num_blocks,
-                 .mamba_cache_mode = config().mamba_cache_mode}) {
+                 .mamba_cache_mode = config().mamba_cache_mode}),
+        runner_log_(config().mamba_cache_mode) {
     run_.log_writes();
   }
   Exporter(const Exporter&) = delete;  // the names refer to the engine of this object
@@ -95,6 +96,7 @@ class Exporter {
   // [block] tokens of the prefixes that its hashes cover, the first registered first.
   std::map<std::int32_t, std::vector<std::int32_t>> keys_;
   WriteLog writes_;
+  RunnerLog runner_log_;
   std::map<std::int32_t, std::size_t> index_;  // of a request in ExportedRun::requests
   std::unordered_map<TokenContent, std::int32_t> token_ids_;  // numbered in order of first use
 };
@@ -263,6 +265,7 @@ void Exporter::take(const CheckedStep& checked, ExportedRun& run) {
   }
   add_preempted(trace, step);
   add_findings(checked, step, run);
+  run.runner_steps.push_back(runner_log_.step_of(trace, checked.findings, tables_, names_));
   apply(trace.commit_events);
   for (const CommitTrace& commit : trace.committed) {
     const auto found = index_.find(commit.request.value);
@@ -304,6 +307,12 @@ Result<ExportedRun> make_exported_run(const Scenario& scenario, const std::strin
   if (!checked.ok()) return checked.error();
   Exporter exporter(std::move(checked).value());
   if (Status done = exporter.run(run); !done.ok()) return done.error();
+  const bool has_findings = std::ranges::any_of(
+      run.steps, [](const ExportedStep& step) { return !step.findings.empty(); });
+  if (!has_findings) return run;
+  auto faults = faults_of(scenario, file, scope);
+  if (!faults.ok()) return faults.error();
+  run.faults = std::move(faults).value();
   return run;
 }
 

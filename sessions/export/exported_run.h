@@ -13,6 +13,8 @@
 #include "core/check/state_write.h"
 #include "core/check/step_checker.h"
 #include "core/trace/step_trace.h"
+#include "sessions/export/fault_places.h"
+#include "sessions/export/runner_steps.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/scenario.h"
 
@@ -93,6 +95,8 @@ struct ExportedRun {
   std::vector<ExportedRequest> requests;
   std::vector<ExportedStep> steps;  // the steps in which a request ran or a command was given
   std::optional<ExportedError> error;
+  std::vector<ExportedFault> faults;
+  std::vector<RunnerStep> runner_steps;  // every step
 };
 
 // Errors: what the plan, the engine or the checker refuses, with `file`.

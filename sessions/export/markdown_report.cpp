@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sessions/explain/trace_names.h"
+#include "sessions/export/runner_test_text.h"
 #include "sessions/export/vllm_flags.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/scenario/scenario_writer.h"
@@ -101,6 +102,17 @@ std::string findings_text(const ExportedRun& run) {
   return text;
 }
 
+// Findings by the part of vLLM that causes them, and which exported test runs it.
+std::string faults_text(const ExportedRun& run) {
+  if (run.faults.empty()) return "";
+  std::string text = "\n## Where the fault lies\n\n";
+  for (const FaultPlace& place : fault_places(run.faults))
+    text += fmt::format("- {}: {} (`{}`{}). {}\n", plain(place.findings), place.part.words,
+                        place.function, place.bug.empty() ? "" : ", " + place.bug,
+                        which_test(place.part.test, check_runner_test(run).ok()));
+  return text;
+}
+
 // A code fence longer than any run of backticks in the text.
 std::string fence_for(const std::string& text) {
   std::string fence = "```";
@@ -116,7 +128,7 @@ std::string markdown_report(const ExportedRun& run, const std::string& reproduce
   text += "## First wrong state\n\n" + error_text(run);
   text += "\n## Flags\n\n" + flags_text(run);
   text += "\n## Steps\n\n" + table_text(run);
-  text += findings_text(run);
+  text += faults_text(run) + findings_text(run);
   const std::string scenario = write_scenario(run.scenario);
   const std::string fence = fence_for(scenario);
   text += fmt::format("\n## Reproduce\n\n```\n{}\n```\n\n", reproduce);

@@ -3,67 +3,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/engine/releases.h"
 #include "core/engine/scheduler_setup.h"
 #include "sessions/export/pytest_body.h"
+#include "sessions/export/python_run.h"
 #include "sessions/export/python_text.h"
-#include "sessions/scenario/settings.h"
+#include "sessions/export/runner_test_text.h"
 
 namespace hybridscope {
 namespace {
 
-std::string_view python_bool(bool value) { return value ? "True" : "False"; }
-
-std::string python_names(const std::vector<std::string>& names) {
-  std::vector<std::string> literals;
-  for (const std::string& name : names) literals.push_back(python_string(name));
-  return fmt::format("[{}]", fmt::join(literals, ", "));
-}
-
-std::string python_lists(const std::vector<std::vector<std::int32_t>>& lists) {
-  std::vector<std::string> literals;
-  for (const std::vector<std::int32_t>& list : lists)
-    literals.push_back(fmt::format("[{}]", fmt::join(list, ", ")));
-  return fmt::format("[{}]", fmt::join(literals, ", "));
-}
-
-// The date of 61ab70ec3.
-constexpr std::string_view kProfileOfReference = "vllm@2026-06-29";
-
-std::string heading(const ExportedRun& run) {
-  const std::string profile = profile_name(run.scenario.settings);
-  std::string text = fmt::format("# {}: {}, profile {}\n", python_comment(run.scenario.name),
-                                 run.setup.layout.model.name, profile);
-  text +=
-      "# The KV-cache manager and the split of mode align, with budgets, hits and labels as\n"
-      "# hybridscope's engine decided them. ";
-  if (const auto release = release_of(run.scenario.settings))
-    text += fmt::format("The profile does what that release does:\n# this is to pass on vLLM {}.\n",
-                        release_name(*release));
-  else if (profile == "reference")
-    text += "Profile reference does what the reference does: this is to pass.\n";
-  else if (profile == kProfileOfReference)
-    text += "This profile has the faults of the reference's day: this is to pass.\n";
-  else
-    text += "Where this profile does other than the reference,\n# this is to fail.\n";
-  return text + "# The names are those of vLLM 0.24.0 to 0.33.0.\n";
-}
-
-// None: the layers store no state inside a prefill.
-std::string alignment_text(std::int32_t prefill_checkpoint_alignment) {
-  return prefill_checkpoint_alignment == 0 ? "None" : std::to_string(prefill_checkpoint_alignment);
-}
-
-std::string group_text(const KVCacheGroup& group) {
-  const MambaSpec spec = group.is_mamba() ? std::get<MambaSpec>(group.spec) : MambaSpec{};
-  return fmt::format(
-      "    {{\"type\": \"{}\", \"block_size\": {}, \"is_eagle_group\": {},\n"
-      "     \"num_speculative_blocks\": {}, \"num_prefill_checkpoint_blocks\": {}, "
-      "\"prefill_checkpoint_alignment\": {}}},\n",
-      group.is_mamba() ? "mamba" : "full_attention", group.block_size(),
-      python_bool(group.is_eagle_group), spec.num_speculative_blocks,
-      spec.num_prefill_checkpoint_blocks, alignment_text(spec.prefill_checkpoint_alignment));
-}
+constexpr std::string_view kAbout =
+    "# The KV-cache manager and the split of mode align, with budgets, hits and labels as\n"
+    "# hybridscope's engine decided them.\n";
 
 std::string config_text(const ExportedRun& run) {
   const EngineConfig& config = run.setup.config;
@@ -90,35 +41,12 @@ std::string config_text(const ExportedRun& run) {
   add("stops_inside_blocks", python_bool(split.fine_grained_hits));
   add("shared_prefix_checkpoint", python_bool(split.shared_prefix_checkpoint));
   add("has_prefill_checkpoint_blocks", python_bool(split.has_prefill_checkpoint_blocks));
-  add("prefill_checkpoint_alignment", alignment_text(split.prefill_checkpoint_alignment));
+  add("prefill_checkpoint_alignment", python_alignment(split.prefill_checkpoint_alignment));
   add("max_num_batched_tokens", config.max_num_batched_tokens);
   add("long_prefill_token_threshold", config.long_prefill_token_threshold);
   add("num_lookahead_tokens", scheduler.num_lookahead_tokens);
   add("scheduler_reserve_full_isl", python_bool(config.scheduler_reserve_full_isl));
   add("watermark", config.watermark);
-  text += "}\nGROUPS = [\n";
-  for (const KVCacheGroup& group : config.kv_cache_config.groups) text += group_text(group);
-  return text + "]\n";
-}
-
-std::uint64_t salt_of(const ExportedRun& run, const std::string& id) {
-  for (const ScenarioRequest& request : run.scenario.requests)
-    if (request.id == id) return request.cache_salt;
-  return 0;
-}
-
-std::string requests_text(const ExportedRun& run) {
-  std::string text = "REQUESTS = {\n";
-  for (const ExportedRequest& request : run.requests) {
-    const std::uint64_t salt = salt_of(run, request.id);
-    text += fmt::format("    {}: {{\n        \"tokens\": [{}],\n", python_string(request.id),
-                        fmt::join(request.tokens, ", "));
-    text += fmt::format(
-        "        \"num_prompt_tokens\": {},\n        \"max_tokens\": {},\n        \"cache_salt\": "
-        "{},\n    }},\n",
-        request.num_prompt_tokens, request.max_tokens,
-        salt == 0 ? "None" : fmt::format("\"{}\"", salt));
-  }
   return text + "}\n";
 }
 
@@ -170,8 +98,10 @@ Result<std::string> pytest_text(const ExportedRun& run) {
     return invalid_input(
         "a test of the KV-cache manager is made of a synchronous run: async_scheduling is true "
         "(expected false: --no-async-scheduling)");
-  return heading(run) + std::string(kPytestImports) + config_text(run) + requests_text(run) +
-         steps_text(run) + std::string(kPytestBody);
+  const std::string heading = python_heading(
+      run, {.about = kAbout, .test = PartTest::pytest, .runner_test = check_runner_test(run).ok()});
+  return heading + std::string(kPytestImports) + config_text(run) + python_groups(run) +
+         python_requests(run) + steps_text(run) + std::string(kPytestBody);
 }
 
 }  // namespace hybridscope

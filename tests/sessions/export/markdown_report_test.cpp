@@ -42,6 +42,16 @@ TEST(MarkdownReport, TheChainBeginsAtTheWriteThatWasRead) {
                           "(mamba2) column 0, block 5"));
 }
 
+TEST(MarkdownReport, ItSaysWhereTheFaultLiesAndWhichTestRunsThatPart) {
+  EXPECT_THAT(markdown_report(starved(), ""),
+              HasSubstr("\n## Where the fault lies\n\n- running-state-wrong of C (step 4, 6 in "
+                        "all), label-mismatch of C (step 6)"));
+  EXPECT_THAT(markdown_report(starved(), ""),
+              HasSubstr(": the input batch (`v1/worker/gpu_input_batch.py, "
+                        "InputBatch.add_request`, known bug 48). The test of hybridscope export "
+                        "--as runner-test runs it.\n"));
+}
+
 TEST(MarkdownReport, FlagsAreThoseThatTheEngineStartedWith) {
   const std::string report = markdown_report(starved(), "");
   EXPECT_THAT(report, HasSubstr("## Flags\n\nModel tiny-mamba2, profile reference.\n\n```sh\n"

@@ -197,6 +197,16 @@ TEST(PytestText, SaysWhetherItIsToPass) {
       HasSubstr("this is to pass"));
 }
 
+// Profile reference has known bug 48, which loses C's accepted count.
+TEST(PytestText, SaysWhichFaultsItDoesNotRun) {
+  const std::string text = pytest_text(run_of("starved_request")).value();
+  EXPECT_THAT(text, HasSubstr("#\n# The fault behind running-state-wrong of C (step 4, 6 in all), "
+                              "label-mismatch of C (step 6) lies in\n# the input batch "));
+  EXPECT_THAT(text, HasSubstr("known bug 48), which this\n# test does not run"));
+  EXPECT_THAT(pytest_text(run_of("starved_request", EngineProfile::safe)).value(),
+              Not(HasSubstr("The fault behind")));
+}
+
 TEST(PytestText, AnAsynchronousRunIsRefused) {
   const std::string file = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/plain_decode.json";
   const auto refused =

@@ -1,0 +1,114 @@
+#include "sessions/export/python_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sstream>
+
+#include "core/engine/releases.h"
+#include "sessions/export/python_text.h"
+#include "sessions/scenario/settings.h"
+
+namespace hybridscope {
+namespace {
+
+// The date of 61ab70ec3.
+constexpr std::string_view kProfileOfReference = "vllm@2026-06-29";
+
+std::string group_text(const KVCacheGroup& group) {
+  const MambaSpec spec = group.is_mamba() ? std::get<MambaSpec>(group.spec) : MambaSpec{};
+  return fmt::format(
+      "    {{\"type\": \"{}\", \"block_size\": {}, \"is_eagle_group\": {},\n"
+      "     \"num_speculative_blocks\": {}, \"num_prefill_checkpoint_blocks\": {}, "
+      "\"prefill_checkpoint_alignment\": {}}},\n",
+      group.is_mamba() ? "mamba" : "full_attention", group.block_size(),
+      python_bool(group.is_eagle_group), spec.num_speculative_blocks,
+      spec.num_prefill_checkpoint_blocks, python_alignment(spec.prefill_checkpoint_alignment));
+}
+
+std::uint64_t salt_of(const ExportedRun& run, const std::string& id) {
+  for (const ScenarioRequest& request : run.scenario.requests)
+    if (request.id == id) return request.cache_salt;
+  return 0;
+}
+
+// A comment of lines of at most 100 characters, as far as its words allow.
+std::string comment_lines(const std::string& words) {
+  constexpr std::size_t kWidth = 100;
+  std::string text;
+  std::string line = "#";
+  std::istringstream stream(python_comment(words));
+  for (std::string word; stream >> word;) {
+    if (line.size() > 1 && line.size() + 1 + word.size() > kWidth) {
+      text += line + "\n";
+      line = "#";
+    }
+    line += " " + word;
+  }
+  return text + line + "\n";
+}
+
+}  // namespace
+
+std::string_view python_bool(bool value) { return value ? "True" : "False"; }
+
+std::string python_names(const std::vector<std::string>& names) {
+  std::vector<std::string> literals;
+  for (const std::string& name : names) literals.push_back(python_string(name));
+  return fmt::format("[{}]", fmt::join(literals, ", "));
+}
+
+std::string python_lists(const std::vector<std::vector<std::int32_t>>& lists) {
+  std::vector<std::string> literals;
+  for (const std::vector<std::int32_t>& list : lists)
+    literals.push_back(fmt::format("[{}]", fmt::join(list, ", ")));
+  return fmt::format("[{}]", fmt::join(literals, ", "));
+}
+
+std::string python_alignment(std::int32_t prefill_checkpoint_alignment) {
+  return prefill_checkpoint_alignment == 0 ? "None" : std::to_string(prefill_checkpoint_alignment);
+}
+
+std::string python_heading(const ExportedRun& run, const PythonHeading& heading) {
+  const std::string profile = profile_name(run.scenario.settings);
+  std::string text = fmt::format("# {}: {}, profile {}\n", python_comment(run.scenario.name),
+                                 run.setup.layout.model.name, profile);
+  text += heading.about;
+  if (const auto release = release_of(run.scenario.settings))
+    text += fmt::format("# The profile does what that release does: this is to pass on vLLM {}.\n",
+                        release_name(*release));
+  else if (profile == "reference")
+    text += "# Profile reference does what the reference does: this is to pass.\n";
+  else if (profile == kProfileOfReference)
+    text += "# This profile has the faults of the reference's day: this is to pass.\n";
+  else
+    text += "# Where this profile does other than the reference, this is to fail.\n";
+  text += "# The names are those of vLLM 0.24.0 to 0.33.0.\n";
+  for (const std::string& note : fault_notes(run.faults, heading.test, heading.runner_test))
+    text += "#\n" + comment_lines(note);
+  return text;
+}
+
+std::string python_groups(const ExportedRun& run) {
+  std::string text = "GROUPS = [\n";
+  for (const KVCacheGroup& group : run.setup.config.kv_cache_config.groups)
+    text += group_text(group);
+  return text + "]\n";
+}
+
+std::string python_requests(const ExportedRun& run) {
+  std::string text = "REQUESTS = {\n";
+  for (const ExportedRequest& request : run.requests) {
+    const std::uint64_t salt = salt_of(run, request.id);
+    text += fmt::format("    {}: {{\n        \"tokens\": [{}],\n", python_string(request.id),
+                        fmt::join(request.tokens, ", "));
+    text += fmt::format(
+        "        \"num_prompt_tokens\": {},\n        \"max_tokens\": {},\n        \"cache_salt\": "
+        "{},\n    }},\n",
+        request.num_prompt_tokens, request.max_tokens,
+        salt == 0 ? "None" : fmt::format("\"{}\"", salt));
+  }
+  return text + "}\n";
+}
+
+}  // namespace hybridscope
