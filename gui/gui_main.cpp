@@ -11,6 +11,7 @@
 #include "gui/gui_session.h"
 #include "gui/model/command_list.h"
 #include "gui/model/live_run.h"
+#include "gui/model/panel_infos.h"
 #include "gui/panels/panel_table.h"
 #include "gui/png_file.h"
 #include "sessions/text/json_reader.h"

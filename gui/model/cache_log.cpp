@@ -26,9 +26,11 @@ void RequestLog::take(const StepTrace& trace) {
   for (const CommandTrace& command : trace.commands) {
     if (command.outcome != CommandOutcome::done) continue;
     if (command.command == CommandKind::add_request)
-      lives_.try_emplace(
-          command.request,
-          Life{.first_step = trace.step, .admissions = {}, .chunks = {}, .counts = {}, .stretches = {}});
+      lives_.try_emplace(command.request, Life{.first_step = trace.step,
+                                               .admissions = {},
+                                               .chunks = {},
+                                               .counts = {},
+                                               .stretches = {}});
     const auto aborted =
         command.command == CommandKind::abort ? lives_.find(command.request) : lives_.end();
     if (aborted == lives_.end()) continue;

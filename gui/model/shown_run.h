@@ -126,12 +126,6 @@ struct ShownFinding {
 // Its text without the rule, the step and the request, which have their own columns.
 std::string finding_message(const ShownFinding& shown, const Names& names);
 
-// Why each finding is there: "first" of its chain, or "from 5", the step of the one that it follows
-// from; warnings: "". [run.findings()]
-std::vector<std::string> finding_chains(const ShownRun& run);
-// The decision behind the first finding of a chain, while its step is shown; else empty.
-std::string decision_behind(const ShownRun& run, const Finding& finding);
-
 inline constexpr std::array<std::string_view, 6> kFindingColumns = {"Step", "Write",   "Chain",
                                                                     "Rule", "Request", "What"};
 inline constexpr std::string_view kNoFindings = "No finding in the steps so far.";
@@ -264,5 +258,11 @@ std::ptrdiff_t mark_index(std::span<const StepMark> marks, std::int64_t step);
 std::string known_steps_words(const ShownRun& run);
 // The run's bookmarks whose step is known.
 std::vector<ShownBookmark> bookmarks_of_known_steps(const ShownRun& run);
+
+// Why each finding is there: "first" of its chain, or "from 5", the step of the one that it follows
+// from; warnings: "". [run.findings()]
+std::vector<std::string> finding_chains(const ShownRun& run);
+// The decision behind the first finding of a chain, while its step is shown; else empty.
+std::string decision_behind(const ShownRun& run, const Finding& finding);
 
 }  // namespace hybridscope

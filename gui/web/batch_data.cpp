@@ -71,10 +71,10 @@ Json axis_data(const ShownRun& run) {
   Json segments = Json::array();
   for (const AxisSegment& segment : model.segments)
     segments.push_back(
-        {{"label", segment.row < 0 ? std::string(role_name(segment.role)) : segment.label},
+        {{"label", segment.row < 0 ? std::string(role_name(CellRole::padding)) : segment.label},
          {"first", segment.first_token},
          {"tokens", segment.num_tokens},
-         {"role", segment.row < 0 ? css_word(role_name(segment.role)) : std::string("real")}});
+         {"role", segment.row < 0 ? css_word(role_name(CellRole::padding)) : std::string("real")}});
   Json sections = Json::array();
   for (const AxisSection& section : model.sections) {
     std::int32_t tokens = 0;
