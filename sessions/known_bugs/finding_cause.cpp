@@ -74,7 +74,34 @@ class CauseSearch {
           cause = candidate;
           break;
         }
-    return left_ < 0 ? std::string() : words(*cause);
+    for (const Candidate* candidate : needed)
+      if (is_narrower(*candidate, *cause)) cause = candidate;
+    return left_ < 0 ? std::string() : words_of_all_like(*cause, needed);
+  }
+
+  // Does the candidate have the policies of `other` and one more, each of which the finding needs?
+  bool is_narrower(const Candidate& candidate, const Candidate& other) {
+    if (candidate.bug == nullptr || candidate.bug->values().size() < 2) return false;
+    bool has_those_of_other = true;
+    for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
+      if (const auto& value = other.policies.values[policy])
+        has_those_of_other = has_those_of_other && candidate.policies.values[policy] == value;
+    if (!has_those_of_other || candidate.policies == other.policies) return false;
+    return std::ranges::all_of(candidate.bug->values(), [this](const PolicyValue& value) {
+      Candidate one;
+      one.policies.set(value);
+      return occurs(without(one)) == false;
+    });
+  }
+
+  // Bugs of the same policies cannot be told apart.
+  static std::string words_of_all_like(const Candidate& cause,
+                                       const std::vector<const Candidate*>& needed) {
+    std::string text;
+    for (const Candidate* candidate : needed)
+      if (candidate->policies == cause.policies)
+        text += (text.empty() ? "" : ", or ") + words(*candidate);
+    return text;
   }
 
   // The engine with these policies as profile safe has them.

@@ -8,11 +8,15 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <thread>
 #include <vector>
 
+#include "cli/interrupt.h"
+#include "cli/interruptible_source.h"
 #include "storage/session_file.h"
 #include "tests/cli/program.h"
 
@@ -67,7 +71,13 @@ class Running {
       }
       return false;
     };
-    while (!handles_sigterm()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (!handles_sigterm() && !has_ended())
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  bool has_ended() const {
+    siginfo_t ended{};
+    return waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           ended.si_pid == child_;
   }
   void send(int signal) const { kill(child_, signal); }
   // The exit code; minus the signal that killed it.
@@ -178,26 +188,6 @@ TEST_P(Interrupt, EndsConformanceWithTheReportOfWhatWasChecked) {
   EXPECT_THAT(read_file(path("report.xml")), HasSubstr("</testsuites>"));
 }
 
-// Of a plan for minutes, whose recording ended after a second.
-TEST_P(Interrupt, EndsADiffAndARerun) {
-  const std::string place = path("runs.db") + ":long";
-  {
-    const Running run(long_run({"--record", place, "--record-level", "counts"}));
-    EXPECT_EQ(run.read_lines(2000), 2000);
-    run.send(SIGTERM);
-    EXPECT_EQ(run.wait(), 130);
-  }
-  for (const auto& words : {std::vector<std::string>{"diff", place, place},
-                            std::vector<std::string>{"sessions", "rerun", place}}) {
-    std::vector<std::string> command = {HYBRIDSCOPE_PROGRAM};
-    command.insert(command.end(), words.begin(), words.end());
-    const Running compared(command);
-    compared.wait_for_handlers();
-    compared.send(GetParam());
-    EXPECT_EQ(compared.wait(), 130) << words[0];
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM, SIGHUP),
                          [](const auto& one) {
                            return std::string(one.param == SIGINT    ? "CtrlC"
@@ -224,6 +214,34 @@ TEST(KilledRecorder, LeavesAnInterruptedSessionThatCanBeDeleted) {
               HasSubstr("A was interrupted: its recording ends before its run."));
   EXPECT_EQ(run_program("sessions delete '" + place + "'").exit_code, 0);
   std::filesystem::remove_all(folder);
+}
+
+// A session whose steps never end, as diff and sessions rerun read them.
+class EndlessSource final : public StepSource {
+ public:
+  std::string title() const override { return "endless"; }
+  const EngineConfig& config() const override { return config_; }
+  RecordLevel level() const override { return RecordLevel::counts; }
+  std::string request_name(RequestId) const override { return ""; }
+  Result<const StepStamp*> next() override { return &stamp_; }
+  Result<const StepRecord*> record() override { return &record_; }
+
+ private:
+  EngineConfig config_;
+  StepStamp stamp_;
+  StepRecord record_;
+};
+
+TEST_P(Interrupt, EndsAStreamOfSteps) {
+  const auto read_until_it_ends = [] {
+    ask_for_interrupts();
+    InterruptibleSource source(std::make_unique<EndlessSource>());
+    if (!source.next().ok()) std::_Exit(1);
+    (void)raise(GetParam());
+    const auto step = source.next();
+    std::_Exit(step.ok() ? 2 : step.error().kind == ErrorKind::not_available ? 130 : 3);
+  };
+  EXPECT_EXIT(read_until_it_ends(), testing::ExitedWithCode(130), "");
 }
 
 TEST(Nohup, KeepsACommandRunningAtSighup) {

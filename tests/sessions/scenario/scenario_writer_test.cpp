@@ -92,6 +92,8 @@ TEST(ScenarioWriter, EverySettingReadsBackEqual) {
     ASSERT_TRUE(set_setting_text(scenario.settings, setting, text).ok()) << setting.name;
   }
   scenario.settings.block_size = 32;
+  scenario.settings.kv_cache_memory_bytes.reset();  // gpu_memory_bytes is set
+  scenario.settings.gpu_memory_bytes = 1 << 30;
   scenario.settings.ssm_conv_state_layout = ConvStateLayout::SD;  // the runner is v2
   scenario.twin.emplace();
   scenario.twin->async_scheduling = true;
