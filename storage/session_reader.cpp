@@ -40,8 +40,11 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
           "SELECT request, num_computed_tokens, num_computed_tokens + num_scheduled_tokens "
           "FROM rows WHERE session = ? AND step = ? AND row_class = ?"),
       last_row(context,
-               "SELECT step, num_sampled_tokens FROM rows WHERE session = ? AND step < ? AND "
-               "step >= ? AND request = ? AND row IS NOT NULL ORDER BY step DESC LIMIT 1"),
+               "SELECT step, CASE WHEN EXISTS (SELECT 1 FROM copy_decisions c WHERE "
+               "c.session = r.session AND c.step = r.step AND c.launch = 1 AND c.row = r.row AND "
+               "c.resets_accepted_count) THEN 1 ELSE num_sampled_tokens END "
+               "FROM rows r WHERE session = ? AND step < ? AND step >= ? AND request = ? AND "
+               "row IS NOT NULL ORDER BY step DESC LIMIT 1"),
       loader(context, info.header.level, info.header.config),
       stamps(make_stamp_cursor(context)) {
   find_extent();
@@ -249,7 +252,7 @@ Result<const HeldBlocks*> SessionReader::held_blocks(std::int64_t step) {
 }
 
 std::optional<OwnCount> SessionReader::own_count(RequestId request, std::int64_t step) {
-  if (request.value < 0) return std::nullopt;
+  if (request.value < 0 || info().header.level != RecordLevel::full) return std::nullopt;
   ReadStatement& query = impl_->last_row;
   query.start({impl_->context.session, step, request_first_step(request), request.value});
   std::optional<OwnCount> found;

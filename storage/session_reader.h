@@ -78,8 +78,8 @@ class SessionReader {
   // labels from level blocks on. Valid until the next call. Reads the rows since the keyframe
   // before (storage/keyframe.h), or since the last call's step.
   Result<const HeldBlocks*> held_blocks(std::int64_t step);
-  // What the request's last row before the step accepted; empty: there is none, or it cannot be
-  // read.
+  // What the request's last row before the step left (count_left); empty: there is none, it cannot
+  // be read, or the session's level is not full.
   std::optional<OwnCount> own_count(RequestId request, std::int64_t step);
   // Empty at level counts.
   Result<std::vector<PrefillRow>> prefill_rows(std::int64_t step);

@@ -42,9 +42,10 @@ void RequestLog::take(const StepTrace& trace) {
       lives_[scheduled.request].admissions.push_back(
           {trace.step, scheduled.num_hit_tokens,
            find_cached_prompt(trace, scheduled.request).value_or(CachedPrompt())});
-  for (const RowTrace& row : trace.rows) {
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    const RowTrace& row = trace.rows[r];
     Life& life = lives_[row.request];
-    life.counts.push_back({trace.step, std::max(row.num_sampled_tokens, 1)});
+    life.counts.push_back({trace.step, count_left(trace, r)});
     if (const auto chunk = prefill_chunk(trace, row)) life.chunks.push_back({trace.step, *chunk});
   }
   for (const CommitTrace& commit : trace.committed)

@@ -21,13 +21,23 @@ std::string how_it_was_lost(const StepTrace& trace, const RowTrace& row, const O
 
 }  // namespace
 
+std::int32_t count_left(const StepTrace& trace, std::size_t row) {
+  const bool resets =
+      std::ranges::any_of(trace.post_copies.decisions, [row](const CopyDecisionTrace& decided) {
+        return decided.row == static_cast<std::int32_t>(row) &&
+               decided.decision.resets_accepted_count;
+      });
+  return resets ? 1 : std::max(trace.rows[row].num_sampled_tokens, 1);
+}
+
 void OwnCounts::take(const StepTrace& trace) {
-  for (const RowTrace& row : trace.rows) {
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    const RowTrace& row = trace.rows[r];
     if (row.request.value < 0) continue;
     const auto id = static_cast<std::size_t>(row.request.value);
     if (id >= rows_.size()) rows_.resize(id + 1);
     rows_[id].one_before =
-        std::exchange(rows_[id].last, OwnCount{trace.step, std::max(row.num_sampled_tokens, 1)});
+        std::exchange(rows_[id].last, OwnCount{trace.step, count_left(trace, r)});
   }
 }
 

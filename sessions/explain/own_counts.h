@@ -19,6 +19,11 @@ struct OwnCount {
   friend bool operator==(const OwnCount&, const OwnCount&) = default;
 };
 
+// The count that a row leaves for the request's next one: what it accepted, or 1 where the
+// post-copy moved the state (StateCopyDecision::resets_accepted_count). Needs all decisions of the
+// step, which sessions keep at level full.
+std::int32_t count_left(const StepTrace& trace, std::size_t row);
+
 // Of a request before a step; empty: it has had no row, or that is not known.
 using FindOwnCount = std::function<std::optional<OwnCount>(RequestId)>;
 

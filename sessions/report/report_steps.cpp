@@ -228,7 +228,7 @@ nlohmann::json ReportSteps::findings(const StepRecord& record) {
     if (error) add_root(record.trace, finding, entry);
     list.push_back(std::move(entry));
   }
-  own_counts_.take(record.trace);
+  if (knows_counts_) own_counts_.take(record.trace);
   return list;
 }
 

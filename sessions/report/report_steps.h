@@ -41,7 +41,8 @@ class ReportTexts {
 class ReportSteps {
  public:
   // Both must outlive this.
-  ReportSteps(const EngineConfig& config, const Names& names) : config_(config), names_(names) {}
+  ReportSteps(const EngineConfig& config, const Names& names, RecordLevel level)
+      : config_(config), names_(names), knows_counts_(level == RecordLevel::full) {}
 
   // An object; empty members are left out. Steps come in order.
   nlohmann::json step(const StepRecord& record);
@@ -62,6 +63,7 @@ class ReportSteps {
   const EngineConfig& config_;
   const Names& names_;
   ReportTexts texts_;
+  bool knows_counts_;
   FindingRoots roots_;
   OwnCounts own_counts_;
 };

@@ -17,7 +17,8 @@ bool is_error(const KeptFinding& kept) {
 
 }  // namespace
 
-FindingList::FindingList() : rules_(rule_table().size()) {}
+FindingList::FindingList(bool all_decisions)
+    : rules_(rule_table().size()), all_decisions_(all_decisions) {}
 
 void FindingList::note_damage(const Finding& finding, const Names& names) {
   if (rule_info(finding.rule).severity != Severity::error) return;
@@ -37,7 +38,7 @@ void FindingList::note_damage(const Finding& finding, const Names& names) {
 void FindingList::add(const StepTrace& trace, std::span<const Finding> findings,
                       const Expects& expects, const Names& names) {
   for (const Finding& finding : findings) add(trace, finding, expects && expects(finding), names);
-  own_counts_.take(trace);
+  if (all_decisions_) own_counts_.take(trace);
 }
 
 void FindingList::add(const StepTrace& trace, const Finding& finding, bool expected,

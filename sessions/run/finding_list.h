@@ -55,7 +55,9 @@ struct RootWords {
 
 class FindingList {
  public:
-  FindingList();
+  // `all_decisions`: do traces have all copy decisions, which accepted counts depend on?
+  explicit FindingList(bool all_decisions);
+  FindingList() : FindingList(true) {}
 
   // The findings of a step, which may be none; steps come in order. `expects`: is it expected?
   // Empty: none is.
@@ -108,6 +110,7 @@ class FindingList {
   void note_damage(const Finding& finding, const Names& names);
 
   std::vector<RuleCount> rules_;  // [rule_table()]
+  bool all_decisions_;
   OwnCounts own_counts_;
   FindingRoots roots_;
   std::vector<RootWords> root_words_;

@@ -166,7 +166,7 @@ TEST_F(SessionsExport, WhatIsExportedIsImportedEqual) {
 TEST_F(SessionsExport, AnImportNeverOverwrites) {
   sessions("export " + path("runs.db") + " --jsonl " + path("a.jsonl"));
   const ProgramResult in = sessions("import " + path("a.jsonl") + " " + path("runs.db"));
-  EXPECT_EQ(in.exit_code, 3);
+  EXPECT_EQ(in.exit_code, 2);
   EXPECT_THAT(in.err, HasSubstr("before"));
   const ProgramResult list = sessions("list " + path("runs.db") + " --json");
   EXPECT_EQ(nlohmann::json::parse(list.out).size(), 1u);

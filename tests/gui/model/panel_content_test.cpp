@@ -124,7 +124,7 @@ TEST(PanelContent, BatchRowsHaveSlotsInRunnerV2Only) {
   EXPECT_THAT(rows.headings, ElementsAre("Row", "Request", "Class", "Origin", "c", "q", "Drafts",
                                          "a", "Count of", "Tokens"));
   EXPECT_THAT(rows.rows, ElementsAre(cells({n(0), w("A"), w("verify"), w("kept"), n(6), n(2), n(1),
-                                            n(1), w("own"), w("0..1")})));
+                                            n(1), w("own, of step 1"), w("0..1")})));
 }
 
 TEST(PanelContent, RowsOfPaddingAreCountedOneByOne) {

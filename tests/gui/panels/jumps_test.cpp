@@ -42,6 +42,9 @@ TEST_F(Jumps, EveryLinkOfAChainOfWritesIsOne) {
 TEST_F(Jumps, ALessonIsTakenWithTheMouse) {
   workbench().list_shipped();
   driver_->frames(4);
+  driver_->hover("open A request's life in ten steps");  // the list is longer than the window
+  driver_->wheel(-8);
+  driver_->frames(4);
   driver_->click("open The copies at a block boundary in mode align");
   ASSERT_NE(workbench().lesson(), nullptr);
   driver_->frames(4);
