@@ -15,8 +15,8 @@ namespace hybridscope {
 namespace {
 
 // Points of scale 1.
-constexpr std::array<float, kBatchRowColumns.size()> kBatchRowsWidths = {26, 28, 56, 50, 134, 48,
-                                                                         36, 44, 18, 58, 82};
+constexpr std::array<float, kBatchRowColumns.size()> kBatchRowsWidths = {26, 28, 56, 50, 104, 48,
+                                                                         36, 44, 18, 136, 64};
 
 class BatchRowsPanel final : public Panel {
  public:
