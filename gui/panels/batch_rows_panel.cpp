@@ -15,7 +15,7 @@ namespace hybridscope {
 namespace {
 
 // Points of scale 1.
-constexpr std::array<float, kBatchRowColumns.size()> kBatchRowsWidths = {26, 28, 56, 50, 104, 48,
+constexpr std::array<float, kBatchRowColumns.size()> kBatchRowsWidths = {26, 28, 56, 50,  104, 48,
                                                                          36, 44, 18, 136, 64};
 
 class BatchRowsPanel final : public Panel {

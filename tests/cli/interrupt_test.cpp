@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -92,8 +93,10 @@ class Running {
   [[noreturn]] static void become_program(std::vector<std::string> arguments,
                                           const std::array<int, 2>& in,
                                           const std::array<int, 2>& out) {
+    // Not freopen: stderr may be a stream without a file (cli/safe_streams).
+    const int nowhere = open("/dev/null", O_WRONLY);
     if (dup2(in[0], STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0 ||
-        freopen("/dev/null", "w", stderr) == nullptr || chdir(HYBRIDSCOPE_SOURCE_DIR) != 0)
+        dup2(nowhere, STDERR_FILENO) < 0 || chdir(HYBRIDSCOPE_SOURCE_DIR) != 0)
       _exit(99);
     for (const int end : {in[0], in[1], out[0], out[1]}) close(end);
     std::vector<char*> words;
