@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -94,9 +93,9 @@ class Running {
                                           const std::array<int, 2>& in,
                                           const std::array<int, 2>& out) {
     // Not freopen: stderr may be a stream without a file (cli/safe_streams).
-    const int nowhere = open("/dev/null", O_WRONLY);
-    if (dup2(in[0], STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0 ||
-        dup2(nowhere, STDERR_FILENO) < 0 || chdir(HYBRIDSCOPE_SOURCE_DIR) != 0)
+    std::FILE* const nowhere = std::fopen("/dev/null", "w");
+    if (dup2(in[0], STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0 || nowhere == nullptr ||
+        dup2(fileno(nowhere), STDERR_FILENO) < 0 || chdir(HYBRIDSCOPE_SOURCE_DIR) != 0)
       _exit(99);
     for (const int end : {in[0], in[1], out[0], out[1]}) close(end);
     std::vector<char*> words;
