@@ -9,7 +9,6 @@
 #include <span>
 #include <utility>
 
-#include "core/engine/policy_table.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/finding_words.h"
 #include "sessions/known_bugs/bug_exhibit.h"
@@ -35,9 +34,8 @@ class FaultFinder {
  private:
   Result<FaultRun> run(const Scenario& scenario) const;
   std::set<FaultKey> keys_of(const Scenario& scenario) const;
-  Scenario with_only(std::span<const PolicyValue> values) const;
+  Scenario with(const PolicyOverrides& policies) const;
   std::set<FaultKey> keys_of_bug(const KnownBug& bug) const;
-  Scenario without(const KnownBug& bug) const;
 
   const Scenario& scenario_;
   const std::string& file_;
@@ -84,40 +82,20 @@ std::set<FaultKey> FaultFinder::keys_of(const Scenario& scenario) const {
   return keys;
 }
 
-Scenario FaultFinder::with_only(std::span<const PolicyValue> values) const {
+Scenario FaultFinder::with(const PolicyOverrides& policies) const {
   Scenario scenario = scenario_;
-  for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-    scenario.settings.policies.values[policy] = policy_table()[policy].safe;
-  for (const PolicyValue& value : values) scenario.settings.policies.set(value);
+  scenario.settings.policies = policies;
   return scenario;
 }
 
 // What the bug gives alone; of a bug with two policies, what neither gives alone.
 std::set<FaultKey> FaultFinder::keys_of_bug(const KnownBug& bug) const {
-  std::set<FaultKey> keys = keys_of(with_only(bug.values()));
+  const KnownBug* const one = &bug;
+  std::set<FaultKey> keys = keys_of(with(cause_alone(policies_of(std::span(&one, 1)))));
   if (bug.values().size() == 1) return keys;
   for (const PolicyValue& value : bug.values())
-    for (const FaultKey& key : keys_of(with_only(std::span(&value, 1)))) keys.erase(key);
+    for (const FaultKey& key : keys_of(with(cause_alone({value})))) keys.erase(key);
   return keys;
-}
-
-Scenario FaultFinder::without(const KnownBug& bug) const {
-  Scenario scenario = scenario_;
-  for (const PolicyValue& value : bug.values())
-    scenario.settings.policies.values[value.policy] = policy_table()[value.policy].safe;
-  return scenario;
-}
-
-// The bugs of which every value is set.
-std::vector<const KnownBug*> bugs_with(const Policies& policies) {
-  const PolicyOverrides set = overrides_of(policies);
-  std::vector<const KnownBug*> bugs;
-  for (const KnownBug& bug : known_bug_table())
-    if (std::ranges::all_of(bug.values(), [&](const PolicyValue& value) {
-          return set.values[value.policy] == value.value;
-        }))
-      bugs.push_back(&bug);
-  return bugs;
 }
 
 // Once for each of its bugs; unchanged without any.
@@ -144,7 +122,8 @@ Result<std::vector<ExportedFault>> FaultFinder::find() const {
   for (const KnownBug* bug : bugs)
     for (const FaultKey& key : keys_of_bug(*bug)) alone[key].push_back(bug);
   for (const KnownBug* bug : bugs) {
-    const std::set<FaultKey> left = keys_of(without(*bug));
+    const std::set<FaultKey> left =
+        keys_of(with(without_cause(scenario_.settings.policies, policies_of(std::span(&bug, 1)))));
     for (const ExportedFault& fault : own.value().faults)
       if (!left.contains({fault.rule, fault.request}))
         needed[{fault.rule, fault.request}].push_back(bug);

@@ -32,12 +32,6 @@ pytestmark = pytest.mark.cpu_test
 
 inline constexpr std::string_view kPytestBody = R"py(
 
-def known_arguments(function, **arguments):
-    """Those that this version of the function takes."""
-    known = inspect.signature(function).parameters
-    return {name: value for name, value in arguments.items() if name in known}
-
-
 def make_group(number, group):
     if group["type"] == "full_attention":
         spec = FullAttentionSpec(

@@ -101,7 +101,8 @@ Result<std::string> pytest_text(const ExportedRun& run) {
   const std::string heading = python_heading(
       run, {.about = kAbout, .test = PartTest::pytest, .runner_test = check_runner_test(run).ok()});
   return heading + std::string(kPytestImports) + config_text(run) + python_groups(run) +
-         python_requests(run) + steps_text(run) + std::string(kPytestBody);
+         python_requests(run) + steps_text(run) + std::string(kKnownArguments) +
+         std::string(kPytestBody);
 }
 
 }  // namespace hybridscope

@@ -42,17 +42,12 @@ pytestmark = pytest.mark.cpu_test
 )py";
 
 inline constexpr std::string_view kRunnerTestRunner = R"py(
+
 CPU = torch.device("cpu")
 DRAFTS = CONFIG["num_speculative_tokens"]
 ALIGN = CONFIG["mamba_cache_mode"] == "align"
 WINDOW = CONFIG["conv_kernel"] - 1  # tokens that a row reads from a conv state
 TOKEN, DRAFT, PLACEHOLDER = 7, 9, -1
-
-
-def known_arguments(function, **arguments):
-    """Those that this version of the function takes."""
-    known = inspect.signature(function).parameters
-    return {name: value for name, value in arguments.items() if name in known}
 
 
 def make_group(number, group):

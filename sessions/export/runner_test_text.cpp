@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sessions/explain/trace_names.h"
 #include "sessions/export/python_run.h"
 #include "sessions/export/python_text.h"
 #include "sessions/export/runner_test_body.h"
@@ -43,23 +44,11 @@ std::string runner_config_text(const ExportedRun& run) {
   return text + "}\n";
 }
 
-std::string_view admission_word(Admission admission) {
-  switch (admission) {
-    case Admission::running:
-      return "running";
-    case Admission::new_request:
-      return "new";
-    case Admission::resumed:
-      return "resumed";
-  }
-  return {};
-}
-
 std::string request_text(const RunnerRequest& request) {
   return fmt::format(
       "         {{\"request\": {}, \"admission\": \"{}\", \"computed\": {}, \"outputs\": {}, "
       "\"tokens\": {},\n          \"drafts\": {}, \"placeholders\": {}, \"new_blocks\": {}}},\n",
-      python_string(request.request), admission_word(request.admission),
+      python_string(request.request), admission_name(request.admission),
       request.num_computed_tokens, request.num_output_tokens, request.num_scheduled_tokens,
       request.num_draft_tokens, python_bool(request.placeholder_drafts),
       python_lists(request.new_blocks));
@@ -133,8 +122,8 @@ Result<std::string> runner_test_text(const ExportedRun& run) {
   const std::string heading = python_heading(
       run, {.about = kAboutRunner, .test = PartTest::runner_test, .runner_test = true});
   return heading + std::string(kRunnerTestImports) + runner_config_text(run) + python_groups(run) +
-         python_requests(run) + runner_steps_text(run) + std::string(kRunnerTestRunner) +
-         std::string(kRunnerTestBody);
+         python_requests(run) + runner_steps_text(run) + std::string(kKnownArguments) +
+         std::string(kRunnerTestRunner) + std::string(kRunnerTestBody);
 }
 
 }  // namespace hybridscope

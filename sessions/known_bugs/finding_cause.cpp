@@ -39,13 +39,8 @@ class CauseSearch {
   // accident.
   std::vector<Candidate> bugs() const {
     std::vector<Candidate> found;
-    for (const KnownBug& bug : known_bug_table()) {
-      const bool is_there = std::ranges::all_of(bug.values(), [this](const PolicyValue& value) {
-        return has_.values[value.policy] == value.value;
-      });
-      const KnownBug* one = &bug;
-      if (is_there) found.push_back({one, policies_of(std::span(&one, 1))});
-    }
+    for (const KnownBug* bug : bugs_with(resolve_policies(plan_.settings)))
+      found.push_back({bug, policies_of(std::span(&bug, 1))});
     std::ranges::stable_sort(found, {},
                              [](const Candidate& one) { return one.bug->values().size(); });
     return found;
@@ -65,12 +60,13 @@ class CauseSearch {
   std::string of(const std::vector<Candidate>& candidates) {
     std::vector<const Candidate*> needed;
     for (const Candidate& candidate : candidates)
-      if (occurs(without(candidate)) == false) needed.push_back(&candidate);
+      if (occurs(without_cause(plan_.settings.policies, candidate.policies)) == false)
+        needed.push_back(&candidate);
     if (needed.empty()) return {};
     const Candidate* cause = needed.front();
     if (needed.size() > 1)
       for (const Candidate* candidate : needed)
-        if (occurs(alone(*candidate)) == true) {
+        if (occurs(cause_alone(candidate->policies)) == true) {
           cause = candidate;
           break;
         }
@@ -88,9 +84,7 @@ class CauseSearch {
         has_those_of_other = has_those_of_other && candidate.policies.values[policy] == value;
     if (!has_those_of_other || candidate.policies == other.policies) return false;
     return std::ranges::all_of(candidate.bug->values(), [this](const PolicyValue& value) {
-      Candidate one;
-      one.policies.set(value);
-      return occurs(without(one)) == false;
+      return occurs(without_cause(plan_.settings.policies, {value})) == false;
     });
   }
 
@@ -102,22 +96,6 @@ class CauseSearch {
       if (candidate->policies == cause.policies)
         text += (text.empty() ? "" : ", or ") + words(*candidate);
     return text;
-  }
-
-  // The engine with these policies as profile safe has them.
-  PolicyOverrides without(const Candidate& candidate) const {
-    PolicyOverrides values = plan_.settings.policies;
-    for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-      if (candidate.policies.values[policy]) values.values[policy] = policy_table()[policy].safe;
-    return values;
-  }
-
-  // Profile safe but for these policies.
-  PolicyOverrides alone(const Candidate& candidate) const {
-    PolicyOverrides values = candidate.policies;
-    for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-      if (!values.values[policy]) values.values[policy] = policy_table()[policy].safe;
-    return values;
   }
 
   // Does the finding, or one like it about the same request, occur up to its step? Empty: the plan

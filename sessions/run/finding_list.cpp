@@ -58,7 +58,8 @@ void FindingList::add(const StepTrace& trace, const Finding& finding, bool expec
   RuleCount& count = rules_[static_cast<std::size_t>(finding.rule)];
   ++count.found;
   count.unexpected += expected ? 0 : 1;
-  if (count.found > kMaxFindingsARule && !kept.is_root) return;
+  const bool is_shown_root = kept.is_root && kept.root < kMaxRootsShown;
+  if (count.found > kMaxFindingsARule && !is_shown_root) return;
   kept.text = explain_finding(finding, names);
   kept.json = std::make_shared<const nlohmann::ordered_json>(finding_to_json(finding, names));
   kept_.push_back(std::move(kept));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/engine/policy_table.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {
@@ -328,6 +329,31 @@ PolicyOverrides policies_of(std::span<const KnownBug* const> bugs) {
   for (const KnownBug* bug : bugs)
     for (const PolicyValue& value : bug->values()) policies.set(value);
   return policies;
+}
+
+std::vector<const KnownBug*> bugs_with(const Policies& policies) {
+  const PolicyOverrides set = overrides_of(policies);
+  std::vector<const KnownBug*> found;
+  for (const KnownBug& bug : kKnownBugs)
+    if (std::ranges::all_of(bug.values(), [&](const PolicyValue& value) {
+          return set.values[value.policy] == value.value;
+        }))
+      found.push_back(&bug);
+  return found;
+}
+
+PolicyOverrides without_cause(PolicyOverrides set, const PolicyOverrides& cause) {
+  for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
+    if (cause.values[policy]) set.values[policy] = policy_table()[policy].safe;
+  return set;
+}
+
+PolicyOverrides cause_alone(const PolicyOverrides& cause) {
+  PolicyOverrides set;
+  for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
+    set.values[policy] = policy_table()[policy].safe;
+  lay_over(set, cause);
+  return set;
 }
 
 std::vector<const KnownBug*> bugs_of(const EngineProfile& profile, ModelRunner runner) {

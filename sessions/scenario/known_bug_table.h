@@ -71,6 +71,14 @@ Result<const KnownBug*> find_known_bug(std::string_view name);
 // The policy values of these bugs; if two set the same policy, the later one wins.
 PolicyOverrides policies_of(std::span<const KnownBug* const> bugs);
 
+// The bugs of which these policies have every value.
+std::vector<const KnownBug*> bugs_with(const Policies& policies);
+
+// To run an engine again without a cause, or with it alone: `set` with the policies of `cause` as
+// profile safe has them; and every policy as profile safe has it, but for those of `cause`.
+PolicyOverrides without_cause(PolicyOverrides set, const PolicyOverrides& cause);
+PolicyOverrides cause_alone(const PolicyOverrides& cause);
+
 // The bugs that an engine with this profile and runner has: none for safe; for reference those that
 // its policies bring; for a release those it has; for a day those that existed on it, ordered by
 // the date of their fix, open ones first. So if two set the same policy, the one fixed earliest
