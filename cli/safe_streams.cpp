@@ -52,7 +52,7 @@ extern "C" ssize_t write_shown(void* cookie, const char* bytes, std::size_t size
 // Replaces `stream`; where memory lacks it stays as it is.
 void replace(std::FILE*& stream, SafeStream& safe, int buffering) {
   std::fflush(stream);
-  safe.unfinished = new std::string;
+  if (safe.unfinished == nullptr) safe.unfinished = new std::string;
   std::FILE* made = fopencookie(
       &safe, "w", {.read = nullptr, .write = &write_shown, .seek = nullptr, .close = nullptr});
   if (made == nullptr) return;

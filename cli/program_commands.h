@@ -1,0 +1,30 @@
+// The commands of the program: one row in one table each.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "cli/backends.h"
+#include "cli/cli_fwd.h"
+
+namespace hybridscope {
+
+// Runs the command with the options that were parsed; returns the program's exit code.
+using RunCommand = std::function<int()>;
+
+struct ProgramCommand {
+  const char* name = "";
+  const char* alias = "";  // empty: none
+  const char* description = "";
+  // Gives `app` the command's options and subcommands. `backends` outlives the program's run.
+  RunCommand (*add)(CLI::App& app, const Backends& backends) = nullptr;
+};
+
+// In the order of the help.
+std::span<const ProgramCommand> program_commands();
+
+// By its name or alias; null: there is none.
+const ProgramCommand* find_program_command(std::string_view name);
+
+}  // namespace hybridscope
