@@ -1,11 +1,19 @@
-# The Python package's module is built where the headers of Python and pybind11 are found, and not
-# under the sanitizers, which the interpreter would have to be linked with.
+# The Python package's module is built where the headers of Python and pybind11 are found; under
+# AddressSanitizer where the interpreter can load the runtime before all else.
 # HYBRIDSCOPE_PYTHON_MODULE_FOUND: is it built? HYBRIDSCOPE_PYTHON: the interpreter that tests use.
+# HYBRIDSCOPE_PYTHON_PRELOAD: the runtime that it loads first; empty: none.
 
 include_guard()
 
 set(HYBRIDSCOPE_PYTHON_MODULE_FOUND OFF)
-if(HYBRIDSCOPE_PYTHON_MODULE AND NOT HYBRIDSCOPE_SANITIZE)
+set(HYBRIDSCOPE_PYTHON_PRELOAD "")
+if(HYBRIDSCOPE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  execute_process(
+    COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so
+    OUTPUT_VARIABLE HYBRIDSCOPE_PYTHON_PRELOAD OUTPUT_STRIP_TRAILING_WHITESPACE)
+endif()
+if(HYBRIDSCOPE_PYTHON_MODULE AND NOT HYBRIDSCOPE_FUZZ
+   AND (NOT HYBRIDSCOPE_SANITIZE OR EXISTS "${HYBRIDSCOPE_PYTHON_PRELOAD}"))
   if(NOT DEFINED Python_EXECUTABLE)
     find_program(HYBRIDSCOPE_PYTHON python3 HINTS /usr/bin)
     set(Python_EXECUTABLE ${HYBRIDSCOPE_PYTHON})

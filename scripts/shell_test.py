@@ -173,7 +173,7 @@ class CiRun(ShellTest):
 
     STAGES = {
         "test": 'echo "output"; echo "asan: 7 passed, 0 failed, 2 skipped (junit.xml)"',
-        "test_python": "true",
+        "build": "true",
         "run_scenarios": 'echo "3 passed, 0 failed"',
     }
 
@@ -193,11 +193,11 @@ class CiRun(ShellTest):
     def test_sums_tests_and_scenarios_and_counts_other_stages_once(self) -> None:
         result = self.run_ci()
         self.assertEqual(result.returncode, 0, result.stdout)
-        # Seven tests, three scenarios and the Python package.
+        # Seven tests, three scenarios and the CUDA kernels.
         self.assertTrue(result.stdout.endswith("\n11 passed, 0 failed\n"), result.stdout)
 
     def test_a_failed_stage_fails_the_run_and_the_others_still_run(self) -> None:
-        result = self.run_ci(test_python="exit 77")
+        result = self.run_ci(build="exit 77")
         self.assertEqual(result.returncode, 1)
         self.assertTrue(result.stdout.endswith("\n10 passed, 1 failed\n"), result.stdout)
 
