@@ -25,7 +25,10 @@ Status open_bug(Workbench& workbench, const std::string& argument) {
   if (!healthy.ok()) return healthy.error();
   if (Status begun = faulty.value()->go_to(1); !begun.ok()) return begun;
   workbench.open(std::move(faulty).value());
-  return workbench.compare_with(std::move(healthy).value());
+  if (Status compared = workbench.compare_with(std::move(healthy).value()); !compared.ok())
+    return compared;
+  workbench.seek_first_difference();
+  return Ok{};
 }
 
 // The run before the last edit.
@@ -99,11 +102,7 @@ Status go_to_difference(Workbench& workbench, const std::string& argument) {
 }
 
 Status first(Workbench& workbench, const std::string&) {
-  const DifferingStep* found = workbench.comparison()->after(0);
-  if (found != nullptr) return workbench.show_difference(found->step);
-  workbench.say(NoticeKind::info, workbench.comparison()->complete()
-                                      ? "the runs do not differ"
-                                      : "no difference is known yet");
+  workbench.seek_first_difference();
   return Ok{};
 }
 

@@ -131,6 +131,16 @@ std::string difference_words(const DifferingStep& step) {
   return names;
 }
 
+std::string_view differing_request(const DifferingStep& step, std::string_view selected) {
+  std::string_view first;
+  for (const DifferenceLine& line : step.lines) {
+    if (line.request.empty()) continue;
+    if (line.request == selected) return line.request;
+    if (first.empty()) first = line.request;
+  }
+  return first;
+}
+
 Status Comparison::follow(std::int64_t step) {
   if (shown_.a != step) shown_ = {};
   target_ = 0;

@@ -55,6 +55,9 @@ bool passes(const DifferingStep& step, std::string_view filter);
 // Texts for lists of steps: "3", "7-9"; "rows, copies", "in the left run only".
 std::string step_words(const DifferingStep& step);
 std::string difference_words(const DifferingStep& step);
+// The request to select in the step: `selected` if something of it differs there, else the first
+// that does; empty: nothing of a request is listed.
+std::string_view differing_request(const DifferingStep& step, std::string_view selected);
 inline constexpr std::array<std::string_view, 3> kDifferingStepColumns = {"Step", "Fields",
                                                                           "What differs"};
 inline constexpr std::array<std::string_view, 5> kDifferenceColumns = {"Request", "Field", "Where",

@@ -138,6 +138,7 @@ void Workbench::advance_parts(std::int64_t budget_us,
   if (attached_ == nullptr || attached_->keeps_up()) load_more(*run_);
   if (comparison_ != nullptr) {
     if (comparison_->advance(is_moving() ? budget_us / 2 : budget_us, clock_us)) touch();
+    show_sought_difference();
     load_more(comparison_->other());
   }
   if (!is_moving()) return;

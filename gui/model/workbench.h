@@ -111,8 +111,12 @@ class Workbench {
   // Compares the open run with `other`, which follows its steps from now on.
   Status compare_with(std::unique_ptr<ShownRun> other);
   void end_comparison();
-  // Goes to a differing step, which one of the runs may lack. Requires: a comparison.
+  // Goes to a differing step, which one of the runs may lack, and selects a request that differs
+  // in it. Requires: a comparison.
   Status show_difference(std::int64_t step);
+  // The same with the first one, as soon as it is known: advance() goes there unless the user has
+  // gone to another step before. Requires: a comparison.
+  void seek_first_difference();
   // Null: nothing is compared.
   const Comparison* comparison() const { return comparison_.get(); }
   // The differences in the shown step, for panels of both sides; null: none are known.
@@ -225,6 +229,8 @@ class Workbench {
   std::unique_ptr<ShownRun> show_instead(std::unique_ptr<ShownRun> anew, std::int64_t step);
   void select_request(RequestId request);
   void update_selection();
+  void select_differing(const DifferingStep& step);
+  void show_sought_difference();
   void stop_waiting();
   void load_more(ShownRun& run);
   void show_run(std::unique_ptr<ShownRun> run);
@@ -256,7 +262,8 @@ class Workbench {
   std::unique_ptr<AttachedEngine> attached_;
   std::int64_t next_look_us_ = 0;  // at the attached engine
   std::unique_ptr<Comparison> comparison_;
-  DifferenceMarks differences_;  // of this revision
+  std::optional<std::int64_t> difference_sought_at_;  // the step that was shown then
+  DifferenceMarks differences_;                       // of this revision
   std::uint64_t differences_revision_ = 0;
   std::unique_ptr<FileJob> job_;
   std::string job_done_;  // the message at its end

@@ -1,7 +1,6 @@
 // Edits of the open run's plan, with undo and redo.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -47,60 +46,6 @@ void Workbench::update_selection() {
   if (selection_.is_cell && other_selection_.block < 0)
     other_selection_.block = block_of_cell(other, other_selection_);
 }
-
-void Workbench::follow_step() {
-  if (comparison_ == nullptr || run_ == nullptr || run_->step() == 0 || control_.is_returning())
-    return;
-  if (Status moved = comparison_->follow(run_->step()); !moved.ok())
-    say(NoticeKind::warning, comparison_->other().title() + ": " + moved.error().message);
-}
-
-// If the open run lacks the step, it goes to the last one before it, or else to its first.
-Status Workbench::show_difference(std::int64_t step) {
-  HS_EXPECT(run_ != nullptr && comparison_ != nullptr);
-  const auto marks = run_->marks();
-  const bool is_there = !marks.empty() && marks.front().step <= step;
-  const std::int64_t nearest = is_there || marks.empty() ? step : marks.front().step;
-  if (Status moved = go_to(nearest); !moved.ok()) return moved;
-  comparison_->show(step, control_.is_returning() ? control_.target() : run_->step());
-  follow_step();
-  update_selection();
-  return Ok{};
-}
-
-Status Workbench::compare_with(std::unique_ptr<ShownRun> other) {
-  HS_EXPECT(run_ != nullptr);
-  auto comparison = Comparison::create(*run_, std::move(other));
-  if (!comparison.ok()) return comparison.error();
-  comparison_ = std::move(comparison).value();
-  follow_step();
-  select(selection_);
-  say(NoticeKind::info,
-      fmt::format("compared: {} and {}", run_->title(), comparison_->other().title()));
-  if (view_.find_panel("differences") != nullptr) view_.layout.show_panel("differences");
-  return Ok{};
-}
-
-const DifferenceMarks* Workbench::differences() {
-  if (comparison_ == nullptr || run_ == nullptr || run_->step() == 0) return nullptr;
-  if (differences_revision_ != revision_) {
-    differences_revision_ = revision_;
-    differences_ = {};
-    const std::int64_t here = comparison_->place(run_->step());
-    const DifferingStep* step = comparison_->at(here);
-    const ShownRun& other = comparison_->other();
-    const bool both = step != nullptr && run_->step() == here && other.step() == here;
-    const bool arrays = both && std::ranges::find(step->lines, DiffList::arrays,
-                                                  &DifferenceLine::list) != step->lines.end();
-    if (both)
-      differences_ =
-          make_difference_marks(*step, arrays ? step_arrays(run_->view().trace) : NamedStepArrays(),
-                                arrays ? step_arrays(other.view().trace) : NamedStepArrays());
-  }
-  return differences_.empty() ? nullptr : &differences_;
-}
-
-void Workbench::end_comparison() { comparison_.reset(); }
 
 Status Workbench::change_plan(ForkAt changes) {
   HS_EXPECT(run_ != nullptr && run_->plan() != nullptr);

@@ -78,6 +78,39 @@ TEST_F(ComparisonOf, F8AndF7GoToTheNextAndTheLastDifference) {
   EXPECT_EQ(workbench_.run()->step(), first);
 }
 
+// It is not known yet when it is asked for.
+TEST(Comparison, TheFirstDifferenceIsShownWithItsRequestAsSoonAsItIsFound) {
+  Workbench workbench;
+  apply(workbench, {"file.open", kFile});
+  apply(workbench, {"edit.fork"});
+  apply(workbench, {"edit.accept", "A 1"});
+  apply(workbench, {"diff.first"});
+  settle(workbench);
+  EXPECT_EQ(workbench.run()->step(), 2);
+  EXPECT_EQ(workbench.selection().request_name, "A");
+  EXPECT_EQ(workbench.notice().text,
+            "first difference: step 2, A: commands, rows, copies, commits, state");
+}
+
+TEST(Comparison, WhoGoesElsewhereIsNotTakenToTheFirstDifference) {
+  Workbench workbench;
+  apply(workbench, {"file.open", kFile});
+  apply(workbench, {"edit.fork"});
+  apply(workbench, {"edit.accept", "A 1"});
+  apply(workbench, {"diff.first"});
+  apply(workbench, {"run.go_to", "3"});
+  settle(workbench);
+  EXPECT_EQ(workbench.run()->step(), 3);
+}
+
+TEST(Comparison, ARequestThatDiffersStaysSelectedAndAnotherGivesWay) {
+  const DifferingStep step{.step = 4,
+                           .lines = {{.request = ""}, {.request = "B"}, {.request = "C"}}};
+  EXPECT_EQ(differing_request(step, "C"), "C");
+  EXPECT_EQ(differing_request(step, "A"), "B");
+  EXPECT_EQ(differing_request({.step = 5, .presence = StepPresence::only_a}, "A"), "");
+}
+
 // The steps 2 and 3 differ in rows; step 4 is in the left run only.
 TEST_F(ComparisonOf, TheFilterSaysWhichDifferencesAreGoneTo) {
   apply(workbench_, {"diff.filter", "LEFT run"});

@@ -37,6 +37,11 @@ TEST(KnownBugsModel, ABugIsOpenedBesideItsHealthyRunInOneCommand) {
   ASSERT_NE(workbench.comparison(), nullptr);
   EXPECT_EQ(workbench.comparison()->other().title(),
             "skipped-step-forgets-accepted-count (healthy)");
+  while (workbench.is_busy()) workbench.advance(1000000, [] { return std::int64_t{0}; });
+  EXPECT_EQ(workbench.run()->step(), workbench.comparison()->steps().front().step);
+  EXPECT_EQ(workbench.selection().request_name, "C");
+  EXPECT_EQ(workbench.notice().text,
+            "first difference: step 4, C: rows, copies, metadata, findings, state");
   ASSERT_TRUE(workbench.apply({"run.end"}).ok());
   while (workbench.is_busy()) workbench.advance(1000000, [] { return std::int64_t{0}; });
   EXPECT_FALSE(workbench.run()->findings().empty());

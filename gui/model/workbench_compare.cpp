@@ -1,0 +1,107 @@
+// The run that the open one is compared with, and the way from one difference to another.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/check.h"
+#include "gui/model/workbench.h"
+
+namespace hybridscope {
+
+void Workbench::follow_step() {
+  if (comparison_ == nullptr || run_ == nullptr || run_->step() == 0 || control_.is_returning())
+    return;
+  if (Status moved = comparison_->follow(run_->step()); !moved.ok())
+    say(NoticeKind::warning, comparison_->other().title() + ": " + moved.error().message);
+}
+
+// If the open run lacks the step, it goes to the last one before it, or else to its first.
+Status Workbench::show_difference(std::int64_t step) {
+  HS_EXPECT(run_ != nullptr && comparison_ != nullptr);
+  const auto marks = run_->marks();
+  const bool is_there = !marks.empty() && marks.front().step <= step;
+  const std::int64_t nearest = is_there || marks.empty() ? step : marks.front().step;
+  if (Status moved = go_to(nearest); !moved.ok()) return moved;
+  comparison_->show(step, control_.is_returning() ? control_.target() : run_->step());
+  follow_step();
+  update_selection();
+  if (const DifferingStep* shown = comparison_->at(step)) select_differing(*shown);
+  return Ok{};
+}
+
+// Keeps the selected request if it differs.
+void Workbench::select_differing(const DifferingStep& step) {
+  const std::string_view request = differing_request(step, selection_.request_name);
+  if (request.empty() || request == selection_.request_name) return;
+  select(with_request(selection_, std::string(request)));
+}
+
+void Workbench::seek_first_difference() {
+  HS_EXPECT(run_ != nullptr && comparison_ != nullptr);
+  difference_sought_at_ = run_->step();
+  show_sought_difference();
+}
+
+// The search has found it, or has ended, or waits for the next slice.
+void Workbench::show_sought_difference() {
+  if (is_moving() || run_->step() != difference_sought_at_) difference_sought_at_.reset();
+  if (!difference_sought_at_) return;
+  const DifferingStep* first = comparison_->after(0);
+  if (first == nullptr && !comparison_->complete() && comparison_->error().empty()) return;
+  difference_sought_at_.reset();
+  if (first == nullptr) {
+    say(NoticeKind::info, comparison_->words());
+    return;
+  }
+  const std::string_view request = differing_request(*first, selection_.request_name);
+  const std::string words =
+      fmt::format("first difference: step {}{}{}: {}", step_words(*first),
+                  request.empty() ? "" : ", ", request, difference_words(*first));
+  if (Status shown = show_difference(first->step); !shown.ok())
+    say(NoticeKind::error, shown.error().message);
+  else
+    say(NoticeKind::info, words);
+}
+
+Status Workbench::compare_with(std::unique_ptr<ShownRun> other) {
+  HS_EXPECT(run_ != nullptr);
+  auto comparison = Comparison::create(*run_, std::move(other));
+  if (!comparison.ok()) return comparison.error();
+  end_comparison();
+  comparison_ = std::move(comparison).value();
+  follow_step();
+  select(selection_);
+  say(NoticeKind::info,
+      fmt::format("compared: {} and {}", run_->title(), comparison_->other().title()));
+  if (view_.find_panel("differences") != nullptr) view_.layout.show_panel("differences");
+  return Ok{};
+}
+
+const DifferenceMarks* Workbench::differences() {
+  if (comparison_ == nullptr || run_ == nullptr || run_->step() == 0) return nullptr;
+  if (differences_revision_ != revision_) {
+    differences_revision_ = revision_;
+    differences_ = {};
+    const std::int64_t here = comparison_->place(run_->step());
+    const DifferingStep* step = comparison_->at(here);
+    const ShownRun& other = comparison_->other();
+    const bool both = step != nullptr && run_->step() == here && other.step() == here;
+    const bool arrays = both && std::ranges::find(step->lines, DiffList::arrays,
+                                                  &DifferenceLine::list) != step->lines.end();
+    if (both)
+      differences_ =
+          make_difference_marks(*step, arrays ? step_arrays(run_->view().trace) : NamedStepArrays(),
+                                arrays ? step_arrays(other.view().trace) : NamedStepArrays());
+  }
+  return differences_.empty() ? nullptr : &differences_;
+}
+
+void Workbench::end_comparison() {
+  comparison_.reset();
+  difference_sought_at_.reset();
+}
+
+}  // namespace hybridscope
