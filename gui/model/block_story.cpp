@@ -62,17 +62,19 @@ bool is_copy(const StateWrite& write) {
          write.event.kind == WriteKind::block_copy;
 }
 
-// What findings say about a write; empty: nothing.
-std::string fault_of(std::span<const ShownFinding> findings, const WriteEvent& write,
-                     std::int32_t block) {
-  for (const ShownFinding& shown : findings) {
-    const Finding& finding = shown.finding;
-    if (finding.cause != write || finding.block != block) continue;
-    const std::string where =
-        fmt::format("{} in step {}", rule_info(finding.rule).slug, finding.step);
-    return finding.expected >= 0 ? fmt::format("expected {}: {}", finding.expected, where) : where;
-  }
-  return {};
+// The finding that blames a write; -1: none does.
+std::ptrdiff_t finding_about(std::span<const ShownFinding> findings, const WriteEvent& write,
+                             std::int32_t block) {
+  const auto found = std::ranges::find_if(findings, [&](const ShownFinding& shown) {
+    return shown.finding.cause == write && shown.finding.block == block;
+  });
+  return found == findings.end() ? -1 : found - findings.begin();
+}
+
+std::string fault_words(const Finding& finding) {
+  const std::string where =
+      fmt::format("{} in step {}", rule_info(finding.rule).slug, finding.step);
+  return finding.expected >= 0 ? fmt::format("expected {}: {}", finding.expected, where) : where;
 }
 
 // `source`: the write that it was made from; null: none, or not known.
@@ -116,7 +118,10 @@ ContentStory story_of(ShownRun& run, std::int32_t block, ContentKind content) {
   for (std::size_t i = 0; i < writes.size(); ++i) {
     story.links.push_back(
         link_of(run, writes[i], i + 1 < writes.size() ? &writes[i + 1] : nullptr));
-    story.links.back().fault = fault_of(run.findings(), writes[i].event, writes[i].block);
+    StoryLink& link = story.links.back();
+    link.finding = finding_about(run.findings(), writes[i].event, writes[i].block);
+    if (link.finding >= 0)
+      link.fault = fault_words(run.findings()[static_cast<std::size_t>(link.finding)].finding);
   }
   story.end = end_of(chain.value());
   return story;
@@ -234,6 +239,14 @@ std::vector<ContentKind> contents_of(const StepView& view, const BlockStory& sto
   return contents;
 }
 
+// Of the latest write that a finding blames.
+ChainStart wrong_since(const ShownRun& run, const std::vector<ContentStory>& contents) {
+  for (const ContentStory& content : contents)
+    for (const StoryLink& link : content.links)
+      if (link.finding >= 0) return chain_start(run, static_cast<std::size_t>(link.finding));
+  return {};
+}
+
 }  // namespace
 
 std::string_view holder_note(const BlockHolder& holder) {
@@ -261,6 +274,7 @@ BlockStory make_block_story(ShownRun& run, std::int32_t block) {
   add_verdict(run, facts, story);
   for (const ContentKind content : contents_of(view, story, facts))
     story.contents.push_back(story_of(run, block, content));
+  story.wrong_since = wrong_since(run, story.contents);
   return story;
 }
 

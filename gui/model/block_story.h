@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gui/model/facts.h"
+#include "gui/model/finding_chains.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
@@ -38,6 +39,7 @@ struct StoryLink {
   std::string words;  // "the state of 8 tokens of A, copied from block 2 to block 3 (column 1)"
   std::string fault =
       {};  // "expected 8: running-state-wrong in step 5"; empty: no finding blames it
+  std::ptrdiff_t finding = -1;  // the index of that finding
 };
 
 struct ContentStory {
@@ -47,6 +49,7 @@ struct ContentStory {
   std::string end;               // why the story ends here, or why there is none
 };
 
+inline constexpr std::string_view kWrongSince = "went wrong first in";
 inline constexpr std::string_view kStoryOrder = "why it is here, latest write first";
 
 struct BlockStory {
@@ -55,6 +58,7 @@ struct BlockStory {
   // "holds S(8) of A, conv window 6 7 8; registered as the prefix of 8 tokens"; empty: not known.
   std::string holds;
   bool disagrees = false;          // content and registration differ, or a finding says so
+  ChainStart wrong_since;          // of the findings that blame a write below; step 0: none does
   std::vector<Fact> facts;         // at the end of the step
   std::int64_t registered_in = 0;  // the step of its current registration; 0: not known
   std::vector<BlockHolder> holders;

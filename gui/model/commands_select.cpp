@@ -167,6 +167,20 @@ Status select_finding(Workbench& workbench, const std::string& argument) {
   return Ok{};
 }
 
+// Of the finding that was gone to last, else of the first.
+Status find_cause(Workbench& workbench, const std::string&) {
+  const auto chosen = std::max<std::ptrdiff_t>(workbench.selection().finding, 0);
+  const auto first = workbench.find_cause_of(static_cast<std::size_t>(chosen));
+  if (!first.ok()) return first.error();
+  const ShownFinding& shown = workbench.run()->findings()[first.value()];
+  const std::string_view cause = workbench.cause_of(shown);
+  workbench.say(
+      NoticeKind::info,
+      fmt::format("{} in step {}: {}", rule_info(shown.finding.rule).slug, shown.finding.step,
+                  cause.empty() ? "no known bug and no single policy was found behind it" : cause));
+  return Ok{};
+}
+
 Status select_nothing(Workbench& workbench, const std::string&) {
   workbench.select({});
   return Ok{};
@@ -180,6 +194,8 @@ constexpr CommandRow kSelectCommands[] = {
      CommandNeeds::step, select_cell},
     {"select.finding", "Select", "Select what a finding is about", "", "NUMBER",
      CommandNeeds::finding, select_finding},
+    {"select.cause", "Select", "Find the known bug behind the finding", "", "",
+     CommandNeeds::finding, find_cause},
     {"select.nothing", "Select", "Select nothing", "Escape", "", kNeedsRun, select_nothing},
 };
 

@@ -167,6 +167,8 @@ PanelContent state_inspector(Workbench& workbench) {
   PanelContent content;
   if (!story.not_kept.empty()) return {.notes = {story.not_kept}};
   if (!story.holds.empty()) add_note(content, story.holds);
+  if (const ChainStart& start = story.wrong_since; start.step > 0)
+    add_note(content, fmt::format("{} step {}: {}", kWrongSince, start.step, start.words));
   content.tables.push_back(facts_table(fmt::format("Block {}", block), story.facts));
   if (block != kNullBlock) content.tables.push_back(holders_table(story));
   for (const ContentStory& held : story.contents) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gui/model/content_cells.h"
+#include "gui/model/finding_chains.h"
 #include "gui/model/known_bugs_model.h"
 #include "gui/model/next_step_model.h"
 #include "gui/model/requests_model.h"
@@ -65,19 +66,24 @@ PanelContent findings(Workbench& workbench) {
   const ShownRun& run = *workbench.run();
   if (run.findings().empty()) return {.notes = {std::string(kNoFindings)}};
   ContentTable table{.title = "Findings", .headings = headings_of(kFindingColumns)};
-  const std::vector<std::string> chains = finding_chains(run);
+  const std::vector<std::ptrdiff_t> chains = finding_chains(run);
   for (std::size_t i = 0; i < chains.size(); ++i) {
     const ShownFinding& shown = run.findings()[i];
     const RequestId request = shown.finding.request;
-    const std::string decision = chains[i] == "first" ? decision_behind(run, shown.finding) : "";
+    const std::string chain = chain_words(run, chains[i], i);
+    std::string words = finding_message(shown, run.names());
+    if (const std::string decision = decision_behind(run, shown.finding);
+        chain == "first" && !decision.empty())
+      words = decision + ": " + words;
+    if (const std::string_view cause = workbench.cause_of(shown); !cause.empty())
+      words += fmt::format("; {}", cause);
     table.rows.push_back(
         {number_cell(shown.finding.step),
          shown.finding.cause.kind == WriteKind::never ? ContentCell()
                                                       : number_cell(shown.finding.cause.step),
-         words_cell(chains[i]), words_cell(rule_info(shown.finding.rule).slug),
+         words_cell(chain), words_cell(rule_info(shown.finding.rule).slug),
          request.value < 0 ? ContentCell() : words_cell(run.names().request(request)),
-         words_cell((decision.empty() ? "" : decision + ": ") +
-                    finding_message(shown, run.names()))});
+         words_cell(words)});
   }
   return {.tables = {std::move(table)}};
 }

@@ -6,7 +6,6 @@
 
 #include "gui/model/level_notes.h"
 #include "sessions/explain/explain_step.h"
-#include "sessions/explain/finding_roots.h"
 
 namespace hybridscope {
 
@@ -34,25 +33,6 @@ std::string step_in_words(const ShownRun& run) {
                     .own_count = [&run](RequestId request) { return run.own_count(request); }});
   const std::string lacks = not_kept(run, "requests, lookups, block events, rows and copies");
   return lacks.empty() ? text : text + "\n" + lacks + "\n";
-}
-
-std::vector<std::string> finding_chains(const ShownRun& run) {
-  FindingRoots roots;
-  std::vector<std::string> chains;
-  for (const ShownFinding& shown : run.findings()) {
-    chains.emplace_back();
-    if (rule_info(shown.finding.rule).severity != Severity::error) continue;
-    const std::size_t known = roots.roots().size();
-    const std::size_t root = roots.add(shown.finding);
-    chains.back() =
-        root == known ? "first" : fmt::format("from {}", roots.roots()[root].finding.step);
-  }
-  return chains;
-}
-
-std::string decision_behind(const ShownRun& run, const Finding& finding) {
-  if (finding.step != run.step()) return {};
-  return root_words(run.view().trace, finding, run.own_count(finding.request), run.names());
 }
 
 std::string finding_message(const ShownFinding& shown, const Names& names) {

@@ -259,10 +259,4 @@ std::string known_steps_words(const ShownRun& run);
 // The run's bookmarks whose step is known.
 std::vector<ShownBookmark> bookmarks_of_known_steps(const ShownRun& run);
 
-// Why each finding is there: "first" of its chain, or "from 5", the step of the one that it follows
-// from; warnings: "". [run.findings()]
-std::vector<std::string> finding_chains(const ShownRun& run);
-// The decision behind the first finding of a chain, while its step is shown; else empty.
-std::string decision_behind(const ShownRun& run, const Finding& finding);
-
 }  // namespace hybridscope

@@ -266,6 +266,7 @@ void Workbench::show_run(std::unique_ptr<ShownRun> run) {
   end_comparison();
   run_ = std::move(run);
   lesson_.reset();
+  causes_.clear();
   bring_back(view_.layout, "lesson", std::exchange(lesson_neighbour_, {}));
   selection_ = {};
   plans_.clear();
@@ -318,6 +319,7 @@ Status Workbench::show_lesson_part() {
   end_comparison();
   selection_ = {};
   breakpoints_.clear_hits();
+  causes_.clear();
   run_ = std::move(run).value();
   ++step_revision_;
   const LessonShow& show = lesson_->part().show;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -121,6 +122,13 @@ class Workbench {
   const Comparison* comparison() const { return comparison_.get(); }
   // The differences in the shown step, for panels of both sides; null: none are known.
   const DifferenceMarks* differences();
+
+  // Searches for the known bug, or the policy, that the finding comes from, and remembers it: about
+  // a second of work at most. Returns the first finding of its chain, which was searched for.
+  // Requires: run() has that finding. Error: invalid_input: the run has no plan.
+  Result<std::size_t> find_cause_of(std::size_t finding);
+  // "this is known bug 48, ..."; empty: not searched for, or not found.
+  std::string_view cause_of(const ShownFinding& finding) const;
 
   // Writes a file while the run stays usable; a short file is complete when this returns. `done` is
   // the message at the end. Errors: those of the job; invalid_input: another file is being written.
@@ -270,6 +278,7 @@ class Workbench {
   Status job_status_ = Ok{};
   bool shows_other_ = false;
   Selection other_selection_;  // of the side that is not drawn
+  std::map<std::pair<CompareSide, std::string>, std::string> causes_;  // by the finding's text
   std::optional<LessonSession> lesson_;
   std::string lesson_neighbour_;  // of the lesson's panel before the lesson was taken
   bool asks_ = false;

@@ -4,12 +4,13 @@
 
 #include <array>
 
+#include "gui/model/finding_chains.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
 namespace {
 
-constexpr float kLeastForAll = 700;  // points of scale 1
+constexpr float kLeastForAll = 900;  // points of scale 1
 constexpr int kStep = 0;
 constexpr int kWrite = 1;
 constexpr int kChain = 2;
@@ -42,9 +43,10 @@ class FindingsPanel final : public Panel {
     ImGui::TableSetColumnEnabled(kRequest, !narrow);
     ImGui::TableHeadersRow();
     follows_ = follower_.moves_to(context.workbench.selection().finding);
-    const std::vector<std::string> chains = finding_chains(run);
+    const std::vector<std::ptrdiff_t> chains = finding_chains(run);
     for (std::size_t i = 0; i < run.findings().size(); ++i)
-      draw_row(context, static_cast<int>(i), {run.findings()[i], chains[i]}, narrow);
+      draw_row(context, static_cast<int>(i), {run.findings()[i], chain_words(run, chains[i], i)},
+               narrow);
     ImGui::EndTable();
   }
 
@@ -54,9 +56,23 @@ class FindingsPanel final : public Panel {
     context.emit("select.finding", fmt::format("{}", index + 1));
   }
 
+  static void draw_cause(PanelContext& context, const ShownFinding& shown, int index) {
+    const Workbench& workbench = context.workbench;
+    if (const std::string_view cause = workbench.cause_of(shown); !cause.empty()) {
+      wrapped_text(context.look.ui().accent, std::string(cause));
+    } else if (workbench.run()->plan() != nullptr) {
+      if (ImGui::SmallButton("Known bug?")) {
+        context.emit("select.finding", fmt::format("{}", index + 1));
+        context.emit("select.cause");
+      }
+      context.mark(fmt::format("finding {} cause", index));
+      tooltip("Search for the known bug, or the policy, that this finding comes from");
+    }
+  }
+
   struct Row {
     const ShownFinding& shown;
-    const std::string& chain;
+    std::string chain;
   };
   void draw_row(PanelContext& context, int index, const Row& row, bool narrow) {
     const ShownFinding& shown = row.shown;
@@ -70,6 +86,7 @@ class FindingsPanel final : public Panel {
     if (const std::string decision = row.chain == "first" ? decision_behind(run, finding) : "";
         !decision.empty())
       wrapped_text(context.look.ui().error, decision);
+    if (row.chain == "first") draw_cause(context, shown, index);
     wrapped_text(narrow ? shown.text : finding_message(shown, run.names()));
     const float height = ImGui::GetCursorPosY() - top - ImGui::GetStyle().ItemSpacing.y;
     ImGui::TableSetColumnIndex(kStep);

@@ -26,6 +26,7 @@ class StateInspectorPanel final : public Panel {
       return;
     }
     draw_verdict(context.look, story);
+    draw_wrong_since(context, story.wrong_since);
     draw_facts(context.look, "facts", story.facts);
     draw_registration(context, story);
     draw_holders(context, story);
@@ -37,6 +38,19 @@ class StateInspectorPanel final : public Panel {
     if (story.holds.empty()) return;
     const TextColour colour(story.disagrees ? look.ui().error : look.ui().text);
     wrapped_text(story.holds);
+  }
+
+  // The decision that was wrong, not the last write that it spoilt.
+  static void draw_wrong_since(PanelContext& context, const ChainStart& start) {
+    if (start.step == 0) return;
+    dim_text(context.look, kWrongSince);
+    ImGui::SameLine();
+    if (ImGui::SmallButton(fmt::format("step {}", start.step).c_str()))
+      context.emit("run.go_to", fmt::format("{}", start.step));
+    context.mark("wrong since");
+    tooltip("Go to the step of the first finding, which the others follow from");
+    const TextColour colour(context.look.ui().error);
+    wrapped_text(start.words);
   }
 
   static void draw_registration(PanelContext& context, const BlockStory& story) {

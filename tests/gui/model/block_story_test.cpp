@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gui/model/live_run.h"
+#include "gui/model/open_run.h"
 #include "gui/model/recorded_run.h"
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
@@ -152,6 +153,19 @@ TEST(BlockStory, MarksTheWriteThatAFindingBlames) {
   EXPECT_EQ(story.contents[0].links[1].step, 2);
   EXPECT_EQ(story.contents[0].links[1].fault, "expected 8: running-state-wrong in step 3");
   EXPECT_EQ(story.contents[0].links.back().fault, "");
+  EXPECT_EQ(story.wrong_since.step, 3);
+  EXPECT_THAT(story.wrong_since.words, testing::HasSubstr("holds the state of 6 tokens of A"));
+}
+
+// Bug 48: C runs with an accepted count of 1 in step 4; its own is 2. What step 5 finds in block 6
+// follows from that.
+TEST(BlockStory, SaysWhichDecisionWentWrongFirst) {
+  const auto run = open_run("bug:48").value();
+  ASSERT_TRUE(run->go_to(4).ok());
+  EXPECT_EQ(make_block_story(*run, 5).wrong_since.words,
+            "C's accepted count became 1 when it was skipped in step 3; its own is 2, of step 2");
+  ASSERT_TRUE(run->go_to(5).ok());
+  EXPECT_EQ(make_block_story(*run, 6).wrong_since.step, 4);
 }
 
 TEST(BlockStory, AFreeBlockSaysThatNothingWasWritten) {

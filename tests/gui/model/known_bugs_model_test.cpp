@@ -1,5 +1,6 @@
 #include "gui/model/known_bugs_model.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,6 +47,21 @@ TEST(KnownBugsModel, ABugIsOpenedBesideItsHealthyRunInOneCommand) {
   while (workbench.is_busy()) workbench.advance(1000000, [] { return std::int64_t{0}; });
   EXPECT_FALSE(workbench.run()->findings().empty());
   EXPECT_TRUE(workbench.comparison()->other().findings().empty());
+}
+
+TEST(KnownBugsModel, TheBugBehindAFindingIsFoundByItsChain) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"file.open", "bug:48"}).ok());
+  ASSERT_TRUE(workbench.apply({"run.go_to", "5"}).ok());
+  const auto findings = workbench.run()->findings();
+  ASSERT_EQ(findings.back().finding.step, 5);  // it follows from that of step 4
+  EXPECT_EQ(workbench.cause_of(findings.front()), "");
+  ASSERT_TRUE(workbench.apply({"select.finding", fmt::format("{}", findings.size())}).ok());
+  ASSERT_TRUE(workbench.apply({"select.cause"}).ok());
+  EXPECT_EQ(workbench.cause_of(findings.front()),
+            "this is known bug 48, skipped-step-forgets-accepted-count");
+  EXPECT_THAT(workbench.notice().text,
+              HasSubstr("running-state-wrong in step 4: this is known bug 48"));
 }
 
 TEST(KnownBugsModel, OtherRunsShowNone) {
