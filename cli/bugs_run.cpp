@@ -66,6 +66,7 @@ Json side_json(const BugSide& side) {
           {"steps", side.summary.steps},
           {"num_findings", side.findings.num_found(Severity::error)},
           {"unmet", side.unmet},
+          {"roots", side.findings.roots_json()},
           {"findings", findings}};
 }
 
@@ -90,9 +91,9 @@ void print_side(std::FILE* out, const BugSide& side, std::string_view which) {
   fmt::print(out, "{:<8} {} in {}: {}\n", which, found_words(side),
              counted(side.summary.steps, "step"),
              side.as_declared() ? "as declared" : "not as declared");
+  fmt::print(out, "{}", indented(side.findings.format_roots()));
   for (const KeptFinding& finding : side.findings.kept())
-    fmt::print(out, "  {}{}\n", printable(finding.text, 1000),
-               finding.expected ? "" : " (not expected)");
+    if (!finding.expected) fmt::print(out, "  not expected: {}\n", printable(finding.text, 1000));
   for (const std::string& unmet : side.unmet) fmt::print(out, "  {}\n", unmet);
 }
 
@@ -134,7 +135,11 @@ void print_text(std::FILE* out, const BugsRunOptions& options, const std::vector
       if (options.explain) print_explanation(out, bug.run.faulty);
       if (bugs.size() > 1) fmt::print(out, "\n");
     }
-    if (bugs.size() == 1) return;
+    if (bugs.size() == 1) {
+      if (!options.explain)
+        fmt::print(out, "next: hybridscope bugs run {} --explain\n", bugs[0].exhibit.bug->id);
+      return;
+    }
   }
   print_table(out, bugs);
 }

@@ -1,5 +1,7 @@
 #include "cli/judge_report.h"
 
+#include "cli/text_table.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -54,20 +56,6 @@ std::int64_t JudgeReport::num_memory_steps() const {
   for (const TraceReport& trace : traces) sum += trace.memory_steps;
   return sum;
 }
-
-namespace {
-
-std::string indented(std::string_view lines) {
-  std::string text;
-  for (std::size_t at = 0; at < lines.size();) {
-    const std::size_t end = lines.find('\n', at);
-    text += fmt::format("  {}\n", lines.substr(at, end - at));
-    at = end == std::string_view::npos ? end : end + 1;
-  }
-  return text;
-}
-
-}  // namespace
 
 std::string format_trace(const TraceReport& trace, std::string_view profile, bool with_findings) {
   std::string text = fmt::format(

@@ -109,4 +109,14 @@ std::string TextTable::format() const {
   return text;
 }
 
+std::string indented(std::string_view lines) {
+  std::string text;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = lines.find('\n', at);
+    text += fmt::format("  {}\n", lines.substr(at, end - at));
+    at = end == std::string_view::npos ? end : end + 1;
+  }
+  return text;
+}
+
 }  // namespace hybridscope

@@ -33,4 +33,7 @@ std::size_t display_width(const std::string& text);
 // not UTF-8 are written as \xNN, newlines as \n; cut after `max_width` columns with "...".
 std::string printable(const std::string& text, std::size_t max_width = 200);
 
+// Each line of the text behind two spaces.
+std::string indented(std::string_view lines);
+
 }  // namespace hybridscope

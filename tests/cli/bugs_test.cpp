@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 using testing::AllOf;
 using testing::Contains;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -146,6 +147,20 @@ TEST(Bugs, OneIsRunWithItsHealthyRunAndExplained) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("healthy  0 findings in "));
   EXPECT_THAT(run.out, HasSubstr("The first wrong step, 2:"));
+}
+
+TEST(Bugs, TheFindingsOfOneAreToldByTheirRoot) {
+  const ProgramResult run = run_program("bugs run 48");
+  EXPECT_THAT(run.out, HasSubstr("faulty   7 findings in 7 steps: as declared\n"
+                                 "  C's accepted count became 1 when it was skipped in step 3; its "
+                                 "own is 2, of step 2\n"
+                                 "    running-state-wrong: step 4 C row 1"));
+  EXPECT_THAT(run.out, HasSubstr("\n    6 findings follow from it, to step 7:\n"));
+  EXPECT_THAT(run.out, EndsWith("\nhealthy  0 findings in 7 steps: as declared\n"
+                                "next: hybridscope bugs run skipped-step-forgets-accepted-count "
+                                "--explain\n"));
+  const auto json = nlohmann::json::parse(run_program("bugs run 48 --json").out);
+  EXPECT_EQ(json.at(0).at("faulty").at("roots").size(), 1U);
 }
 
 TEST(Bugs, AllDoWhatTheirFilesSay) {
