@@ -46,7 +46,8 @@ Result<std::string> explain_recorded_step(SessionPlayer& player, std::int64_t st
        .own_count = [&](RequestId request) { return player.reader().own_count(request, step); }});
   if (header.level != RecordLevel::full)
     text +=
-        "\nRecorded at level blocks: decisions that copy nothing, metadata and slots are not kept "
+        "\nRecorded at level blocks: decisions that change nothing, metadata and slots are not "
+        "kept "
         "(--record-level full).\n";
   return text;
 }

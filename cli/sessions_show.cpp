@@ -102,7 +102,7 @@ Status SessionView::print_steps() {
   if (!start.ok()) return start.error();
   std::int64_t step = options_.step > 0 && start.value() > 0 ? start.value() : reader.first_step();
   std::vector<StepRow> rows;
-  FindingList findings(reader.info().header.level == RecordLevel::full);
+  FindingList findings(reader.info().header.knows_own_counts());
   while (static_cast<std::int64_t>(rows.size()) < options_.num_steps && step > 0) {
     const auto record = reader.read(step);
     if (!record.ok()) return record.error();

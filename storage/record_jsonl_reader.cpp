@@ -201,8 +201,8 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
   const auto level = enum_of(record_level_name, 3, string_at(object, "level"));
   if (!kind) return fault("/kind", "expected \"run\" or \"judge\"");
   if (!level) return fault("/level", "expected \"counts\", \"blocks\" or \"full\"");
-  // Both members are newer than the format; a file without them was written before version 2 of the
-  // digests.
+  // These members are newer than the format; a file without the first two was written before
+  // version 2 of the digests.
   const auto check = object.find("check");
   const auto scope =
       check == object.end() ? CheckScope::step : check_scope_of(string_at(object, "check"));
@@ -215,6 +215,7 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
             .digest_version = digests == object.end()
                                   ? 1
                                   : static_cast<std::int32_t>(whole_number(*digests).value_or(0)),
+            .keeps_count_resets = object.value("keeps_count_resets", nlohmann::json()) == true,
             .source = string_at(object, "source"),
             .model = string_at(object, "model"),
             .engine = canonical_profile_name(string_at(object, "engine")),

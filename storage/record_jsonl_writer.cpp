@@ -92,6 +92,7 @@ std::string RecordJsonlWriter::header(const SessionHeader& header) const {
                {"level", record_level_name(header.level)},
                {"check", check_scope_name(header.check)},
                {"digest_version", header.digest_version},
+               {"keeps_count_resets", header.keeps_count_resets},
                {"source", header.source},
                {"model", header.model},
                {"engine", header.engine},

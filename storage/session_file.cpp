@@ -20,7 +20,7 @@ constexpr const char* kInfoColumns =
     "session, name, kind, status, status_reason, level, created_us, program, source, model, "
     "engine, coalesce(parent_name, ''), coalesce(forked_at, 0), note, num_steps, "
     "num_request_steps, num_errors, num_warnings, mamba_cache_mode, num_speculative_tokens, "
-    "check_scope, digest_version";
+    "check_scope, digest_version, keeps_count_resets";
 
 // The value with the name from the file; the tables' CHECKs allow no other names.
 template <class Enum, std::size_t N>
@@ -67,6 +67,7 @@ SessionInfo read_info(SQLite::Statement& row) {
   info.header.check =
       named(std::array{CheckScope::step, CheckScope::all}, check_scope_name, text());
   info.header.digest_version = static_cast<std::int32_t>(number());
+  info.header.keeps_count_resets = number() != 0;
   return info;
 }
 

@@ -252,7 +252,7 @@ Result<const HeldBlocks*> SessionReader::held_blocks(std::int64_t step) {
 }
 
 std::optional<OwnCount> SessionReader::own_count(RequestId request, std::int64_t step) {
-  if (request.value < 0 || info().header.level != RecordLevel::full) return std::nullopt;
+  if (request.value < 0 || !info().header.knows_own_counts()) return std::nullopt;
   ReadStatement& query = impl_->last_row;
   query.start({impl_->context.session, step, request_first_step(request), request.value});
   std::optional<OwnCount> found;
@@ -300,6 +300,7 @@ class SessionSource final : public StepSource {
   std::string title() const override { return reader_->title(); }
   const EngineConfig& config() const override { return reader_->info().header.config; }
   RecordLevel level() const override { return reader_->info().header.level; }
+  bool knows_own_counts() const override { return reader_->info().header.knows_own_counts(); }
   std::int32_t digest_version() const override { return reader_->info().header.digest_version; }
   std::string request_name(RequestId request) const override {
     return reader_->request_name(request);

@@ -79,7 +79,7 @@ class SessionReader {
   // before (storage/keyframe.h), or since the last call's step.
   Result<const HeldBlocks*> held_blocks(std::int64_t step);
   // What the request's last row before the step left (count_left); empty: there is none, it cannot
-  // be read, or the session's level is not full.
+  // be read, or the session does not tell it (SessionHeader::knows_own_counts).
   std::optional<OwnCount> own_count(RequestId request, std::int64_t step);
   // Empty at level counts.
   Result<std::vector<PrefillRow>> prefill_rows(std::int64_t step);

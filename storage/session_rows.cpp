@@ -69,8 +69,8 @@ void insert_row(SQLite::Database& database, const NewSession& session, BegunSess
       database,
       "INSERT INTO sessions (name, kind, status, level, created_us, program, source, model, "
       "mamba_cache_mode, engine, runner, async_scheduling, num_speculative_tokens, num_blocks, "
-      "plan, check_scope, digest_version) "
-      "VALUES (?, ?, 'recording', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "plan, check_scope, digest_version, keeps_count_resets) "
+      "VALUES (?, ?, 'recording', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   int column = 0;
   const auto text = [&](std::string_view value) { insert.bind(++column, std::string(value)); };
   const auto number = [&](std::int64_t value) { insert.bind(++column, value); };
@@ -91,6 +91,7 @@ void insert_row(SQLite::Database& database, const NewSession& session, BegunSess
   text(header.plan);
   text(check_scope_name(header.check));
   number(header.digest_version);
+  number(header.keeps_count_resets);
   insert.exec();
   begun.session = database.getLastInsertRowid();
 }

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/base/ids.h"
 #include "sessions/explain/explain_decision.h"
@@ -104,6 +105,27 @@ std::string count_words(const StepToExplain& step, const RowTrace& row) {
   return text;
 }
 
+// The count as the step begins, the request's own, and the step that wrote that.
+const std::array<TableColumn, 3> kStartColumns = {{{"start", false}, {"own", true}, {"of", true}}};
+std::array<std::string, 3> start_cells(const StepToExplain& step, const RowTrace& row) {
+  const auto own = step.own_count(row.request);
+  std::string start = std::to_string(row.num_accepted_tokens_before);
+  switch (count_origin(step.trace, row, own)) {
+    case CountOrigin::unknown:
+      return {start, "?", "?"};
+    case CountOrigin::fresh:
+      return {start, "-", "-"};
+    case CountOrigin::foreign:
+      start += " of " + step.names.request(row.accepted_from);
+      break;
+    case CountOrigin::own:
+    case CountOrigin::lost:
+      break;
+  }
+  if (!own) return {start, "-", "-"};
+  return {start, std::to_string(own->num_accepted_tokens), std::to_string(own->step)};
+}
+
 std::string_view order_words(RowOrder order) {
   switch (order) {
     case RowOrder::decodes_then_query_len:
@@ -198,15 +220,14 @@ void add_rows(const StepToExplain& step, TextPage& page) {
   }
   std::vector<TableColumn> columns = {
       {"row", true},    {"request", false}, {"class", false},      {"origin", false},
-      {"a", true},      {"drafts", true},   {"prefilling", false}, {"first token", true},
+      {"a", true},      {"drafts", true},   {"prefill", false}, {"first", true},
       {"tokens", true}, {"seq_len", true}};
   if (slots) columns.push_back({"slot", true});
   const bool counts = step.config.num_speculative_tokens > 0 && step.own_count;
   if (counts) {
-    columns.push_back({"count at the start", false});
+    for (const TableColumn& column : kStartColumns) columns.push_back(column);
     for (std::size_t r = 0; r < trace.rows.size(); ++r)
-      rows[r].push_back(count_origin_words(trace, trace.rows[r],
-                                           step.own_count(trace.rows[r].request), step.names));
+      for (std::string& cell : start_cells(step, trace.rows[r])) rows[r].push_back(std::move(cell));
   }
   page.table(columns, rows);
   const auto padding = trace.common.num_reqs - static_cast<std::int32_t>(trace.rows.size());
@@ -215,11 +236,12 @@ void add_rows(const StepToExplain& step, TextPage& page) {
                           trace.rows.size(), trace.common.num_reqs - 1));
   page.line(
       "a: accepted in its last step, bonus token included, after the pre-copies; drafts -1: a row "
-      "without");
+      "without; first: the place of its first token in the batch");
   if (counts)
     page.line(
-        "count at the start: whose accepted count the row takes and which step wrote it; if it is "
-        "not the request's own, that too; fresh: 1, of a request that was just admitted");
+        "start: the accepted count that the row takes as the step begins, \"1 of B\" where it is "
+        "another request's; own: what the request's last row left, in the step \"of\"; -: it has "
+        "had no row since it was admitted; ?: not known");
   if (slots)
     page.line(
         "slot: where the request's tokens, counts and block table stay from its admission on; rows "

@@ -69,7 +69,7 @@ std::string count_origin_words(const StepTrace& trace, const RowTrace& row,
     case CountOrigin::fresh:
       return "fresh";
     case CountOrigin::unknown:
-      return "own";
+      return "not known";
     case CountOrigin::lost:
       return fmt::format("{}{}", row.num_accepted_tokens_before, of_own);
     case CountOrigin::foreign:

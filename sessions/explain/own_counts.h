@@ -20,8 +20,8 @@ struct OwnCount {
 };
 
 // The count that a row leaves for the request's next one: what it accepted, or 1 where the
-// post-copy moved the state (StateCopyDecision::resets_accepted_count). Needs all decisions of the
-// step, which sessions keep at level full.
+// post-copy moved the state (StateCopyDecision::resets_accepted_count). Needs the decisions
+// of the step that do so (SessionHeader::knows_own_counts).
 std::int32_t count_left(const StepTrace& trace, std::size_t row);
 
 // Of a request before a step; empty: it has had no row, or that is not known.
@@ -53,8 +53,8 @@ enum class CountOrigin : std::uint8_t {
 CountOrigin count_origin(const StepTrace& trace, const RowTrace& row,
                          const std::optional<OwnCount>& own);
 
-// "own, of step 3", "fresh", "1, own 3 of step 3", "1 of B, own 3 of step 3"; `own` empty: "own" or
-// "1 of B".
+// "own, of step 3", "fresh", "1, own 3 of step 3", "1 of B, own 3 of step 3"; `own` empty: "not
+// known" or "1 of B".
 std::string count_origin_words(const StepTrace& trace, const RowTrace& row,
                                const std::optional<OwnCount>& own, const Names& names);
 

@@ -15,6 +15,7 @@ class ForwardedSource : public StepSource {
   std::string title() const override { return source_->title(); }
   const EngineConfig& config() const override { return source_->config(); }
   RecordLevel level() const override { return source_->level(); }
+  bool knows_own_counts() const override { return source_->knows_own_counts(); }
   std::int32_t digest_version() const override { return source_->digest_version(); }
   std::string request_name(RequestId request) const override {
     return source_->request_name(request);

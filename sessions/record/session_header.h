@@ -40,7 +40,9 @@ struct SessionHeader {
   RecordLevel level = RecordLevel::blocks;
   CheckScope check = CheckScope::step;           // the scope of the checks behind the findings
   std::int32_t digest_version = kDigestVersion;  // of the program that recorded it
-  std::string source;                            // scenario, traffic or trace, as given by the user
+  // Level blocks keeps the decisions that set an accepted count to 1 and copy nothing.
+  bool keeps_count_resets = true;
+  std::string source;  // scenario, traffic or trace, as given by the user
   std::string model;
   std::string engine;          // profile: "safe", "reference"; judged: as in the trace
   std::string plan;            // JSON (session_plan.h); judged: the header line of the trace
@@ -48,6 +50,11 @@ struct SessionHeader {
   std::string parent_name;     // session that it was forked from; empty: not forked
   std::int64_t parent = 0;     // the parent's number when both are in one file; else 0
   std::int64_t forked_at = 0;  // first step that may differ from the parent
+
+  // Can the accepted count that a request's last row left be told (OwnCounts)?
+  bool knows_own_counts() const {
+    return level == RecordLevel::full || (level == RecordLevel::blocks && keeps_count_resets);
+  }
 };
 
 }  // namespace hybridscope

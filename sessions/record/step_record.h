@@ -17,7 +17,8 @@ namespace hybridscope {
 // How much of each step a session keeps; each level includes the one before.
 enum class RecordLevel : std::uint8_t {
   counts,  // counts, commands, graph padding, findings, digests
-  blocks,  // rows, lookups, block events, changes of the worker's tables, decisions that copy
+  blocks,  // rows, lookups, block events, changes of the worker's tables, decisions that copy or
+           // set an accepted count to 1
   full,    // every copy decision, metadata arrays, slots of attention, writes to state
 };
 

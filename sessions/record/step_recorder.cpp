@@ -7,12 +7,13 @@
 namespace hybridscope {
 namespace {
 
-// Removes decisions that copy nothing, and renumbers the copies' references.
-void keep_copying_decisions(CopyLaunch& launch) {
+// Removes decisions that change nothing, and renumbers the copies' references.
+void keep_changing_decisions(CopyLaunch& launch) {
   std::vector<std::int32_t> place(launch.decisions.size(), -1);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < launch.decisions.size(); ++i) {
-    if (!launch.decisions[i].decision.copies()) continue;
+    const StateCopyDecision& decision = launch.decisions[i].decision;
+    if (!decision.copies() && !decision.resets_accepted_count) continue;
     place[i] = static_cast<std::int32_t>(kept);
     launch.decisions[kept++] = launch.decisions[i];
   }
@@ -23,8 +24,8 @@ void keep_copying_decisions(CopyLaunch& launch) {
 
 // Removes what only level full keeps.
 void reduce_to_blocks(StepTrace& trace) {
-  keep_copying_decisions(trace.pre_copies);
-  keep_copying_decisions(trace.post_copies);
+  keep_changing_decisions(trace.pre_copies);
+  keep_changing_decisions(trace.post_copies);
   for (GroupTrace& group : trace.groups) group.attention_writes.clear();
 }
 

@@ -29,6 +29,8 @@ class StepSource {
   virtual std::string title() const = 0;
   virtual const EngineConfig& config() const = 0;
   virtual RecordLevel level() const = 0;
+  // Do its records tell what accepted count each row leaves (OwnCounts)?
+  virtual bool knows_own_counts() const { return level() != RecordLevel::counts; }
   // The version of its digests: digests of different versions cannot be compared.
   virtual std::int32_t digest_version() const { return kDigestVersion; }
   // The name of a request that some step has named.

@@ -122,7 +122,7 @@ class HtmlReportWriter::Maker {
       : source_(source),
         options_(std::move(options)),
         names_(make_names(source.config(), [this](RequestId request) { return name_of(request); })),
-        steps_(source.config(), names_, source.level()) {}
+        steps_(source.config(), names_, source.knows_own_counts()) {}
 
   Result<bool> step();
   Result<HtmlReport> finish();

@@ -41,8 +41,8 @@ class ReportTexts {
 class ReportSteps {
  public:
   // Both must outlive this.
-  ReportSteps(const EngineConfig& config, const Names& names, RecordLevel level)
-      : config_(config), names_(names), knows_counts_(level == RecordLevel::full) {}
+  ReportSteps(const EngineConfig& config, const Names& names, bool knows_own_counts)
+      : config_(config), names_(names), knows_counts_(knows_own_counts) {}
 
   // An object; empty members are left out. Steps come in order.
   nlohmann::json step(const StepRecord& record);

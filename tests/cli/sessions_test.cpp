@@ -10,6 +10,7 @@
 namespace hybridscope::test::sessions_test {
 namespace {
 
+using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -34,6 +35,22 @@ class Sessions : public ::testing::Test {
   }
   std::string file_;
 };
+
+// The level that run --record has when nothing is said.
+TEST(SessionsShow, TheRootOfAFindingAndTheCountsOfRowsAreToldAtLevelBlocks) {
+  const std::string file = temporary_folder("roots", {}) + "/runs.db";
+  run_program("run scenarios/starved_request.json --engine reference --record " + file + ":r");
+  EXPECT_THAT(
+      run_program("sessions show " + file + ":r").out,
+      HasSubstr("\nC's accepted count became 1 when it was skipped in step 3; its own is 2, "
+                "of step 2\n"));
+  EXPECT_THAT(run_program("sessions show " + file + ":r --step 4 --explain").out,
+              AllOf(HasSubstr("seq_len  start  own  of\n"),
+                    HasSubstr("    0  A        verify  kept      1       1  no           0       2"
+                              "       10  1        1   3\n"),
+                    HasSubstr("    1  C        verify  returned  1       1  no           2       2"
+                              "        6  1        2   2\n")));
+}
 
 TEST_F(Sessions, ListTellsEachSessionInALine) {
   const ProgramResult list = sessions("list " + file_);

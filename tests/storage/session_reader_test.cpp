@@ -193,6 +193,32 @@ TEST_F(Reading, SeesTheFileAsItWasWhenItWasOpened) {
   EXPECT_EQ(open()->last_step(), 19);
 }
 
+// Level blocks leaves out decisions that change nothing; those that set an accepted count to 1 and
+// copy nothing it keeps. In sessions of programs before version 5 it did not.
+TEST(OwnCount, IsTheSameAtLevelsBlocksAndFullAndNotKnownWithoutTheResets) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder / "runs.db";
+  for (const std::string& name : test::shipped_scenario_names()) {
+    const RunPlan plan = test::shipped_scenario(name);
+    if (plan.setup.config.num_speculative_tokens == 0) continue;
+    for (const RecordLevel level : {RecordLevel::blocks, RecordLevel::full})
+      ASSERT_TRUE(
+          test::record_run(
+              plan, {.place = {file, name + std::string(record_level_name(level))}, .level = level})
+              .ok());
+    const auto full = SessionReader::open({file, name + "full"}).value();
+    const auto blocks = SessionReader::open({file, name + "blocks"}).value();
+    for (std::int64_t step = 1; step <= full->last_step() + 1; ++step)
+      for (std::int32_t request = 0; request < full->num_requests(); ++request)
+        ASSERT_EQ(blocks->own_count({request}, step), full->own_count({request}, step))
+            << name << ", step " << step << ", request " << request;
+  }
+  test::execute(file, "UPDATE sessions SET keeps_count_resets = 0");
+  const std::string name = "starved_request";
+  EXPECT_EQ(SessionReader::open({file, name + "blocks"}).value()->own_count({0}, 3), std::nullopt);
+  EXPECT_NE(SessionReader::open({file, name + "full"}).value()->own_count({0}, 3), std::nullopt);
+}
+
 TEST(EmptySession, HasNoSteps) {
   const TemporaryFolder folder;
   const SessionPlace place{.file = folder / "runs.db", .name = "empty"};
