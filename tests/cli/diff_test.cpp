@@ -122,6 +122,15 @@ TEST(DiffCommand, RunsAScenarioUnderTwoProfiles) {
   EXPECT_LE(widest_line(result.out), 100U);
 }
 
+TEST(DiffCommand, ALongValueGoesOnInTheNextLine) {
+  const ProgramResult result =
+      run_program(std::string(kVerifyWindow) + "--engine safe --engine reference");
+  EXPECT_THAT(result.out, HasSubstr("  policies/all_mode_speculation   "
+                                    "remembered_column_and_boundary_    "
+                                    "full_steps_remembered_no_copies\n" +
+                                    std::string(34, ' ') + "copies\n"));
+}
+
 TEST(DiffCommand, AllTellsTheFieldsOfLaterStepsToo) {
   const std::string command = std::string(kVerifyWindow) + "--engine safe --engine reference";
   EXPECT_THAT(run_program(command).out, Not(HasSubstr("\nstep 5\n")));
