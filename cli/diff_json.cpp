@@ -64,6 +64,7 @@ Json first_to_json(const DiffReport& report) {
     if (!pair.differs.empty()) decisions.back()["differs"] = pair.differs;
   }
   json["decisions"] = std::move(decisions);
+  json["num_decisions"] = report.collected.num_decisions;
   json["findings"] = {{"a", report.collected.findings_a}, {"b", report.collected.findings_b}};
   Json commands = Json::array();
   for (const DiffReportSide* side : {&report.a, &report.b})

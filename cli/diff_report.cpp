@@ -58,13 +58,14 @@ void add_fields(const CollectedStep& step, std::size_t most, TextPage& page) {
     page.line(fmt::format("{} of {} fields shown", rows.size(), grouped_number(step.num_fields)));
 }
 
-// `side` is "A", "B" or "both".
+// `side`: "A", "B" or, of a decision that reads alike on both, "both" and "but".
 void add_words(std::string_view side, const std::string& words, TextPage& page) {
   const std::string label = fmt::format("  {}", side);
+  const std::size_t width = std::string_view(side.size() == 1 ? "  A" : "  both").size();
   std::size_t begin = 0;
   for (bool first = true; begin <= words.size(); first = false) {
     const std::size_t end = std::min(words.find('\n', begin), words.size());
-    page.item(first ? label : "", label.size(), words.substr(begin, end - begin));
+    page.item(first ? label : "", width, words.substr(begin, end - begin));
     begin = end + 1;
   }
 }
