@@ -2,7 +2,7 @@
 
 const data = JSON.parse(byId("diff-data").textContent);
 const steps = data.comparable === "steps" ? data.differences : [];
-const MOST_REQUESTS = 60;  // in the bar
+const MOST_REQUESTS = 30;  // in the bar, besides that of the first divergence
 
 // The request of the first divergence; null: it is one of the whole step, undefined: there is none.
 const firstRequest = steps.length && steps[0].requests.length ? steps[0].requests[0].request
@@ -96,20 +96,26 @@ function showSummary() {
                 countTable("request", requests, (name) => requestTag(name, "(step)")));
 }
 
+// The request of the first divergence comes first, then those with the most differences.
 function showRequests() {
-  const names = data.comparable === "steps" ? Object.entries(data.summary.by_request) : [];
+  const counts = data.comparable === "steps" ? data.summary.by_request : {};
+  const others = Object.keys(counts).filter((name) => name !== firstRequest);
   const target = byId("requests");
-  target.hidden = names.length === 0;
-  const more = data.summary.num_requests - Math.min(names.length, MOST_REQUESTS);
   target.append(el("span", "aside", "requests that differ:"));
-  for (const [name, count] of names.slice(0, MOST_REQUESTS)) {
+  const add = (name) => {
     const item = el("span");
-    item.append(requestTag(name), " ", el("span", "aside", grouped(count)));
+    item.append(requestTag(name), " ", el("span", "aside", name in counts ? grouped(counts[name]) : ""));
     target.append(item);
+  };
+  const hasFirst = typeof firstRequest === "string";
+  target.hidden = !hasFirst && others.length === 0;
+  if (hasFirst) {
+    add(firstRequest);
+    target.append(el("span", "aside", "(◆ the request of the first divergence)"));
   }
+  others.slice(0, MOST_REQUESTS).forEach(add);
+  const more = data.summary.num_requests - Math.min(others.length, MOST_REQUESTS) - (hasFirst ? 1 : 0);
   if (more > 0) target.append(el("span", "aside", "and " + grouped(more) + " more"));
-  if (typeof firstRequest === "string")
-    target.append(el("span", "aside", "◆ the request of the first divergence"));
 }
 
 function showTotals() {

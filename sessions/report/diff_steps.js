@@ -144,6 +144,7 @@ function openStep(place) {
   fillStep(place);
   section.querySelector("details").open = true;
   select(place);
+  document.documentElement.style.scrollPaddingTop = byId("bar").offsetHeight + 12 + "px";
   section.scrollIntoView();
 }
 

@@ -89,6 +89,21 @@ class DiffPage(unittest.TestCase):
         self.assertEqual(page.one(id="step-2").one(class_="fields").all(class_="first")[0].text(),
                          "◆ A")
 
+    def test_the_request_of_the_first_divergence_comes_before_those_with_more_differences(self):
+        page = self.open("rows", "scenarios/all_mode_rows_with_drafts.json", "--engine", "safe",
+                         "--engine", "reference").page()
+        self.assertEqual([tag.text() for tag in page.one(id="requests").all(class_="request")],
+                         ["◆ A", "B", "C"])
+
+    def test_the_bar_covers_no_step_that_it_opens(self):
+        tab = self.open("narrow", "scenarios/all_mode_rows_with_drafts.json", "--engine", "safe",
+                        "--engine", "reference")
+        tab.resize(420, 800)
+        tab.press("ArrowRight")
+        top = tab.value("document.getElementById('step-2').getBoundingClientRect().top")
+        bar = tab.value("document.getElementById('bar').getBoundingClientRect().bottom")
+        self.assertGreaterEqual(top, bar)
+
     def test_later_steps_are_folded_and_open_by_key_and_by_link(self):
         tab = self.accepted()
         page = tab.page()
