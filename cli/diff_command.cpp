@@ -11,12 +11,17 @@
 #include "cli/diff_report.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/output_targets.h"
 #include "cli/report_error.h"
 #include "cli/settings_options.h"
+#include "cli/version.h"
 #include "sessions/record/live_source.h"
+#include "sessions/report/diff_page.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/settings_table.h"
+#include "sessions/text/html_text.h"
+#include "storage/session_file.h"
 
 namespace hybridscope {
 
@@ -69,6 +74,26 @@ std::string run_command_of(const DiffOptions& options, const std::vector<SideSet
   return text + " --explain {}";
 }
 
+// Error: the page would be on standard output beside the JSON document, or in place of a file that
+// is read.
+Status check_diff_page(const DiffOptions& options) {
+  const OutputTarget html{"--html", options.html};
+  if (Status one = check_one_document({{"--json", options.json ? "-" : ""}, html}); !one.ok())
+    return one;
+  for (const std::string& session : options.sessions)
+    if (Status apart = check_outputs({&html, 1}, parse_session_place(session).file); !apart.ok())
+      return apart;
+  return options.scenario.empty() ? Ok{} : check_not_read(html, "the scenario", options.scenario);
+}
+
+Status write_diff_page(const DiffReport& report, OutputFile& page) {
+  auto json = diff_to_json(report);
+  json["program"] = fmt::format("hybridscope {}", kVersion);
+  if (Status written = page.write(fill_diff_page(script_safe_json(json))); !written.ok())
+    return written;
+  return page.finish();
+}
+
 }  // namespace
 
 std::string shell_quoted(std::string_view text) {
@@ -110,14 +135,23 @@ Result<DiffSide> open_live(const DiffOptions& options, int side) {
 }
 
 int diff_command(const DiffOptions& options) {
+  if (const Status apart = check_diff_page(options); !apart.ok())
+    return report_usage("diff", apart.error().message);
+  auto page = open_output(options.html);
+  if (!page.ok()) return report_error("diff", page.error());
   int code = kExitFine;
   ask_for_interrupts();
   const auto failure = compare_sides(options, [&](const DiffReport& report) {
+    if (page.value())
+      if (const Status written = write_diff_page(report, *page.value()); !written.ok()) {
+        code = report_error("diff", written.error());
+        return;
+      }
     if (options.json)
       fmt::print("{}\n", diff_to_json(report).dump(2, ' ', false,
                                                    nlohmann::json::error_handler_t::replace));
     else
-      fmt::print("{}", format_diff(report));
+      fmt::print(text_stream({{"--html", options.html}}), "{}", format_diff(report));
     code = report.differs() ? kExitFindings : kExitFine;
   });
   if (!failure) return code;

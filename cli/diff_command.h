@@ -31,7 +31,7 @@ Result<DiffSide> open_live(const DiffOptions& options, int side);
 // `text` quoted as one word of a shell command; braces doubled for fmt.
 std::string shell_quoted(std::string_view text);
 
-// Returns the exit code: 1 when there are differences.
+// Prints the report, or writes the page first. Returns the exit code: 1 when there are differences.
 int diff_command(const DiffOptions& options);
 
 }  // namespace hybridscope

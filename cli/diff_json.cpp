@@ -13,7 +13,6 @@ using Json = nlohmann::ordered_json;
 Json value_to_json(const DiffValue& value) {
   switch (value.kind) {
     case DiffValueKind::absent:
-    case DiffValueKind::none:
       return nullptr;
     case DiffValueKind::number:
       return value.number;
@@ -56,13 +55,16 @@ Json first_to_json(const DiffReport& report) {
   const CollectedStep& first = report.collected.steps.front();
   Json json = step_to_json(first);
   Json decisions = Json::array();
-  for (const DecisionPair& pair : report.collected.decisions)
+  for (const DecisionPair& pair : report.collected.decisions) {
     decisions.push_back({{"request", pair.request.empty() ? Json() : Json(pair.request)},
                          {"subject", pair.subject},
                          {"source", pair.source},
                          {"a", pair.a},
                          {"b", pair.b}});
+    if (!pair.differs.empty()) decisions.back()["differs"] = pair.differs;
+  }
   json["decisions"] = std::move(decisions);
+  json["num_decisions"] = report.collected.num_decisions;
   json["findings"] = {{"a", report.collected.findings_a}, {"b", report.collected.findings_b}};
   Json commands = Json::array();
   for (const DiffReportSide* side : {&report.a, &report.b})

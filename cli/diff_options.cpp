@@ -26,6 +26,7 @@ constexpr const char* kDiffExamples =
     "      --engine safe --engine reference\n"
     "  hybridscope diff --scenario scenarios/v2_slots.json --b runner=v1 --ignore layout\n"
     "  hybridscope diff --scenario scenarios/shared_prefix_align.json --b mode=none\n"
+    "  hybridscope diff runs.db:before runs.db:after --html difference.html\n"
     "\n"
     "Steps are matched by number, requests by name. Never compared: request ids, simulated and\n"
     "wall time, hosts, file names. Rules for --ignore: a section (commands, schedule, blocks,\n"
@@ -80,6 +81,10 @@ void add_diff_options(CLI::App& command, DiffOptions& options) {
                    "compare what each request got in total, not step by step");
   command.add_flag("--json", options.json,
                    "one object {a, b, comparable, first_divergence, summary, differences}");
+  command
+      .add_option("--html", options.html,
+                  "the comparison as one page that opens offline, - for standard output")
+      ->type_name("FILE");
 }
 
 }  // namespace hybridscope

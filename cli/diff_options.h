@@ -23,6 +23,7 @@ struct DiffOptions {
   bool first = false;                     // stop at the first divergence
   bool requests = false;                  // compare by request, not by step
   bool json = false;
+  std::string html;  // the page to write; "-": standard output, empty: none
 };
 
 void add_diff_options(CLI::App& command, DiffOptions& options);

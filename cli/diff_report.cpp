@@ -58,12 +58,14 @@ void add_fields(const CollectedStep& step, std::size_t most, TextPage& page) {
     page.line(fmt::format("{} of {} fields shown", rows.size(), grouped_number(step.num_fields)));
 }
 
+// `side`: "A", "B" or, of a decision that reads alike on both, "both" and "but".
 void add_words(std::string_view side, const std::string& words, TextPage& page) {
+  const std::string label = fmt::format("  {}", side);
+  const std::size_t width = std::string_view(side.size() == 1 ? "  A" : "  both").size();
   std::size_t begin = 0;
   for (bool first = true; begin <= words.size(); first = false) {
     const std::size_t end = std::min(words.find('\n', begin), words.size());
-    page.item(first ? std::string("  ") + std::string(side) : "", 3,
-              words.substr(begin, end - begin));
+    page.item(first ? label : "", width, words.substr(begin, end - begin));
     begin = end + 1;
   }
 }
@@ -77,7 +79,8 @@ void add_decisions(const CollectedDiff& collected, TextPage& page) {
     if (!pair.source.empty()) title += fmt::format(" ({})", pair.source);
     page.line(title);
     if (pair.a == pair.b) {
-      add_words("A, B", pair.a, page);
+      add_words("both", pair.a, page);
+      if (!pair.differs.empty()) add_words("but", pair.differs, page);
       continue;
     }
     add_words("A", pair.a, page);

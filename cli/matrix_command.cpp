@@ -112,15 +112,6 @@ std::string path_from(const std::string& page, const std::string& folder, const 
   return code || way.empty() ? path.string() : way;
 }
 
-// The page, if one is asked for: made before long work, so that a missing folder is reported at
-// once. Error: it cannot be written.
-Result<std::optional<OutputFile>> open_page(const MatrixCommandOptions& options) {
-  if (options.html.empty()) return std::optional<OutputFile>();
-  auto page = OutputFile::create(options.html);
-  if (!page.ok()) return page.error();
-  return std::optional<OutputFile>(std::move(page).value());
-}
-
 Status write_page(const MatrixCommandOptions& options, const MatrixStory& story,
                   const std::vector<MatrixCell>& cells, OutputFile& page) {
   const auto path_of = [&](const std::string& file) {
@@ -180,7 +171,7 @@ int run(const MatrixCommandOptions& options, const Backends& backends) {
   auto file = MatrixFile::open(job.value().folder, job.value().header);
   if (!file.ok()) return report_error("matrix", file.error());
   earlier.count = file.value().contents().cells.size();
-  auto page = open_page(options);
+  auto page = open_output(options.html);
   if (!page.ok()) return report_error("matrix", page.error());
   ask_for_interrupts();
   Progress progress(options.quiet);
@@ -205,7 +196,7 @@ int merge(const MatrixCommandOptions& options) {
       options, [&](const MatrixProgress& at) { progress.show([&] { return progress_text(at); }); });
   progress.clear();
   if (!merged.ok()) return report_error("matrix", merged.error());
-  auto page = open_page(options);  // may be in the folder just made
+  auto page = open_output(options.html);  // may be in the folder just made
   if (!page.ok()) return report_error("matrix", page.error());
   return report(options,
                 {.contents = merged.value().contents,

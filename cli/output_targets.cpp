@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace hybridscope {
 
@@ -39,8 +40,21 @@ Status check_one_document(std::initializer_list<OutputTarget> outputs) {
                                    first->option, second->option));
 }
 
+Result<std::optional<OutputFile>> open_output(const std::string& path) {
+  if (path.empty()) return std::optional<OutputFile>();
+  auto file = OutputFile::create(path);
+  if (!file.ok()) return file.error();
+  return std::optional<OutputFile>(std::move(file).value());
+}
+
 std::FILE* text_stream(std::initializer_list<OutputTarget> outputs) {
   return std::ranges::any_of(outputs, is_there) ? stderr : stdout;
+}
+
+Status check_not_read(const OutputTarget& output, std::string_view what, const std::string& input) {
+  if (output.path.empty() || !same_file(output.path, input)) return Ok{};
+  return invalid_input(fmt::format("{} {}: this is {} {}, expected another file", output.option,
+                                   output.path, what, input));
 }
 
 Status check_outputs(std::span<const OutputTarget> outputs, const std::string& session_file) {
@@ -48,10 +62,9 @@ Status check_outputs(std::span<const OutputTarget> outputs, const std::string& s
     const OutputTarget& output = outputs[i];
     if (output.path.empty()) continue;
     for (const char* ending : {"", "-wal", "-shm", "-journal", "-lock"})
-      if (same_file(output.path, session_file + ending))
-        return invalid_input(fmt::format(
-            "{} {}: this is the session file {}{}, expected another file", output.option,
-            output.path, session_file, *ending == 0 ? "" : fmt::format(" ({})", ending)));
+      if (Status apart = check_not_read(output, "the session file", session_file + ending);
+          !apart.ok())
+        return apart;
     for (std::size_t j = 0; j < i; ++j)
       if (!outputs[j].path.empty() && same_file(output.path, outputs[j].path))
         return invalid_input(fmt::format("{} {} and {} {} are the same, expected two places",

@@ -3,11 +3,13 @@
 
 #include <cstdio>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "core/base/result.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 
@@ -20,9 +22,17 @@ struct OutputTarget {
 // files SQLite keeps beside it, also by another name for it, or two outputs that are one.
 Status check_outputs(std::span<const OutputTarget> outputs, const std::string& session_file);
 
+// Error invalid_input: the output is `input`, a file that the command reads, also by another name
+// for it. `what`: "the scenario".
+Status check_not_read(const OutputTarget& output, std::string_view what, const std::string& input);
+
 // Error invalid_input: two of these are "-". Standard output holds one document or the text for
 // people.
 Status check_one_document(std::initializer_list<OutputTarget> outputs);
+
+// The file at `path`, if one is asked for (empty: none). Made before long work, so that a missing
+// folder is reported at once. Error: it cannot be written.
+Result<std::optional<OutputFile>> open_output(const std::string& path);
 
 // Where the text for people goes: standard error where one of these is "-".
 std::FILE* text_stream(std::initializer_list<OutputTarget> outputs);

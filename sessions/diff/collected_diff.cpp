@@ -1,7 +1,6 @@
 #include "sessions/diff/collected_diff.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -38,21 +37,6 @@ std::vector<const FieldDifference*> in_order(const std::vector<FieldDifference>&
   return ordered;
 }
 
-std::string place_of(const FieldDifference& difference) {
-  std::vector<std::string> parts;
-  if (!difference.part.empty() && difference.part != difference.field)
-    parts.emplace_back(difference.part);
-  if (difference.group >= 0) parts.push_back(fmt::format("group {}", difference.group));
-  if (difference.column >= 0) parts.push_back(fmt::format("column {}", difference.column));
-  if (difference.occurrence > 0) parts.push_back(fmt::format("no. {}", difference.occurrence + 1));
-  if (difference.index >= 0)
-    parts.push_back(
-        difference.num_elements == 1
-            ? fmt::format("element {}", difference.index)
-            : fmt::format("element {}, {} differ", difference.index, difference.num_elements));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
 void explain_first(const StepDifference& difference, const SessionDiff& diff, const StepSource& a,
                    const StepSource& b, CollectedDiff& collected) {
   collected.decisions = explain_divergence(difference, a, b, diff.names());
@@ -78,7 +62,7 @@ CollectedStep collect_step(const StepDifference& difference, const RequestNumber
     step.fields.push_back({.request = std::string(names.name(field->request)),
                            .section = field->section,
                            .field = fmt::format("{}.{}", diff_list(field->list).name, field->field),
-                           .place = place_of(*field),
+                           .place = place_text(*field),
                            .a = field->a,
                            .b = field->b,
                            .list = field->list,

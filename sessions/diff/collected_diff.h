@@ -17,7 +17,7 @@ struct CollectedField {
   std::string request;  // empty: the step as a whole
   DiffSection section = DiffSection::schedule;
   std::string field;  // "rows.num_sampled_tokens"
-  std::string place;  // "post_copies, group 1, column 2"; empty when there is only one place
+  std::string place;  // place_text
   DiffValue a;        // its words live as long as the SessionDiff and its sources
   DiffValue b;
   // `field` and `place` as values, for lookups.

@@ -22,18 +22,20 @@ void ElementMatcher::add(int side, RequestId request, ListElement element) {
 FieldDifference* ElementMatcher::differ(DiffList list, const ListElement& element,
                                         std::size_t field, std::string_view name) {
   if (rules_.ignores_field(list, field)) return nullptr;
-  return &found_->emplace_back(FieldDifference{.list = list,
-                                               .section = section_of(list, name),
-                                               .request = element.request,
-                                               .group = element.group,
-                                               .column = element.column,
-                                               .part = element.part,
-                                               .place = element.place,
-                                               .occurrence = occurrence_,
-                                               .field_number = static_cast<std::uint32_t>(field),
-                                               .field = name,
-                                               .a = {},
-                                               .b = {}});
+  return &found_->emplace_back(
+      FieldDifference{.list = list,
+                      .section = section_of(list, name),
+                      .request = element.request,
+                      .group = element.group,
+                      .column = element.column,
+                      .part = element.part,
+                      .detail = element.detail,
+                      .place = element.place,
+                      .occurrence = element.number > 0 ? element.number : occurrence_,
+                      .field_number = static_cast<std::uint32_t>(field),
+                      .field = name,
+                      .a = {},
+                      .b = {}});
 }
 
 void ElementMatcher::report_one_sided(DiffList list, const ListElement& element, int side) {
@@ -45,12 +47,21 @@ void ElementMatcher::report_one_sided(DiffList list, const ListElement& element,
                         : DiffValue{DiffValueKind::block, element.block};
 }
 
-bool ElementMatcher::same_keys() const {
-  return std::ranges::equal(elements_[0], elements_[1], {}, &ListElement::key, &ListElement::key);
+void ElementMatcher::sort() {
+  for (auto& elements : elements_)
+    if (!std::ranges::is_sorted(elements, {}, &ListElement::key))
+      std::ranges::stable_sort(elements, {}, &ListElement::key);
 }
 
-void ElementMatcher::sort() {
-  for (auto& elements : elements_) std::ranges::stable_sort(elements, {}, &ListElement::key);
+void ElementMatcher::count_occurrence(std::size_t i, std::size_t j, const ListElement::Key& key) {
+  const auto has = [&key](const std::vector<ListElement>& elements, std::size_t place) {
+    return place < elements.size() && elements[place].key() == key;
+  };
+  const auto& [a, b] = elements_;
+  if ((i > 0 && has(a, i - 1)) || (j > 0 && has(b, j - 1)))
+    ++occurrence_;
+  else
+    occurrence_ = has(a, i + 1) || has(b, j + 1) ? 1 : 0;
 }
 
 }  // namespace hybridscope

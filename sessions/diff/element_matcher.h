@@ -44,7 +44,11 @@ struct ListElement {
   std::int32_t column = -1;
   std::int32_t place = -1;  // findings: index in the record's list
   std::string_view part{};
-  std::tuple<std::int32_t, std::uint64_t> key() const { return {request, more}; }
+  std::string_view detail{};
+  // Events without a request, whose key is their number among those of their kind, from 1.
+  std::int32_t number = 0;
+  using Key = std::tuple<std::int32_t, std::uint64_t>;
+  Key key() const { return {request, more}; }
 };
 
 // The element's data, for a list of T.
@@ -166,8 +170,9 @@ class ElementMatcher {
   };
 
   void report_one_sided(DiffList list, const ListElement& element, int side);
-  bool same_keys() const;
   void sort();
+  // For the element with this key that is next, number i of A or j of B.
+  void count_occurrence(std::size_t i, std::size_t j, const ListElement::Key& key);
 
   RequestNumbers& names_;
   const IgnoreRules& rules_;
@@ -175,31 +180,27 @@ class ElementMatcher {
   std::vector<ListElement> elements_[2];
   std::array<Raw, kMaxFields> kept_{};
   std::array<std::size_t, kNumDiffLists> present_{};  // index of the field kPresentField
-  std::int32_t occurrence_ = 0;
+  std::int32_t occurrence_ = 0;  // of the element that is compared; 0: its key is unique
 };
 
 template <class Pair>
 void ElementMatcher::match(DiffList list, const Pair& pair) {
-  const auto& [a, b] = elements_;
-  occurrence_ = 0;
-  if (same_keys()) {
-    for (std::size_t i = 0; i < a.size(); ++i) pair(a[i], b[i]);
-    return;
-  }
   sort();
+  const auto& [a, b] = elements_;
   std::size_t i = 0;
   std::size_t j = 0;
   while (i < a.size() || j < b.size()) {
-    const bool repeats = (i > 0 && i < a.size() && a[i].key() == a[i - 1].key()) ||
-                         (j > 0 && j < b.size() && b[j].key() == b[j - 1].key());
-    occurrence_ = repeats ? occurrence_ + 1 : 0;
-    if (j == b.size() || (i < a.size() && a[i].key() < b[j].key()))
+    const bool only_a = j == b.size() || (i < a.size() && a[i].key() < b[j].key());
+    const bool only_b = !only_a && (i == a.size() || b[j].key() < a[i].key());
+    count_occurrence(i, j, only_b ? b[j].key() : a[i].key());
+    if (only_a)
       report_one_sided(list, a[i++], 0);
-    else if (i == a.size() || b[j].key() < a[i].key())
+    else if (only_b)
       report_one_sided(list, b[j++], 1);
     else
       pair(a[i++], b[j++]);
   }
+  occurrence_ = 0;
 }
 
 template <class Fields>

@@ -137,6 +137,18 @@ const StateCopyDecision* find_decision(const DivergedSide& side, std::string_vie
   return found == nullptr ? nullptr : &found->decision;
 }
 
+std::string differing_fields(const std::vector<const FieldDifference*>& fields) {
+  std::string text;
+  for (const FieldDifference* field : fields) {
+    const std::string place = place_text(*field);
+    text +=
+        fmt::format("{}{}.{}{}: A {}, B {}", text.empty() ? "" : "; ", diff_list(field->list).name,
+                    field->field, place.empty() ? "" : fmt::format(" ({})", place), field->a.text(),
+                    field->b.text());
+  }
+  return text;
+}
+
 // Collects pairs for the requests that differ.
 class Divergence {
  public:
@@ -146,50 +158,62 @@ class Divergence {
   std::vector<DecisionPair> take() { return std::move(pairs_); }
 
   void add_request(std::int32_t number, std::string_view name) {
-    const std::string request(name);
-    if (has(number, {DiffList::commands}))
-      add(request, "command", DiffList::commands, command_words(a_, name), command_words(b_, name));
-    if (has(number, {DiffList::scheduled, DiffList::skipped, DiffList::preempted}))
-      add(request, "schedule", DiffList::scheduled, schedule_words(a_, name),
-          schedule_words(b_, name));
-    if (has(number, {DiffList::lookups, DiffList::lookup_groups}))
-      add(request, "prefix cache lookup", DiffList::lookups, lookup_words(a_, name),
-          lookup_words(b_, name));
-    if (has(number, {DiffList::rows}))
-      add(request, "row", DiffList::rows, row_words(a_, name), row_words(b_, name));
-    for (int launch = 0; launch < 2; ++launch) add_copy(number, request, launch);
-    if (has(number, {DiffList::commits}))
-      add(request, "commit", DiffList::commits, commit_words(a_, name), commit_words(b_, name));
+    const auto of_request = [name](auto words) {
+      return [name, words](const DivergedSide& side) { return words(side, name); };
+    };
+    add(number, name, "command", {DiffList::commands}, of_request(command_words));
+    add(number, name, "schedule", {DiffList::scheduled, DiffList::skipped, DiffList::preempted},
+        of_request(schedule_words));
+    add(number, name, "prefix cache lookup", {DiffList::lookups, DiffList::lookup_groups},
+        of_request(lookup_words));
+    add(number, name, "row", {DiffList::rows}, of_request(row_words));
+    for (int launch = 0; launch < 2; ++launch) add_copy(number, name, launch);
+    add(number, name, "commit", {DiffList::commits}, of_request(commit_words));
   }
 
   void add_step() {
-    if (has(-1, {DiffList::commands}))
-      add("", "command", DiffList::commands, command_words(a_, ""), command_words(b_, ""));
-    if (has(-1, {DiffList::graph}))
-      add("", "graph dispatch", DiffList::graph, dispatch_words(a_), dispatch_words(b_));
+    add(-1, "", "command", {DiffList::commands},
+        [](const DivergedSide& side) { return command_words(side, ""); });
+    add(-1, "", "graph dispatch", {DiffList::graph}, dispatch_words);
   }
 
  private:
-  bool has(std::int32_t request, std::initializer_list<DiffList> lists) const {
-    return std::ranges::any_of(difference_.fields, [&](const FieldDifference& field) {
-      return field.request == request && std::ranges::find(lists, field.list) != lists.end();
-    });
+  using Lists = std::initializer_list<DiffList>;
+
+  // The fields of these lists in which the request differs.
+  std::vector<const FieldDifference*> fields_of(std::int32_t request, Lists lists,
+                                                std::string_view part = {}) const {
+    std::vector<const FieldDifference*> found;
+    for (const FieldDifference& field : difference_.fields)
+      if (field.request == request && std::ranges::find(lists, field.list) != lists.end() &&
+          (part.empty() || field.part == part))
+        found.push_back(&field);
+    return found;
   }
 
-  void add(const std::string& request, std::string subject, DiffList list, std::string a,
-           std::string b) {
-    pairs_.push_back({request, std::move(subject),
-                      std::string(diff_list(list).source_for(a_.source.config().runner)),
-                      std::move(a), std::move(b)});
+  void add_pair(DecisionPair pair, const std::vector<const FieldDifference*>& fields) {
+    if (pair.a == pair.b) pair.differs = differing_fields(fields);
+    pairs_.push_back(std::move(pair));
   }
 
-  void add_copy(std::int32_t number, const std::string& request, int launch) {
-    const std::string_view part = launch == 0 ? "pre_copies" : "post_copies";
-    const bool differs = std::ranges::any_of(difference_.fields, [&](const FieldDifference& field) {
-      return field.request == number && field.part == part &&
-             (field.list == DiffList::copies || field.list == DiffList::state_copies);
-    });
-    if (!differs) return;
+  template <class Words>
+  void add(std::int32_t number, std::string_view request, std::string subject, Lists lists,
+           const Words& words) {
+    const auto fields = fields_of(number, lists);
+    if (fields.empty()) return;
+    add_pair(
+        {.request = std::string(request),
+         .subject = std::move(subject),
+         .source = std::string(diff_list(*lists.begin()).source_for(a_.source.config().runner)),
+         .a = words(a_),
+         .b = words(b_)},
+        fields);
+  }
+
+  void add_copy(std::int32_t number, std::string_view request, int launch) {
+    const auto fields = fields_of(number, {DiffList::copies, DiffList::state_copies},
+                                  launch == 0 ? "pre_copies" : "post_copies");
+    if (fields.empty()) return;
     const StateCopyDecision* a = find_decision(a_, request, launch);
     const StateCopyDecision* b = find_decision(b_, request, launch);
     const auto words = [](const StateCopyDecision* decision, const DivergedSide& side) {
@@ -199,9 +223,12 @@ class Divergence {
                  : std::string("no copy; decisions that copy nothing are kept at level full");
     };
     const StateCopyDecision* any = a != nullptr ? a : b;
-    pairs_.push_back({request, launch == 0 ? "pre-copy" : "post-copy",
-                      any == nullptr ? std::string() : std::string(decision_source(any->rule)),
-                      words(a, a_), words(b, b_)});
+    add_pair({.request = std::string(request),
+              .subject = launch == 0 ? "pre-copy" : "post-copy",
+              .source = any == nullptr ? std::string() : std::string(decision_source(any->rule)),
+              .a = words(a, a_),
+              .b = words(b, b_)},
+             fields);
   }
 
   const StepDifference& difference_;

@@ -16,6 +16,9 @@ struct DecisionPair {
   std::string source;   // the reference function that has the rule
   std::string a;        // several lines when a lookup has several groups
   std::string b;
+  // Where a and b read alike: the fields in which the decision differs all the same,
+  // "scheduled.num_output_placeholders: A 1, B 3; ...".
+  std::string differs = {};
 };
 
 // In the order in which a step decides; requests in the order in which they differ. Requires: both

@@ -17,7 +17,7 @@ enum class DiffValueKind : std::uint8_t {
   flag,   // 0 or 1
   block,  // an element that is present, shown by its block
   hash,   // 64 bits, shown in hexadecimal
-  shape,  // rows << 32 | cols; cols 0: one dimension
+  shape,  // of an array: rows << 32 | cols, see array_shape_value
   none,   // an array that the layers were not given
   word,   // an enum's name, a request's name or a literal
 };
@@ -25,10 +25,10 @@ enum class DiffValueKind : std::uint8_t {
 struct DiffValue {
   DiffValueKind kind = DiffValueKind::absent;
   std::int64_t number = 0;  // word: the enum's code
-  std::string_view word{};  // must outlive the comparison
+  std::string_view word{};  // must outlive the comparison; shape: the dtype, where dtypes differ
 
   // The value as reports show it: "-", "12", "yes", "block 3", "0x00c0ffee00c0ffee", "[3, 2]",
-  // "None", "decode".
+  // "[3] int64", "None", "decode".
   std::string text() const;
   friend bool operator==(const DiffValue&, const DiffValue&) = default;
 };
@@ -41,9 +41,13 @@ struct FieldDifference {
   std::int32_t group = -1;
   std::int32_t column = -1;
   std::string_view part{};  // "pre_copies", "registered", the rule of a finding
+  std::string_view
+      detail{};  // what the part leaves open: "conv" of a finding, "at commit" of an event
   // Findings that only one side has: index in the record's list.
   std::int32_t place = -1;
-  std::int32_t occurrence = 0;     // counts elements that nothing else distinguishes
+  // Counts the elements that nothing else distinguishes, from 1 in the order of the record; 0: the
+  // only one.
+  std::int32_t occurrence = 0;
   std::uint32_t field_number = 0;  // index into field_names(list)
   std::string_view field{};
   DiffValue a;
@@ -52,6 +56,16 @@ struct FieldDifference {
   // presence differs.
   std::int32_t index = -1;
   std::int32_t num_elements = 0;
+  std::int32_t num_columns = 0;  // 0: of an array with one dimension, or of a plain number
 };
+
+// The shape of an array with `dims` 0 (a plain number), 1 ([rows]) or 2 ([rows, cols]). `dtype`:
+// shown behind it, empty where both sides have the same.
+DiffValue array_shape_value(std::int32_t dims, std::int32_t rows, std::int32_t cols,
+                            std::string_view dtype);
+
+// The element within the request as reports name it: "post_copies, group 1, column 2", "freed,
+// group 1, no. 3", "group 1, element [2, 0], 5 differ"; empty when there is only one.
+std::string place_text(const FieldDifference& difference);
 
 }  // namespace hybridscope

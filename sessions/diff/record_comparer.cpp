@@ -181,10 +181,13 @@ void RecordComparer::add_finding(int side, const Finding& finding, std::size_t p
       {.more = byte(finding.rule) << 40 | byte(finding.content) << 32 | byte(finding.group) << 24 |
                (static_cast<std::uint32_t>(finding.column) & 0xFFFFFFU),
        .data = &finding,
+       .block = finding.block,
        .group = finding.group,
        .column = finding.column,
        .place = static_cast<std::int32_t>(place),
-       .part = rule_info(finding.rule).slug});
+       .part = rule_info(finding.rule).slug,
+       .detail = finding.content == ContentKind::none ? std::string_view()
+                                                      : value_names::name(finding.content)});
 }
 
 void RecordComparer::compare_digests(const StepRecord& a, const StepRecord& b,

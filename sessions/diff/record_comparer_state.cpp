@@ -1,5 +1,7 @@
 // Compares copies, blocks, metadata and what the step wrote.
 #include "sessions/diff/record_comparer.h"
+
+#include "sessions/explain/explain_array.h"
 #include "sessions/record/step_fields.h"
 
 namespace hybridscope {
@@ -23,18 +25,26 @@ constexpr std::uint64_t place_key(std::int32_t group, std::int32_t column) {
          (static_cast<std::uint32_t>(column) & 0xFFFFFFU);
 }
 
-// Keys of events. Events without a request are distinguished only by their order.
-class EventKeys {
+// Elements for the events of one side. Events without a request are distinguished only by their
+// order.
+class EventElements {
  public:
-  std::uint64_t key(const CacheEvent& event, bool at_commit) {
-    const auto kind = static_cast<std::uint64_t>(event.kind);
-    const std::uint64_t head = (kind << 1 | (at_commit ? 1U : 0U)) << 32;
-    if (event.request.value >= 0) return head | place_key(event.group, event.column);
-    return head | static_cast<std::uint32_t>(num_before_[kind << 1 | (at_commit ? 1U : 0U)]++);
+  ListElement element(const CacheEvent& event, bool at_commit) {
+    const auto kind = static_cast<std::uint64_t>(event.kind) << 1 | (at_commit ? 1U : 0U);
+    const std::int32_t number = event.request.value >= 0 ? 0 : ++num_of_kind_[kind];
+    return {.more = kind << 32 | (number == 0 ? place_key(event.group, event.column)
+                                              : static_cast<std::uint32_t>(number)),
+            .data = &event,
+            .block = event.block,
+            .group = event.group,
+            .column = event.column,
+            .part = value_names::name(event.kind),
+            .detail = at_commit ? "at commit" : "",
+            .number = number};
   }
 
  private:
-  std::array<std::int32_t, 32> num_before_{};
+  std::array<std::int32_t, 32> num_of_kind_{};
 };
 
 }  // namespace
@@ -80,16 +90,11 @@ void RecordComparer::compare_blocks(const StepRecord& a, const StepRecord& b,
     matcher_.begin();
     for (int side = 0; side < 2; ++side) {
       const StepTrace& trace = (side == 0 ? a : b).trace;
-      EventKeys keys;
+      EventElements elements;
       for (const auto* events : {&trace.cache_events, &trace.commit_events})
         for (const CacheEvent& event : *events)
           matcher_.add(side, event.request,
-                       {.more = keys.key(event, events == &trace.commit_events),
-                        .data = &event,
-                        .block = event.block,
-                        .group = event.group,
-                        .column = event.column,
-                        .part = value_names::name(event.kind)});
+                       elements.element(event, events == &trace.commit_events));
     }
     matcher_.compare(DiffList::block_events, [](auto& visit, const ListElement& element) {
       for_each_cache_event_field(as<CacheEvent>(element), visit);
@@ -145,10 +150,10 @@ void RecordComparer::compare_array(const ListElement& element, const ArrayRecord
   FieldDifference* difference = matcher_.differ(DiffList::arrays, element, number, a.name);
   if (difference == nullptr) return;
   if (!same_shape || a.dtype != b.dtype) {
-    const auto shape = [](const ArrayRecord& array) -> DiffValue {
+    const auto shape = [&](const ArrayRecord& array) -> DiffValue {
       if (!array.present) return {DiffValueKind::none};
-      return {DiffValueKind::shape,
-              static_cast<std::int64_t>(array.rows) << 32 | (array.dims == 2 ? array.cols : 0)};
+      return array_shape_value(array.dims, array.rows, array.cols,
+                               a.dtype != b.dtype ? array_dtype_name(array.dtype) : "");
     };
     difference->a = shape(a);
     difference->b = shape(b);
@@ -158,6 +163,7 @@ void RecordComparer::compare_array(const ListElement& element, const ArrayRecord
     if (a.values[i] == b.values[i]) continue;
     if (difference->num_elements++ > 0) continue;
     difference->index = a.dims == 0 ? -1 : static_cast<std::int32_t>(i);
+    difference->num_columns = a.dims == 2 ? a.cols : 0;
     difference->a = {DiffValueKind::number, a.values[i]};
     difference->b = {DiffValueKind::number, b.values[i]};
   }

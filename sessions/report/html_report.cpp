@@ -9,9 +9,9 @@
 
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_dispatch.h"
-#include "sessions/palette/palette.h"
 #include "sessions/record/session_header.h"
 #include "sessions/report/block_ops.h"
+#include "sessions/report/page_style.h"
 #include "sessions/report/report_files.h"
 #include "sessions/report/report_steps.h"
 #include "sessions/run/finding_list.h"
@@ -24,8 +24,8 @@ namespace {
 std::string all_scripts() {
   std::string scripts;
   for (const std::string_view script :
-       {report_files::report_data_js, report_files::report_state_js, report_files::report_parts_js,
-        report_files::report_tables_js, report_files::report_step_js,
+       {report_files::page_js, report_files::report_data_js, report_files::report_state_js,
+        report_files::report_parts_js, report_files::report_tables_js, report_files::report_step_js,
         report_files::report_timeline_js, report_files::report_js})
     scripts += script;
   return scripts;
@@ -107,9 +107,7 @@ nlohmann::json describe_run(const StepSource& source, const HtmlReportOptions& o
 std::string fill_report_page(const std::string& data) {
   std::string page(report_files::report_html);
   // The data is filled in last, so marks inside it are not replaced.
-  fill_mark(page, "/*style*/", report_files::report_css);
-  fill_mark(page, "/*light palette*/", palette_css(PaletteKind::light));
-  fill_mark(page, "/*dark palette*/", palette_css(PaletteKind::dark));
+  fill_mark(page, "/*style*/", page_style(report_files::report_css));
   fill_mark(page, "/*script*/", all_scripts());
   fill_mark(page, "\"data\"", data);
   return page;

@@ -67,20 +67,6 @@ function onKey(event) {
   actions[event.key]();
 }
 
-// A request that was clicked is highlighted everywhere.
-let followed = null;
-function markFollowed() {
-  for (const element of document.querySelectorAll("[data-request]"))
-    element.classList.toggle("followed", followed !== null && element.dataset.request === followed);
-}
-
-function onClick(event) {
-  const tag = event.target.closest(".request, .cell");
-  if (!tag) return;
-  followed = followed === tag.dataset.request ? null : tag.dataset.request;
-  markFollowed();
-}
-
 function showRun() {
   byId("name").textContent = meta.name || meta.title;
   document.title = (meta.name || meta.title) + " – hybridscope report";

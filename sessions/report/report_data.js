@@ -72,14 +72,6 @@ const MARKS = [
     of: (s) => s.counts.num_errors + s.counts.num_warnings },
 ];
 
-function grouped(number) {
-  return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
-}
-
-function counted(number, noun) {
-  return grouped(number) + " " + noun + (number === 1 ? "" : "s");
-}
-
 // Index in `steps` of the last recorded step at or before a number.
 function placeAtOrBefore(number) {
   let place = 0;

@@ -1,48 +1,4 @@
-// Pieces of the page. Text is always set as text content, so no data becomes markup.
-
-function el(tag, className, text) {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text !== undefined && text !== null) element.textContent = text;
-  return element;
-}
-
-function byId(id) { return document.getElementById(id); }
-
-function clear(element) {
-  element.replaceChildren();
-  return element;
-}
-
-// columns: [{ name, title, text: (row) => ..., left }]
-function table(columns, rows, decorate) {
-  const result = el("table", "grid");
-  const head = result.createTHead().insertRow();
-  for (const column of columns) {
-    const cell = el("th", column.left ? "left" : "", column.name);
-    cell.scope = "col";
-    if (column.title) cell.title = column.title;
-    head.append(cell);
-  }
-  const body = result.createTBody();
-  rows.forEach((row, i) => {
-    const line = body.insertRow();
-    for (const column of columns) {
-      const value = column.text(row, i);
-      const cell = el("td", column.left ? "left" : "");
-      if (value instanceof Node) cell.append(value); else cell.textContent = value;
-      line.append(cell);
-    }
-    if (decorate) decorate(line, row, i);
-  });
-  return result;
-}
-
-function stepLink(number) {
-  const link = el("a", "", "step " + number);
-  link.href = "#step=" + number;
-  return link;
-}
+// Pieces of the page of a run.
 
 function requestTag(request) {
   const tag = el("span", "request", nameOf(request));

@@ -13,16 +13,44 @@ std::string padded(std::string_view text, std::size_t width, bool right) {
   return right ? space + std::string(text) : std::string(text) + space;
 }
 
-// Narrows the widest column of words until the table fits.
+// Takes from the widest columns of words until the table fits.
 void shrink_to_page(const std::vector<TableColumn>& columns, std::vector<std::size_t>& widths) {
+  constexpr std::size_t kNarrowest = 2;
   std::size_t total = 2 * widths.size();
   for (const std::size_t width : widths) total += width;
-  if (total <= kPageColumns) return;
-  std::size_t widest = 0;
-  for (std::size_t c = 0; c < columns.size(); ++c)
-    if (!columns[c].numeric && (columns[widest].numeric || widths[c] > widths[widest])) widest = c;
-  const std::size_t excess = total - kPageColumns;
-  widths[widest] = widths[widest] > excess + 2 ? widths[widest] - excess : 2;
+  for (; total > kPageColumns; --total) {
+    std::size_t* widest = nullptr;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      if (!columns[c].numeric && (widest == nullptr || widths[c] > *widest)) widest = &widths[c];
+    if (widest == nullptr || *widest <= kNarrowest) return;
+    --*widest;
+  }
+}
+
+// The bytes of the first `width` code points.
+std::size_t bytes_of(std::string_view text, std::size_t width) {
+  std::size_t end = 0;
+  for (std::size_t count = 0; end < text.size(); ++end)
+    if (starts_code_point(text[end]) && count++ == width) break;
+  return end;
+}
+
+// The lines of a cell: broken after a space or a mark between words, in the middle of a word only
+// where there is none.
+std::vector<std::string_view> cell_lines(std::string_view text, std::size_t width) {
+  std::vector<std::string_view> lines;
+  while (text_width(text) > width) {
+    std::size_t end = bytes_of(text, width);
+    if (text[end] != ' ') {
+      const std::size_t mark = text.substr(0, end).find_last_of(" _/,;:");
+      if (mark != std::string_view::npos) end = mark + 1;
+    }
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  }
+  if (!text.empty() || lines.empty()) lines.push_back(text);
+  return lines;
 }
 
 // The words up to and including the next clause end ("; " or ": "), without the space after it.
@@ -42,11 +70,7 @@ std::size_t text_width(std::string_view text) {
 
 std::string clip_text(std::string_view text, std::size_t width) {
   if (text_width(text) <= width) return std::string(text);
-  const std::size_t kept = width > 2 ? width - 2 : 0;
-  std::size_t end = 0;
-  for (std::size_t count = 0; end < text.size(); ++end)
-    if (starts_code_point(text[end]) && count++ == kept) break;
-  return std::string(text.substr(0, end)) + "..";
+  return std::string(text.substr(0, bytes_of(text, width > 2 ? width - 2 : 0))) + "..";
 }
 
 std::string pad_text(std::string_view text, std::size_t width) {
@@ -84,10 +108,19 @@ void TextPage::table(const std::vector<TableColumn>& columns,
   }
   shrink_to_page(columns, widths);
   const auto add = [&](const auto& cell_of) {
-    std::string line;
-    for (std::size_t c = 0; c < columns.size(); ++c)
-      line += "  " + padded(clip_text(cell_of(c), widths[c]), widths[c], columns[c].numeric);
-    add_line(line);
+    std::vector<std::vector<std::string_view>> cells;
+    std::size_t height = 0;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      cells.push_back(cell_lines(cell_of(c), widths[c]));
+      height = std::max(height, cells.back().size());
+    }
+    for (std::size_t l = 0; l < height; ++l) {
+      std::string line;
+      for (std::size_t c = 0; c < columns.size(); ++c)
+        line +=
+            "  " + padded(l < cells[c].size() ? cells[c][l] : "", widths[c], columns[c].numeric);
+      add_line(line);
+    }
   };
   add([&](std::size_t c) { return columns[c].title; });
   for (const auto& row : rows) add([&](std::size_t c) { return std::string_view(row[c]); });

@@ -28,7 +28,7 @@ class TextPage {
   // "  label   words", wrapped under the words. The label is padded to `label_width`.
   void item(std::string_view label, std::size_t label_width, std::string_view words);
   // Each row is indented by two spaces, columns are two spaces apart. If the page is too narrow,
-  // the widest column of words is clipped.
+  // the cells of the widest columns of words go on in further lines.
   void table(const std::vector<TableColumn>& columns,
              const std::vector<std::vector<std::string>>& rows);
 

@@ -131,6 +131,7 @@ TEST_F(ControlBytes, OfScenariosReachNoTerminal) {
         "export % --as step-actions",
         "shrink %",
         "diff --scenario % --engine safe --engine reference",
+        "diff --scenario % --engine safe --engine reference --html -",
         "judge @/trace.jsonl --explain 2",
         "judge @/trace.jsonl --json",
         "judge %",

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/diff_report.h"
 #include "tests/cli/program.h"
 #include "tests/storage/recorded_run.h"
 
@@ -122,6 +124,30 @@ TEST(DiffCommand, RunsAScenarioUnderTwoProfiles) {
   EXPECT_LE(widest_line(result.out), 100U);
 }
 
+TEST(DiffReport, ADecisionThatReadsAlikeIsPrintedOnceWithTheFieldThatDiffers) {
+  DiffReport report;
+  report.collected.steps = {{.step = 2, .fields = {}}};
+  report.collected.decisions = {{.request = "A",
+                                 .subject = "schedule",
+                                 .source = "",
+                                 .a = "running: 1 tokens (0 of 0 drafts) behind c = 6 of 7 known",
+                                 .b = "running: 1 tokens (0 of 0 drafts) behind c = 6 of 7 known",
+                                 .differs = "scheduled.num_output_placeholders: A 1, B 3"}};
+  EXPECT_THAT(format_diff(report),
+              HasSubstr("  A: schedule\n"
+                        "    both  running: 1 tokens (0 of 0 drafts) behind c = 6 of 7 known\n"
+                        "    but   scheduled.num_output_placeholders: A 1, B 3\n"));
+}
+
+TEST(DiffCommand, ALongValueGoesOnInTheNextLine) {
+  const ProgramResult result =
+      run_program(std::string(kVerifyWindow) + "--engine safe --engine reference");
+  EXPECT_THAT(result.out, HasSubstr("  policies/all_mode_speculation   "
+                                    "remembered_column_and_boundary_    "
+                                    "full_steps_remembered_no_copies\n" +
+                                    std::string(34, ' ') + "copies\n"));
+}
+
 TEST(DiffCommand, AllTellsTheFieldsOfLaterStepsToo) {
   const std::string command = std::string(kVerifyWindow) + "--engine safe --engine reference";
   EXPECT_THAT(run_program(command).out, Not(HasSubstr("\nstep 5\n")));
@@ -165,6 +191,76 @@ TEST(DiffCommand, ComparingRequestsRefusesRulesAboutSteps) {
   EXPECT_EQ(forced.exit_code, 2);
   EXPECT_THAT(forced.err, HasSubstr("is compared (the modes differ (align and none)"));
   EXPECT_EQ(run_program(requests + "--requests --ignore request:A").exit_code, 0);
+}
+
+Json data_of_page(const std::string& html) {
+  const std::string begin = "id=\"diff-data\">";
+  const std::size_t from = html.find(begin) + begin.size();
+  return Json::parse(html.substr(from, html.find("</script>", from) - from));
+}
+
+TEST(DiffCommand, APageHasWhatJsonHasBesideTheTextForPeople) {
+  const RecordedPair pair;
+  const std::string command = "diff " + pair.place("one") + " " + pair.place("none");
+  const std::string page = test::temporary_folder("diff_page", {}) + "/diff.html";
+  const ProgramResult result = run_program(command + " --html " + page);
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_EQ(result.out, run_program(command).out);
+  Json data = data_of_page(test::read_file(page));
+  EXPECT_THAT(data["program"].get<std::string>(), ::testing::StartsWith("hybridscope "));
+  data.erase("program");
+  EXPECT_EQ(data, Json::parse(run_program(command + " --json").out));
+  const ProgramResult printed = run_program(command + " --html -");
+  EXPECT_EQ(printed.exit_code, 1);
+  EXPECT_EQ(printed.out, test::read_file(page));
+  EXPECT_EQ(printed.err, result.out);
+}
+
+TEST(DiffCommand, APageKeepsNoMoreStepsThanTheLimit) {
+  const ProgramResult result =
+      run_program("diff --scenario scenarios/v2_slots.json --b runner=v1 --limit 1 --html -");
+  const Json data = data_of_page(result.out);
+  EXPECT_EQ(data["differences"].size(), 1U);
+  EXPECT_EQ(data["total"], 2);
+}
+
+TEST(DiffCommand, WithoutADifferenceAPageIsWrittenToo) {
+  const std::string page = test::temporary_folder("diff_equal", {}) + "/diff.html";
+  const ProgramResult result =
+      run_program(std::string(kVerifyWindow) + "--engine safe --engine safe --html " + page);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(data_of_page(test::read_file(page))["summary"]["verdict"], "No difference.");
+}
+
+TEST(DiffCommand, APageOnAFullDiskIsAnErrorOfTheEnvironment) {
+  const ProgramResult full =
+      run_program(std::string(kVerifyWindow) + "--engine safe --engine reference --html /dev/full");
+  EXPECT_EQ(full.exit_code, 4) << full.err;
+  EXPECT_THAT(full.err, HasSubstr("cannot write /dev/full: No space left on device"));
+  EXPECT_EQ(full.out, "");
+}
+
+TEST(DiffCommand, AFailedComparisonLeavesNoPage) {
+  const std::string folder = test::temporary_folder("diff_failed", {});
+  EXPECT_EQ(run_program("diff --scenario /nonexistent.json --html " + folder + "/p.html").exit_code,
+            3);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
+TEST(DiffCommand, APageDoesNotReplaceWhatIsRead) {
+  const RecordedPair pair;
+  const auto refuses = [](const std::string& arguments, const std::string& message) {
+    const ProgramResult result = run_program("diff " + arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    EXPECT_THAT(result.err, HasSubstr(message)) << arguments;
+  };
+  refuses(pair.place("one") + " " + pair.place("none") + " --html " + pair.file(),
+          "this is the session file");
+  const std::string scenario = test::temporary_file("page_scenario.json", "{}");
+  refuses("--scenario " + scenario + " --html " + scenario, "this is the scenario");
+  EXPECT_EQ(test::read_file(scenario), "{}");
+  refuses(pair.place("one") + " " + pair.place("none") + " --json --html -",
+          "--json and --html would both be on standard output");
 }
 
 TEST(DiffCommand, WrongUseIsExplained) {

@@ -35,6 +35,7 @@ TEST_F(OutputErrors, AMissingFolderIsTheEnvironmentsFaultForEveryFile) {
         "sessions import " + path("s.jsonl"),
         "sessions fork " + path("runs.db:a") + " --at 2 --preempt A --record",
         std::string("shrink scenarios/skipped_for_a_step.json --engine reference -o"),
+        std::string("diff --scenario scenarios/plain_decode.json --html"),
         std::string("export scenarios/plain_decode.json --as markdown -o")}) {
     const ProgramResult result = run_program(command + " " + path("none/out.db"));
     EXPECT_EQ(result.exit_code, 4) << command;

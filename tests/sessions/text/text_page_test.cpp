@@ -38,11 +38,28 @@ TEST(TextPage, AlignsNumbersRightAndWordsLeft) {
   EXPECT_EQ(page.text(), "  name        count\n  A               7\n  long name  123456\n");
 }
 
-TEST(TextPage, ClipsTheWidestWordsOfATableThatIsTooWide) {
+TEST(TextPage, BreaksTheWidestWordsOfATableThatIsTooWide) {
   TextPage page;
-  page.table({{"name", false}, {"n", true}}, {{std::string(120, 'x'), "5"}});
-  EXPECT_EQ(page.text(),
-            "  name" + std::string(91, ' ') + "  n\n  " + std::string(93, 'x') + "..  5\n");
+  page.table({{"name", false}, {"n", true}}, {{std::string(120, 'x'), "5"}, {"y", "6"}});
+  EXPECT_EQ(page.text(), "  name" + std::string(91, ' ') + "  n\n  " + std::string(95, 'x') +
+                             "  5\n  " + std::string(25, 'x') + "\n  y" + std::string(94, ' ') +
+                             "  6\n");
+}
+
+TEST(TextPage, BreaksACellBehindAMarkBetweenWords) {
+  TextPage page;
+  const std::string head(40, 'x');
+  page.table({{"a"}, {"b"}}, {{head + "_longer_copies", head + " and copies"}});
+  EXPECT_EQ(page.text(), "  a" + std::string(49, ' ') + "b\n  " + head + "_longer_  " + head +
+                             " and\n  copies" + std::string(44, ' ') + "copies\n");
+}
+
+TEST(TextPage, BreaksNoCharacterOfACell) {
+  TextPage page;
+  std::string umlauts;
+  for (int i = 0; i < 100; ++i) umlauts += "\xC3\xA4";
+  page.table({{"a"}}, {{umlauts}});
+  EXPECT_EQ(page.text(), "  a\n  " + umlauts.substr(0, 196) + "\n  " + umlauts.substr(196) + "\n");
 }
 
 TEST(TextPage, CountsCodePointsNotBytes) {
