@@ -128,7 +128,7 @@ void LessonPlay::answer(std::size_t question) {
     const auto checked = run_.check(question, *line);
     if (!checked.ok()) break;
     const bool readable = checked.value().verdict != AnswerVerdict::unreadable;
-    fmt::print("{}", wrapped_lines(checked.value().words));
+    fmt::print("{}", format_lesson_reply(checked.value().words));
     if (!readable && source_ == AnswerSource::terminal) continue;
     if (readable) ++num_answered_;
     if (checked.value().verdict == AnswerVerdict::right) ++num_right_;

@@ -43,16 +43,31 @@ std::string format_lesson_question(const LessonQuestion& question, std::size_t n
   return text;
 }
 
+std::string format_lesson_reply(std::string_view words) {
+  std::string text;
+  for (std::size_t end = 0; end != std::string_view::npos;) {
+    end = words.find('\n');
+    text += wrapped_lines(words.substr(0, end));
+    words.remove_prefix(end == std::string_view::npos ? words.size() : end + 1);
+  }
+  return text;
+}
+
 namespace {
 
-// The stored answer, the source of the engine's answer, and the reason if the engine has an answer.
+// The stored answer, the source of the engine's answer, and the reason and what is said to foreseen
+// mistakes if the engine has an answer.
 std::string format_answer(const LessonRun& run, std::size_t index) {
   const LessonQuestion& question = run.part().questions[index];
   const std::string where = question.where == "true" ? "" : " where " + question.where;
   std::string text = wrapped_lines(
       fmt::format("Answer: {}, that is {}{}", question.answer, question.value, where));
-  const auto problem = run.disagreement(index);
-  return text + wrapped_lines(problem ? *problem : run.answer_of(index).value().because);
+  if (const auto problem = run.disagreement(index)) return text + wrapped_lines(*problem);
+  const EngineAnswer& engine = run.answer_of(index).value();
+  text += wrapped_lines(engine.because);
+  for (const LessonMistake& mistake : engine.mistakes)
+    text += wrapped_lines(fmt::format("If {} is answered: {}", mistake.answer, mistake.words));
+  return text;
 }
 
 }  // namespace

@@ -21,6 +21,9 @@ std::string format_lesson_part(const Lesson& lesson, std::size_t part);
 // "Question 4: ..." with its choices.
 std::string format_lesson_question(const LessonQuestion& question, std::size_t number);
 
+// What is said to an answer: each line of it as wrapped_lines.
+std::string format_lesson_reply(std::string_view words);
+
 // All of it, without answers.
 std::string format_lesson(const Lesson& lesson);
 // With them, and the expressions that ask the engine for them. Error: a part cannot be played.

@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Wrong answers that are foreseen where a question offers no choices: mistakes by one or two.
+// Where a question offers no choices, mistakes by one or two get the engine's reply too.
 constexpr std::array<std::int64_t, 4> kNearMisses = {-2, -1, 1, 2};
 
 // The answers that a page offers: the choices of the question, or all values of its field. Empty:
@@ -48,12 +48,17 @@ std::vector<std::string> offered_in_page(const Lesson& lesson, const LessonQuest
   return offered;
 }
 
-std::vector<std::string> foreseen_numbers(const std::string& right) {
+// The right number, those beside it, and the mistakes that the lesson names.
+std::vector<std::string> foreseen_numbers(const EngineAnswer& engine) {
+  const std::string& right = engine.words;
   std::int64_t number = 0;
   std::from_chars(right.data(), right.data() + right.size(), number);
   std::vector<std::string> foreseen = {right};
   for (const std::int64_t miss : kNearMisses)
     if (number < 0 || number + miss >= 0) foreseen.push_back(std::to_string(number + miss));
+  for (const LessonMistake& mistake : engine.mistakes)
+    if (std::ranges::find(foreseen, mistake.answer) == foreseen.end())
+      foreseen.push_back(mistake.answer);
   return foreseen;
 }
 
@@ -73,8 +78,7 @@ Result<Json> question_data(const LessonRun& run, std::size_t number) {
                {"replies", Json::object()},
                {"other", fmt::format("The engine's answer is {}. {}", engine.value().words,
                                      engine.value().because)}};
-  for (const std::string& answer :
-       offered.empty() ? foreseen_numbers(engine.value().words) : offered) {
+  for (const std::string& answer : offered.empty() ? foreseen_numbers(engine.value()) : offered) {
     const auto checked = run.check(number, answer);
     if (!checked.ok()) return checked.error();
     data["replies"][answer] = checked.value().words;

@@ -35,18 +35,17 @@ Scenario scenario_of(const Lesson& lesson, const LessonPart& part) {
   return scenario;
 }
 
-std::vector<LessonTextPiece> split_because(std::string_view because) {
+std::vector<LessonTextPiece> split_placeholders(std::string_view text) {
   std::vector<LessonTextPiece> pieces;
-  while (!because.empty()) {
-    const std::size_t open = because.find('{');
-    if (open > 0)
-      pieces.push_back({.text = std::string(because.substr(0, open)), .is_name = false});
+  while (!text.empty()) {
+    const std::size_t open = text.find('{');
+    if (open > 0) pieces.push_back({.text = std::string(text.substr(0, open)), .is_name = false});
     if (open == std::string_view::npos) break;
-    const std::size_t close = because.find('}', open);
+    const std::size_t close = text.find('}', open);
     pieces.push_back(
-        {.text = std::string(because.substr(open + 1, close - open - 1)), .is_name = true});
+        {.text = std::string(text.substr(open + 1, close - open - 1)), .is_name = true});
     if (close == std::string_view::npos) break;
-    because.remove_prefix(close + 1);
+    text.remove_prefix(close + 1);
   }
   return pieces;
 }

@@ -29,6 +29,14 @@ struct LessonShow {
 // The allowed values of `show.panel`.
 std::span<const std::string_view> lesson_panels();
 
+// A wrong answer that is foreseen, and what is said to it.
+struct LessonMistake {
+  std::string answer = {};  // in the engine's words; not the right one
+  // Which rule was misread and what the engine does instead, with placeholders as in `because`.
+  std::string words = {};
+  friend bool operator==(const LessonMistake&, const LessonMistake&) = default;
+};
+
 // A question about the part's step. The right answer is the value of the field `value` in the
 // element that `where` picks.
 struct LessonQuestion {
@@ -39,6 +47,7 @@ struct LessonQuestion {
   // Empty: any text may be answered; else `answer` is one of them.
   std::vector<std::string> choices = {};
   std::string because = {};  // the reason, with {answer} and {FIELD} as placeholders
+  std::vector<LessonMistake> mistakes = {};  // one for an answer at most
   friend bool operator==(const LessonQuestion&, const LessonQuestion&) = default;
 };
 
@@ -70,11 +79,11 @@ std::string answered_words(std::size_t num_answered, std::size_t num_questions,
 // The scenario with the part's settings.
 Scenario scenario_of(const Lesson& lesson, const LessonPart& part);
 
-// A piece of `because`: text, or a name in braces.
+// A piece of a text with placeholders: text, or a name in braces.
 struct LessonTextPiece {
   std::string text;
   bool is_name = false;
 };
-std::vector<LessonTextPiece> split_because(std::string_view because);
+std::vector<LessonTextPiece> split_placeholders(std::string_view text);
 
 }  // namespace hybridscope

@@ -22,6 +22,14 @@ namespace {
 // them.
 std::string first_line(const std::string& message) { return message.substr(0, message.find('\n')); }
 
+void check_placeholders(const std::string& pointer, std::string_view text, JsonErrors& errors) {
+  for (const LessonTextPiece& piece : split_placeholders(text)) {
+    if (!piece.is_name || piece.text == "answer") continue;
+    if (const auto field = BreakQuery::parse(piece.text, "true"); !field.ok())
+      errors.fail(pointer, first_line(field.error().message));
+  }
+}
+
 void check_expressions(const JsonPlace& place, const LessonQuestion& question, JsonErrors& errors) {
   const auto report = [&](std::string_view key, const Error& error) {
     errors.fail(child_pointer(place.pointer, key), first_line(error.message));
@@ -30,11 +38,7 @@ void check_expressions(const JsonPlace& place, const LessonQuestion& question, J
     report("value", value.error());
   if (const auto where = BreakQuery::parse("step", question.where); !where.ok())
     report("where", where.error());
-  for (const LessonTextPiece& piece : split_because(question.because)) {
-    if (!piece.is_name || piece.text == "answer") continue;
-    if (const auto field = BreakQuery::parse(piece.text, "true"); !field.ok())
-      report("because", field.error());
-  }
+  check_placeholders(child_pointer(place.pointer, "because"), question.because, errors);
 }
 
 // The answer in the engine's words.
@@ -55,22 +59,57 @@ std::string read_answer(const JsonPlace& place, const BreakField& field, JsonErr
   return {};
 }
 
+// What is wrong with the answer that a mistake is for; empty: nothing.
+std::string fault_of_mistake(std::string_view answer, const LessonQuestion& question,
+                             const BreakField& field) {
+  const auto words = canonical_answer(field, answer);
+  if (!words)
+    return fmt::format("expected {} of {}, found {}", answer_kind(field), field.name,
+                       quoted_text(answer));
+  if (*words != answer)
+    return fmt::format("expected the answer in the engine's words, {}, found {}",
+                       quoted_text(*words), quoted_text(answer));
+  if (answer == question.answer)
+    return fmt::format("expected a wrong answer, found the right one, {}", quoted_text(answer));
+  const auto& choices = question.choices;
+  if (!choices.empty() && std::ranges::find(choices, answer) == choices.end())
+    return fmt::format("expected one of the choices, found {}", quoted_text(answer));
+  return {};
+}
+
+void read_mistakes(const JsonPlace& place, const BreakField& field, LessonQuestion& question,
+                   JsonErrors& errors) {
+  for (const auto& [answer, words] : read_members(place, errors)) {
+    const LessonMistake mistake{.answer = answer, .words = read_string(words, errors)};
+    if (mistake.words.empty()) errors.fail(words.pointer, "expected text, found \"\"");
+    if (const auto fault = fault_of_mistake(answer, question, field); !fault.empty())
+      errors.fail(words.pointer, fault);
+    check_placeholders(words.pointer, mistake.words, errors);
+    question.mistakes.push_back(mistake);
+  }
+}
+
+void read_choices(const JsonPlace& place, const BreakField& field, LessonQuestion& question,
+                  JsonErrors& errors) {
+  for (const JsonPlace& choice : read_array(place, errors))
+    question.choices.push_back(read_answer(choice, field, errors));
+  if (question.choices.size() < 2)
+    errors.fail(place.pointer,
+                fmt::format("{} choices (expected two or more)", question.choices.size()));
+  if (std::ranges::find(question.choices, question.answer) == question.choices.end())
+    errors.fail(place.pointer,
+                fmt::format("the answer {} is none of the choices", quoted_text(question.answer)));
+}
+
 void read_answers(const ObjectReader& reader, LessonQuestion& question, JsonErrors& errors) {
   const auto query = BreakQuery::parse(question.value, "true");
   if (!query.ok()) return;  // the error has been reported
   const BreakField& field = query.value().field();
   if (const auto answer = reader.require("answer"))
     question.answer = read_answer(*answer, field, errors);
-  const auto choices = reader.find("choices");
-  if (!choices) return;
-  for (const JsonPlace& choice : read_array(*choices, errors))
-    question.choices.push_back(read_answer(choice, field, errors));
-  if (question.choices.size() < 2)
-    errors.fail(choices->pointer,
-                fmt::format("{} choices (expected two or more)", question.choices.size()));
-  if (std::ranges::find(question.choices, question.answer) == question.choices.end())
-    errors.fail(choices->pointer,
-                fmt::format("the answer {} is none of the choices", quoted_text(question.answer)));
+  if (const auto choices = reader.find("choices")) read_choices(*choices, field, question, errors);
+  if (const auto mistakes = reader.find("mistakes"))
+    read_mistakes(*mistakes, field, question, errors);
 }
 
 namespace fs = std::filesystem;
@@ -186,8 +225,8 @@ std::string required_text(const ObjectReader& reader, std::string_view key, Json
 }  // namespace
 
 LessonQuestion read_lesson_question(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader reader(place, {"ask", "value", "where", "answer", "choices", "because"},
-                            errors);
+  const ObjectReader reader(
+      place, {"ask", "value", "where", "answer", "choices", "because", "mistakes"}, errors);
   LessonQuestion question;
   const auto text = [&](std::string_view key) {
     const auto found = reader.require(key);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
@@ -83,7 +84,14 @@ Status LessonRun::go_to_part(std::size_t part) {
                  fmt::format("{}: {}", part_place(lesson_, part), moved.error().message)};
   part_index_ = part;
   answers_.clear();
-  for (std::size_t q = 0; q < wanted.questions.size(); ++q) answers_.push_back(ask_engine(q));
+  for (std::size_t q = 0; q < wanted.questions.size(); ++q) {
+    auto answer = ask_engine(wanted.questions[q]);
+    if (answer.ok())
+      answers_.push_back(std::move(answer));
+    else
+      answers_.push_back(
+          Error{answer.error().kind, fmt::format("{}: {}", place_of(q), answer.error().message)});
+  }
   return Ok{};
 }
 
@@ -91,23 +99,25 @@ std::string LessonRun::place_of(std::size_t question) const {
   return fmt::format("{}, question {}", part_place(lesson_, part_index_), question + 1);
 }
 
-Result<EngineAnswer> LessonRun::ask_engine(std::size_t question) const {
-  const LessonQuestion& asked = part().questions[question];
-  const auto fail = [&](const Error& error) {
-    return Error{error.kind, fmt::format("{}: {}", place_of(question), error.message)};
-  };
+// Error: without the place of the question.
+Result<EngineAnswer> LessonRun::ask_engine(const LessonQuestion& asked) const {
   const auto words = one_value(asked.value, asked.where, *player_);
-  if (!words.ok()) return fail(words.error());
-  EngineAnswer answer{.words = words.value(), .because = {}};
-  for (const LessonTextPiece& piece : split_because(asked.because)) {
-    if (!piece.is_name || piece.text == "answer") {
-      answer.because += piece.is_name ? answer.words : piece.text;
-      continue;
+  if (!words.ok()) return words.error();
+  std::optional<Error> error;
+  const auto filled = [&](std::string_view text) {
+    std::string whole;
+    for (const LessonTextPiece& piece : split_placeholders(text)) {
+      const bool is_field = piece.is_name && piece.text != "answer";
+      const auto value = is_field ? one_value(piece.text, asked.where, *player_) : words;
+      if (!value.ok() && !error) error = value.error();
+      if (value.ok()) whole += piece.is_name ? value.value() : piece.text;
     }
-    const auto value = one_value(piece.text, asked.where, *player_);
-    if (!value.ok()) return fail(value.error());
-    answer.because += value.value();
-  }
+    return whole;
+  };
+  EngineAnswer answer{.words = words.value(), .because = filled(asked.because)};
+  for (const LessonMistake& mistake : asked.mistakes)
+    answer.mistakes.push_back({.answer = mistake.answer, .words = filled(mistake.words)});
+  if (error) return *error;
   return answer;
 }
 
@@ -132,11 +142,13 @@ Result<CheckedAnswer> LessonRun::check(std::size_t question, std::string_view te
     return CheckedAnswer{
         AnswerVerdict::unreadable,
         fmt::format("expected {}, found {}", answer_kind(field), quoted_text(text))};
-  const auto& [words, because] = engine.value();
+  const auto& [words, because, mistakes] = engine.value();
   if (*answer == words)
     return CheckedAnswer{AnswerVerdict::right, fmt::format("Right: {}. {}", words, because)};
+  const auto mistake = std::ranges::find(mistakes, *answer, &LessonMistake::answer);
+  const std::string misread = mistake == mistakes.end() ? " " : "\n" + mistake->words + "\n";
   return CheckedAnswer{AnswerVerdict::wrong,
-                       fmt::format("Not {} but {}. {}", *answer, words, because)};
+                       fmt::format("Not {} but {}.{}{}", *answer, words, misread, because)};
 }
 
 std::vector<LessonProblem> check_lesson(const Lesson& lesson) {

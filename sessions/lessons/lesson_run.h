@@ -19,8 +19,9 @@ namespace hybridscope {
 
 // The engine's answer to a question, in words.
 struct EngineAnswer {
-  std::string words;    // "2", "yes", "within_block_shift", "A"
-  std::string because;  // with its placeholders filled in
+  std::string words;                         // "2", "yes", "within_block_shift", "A"
+  std::string because;                       // with its placeholders filled in
+  std::vector<LessonMistake> mistakes = {};  // with their placeholders filled in
 };
 
 enum class AnswerVerdict : std::uint8_t {
@@ -31,7 +32,9 @@ enum class AnswerVerdict : std::uint8_t {
 
 struct CheckedAnswer {
   AnswerVerdict verdict = AnswerVerdict::unreadable;
-  std::string words;  // "Right: 2. BECAUSE", "Not 1 but 2. BECAUSE", "expected a whole number ..."
+  // "Right: 2. BECAUSE", "Not 1 but 2. BECAUSE", "expected a whole number ..."; if 3 was foreseen,
+  // three lines: "Not 3 but 2.\nMISTAKE\nBECAUSE".
+  std::string words;
 };
 
 // The plan of a part's run, for callers that run it themselves. Errors: those of plan_scenario.
@@ -67,7 +70,7 @@ class LessonRun {
  private:
   LessonRun(Lesson lesson, std::unique_ptr<LivePlayer> player);
   Status start(const LessonPart& part);
-  Result<EngineAnswer> ask_engine(std::size_t question) const;
+  Result<EngineAnswer> ask_engine(const LessonQuestion& asked) const;
   std::string place_of(std::size_t question) const;
 
   Lesson lesson_;

@@ -73,6 +73,12 @@ TEST(Lessons, AreShownWithoutAnswersUnlessAsked) {
                         "copy.launch==1\n"));
 }
 
+TEST(Lessons, AreShownWithTheMistakesThatAreForeseen) {
+  EXPECT_THAT(run_program("lessons show align_boundary").out, Not(HasSubstr(" is answered: ")));
+  EXPECT_THAT(run_program("lessons show align_boundary --answers").out,
+              HasSubstr("\nIf 2 is answered: Block 2 is in column 0 and has the running state. "));
+}
+
 TEST(Lessons, RunWithoutATerminalAnswersByTheEngine) {
   const ProgramResult run = run_program("lessons run align_boundary");
   EXPECT_EQ(run.exit_code, 0) << run.err;
@@ -104,7 +110,9 @@ TEST(Lessons, AnswersMayBePipedIn) {
   const std::string answers = temporary_file("piped", "2\n");
   const ProgramResult run = run_program("lessons run align_boundary --answers-from - <" + answers);
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("\nNot 2 but 3. A gets 1 + K = 2 blocks"));
+  EXPECT_THAT(run.out,
+              HasSubstr("\nNot 2 but 3.\nBlock 2 is in column 0 and has the running state. "
+                        "The spare column is the one behind it.\nA gets 1 + K = 2 blocks"));
   EXPECT_THAT(run.out, HasSubstr("\n1 of 9 questions answered, 0 right\n"));
 }
 

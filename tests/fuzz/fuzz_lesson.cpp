@@ -1,5 +1,5 @@
-// The lesson reader. Errors are one line about the lesson; what it accepts has parts, and answers
-// that the choices hold.
+// The lesson reader. Errors are one line about the lesson; what it accepts has parts, answers that
+// the choices hold, and mistakes that are no right answers.
 #include <algorithm>
 
 #include "sessions/lessons/lesson_reader.h"
@@ -21,6 +21,8 @@ void read(std::string_view text) {
       expect(choices.empty() ||
                  std::find(choices.begin(), choices.end(), question.answer) != choices.end(),
              "the answer is one of the choices", question.ask);
+      for (const LessonMistake& mistake : question.mistakes)
+        expect(mistake.answer != question.answer, "a mistake is no right answer", question.ask);
     }
   }
 }

@@ -76,6 +76,17 @@ TEST(LessonSession, AWrongAnswerIsToldAndNotCountedAsRight) {
   EXPECT_EQ(session.num_right(), 0u);
 }
 
+TEST(LessonSession, AForeseenMistakeIsToldWithWhatWasMisread) {
+  auto session = LessonSession::open(shipped_lesson("align_boundary").value()).value();
+  ASSERT_TRUE(session.answer(0, "1").ok());
+  const std::string& words = session.taken()[0].words;
+  EXPECT_EQ(words.substr(0, words.find("A gets")),
+            "Not 1 but 3.\nBlock 1 is in group 0, with keys and values. Each group has its own "
+            "block table.\n");
+  ASSERT_TRUE(session.answer(0, "777").ok());  // nobody foresaw this one
+  EXPECT_EQ(session.taken()[0].words.substr(0, 24), "Not 777 but 3. A gets 1 ");
+}
+
 TEST(LessonSession, AQuestionOfYesOrNoOffersBoth) {
   auto session = LessonSession::open(shipped_lesson("async_frames").value()).value();
   std::size_t found = 0;

@@ -60,12 +60,13 @@ TEST_F(LessonData, HasTheEnginesReplyToEachChoice) {
   EXPECT_EQ(question["right"], "NONE");
   EXPECT_EQ(keys_of(question["replies"]), (std::vector<std::string>{"NONE", "PIECEWISE", "FULL"}));
   EXPECT_EQ(question["replies"]["FULL"],
-            "Not FULL but NONE. 18 tokens are more than the largest captured size, 8, so no graph "
-            "is replayed: NONE (vLLM v1/cudagraph_dispatcher.py dispatch).");
+            "Not FULL but NONE.\n18 tokens fit into no captured size, and prompts are no uniform "
+            "decode batch: a full graph needs both.\n18 tokens are more than the largest captured "
+            "size, 8, so no graph is replayed: NONE (vLLM v1/cudagraph_dispatcher.py dispatch).");
   EXPECT_THAT(question["replies"]["NONE"].get<std::string>(), StartsWith("Right: NONE. 18 "));
 }
 
-// Without choices, mistakes by one or two are foreseen; any other number has the general reply.
+// Without choices; any other number that is no foreseen mistake has the general reply.
 TEST_F(LessonData, HasTheEnginesReplyToNearMissesOfANumber) {
   const Json question = data_of("align_boundary")["parts"][0]["questions"][0];
   EXPECT_EQ(question["choices"], Json::array());
@@ -76,8 +77,16 @@ TEST_F(LessonData, HasTheEnginesReplyToNearMissesOfANumber) {
               StartsWith("The engine's answer is 3. A gets 1 + K = 2 blocks"));
 }
 
-TEST_F(LessonData, OffersNoNumberBelowZeroUnlessTheAnswerIsOne) {
+TEST_F(LessonData, HasTheEnginesReplyToEachForeseenMistake) {
   const Json question = data_of("graph_padding")["parts"][1]["questions"][2];
+  EXPECT_EQ(keys_of(question["replies"]), (std::vector<std::string>{"0", "1", "2", "-1", "6"}));
+  EXPECT_THAT(question["replies"]["6"].get<std::string>(),
+              StartsWith("Not 6 but 0.\nBlock 6 is C's, in row 2. Row 3 has no request.\nThe null "
+                         "block, 0. "));
+}
+
+TEST_F(LessonData, HasNoReplyToANumberBelowZeroWhereNobodyForeseesOne) {
+  const Json question = data_of("graph_padding")["parts"][1]["questions"][3];
   EXPECT_EQ(question["right"], "0");
   EXPECT_EQ(keys_of(question["replies"]), (std::vector<std::string>{"0", "1", "2"}));
 }

@@ -42,12 +42,10 @@ def words(answer):
     return {True: "yes", False: "no"}[answer] if isinstance(answer, bool) else str(answer)
 
 
-def wrong_answer(question):
-    """One that is foreseen: another choice, the other of yes and no, or a number beside it."""
-    right = words(question["answer"])
-    if "choices" in question:
-        return next(words(choice) for choice in question["choices"] if words(choice) != right)
-    return {"yes": "no", "no": "yes"}.get(right) or str(question["answer"] + 1)
+def first_mistake(question):
+    """A wrong answer that is foreseen, and what is said to it, up to the first engine's number."""
+    answer, said = next(iter(question["mistakes"].items()))
+    return answer, said.split("{")[0]
 
 
 class SiteTest(unittest.TestCase):
@@ -158,10 +156,11 @@ class SiteTest(unittest.TestCase):
                 questions = part.get("questions", [])
                 asked += len(questions)
                 right = [words(question["answer"]) for question in questions]
-                wrong = [wrong_answer(question) for question in questions]
+                mistakes = [first_mistake(question) for question in questions]
+                wrong = [answer for answer, _ in mistakes]
                 replies = self.answers(tab, list(enumerate(wrong)))
-                for w, r, reply in zip(wrong, right, replies):
-                    self.assertTrue(reply.startswith(f"✗ Not {w} but {r}. "), (page, reply))
+                for (w, said), r, reply in zip(mistakes, right, replies):
+                    self.assertTrue(reply.startswith(f"✗ Not {w} but {r}.\n{said}"), (page, reply))
                     self.assertIn("vLLM", reply)
                 replies = self.answers(tab, list(enumerate(right)))
                 for r, reply in zip(right, replies):
@@ -170,6 +169,15 @@ class SiteTest(unittest.TestCase):
             self.assertEqual(self.text(tab, "#score"), f"{asked} of {asked} answers right")
             self.assertIn("That was the last part", self.text(tab, "#part-end"))
             self.expect_sound(tab)
+
+    def test_a_foreseen_mistake_is_explained_and_announced(self):
+        tab = self.open("align_boundary.html")
+        reply = self.answer(tab, 0, "1")
+        self.assertTrue(reply.startswith(
+            "✗ Not 1 but 3.\nBlock 1 is in group 0, with keys and values. Each group has its own "
+            "block table.\nA gets 1 + K = 2 blocks"), reply)
+        # A screen reader reads out what changes in an element of this role.
+        self.assertEqual(self.text(tab, "form[data-question='0'] [role=status]"), reply)
 
     def test_an_answer_that_was_not_foreseen_gets_the_general_explanation(self):
         tab = self.open("align_boundary.html")

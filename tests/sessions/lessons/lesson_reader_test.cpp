@@ -164,6 +164,56 @@ TEST(LessonReaderErrors, TheAnswerIsOneOfTheChoices) {
             "lesson.json: /parts/0/questions/0/choices: 1 choices (expected two or more)");
 }
 
+TEST(LessonReader, MistakesAreWrongAnswersInTheEnginesWords) {
+  json document = sample_lesson();
+  document["parts"][0]["questions"][0]["mistakes"] = {{"1", "The running column."},
+                                                      {"-1", "Below {answer}."}};
+  EXPECT_EQ(read_sample(document).parts.at(0).questions.at(0).mistakes,
+            (std::vector<LessonMistake>{{.answer = "-1", .words = "Below {answer}."},
+                                        {.answer = "1", .words = "The running column."}}));
+}
+
+// The error when the sample's question, whose answer is 0, has this mistake.
+std::string error_with_mistake(const std::string& answer, const json& words = "Why.") {
+  return error_with_question([&](json& question) { question["mistakes"] = {{answer, words}}; });
+}
+
+TEST(LessonReaderErrors, AMistakeIsAWrongAnswerThatTheFieldCanHave) {
+  const std::string place = "lesson.json: /parts/0/questions/0/mistakes/";
+  EXPECT_EQ(error_with_mistake("two"),
+            place + "two: expected a whole number of dst_col, found \"two\"");
+  EXPECT_EQ(error_with_mistake("0"),
+            place + "0: expected a wrong answer, found the right one, \"0\"");
+  EXPECT_EQ(error_with_question([](json& question) {
+              question["choices"] = {0, 1};
+              question["mistakes"] = {{"2", "Why."}};
+            }),
+            place + "2: expected one of the choices, found \"2\"");
+}
+
+// So no answer can have two mistakes: the same key twice is no lesson at all.
+TEST(LessonReaderErrors, AMistakeIsWrittenAsTheEngineWritesIt) {
+  EXPECT_EQ(error_with_mistake("01"),
+            "lesson.json: /parts/0/questions/0/mistakes/01: expected the answer in the engine's "
+            "words, \"1\", found \"01\"");
+  EXPECT_EQ(error_with_question([](json& question) {
+              question["value"] = "copy.copies";
+              question["answer"] = true;
+              question["mistakes"] = {{"false", "Why."}};
+            }),
+            "lesson.json: /parts/0/questions/0/mistakes/false: expected the answer in the engine's "
+            "words, \"no\", found \"false\"");
+}
+
+TEST(LessonReaderErrors, AMistakeIsExplained) {
+  const std::string place = "lesson.json: /parts/0/questions/0/mistakes/1: ";
+  EXPECT_EQ(error_with_mistake("1", ""), place + "expected text, found \"\"");
+  EXPECT_EQ(error_with_mistake("1", 7), place + "expected a string, found 7");
+  EXPECT_EQ(error_with_mistake("1", "{copy.nope}"), place + "no field is called copy.nope");
+  EXPECT_EQ(error_with_question([](json& question) { question["mistakes"] = json::array(); }),
+            "lesson.json: /parts/0/questions/0/mistakes: expected an object, found an array of 0");
+}
+
 TEST(LessonReaderErrors, AFileThatIsNotThere) {
   const auto lesson = read_lesson_file("no/such/lesson.json");
   ASSERT_FALSE(lesson.ok());
@@ -172,7 +222,7 @@ TEST(LessonReaderErrors, AFileThatIsNotThere) {
 }
 
 TEST(LessonText, NamesInBracesAreTakenApart) {
-  const auto pieces = split_because("a = {copy.dst_col}{answer}.");
+  const auto pieces = split_placeholders("a = {copy.dst_col}{answer}.");
   ASSERT_EQ(pieces.size(), 4U);
   EXPECT_EQ(pieces[0].text, "a = ");
   EXPECT_EQ(pieces[1].text, "copy.dst_col");

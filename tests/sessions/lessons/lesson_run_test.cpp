@@ -83,6 +83,22 @@ TEST(LessonRun, SaysRightOrWrongAndWhy) {
   EXPECT_EQ(unreadable.words, "expected a whole number, found \"zero\"");
 }
 
+TEST(LessonRun, AForeseenMistakeIsExplainedInALineBeforeTheReason) {
+  const LessonRun run = run_with(
+      {{"mistakes", {{"1", "Column {copy.dst_col} ends at {copy.aligned_new_computed}."}}}});
+  const CheckedAnswer foreseen = run.check(0, " 01").value();
+  EXPECT_EQ(foreseen.verdict, AnswerVerdict::wrong);
+  EXPECT_EQ(foreseen.words, "Not 1 but 0.\nColumn 0 ends at 8.\n8 / 8 - 1 = 0.");
+  EXPECT_EQ(run.check(0, "2").value().words, "Not 2 but 0. 8 / 8 - 1 = 0.");
+  EXPECT_EQ(run.check(0, "0").value().words, "Right: 0. 8 / 8 - 1 = 0.");
+}
+
+TEST(LessonRun, AMistakeThatNamesAFieldWithoutAValueIsAnError) {
+  EXPECT_EQ(answer_with({{"mistakes", {{"1", "{table.col}"}}}}),
+            "lesson, part 1, question 1: table.col where copy.request==A && copy.launch==1 has "
+            "10 values: 0 1 2 3 ... in step 2 (expected one)");
+}
+
 TEST(LessonRun, AnswersStayWhenSomebodyMovesThePlayer) {
   LessonRun run = run_with(json::object());
   EXPECT_EQ(run.player().number(), 2);

@@ -17,7 +17,9 @@
 namespace hybridscope::shipped_lessons_test {
 namespace {
 
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 const std::string kFolder = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/lessons/";
 
@@ -38,6 +40,7 @@ std::vector<std::string> texts_of(const Lesson& lesson) {
     for (const LessonQuestion& question : part.questions) {
       texts.push_back(question.ask);
       texts.push_back(question.because);
+      for (const LessonMistake& mistake : question.mistakes) texts.push_back(mistake.words);
     }
   }
   return texts;
@@ -45,6 +48,24 @@ std::vector<std::string> texts_of(const Lesson& lesson) {
 
 TEST_P(ShippedLesson, AnswersAreTheEngines) {
   for (const LessonProblem& problem : check_lesson(lesson())) ADD_FAILURE() << problem.message;
+}
+
+// Each mistake is answered as a learner would, and its words with the engine's numbers come back.
+TEST_P(ShippedLesson, ForeseesAMistakeInEveryQuestionAndNoneIsTheEnginesAnswer) {
+  LessonRun run = LessonRun::create(lesson()).value();
+  for (std::size_t p = 0; p < run.lesson().parts.size(); ++p) {
+    ASSERT_TRUE(run.go_to_part(p).ok());
+    for (std::size_t q = 0; q < run.part().questions.size(); ++q) {
+      const std::string& ask = run.part().questions[q].ask;
+      const EngineAnswer& engine = run.answer_of(q).value();
+      EXPECT_THAT(engine.mistakes, Not(IsEmpty())) << ask;
+      for (const LessonMistake& mistake : engine.mistakes) {
+        const CheckedAnswer checked = run.check(q, mistake.answer).value();
+        EXPECT_EQ(checked.verdict, AnswerVerdict::wrong) << ask;
+        EXPECT_THAT(checked.words, HasSubstr(".\n" + mistake.words + "\n" + engine.because));
+      }
+    }
+  }
 }
 
 TEST_P(ShippedLesson, AsksThreeQuestionsOrMoreAndOneOfThemBeforeTheStepIsShown) {
@@ -59,7 +80,7 @@ TEST_P(ShippedLesson, TextsArePrintableAscii) {
     for (const char c : text) EXPECT_TRUE(c >= ' ' && c <= '~') << text;
 }
 
-TEST_P(ShippedLesson, TextsAreSentences) {
+TEST_P(ShippedLesson, TextsAreSentencesAndThoseOfMistakesShort) {
   const Lesson taken = lesson();
   EXPECT_LE(taken.title.size(), 60U);
   EXPECT_TRUE(taken.teaches.ends_with('.')) << taken.teaches;
@@ -69,6 +90,10 @@ TEST_P(ShippedLesson, TextsAreSentences) {
       EXPECT_NE(question.ask.find('?'), std::string::npos) << question.ask;
       EXPECT_TRUE(question.because.ends_with('.')) << question.because;
       EXPECT_NE(question.because.find("vLLM "), std::string::npos) << question.because;
+      for (const LessonMistake& mistake : question.mistakes) {
+        EXPECT_TRUE(mistake.words.ends_with('.')) << mistake.words;
+        EXPECT_LE(mistake.words.size(), 200U) << mistake.words;
+      }
     }
   }
 }
