@@ -219,9 +219,8 @@ void add_rows(const StepToExplain& step, TextPage& page) {
     if (slots) rows.back().push_back(std::to_string(row.slot));
   }
   std::vector<TableColumn> columns = {
-      {"row", true},    {"request", false}, {"class", false},      {"origin", false},
-      {"a", true},      {"drafts", true},   {"prefill", false}, {"first", true},
-      {"tokens", true}, {"seq_len", true}};
+      {"row", true},    {"request", false}, {"class", false}, {"origin", false}, {"a", true},
+      {"drafts", true}, {"prefill", false}, {"first", true},  {"tokens", true},  {"seq_len", true}};
   if (slots) columns.push_back({"slot", true});
   const bool counts = step.config.num_speculative_tokens > 0 && step.own_count;
   if (counts) {
