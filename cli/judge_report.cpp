@@ -61,7 +61,7 @@ std::string format_trace(const TraceReport& trace, std::string_view profile, boo
   std::string text = fmt::format(
       "{}: {}, {}\n", trace.name.empty() ? fmt::format("line {}", trace.line) : trace.name,
       counted(trace.steps, "step"), counted(trace.request_steps, "request-step"));
-  if (with_findings) text += indented(trace.findings.format_roots());
+  text += indented(with_findings ? trace.findings.format_roots() : trace.findings.format_causes());
   text += trace.findings.format_left_out();
   if (const std::string damage = trace.findings.format_by_request(); !damage.empty())
     text += "by request:\n" + damage;

@@ -2,11 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/engine/cudagraph_setup.h"
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/explain/explain_step.h"
+#include "sessions/known_bugs/finding_cause.h"
 #include "sessions/record/session_plan.h"
 
 namespace hybridscope {
@@ -35,7 +37,10 @@ bool JudgeSession::ends_previous_and_wants(const ForeignHeader& header) {
 Status JudgeSession::follow(const Result<JudgedLine>& taken, std::string_view text) {
   if (!taken.ok()) return taken.error();
   if (record_failure_) return *record_failure_;
-  if (taken.value().step) return add_step(*taken.value().step);
+  if (taken.value().step) {
+    kept_.add(text);
+    return add_step(*taken.value().step);
+  }
   if (taken.value().kind == TraceLine::header && trace_.has_begun()) return begin(text);
   return Ok{};
 }
@@ -59,6 +64,7 @@ Status JudgeSession::begin(std::string_view text) {
   trace.name = header.name;
   trace.engine = header.engine;
   trace.line = trace_.line();
+  kept_.begin(text);
   return begin_recording(text);
 }
 
@@ -119,10 +125,12 @@ std::string JudgeSession::explain(const JudgedStep& step) const {
                        .names = trace_.names(),
                        .scheduler_tables = step.scheduler_tables,
                        .findings = step.findings,
-                       .own_count = [&](RequestId request) {
-                         return report_.traces.back().findings.own_counts().before(step.trace.step,
-                                                                                   request);
-                       }});
+                       .own_count =
+                           [&](RequestId request) {
+                             return report_.traces.back().findings.own_counts().before(
+                                 step.trace.step, request);
+                           },
+                       .chain_words = report_.traces.back().findings.last_chain_words()});
 }
 
 JudgeReport& JudgeSession::report() {
@@ -140,6 +148,15 @@ void JudgeSession::count_steps() {
     trace.computed[i] = judge.num_computed(static_cast<Computed>(i));
 }
 
+void JudgeSession::find_causes() {
+  FindingList& findings = report_.traces.back().findings;
+  const auto& all = findings.roots();
+  const auto roots = std::span(all).first(std::min(all.size(), kMaxRootsWithCause));
+  const auto bugs = causes_.find(kept_, roots);
+  for (std::size_t root = 0; root < roots.size(); ++root)
+    findings.set_cause(root, bug_cause_words(bugs[root], roots[root].finding.rule));
+}
+
 void JudgeSession::finish(SessionStatus status, const std::string& reason) {
   if (!trace_.has_begun()) return;
   if (recorded_)
@@ -147,6 +164,7 @@ void JudgeSession::finish(SessionStatus status, const std::string& reason) {
       record_failure_ = ended.error();
   recorded_.reset();
   count_steps();
+  if (status == SessionStatus::complete) find_causes();
   trace_.end();
   if (comparison_) report_.traces.back().first_difference = comparison_->first_difference();
   comparison_.reset();

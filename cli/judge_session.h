@@ -13,6 +13,7 @@
 #include "core/base/result.h"
 #include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/judged_trace.h"
+#include "sessions/judge/trace_cause.h"
 
 namespace hybridscope {
 
@@ -52,6 +53,7 @@ class JudgeSession {
   Status begin_comparison();
   Status add_step(const JudgedStep& step);
   void count_steps();
+  void find_causes();
 
   const JudgeOptions& options_;
   JudgeEvents events_;
@@ -59,6 +61,8 @@ class JudgeSession {
   std::optional<EngineComparison> comparison_;  // --engine
   std::unique_ptr<RecordedSession> recorded_;   // --record
   std::optional<Error> record_failure_;
+  KeptTrace kept_;  // the trace under way
+  TraceCauses causes_;
   JudgeReport report_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/session_findings.h"
 #include "cli/step_json.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/record/record_views.h"
@@ -29,6 +30,9 @@ Result<nlohmann::ordered_json> recorded_step_to_json(SessionPlayer& player, std:
 
 Result<std::string> explain_recorded_step(SessionPlayer& player, std::int64_t step,
                                           const Names& names) {
+  // Reads other steps, so it comes before the player goes to this one.
+  const auto findings = session_findings(player.reader(), names, step);
+  if (!findings.ok()) return findings.error();
   if (Status gone = player.go_to(step); !gone.ok()) return gone.error();
   const SessionHeader& header = player.reader().info().header;
   if (header.level == RecordLevel::counts)
@@ -43,7 +47,8 @@ Result<std::string> explain_recorded_step(SessionPlayer& player, std::int64_t st
        .names = names,
        .scheduler_tables = player.scheduler_tables(),
        .findings = player.record().findings,
-       .own_count = [&](RequestId request) { return player.reader().own_count(request, step); }});
+       .own_count = [&](RequestId request) { return player.reader().own_count(request, step); },
+       .chain_words = findings.value().last_chain_words()});
   if (header.level != RecordLevel::full)
     text +=
         "\nRecorded at level blocks: decisions that change nothing, metadata and slots are not "

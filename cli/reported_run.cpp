@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "sessions/known_bugs/finding_cause.h"
+
 namespace hybridscope {
 
 Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const RunOptions& options,
@@ -69,6 +71,8 @@ RunReport ReportedRun::finish(const EarlyEnd& end) {
   if (end.timings)
     report_.wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  report_.findings.find_causes(
+      [this](const Finding& root) { return find_cause(run_.plan(), root); });
   return std::move(report_);
 }
 

@@ -57,6 +57,8 @@ class ReportedRun {
   std::optional<OwnCount> own_count(std::int64_t step, RequestId request) const {
     return report_.findings.own_counts().before(step, request);
   }
+  // Where the findings of the last step that had any stand (FindingList::last_chain_words).
+  std::vector<std::string> chain_words() const { return report_.findings.last_chain_words(); }
   std::int64_t num_errors() const { return report_.findings.num_found(Severity::error); }
 
  private:

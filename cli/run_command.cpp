@@ -99,6 +99,7 @@ class RunSession {
   int finish(const std::optional<Error>& refused);
   int publish(const std::optional<Error>& refused) const;
   void print_report();
+  void print_causes() const;
   bool shows_table() const {
     return options_.output == RunOutput::table && !options_.quiet &&
            (!options_.scenario.empty() || options_.table_of_traffic);
@@ -140,15 +141,16 @@ void RunSession::explain(const StepTrace& trace, std::span<const Finding> findin
   for (const CacheEvent& event : trace.cache_events) tables_.apply(event);
   if (trace.step == options_.explain) {
     explained_ = true;
-    fmt::print(text_stream(options_), "{}",
-               explain_step({.trace = trace,
-                             .config = run_.engine().config(),
-                             .names = run_.names(),
-                             .scheduler_tables = tables_,
-                             .findings = findings,
-                             .own_count = [&](RequestId request) {
-                               return run_.own_count(trace.step, request);
-                             }}));
+    fmt::print(
+        text_stream(options_), "{}",
+        explain_step(
+            {.trace = trace,
+             .config = run_.engine().config(),
+             .names = run_.names(),
+             .scheduler_tables = tables_,
+             .findings = findings,
+             .own_count = [&](RequestId request) { return run_.own_count(trace.step, request); },
+             .chain_words = run_.chain_words()}));
   }
   for (const CacheEvent& event : trace.commit_events) tables_.apply(event);
 }
@@ -224,7 +226,6 @@ int RunSession::run() {
                      .timings = options_.timings};
   if (Status ended = end_files(end); !ended.ok() && !write_failure_) write_failure_ = ended.error();
   report_ = run_.finish(end);
-  find_causes(run_.plan(), report_.findings);
   const int code = finish(refused);
   if (write_failure_) {
     report_message("run", write_failure_->message);
@@ -248,7 +249,10 @@ int RunSession::publish(const std::optional<Error>& refused) const {
 
 int RunSession::finish(const std::optional<Error>& refused) {
   if (options_.timings) report_.peak_rss_bytes = peak_memory_bytes();
-  if (options_.explain == 0) print_report();
+  if (options_.explain == 0)
+    print_report();
+  else if (explained_)
+    print_causes();
   if (!breakpoints_.stopped())
     fmt::print(stderr, "{}", breakpoints_.describe());
   else if (run_.finished())
@@ -260,6 +264,17 @@ int RunSession::finish(const std::optional<Error>& refused) {
                                            options_.explain, report_.summary.steps));
   }
   return outcome_exit_code(outcome_of(report_, options_.strict));
+}
+
+// Under an explained step: the known bug behind its findings, and a command that goes on.
+void RunSession::print_causes() const {
+  const FindingList& findings = report_.findings;
+  if (findings.roots().empty()) return;
+  std::FILE* const out = text_stream(options_);
+  fmt::print(out, "\n{}", findings.format_causes());
+  const std::int64_t first = findings.roots()[0].finding.step;
+  if (first < options_.explain)
+    fmt::print(out, "next: {}\n", run_words(options_, options_.scenario, first));
 }
 
 void RunSession::print_report() {

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sessions/explain/explain_start_up.h"
-#include "sessions/known_bugs/finding_cause.h"
 #include "sessions/scenario/settings_json.h"
 
 namespace hybridscope {
@@ -36,11 +35,6 @@ nlohmann::ordered_json config_to_json(const RunPlan& plan) {
 }
 
 }  // namespace
-
-void find_causes(const RunPlan& plan, FindingList& findings) {
-  for (std::size_t root = 0; root < std::min(findings.roots().size(), kMaxRootsWithCause); ++root)
-    findings.set_cause(root, find_cause(plan, findings.roots()[root].finding));
-}
 
 std::string format_summary(const RunPlan& plan, const RunReport& report) {
   const RunSummary& s = report.summary;

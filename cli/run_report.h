@@ -25,10 +25,6 @@ struct RunReport {
   std::optional<std::int64_t> peak_rss_bytes;
 };
 
-// Looks for the known bug or the policy behind the first roots (find_cause).
-inline constexpr std::size_t kMaxRootsWithCause = 5;
-void find_causes(const RunPlan& plan, FindingList& findings);
-
 // The last lines of the default output.
 std::string format_summary(const RunPlan& plan, const RunReport& report);
 

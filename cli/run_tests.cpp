@@ -121,7 +121,7 @@ void add_problems(const FindingList& findings, const ProblemWords& words, Tested
                              .type = std::string(rule_info(rule).slug),
                              .text = findings.text_with_root(kept),
                              .line = words.line(i),
-                             .command = words.command(kept.finding.step)});
+                             .command = words.command(findings.root_step(kept))});
   }
   for (const RuleInfo& rule : rule_table()) {
     const std::int64_t more =

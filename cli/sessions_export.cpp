@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/output_targets.h"
 #include "cli/report_error.h"
+#include "cli/session_findings.h"
 #include "cli/version.h"
 #include "sessions/judge/trace_writer.h"
 #include "sessions/live/rerun.h"
@@ -82,6 +83,8 @@ Status export_html(const ExportOptions& options, const SessionPlace& place,
   if (!bookmarks.ok()) return bookmarks.error();
   for (const Bookmark& bookmark : bookmarks.value())
     about.bookmarks.push_back({.step = bookmark.step, .note = bookmark.note});
+  about.find_cause = session_cause_finder(info);
+  about.explain_command = [&place](std::int64_t step) { return show_step_words(place, step); };
   const auto source = open_session_source(place);
   if (!source.ok()) return source.error();
   const auto report = write_html_report(*source.value(), about);

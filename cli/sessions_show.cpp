@@ -11,6 +11,7 @@
 #include "cli/exit_codes.h"
 #include "cli/recorded_step.h"
 #include "cli/report_error.h"
+#include "cli/session_findings.h"
 #include "cli/step_table.h"
 #include "cli/text_table.h"
 #include "core/model/model_layout.h"
@@ -45,6 +46,7 @@ class SessionView {
   void print_heading() const;
   void print_bookmarks(const std::vector<Bookmark>& bookmarks) const;
   Status print_steps();
+  Status print_findings();
   StepRow describe(const StepRecord& record) const;
   FreeBlocks free_blocks() const {
     return knows_free_blocks(player_) ? FreeBlocks::known : FreeBlocks::unknown;
@@ -102,21 +104,34 @@ Status SessionView::print_steps() {
   if (!start.ok()) return start.error();
   std::int64_t step = options_.step > 0 && start.value() > 0 ? start.value() : reader.first_step();
   std::vector<StepRow> rows;
-  FindingList findings(reader.info().header.knows_own_counts());
   while (static_cast<std::int64_t>(rows.size()) < options_.num_steps && step > 0) {
     const auto record = reader.read(step);
     if (!record.ok()) return record.error();
     rows.push_back(describe(*record.value()));
-    findings.add(record.value()->trace, record.value()->findings, {}, names_);
     const auto next = reader.step_after(step);
     if (!next.ok()) return next.error();
     step = next.value();
   }
   fmt::print("{}", format_step_table(rows, reader.info().header.level));
-  if (const std::string roots = findings.format_roots(); !roots.empty()) fmt::print("\n{}", roots);
   if (step > 0)
     fmt::print("\n{} of {} shown; go on with --step {}\n", rows.size(),
                counted(reader.info().num_steps, "step"), step);
+  return Ok{};
+}
+
+// Of all steps, not only of those in the table: the root of a finding may lie before them.
+Status SessionView::print_findings() {
+  SessionReader& reader = player_.reader();
+  auto found = session_findings(reader, names_);
+  if (!found.ok()) return found.error();
+  FindingList& findings = found.value();
+  if (findings.kept().empty()) return Ok{};
+  if (const CauseOfFinding find_cause = session_cause_finder(reader.info()))
+    findings.find_causes(find_cause);
+  fmt::print("\n{}{}", findings.format_roots(), findings.format_left_out());
+  if (!findings.roots().empty())
+    fmt::print("next: {}\n", show_step_words(parse_session_place(options_.place),
+                                             findings.roots()[0].finding.step));
   return Ok{};
 }
 
@@ -129,7 +144,8 @@ Status SessionView::show_session() {
   if (!bookmarks.ok()) return bookmarks.error();
   print_bookmarks(bookmarks.value());
   if (info.num_steps == 0) return Ok{};
-  return print_steps();
+  const Status steps = print_steps();
+  return steps.ok() ? print_findings() : steps;
 }
 
 Status SessionView::show_step() {

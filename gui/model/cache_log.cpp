@@ -45,7 +45,7 @@ void RequestLog::take(const StepTrace& trace) {
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const RowTrace& row = trace.rows[r];
     Life& life = lives_[row.request];
-    life.counts.push_back({trace.step, count_left(trace, r)});
+    life.counts.push_back(own_count_left(trace, r));
     if (const auto chunk = prefill_chunk(trace, row)) life.chunks.push_back({trace.step, *chunk});
   }
   for (const CommitTrace& commit : trace.committed)

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "sessions/explain/finding_roots.h"
+#include "sessions/explain/root_decision.h"
 
 namespace hybridscope {
 
@@ -29,7 +29,14 @@ std::string chain_words(const ShownRun& run, std::ptrdiff_t root, std::size_t in
 
 std::string decision_behind(const ShownRun& run, const Finding& finding) {
   if (finding.step != run.step()) return {};
-  return root_words(run.view().trace, finding, run.own_count(finding.request), run.names());
+  RootContext context{
+      .trace = run.view().trace, .names = run.names(), .own = run.own_count(finding.request)};
+  for (const ShownFinding& shown : run.findings())
+    if (shown.finding.request == finding.request &&
+        rule_info(shown.finding.rule).severity == Severity::warning &&
+        shown.finding.step <= finding.step)
+      context.warning = shown.finding;
+  return root_decision(finding, context);
 }
 
 ChainStart chain_start(const ShownRun& run, std::size_t index) {

@@ -6,6 +6,7 @@
 
 #include "gui/model/file_job.h"
 #include "gui/model/session_job.h"
+#include "sessions/known_bugs/finding_cause.h"
 #include "sessions/report/html_report.h"
 #include "sessions/text/output_file.h"
 
@@ -22,6 +23,10 @@ HtmlReportOptions options_of(const ShownRun& run, const RunFile& file) {
   options.program = file.program;
   for (const ShownBookmark& bookmark : bookmarks_of_known_steps(run))
     options.bookmarks.push_back({.step = bookmark.step, .note = bookmark.note});
+  if (run.plan() != nullptr)
+    options.find_cause = [plan = *run.plan()](const Finding& root) {
+      return find_cause(plan, root);
+    };
   return options;
 }
 

@@ -26,6 +26,17 @@ std::string value_words(std::int32_t by_rule, std::int32_t decided) {
                             : fmt::format("{} by the rule, but {} was decided", by_rule, decided);
 }
 
+// A trace lacks a copy that the rule makes: its column does not stay, or it is a post-copy, which
+// never finds that the column stays.
+bool is_missing(const Decision& d) {
+  const bool precopy = d.rule == StateCopyRule::preprocess_mamba ||
+                       d.rule == StateCopyRule::preprocess_mamba_align_fused_kernel;
+  const bool postcopy = d.rule == StateCopyRule::postprocess_mamba_v1 ||
+                        d.rule == StateCopyRule::postprocess_mamba_v2;
+  return d.outcome == StateCopyOutcome::same_column &&
+         (postcopy || (precopy && d.src_col != d.dst_col));
+}
+
 // What a decision does, after its formula.
 std::string outcome_words(const Decision& d, const StatesKept& kept) {
   const std::string moved = moved_words(d, kept);
@@ -42,7 +53,8 @@ std::string outcome_words(const Decision& d, const StatesKept& kept) {
     case StateCopyOutcome::fresh_state:
       return "nothing is stored for the request yet, nothing to copy";
     case StateCopyOutcome::same_column:
-      return "the running column stays, nothing to copy";
+      return is_missing(d) ? "a copy by the rule, but none was made"
+                           : "the running column stays, nothing to copy";
     case StateCopyOutcome::padded_row:
       return "the row holds no request";
   }
@@ -60,16 +72,16 @@ std::string new_running_column(const Decision& d) {
 // For the rules that run before the forward pass.
 std::string precopy_words(const Decision& d, const std::string& column_before) {
   std::string text = column_before + "; " + new_running_column(d);
-  if (d.outcome == StateCopyOutcome::copy)
+  if (d.outcome == StateCopyOutcome::copy || is_missing(d))
     text += fmt::format(" != {}: bias = a - 1 = {} - 1 = {}", d.src_col, d.num_accepted_tokens,
                         value_words(d.num_accepted_tokens - 1, d.accept_token_bias));
   return text + ": ";
 }
 
-std::string column_before_v1(const Decision& d) {
+std::string column_before_v1(const Decision& d, std::string_view remembered) {
   if (d.has_mamba_state_idx)
-    return fmt::format("column before = {} (remembered)",
-                       value_words(d.mamba_state_idx, d.src_col));
+    return fmt::format("column before = {} ({})", value_words(d.mamba_state_idx, d.src_col),
+                       remembered);
   return fmt::format("column before = floor((c - 1) / B) = floor(({} - 1) / {}) = {}",
                      d.num_computed_tokens, d.block_size,
                      value_words(floor_div(d.num_computed_tokens - 1, d.block_size), d.src_col));
@@ -123,11 +135,11 @@ std::string all_mode_boundary(const Decision& d) {
 }
 
 // The formula without its outcome.
-std::string formula_words(const Decision& decision) {
+std::string formula_words(const Decision& decision, std::string_view remembered) {
   if (decision.outcome == StateCopyOutcome::padded_row) return {};
   switch (decision.rule) {
     case StateCopyRule::preprocess_mamba:
-      return precopy_words(decision, column_before_v1(decision));
+      return precopy_words(decision, column_before_v1(decision, remembered));
     case StateCopyRule::preprocess_mamba_align_fused_kernel:
       return precopy_words(decision,
                            fmt::format("column before = state_idx = {}",
@@ -146,8 +158,19 @@ std::string formula_words(const Decision& decision) {
 
 }  // namespace
 
-std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept) {
-  return formula_words(decision) + outcome_words(decision, kept);
+std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept,
+                             std::string_view remembered) {
+  return formula_words(decision, remembered) + outcome_words(decision, kept);
+}
+
+std::string remembered_words(const StepTrace& trace, RequestId request,
+                             const std::optional<OwnCount>& own) {
+  if (!own) return "remembered";
+  const auto scheduled = std::ranges::find(trace.scheduled, request, &ScheduledTrace::request);
+  const bool resumed =
+      scheduled != trace.scheduled.end() && scheduled->admission != Admission::running;
+  return fmt::format("remembered from step {}{}", own->step,
+                     resumed ? ", before it was preempted" : "");
 }
 
 std::string explain_no_decision(const StepTrace& trace, const EngineConfig& config,

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/engine/engine_config.h"
 #include "core/state/copy_decision.h"
 #include "core/trace/step_trace.h"
+#include "sessions/explain/own_counts.h"
 #include "sessions/explain/state_kinds.h"
 
 namespace hybridscope {
@@ -15,7 +17,14 @@ namespace hybridscope {
 // One line without newline, such as "running = c + q - d = 6 + 2 - 1 = 7; new = running + a - 1 = 7
 // + 2 - 1 = 8; aligned = floor(8 / 8) * 8 = 8 >= running: bias = 8 - 7 = 1, ...". When nothing is
 // copied it says why. `kept`: the kinds of state that the layers keep and the copy moves.
-std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept = {});
+// `remembered`: what is said of a column that the request brought along (remembered_words).
+std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept = {},
+                             std::string_view remembered = "remembered");
+
+// "remembered from step 2", the step of the request's last row, ", before it was preempted" if it
+// is resumed in this step; "remembered" if that row is not known.
+std::string remembered_words(const StepTrace& trace, RequestId request,
+                             const std::optional<OwnCount>& own);
 
 // Mode all with drafts: why there is no post-copy decision about a verify row's boundary states.
 // Empty: there is one, or the row is not a verify row. Requires: `row` is in the batch.

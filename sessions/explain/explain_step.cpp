@@ -81,7 +81,11 @@ void add_post_copies(const StepToExplain& step, TextPage& page) {
 void add_findings(const StepToExplain& step, TextPage& page) {
   page.heading("Findings");
   if (step.findings.empty()) page.line("none");
-  for (const Finding& finding : step.findings) page.line(explain_finding(finding, step.names));
+  for (std::size_t i = 0; i < step.findings.size(); ++i) {
+    page.line(explain_finding(step.findings[i], step.names));
+    if (i < step.chain_words.size() && !step.chain_words[i].empty())
+      page.item("", 2, step.chain_words[i]);
+  }
 }
 
 // Copies of whole blocks come before everything that the sections from here on tell.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/check/finding.h"
 #include "core/engine/engine_config.h"
@@ -23,6 +24,9 @@ struct StepToExplain {
   const BlockTableMirror& scheduler_tables;
   std::span<const Finding> findings;  // of the step
   FindOwnCount own_count = {};        // before the step; empty: not known
+  // [findings] where each stands in its chain ("follows from step 4: ..."), "" where nothing is to
+  // say; empty: not known.
+  std::vector<std::string> chain_words = {};
 };
 
 // Sections in the order of the step's phases; lines of at most 100 columns; newline at the end.

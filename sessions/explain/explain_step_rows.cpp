@@ -279,16 +279,26 @@ std::string copy_words(const StepToExplain& step, const StateCopyTrace& copy) {
   return fmt::format("{}: {} to block {}", step.names.group(copy.group), moved, copy.dst_block);
 }
 
+// What another engine's copy does that its decision does not say.
+std::string contradiction_words(const StateCopyDecision& decision, const StateCopyTrace& copy) {
+  if (copy.accept_token_bias == decision.accept_token_bias) return {};
+  return fmt::format(" (the shift is {} by the rule, {} in the copy)", decision.accept_token_bias,
+                     copy.accept_token_bias);
+}
+
 }  // namespace
 
 void add_copies(const StepToExplain& step, const CopyLaunch& launch, TextPage& page) {
   for (std::size_t i = 0; i < launch.decisions.size(); ++i) {
     const CopyDecisionTrace& decision = launch.decisions[i];
+    const auto own = step.own_count ? step.own_count(decision.request) : std::nullopt;
     page.item(step.names.request(decision.request), name_width(step),
-              explain_decision(decision.decision, states_kept(step.config.kv_cache_config)));
+              explain_decision(decision.decision, states_kept(step.config.kv_cache_config),
+                               remembered_words(step.trace, decision.request, own)));
     for (const StateCopyTrace& copy : launch.copies)
       if (copy.decision == static_cast<std::int32_t>(i))
-        page.item("", name_width(step), copy_words(step, copy));
+        page.item("", name_width(step),
+                  copy_words(step, copy) + contradiction_words(decision.decision, copy));
   }
 }
 

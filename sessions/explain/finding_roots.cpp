@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 namespace hybridscope {
 namespace {
 
@@ -19,6 +17,10 @@ std::size_t FindingRoots::of_row(RequestId request, std::int64_t step) const {
   return row == of_row_.end() ? kNone : row->second;
 }
 
+FindingRoots::WrongLabel FindingRoots::label_of(const Finding& finding) {
+  return {finding.group, finding.content, finding.expected, finding.seen};
+}
+
 std::size_t FindingRoots::find(const Finding& finding) const {
   const WriteEvent& cause = finding.cause;
   if (cause.kind != WriteKind::never)
@@ -29,6 +31,9 @@ std::size_t FindingRoots::find(const Finding& finding) const {
     return known == of_rule_.end() ? kNone : known->second;
   }
   if (const std::size_t root = of_row(finding.request, finding.step); root != kNone) return root;
+  if (finding.rule == Rule::running_state_wrong)
+    if (const auto label = of_label_.find(label_of(finding)); label != of_label_.end())
+      return label->second;
   const auto last =
       last_of_.find(is_copy(cause.kind) ? cause.request.value : finding.request.value);
   if (last == last_of_.end()) return kNone;
@@ -48,6 +53,7 @@ std::size_t FindingRoots::add(const Finding& finding) {
     ++roots_[root].num_following;
   }
   roots_[root].last_step = finding.step;
+  if (finding.rule == Rule::label_mismatch) of_label_.try_emplace(label_of(finding), root);
   if (finding.request.value < 0) {
     of_rule_.try_emplace(finding.rule, root);
   } else {
@@ -55,13 +61,6 @@ std::size_t FindingRoots::add(const Finding& finding) {
     last_of_[finding.request.value] = {finding.step, root};
   }
   return root;
-}
-
-std::string root_words(const StepTrace& trace, const Finding& finding,
-                       const std::optional<OwnCount>& own, const Names& names) {
-  const auto row = std::ranges::find(trace.rows, finding.request, &RowTrace::request);
-  if (finding.request.value < 0 || row == trace.rows.end()) return {};
-  return wrong_count_words(trace, *row, own, names);
 }
 
 std::string following_words(const FindingRoot& root) {

@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "core/check/finding.h"
-#include "core/trace/step_trace.h"
-#include "sessions/explain/own_counts.h"
 
 namespace hybridscope {
+
+// A cause is looked for behind so many roots of a run (sessions/known_bugs, sessions/judge).
+inline constexpr std::size_t kMaxRootsWithCause = 5;
 
 struct FindingRoot {
   Finding finding;
@@ -26,7 +27,8 @@ class FindingRoots {
   // Findings of severity error, in the order of their steps. Returns the number of their root: a
   // finding follows from a chain if
   // - the write that left what it saw was made by a row of the chain, or copied what one had left,
-  // - the chain has a finding of the same row already, or
+  // - the chain has a finding of the same row already,
+  // - it reads what the chain found registered under another name, or
   // - no write left it, and the chain found the same about the request in the step before.
   std::size_t add(const Finding& finding);
   // In the order of their first findings.
@@ -38,19 +40,25 @@ class FindingRoots {
     std::int64_t step = 0;
     std::size_t root = kNone;
   };
+  // What a registered block should hold, and what it holds.
+  struct WrongLabel {
+    std::int32_t group = -1;
+    ContentKind content = ContentKind::none;
+    std::int64_t expected = -1;
+    std::int64_t seen = -1;
+    auto operator<=>(const WrongLabel&) const = default;
+  };
+  static WrongLabel label_of(const Finding& finding);
+
   std::size_t of_row(RequestId request, std::int64_t step) const;
   std::size_t find(const Finding& finding) const;
 
   std::vector<FindingRoot> roots_;
   std::map<std::pair<std::int32_t, std::int64_t>, std::size_t> of_row_;  // request and step
   std::map<std::int32_t, Last> last_of_;                                 // request
-  std::map<Rule, std::size_t> of_rule_;                                  // findings of no request
+  std::map<WrongLabel, std::size_t> of_label_;
+  std::map<Rule, std::size_t> of_rule_;  // findings of no request
 };
-
-// What went wrong first, if more than the finding itself is known: the decision behind it. Empty:
-// the finding says it. `trace` is the finding's step.
-std::string root_words(const StepTrace& trace, const Finding& finding,
-                       const std::optional<OwnCount>& own, const Names& names);
 
 // "38 findings follow from it, to step 12"; empty: none.
 std::string following_words(const FindingRoot& root);

@@ -30,14 +30,23 @@ std::int32_t count_left(const StepTrace& trace, std::size_t row) {
   return resets ? 1 : std::max(trace.rows[row].num_sampled_tokens, 1);
 }
 
+OwnCount own_count_left(const StepTrace& trace, std::size_t row) {
+  const RowTrace& of_row = trace.rows[row];
+  return {.step = trace.step,
+          .num_accepted_tokens = count_left(trace, row),
+          .row_class = of_row.row_class,
+          .num_computed_tokens = of_row.num_computed_tokens,
+          .num_query_tokens =
+              of_row.scheduled < 0 ? 0 : trace.scheduled_of(of_row).num_scheduled_tokens};
+}
+
 void OwnCounts::take(const StepTrace& trace) {
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const RowTrace& row = trace.rows[r];
     if (row.request.value < 0) continue;
     const auto id = static_cast<std::size_t>(row.request.value);
     if (id >= rows_.size()) rows_.resize(id + 1);
-    rows_[id].one_before =
-        std::exchange(rows_[id].last, OwnCount{trace.step, count_left(trace, r)});
+    rows_[id].one_before = std::exchange(rows_[id].last, own_count_left(trace, r));
   }
 }
 

@@ -16,6 +16,10 @@ namespace hybridscope {
 struct OwnCount {
   std::int64_t step = 0;                 // of the request's last row
   std::int32_t num_accepted_tokens = 1;  // bonus token included
+  // What that row ran: as this class, tokens [c, c + q).
+  RowClass row_class = RowClass::prefill;
+  std::int32_t num_computed_tokens = 0;
+  std::int32_t num_query_tokens = 0;  // 0: not known
   friend bool operator==(const OwnCount&, const OwnCount&) = default;
 };
 
@@ -23,6 +27,8 @@ struct OwnCount {
 // post-copy moved the state (StateCopyDecision::resets_accepted_count). Needs the decisions
 // of the step that do so (SessionHeader::knows_own_counts).
 std::int32_t count_left(const StepTrace& trace, std::size_t row);
+// The same with what the row ran.
+OwnCount own_count_left(const StepTrace& trace, std::size_t row);
 
 // Of a request before a step; empty: it has had no row, or that is not known.
 using FindOwnCount = std::function<std::optional<OwnCount>(RequestId)>;

@@ -96,6 +96,7 @@ class Exporter {
   // [block] tokens of the prefixes that its hashes cover, the first registered first.
   std::map<std::int32_t, std::vector<std::int32_t>> keys_;
   WriteLog writes_;
+  FindingList chains_;
   RunnerLog runner_log_;
   std::map<std::int32_t, std::size_t> index_;  // of a request in ExportedRun::requests
   std::unordered_map<TokenContent, std::int32_t> token_ids_;  // numbered in order of first use
@@ -235,6 +236,7 @@ void Exporter::count_finding(const Finding& finding, ExportedStep& step) const {
 
 void Exporter::add_findings(const CheckedStep& checked, ExportedStep& step, ExportedRun& run) {
   writes_.take(checked.trace, checked.writes);
+  chains_.add(checked.trace, checked.findings, {}, names_);
   for (const Finding& finding : checked.findings) {
     step.findings.push_back(explain_finding(finding, names_));
     count_finding(finding, step);
@@ -242,6 +244,7 @@ void Exporter::add_findings(const CheckedStep& checked, ExportedStep& step, Expo
     ExportedError& error = run.error.emplace();
     error.finding = finding;
     error.text = step.findings.back();
+    error.decision = chains_.root_words()[0].decision;
     for (const StateWrite& write : writes_behind(finding))
       error.chain.push_back(write_words(write, names_));
   }
@@ -285,6 +288,7 @@ Status Exporter::run(ExportedRun& run) {
     if (!step.ok()) return step.error();
     take(step.value(), run);
   }
+  if (run.error) run.error->following = following_words(chains_.roots()[0]);
   return Ok{};
 }
 

@@ -76,7 +76,9 @@ struct ExportedStep {
 // The first finding of severity error, and how the wrong content came about.
 struct ExportedError {
   Finding finding;
-  std::string text;  // explain_finding
+  std::string text;       // explain_finding
+  std::string decision;   // the decision behind it (root_decision); may be empty
+  std::string following;  // following_words
   // One line per write, latest first; empty when no write caused it.
   std::vector<std::string> chain;
 };

@@ -75,8 +75,12 @@ std::string table_text(const ExportedRun& run) {
 std::string error_text(const ExportedRun& run) {
   if (!run.error) return "No error was found: every block held what it should after every step.\n";
   const RuleInfo& rule = rule_info(run.error->finding.rule);
-  std::string text =
-      fmt::format("{}\n\nThe rule `{}`: {}.\n", plain(run.error->text), rule.slug, rule.meaning);
+  std::string text;
+  if (!run.error->decision.empty())
+    text += fmt::format("What went wrong first: {}.\n\n", plain(run.error->decision));
+  text += fmt::format("{}\n", plain(run.error->text));
+  if (!run.error->following.empty()) text += fmt::format("\n{}.\n", run.error->following);
+  text += fmt::format("\nThe rule `{}`: {}.\n", rule.slug, rule.meaning);
   text += "\n## How it came about\n\n";
   if (run.error->chain.empty())
     return text + "Nothing had written what was found since the block was given out.\n";

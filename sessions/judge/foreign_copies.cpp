@@ -16,6 +16,10 @@ std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
   return static_cast<std::int32_t>(ids.rend() - found) - 1;
 }
 
+bool is_postcopy(StateCopyRule rule) {
+  return rule == StateCopyRule::postprocess_mamba_v1 || rule == StateCopyRule::postprocess_mamba_v2;
+}
+
 }  // namespace
 
 // Pre-copies of V1 and V2 (semantics: preprocess-mamba, preprocess-mamba-align, add-request). For
@@ -171,7 +175,8 @@ void ForeignImporter::launch_ours(CopyLaunch& launch) const {
 }
 
 // Carries out the traced copies. The engine's decision replaces ours, unless a group of the row did
-// what ours says: then the groups differ, and ours says which one is wrong.
+// what ours says, or a copy is ours but for one value or for its number: then ours says what is
+// wrong.
 void ForeignImporter::launch_traced(const std::vector<ForeignCopy>& traced, CopyLaunch& launch) {
   append_decisions(trace_, decisions_, launch);
   ours_stands_.assign(launch.decisions.size(), false);
@@ -180,8 +185,10 @@ void ForeignImporter::launch_traced(const std::vector<ForeignCopy>& traced, Copy
       ours_stands_[static_cast<std::size_t>(row)] = true;
   for (std::size_t r = 0; r < launch.decisions.size(); ++r) {
     StateCopyDecision& decision = launch.decisions[r].decision;
-    ours_stands_[r] =
-        ours_stands_[r] && some_group_agrees(traced, static_cast<std::int32_t>(r), decision);
+    const auto row = static_cast<std::int32_t>(r);
+    ours_stands_[r] = ours_stands_[r] && (some_group_agrees(traced, row, decision) ||
+                                          differs_by_one_value(traced, row, decision) ||
+                                          has_extra_copy(traced, row, decision));
     if (!ours_stands_[r] && decision.copies()) decision.outcome = StateCopyOutcome::same_column;
   }
   for (const ForeignCopy& copy : traced)
@@ -213,6 +220,26 @@ bool ForeignImporter::carries_out(const ForeignCopy& traced,
          (traced.accept_token_bias < 0 || traced.accept_token_bias == decision.accept_token_bias);
 }
 
+// Does the copy contradict itself, and is it our rule's but for one value? Its sources are `bias`
+// columns apart, so that one value of the three is wrong; a destination that differs alone is wrong
+// too, where our rule leaves no choice.
+bool ForeignImporter::has_one_wrong_value(const ForeignCopy& traced,
+                                          const StateCopyDecision& decision) const {
+  if (!decision.copies() || traced.group < 0) return false;
+  const auto differs = [&](std::int32_t block, std::int32_t column) {
+    return block >= 0 && block != block_at(traced.request, traced.group, column);
+  };
+  const int wrong_sources =
+      differs(traced.conv_src_block_id, decision.src_col) +
+      differs(traced.temporal_src_block_id, decision.src_col + decision.accept_token_bias) +
+      (traced.accept_token_bias >= 0 && traced.accept_token_bias != decision.accept_token_bias);
+  const bool tells_all = traced.conv_src_block_id >= 0 && traced.temporal_src_block_id >= 0 &&
+                         traced.accept_token_bias >= 0;
+  const bool wrong_destination = differs(traced.dest_block_id, decision.dst_col);
+  return (tells_all && wrong_sources == 1 && !wrong_destination) ||
+         (wrong_sources == 0 && wrong_destination && is_postcopy(decision.rule));
+}
+
 // With two recurrent groups or more, whose copies the trace tells by blocks: did at least one do
 // what the decision says, and another one not?
 bool ForeignImporter::some_group_agrees(const std::vector<ForeignCopy>& traced, std::int32_t row,
@@ -234,6 +261,28 @@ bool ForeignImporter::some_group_agrees(const std::vector<ForeignCopy>& traced, 
     num_agreeing += decision.copies() ? (num_copies == 1 && agrees) : (num_copies == 0);
   }
   return num_agreeing > 0 && num_agreeing < num_groups;
+}
+
+// Has a copy of the row one wrong value?
+bool ForeignImporter::differs_by_one_value(const std::vector<ForeignCopy>& traced, std::int32_t row,
+                                           const StateCopyDecision& decision) const {
+  return std::ranges::any_of(traced, [&](const ForeignCopy& copy) {
+    return requests_.at(copy.request).row == row && has_one_wrong_value(copy, decision);
+  });
+}
+
+// Does a group carry out our decision, and has another copy of the row besides?
+bool ForeignImporter::has_extra_copy(const std::vector<ForeignCopy>& traced, std::int32_t row,
+                                     const StateCopyDecision& decision) const {
+  const auto of_row = [&](const ForeignCopy& copy) {
+    return requests_.at(copy.request).row == row;
+  };
+  return std::ranges::any_of(traced, [&](const ForeignCopy& copy) {
+    return of_row(copy) && copy.group >= 0 && carries_out(copy, decision) &&
+           std::ranges::count_if(traced, [&](const ForeignCopy& other) {
+             return of_row(other) && other.group == copy.group;
+           }) > 1;
+  });
 }
 
 // A copy for a request that is not in the batch: it is executed, and is a finding in itself.

@@ -135,6 +135,11 @@ class ForeignImporter {
   bool carries_out(const ForeignCopy& traced, const StateCopyDecision& decision) const;
   bool some_group_agrees(const std::vector<ForeignCopy>& traced, std::int32_t row,
                          const StateCopyDecision& decision) const;
+  bool has_one_wrong_value(const ForeignCopy& traced, const StateCopyDecision& decision) const;
+  bool differs_by_one_value(const std::vector<ForeignCopy>& traced, std::int32_t row,
+                            const StateCopyDecision& decision) const;
+  bool has_extra_copy(const std::vector<ForeignCopy>& traced, std::int32_t row,
+                      const StateCopyDecision& decision) const;
   void launch_traced(const std::vector<ForeignCopy>& traced, CopyLaunch& launch);
   void place_blocks(const ForeignCopy& traced, StateCopyDecision& decision);
   void place_copy(const ForeignCopy& traced, CopyLaunch& launch);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/engine/policy_table.h"
+#include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/run/checked_run.h"
-#include "sessions/scenario/known_bug_table.h"
 
 namespace hybridscope {
 namespace {
@@ -88,14 +88,13 @@ class CauseSearch {
     });
   }
 
-  // Bugs of the same policies cannot be told apart.
-  static std::string words_of_all_like(const Candidate& cause,
-                                       const std::vector<const Candidate*>& needed) {
-    std::string text;
+  std::string words_of_all_like(const Candidate& cause,
+                                const std::vector<const Candidate*>& needed) const {
+    if (cause.bug == nullptr) return policy_words(cause);
+    std::vector<const KnownBug*> bugs;
     for (const Candidate* candidate : needed)
-      if (candidate->policies == cause.policies)
-        text += (text.empty() ? "" : ", or ") + words(*candidate);
-    return text;
+      if (candidate->policies == cause.policies) bugs.push_back(candidate->bug);
+    return bug_cause_words(bugs, finding_.rule);
   }
 
   // Does the finding, or one like it about the same request, occur up to its step? Empty: the plan
@@ -122,11 +121,7 @@ class CauseSearch {
     return false;
   }
 
-  static std::string words(const Candidate& candidate) {
-    if (candidate.bug != nullptr) {
-      const std::string number = bug_number(*candidate.bug);
-      return fmt::format("known bug {}{}{}", number, number.empty() ? "" : ", ", candidate.bug->id);
-    }
+  static std::string policy_words(const Candidate& candidate) {
     for (std::size_t policy = 0; policy < kNumPolicies; ++policy) {
       if (!candidate.policies.values[policy]) continue;
       PolicyValue value;
@@ -143,7 +138,30 @@ class CauseSearch {
   PolicyOverrides has_;  // values that profile safe does not have
 };
 
+bool expects(const KnownBug& bug, Rule rule) {
+  const auto exhibit = shipped_bug(bug.id);
+  if (!exhibit.ok() || !exhibit.value().scenario.expect.findings) return false;
+  return std::ranges::any_of(
+      *exhibit.value().scenario.expect.findings,
+      [rule](const ExpectedFinding& finding) { return finding.rule == rule_info(rule).slug; });
+}
+
 }  // namespace
+
+std::string bug_cause_words(std::span<const KnownBug* const> bugs, Rule rule) {
+  std::vector<const KnownBug*> named(bugs.begin(), bugs.end());
+  if (bugs.size() > 1) {
+    std::erase_if(named, [rule](const KnownBug* bug) { return !expects(*bug, rule); });
+    if (named.empty()) named.assign(bugs.begin(), bugs.end());
+  }
+  std::string text;
+  for (const KnownBug* bug : named) {
+    const std::string number = bug_number(*bug);
+    text += fmt::format("{}known bug {}{}{}", text.empty() ? "" : ", or ", number,
+                        number.empty() ? "" : ", ", bug->id);
+  }
+  return text;
+}
 
 std::string find_cause(const RunPlan& plan, const Finding& finding,
                        std::int64_t most_request_steps) {

@@ -2,22 +2,28 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "core/check/finding.h"
 #include "sessions/run/run_plan.h"
+#include "sessions/scenario/known_bug_table.h"
 
 namespace hybridscope {
 
 // Request-steps that a search may run in all; about a second of work.
 inline constexpr std::int64_t kMostCauseRequestSteps = 400'000;
 
+// "known bug 48, skipped-step-forgets-accepted-count, or known bug 9, ...". Of bugs that the same
+// policies bring back, only those whose files expect a finding of this rule, if there are such.
+std::string bug_cause_words(std::span<const KnownBug* const> bugs, Rule rule);
+
 // "known bug 48, skipped-step-forgets-accepted-count", or "policy row_order = query_len" where no
 // known bug has it: runs the plan again, up to the finding's step, with the policies of one known
 // bug after the other as profile safe has them. The cause is the one without which the finding is
 // gone; if there are several, the first that also gives it alone in profile safe, or one of two
-// policies that needs both. Bugs of the same policies are all named: "known bug 8, ..., or known
-// bug 8b, ...". Empty: there is none, or the search would take longer than `most_request_steps`.
+// policies that needs both. Bugs of the same policies are named as bug_cause_words() does. Empty:
+// there is none, or the search would take longer than `most_request_steps`.
 std::string find_cause(const RunPlan& plan, const Finding& finding,
                        std::int64_t most_request_steps = kMostCauseRequestSteps);
 

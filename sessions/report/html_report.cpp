@@ -96,7 +96,9 @@ nlohmann::json describe_run(const StepSource& source, const HtmlReportOptions& o
                          {"max_num_seqs", config.max_num_seqs},
                          {"max_num_batched_tokens", config.max_num_batched_tokens},
                          {"groups", describe_groups(config)},
-                         {"bookmarks", nlohmann::json::array()}};
+                         {"bookmarks", nlohmann::json::array()},
+                         {"roots", nlohmann::json::array()},
+                         {"next", ""}};
   for (const ReportBookmark& bookmark : options.bookmarks)
     meta["bookmarks"].push_back({bookmark.step, bookmark.note});
   return meta;
@@ -120,7 +122,7 @@ class HtmlReportWriter::Maker {
       : source_(source),
         options_(std::move(options)),
         names_(make_names(source.config(), [this](RequestId request) { return name_of(request); })),
-        steps_(source.config(), names_, source.knows_own_counts()) {}
+        steps_(source.config(), names_, source.knows_own_counts(), options_.find_cause) {}
 
   Result<bool> step();
   Result<HtmlReport> finish();
@@ -214,6 +216,11 @@ std::string HtmlReportWriter::Maker::data() const {
   meta["totals"] = totals_.by_name();
   meta["num_steps"] = num_steps_;
   meta["left_out"] = left_out();
+  const std::vector<FindingRoot>& roots = steps_.roots();
+  for (const FindingRoot& root : roots)
+    meta["roots"].push_back({root.num_following, root.last_step});
+  if (!roots.empty() && options_.explain_command)
+    meta["next"] = options_.explain_command(roots.front().finding.step);
   nlohmann::json requests = nlohmann::json::array();
   for (const auto& [request, name] : requests_) requests.push_back({request, name});
   const ReportTexts& texts = steps_.texts();

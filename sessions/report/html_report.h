@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,10 @@ struct HtmlReportOptions {
   std::string status = {};
   std::string note = {};
   std::vector<ReportBookmark> bookmarks = {};
+  // What a finding that begins a chain comes from ("known bug 48, ..."); empty: not looked for.
+  std::function<std::string(const Finding&)> find_cause = {};
+  // A command that explains a step in full; empty: there is none.
+  std::function<std::string(std::int64_t step)> explain_command = {};
   std::int64_t first_step = 0;  // first and last 0: no range
   std::int64_t last_step = 0;
 };

@@ -113,8 +113,13 @@ function showAllFindings() {
     { name: "rule", left: true, text: (f) => sentence(f.rule) },
     { name: "request", left: true, text: (f) => requestTag(f.request) },
     { name: "what", left: true,
-      text: (f) => (decisionOf(f) ? decisionOf(f) + ": " : "") + sentence(f.words) },
+      text: (f) => (decisionOf(f) ? decisionOf(f) + ": " : "") + sentence(f.words) +
+                   (f.cause ? " This is " + sentence(f.cause) + "." : "") },
   ], findings));
+  if (!meta.next) return;
+  const next = el("p", "", "Next: ");
+  next.append(el("code", "", meta.next));
+  section.append(next);
 }
 
 function connect() {

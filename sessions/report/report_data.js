@@ -57,8 +57,9 @@ for (const step of steps) {
   step.blockCopies = (step.bc || []).map(([request, group, from, to, words, source]) =>
     ({ request, group, from, to, words, source }));
   step.findings = (step.f || []).map(
-    ([rule, error, request, row, group, column, block, words, follows, decision]) =>
-      ({ rule, error, request, row, group, column, block, words, follows, decision, step: step.n }));
+    ([rule, error, request, row, group, column, block, words, follows, decision, cause]) =>
+      ({ rule, error, request, row, group, column, block, words, follows, decision, cause,
+         step: step.n }));
 }
 
 const placeOfStep = new Map(steps.map((step, i) => [step.n, i]));

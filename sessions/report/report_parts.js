@@ -18,6 +18,7 @@ function findingLine(finding, withStep) {
   const decision = decisionOf(finding);
   if (decision) line.append(el("strong", "words", decision + ": "));
   line.append(el("span", "words", sentence(finding.words)));
+  if (finding.cause) line.append(el("strong", "words", " This is " + sentence(finding.cause) + "."));
   if (finding.follows) line.append(" Follows from ", stepLink(finding.follows), ".");
   return line;
 }
@@ -25,10 +26,19 @@ function findingLine(finding, withStep) {
 // What went wrong first; "" for findings that say it themselves or follow from another one.
 function decisionOf(finding) { return finding.decision ? sentence(finding.decision) : ""; }
 
+// ", 6 follow, to step 7": what follows from a finding that begins a chain. Those of all steps come in
+// the order of meta.roots.
+function followersOf(finding) {
+  const first = steps.flatMap((step) => step.findings).filter((f) => f.error && !f.follows);
+  const [number, last] = meta.roots[first.indexOf(finding)] || [0, 0];
+  if (!number) return "";
+  return ", " + number + (number === 1 ? " follows" : " follow") + ", to step " + last;
+}
+
 // Why a finding is there: "first" of its chain, or the step that it follows from.
 function chainCell(finding) {
   if (!finding.error) return "";
-  if (!finding.follows) return el("strong", "", "first");
+  if (!finding.follows) return el("strong", "", "first" + followersOf(finding));
   const cell = el("span", "", "follows from ");
   cell.append(stepLink(finding.follows));
   return cell;

@@ -212,8 +212,10 @@ void ReportSteps::add_root(const StepTrace& trace, const Finding& finding, nlohm
     return;
   }
   entry.push_back(0);
-  entry.push_back(texts_.add(
-      root_words(trace, finding, own_counts_.before(trace.step, finding.request), names_)));
+  entry.push_back(texts_.add(roots_.decision(trace, finding, names_)));
+  if (find_cause_ && root < kMaxRootsWithCause)
+    if (const std::string cause = find_cause_(finding); !cause.empty())
+      entry.push_back(texts_.add(cause));
 }
 
 nlohmann::json ReportSteps::findings(const StepRecord& record) {
@@ -225,10 +227,13 @@ nlohmann::json ReportSteps::findings(const StepRecord& record) {
                             finding.request.value, finding.row,
                             finding.group,         finding.column,
                             finding.block,         texts_.add(explain_finding(finding, names_))};
-    if (error) add_root(record.trace, finding, entry);
+    if (error)
+      add_root(record.trace, finding, entry);
+    else
+      roots_.add_warning(finding);
     list.push_back(std::move(entry));
   }
-  if (knows_counts_) own_counts_.take(record.trace);
+  roots_.end_step(record.trace);
   return list;
 }
 

@@ -4,17 +4,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/engine/engine_config.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/explain/finding_roots.h"
-#include "sessions/explain/own_counts.h"
+#include "sessions/explain/root_decision.h"
 #include "sessions/record/step_record.h"
 
 namespace hybridscope {
@@ -40,13 +41,22 @@ class ReportTexts {
 
 class ReportSteps {
  public:
-  // Both must outlive this.
-  ReportSteps(const EngineConfig& config, const Names& names, bool knows_own_counts)
-      : config_(config), names_(names), knows_counts_(knows_own_counts) {}
+  // What a root comes from, as "known bug 48, ..."; empty: not known.
+  using FindCause = std::function<std::string(const Finding&)>;
+
+  // `config` and `names` must outlive this.
+  ReportSteps(const EngineConfig& config, const Names& names, bool knows_own_counts,
+              FindCause find_cause)
+      : config_(config),
+        names_(names),
+        roots_(knows_own_counts),
+        find_cause_(std::move(find_cause)) {}
 
   // An object; empty members are left out. Steps come in order.
   nlohmann::json step(const StepRecord& record);
 
+  // Of the findings so far.
+  const std::vector<FindingRoot>& roots() const { return roots_.roots(); }
   ReportTexts& texts() { return texts_; }
   const ReportTexts& texts() const { return texts_; }
 
@@ -63,9 +73,8 @@ class ReportSteps {
   const EngineConfig& config_;
   const Names& names_;
   ReportTexts texts_;
-  bool knows_counts_;
-  FindingRoots roots_;
-  OwnCounts own_counts_;
+  RootTracker roots_;
+  FindCause find_cause_;
 };
 
 }  // namespace hybridscope

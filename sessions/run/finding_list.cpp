@@ -17,8 +17,7 @@ bool is_error(const KeptFinding& kept) {
 
 }  // namespace
 
-FindingList::FindingList(bool all_decisions)
-    : rules_(rule_table().size()), all_decisions_(all_decisions) {}
+FindingList::FindingList(bool all_decisions) : rules_(rule_table().size()), roots_(all_decisions) {}
 
 void FindingList::note_damage(const Finding& finding, const Names& names) {
   if (rule_info(finding.rule).severity != Severity::error) return;
@@ -37,24 +36,35 @@ void FindingList::note_damage(const Finding& finding, const Names& names) {
 
 void FindingList::add(const StepTrace& trace, std::span<const Finding> findings,
                       const Expects& expects, const Names& names) {
-  for (const Finding& finding : findings) add(trace, finding, expects && expects(finding), names);
-  if (all_decisions_) own_counts_.take(trace);
+  for (const Finding& finding : findings)
+    add(finding, expects && expects(finding), names,
+        [&](const Finding& root) { return roots_.decision(trace, root, names); });
+  roots_.end_step(trace);
 }
 
-void FindingList::add(const StepTrace& trace, const Finding& finding, bool expected,
-                      const Names& names) {
+void FindingList::add_recorded(std::span<const Finding> findings, const Names& names,
+                               const Words& decide) {
+  for (const Finding& finding : findings) add(finding, false, names, decide);
+}
+
+void FindingList::add(const Finding& finding, bool expected, const Names& names,
+                      const Words& decide) {
   note_damage(finding, names);
+  if (finding.step != last_step_) last_roots_.clear();
+  last_step_ = finding.step;
   KeptFinding kept{.finding = finding, .expected = expected};
   if (rule_info(finding.rule).severity == Severity::error) {
     kept.root = roots_.add(finding);
     kept.is_root = kept.root == root_words_.size();
     if (kept.is_root) {
       root_words_.push_back(
-          {.decision = hybridscope::root_words(
-               trace, finding, own_counts_.before(trace.step, finding.request), names)});
+          {.decision = kept.root < kMaxRootsShown ? decide(finding) : std::string()});
       root_requests_.push_back(finding.request.value < 0 ? "" : names.request(finding.request));
     }
+  } else {
+    roots_.add_warning(finding);
   }
+  last_roots_.push_back(is_error(kept) ? kept.root : kNoRoot);
   RuleCount& count = rules_[static_cast<std::size_t>(finding.rule)];
   ++count.found;
   count.unexpected += expected ? 0 : 1;
@@ -117,6 +127,15 @@ std::string FindingList::format_roots() const {
   return text;
 }
 
+std::string FindingList::format_causes() const {
+  std::string text;
+  for (std::size_t root = 0; root < root_words_.size(); ++root)
+    if (!root_words_[root].cause.empty())
+      text +=
+          fmt::format("step {}: this is {}\n", roots()[root].finding.step, root_words_[root].cause);
+  return text;
+}
+
 std::string FindingList::text_with_root(const KeptFinding& kept) const {
   if (!is_error(kept)) return kept.text;
   if (!kept.is_root)
@@ -127,6 +146,33 @@ std::string FindingList::text_with_root(const KeptFinding& kept) const {
   if (!words.cause.empty()) text += "; this is " + words.cause;
   const std::string following = following_words(roots()[kept.root]);
   return following.empty() ? text : text + "; " + following;
+}
+
+void FindingList::find_causes(const Words& find_cause) {
+  for (std::size_t root = 0; root < std::min(roots().size(), kMaxRootsWithCause); ++root)
+    set_cause(root, find_cause(roots()[root].finding));
+}
+
+std::vector<std::string> FindingList::last_chain_words() const {
+  std::vector<std::string> words;
+  std::size_t last = kNoRoot;  // findings of one chain are told once
+  for (const std::size_t root : last_roots_) {
+    words.emplace_back();
+    if (root == kNoRoot || root == last) continue;
+    last = root;
+    const FindingRoot& first = roots()[root];
+    const std::string& decision = root_words_[root].decision;
+    const bool begins = first.finding.step == last_step_;
+    if (begins && decision.empty()) continue;
+    words.back() = begins ? "what went wrong first: " + decision
+                          : fmt::format("follows from step {}{}{}", first.finding.step,
+                                        decision.empty() ? "" : ": ", decision);
+  }
+  return words;
+}
+
+std::int64_t FindingList::root_step(const KeptFinding& kept) const {
+  return is_error(kept) ? roots()[kept.root].finding.step : kept.finding.step;
 }
 
 nlohmann::ordered_json FindingList::roots_json() const {

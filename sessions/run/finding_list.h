@@ -12,7 +12,7 @@
 
 #include "core/check/finding.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/explain/finding_roots.h"
+#include "sessions/explain/root_decision.h"
 
 namespace hybridscope {
 
@@ -49,12 +49,14 @@ struct RequestDamage {
 
 // What is known of a root besides its findings.
 struct RootWords {
-  std::string decision;  // root_words(); empty: the finding says it
+  std::string decision;  // root_decision(); empty: the finding says it
   std::string cause;     // "known bug 48, skipped-step-forgets-accepted-count"; empty: not known
 };
 
 class FindingList {
  public:
+  using Words = std::function<std::string(const Finding&)>;
+
   // `all_decisions`: do traces have all copy decisions, which accepted counts depend on?
   explicit FindingList(bool all_decisions);
   FindingList() : FindingList(true) {}
@@ -65,11 +67,15 @@ class FindingList {
   void add(const StepTrace& trace, std::span<const Finding> findings, const Expects& expects,
            const Names& names);
 
+  // The findings of a recorded run, in order, without the steps that they are of. `decide`: the
+  // decision behind a root (root_decision); asked for roots that are shown.
+  void add_recorded(std::span<const Finding> findings, const Names& names, const Words& decide);
+
   const RuleCount& count(Rule rule) const { return rules_[static_cast<std::size_t>(rule)]; }
   std::int64_t num_found(Severity severity) const;
   std::int64_t num_unexpected(Severity severity) const;
 
-  const OwnCounts& own_counts() const { return own_counts_; }
+  const OwnCounts& own_counts() const { return roots_.own_counts(); }
   // Chains of findings of severity error, in the order in which they began (finding_roots.h).
   const std::vector<FindingRoot>& roots() const { return roots_.roots(); }
   // [roots()]
@@ -77,12 +83,21 @@ class FindingList {
   void set_cause(std::size_t root, std::string cause) {
     root_words_[root].cause = std::move(cause);
   }
+  // Sets the causes of the first kMaxRootsWithCause roots.
+  void find_causes(const Words& find_cause);
   // The first kMaxRootsShown roots with the kept findings of each, then other kept findings; lines
   // with a newline, not indented.
   std::string format_roots() const;
+  // "step 4: this is known bug 48, ...": one line a root that has a cause.
+  std::string format_causes() const;
   // One line: a root's decision, cause and number of findings that follow, or the step of its root,
   // are added to the finding's text.
   std::string text_with_root(const KeptFinding& kept) const;
+  // [findings of the last step that had any] where each stands in its chain: "what went
+  // wrong first: DECISION", "follows from step 4: DECISION"; "": a warning, or nothing to add.
+  std::vector<std::string> last_chain_words() const;
+  // The step of the finding's root, its own step if it has none.
+  std::int64_t root_step(const KeptFinding& kept) const;
   // [{request, rule, step, decision, cause, following, last_step}], all roots.
   nlohmann::ordered_json roots_json() const;
 
@@ -105,19 +120,20 @@ class FindingList {
   nlohmann::ordered_json by_request_json() const;
 
  private:
-  void add(const StepTrace& trace, const Finding& finding, bool expected, const Names& names);
+  void add(const Finding& finding, bool expected, const Names& names, const Words& decide);
+  static constexpr std::size_t kNoRoot = static_cast<std::size_t>(-1);
   std::string format_following(std::size_t root) const;
   void note_damage(const Finding& finding, const Names& names);
 
   std::vector<RuleCount> rules_;  // [rule_table()]
-  bool all_decisions_;
-  OwnCounts own_counts_;
-  FindingRoots roots_;
+  RootTracker roots_;
   std::vector<RootWords> root_words_;
   std::vector<std::string> root_requests_;  // names
   std::vector<KeptFinding> kept_;
   std::vector<RequestDamage> damage_;
-  std::vector<std::size_t> damage_of_;  // [request id + 1] place in damage_ + 1; 0: none
+  std::int64_t last_step_ = 0;           // that had findings
+  std::vector<std::size_t> last_roots_;  // of its findings; kNoRoot: a warning
+  std::vector<std::size_t> damage_of_;   // [request id + 1] place in damage_ + 1; 0: none
 };
 
 // 12031 -> "12,031".

@@ -154,7 +154,9 @@ TEST(BlockStory, MarksTheWriteThatAFindingBlames) {
   EXPECT_EQ(story.contents[0].links[1].fault, "expected 8: running-state-wrong in step 3");
   EXPECT_EQ(story.contents[0].links.back().fault, "");
   EXPECT_EQ(story.wrong_since.step, 3);
-  EXPECT_THAT(story.wrong_since.words, testing::HasSubstr("holds the state of 6 tokens of A"));
+  EXPECT_EQ(story.wrong_since.words,
+            "A runs as a decode that is given no accepted count and reads column 0; its state of 8 "
+            "tokens is in column 2, left by step 2");
 }
 
 // Bug 48: C runs with an accepted count of 1 in step 4; its own is 2. What step 5 finds in block 6

@@ -53,6 +53,27 @@ TEST(FindingRoots, AWriteOfBeforeTheFirstFindingIsReadWronglyOnItsOwn) {
   EXPECT_EQ(following_words(roots.roots()[0]), "");
 }
 
+TEST(FindingRoots, WhoReadsABlockUnderAWrongLabelFollowsFromTheLabel) {
+  Finding label = wrong(kC, 5, WriteKind::decode, 3, kC);
+  label.rule = Rule::label_mismatch;
+  label.group = 1;
+  label.content = ContentKind::temporal;
+  label.expected = 8;
+  label.seen = 4;
+  FindingRoots roots;
+  EXPECT_EQ(roots.add(label), 0U);
+  Finding hit = wrong(kD, 9, WriteKind::pre_copy, 9, kD);
+  hit.group = 1;
+  hit.content = ContentKind::temporal;
+  hit.expected = 8;
+  hit.seen = 4;
+  EXPECT_EQ(roots.add(hit), 0U);
+  hit.request = kA;
+  hit.cause.request = kA;
+  hit.seen = 5;  // another wrong state
+  EXPECT_EQ(roots.add(hit), 1U);
+}
+
 TEST(FindingRoots, WithoutAWriteTheSameRuleInTheNextStepIsTheSameAgain) {
   FindingRoots roots;
   Finding stale;

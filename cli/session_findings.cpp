@@ -1,0 +1,58 @@
+#include "cli/session_findings.h"
+
+#include <fmt/core.h>
+
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "cli/run_words.h"
+#include "sessions/known_bugs/finding_cause.h"
+#include "sessions/record/session_plan.h"
+
+namespace hybridscope {
+
+Result<FindingList> session_findings(SessionReader& reader, const Names& names, std::int64_t last) {
+  const auto found = reader.findings(std::numeric_limits<std::int64_t>::max());
+  if (!found.ok()) return found.error();
+  std::map<std::int32_t, Finding> warnings;  // the last one of each request, up to a finding
+  std::optional<Error> error;
+  FindingList list(reader.info().header.knows_own_counts());
+  const auto decide = [&](const Finding& root) -> std::string {
+    const auto record = reader.read(root.step);
+    if (!record.ok()) {
+      error = record.error();
+      return {};
+    }
+    RootContext context{.trace = record.value()->trace,
+                        .names = names,
+                        .own = reader.own_count(root.request, root.step)};
+    if (const auto warning = warnings.find(root.request.value); warning != warnings.end())
+      context.warning = warning->second;
+    return root_decision(root, context);
+  };
+  for (const Finding& finding : found.value()) {
+    if (finding.step > last) break;
+    list.add_recorded(std::span(&finding, 1), names, decide);
+    if (rule_info(finding.rule).severity == Severity::warning)
+      warnings[finding.request.value] = finding;
+    if (error) return *error;
+  }
+  return list;
+}
+
+CauseOfFinding session_cause_finder(const SessionInfo& info) {
+  if (info.header.kind == SessionKind::judge) return {};
+  auto read = read_session_plan(info.header.plan, info.header.name);
+  if (!read.ok()) return {};
+  const auto plan = std::make_shared<const RunPlan>(std::move(read).value());
+  return [plan](const Finding& finding) { return find_cause(*plan, finding); };
+}
+
+std::string show_step_words(const SessionPlace& place, std::int64_t step) {
+  const std::string text = place.name.empty() ? place.file : place.file + ":" + place.name;
+  return fmt::format("hybridscope sessions show {} --step {} --explain", shell_word(text), step);
+}
+
+}  // namespace hybridscope

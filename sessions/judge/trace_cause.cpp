@@ -1,0 +1,159 @@
+#include "sessions/judge/trace_cause.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "sessions/judge/engine_comparison.h"
+#include "sessions/judge/trace_reader.h"
+#include "sessions/scenario/engine_profile.h"
+#include "sessions/scenario/settings.h"
+
+namespace hybridscope {
+namespace {
+
+Policies policies_with(const EngineProfile& profile, PolicyOverrides overrides) {
+  EngineSettings settings;
+  settings.engine = profile;
+  settings.runner = ModelRunner::v1;
+  settings.policies = std::move(overrides);
+  return resolve_policies(settings);
+}
+
+// "vllm 0.31.0", as vLLM's traces name their engine.
+std::optional<EngineProfile> release_of(const KeptTrace& trace) {
+  TraceReader reader("");
+  const auto read = reader.read_line(std::string_view(trace.lines()[0]), 1);
+  if (!read.ok()) return std::nullopt;
+  std::string name = reader.header().engine;
+  if (!name.starts_with("vllm ")) return std::nullopt;
+  name[4] = '-';
+  return parse_engine_profile(name);
+}
+
+// Steps behind the last root in which a candidate may still turn out not to be the cause.
+constexpr std::int64_t kStepsBehind = 20;
+
+// Bugs of more policies add what does not matter here.
+void keep_fewest_policies(std::vector<const KnownBug*>& bugs) {
+  std::size_t fewest = SIZE_MAX;
+  for (const KnownBug* bug : bugs) fewest = std::min(fewest, bug->values().size());
+  std::erase_if(bugs, [fewest](const KnownBug* bug) { return bug->values().size() > fewest; });
+}
+
+}  // namespace
+
+void KeptTrace::begin(std::string_view header_line) {
+  lines_.clear();
+  num_bytes_ = 0;
+  too_long_ = false;
+  keep(header_line);
+}
+
+void KeptTrace::add(std::string_view line) {
+  if (!too_long_) keep(line);
+}
+
+void KeptTrace::keep(std::string_view line) {
+  num_bytes_ += line.size();
+  too_long_ = num_bytes_ > kMostBytes;
+  if (too_long_)
+    lines_ = {};
+  else
+    lines_.emplace_back(line);
+}
+
+std::optional<std::int64_t> TraceCauses::first_difference(const KeptTrace& trace,
+                                                          const Policies& policies,
+                                                          std::int64_t last) {
+  TraceReader reader("");
+  std::optional<EngineComparison> comparison;
+  for (std::size_t i = 0; i < trace.lines().size(); ++i) {
+    const auto read =
+        reader.read_line(std::string_view(trace.lines()[i]), static_cast<std::int64_t>(i) + 1);
+    if (!read.ok()) return std::nullopt;
+    if (read.value() == TraceLine::header) {
+      auto created = EngineComparison::create(
+          reader.header(), policies, [&reader](RequestId id) { return reader.name_of(id); });
+      if (!created.ok()) return std::nullopt;
+      comparison.emplace(std::move(created).value());
+    }
+    if (read.value() != TraceLine::step || !comparison) continue;
+    const ForeignStep& step = reader.step();
+    if (step.step > last) break;
+    left_ -= static_cast<std::int64_t>(step.num_scheduled_tokens.size()) + 1;
+    if (left_ < 0) return std::nullopt;
+    comparison->compare(step);
+    if (comparison->first_difference()) return step.step;
+  }
+  return kNowhere;
+}
+
+std::vector<TraceCauses::Candidate> TraceCauses::with_each_bug(const KeptTrace& trace,
+                                                               std::int64_t last) {
+  std::vector<Candidate> candidates;
+  for (const KnownBug& bug : known_bug_table()) {
+    const KnownBug* const one = &bug;
+    const auto at = first_difference(
+        trace, policies_with(EngineProfile::safe, policies_of(std::span(&one, 1))), last);
+    if (at) candidates.push_back({one, *at});
+  }
+  return candidates;
+}
+
+std::vector<TraceCauses::Candidate> TraceCauses::without_each_bug(const KeptTrace& trace,
+                                                                  const EngineProfile& release,
+                                                                  std::int64_t last) {
+  std::vector<Candidate> candidates;
+  for (const KnownBug* bug : bugs_of(release, ModelRunner::v1)) {
+    const PolicyOverrides without = without_cause({}, policies_of(std::span(&bug, 1)));
+    const auto at = first_difference(trace, policies_with(release, without), last);
+    if (at) candidates.push_back({bug, *at});
+  }
+  return candidates;
+}
+
+std::vector<const KnownBug*> TraceCauses::longest_agreeing(std::span<const Candidate> candidates,
+                                                           std::int64_t step) {
+  std::int64_t longest = step + 1;
+  for (const Candidate& candidate : candidates) longest = std::max(longest, candidate.differs_at);
+  std::vector<const KnownBug*> bugs;
+  for (const Candidate& candidate : candidates)
+    if (candidate.differs_at == longest) bugs.push_back(candidate.bug);
+  return bugs;
+}
+
+std::vector<const KnownBug*> TraceCauses::last_differing(std::span<const Candidate> candidates,
+                                                         std::int64_t step) {
+  std::int64_t last = 0;
+  for (const Candidate& candidate : candidates)
+    if (candidate.differs_at <= step) last = std::max(last, candidate.differs_at);
+  std::vector<const KnownBug*> bugs;
+  for (const Candidate& candidate : candidates)
+    if (candidate.differs_at == last) bugs.push_back(candidate.bug);
+  return bugs;
+}
+
+std::vector<std::vector<const KnownBug*>> TraceCauses::find(const KeptTrace& trace,
+                                                            std::span<const FindingRoot> roots) {
+  std::vector<std::vector<const KnownBug*>> causes(roots.size());
+  if (trace.lines().empty() || roots.empty()) return causes;
+  const std::int64_t last =
+      std::ranges::max(roots, {}, &FindingRoot::last_step).last_step + kStepsBehind;
+  const auto safe = first_difference(trace, policies_with(EngineProfile::safe, {}), last);
+  if (!safe || *safe == kNowhere) return causes;
+  const std::vector<Candidate> with = with_each_bug(trace, last);
+  std::vector<Candidate> without;
+  if (const auto release = release_of(trace)) {
+    const auto differs = first_difference(trace, policies_with(*release, {}), last);
+    if (differs && *differs == kNowhere) without = without_each_bug(trace, *release, last);
+  }
+  for (std::size_t i = 0; i < roots.size() && left_ >= 0; ++i) {
+    const std::int64_t step = roots[i].finding.step;
+    if (*safe <= roots[i].last_step) causes[i] = longest_agreeing(with, step);
+    if (causes[i].empty()) causes[i] = last_differing(without, step);
+    keep_fewest_policies(causes[i]);
+  }
+  return causes;
+}
+
+}  // namespace hybridscope
