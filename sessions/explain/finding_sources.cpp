@@ -72,6 +72,10 @@ std::string_view source(const Finding& finding, const Names& names) {
       return "docs/scenario-format.md, Script";
     case Rule::attention_slot_unwritten:
       return source_of_write(WriteKind::attention, names);
+    case Rule::metadata_inconsistent:
+      if (finding.detail.ends_with(" copy"))
+        return "vLLM v1/worker/mamba_utils.py collect_mamba_copy_meta";
+      [[fallthrough]];
     default:
       return source_of_write(
           finding.content == ContentKind::attention ? WriteKind::attention : finding.cause.kind,

@@ -57,6 +57,19 @@ TEST(JudgeEngine, QuietPrintsTheSummaryOnly) {
   EXPECT_THAT(judged.out, Not(HasSubstr("first difference")));
 }
 
+TEST(Judge, FindingsNameTheKnownBugAndTheCommandThatGoesOn) {
+  const std::string trace = temporary_folder("judged_bug", {}) + "/t.jsonl";
+  run_program("run scenarios/starved_request.json --engine reference --trace " + trace);
+  const ProgramResult judged = run_program("judge " + trace);
+  EXPECT_THAT(judged.out,
+              HasSubstr("\n    this is known bug 48, skipped-step-forgets-accepted-count\n"));
+  EXPECT_THAT(judged.out, HasSubstr("\nnext: hybridscope judge " + trace +
+                                    " --filter 'starved request' --explain 4\n"));
+  const auto json = nlohmann::json::parse(run_program("judge --json " + trace).out);
+  EXPECT_EQ(json["traces"][0]["roots"][0]["cause"],
+            "known bug 48, skipped-step-forgets-accepted-count");
+}
+
 TEST(JudgeEngine, WithoutAProfileNothingIsCompared) {
   const ProgramResult judged = run_program("judge --json " + trace_file("3"));
   EXPECT_EQ(judged.exit_code, 0) << judged.err;

@@ -52,6 +52,29 @@ TEST(SessionsShow, TheRootOfAFindingAndTheCountsOfRowsAreToldAtLevelBlocks) {
                               "        6  1        2   2\n")));
 }
 
+// The plan is in the session, so that the search can run it again.
+TEST(SessionsShow, FindingsNameTheKnownBugAndTheCommandThatGoesOn) {
+  const std::string file = temporary_folder("known_bug", {}) + "/runs.db";
+  run_program("run scenarios/starved_request.json --engine reference --record " + file + ":r");
+  const std::string shown = run_program("sessions show " + file + ":r").out;
+  EXPECT_THAT(shown, HasSubstr("\n  this is known bug 48, skipped-step-forgets-accepted-count\n"
+                               "  6 findings follow from it, to step 7:\n"));
+  EXPECT_THAT(shown,
+              HasSubstr("\nnext: hybridscope sessions show " + file + ":r --step 4 --explain\n"));
+  // A table that begins later has the same chains.
+  EXPECT_THAT(run_program("sessions show " + file + ":r --step 6").out,
+              HasSubstr("6 findings follow from it, to step 7:"));
+  EXPECT_THAT(
+      run_program("sessions show " + file + ":r --step 5 --explain").out,
+      HasSubstr("      follows from step 4: C's accepted count became 1 when it was skipped "
+                "in step 3;\n"));
+  EXPECT_EQ(run_program("sessions export " + file + ":r --html " + file + ".html").exit_code, 0);
+  const std::string page = read_file(file + ".html");
+  EXPECT_THAT(
+      page, HasSubstr("\"next\":\"hybridscope sessions show " + file + ":r --step 4 --explain\""));
+  EXPECT_THAT(page, HasSubstr("skipped-step-forgets-accepted-count"));
+}
+
 TEST_F(Sessions, ListTellsEachSessionInALine) {
   const ProgramResult list = sessions("list " + file_);
   ASSERT_EQ(list.exit_code, 0) << list.err;

@@ -41,6 +41,33 @@ TEST(ExplainDecision, PreCopyToTheNextColumn) {
             "= 1 and conv positions 1.. of column 0 go to column 1; accepted count := 1");
 }
 
+// Another engine's trace may lack a copy that the rule makes.
+TEST(ExplainDecision, ACopyThatIsMissing) {
+  StateCopyDecision pre = decide_preprocess_v1({.has_mamba_state_idx = true,
+                                                .mamba_state_idx = 0,
+                                                .num_computed_tokens = 8,
+                                                .num_scheduled_tokens = 2,
+                                                .num_accepted_tokens = 1,
+                                                .block_size = 8});
+  pre.outcome = StateCopyOutcome::same_column;
+  EXPECT_THAT(
+      explain_decision(pre),
+      testing::EndsWith("1 != 0: bias = a - 1 = 1 - 1 = 0: a copy by the rule, but none was "
+                        "made"));
+}
+
+TEST(ExplainDecision, SaysFromWhichStepAColumnIsRemembered) {
+  StepTrace trace;
+  trace.step = 7;
+  trace.scheduled = {{.request = RequestId{0}}, {.request = RequestId{1}}};
+  trace.scheduled[1].admission = Admission::resumed;
+  const OwnCount own{.step = 5};
+  EXPECT_EQ(remembered_words(trace, RequestId{0}, own), "remembered from step 5");
+  EXPECT_EQ(remembered_words(trace, RequestId{1}, own),
+            "remembered from step 5, before it was preempted");
+  EXPECT_EQ(remembered_words(trace, RequestId{0}, std::nullopt), "remembered");
+}
+
 TEST(ExplainDecision, PreCopyFromThePrefixHit) {
   EXPECT_EQ(explain_decision(decide_preprocess_v1({.num_computed_tokens = 24,
                                                    .num_scheduled_tokens = 16,

@@ -27,10 +27,14 @@ ExportedRun starved() {
 TEST(MarkdownReport, TheFirstWrongStateComesFirst) {
   const std::string report = markdown_report(starved(), "hybridscope run s.json --explain 4");
   EXPECT_THAT(report, HasSubstr("# starved request\n"));
-  EXPECT_THAT(report, HasSubstr("## First wrong state\n\nWhat went wrong first: C's accepted count became 1 when it "
-                "was skipped in step 3; its own is 2, of step 2.\n\nrunning-state-wrong: step 4 C row 1 group "
-                                "1 (mamba2) column 0: block 5 holds the state of 3 tokens of C, "
-                                "expected 4; written by the decode of step 2"));
+  EXPECT_THAT(
+      report,
+      HasSubstr(
+          "## First wrong state\n\nWhat went wrong first: C's accepted count became 1 when it "
+          "was skipped in step 3; its own is 2, of step 2.\n\nrunning-state-wrong: step 4 C row 1 "
+          "group "
+          "1 (mamba2) column 0: block 5 holds the state of 3 tokens of C, "
+          "expected 4; written by the decode of step 2"));
   EXPECT_LT(report.find("## First wrong state"), report.find("## Steps"));
 }
 

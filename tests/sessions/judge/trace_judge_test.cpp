@@ -114,6 +114,32 @@ TEST(TraceJudge, ACopyToSomebodyElsesBlockIsFound) {
   EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("foreign-write step 2 A")));
 }
 
+// The post-copy of step 2: column 0 with bias 1, blocks 2 and 3, to column 0, block 2. Each other
+// value contradicts the rest, or our rule, so the finding is about that value, in its own step.
+TEST(TraceJudge, AWrongValueOfACopyIsToldAsThatValue) {
+  const auto first_finding = [](const char* key, int value) {
+    std::vector<json> lines = trace_of(kBoundary);
+    lines[2]["postprocess_copies"][0][key] = value;
+    return judge(lines).findings.front();
+  };
+  EXPECT_EQ(first_finding("conv_src_block_id", 3),
+            "metadata-inconsistent step 2 A: expected 2, seen 3");
+  EXPECT_EQ(first_finding("temporal_src_block_id", 2),
+            "metadata-inconsistent step 2 A: expected 3, seen 2");
+  EXPECT_EQ(first_finding("dest_block_id", 3),
+            "metadata-inconsistent step 2 A: expected 2, seen 3");
+  EXPECT_EQ(first_finding("accept_token_bias", 0),
+            "metadata-inconsistent step 2 A: expected 1, seen 0");
+}
+
+TEST(TraceJudge, ACopyBesideTheRightOneIsAnExtraCopy) {
+  std::vector<json> lines = trace_of(kBoundary);
+  json extra = lines[2]["postprocess_copies"][0];
+  extra["dest_block_id"] = 3;
+  lines[2]["postprocess_copies"].push_back(extra);
+  EXPECT_EQ(judge(lines).findings.front(), "metadata-inconsistent step 2 A: expected 1, seen 2");
+}
+
 TEST(TraceJudge, ACopyByColumnsSaysTheSameAsOneByBlocks) {
   std::vector<json> lines = trace_of(kBoundary);
   lines[2]["postprocess_copies"] = {

@@ -84,6 +84,8 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(len(rows), 6)
         self.assertEqual(rows[-1].one("a", href="#step=8").text(), "step 8")
         self.assertEqual(page.one(id="verdict").text(), "✖ 6 errors, 0 warnings")
+        self.assertEqual([row.all("td")[2].text() for row in rows[:2]],
+                         ["first, 5 follow, to step 8", "follows from step 5"])
         marks = page.one(id="marks").one(class_="lane", data_count="4", title="findings")
         self.assertEqual([tick.attributes["href"] for tick in marks.all("a")],
                          ["#step=5", "#step=6", "#step=7", "#step=8"])
