@@ -187,13 +187,18 @@ nlohmann::json ReportSteps::block_copies(const StepTrace& trace) {
   return list;
 }
 
-void ReportSteps::add_decisions(std::int32_t launch_number, const CopyLaunch& launch,
+void ReportSteps::add_decisions(const StepTrace& trace, std::int32_t launch_number,
                                 nlohmann::json& decisions) {
+  const CopyLaunch& launch = launch_number == 0 ? trace.pre_copies : trace.post_copies;
   for (std::size_t i = 0; i < launch.decisions.size(); ++i) {
     const CopyDecisionTrace& decided = launch.decisions[i];
-    nlohmann::json entry = {launch_number, decided.request.value, decided.row,
-                            static_cast<int>(decided.decision.outcome),
-                            texts_.add(explain_decision(decided.decision))};
+    nlohmann::json entry = {
+        launch_number, decided.request.value, decided.row,
+        static_cast<int>(decided.decision.outcome),
+        texts_.add(explain_decision(
+            decided.decision, {},
+            remembered_words(trace, decided.request,
+                             roots_.own_counts().before(trace.step, decided.request))))};
     if (decided.decision.copies()) {
       entry.push_back(texts_.add(decision_source(decided.decision.rule)));
       entry.push_back(terms(decided.decision));
@@ -265,8 +270,8 @@ nlohmann::json ReportSteps::step(const StepRecord& record) {
   if (!trace.cache_events.empty() || !trace.commit_events.empty()) step["ec"] = event_counts(trace);
   put(step, "bc", block_copies(trace));
   nlohmann::json decisions = nlohmann::json::array();
-  add_decisions(0, trace.pre_copies, decisions);
-  add_decisions(1, trace.post_copies, decisions);
+  add_decisions(trace, 0, decisions);
+  add_decisions(trace, 1, decisions);
   put(step, "d", std::move(decisions));
   put(step, "f", findings(record));
   return step;

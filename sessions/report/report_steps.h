@@ -64,8 +64,8 @@ class ReportSteps {
   nlohmann::json commands(const StepTrace& trace);
   nlohmann::json lookups(const StepTrace& trace);
   nlohmann::json skipped(const StepTrace& trace);
-  void add_decisions(std::int32_t launch_number, const CopyLaunch& launch,
-                     nlohmann::json& decisions);
+  // launch_number: 0 pre-copies, 1 post-copies.
+  void add_decisions(const StepTrace& trace, std::int32_t launch_number, nlohmann::json& decisions);
   nlohmann::json block_copies(const StepTrace& trace);
   void add_root(const StepTrace& trace, const Finding& finding, nlohmann::json& entry);
   nlohmann::json findings(const StepRecord& record);
