@@ -333,7 +333,7 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
       .add_option_function<std::int32_t>(
           "--device", [&options](std::int32_t device) { options.device = device; },
           "which GPU of --backend cuda (default: 0)")
-      ->check(CLI::Range(0, 1023))
+      ->check(CLI::Range(0, 1023, "0 to 1023"))
       ->type_name("N");
   command.add_flag("--json", options.json, "one object {config, summary, files}");
   command.add_option("--junit", options.junit, "write a JUnit report, one testcase per file")

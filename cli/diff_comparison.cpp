@@ -10,6 +10,7 @@
 
 #include "cli/diff_command.h"
 #include "cli/interruptible_source.h"
+#include "cli/right_command.h"
 #include "sessions/record/forwarded_source.h"
 #include "sessions/record/session_header.h"
 #include "storage/session_file.h"
@@ -199,12 +200,18 @@ std::optional<DiffFailure> SideComparison::compare_steps(IgnoreRules rules) {
 
 DiffFailure usage(std::string message) { return {invalid_input(std::move(message)), true}; }
 
+DiffFailure usage_of_sessions(const DiffOptions& options) {
+  const Error error =
+      invalid_input("give two sessions FILE.db[:NAME], or --scenario SCENARIO.json");
+  if (options.sessions.empty()) return {error, true};
+  return {name_right_command("diff", options.sessions.front(), error), true};
+}
+
 }  // namespace
 
 std::optional<DiffFailure> compare_sides(const DiffOptions& options, const TakeDiff& take,
                                          const std::function<void(std::int64_t)>& on_step) {
-  if (options.scenario.empty() && options.sessions.size() != 2)
-    return usage("give two sessions FILE.db[:NAME], or --scenario (hybridscope diff --help)");
+  if (options.scenario.empty() && options.sessions.size() != 2) return usage_of_sessions(options);
   if (!options.engines.empty() && options.engines.size() != 2)
     return usage("--engine is given twice: the profile of A, then that of B");
   auto rules = IgnoreRules::parse(options.ignore);
@@ -214,7 +221,11 @@ std::optional<DiffFailure> compare_sides(const DiffOptions& options, const TakeD
   std::vector<DiffSide> sides;
   for (const int side : {0, 1}) {
     auto opened = open_side(options, side);
-    if (!opened.ok()) return DiffFailure{opened.error()};
+    if (!opened.ok())
+      return options.scenario.empty()
+                 ? DiffFailure{name_right_command(
+                       "diff", options.sessions[static_cast<std::size_t>(side)], opened.error())}
+                 : DiffFailure{opened.error()};
     sides.push_back(std::move(opened).value());
     sides.back().source = std::make_unique<InterruptibleSource>(std::move(sides.back().source));
     if (on_step)

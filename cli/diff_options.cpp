@@ -72,7 +72,7 @@ void add_diff_options(CLI::App& command, DiffOptions& options) {
       ->needs(scenario)
       ->type_name("LEVEL");
   command.add_option("--limit", options.limit, "show at most N steps, or requests (default 100)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}))
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}, "1 to 1000000"))
       ->type_name("N");
   command.add_flag("--all", options.all,
                    "show the fields of all listed steps, not only of the first");

@@ -15,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "sessions/cache_report/planned_requests.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/scenario/traffic.h"
@@ -229,7 +230,9 @@ int explain_cache_command(const ExplainCacheOptions& options) {
   if (const auto settings = options.run.settings.apply({}); !settings.ok())
     return report_usage("explain-cache", one_line(settings.error().message, 1000));
   auto plan = make_run_plan(options.run);
-  if (!plan.ok()) return report_error("explain-cache", plan.error());
+  if (!plan.ok())
+    return report_error("explain-cache",
+                        name_right_command("explain-cache", options.run.scenario, plan.error()));
   auto run = CheckedRun::create(std::move(plan).value(), {.check = std::nullopt});
   if (!run.ok()) return report_error("explain-cache", run.error());
   for (const std::string& note : run.value().plan().notes) report_note(note);

@@ -11,6 +11,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/run_words.h"
 #include "cli/settings_options.h"
 #include "sessions/export/exported_run.h"
@@ -87,7 +88,8 @@ int export_command(const ExportCommandOptions& options) {
   if (const auto settings = options.settings.apply({}); !settings.ok())
     return report_usage("export", settings.error().message);
   auto scenario = read_scenario_file(options.scenario);
-  if (!scenario.ok()) return report_error("export", scenario.error());
+  if (!scenario.ok())
+    return report_error("export", name_right_command("export", options.scenario, scenario.error()));
   auto settings = options.settings.apply(scenario.value().settings);
   if (!settings.ok()) return report_error("export", settings.error());
   scenario.value().settings = std::move(settings).value();

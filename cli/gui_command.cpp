@@ -131,7 +131,7 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
   command.get_option("--record-level")->remove_needs(command.get_option("--record"));
   command.add_option("--model", options.model, "preset or config.json")->type_name("NAME|FILE");
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a number from 1 on"))
       ->type_name("N");
   auto* screenshot =
       command.add_option("--screenshot", options.screenshot, "draw, write a picture, and end")
@@ -148,7 +148,8 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
       ->excludes(screenshot);
   command.add_option("--size", options.size, "window size in pixels")->type_name("WIDTHxHEIGHT");
   command.add_option("--theme", options.theme)
-      ->check(CLI::IsMember({"dark", "light", "high_contrast"}));
+      ->check(CLI::IsMember({"dark", "light", "high_contrast"}))
+      ->type_name("NAME");
   command.add_option("--scale", options.scale, "scale of everything")->type_name("PERCENT");
   command
       .add_flag("--bench", options.bench,

@@ -108,6 +108,7 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
     if (!options.quiet && (!trace.findings.kept().empty() || trace.first_difference))
       fmt::print(out, "{}", format_trace(trace, report.engine, !options.follow));
   fmt::print(out, "{}", format_judge_summary(report));
+  if (options.quiet) return;
   for (const TraceReport& trace : report.traces)
     if (const auto& roots = trace.findings.roots(); !roots.empty() && options.explain == 0) {
       fmt::print(out, "next: {}\n", judge_words(options, trace, roots[0].finding.step));

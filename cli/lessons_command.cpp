@@ -17,6 +17,7 @@
 #include "cli/lesson_text.h"
 #include "cli/lessons_export.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/text_table.h"
 #include "sessions/lessons/lesson_reader.h"
 #include "sessions/lessons/lesson_run.h"
@@ -52,7 +53,9 @@ Result<Lesson> find_lesson(const std::string& name) {
 
 // An unknown name is a usage error; a file that cannot be read is not.
 int fail(std::string_view command, const std::string& name, const Error& error) {
-  const int code = report_error(fmt::format("lessons {}", command), error);
+  const int code =
+      report_error(fmt::format("lessons {}", command),
+                   is_file(name) ? name_right_command("lessons run", name, error) : error);
   return is_file(name) ? code : static_cast<int>(kExitUsage);
 }
 

@@ -298,7 +298,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
           ->type_name("AXIS=VALUE,...");
   CLI::Option* const scenarios =
       matrix.add_option("--scenarios", options->scenarios, "random scenarios per cell")
-          ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+          ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}, "1 to 1000000000"))
           ->capture_default_str()
           ->type_name("N");
   CLI::Option* const seed = matrix.add_option("--seed", options->seed, "of the scenarios")
@@ -307,7 +307,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
                                 ->type_name("N");
   CLI::Option* const jobs =
       matrix.add_option("-j,--jobs", options->jobs, "cells in parallel (default: one per core)")
-          ->check(CLI::Range(1, 1024))
+          ->check(CLI::Range(1, 1024, "1 to 1024"))
           ->type_name("N");
   CLI::Option* const out = matrix
                                .add_option("-o,--out", options->folder,

@@ -2,8 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
 
 #include "cli/run_words.h"
 #include "sessions/lessons/shipped_lessons.h"
@@ -40,29 +44,72 @@ bool holds_scenario(const std::string& input) {
   return input.ends_with(".json") && is_plain_file(input) && read_scenario_file(input).ok();
 }
 
-struct Reader {
-  std::string_view command;
+bool holds_json_with(const std::string& input, std::initializer_list<const char*> keys) {
+  if (!input.ends_with(".json") || !is_plain_file(input)) return false;
+  const auto json = nlohmann::json::parse(std::ifstream(input), nullptr, false);
+  return json.is_object() &&
+         std::ranges::all_of(keys, [&](const char* key) { return json.contains(key); });
+}
+
+bool holds_lesson(const std::string& input) {
+  return holds_json_with(input, {"scenario", "parts"});
+}
+
+bool holds_bug(const std::string& input) {
+  return holds_json_with(input, {"scenario", "mechanism"});
+}
+
+// A kind of input: the commands that read it, and the one that is named to all others.
+struct Kind {
   std::string_view what;
-  bool (*reads)(const std::string& input);
-  bool gui_reads_it = true;
+  bool (*holds)(const std::string& input);
+  std::array<std::string_view, 5> readers;  // "": none
+  std::string (*right_command)(const std::string& input);
 };
 
-constexpr std::array kReaders = {
-    Reader{"lessons run", "a lesson", names_lesson, false},
-    Reader{"sessions show", "a recorded session", holds_session},
-    Reader{"judge", "a trace", holds_trace},
-    Reader{"run", "a scenario", holds_scenario},
+const std::array kKinds = {
+    Kind{"a lesson",
+         names_lesson,
+         {"lessons run"},
+         [](const std::string& input) { return "lessons run " + shell_word(input); }},
+    Kind{"a lesson",
+         holds_lesson,
+         {"lessons run"},
+         [](const std::string& input) { return "lessons run " + shell_word(input); }},
+    Kind{"a known bug",
+         holds_bug,
+         {},
+         [](const std::string& input) {
+           return "bugs run " + shell_word(std::filesystem::path(input).stem().string());
+         }},
+    Kind{"a recorded session",
+         holds_session,
+         {"sessions show", "diff", "gui"},
+         [](const std::string& input) { return "sessions show " + shell_word(input); }},
+    Kind{"a trace",
+         holds_trace,
+         {"judge", "shrink", "gui"},
+         [](const std::string& input) { return "judge " + shell_word(input); }},
+    Kind{"a scenario",
+         holds_scenario,
+         {"run", "shrink", "export", "explain-cache", "gui"},
+         [](const std::string& input) { return "run " + shell_word(input); }},
 };
 
 }  // namespace
 
 Error name_right_command(std::string_view command, const std::string& input, Error error) {
   if (input.empty() || input == "-") return error;
-  for (const Reader& reader : kReaders) {
-    if (!reader.reads(input)) continue;
-    if (reader.command == command || (command == "gui" && reader.gui_reads_it)) return error;
-    return invalid_input(fmt::format("{} is {}: hybridscope {} {}", input, reader.what,
-                                     reader.command, shell_word(input)));
+  // A reader of the file has named it.
+  if (error.message.find("(hybridscope ") != std::string::npos) return error;
+  for (const Kind& kind : kKinds) {
+    if (!kind.holds(input)) continue;
+    if (std::ranges::find(kind.readers, command) != kind.readers.end()) return error;
+    return invalid_input(fmt::format(
+        "{} is {}: hybridscope {}", input, kind.what,
+        command == "diff" && kind.holds == &holds_scenario
+            ? "diff --scenario " + shell_word(input) + " --engine safe --engine reference"
+            : kind.right_command(input)));
   }
   return error;
 }

@@ -285,9 +285,9 @@ void RunSession::print_report() {
   } else {
     std::FILE* const out = text_stream(options_);
     if (shows_table()) fmt::print(out, "{}\n", format_step_table(rows_));
-    fmt::print(out, "{}", report_.findings.format_roots());
+    if (!options_.quiet) fmt::print(out, "{}", report_.findings.format_roots());
     fmt::print(out, "{}", format_summary(run_.plan(), report_));
-    if (const auto& roots = report_.findings.roots(); !roots.empty())
+    if (const auto& roots = report_.findings.roots(); !roots.empty() && !options_.quiet)
       fmt::print(out, "next: {}\n", run_words(options_, options_.scenario, roots[0].finding.step));
   }
 }

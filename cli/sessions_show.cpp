@@ -11,6 +11,7 @@
 #include "cli/exit_codes.h"
 #include "cli/recorded_step.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/session_findings.h"
 #include "cli/step_table.h"
 #include "cli/text_table.h"
@@ -164,7 +165,9 @@ Status SessionView::show_step() {
 
 int show(const ShowOptions& options) {
   auto player = SessionPlayer::open(parse_session_place(options.place));
-  if (!player.ok()) return report_error("sessions show", player.error());
+  if (!player.ok())
+    return report_error("sessions show",
+                        name_right_command("sessions show", options.place, player.error()));
   SessionView view(options, *player.value());
   const Status shown = options.explain || options.json ? view.show_step() : view.show_session();
   return shown.ok() ? kExitFine : report_error("sessions show", shown.error());

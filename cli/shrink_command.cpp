@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/run_words.h"
 #include "cli/settings_options.h"
 #include "cli/text_table.h"
@@ -202,7 +203,8 @@ int fail(const ShrinkCommandOptions& options, const Error& error) {
     report_message("shrink", error.message);
     return kExitInterrupted;
   }
-  if (error.kind != ErrorKind::not_found) return report_error("shrink", error);
+  if (error.kind != ErrorKind::not_found)
+    return report_error("shrink", name_right_command("shrink", options.input, error));
   report_message(
       "shrink", fmt::format("{}: {}, so there is nothing to shrink{}", options.input, error.message,
                             options.rule.empty() ? " (--rule SLUG shrinks for a warning)" : ""));
@@ -303,7 +305,7 @@ std::function<int()> add_shrink_command(CLI::App& shrink) {
                   "the result (default: NAME.shrunk.json or .jsonl here), - for standard output")
       ->type_name("FILE|-");
   shrink.add_option("--runs", options->max_runs, "the most attempts to make")
-      ->check(CLI::Range(std::int64_t{1}, kMostShrinkRuns))
+      ->check(CLI::Range(std::int64_t{1}, kMostShrinkRuns, "1 to 1000000000"))
       ->capture_default_str()
       ->type_name("N");
   shrink

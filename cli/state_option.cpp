@@ -61,7 +61,7 @@ void add_state_options(CLI::App& command, StateOption& option) {
       .add_option_function<std::int32_t>(
           "--device", [&option](std::int32_t device) { option.device = device; },
           "which GPU of --backend cuda (default: 0)")
-      ->check(CLI::Range(0, 1023))
+      ->check(CLI::Range(0, 1023, "0 to 1023"))
       ->type_name("N")
       ->group(kGroup);
   command

@@ -60,8 +60,50 @@ TEST_F(RightCommand, OfALessonIsLessonsRun) {
               EndsWith("align_boundary is a lesson: hybridscope lessons run align_boundary\n"));
 }
 
+TEST_F(RightCommand, OfFilesOfLessonsAndKnownBugsIsNamedByEveryReaderOfOtherFiles) {
+  const std::string lesson = "scenarios/lessons/accepted_drafts.json";
+  for (const std::string command :
+       {"run ", "judge ", "shrink ", "explain-cache ", "export --as pytest ", "sessions show "})
+    EXPECT_THAT(run_program(command + lesson).err,
+                HasSubstr(lesson + " is a lesson: hybridscope lessons run " + lesson + "\n"))
+        << command;
+  EXPECT_THAT(run_program("judge scenarios/bugs/pad-id-vs-null-block.json").err,
+              HasSubstr(" is a known bug: hybridscope bugs run pad-id-vs-null-block\n"));
+}
+
+TEST_F(RightCommand, OfWhatAToolCannotTakeIsTheOneThatCan) {
+  for (const std::string command : {"shrink ", "export --as markdown "})
+    EXPECT_THAT(
+        run_program(command + session_ + ":a").err,
+        HasSubstr(" is a recorded session: hybridscope sessions show " + session_ + ":a\n"));
+  EXPECT_THAT(run_program("export --as pytest " + trace_).err,
+              HasSubstr(" is a trace: hybridscope judge " + trace_ + "\n"));
+  EXPECT_THAT(run_program("diff " + trace_ + " " + trace_).err,
+              HasSubstr(" is a trace: hybridscope judge " + trace_ + "\n"));
+  EXPECT_THAT(run_program(std::string("lessons run ") + kScenario).err,
+              HasSubstr(" is a scenario: hybridscope run scenarios/plain_decode.json\n"));
+}
+
+TEST_F(RightCommand, OfADiffOfAScenarioIsDiffWithTwoProfiles) {
+  const std::string one = kScenario;
+  for (const std::string& sessions : {one, one + " " + one})
+    EXPECT_THAT(run_program("diff " + sessions).err,
+                HasSubstr(" is a scenario: hybridscope diff --scenario scenarios/plain_decode.json "
+                          "--engine safe --engine reference\n"));
+}
+
 TEST_F(RightCommand, IsNotNamedForWhatNoCommandReads) {
   EXPECT_THAT(run_program("run README.md").err, Not(HasSubstr(": hybridscope ")));
+}
+
+TEST(Help, SaysInWordsWhichNumbersAnOptionTakes) {
+  for (const std::string command :
+       {"run", "judge", "matrix", "shrink", "export", "gui", "conformance", "diff", "explain-cache",
+        "model", "sessions query", "sessions fork"}) {
+    const std::string help = run_program(command + " --help").out;
+    EXPECT_THAT(help, Not(testing::ContainsRegex("INT|POSITIVE|FLOAT|TEXT"))) << command;
+  }
+  EXPECT_THAT(run_program("matrix --help").out, HasSubstr("--jobs N:1 to 1024"));
 }
 
 TEST(Help, ShowsNoValuesOfFlags) {
