@@ -21,6 +21,7 @@
 #include "cli/safe_streams.h"
 #include "cli/version.h"
 #include "core/base/check.h"
+#include "sessions/scenario/not_modelled.h"
 
 namespace hybridscope {
 namespace {
@@ -83,6 +84,22 @@ std::string command_names() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Options that vLLM has and we do not: "enforce_eager is not modelled: ...".
+std::vector<std::string> unmodelled_options(int argc, char** argv) {
+  std::vector<std::string> found;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view word = argv[i];
+    if (!word.starts_with("--")) continue;
+    word = word.substr(
+        2, word.find('=') == std::string_view::npos ? std::string_view::npos : word.find('=') - 2);
+    std::string name(word);
+    std::ranges::replace(name, '-', '_');
+    if (const auto why = why_setting_not_modelled("", name); !why.empty())
+      found.push_back(fmt::format("{} is not modelled: {}", name, why));
+  }
+  return found;
+}
+
 int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App app(
       "Step through the state caching of hybrid language models and check what every block holds.",
@@ -114,6 +131,9 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
     const int code = app.exit(error, out, err);
     fmt::print("{}", out.str());
     fmt::print(stderr, "{}", err.str());
+    if (code != 0)
+      for (const std::string& setting : unmodelled_options(argc, argv))
+        fmt::print(stderr, "{}\n", setting);
     return code == 0 ? kExitFine : kExitUsage;
   }
   return run();

@@ -8,6 +8,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "sessions/scenario/not_modelled.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/object_reader.h"
 
@@ -130,14 +131,20 @@ Status SettingsOptions::apply_speculative_config(EngineSettings& settings) const
   const auto config = nlohmann::json::parse(speculative_config_, nullptr, false);
   if (!config.is_object())
     return invalid_input("--speculative-config is not a JSON object: " + speculative_config_);
+  std::string not_modelled;
   for (const auto& [key, value] : config.items()) {
     const Setting* setting = find_setting("speculative_config", key);
+    if (const auto why = why_setting_not_modelled("speculative_config", key); !why.empty()) {
+      not_modelled = fmt::format("--speculative-config: {} is not modelled: {}", key, why);
+      continue;  // the method may be why
+    }
     if (setting == nullptr)
       return invalid_input("--speculative-config has an unknown key \"" + key +
                            "\" (known: method, num_speculative_tokens)");
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     if (Status set = set_setting_text(settings, *setting, text); !set.ok()) return set;
   }
+  if (!not_modelled.empty()) return invalid_input(not_modelled);
   return Ok{};
 }
 

@@ -36,6 +36,15 @@ bool exists(const CalendarDate& date) {
   return day.ok() && date.year >= 2000 && date.year <= 2099;
 }
 
+// Four digits, two and two.
+bool looks_like_date(std::string_view text) {
+  constexpr std::string_view kShape = "dddd-dd-dd";
+  if (text.size() != kShape.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (kShape[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != kShape[i]) return false;
+  return true;
+}
+
 }  // namespace
 
 std::optional<CalendarDate> parse_date(std::string_view text) {
@@ -105,6 +114,9 @@ const std::string& engine_profile_names() {
 }
 
 std::string nearest_profile_hint(std::string_view name) {
+  if (name.starts_with(kDated) && looks_like_date(name.substr(kDated.size())) &&
+      !parse_date(name.substr(kDated.size())))
+    return ", there is no such day";
   if (name.starts_with(kDated))
     if (const auto date = parse_date(name.substr(kDated.size())); date && is_in_the_future(*date))
       return ", a day that has not come";

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <charconv>
 #include <cmath>
 
+#include "sessions/scenario/not_modelled.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/byte_size.h"
 
@@ -25,45 +25,10 @@ std::string value_text(const SettingValue& value) {
   return std::visit(Text{}, value);
 }
 
-// Values that vLLM takes and that are not modelled.
-struct NotModelled {
-  std::string_view path;   // of the setting
-  std::string_view value;  // empty: every value that is not allowed
-  std::string_view why;    // and what to do
-};
-
-constexpr std::string_view kOtherDraftModel =
-    "the draft model's own layers are in no group; method mtp drafts, drops blocks of hits and "
-    "schedules by the same rules";
-constexpr std::string_view kOtherCacheDtype =
-    "values of other sizes and scales lie beside the keys; fp8 has one byte an element";
-
-constexpr std::array kNotModelled = {
-    NotModelled{"pipeline_parallel_size", "",
-                "each stage has its own layers, blocks and frames in flight; set 1, and describe "
-                "the layers of one stage in a config.json to see its pages and blocks"},
-    NotModelled{"speculative_config/method", "eagle", kOtherDraftModel},
-    NotModelled{"speculative_config/method", "eagle3", kOtherDraftModel},
-    NotModelled{"speculative_config/method", "dflash", kOtherDraftModel},
-    NotModelled{"speculative_config/method", "ngram_gpu",
-                "it drafts on the device; method ngram drafts 0 to K tokens a step on the host"},
-    NotModelled{"speculative_config/method", "suffix",
-                "method ngram drafts 0 to K tokens a step too"},
-    NotModelled{"kv_cache_dtype", "fp8_inc", kOtherCacheDtype},
-    NotModelled{"kv_cache_dtype", "fp8_ds_mla", kOtherCacheDtype},
-    NotModelled{"kv_cache_dtype", "nvfp4", kOtherCacheDtype},
-    NotModelled{"kv_cache_dtype", "int4_per_token_head", kOtherCacheDtype},
-    NotModelled{"kv_cache_dtype", "int8_per_token_head", kOtherCacheDtype},
-    NotModelled{"kv_cache_dtype", "fp8_per_token_head", kOtherCacheDtype},
-};
-
-// Empty: nothing is known of the value.
+// Without the quotes that texts are shown in.
 std::string_view why_not_modelled(const Setting& setting, std::string_view shown) {
   if (shown.size() >= 2 && shown.front() == '"') shown = shown.substr(1, shown.size() - 2);
-  for (const NotModelled& row : kNotModelled)
-    if (row.path == setting_path(setting) && (row.value.empty() || row.value == shown))
-      return row.why;
-  return {};
+  return why_value_not_modelled(setting_path(setting), shown);
 }
 
 Error refused(const Setting& setting, std::string_view shown) {

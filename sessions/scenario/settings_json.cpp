@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sessions/scenario/not_modelled.h"
 #include "sessions/text/byte_size.h"
 
 namespace hybridscope {
@@ -18,6 +19,8 @@ std::vector<std::string_view> names_of_section(std::string_view section) {
   std::vector<std::string_view> names;
   for (const Setting& setting : settings_table())
     if (setting.section == section) names.push_back(setting.name);
+  for (const SettingNotModelled& row : settings_not_modelled())
+    if (row.section == section) names.push_back(row.name);  // refused by read_section
   return names;
 }
 
@@ -68,6 +71,10 @@ void read_section(const ObjectReader& reader, std::string_view section, EngineSe
                   JsonErrors& errors) {
   for (const Setting& setting : settings_table())
     if (setting.section == section) read_setting(reader, setting, settings, errors);
+  for (const SettingNotModelled& row : settings_not_modelled())
+    if (row.section == section)
+      if (const auto place = reader.find(row.name))
+        errors.fail(place->pointer, fmt::format("{} is not modelled: {}", row.name, row.why));
 }
 
 }  // namespace

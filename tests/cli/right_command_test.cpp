@@ -96,6 +96,13 @@ TEST_F(RightCommand, IsNotNamedForWhatNoCommandReads) {
   EXPECT_THAT(run_program("run README.md").err, Not(HasSubstr(": hybridscope ")));
 }
 
+TEST(Options, OneThatVllmHasAndIsNotModelledSaysWhatToDo) {
+  const ProgramResult run = run_program("run scenarios/plain_decode.json --enforce-eager");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err,
+              EndsWith("enforce_eager is not modelled: without graphs is cudagraph_mode NONE\n"));
+}
+
 TEST(Help, SaysInWordsWhichNumbersAnOptionTakes) {
   for (const std::string command :
        {"run", "judge", "matrix", "shrink", "export", "gui", "conformance", "diff", "explain-cache",

@@ -96,6 +96,16 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"unknown", with_settings(R"("max_num_sequences": 4)"),
              ": /settings/max_num_sequences: unknown key \"max_num_sequences\", did you mean "
              "\"max_num_seqs\"?"},
+        Case{"not_modelled", with_settings(R"("enforce_eager": true)"),
+             ": /settings/enforce_eager: enforce_eager is not modelled: without graphs is "
+             "cudagraph_mode NONE"},
+        Case{
+            "method_before_its_model",
+            R"({"version": 1, "model": "tiny-mamba2", "requests": [], "settings": {"speculative_config": )"
+            R"({"model": "a/b", "method": "eagle3"}}})",
+            ": /settings/speculative_config/method: method is \"eagle3\", which is not modelled: "
+            "the draft model's own layers are in no group; method mtp drafts, drops blocks of hits "
+            "and schedules by the same rules (allowed: one of none, mtp, ngram, draft_model)"},
         Case{"range", with_settings(R"("max_num_seqs": 0)"),
              ": /settings/max_num_seqs: max_num_seqs is 0 (allowed: an integer from 1 to 65536)"},
         Case{"negative", with_settings(R"("max_num_batched_tokens": -8192)"),

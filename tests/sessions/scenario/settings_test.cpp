@@ -174,9 +174,23 @@ TEST(Settings, AValueThatIsNotModelledIsRefusedWithTheReason) {
             "kv_cache_dtype is \"nvfp4\", which is not modelled: values of other sizes and scales "
             "lie beside the keys; fp8 has one byte an element (allowed: one of auto, float16, "
             "bfloat16, fp8, fp8_e4m3, fp8_e5m2)");
+  EXPECT_THAT(
+      refusal("speculative_config", "method", std::string("qwen3_next_mtp")),
+      testing::StartsWith("method is \"qwen3_next_mtp\", which is not modelled: vLLM runs it "
+                          "as method mtp: set mtp (allowed: "));
+  EXPECT_THAT(refusal("speculative_config", "method", std::string("medusa")),
+              testing::StartsWith("method is \"medusa\", which is not modelled: its own weights"));
   EXPECT_EQ(refusal("", "kv_cache_dtype", std::string("fp9")),
             "kv_cache_dtype is \"fp9\" (allowed: one of auto, float16, bfloat16, fp8, fp8_e4m3, "
             "fp8_e5m2)");
+}
+
+TEST(Settings, ADayThatIsInNoCalendarIsNoProfile) {
+  EXPECT_THAT(
+      refusal("", "engine", std::string("vllm@2026-02-30")),
+      testing::StartsWith("engine is \"vllm@2026-02-30\", there is no such day (allowed: "));
+  EXPECT_THAT(refusal("", "engine", std::string("vllm@26-02-03")),
+              testing::Not(testing::HasSubstr("no such day")));
 }
 
 TEST(Settings, ADayThatHasNotComeIsNoProfile) {
