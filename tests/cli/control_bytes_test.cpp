@@ -158,7 +158,7 @@ TEST_F(ControlBytes, OfArgumentsReachNoTerminal) {
                               "run % --break #",
                               "run % --trace @/#/x",
                               "run % --record @/#.db:#",
-                              "run % --record #.db:a",
+                              "run % --record @/#.db:a",
                               "run % --model #",
                               "run % --steps #",
                               "run --traffic #",
