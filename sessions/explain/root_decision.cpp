@@ -82,7 +82,8 @@ std::string reader_words(const Finding& finding, const RootContext& context) {
 
 // Where the request's last row left the state of so many tokens, or its conv window. A decode or
 // verify row leaves the state after its token t in column first + t and its conv window in column
-// first, a prefill both in column first (docs/semantics: decode-states).
+// first (semantics: decode-temporal, decode-conv); a prefill leaves both in column first and, in
+// mode all, at the block boundaries that it passes (semantics: prefill-temporal).
 struct LeftState {
   std::int32_t first = -1;
   std::int32_t column = -1;
@@ -103,6 +104,11 @@ std::optional<LeftState> left_by(const OwnCount& own, const Finding& finding,
     left.first = (end - 1) / group->block_size;
   const bool by_prefill = finding.cause.step == own.step ? finding.cause.kind == WriteKind::prefill
                                                          : own.row_class == RowClass::prefill;
+  if (by_prefill && context.names.mamba_cache_mode == MambaCacheMode::all &&
+      finding.expected % group->block_size == 0) {
+    left.column = static_cast<std::int32_t>(finding.expected / group->block_size) - 1;
+    return left;
+  }
   left.passed_by_prefill = by_prefill && finding.expected < end;
   left.column = by_prefill || is_conv(finding) ? left.first : left.first + index;
   return left;
@@ -150,10 +156,7 @@ std::string column_words(const Finding& finding, const RowTrace& row, const Root
     const std::string copy = precopy_words(finding, row, context);
     if (!copy.empty()) return copy;
   }
-  return fmt::format("{}; its {} is in column {}, left by step {}", reader_words(finding, context),
-                     finding.content == ContentKind::conv ? std::string("conv window")
-                                                          : "state of " + tokens(finding.expected),
-                     left->column, own.step);
+  return reader_words(finding, context) + "; " + left_words(finding, *left, own);
 }
 
 std::string chosen_by_copy(const Finding& finding, const RowTrace& row,
