@@ -247,7 +247,7 @@ void draw_banner(PanelContext& context) {
   const float edge = look.px(8);
   const float left = edge + button_width("Dismiss") + look.px(12);
   const float room = std::max(ImGui::GetContentRegionAvail().x - left - edge, look.px(60));
-  const float lines = ImGui::CalcTextSize(words.c_str(), nullptr, false, room).y;
+  const float lines = wrapped_height(words, room);
   const float padding = ImGui::GetStyle().FramePadding.y;
   const float height = std::max(ImGui::GetFrameHeight(), lines + 2 * padding) + look.px(8);
   ImGui::PushStyleColor(ImGuiCol_ChildBg, packed(look.ui().banner_error));
@@ -258,9 +258,7 @@ void draw_banner(PanelContext& context) {
   ImGui::SetCursorPos(ImVec2(left, look.px(4) + padding));
   {
     const TextColour colour(look.ui().on_banner_error);
-    ImGui::PushTextWrapPos(left + room);
-    ImGui::TextUnformatted(words.c_str());
-    ImGui::PopTextWrapPos();
+    ImGui::TextUnformatted(wrap_text(words, room).c_str());
   }
   ImGui::EndChild();
   ImGui::PopStyleColor();

@@ -135,4 +135,10 @@ std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view t
   return match;
 }
 
+bool contains(std::string_view text, std::string_view part) {
+  const auto same = [](char a, char b) { return lower(a) == lower(b); };
+  return part.empty() ||
+         std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
 }  // namespace hybridscope

@@ -378,4 +378,14 @@ StateCopiesModel make_state_copies_model(ShownRun& run, const Selection& selecti
   return StateCopiesMaker(run, selection).make();
 }
 
+std::string copy_row_sentence(const StateCopyRow& row) {
+  std::string words = fmt::format("{} {}: {}", row.name, copy_moment_name(row.moment), row.outcome);
+  if (row.columns.starts_with("- "))
+    words += fmt::format(", columns none{}", row.columns.substr(1));
+  else if (row.columns != "-")
+    words += fmt::format(", columns {}", row.columns);
+  if (row.bias) words += fmt::format(", bias {}", *row.bias);
+  return words;
+}
+
 }  // namespace hybridscope

@@ -98,7 +98,7 @@ class FindingsPanel final : public Panel {
             ImVec2(0, height)))
       go_to(context, index, finding.step);
     context.mark_row(fmt::format("finding {}", index));
-    if (selected == index && follows_) ImGui::SetScrollHereY();
+    if (selected == index && follows_) scroll_to_last_item(table_header_height());
     tooltip(rule.meaning);
     ImGui::TableSetColumnIndex(kWrite);
     if (finding.cause.kind != WriteKind::never) {

@@ -83,5 +83,11 @@ TEST(FuzzyMatch, BytesBeyondAsciiAreComparedAsTheyAre) {
   EXPECT_EQ(score("t", "\xC3\xA9tat"), 1);  // no word begins at the first t
 }
 
+TEST(Contains, IgnoresCaseAndFindsAnEmptyPartEverywhere) {
+  EXPECT_TRUE(contains("Block tables", "TABLE"));
+  EXPECT_TRUE(contains("", ""));
+  EXPECT_FALSE(contains("Block", "blocks"));
+}
+
 }  // namespace
 }  // namespace hybridscope::fuzzy_match_test

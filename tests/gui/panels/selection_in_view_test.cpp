@@ -64,5 +64,23 @@ TEST_F(SelectionInView, ADoubleClickOnACellAsksWhyItIsThere) {
   EXPECT_TRUE(driver_->workbench().view().layout.is_active("state_inspector"));
 }
 
+// The list is lower than a row of it and the next one: it begins with the selected row's first
+// line.
+TEST(StateCopiesOfASmallWindow, TheListBeginsWithAWholeRow) {
+  const auto driver = GuiDriver::create({1280, 800});
+  if (driver == nullptr) GTEST_SKIP() << GuiDriver::reason();
+  driver->command("file.open " + scenario_path("async_worked_example"));
+  driver->command("run.go_to 3\npanel.show state_copies");
+  driver->frames(4);
+  for (const std::string request : {"B", "A"}) {
+    driver->command("select.request " + request);
+    driver->frames(4);
+    const ItemBox& list = driver->marks().at("copy decisions");
+    const ItemBox& row = driver->marks().at("decision " + request + (request == "B" ? " 0" : " 1"));
+    EXPECT_GE(row.min.y, list.min.y) << request;
+    EXPECT_LT(row.min.y, list.max.y) << request;
+  }
+}
+
 }  // namespace
 }  // namespace hybridscope::test::selection_in_view_test
