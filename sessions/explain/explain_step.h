@@ -12,6 +12,7 @@
 #include "core/trace/step_trace.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/own_counts.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 
@@ -21,11 +22,13 @@ struct StepToExplain {
   const Names& names;
   // After the step's cache_events and before its commit_events.
   const BlockTableMirror& scheduler_tables;
-  std::span<const Finding> findings;  // of the step
-  FindOwnCount own_count = {};        // before the step; empty: not known
+  std::span<const Finding> findings;   // of the step
+  FindOwnCount own_count = {};         // before the step; empty: not known
+  std::size_t columns = kPageColumns;  // of a line
 };
 
-// Sections in the order of the step's phases; lines of at most 100 columns; newline at the end.
+// Sections in the order of the step's phases; lines of at most `columns` columns; newline at the
+// end.
 std::string explain_step(const StepToExplain& step);
 
 // The subject of a section.
