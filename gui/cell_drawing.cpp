@@ -307,7 +307,9 @@ void draw_row_differs(const Look& look) {
   const float width = ImGui::GetWindowWidth();
   const float top = ImGui::GetItemRectMin().y;
   const float bottom = ImGui::GetItemRectMax().y - std::max(1.0F, std::floor(look.px(2)));
-  list.PushClipRect(window, ImVec2(window.x + width, window.y + ImGui::GetWindowHeight()), true);
+  // The cell's own clip rectangle ends with its column.
+  list.PushClipRect(ImVec2(window.x, list.GetClipRectMin().y),
+                    ImVec2(window.x + width, list.GetClipRectMax().y), false);
   draw_dashes(list, look, ImVec2(window.x, top), width, true, look.ui().text_dim);
   draw_dashes(list, look, ImVec2(window.x, bottom), width, true, look.ui().text_dim);
   list.PopClipRect();

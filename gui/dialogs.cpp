@@ -42,23 +42,39 @@ std::size_t letter_length(std::string_view text, std::size_t at) {
   return end - at;
 }
 
-// The title with the typed letters in bold.
-void highlighted(const Look& look, const PaletteEntry& entry) {
+// Letters that were typed are bold and of another colour.
+struct HighlightedText {
+  std::string_view text;
+  const std::vector<std::size_t>& letters;  // their first bytes, ascending
+  ImFont* plain;
+  ImFont* bold;
+  Rgba colour;
+  Rgba highlight;
+};
+
+void highlighted(const HighlightedText& of) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   float x = at.x;
-  const UiColours& ui = look.ui();
-  for (std::size_t i = 0; i < entry.title.size();) {
-    const bool bold = std::ranges::binary_search(entry.highlights, i);
-    ImFont* font = bold ? look.fonts.bold : look.fonts.words;
-    const std::size_t length = letter_length(entry.title, i);
-    const char* letter = entry.title.data() + i;
-    const Rgba colour = !entry.possible ? ui.text_dim : bold ? ui.accent : ui.text;
-    list.AddText(font, font->FontSize, ImVec2(x, at.y), packed(colour), letter, letter + length);
-    x += font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, letter, letter + length).x;
-    i += length;
+  for (std::size_t i = 0; i < of.text.size();) {
+    const bool bold = std::ranges::binary_search(of.letters, i);
+    ImFont* font = bold ? of.bold : of.plain;
+    const std::string_view letter = of.text.substr(i, letter_length(of.text, i));
+    draw_text(list, font, ImVec2(x, at.y), packed(bold ? of.highlight : of.colour), letter);
+    x += text_width(font, letter);
+    i += letter.size();
   }
   ImGui::Dummy(ImVec2(x - at.x, ImGui::GetTextLineHeight()));
+}
+
+void draw_title(const Look& look, const PaletteEntry& entry) {
+  const UiColours& ui = look.ui();
+  highlighted({.text = entry.title,
+               .letters = entry.highlights,
+               .plain = look.fonts.words,
+               .bold = look.fonts.bold,
+               .colour = entry.possible ? ui.text : ui.text_dim,
+               .highlight = entry.possible ? ui.accent : ui.text_dim});
 }
 
 // Behind the title: whether the run changes, then the id and the first key, each in its column.
@@ -73,9 +89,13 @@ void draw_entry_notes(const Look& look, const PaletteEntry& entry) {
   const float right = ImGui::GetWindowContentRegionMax().x - look.px(4);
   const float ids = right - look.px(110);
   const FontScope fixed(look.fonts.fixed);
-  const std::string id(entry.id);
-  ImGui::SameLine(ids - ImGui::CalcTextSize(id.c_str()).x);
-  dim_text(look, id);
+  ImGui::SameLine(ids - text_width(look.fonts.fixed, entry.id));
+  highlighted({.text = entry.id,
+               .letters = entry.id_highlights,
+               .plain = look.fonts.fixed,
+               .bold = look.fonts.fixed,
+               .colour = look.ui().text_dim,
+               .highlight = look.ui().accent});
   ImGui::SameLine(right - ImGui::CalcTextSize(keys.c_str()).x);
   dim_text(look, keys);
 }
@@ -126,7 +146,7 @@ void Dialogs::draw_palette(PanelContext& context) {
     const bool clicked = ImGui::Selectable("##entry", i == picked_);
     if (i == picked_ && steps != 0) ImGui::SetScrollHereY();
     ImGui::SetCursorPos(at);
-    highlighted(context.look, entry);
+    draw_title(context.look, entry);
     draw_entry_notes(context.look, entry);
     if (clicked || (entered && i == picked_)) {
       context.emit("view.close_dialog");
@@ -247,7 +267,7 @@ void draw_banner(PanelContext& context) {
   const float edge = look.px(8);
   const float left = edge + button_width("Dismiss") + look.px(12);
   const float room = std::max(ImGui::GetContentRegionAvail().x - left - edge, look.px(60));
-  const float lines = ImGui::CalcTextSize(words.c_str(), nullptr, false, room).y;
+  const float lines = wrapped_height(words, room);
   const float padding = ImGui::GetStyle().FramePadding.y;
   const float height = std::max(ImGui::GetFrameHeight(), lines + 2 * padding) + look.px(8);
   ImGui::PushStyleColor(ImGuiCol_ChildBg, packed(look.ui().banner_error));
@@ -258,9 +278,7 @@ void draw_banner(PanelContext& context) {
   ImGui::SetCursorPos(ImVec2(left, look.px(4) + padding));
   {
     const TextColour colour(look.ui().on_banner_error);
-    ImGui::PushTextWrapPos(left + room);
-    ImGui::TextUnformatted(words.c_str());
-    ImGui::PopTextWrapPos();
+    ImGui::TextUnformatted(wrap_text(words, room).c_str());
   }
   ImGui::EndChild();
   ImGui::PopStyleColor();

@@ -66,18 +66,20 @@ class Panel {
   virtual void draw(PanelContext& context) = 0;
 };
 
-// Reports once when the selection changes, so that a list scrolls to it.
+// True in the frame in which the selection changes and in the two after it, so that a list scrolls
+// to it: a scrollbar that comes wraps words anew and moves all rows.
 template <class Selected>
 class Follower {
  public:
   bool moves_to(const Selected& selected) {
-    if (selected == seen_) return false;
+    if (selected != seen_) frames_left_ = 3;
     seen_ = selected;
-    return true;
+    return frames_left_ > 0 && frames_left_-- > 0;
   }
 
  private:
   Selected seen_{};
+  int frames_left_ = 0;
 };
 using SelectionFollower = Follower<RequestId>;
 

@@ -16,9 +16,14 @@ void draw_entry(PanelContext& context, const char* command, const StartEntry& en
   const std::string& below = entry.teaches.empty() ? entry.path : entry.teaches;
   const float room = width - look.px(16);
   ImFont* bold = look.fonts.bold;
-  const float title = bold->CalcTextSizeA(bold->FontSize, FLT_MAX, room, entry.title.c_str()).y;
-  const ImVec2 words = ImGui::CalcTextSize(below.c_str(), nullptr, false, room);
-  const float height = title + words.y + look.px(12);
+  std::string title;
+  {
+    const FontScope scope(bold);
+    title = wrap_text(entry.title, room);
+  }
+  const float title_height = bold->CalcTextSizeA(bold->FontSize, FLT_MAX, 0, title.c_str()).y;
+  const std::string words = wrap_text(below, room);
+  const float height = title_height + ImGui::CalcTextSize(words.c_str()).y + look.px(12);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   if (ImGui::InvisibleButton("entry", ImVec2(width, height))) context.emit(command, entry.path);
   context.mark("open " + entry.title);
@@ -28,9 +33,10 @@ void draw_entry(PanelContext& context, const char* command, const StartEntry& en
                        look.px(4));
   const float x = at.x + look.px(8);
   list.AddText(bold, bold->FontSize, ImVec2(x, at.y + look.px(4)), packed(look.ui().text),
-               entry.title.c_str(), nullptr, room);
-  list.AddText(look.fonts.words, look.fonts.words->FontSize, ImVec2(x, at.y + look.px(6) + title),
-               packed(look.ui().text_dim), below.c_str(), nullptr, room);
+               title.c_str());
+  list.AddText(look.fonts.words, look.fonts.words->FontSize,
+               ImVec2(x, at.y + look.px(6) + title_height), packed(look.ui().text_dim),
+               words.c_str());
   ImGui::PopID();
 }
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "gui/model/word_wrap.h"
+
 namespace hybridscope {
 
 namespace {
@@ -30,24 +32,21 @@ void heading(const Look& look, std::string_view words) {
 }
 
 namespace {
-// Wraps at the visible edge of a window that scrolls sideways.
-class WrapAtVisibleEdge {
- public:
-  WrapAtVisibleEdge() {
-    ImGui::PushTextWrapPos(ImGui::GetWindowContentRegionMax().x + ImGui::GetScrollX());
-  }
-  ~WrapAtVisibleEdge() { ImGui::PopTextWrapPos(); }
-  WrapAtVisibleEdge(const WrapAtVisibleEdge&) = delete;
-  WrapAtVisibleEdge& operator=(const WrapAtVisibleEdge&) = delete;
-};
+// Up to the visible edge of a window that scrolls sideways.
+float visible_room() {
+  return ImGui::GetWindowContentRegionMax().x + ImGui::GetScrollX() - ImGui::GetCursorPosX();
+}
 }  // namespace
 
 void heading(const Look& look, std::string_view words, std::string_view below) {
-  const WrapAtVisibleEdge wrap;
-  heading(look, words);
+  {
+    const FontScope bold(look.fonts.bold);
+    text(wrap_text(words, visible_room()));
+  }
   if (below.empty()) return;
   flow(text_width(look.fonts.words, below), ImGui::GetStyle().ItemSpacing.x);
-  dim_text(look, below);
+  const TextColour dim(look.ui().text_dim);
+  text(wrap_text(below, visible_room()));
 }
 
 void flow(float width, float gap, float indent) {
@@ -61,9 +60,7 @@ void flow(float width, float gap, float indent) {
 }
 
 void wrapped_text(std::string_view words) {
-  ImGui::PushTextWrapPos(0);
-  text(words);
-  ImGui::PopTextWrapPos();
+  text(wrap_text(words, ImGui::GetContentRegionAvail().x));
 }
 
 void wrapped_text(Rgba colour, std::string_view words) {
@@ -73,19 +70,11 @@ void wrapped_text(Rgba colour, std::string_view words) {
 
 void wrapped_in_window(Rgba colour, std::string_view words) {
   const TextColour scope(colour);
-  ImGui::PushTextWrapPos(ImGui::GetWindowWidth() - ImGui::GetStyle().ScrollbarSize);
-  text(words);
-  ImGui::PopTextWrapPos();
+  text(wrap_text(
+      words, ImGui::GetWindowWidth() - ImGui::GetStyle().ScrollbarSize - ImGui::GetCursorPosX()));
 }
 
 void table_cell(std::string_view words) {
-  ImGui::TableNextColumn();
-  const float room = ImGui::GetContentRegionAvail().x;
-  text(words);
-  if (ImGui::GetItemRectSize().x > room) tooltip(words);
-}
-
-void table_fitted_cell(std::string_view words) {
   ImGui::TableNextColumn();
   fitted_text(words);
 }
@@ -100,10 +89,7 @@ float wrapped_row_height(std::span<const std::string_view> cells) {
   float height = ImGui::GetTextLineHeight();
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
-    const std::string_view words = cells[i];
-    const float room = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
-    const char* end = words.data() + words.size();
-    height = std::max(height, ImGui::CalcTextSize(words.data(), end, false, room).y);
+    height = std::max(height, wrapped_height(cells[i], ImGui::GetContentRegionAvail().x));
   }
   return height;
 }
@@ -115,10 +101,10 @@ void table_wrapped_cell(std::string_view words) {
 
 void table_number(std::string_view words) {
   ImGui::TableNextColumn();
-  const float width = ImGui::CalcTextSize(words.data(), words.data() + words.size()).x;
+  const float width = text_width(ImGui::GetFont(), words);
   const float room = ImGui::GetContentRegionAvail().x;
   if (room > width) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
-  text(words);
+  fitted_text(words);
 }
 
 void table_headers(std::span<const ColumnWords> columns) {
@@ -136,6 +122,21 @@ void scroll_to_row(std::ptrdiff_t index, float height) {
   const float room = ImGui::GetWindowHeight() - height - ImGui::GetStyle().ScrollbarSize;
   if (top < ImGui::GetScrollY()) ImGui::SetScrollY(top);
   if (top + height > ImGui::GetScrollY() + room) ImGui::SetScrollY(top + height - room);
+}
+
+void scroll_to_last_item(float header) {
+  const float top = ImGui::GetWindowPos().y + header;
+  const float bottom = ImGui::GetWindowPos().y + ImGui::GetWindowHeight();
+  const float above = top - ImGui::GetItemRectMin().y;
+  const float below = ImGui::GetItemRectMax().y - bottom;
+  if (above > 0)
+    ImGui::SetScrollY(ImGui::GetScrollY() - above);
+  else if (below > 0)
+    ImGui::SetScrollY(ImGui::GetScrollY() + std::min(below, -above));
+}
+
+float table_header_height() {
+  return ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
 }
 
 void scroll_into_view(float top, float height) {
@@ -157,6 +158,7 @@ void draw_centred_text(ImDrawList& list, ImFont* font, ImVec2 top, ImU32 colour,
 }
 
 float text_width(ImFont* font, std::string_view words) {
+  if (words.empty()) return 0;  // ImGui takes no null pointer
   return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, words.data(), words.data() + words.size())
       .x;
 }
@@ -186,16 +188,12 @@ bool toggle(const Look& look, const char* label, bool on) {
 void tooltip(std::string_view words) {
   if (!ImGui::IsItemHovered()) return;
   ImGui::BeginTooltip();
-  ImGui::PushTextWrapPos(ImGui::GetFontSize() * 32);
-  text(words);
-  ImGui::PopTextWrapPos();
+  text(wrap_text(words, ImGui::GetFontSize() * 32));
   ImGui::EndTooltip();
 }
 
 void wrapped_dim_text(const Look& look, std::string_view words) {
-  ImGui::PushTextWrapPos(0);
-  dim_text(look, words);
-  ImGui::PopTextWrapPos();
+  wrapped_text(look.ui().text_dim, words);
 }
 
 void draw_facts(const Look& look, const char* id, std::span<const Fact> facts) {
@@ -231,6 +229,17 @@ std::string_view last_part(std::string_view words, std::size_t size) {
   return words.substr(from);
 }
 }  // namespace
+
+std::string wrap_text(std::string_view words, float width) {
+  ImFont* font = ImGui::GetFont();
+  return wrap_words(words, width,
+                    [font](std::string_view piece) { return text_width(font, piece); });
+}
+
+float wrapped_height(std::string_view words, float width) {
+  const std::string wrapped = wrap_text(words, width);
+  return ImGui::CalcTextSize(wrapped.data(), wrapped.data() + wrapped.size()).y;
+}
 
 std::string fit_text(ImFont* font, std::string_view words, float width) {
   if (text_width(font, words) <= width) return std::string(words);

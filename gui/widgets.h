@@ -35,21 +35,24 @@ void wrapped_text(std::string_view text);
 void wrapped_text(Rgba colour, std::string_view text);
 // For a window that scrolls sideways: wraps at its visible edge, not at the end of its contents.
 void wrapped_in_window(Rgba colour, std::string_view text);
-// The next cell of a table: words aligned left, a number right. Words that are cut off are shown in
-// full in a tooltip.
-void table_cell(std::string_view text);
 // Words that are cut with "..." if there is no room, and then shown in full in a tooltip.
 void fitted_text(std::string_view text);
-void table_fitted_cell(std::string_view text);
+// The same in the next cell of a table: words aligned left, a number right.
+void table_cell(std::string_view text);
+void table_number(std::string_view text);
 // The height of a row of the current table whose cells wrap; call after TableNextRow.
 float wrapped_row_height(std::span<const std::string_view> cells);
 // The next cell, its words wrapped.
 void table_wrapped_cell(std::string_view text);
-void table_number(std::string_view text);
 // The header row of a table whose columns are set up, with tooltips.
 void table_headers(std::span<const ColumnWords> columns);
 // Scrolls row `index` of the current table into view; rows are `height` high, below a header row.
 void scroll_to_row(std::ptrdiff_t index, float height);
+// Scrolls the last item of the current window into view, whose upper `header` pixels stay; of an
+// item that is higher than the room its beginning.
+void scroll_to_last_item(float header);
+// The height of the header row of a table.
+float table_header_height();
 // Scrolls [top, top + height) of the current window into view.
 void scroll_into_view(float top, float height);
 // Draws into a draw list: text at a place, and text centred on a line.
@@ -62,6 +65,9 @@ void draw_arrow_head(ImDrawList& list, const Look& look, ImVec2 tip, float direc
 // Shown while the last item is hovered.
 void tooltip(std::string_view text);
 void facts_tooltip(const Look& look, std::span<const Fact> facts);
+// The text in lines of the current font, broken at spaces, and how high that is.
+std::string wrap_text(std::string_view text, float width);
+float wrapped_height(std::string_view text, float width);
 // The text, or as much of it as fits, followed by "...".
 std::string fit_text(ImFont* font, std::string_view text, float width);
 // The text, or as much of its beginning and end as fits, with "..." between them.

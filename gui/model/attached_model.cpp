@@ -48,8 +48,8 @@ std::string hold_words(const AttachStatus& status) {
 
 std::string behind_words(std::int64_t num_behind, Exactness exactness) {
   if (num_behind <= kStepsUnderWay) return {};
-  return fmt::format("{}{} steps behind", exactness == Exactness::estimated ? "about " : "",
-                     grouped_number(num_behind));
+  return fmt::format("{}{} behind", exactness == Exactness::estimated ? "about " : "",
+                     counted(num_behind, "step"));
 }
 
 AttachedModel make_attached_model(const AttachedEngine& engine, const ShownRun* run) {

@@ -179,6 +179,24 @@ std::string batch_row_tokens(const ShownBatchRow& row) {
   return fmt::format("{}..{}", row.first_token, row.first_token + row.num_query_tokens - 1);
 }
 
+std::array<std::string, kBatchRowColumns.size()> batch_row_cells(const ShownBatchRow& row,
+                                                                 std::size_t number) {
+  const auto known = [](std::int32_t value) {
+    return value < 0 ? std::string("-") : fmt::format("{}", value);
+  };
+  return {fmt::format("{}", number),
+          known(row.slot),
+          row.name,
+          std::string(row.row_class),
+          fmt::format("{}", row.num_computed_tokens),
+          fmt::format("{}", row.num_query_tokens),
+          known(row.num_draft_count),
+          fmt::format("{}", row.num_accepted_tokens),
+          row.count_words,
+          batch_row_tokens(row),
+          row.origin};
+}
+
 PaddingRowWords padding_row_words(const BatchRowsModel& model) {
   const auto first = model.rows.size();
   const auto last = first + static_cast<std::size_t>(model.num_padding_rows) - 1;

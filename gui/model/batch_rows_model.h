@@ -38,20 +38,26 @@ struct ShownBatchRow {
 inline constexpr std::array<ColumnWords, 11> kBatchRowColumns = {{
     {"Row", "Row of the persistent batch; every array of the metadata is in this order"},
     {"Slot", "V2: where the request's tokens, counts and block table stay (idx_mapping)"},
-    {"Request", "The request of the row"},
-    {"Class", "What the row is: taken from the request, not from the row's shape"},
-    {"Origin", "Why the row is here, and where it was in the step before"},
+    {"Request", "The request of the row", true},
+    {"Class", "What the row is: taken from the request, not from the row's shape", true},
     {"c", "Tokens computed before the step, exact (num_computed_tokens)"},
     {"q", "Tokens of this step (num_scheduled_tokens)"},
     {"Drafts", "num_decode_draft_tokens as given to the builders; -1: a row without drafts"},
     {"a", "num_accepted_tokens given to the builders, after the pre-copies"},
     {"Count of",
      "Whose accepted count the row starts with and which step wrote it; the request's own if that "
-     "is "
-     "another one; fresh: 1, of a request that was just admitted"},
+     "is another one; fresh: 1, of a request that was just admitted",
+     true},
     {"Tokens", "The row's tokens in the batch (query_start_loc)"},
+    {"Origin", "Why the row is here, and where it was in the step before", true},
 }};
 inline constexpr int kSlotColumn = 1;
+inline constexpr int kBatchRequestColumn = 2;
+inline constexpr int kCountColumn = 8;
+inline constexpr int kOriginColumn = 10;
+// Requires: number < rows.size().
+std::array<std::string, kBatchRowColumns.size()> batch_row_cells(const ShownBatchRow& row,
+                                                                 std::size_t number);
 // "5..7": the row's tokens in the batch.
 std::string batch_row_tokens(const ShownBatchRow& row);
 

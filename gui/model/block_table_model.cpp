@@ -8,6 +8,7 @@
 #include "gui/model/block_verdict.h"
 #include "gui/model/stale_replay.h"
 #include "sessions/explain/forward_rows.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {
@@ -206,8 +207,9 @@ class GridMaker {
 }  // namespace
 
 std::string grid_words(const BlockTableGrid& grid) {
-  return fmt::format("{} tokens a block, {} {} x {} columns{}", grid.block_size, grid.rows.size(),
-                     grid.rows.size() == 1 ? "request" : "requests", grid.num_columns,
+  return fmt::format("{} a block, {} x {}{}", counted(grid.block_size, "token"),
+                     counted(static_cast<std::int64_t>(grid.rows.size()), "request"),
+                     counted(grid.num_columns, "column"),
                      grid.is_assumed ? "; reads and writes are assumed: stale replay" : "");
 }
 

@@ -23,8 +23,8 @@ Status show_side(Workbench& workbench, const std::string& argument) {
 }
 
 Status cell_size(Workbench& workbench, const std::string& argument) {
-  if (argument == "fit") {
-    workbench.options().block_tables.cell_size = 0;
+  if (argument == "fit" || argument == "readable") {
+    workbench.options().block_tables.cell_size = argument == "fit" ? kAllCells : kReadableCells;
     return Ok{};
   }
   const auto size = read_number(argument, {"PIXELS", 1, 200});
@@ -200,7 +200,7 @@ Status dismiss(Workbench& workbench, const std::string&) {
 constexpr CommandRow kViewCommands[] = {
     {"block_tables.side", "View", "Block tables: view", "", "scheduler|worker", kNeedsNothing,
      show_side},
-    {"block_tables.cell_size", "View", "Block tables: size of a cell", "", "PIXELS|fit",
+    {"block_tables.cell_size", "View", "Block tables: size of a cell", "", "PIXELS|fit|readable",
      kNeedsNothing, cell_size},
     {"view.theme", "View", "Theme", "", "dark|light|high_contrast", kNeedsNothing, set_theme},
     {"view.next_theme", "View", "Next theme", "F6", "", kNeedsNothing, next_theme},

@@ -3,24 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
+#include "gui/model/fuzzy_match.h"
 #include "sessions/diff/collected_diff.h"
 
 namespace hybridscope {
-namespace {
-
-// Ignores the case of ASCII letters.
-bool holds(std::string_view text, std::string_view part) {
-  const auto same = [](unsigned char a, unsigned char b) {
-    return std::tolower(a) == std::tolower(b);
-  };
-  return part.empty() ||
-         std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Comparison>> Comparison::create(const ShownRun& a,
                                                        std::unique_ptr<ShownRun> b) {
@@ -100,17 +88,18 @@ std::string Comparison::words() const {
   if (!error_.empty()) return error_;
   if (complete_) return verdict();
   const std::string of = last_step_ > 0 ? fmt::format(" of {}", last_step_) : std::string();
-  return fmt::format("compared up to step {}{} ...: {} steps differ so far", compared_step(), of,
-                     steps_.size());
+  return fmt::format("compared up to step {}{} ...: {} so far", compared_step(), of,
+                     steps_.size() == 1 ? std::string("1 step differs")
+                                        : fmt::format("{} steps differ", steps_.size()));
 }
 
 bool passes(const DifferenceLine& line, std::string_view filter) {
-  return holds(line.field, filter) || holds(line.request, filter) || holds(line.place, filter) ||
-         holds(diff_section_name(line.section), filter);
+  return contains(line.field, filter) || contains(line.request, filter) ||
+         contains(line.place, filter) || contains(diff_section_name(line.section), filter);
 }
 
 bool passes(const DifferingStep& step, std::string_view filter) {
-  return holds(difference_words(step), filter) ||
+  return contains(difference_words(step), filter) ||
          std::ranges::any_of(step.lines, [&](const auto& line) { return passes(line, filter); });
 }
 
@@ -139,6 +128,16 @@ std::string_view differing_request(const DifferingStep& step, std::string_view s
     if (first.empty()) first = line.request;
   }
   return first;
+}
+
+const DifferingStep* Comparison::first(SoughtDifference sought) const {
+  if (steps_.empty()) return nullptr;
+  if (sought == SoughtDifference::any) return &steps_.front();
+  const auto of_a_request = std::ranges::find_if(
+      steps_, [](const DifferingStep& step) { return !differing_request(step, "").empty(); });
+  if (of_a_request != steps_.end()) return &*of_a_request;
+  const bool ends = complete_ || !error_.empty() || steps_.size() >= kMaxStepsWithLines;
+  return ends ? &steps_.front() : nullptr;
 }
 
 Status Comparison::follow(std::int64_t step) {

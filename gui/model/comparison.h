@@ -58,6 +58,10 @@ std::string difference_words(const DifferingStep& step);
 // The request to select in the step: `selected` if something of it differs there, else the first
 // that does; empty: nothing of a request is listed.
 std::string_view differing_request(const DifferingStep& step, std::string_view selected);
+
+// of_a_request: one that is about the whole step only, such as which arrays were given, counts only
+// if there is no other.
+enum class SoughtDifference : std::uint8_t { any, of_a_request };
 inline constexpr std::array<std::string_view, 3> kDifferingStepColumns = {"Step", "Fields",
                                                                           "What differs"};
 inline constexpr std::array<std::string_view, 5> kDifferenceColumns = {"Request", "Field", "Where",
@@ -102,6 +106,8 @@ class Comparison {
   const std::string& error() const { return error_; }
   // Steps that differ so far, ascending.
   const std::vector<DifferingStep>& steps() const { return steps_; }
+  // Null: none is known, or a better one may still be found.
+  const DifferingStep* first(SoughtDifference sought) const;
   // One sentence about the whole comparison. Requires: complete().
   std::string verdict() const { return diff_->summary().verdict(); }
 

@@ -15,18 +15,19 @@ ContentTable rows_table(const BatchRowsModel& model) {
   for (std::size_t i = 0; i < model.rows.size(); ++i) {
     const ShownBatchRow& row = model.rows[i];
     table.rows.push_back({number_cell(static_cast<std::int64_t>(i)), known_cell(row.slot),
-                          words_cell(row.name), words_cell(row.row_class), words_cell(row.origin),
+                          words_cell(row.name), words_cell(row.row_class),
                           number_cell(row.num_computed_tokens), number_cell(row.num_query_tokens),
                           known_cell(row.num_draft_count), number_cell(row.num_accepted_tokens),
-                          words_cell(row.count_words), words_cell(batch_row_tokens(row))});
+                          words_cell(row.count_words), words_cell(batch_row_tokens(row)),
+                          words_cell(row.origin)});
   }
   if (model.num_padding_rows > 0) {
     const PaddingRowWords words = padding_row_words(model);
     for (std::int32_t i = 0; i < model.num_padding_rows; ++i) {
       auto& cells = table.rows.emplace_back(kBatchRowColumns.size());
       cells[0] = number_cell(static_cast<std::int64_t>(table.rows.size()) - 1);
-      cells[2] = words_cell(words.name);
-      cells[4] = words_cell(words.origin);
+      cells[kBatchRequestColumn] = words_cell(words.name);
+      cells[kOriginColumn] = words_cell(words.origin);
     }
   }
   if (!model.has_slots) {

@@ -79,9 +79,10 @@ PanelContent physical_blocks(Workbench& workbench) {
                       .note = counts_words(pool),
                       .headings = {"Block", "Role", "Held by", "Changed", "Wrong"}};
   for (const BlockCell& cell : pool.cells)
-    blocks.rows.push_back({number_cell(cell.block), words_cell(role_name(cell.role)),
-                           words_cell(owner_words(pool, workbench.run()->names(), cell.block)),
-                           flag_cell(cell.changed), flag_cell(cell.state == CellState::wrong)});
+    blocks.rows.push_back(
+        {number_cell(cell.block), words_cell(role_name(cell.role)),
+         words_cell(to_text(owner_words(pool, workbench.run()->names(), cell.block))),
+         flag_cell(cell.changed), flag_cell(cell.state == CellState::wrong)});
   ContentTable queue{
       .title = "Free queue", .note = queue_words(pool), .headings = {"Place", "Block"}};
   for (std::size_t i = 0; i < pool.queue.size(); ++i)

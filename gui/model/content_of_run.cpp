@@ -66,14 +66,14 @@ PanelContent findings(Workbench& workbench) {
   const ShownRun& run = *workbench.run();
   if (run.findings().empty()) return {.notes = {std::string(kNoFindings)}};
   ContentTable table{.title = "Findings", .headings = headings_of(kFindingColumns)};
-  const std::vector<std::ptrdiff_t> chains = finding_chains(run);
+  const std::vector<FindingChain> chains = finding_chains(run);
   for (std::size_t i = 0; i < chains.size(); ++i) {
     const ShownFinding& shown = run.findings()[i];
     const RequestId request = shown.finding.request;
     const std::string chain = chain_words(run, chains[i], i);
     std::string words = finding_message(shown, run.names());
     if (const std::string decision = decision_behind(run, shown.finding);
-        chain == "first" && !decision.empty())
+        is_first_of(chains[i], i) && !decision.empty())
       words = decision + ": " + words;
     if (const std::string_view cause = workbench.cause_of(shown); !cause.empty())
       words += fmt::format("; {}", cause);

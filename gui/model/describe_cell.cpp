@@ -10,6 +10,7 @@
 #include "gui/model/stale_replay.h"
 #include "sessions/explain/state_kinds.h"
 #include "sessions/record/value_names.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 
@@ -79,7 +80,7 @@ std::vector<Fact> describe_element(ShownRun& run, const MetadataSection& section
     facts.push_back(
         {"row", batch_row == num_reqs && array.array.elements == ArrayElements::row_starts
                     ? std::string("none: where the last one ends")
-                    : fmt::format("none: the batch has {} rows", num_reqs)});
+                    : fmt::format("none: the batch has {}", counted(num_reqs, "row"))});
     return facts;
   }
   facts.push_back({"row", fmt::format("{}", batch_row)});

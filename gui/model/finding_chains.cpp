@@ -6,25 +6,39 @@
 
 namespace hybridscope {
 
-std::vector<std::ptrdiff_t> finding_chains(const ShownRun& run) {
+std::vector<FindingChain> finding_chains(const ShownRun& run) {
+  constexpr std::size_t kNoRoot = static_cast<std::size_t>(-1);
   FindingRoots roots;
+  std::vector<std::size_t> root_of;      // [findings]
   std::vector<std::ptrdiff_t> first_of;  // [roots]
-  std::vector<std::ptrdiff_t> chains;
   for (const ShownFinding& shown : run.findings()) {
-    const auto index = static_cast<std::ptrdiff_t>(chains.size());
-    chains.push_back(-1);
+    const auto index = static_cast<std::ptrdiff_t>(root_of.size());
+    root_of.push_back(kNoRoot);
     if (rule_info(shown.finding.rule).severity != Severity::error) continue;
-    const std::size_t root = roots.add(shown.finding);
-    if (root == first_of.size()) first_of.push_back(index);
-    chains.back() = first_of[root];
+    root_of.back() = roots.add(shown.finding);
+    if (root_of.back() == first_of.size()) first_of.push_back(index);
   }
+  std::vector<FindingChain> chains;
+  for (const std::size_t root : root_of)
+    chains.push_back(root == kNoRoot
+                         ? FindingChain{}
+                         : FindingChain{.first = first_of[root],
+                                        .num_following = roots.roots()[root].num_following});
   return chains;
 }
 
-std::string chain_words(const ShownRun& run, std::ptrdiff_t root, std::size_t index) {
-  if (root < 0) return {};
-  if (static_cast<std::size_t>(root) == index) return "first";
-  return fmt::format("from {}", run.findings()[static_cast<std::size_t>(root)].finding.step);
+bool is_first_of(const FindingChain& chain, std::size_t index) {
+  return chain.first >= 0 && static_cast<std::size_t>(chain.first) == index;
+}
+
+std::string chain_words(const ShownRun& run, const FindingChain& chain, std::size_t index) {
+  if (chain.first < 0) return {};
+  if (!is_first_of(chain, index))
+    return fmt::format("from {}",
+                       run.findings()[static_cast<std::size_t>(chain.first)].finding.step);
+  if (chain.num_following == 0) return "first";
+  return fmt::format("first, {} follow{}", chain.num_following,
+                     chain.num_following == 1 ? "s" : "");
 }
 
 std::string decision_behind(const ShownRun& run, const Finding& finding) {
@@ -40,7 +54,7 @@ std::string decision_behind(const ShownRun& run, const Finding& finding) {
 }
 
 ChainStart chain_start(const ShownRun& run, std::size_t index) {
-  const std::ptrdiff_t root = finding_chains(run)[index];
+  const std::ptrdiff_t root = finding_chains(run)[index].first;
   if (root < 0) return {};
   const ShownFinding& first = run.findings()[static_cast<std::size_t>(root)];
   std::string decision = decision_behind(run, first.finding);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,19 @@
 
 namespace hybridscope {
 
-// For each of run.findings() the index of the first of its chain; -1: a warning, which has none.
-std::vector<std::ptrdiff_t> finding_chains(const ShownRun& run);
+struct FindingChain {
+  std::ptrdiff_t first =
+      -1;  // index of the first finding of the chain; -1: a warning, which has none
+  std::int64_t num_following = 0;  // the findings behind the first, up to the last known step
+};
 
-// "first", or "from 5": the step of the finding at `root`, from which the one at `index` follows.
-std::string chain_words(const ShownRun& run, std::ptrdiff_t root, std::size_t index);
+// For each of run.findings().
+std::vector<FindingChain> finding_chains(const ShownRun& run);
+
+bool is_first_of(const FindingChain& chain, std::size_t index);
+// "first, 38 follow", or "from 5": the step of the first, from which the finding at `index`
+// follows.
+std::string chain_words(const ShownRun& run, const FindingChain& chain, std::size_t index);
 
 // The decision behind the first finding of a chain, while its step is shown; else empty.
 std::string decision_behind(const ShownRun& run, const Finding& finding);

@@ -51,30 +51,65 @@ std::string without_spaces(std::string text) {
   return text;
 }
 
-// Does each word of the query begin a word of the title, one after the other? Both in lower case;
-// `title` keeps its case for humps.
-bool begins_words(std::string_view query, std::string_view title, std::string_view lower_title) {
+using Places = std::vector<std::size_t>;
+
+void add_run(Places& places, std::size_t from, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) places.push_back(from + i);
+}
+
+// The beginning of the title, as long as the query; spaces of both are skipped.
+Places of_beginning(std::string_view query, std::string_view title) {
+  const auto wanted =
+      static_cast<std::size_t>(std::ranges::count_if(query, [](char c) { return c != ' '; }));
+  Places places;
+  for (std::size_t at = 0; places.size() < wanted; ++at)
+    if (title[at] != ' ') places.push_back(at);
+  return places;
+}
+
+// Where each word of the query begins a word of the title, one after the other; empty: not all do.
+// Both in lower case; `title` keeps its case for humps.
+Places of_words(std::string_view query, std::string_view title, std::string_view lower_title) {
+  Places places;
   std::size_t at = 0;
   while (!query.empty()) {
     const std::string_view word = query.substr(0, query.find(' '));
     while (at < title.size() &&
            !(begins_word(title, at) && lower_title.substr(at).starts_with(word)))
       ++at;
-    if (at == title.size()) return false;
+    if (at == title.size()) return {};
+    add_run(places, at, word.size());
     at += word.size();
     query = without_spaces_around(query.substr(word.size()));
   }
-  return true;
+  return places;
 }
 
-// Of a query whose characters the title has in their order.
-MatchKind kind_of(std::string_view typed, std::string_view title) {
+// A query that the title contains, without its spaces.
+Places of_inside(std::string_view query, std::size_t at) {
+  Places places;
+  for (std::size_t i = 0; i < query.size(); ++i)
+    if (query[i] != ' ') places.push_back(at + i);
+  return places;
+}
+
+// Of a query whose characters the title has in their order: the kind, and the places that make it
+// one of that kind.
+void set_kind(FuzzyMatch& match, std::string_view typed, std::string_view title) {
   const std::string query = lower_case(without_spaces_around(typed));
   const std::string lower_title = lower_case(title);
-  if (query == lower_title) return MatchKind::whole;
-  if (without_spaces(lower_title).starts_with(without_spaces(query))) return MatchKind::begins;
-  if (begins_words(query, title, lower_title)) return MatchKind::words;
-  return lower_title.find(query) != std::string::npos ? MatchKind::inside : MatchKind::scattered;
+  if (without_spaces(lower_title).starts_with(without_spaces(query))) {
+    match.kind = query == lower_title ? MatchKind::whole : MatchKind::begins;
+    match.positions = of_beginning(query, title);
+  } else if (Places places = of_words(query, title, lower_title); !places.empty()) {
+    match.kind = MatchKind::words;
+    match.positions = std::move(places);
+  } else if (const std::size_t at = lower_title.find(query); at != std::string::npos) {
+    match.kind = MatchKind::inside;
+    match.positions = of_inside(query, at);
+  } else {
+    match.kind = MatchKind::scattered;
+  }
 }
 
 // The best score with a query character at a place in the title, and the place of the character
@@ -131,8 +166,14 @@ std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view t
     if (std::none_of(rows.back().begin(), rows.back().end(), matched)) return std::nullopt;
   }
   FuzzyMatch match = trace_back(rows);
-  match.kind = kind_of(query, title);
+  set_kind(match, query, title);
   return match;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  const auto same = [](char a, char b) { return lower(a) == lower(b); };
+  return part.empty() ||
+         std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
 }
 
 }  // namespace hybridscope

@@ -32,4 +32,7 @@ struct FuzzyMatch {
 // title, with score 0. Empty: no match.
 std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view title);
 
+// Is the part somewhere in the text, ignoring the case of ASCII letters? An empty one is.
+bool contains(std::string_view text, std::string_view part);
+
 }  // namespace hybridscope

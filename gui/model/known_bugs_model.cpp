@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/engine/policy_table.h"
+#include "gui/model/fuzzy_match.h"
 #include "gui/model/open_run.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/known_bugs/bug_pages.h"
@@ -29,17 +29,10 @@ KnownBugRow row_of(const BugExhibit& exhibit) {
   return row;
 }
 
-bool holds(std::string_view text, std::string_view part) {
-  const auto same = [](unsigned char a, unsigned char b) {
-    return std::tolower(a) == std::tolower(b);
-  };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
-}
-
 bool passes(const KnownBugRow& row, std::string_view filter) {
-  return filter.empty() || holds(row.id, filter) || holds(row.title, filter) ||
+  return contains(row.id, filter) || contains(row.title, filter) ||
          std::ranges::any_of(row.words,
-                             [&](const std::string& words) { return holds(words, filter); });
+                             [&](const std::string& words) { return contains(words, filter); });
 }
 
 // Built-in files, checked by tests; read once.

@@ -173,6 +173,7 @@ bool LiveRun::continue_with(const RunPlan& plan, std::int64_t step) {
   }
   player_->continue_with(plan);
   plan_ = plan;
+  coming_behind_ = -1;
   log_.forget_after(step);
   for (auto& steps : registrations_)
     while (!steps.empty() && steps.back() > step) steps.pop_back();
@@ -318,13 +319,17 @@ RequestCounts LiveRun::request_counts(RequestId request) {
 
 ComingStep LiveRun::coming_step() {
   if (whole_ || step() < last_known_step()) return ShownRun::coming_step();
+  if (coming_behind_ == step()) return coming_;
+  coming_behind_ = step();
+  coming_ = {};
+  ++num_looked_ahead_;
   CheckedRun run = player_->run().clone();
   const auto made = run.step();
-  if (!made.ok()) return {};
-  ComingStep coming{.known = true, .activity = activity_of(made.value().trace), .names = {}};
-  for (const RequestActivity& activity : coming.activity.requests)
-    coming.names.push_back(run.engine().name_of(activity.request));
-  return coming;
+  if (!made.ok()) return coming_;
+  coming_ = {.known = true, .activity = activity_of(made.value().trace), .names = {}};
+  for (const RequestActivity& activity : coming_.activity.requests)
+    coming_.names.push_back(run.engine().name_of(activity.request));
+  return coming_;
 }
 
 }  // namespace hybridscope

@@ -68,7 +68,10 @@ class LiveRun final : public ShownRun {
     return requests_.cached_prompt(request, step());
   }
   RequestCounts request_counts(RequestId request) override;
+  // Runs the step on a copy of the engine, once for each step that is shown.
   ComingStep coming_step() override;
+  // How many steps were run on a copy so far.
+  std::int64_t num_looked_ahead() const { return num_looked_ahead_; }
   const CacheReport* cache_report() override { return cache_log_.report(last_known_step()); }
   Result<std::unique_ptr<StepSource>> source() const override;
   SessionHeader header() const override;
@@ -102,6 +105,9 @@ class LiveRun final : public ShownRun {
   // Copied when the step is left, because the engine overwrites it; going back runs one more step.
   NamedStepArrays previous_;
   bool whole_ = false;
+  ComingStep coming_;                // behind step coming_behind_
+  std::int64_t coming_behind_ = -1;  // -1: not known of any
+  std::int64_t num_looked_ahead_ = 0;
   std::unique_ptr<LivePlayer> player_;
 };
 

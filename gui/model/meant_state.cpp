@@ -90,13 +90,19 @@ CopiedState MeantStates::of_copy(const CopyMeant& meant) const {
 
 std::vector<std::string> copy_faults(const CopiedState& copied, const CopyTerms& terms) {
   const std::int32_t num_tokens = terms.num_tokens;
+  const bool temporal = terms.has_temporal && copied.temporal == StateTruth::wrong;
+  const bool conv = terms.has_conv && copied.conv == StateTruth::wrong;
+  if (num_tokens == 0 && (temporal || conv))
+    return {
+        "Nothing of the request is computed, so it has to start from zeros, but the copy puts "
+        "what another block holds into its block."};
   std::vector<std::string> faults;
-  if (terms.has_temporal && copied.temporal == StateTruth::wrong)
+  if (temporal)
     faults.push_back(fmt::format("Meant to be S({}), but it holds {}.", num_tokens,
                                  copied.num_tokens == num_tokens
-                                     ? "the state of as many other tokens"
+                                     ? fmt::format("the state after {} other tokens", num_tokens)
                                      : fmt::format("S({})", copied.num_tokens)));
-  if (terms.has_conv && copied.conv == StateTruth::wrong)
+  if (conv)
     faults.push_back(fmt::format(
         "The conv window is meant to end with token {}, but {}.", num_tokens,
         copied.last_conv_token == num_tokens ? "does not hold the tokens before it"

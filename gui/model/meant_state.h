@@ -62,7 +62,8 @@ struct CopyTerms {
   bool has_temporal = true;     // do the layers keep a temporal state?
   bool has_conv = true;
 };
-// "Meant to be S(8), but it holds S(6)."; one for each wrong content.
+// "Meant to be S(8), but it holds S(6)."; one for each wrong content, one in all for a request that
+// has to start from zeros.
 std::vector<std::string> copy_faults(const CopiedState& copied, const CopyTerms& terms);
 
 }  // namespace hybridscope

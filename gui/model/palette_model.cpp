@@ -56,9 +56,13 @@ bool is_better(const FuzzyMatch& a, const FuzzyMatch& b) {
   return a.kind != b.kind ? a.kind < b.kind : a.score > b.score;
 }
 
-// Of the name, the whole title or the id the one that matches best, with the bytes of the title to
-// highlight. Empty: none matches.
-std::optional<FuzzyMatch> match_of(std::string_view query, const Candidate& candidate) {
+struct Matched {
+  FuzzyMatch match;
+  bool is_of_id = false;  // the positions are bytes of the id, else of the title
+};
+
+// Of the name, the whole title or the id the one that matches best. Empty: none matches.
+std::optional<Matched> match_of(std::string_view query, const Candidate& candidate) {
   const std::string_view title = candidate.entry.title;
   std::optional<FuzzyMatch> best = fuzzy_match(query, title.substr(candidate.name_at));
   if (best)
@@ -66,14 +70,15 @@ std::optional<FuzzyMatch> match_of(std::string_view query, const Candidate& cand
   std::optional<FuzzyMatch> whole = fuzzy_match(query, title);
   if (whole && (!best || is_better(*whole, *best))) best = std::move(whole);
   std::optional<FuzzyMatch> id = fuzzy_match(query, candidate.entry.id);
-  if (id && (!best || id->kind < best->kind))
-    best = FuzzyMatch{.kind = id->kind, .score = id->score};
-  return best;
+  if (id && (!best || id->kind < best->kind)) return Matched{*std::move(id), true};
+  if (best) return Matched{*std::move(best), false};
+  return std::nullopt;
 }
 
 struct Found {
   const Candidate* candidate = nullptr;
   FuzzyMatch match;
+  bool is_of_id = false;
 };
 
 bool comes_before(const Found& a, const Found& b) {
@@ -108,7 +113,8 @@ std::vector<PaletteEntry> palette_entries(const Workbench& workbench, std::strin
   const std::vector<Candidate> all = all_candidates(workbench);
   std::vector<Found> found;
   for (const Candidate& candidate : all)
-    if (auto match = match_of(query, candidate)) found.push_back({&candidate, std::move(*match)});
+    if (auto matched = match_of(query, candidate))
+      found.push_back({&candidate, std::move(matched->match), matched->is_of_id});
   const auto is_scattered = [](const Found& f) { return f.match.kind == MatchKind::scattered; };
   const bool only_scattered = std::ranges::all_of(found, is_scattered);
   std::erase_if(found, [&](const Found& f) {
@@ -123,7 +129,7 @@ std::vector<PaletteEntry> palette_entries(const Workbench& workbench, std::strin
   std::vector<PaletteEntry> entries;
   for (Found& f : found) {
     PaletteEntry& entry = entries.emplace_back(f.candidate->entry);
-    entry.highlights = std::move(f.match.positions);
+    (f.is_of_id ? entry.id_highlights : entry.highlights) = std::move(f.match.positions);
     entry.possible = is_possible(*entry.row, workbench);
     if (!entry.row->argument.empty() && entry.argument.empty()) entry.title += "...";
   }

@@ -31,8 +31,9 @@ struct PaletteEntry {
   std::string argument = {};        // of the command; empty: the dialog asks for it
   std::string
       title;  // "Panel: Block tables", "Run: Go to step...", "Bookmark at step 3: too early"
-  std::string_view id = {};                  // "block_tables", "run.go_to"; empty: a bookmark
-  std::vector<std::size_t> highlights = {};  // bytes of the title that match
+  std::string_view id = {};                     // "block_tables", "run.go_to"; empty: a bookmark
+  std::vector<std::size_t> highlights = {};     // bytes of the title that match, or
+  std::vector<std::size_t> id_highlights = {};  // of the id, where that matches better
   bool changes_run = false;
   bool possible = true;
 };

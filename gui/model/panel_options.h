@@ -12,8 +12,14 @@ enum class TableSide : std::uint8_t { scheduler, worker };
 
 struct BlockTablesOptions {
   TableSide side = TableSide::scheduler;
-  std::int32_t cell_size = 0;  // pixels at scale 1; 0: what fits
+  std::int32_t cell_size = 0;  // pixels at scale 1, kReadableCells or kAllCells
 };
+
+// Cells with their numbers, larger where there is room; the panel scrolls if they do not fit. A
+// table far larger than the panel is seen at once.
+inline constexpr std::int32_t kReadableCells = 0;
+// All cells of a table at once, however small.
+inline constexpr std::int32_t kAllCells = -1;
 
 // The next larger or smaller size of a cell: about a quarter more or less, at least by one pixel.
 inline constexpr std::int32_t kLeastCellSize = 2;

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "core/engine/policy_table.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {
@@ -35,7 +36,7 @@ std::vector<std::string> words_of(const ScriptStep& changes) {
   for (const RequestCount& accept : changes.accept)
     words.push_back(fmt::format("accept {} of {}", accept.count, accept.request));
   for (const RequestCount& drafts : changes.drafts)
-    words.push_back(fmt::format("{} drafts for {}", drafts.count, drafts.request));
+    words.push_back(fmt::format("{} for {}", counted(drafts.count, "draft"), drafts.request));
   for (const std::string& request : changes.preempt) words.push_back("preempt " + request);
   for (const std::string& request : changes.abort) words.push_back("abort " + request);
   if (changes.budget) words.push_back(fmt::format("token budget {}", *changes.budget));

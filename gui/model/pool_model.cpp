@@ -129,14 +129,18 @@ PoolModel make_pool_model(ShownRun& run) {
   return pool;
 }
 
-std::string owner_words(const PoolModel& pool, const Names& names, std::int32_t block) {
+OwnerWords owner_words(const PoolModel& pool, const Names& names, std::int32_t block) {
   const auto at = static_cast<std::size_t>(block);
   if (pool.num_owners[at] == 0) return {};
   const PoolOwner& first = pool.first_owner[at];
-  std::string words =
-      fmt::format("{} {}:{}", names.request(first.request), first.group, first.column);
-  if (pool.num_owners[at] > 1) words += fmt::format(" +{}", pool.num_owners[at] - 1);
+  OwnerWords words{.request = names.request(first.request),
+                   .place = fmt::format("{}:{}", first.group, first.column)};
+  if (pool.num_owners[at] > 1) words.place += fmt::format(" +{}", pool.num_owners[at] - 1);
   return words;
+}
+
+std::string to_text(const OwnerWords& owner) {
+  return owner.place.empty() ? std::string() : fmt::format("{} {}", owner.request, owner.place);
 }
 
 std::string counts_words(const PoolModel& pool) {

@@ -63,8 +63,15 @@ inline constexpr std::string_view kOwnerWords =
     "All blocks: number, and below it whose it is (request, group:column, and how many more have "
     "it)";
 
-// "A 1:0", "A 1:0 +2": request, group and column, and how many more places; empty: no owner.
-std::string owner_words(const PoolModel& pool, const Names& names, std::int32_t block);
+// The first table that has a block: its request, and "1:0 +2", group and column and how many more
+// places have it. Both empty: no owner.
+struct OwnerWords {
+  std::string request;
+  std::string place;
+};
+OwnerWords owner_words(const PoolModel& pool, const Names& names, std::int32_t block);
+// "A 1:0 +2"; empty: no owner.
+std::string to_text(const OwnerWords& owner);
 
 // The tooltip of a block. Requires: it is one of the pool's cells.
 std::vector<Fact> describe_block(ShownRun& run, const PoolModel& pool, std::int32_t block);

@@ -187,7 +187,9 @@ std::string listed_words(const RequestsModel& model) {
   std::string words = fmt::format("{} listed", model.rows.size());
   if (model.num_waiting > 0) words += fmt::format(", {} in the waiting queue", model.num_waiting);
   if (model.num_others > 0)
-    words += fmt::format("; {} others have no part in this step", model.num_others);
+    words += model.num_others == 1
+                 ? "; 1 other has no part in this step"
+                 : fmt::format("; {} others have no part in this step", model.num_others);
   return words;
 }
 
@@ -212,9 +214,9 @@ std::string_view request_column_name(RequestColumn column) {
 ColumnWords request_column_words(RequestColumn column) {
   switch (column) {
     case RequestColumn::name:
-      return {"Request", "In the order in which they came"};
+      return {"Request", "In the order in which they came", true};
     case RequestColumn::state:
-      return {"State", "What the step did with it, and why it got no tokens"};
+      return {"State", "What the step did with it, and why it got no tokens", true};
     case RequestColumn::prompt:
       return {"Prompt", "num_prompt_tokens"};
     case RequestColumn::computed:

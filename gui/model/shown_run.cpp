@@ -22,7 +22,7 @@ BlockTableMirror tables_after(const StepView& view) {
   return tables;
 }
 
-std::string step_in_words(const ShownRun& run) {
+std::string step_in_words(const ShownRun& run, std::size_t columns) {
   const StepView view = run.view();
   const std::string text =
       explain_step({.trace = view.trace,
@@ -30,7 +30,8 @@ std::string step_in_words(const ShownRun& run) {
                     .names = view.names,
                     .scheduler_tables = view.scheduler_tables,
                     .findings = view.findings,
-                    .own_count = [&run](RequestId request) { return run.own_count(request); }});
+                    .own_count = [&run](RequestId request) { return run.own_count(request); },
+                    .columns = columns});
   const std::string lacks = not_kept(run, "requests, lookups, block events, rows and copies");
   return lacks.empty() ? text : text + "\n" + lacks + "\n";
 }

@@ -30,6 +30,7 @@
 #include "sessions/record/step_source.h"
 #include "sessions/record/worker_tables.h"
 #include "sessions/run/run_plan.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 
@@ -248,7 +249,7 @@ class ShownRun {
 
 // Everything the step decided, in the words of `hybridscope run --explain`, and what the session
 // does not record. Requires: run.step() > 0.
-std::string step_in_words(const ShownRun& run);
+std::string step_in_words(const ShownRun& run, std::size_t columns = kPageColumns);
 // "step 3: findings, evictions".
 std::string mark_words(const StepMark& mark);
 

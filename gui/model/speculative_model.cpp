@@ -223,13 +223,14 @@ class SpeculativeMaker {
     if (!facts.writes_known ||
         meant_.of_block(row, block, facts.temporal, result.num_tokens_next) != StateTruth::wrong)
       return;
-    result.faults.push_back(
-        facts.temporal.event.kind == WriteKind::never
-            ? fmt::format("Block {} was never written.", block)
-        : facts.temporal.event.num_tokens == result.num_tokens_next
-            ? fmt::format("Block {} holds the state of as many other tokens.", block)
-            : fmt::format("Block {} holds S({}), not S({}).", block,
-                          facts.temporal.event.num_tokens, result.num_tokens_next));
+    result.faults.push_back(facts.temporal.event.kind == WriteKind::never
+                                ? fmt::format("Block {} was never written.", block)
+                            : facts.temporal.event.num_tokens == result.num_tokens_next
+                                ? fmt::format("Block {} holds the state after {} other tokens.",
+                                              block, result.num_tokens_next)
+                                : fmt::format("Block {} holds S({}), not S({}).", block,
+                                              facts.temporal.event.num_tokens,
+                                              result.num_tokens_next));
   }
 
   ShownRun& run_;
@@ -254,6 +255,18 @@ std::string computed_words(const SpeculativeRow& row) {
   return row.scheduler_computed_tokens == row.num_computed_tokens
              ? fmt::format("{}", row.num_computed_tokens)
              : fmt::format("{} / {}", row.num_computed_tokens, row.scheduler_computed_tokens);
+}
+
+std::array<std::string, kDraftColumns.size()> draft_cells(const SpeculativeRow& row) {
+  const std::int32_t column = row.next_read.column;
+  return {row.name,
+          std::string(row.row_class),
+          computed_words(row),
+          fmt::format("{}", row.num_drafts_offered),
+          fmt::format("{}", row.num_draft_tokens),
+          fmt::format("{}", row.num_sampled_tokens),
+          fmt::format("{}", row.num_accepted_tokens_next),
+          column < 0 ? std::string("-") : fmt::format("{}", column)};
 }
 
 SpeculativeModel make_speculative_model(ShownRun& run, const Selection& selection) {

@@ -65,8 +65,8 @@ struct SpeculativeRow {
 
 // The columns of the list of rows.
 inline constexpr std::array<ColumnWords, 8> kDraftColumns = {{
-    {"Request", "The request"},
-    {"Class", "What the row is (row_class)"},
+    {"Request", "The request", true},
+    {"Class", "What the row is (row_class)", true},
     {"c",
      "Tokens computed before the step, as the worker knows it (num_computed_tokens); behind the "
      "slash what the scheduler counts on, where it is another number"},
@@ -80,6 +80,7 @@ inline constexpr std::array<ColumnWords, 8> kDraftColumns = {{
 }};
 // "6", "6 / 7".
 std::string computed_words(const SpeculativeRow& row);
+std::array<std::string, kDraftColumns.size()> draft_cells(const SpeculativeRow& row);
 
 struct SpeculativeModel {
   std::vector<SpeculativeRow> rows;

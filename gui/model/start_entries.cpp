@@ -8,6 +8,7 @@
 #include "gui/model/known_bugs_model.h"
 #include "gui/model/open_run.h"
 #include "sessions/lessons/shipped_lessons.h"
+#include "sessions/run/finding_list.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {
@@ -15,6 +16,40 @@ namespace hybridscope {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A list of files must not wait for a program that writes to one of them.
+constexpr std::int64_t kPatienceMs = 50;
+
+std::string steps_words(const SessionInfo& info) {
+  const std::string steps = counted(info.num_steps, "step");
+  if (info.status == SessionStatus::complete) return steps;
+  if (info.status == SessionStatus::recording)
+    return fmt::format("being recorded, {} so far", steps);
+  return fmt::format("{} after {}", session_status_name(info.status), steps);
+}
+
+std::string sessions_words(const std::vector<SessionInfo>& sessions) {
+  std::string words = counted(static_cast<std::int64_t>(sessions.size()), "session");
+  for (const SessionStatus status : {SessionStatus::recording, SessionStatus::stopped,
+                                     SessionStatus::interrupted, SessionStatus::failed})
+    if (const auto count = std::ranges::count(sessions, status, &SessionInfo::status); count > 0)
+      words += fmt::format(", {} {}", count, session_status_name(status));
+  return words;
+}
+
+// Empty: no session file, or it cannot be read now.
+std::string state_of(const std::string& path) {
+  const SessionPlace place = parse_session_place(path);
+  if (!is_session_file_name(place.file)) return {};
+  const auto file = SessionFile::open(place.file, FileAccess::read, kPatienceMs);
+  if (!file.ok()) return {};
+  const auto sessions = file.value().sessions();
+  if (!sessions.ok()) return {};
+  if (place.name.empty() && sessions.value().size() != 1) return sessions_words(sessions.value());
+  for (const SessionInfo& info : sessions.value())
+    if (place.name.empty() || info.header.name == place.name) return steps_words(info);
+  return {};
+}
 
 }  // namespace
 
@@ -87,7 +122,9 @@ std::vector<StartEntry> recent_entries(const std::vector<std::string>& recent_fi
     std::error_code ignored;
     const std::string file = parse_session_place(path).file;
     if (!fs::exists(path, ignored) && !fs::exists(file, ignored)) continue;
-    entries.push_back({fs::path(path).filename().string(), {}, path});
+    const std::string state = state_of(path);
+    entries.push_back({fs::path(path).filename().string(),
+                       state.empty() ? state : fmt::format("{}; {}", state, path), path});
   }
   return entries;
 }

@@ -35,7 +35,8 @@ std::vector<StartEntry> scenario_entries();
 std::vector<StartEntry> lesson_entries();
 // The known bugs: the path is an id, the sentence says which runner had the bug and when.
 std::vector<StartEntry> known_bug_entries();
-// The recent files that still exist and recent shipped scenarios, newest first.
+// The recent files that still exist and recent shipped scenarios, newest first; a session file's
+// sentence says how its session ended ("interrupted after 12 steps"), or how many it has.
 std::vector<StartEntry> recent_entries(const std::vector<std::string>& recent_files);
 
 }  // namespace hybridscope

@@ -151,7 +151,9 @@ class StateCopiesMaker {
       row.copies = decision.copies();
       row.columns = columns_of(decision);
       if (decision.outcome != StateCopyOutcome::no_boundary) row.bias = decision.accept_token_bias;
-      row.in_words = explain_decision(decision, states_kept(view_.config.kv_cache_config));
+      row.in_words =
+          explain_decision(decision, states_kept(view_.config.kv_cache_config),
+                           remembered_words(view_.trace, row.request, run_.own_count(row.request)));
       row.why = row.in_words.substr(start_of_outcome(row.in_words));
       model_.num_copying += row.copies ? 1 : 0;
       model_.rows.push_back(std::move(row));
@@ -376,6 +378,16 @@ std::string copy_place_words(std::int32_t column) {
 
 StateCopiesModel make_state_copies_model(ShownRun& run, const Selection& selection) {
   return StateCopiesMaker(run, selection).make();
+}
+
+std::string copy_row_sentence(const StateCopyRow& row) {
+  std::string words = fmt::format("{} {}: {}", row.name, copy_moment_name(row.moment), row.outcome);
+  if (row.columns.starts_with("- "))
+    words += fmt::format(", columns none{}", row.columns.substr(1));
+  else if (row.columns != "-")
+    words += fmt::format(", columns {}", row.columns);
+  if (row.bias) words += fmt::format(", bias {}", *row.bias);
+  return words;
 }
 
 }  // namespace hybridscope

@@ -91,6 +91,9 @@ struct StateCopyRow {
   std::string in_words;              // the whole formula
 };
 
+// "B before forward: copy, columns 1 -> 2, bias 0": the row without its reason.
+std::string copy_row_sentence(const StateCopyRow& row);
+
 // The columns of that list.
 inline constexpr std::array<ColumnWords, 7> kCopyColumns = {{
     {"Request", "Whose state"},

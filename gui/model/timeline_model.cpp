@@ -140,9 +140,10 @@ std::vector<Fact> describe_activity(const TimelineModel& model, std::size_t lane
   if (activity.admitted)
     facts.push_back({"admitted", activity.resumed ? "again, after a preemption" : "new"});
   if (activity.num_tokens > 0)
-    facts.push_back({fmt::format("frame {} is scheduled", step.step),
-                     fmt::format("{}, {} tokens, {} of them drafts", activity_name(activity.kind),
-                                 activity.num_tokens, activity.num_draft_tokens)});
+    facts.push_back(
+        {fmt::format("frame {} is scheduled", step.step),
+         fmt::format("{}, {}, {} of them drafts", activity_name(activity.kind),
+                     counted(activity.num_tokens, "token"), activity.num_draft_tokens)});
   else
     facts.push_back({"this step", std::string(activity_name(activity.kind))});
   if (activity.kind == ActivityKind::verify)

@@ -115,9 +115,9 @@ class Workbench {
   // Goes to a differing step, which one of the runs may lack, and selects a request that differs
   // in it. Requires: a comparison.
   Status show_difference(std::int64_t step);
-  // The same with the first one, as soon as it is known: advance() goes there unless the user has
-  // gone to another step before. Requires: a comparison.
-  void seek_first_difference();
+  // The same with the first one that is sought, as soon as it is known: advance() goes there unless
+  // the user has gone to another step before. Requires: a comparison.
+  void seek_first_difference(SoughtDifference sought);
   // Null: nothing is compared.
   const Comparison* comparison() const { return comparison_.get(); }
   // The differences in the shown step, for panels of both sides; null: none are known.
@@ -271,7 +271,8 @@ class Workbench {
   std::int64_t next_look_us_ = 0;  // at the attached engine
   std::unique_ptr<Comparison> comparison_;
   std::optional<std::int64_t> difference_sought_at_;  // the step that was shown then
-  DifferenceMarks differences_;                       // of this revision
+  SoughtDifference sought_ = SoughtDifference::any;
+  DifferenceMarks differences_;  // of this revision
   std::uint64_t differences_revision_ = 0;
   std::unique_ptr<FileJob> job_;
   std::string job_done_;  // the message at its end

@@ -32,16 +32,33 @@ Status Workbench::show_difference(std::int64_t step) {
   return Ok{};
 }
 
-// Keeps the selected request if it differs.
+namespace {
+// The request of a step that differs only as a whole: that of a finding, or of the first row, or
+// the first that has blocks. Empty: the step has none.
+std::string request_of(const ShownRun& run) {
+  const StepView view = run.view();
+  for (const Finding& finding : view.findings)
+    if (finding.request.value >= 0) return view.names.request(finding.request);
+  if (!view.trace.scheduled.empty())
+    return view.names.request(view.trace.scheduled.front().request);
+  const auto requests = view.scheduler_tables.requests();
+  return requests.empty() ? std::string() : view.names.request(requests.front());
+}
+}  // namespace
+
+// Keeps the selected request if it differs, or if the step differs only as a whole.
 void Workbench::select_differing(const DifferingStep& step) {
-  const std::string_view request = differing_request(step, selection_.request_name);
+  std::string request(differing_request(step, selection_.request_name));
+  if (request.empty() && selection_.request_name.empty() && run_->step() == step.step)
+    request = request_of(*run_);
   if (request.empty() || request == selection_.request_name) return;
-  select(with_request(selection_, std::string(request)));
+  select(with_request(selection_, request));
 }
 
-void Workbench::seek_first_difference() {
+void Workbench::seek_first_difference(SoughtDifference sought) {
   HS_EXPECT(run_ != nullptr && comparison_ != nullptr);
   difference_sought_at_ = run_->step();
+  sought_ = sought;
   show_sought_difference();
 }
 
@@ -49,7 +66,7 @@ void Workbench::seek_first_difference() {
 void Workbench::show_sought_difference() {
   if (is_moving() || run_->step() != difference_sought_at_) difference_sought_at_.reset();
   if (!difference_sought_at_) return;
-  const DifferingStep* first = comparison_->after(0);
+  const DifferingStep* first = comparison_->first(sought_);
   if (first == nullptr && !comparison_->complete() && comparison_->error().empty()) return;
   difference_sought_at_.reset();
   if (first == nullptr) {
@@ -57,9 +74,13 @@ void Workbench::show_sought_difference() {
     return;
   }
   const std::string_view request = differing_request(*first, selection_.request_name);
-  const std::string words =
-      fmt::format("first difference: step {}{}{}: {}", step_words(*first),
-                  request.empty() ? "" : ", ", request, difference_words(*first));
+  const DifferingStep& before = comparison_->steps().front();
+  std::string words = fmt::format("first difference{}: step {}{}{}: {}",
+                                  &before == first ? "" : " of a request", step_words(*first),
+                                  request.empty() ? "" : ", ", request, difference_words(*first));
+  if (&before != first)
+    words += fmt::format("; step {} differs as a whole: {}", step_words(before),
+                         difference_words(before));
   if (Status shown = show_difference(first->step); !shown.ok())
     say(NoticeKind::error, shown.error().message);
   else

@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "gui/cell_drawing.h"
+#include "gui/fitted_table.h"
 #include "gui/model/batch_rows_model.h"
 #include "gui/model/command_arguments.h"
 #include "gui/token_axis.h"
@@ -14,9 +14,7 @@
 namespace hybridscope {
 namespace {
 
-// Points of scale 1.
-constexpr std::array<float, kBatchRowColumns.size()> kBatchRowsWidths = {26, 28, 56, 50,  104, 48,
-                                                                         36, 44, 18, 136, 64};
+constexpr float kLeastLines = 4;  // a smaller panel scrolls as a whole
 
 class BatchRowsPanel final : public Panel {
  public:
@@ -40,19 +38,20 @@ class BatchRowsPanel final : public Panel {
  private:
   void draw_table(PanelContext& context, const BatchRowsModel& model) {
     const Look& look = context.look;
-    constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_ScrollX |
-                                       ImGuiTableFlags_RowBg | ImGuiTableFlags_Resizable |
-                                       ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_Hideable;
-    const float least = ImGui::GetTextLineHeightWithSpacing() * 4;
-    const float height = std::max(ImGui::GetContentRegionAvail().y, least);
-    if (!ImGui::BeginTable("rows", static_cast<int>(kBatchRowColumns.size()), kFlags,
-                           ImVec2(0, height)))
-      return;
-    ImGui::TableSetupScrollFreeze(0, 1);
-    for (std::size_t i = 0; i < kBatchRowColumns.size(); ++i)
-      ImGui::TableSetupColumn(kBatchRowColumns[i].title.data(), ImGuiTableColumnFlags_WidthFixed,
-                              look.px(kBatchRowsWidths[i]));
-    ImGui::TableSetColumnEnabled(kSlotColumn, model.has_slots);
+    const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const FittedTable::Shape shape{
+        .id = "rows",
+        .columns = kBatchRowColumns,
+        .hidden = model.has_slots ? -1 : kSlotColumn,
+        .num_frozen = kBatchRequestColumn + 1,
+        .rows = model.rows.size(),
+        .size = ImVec2(room.x, std::max(room.y, line * kLeastLines)),
+    };
+    table_.measure(context, shape, [&](std::size_t row, std::size_t column) {
+      return batch_row_cells(model.rows[row], row)[column];
+    });
+    if (!table_.begin(shape)) return;
     table_headers(kBatchRowColumns);
     const auto selected = std::ranges::find(model.rows, context.workbench.selection().request,
                                             &ShownBatchRow::request);
@@ -86,25 +85,20 @@ class BatchRowsPanel final : public Panel {
     const RequestDifferences* of = marks != nullptr ? marks->of(row.name) : nullptr;
     if (of != nullptr && of->row) draw_row_differs(look);
     ImGui::SameLine(0, 0);
-    ImGui::TextUnformatted(fmt::format("{}", index).c_str());
-    table_number(fmt::format("{}", row.slot));
-    table_fitted_cell(row.name);
-    table_cell(row.row_class);
-    {
-      const TextColour colour(row.moved ? look.ui().info : look.ui().text);
-      table_fitted_cell(row.origin);
+    const auto cells = batch_row_cells(row, static_cast<std::size_t>(index));
+    ImGui::TextUnformatted(cells.front().c_str());
+    for (int column = 1; column < static_cast<int>(cells.size()); ++column) {
+      const TextColour colour(colour_of(look, row, column));
+      const std::string& text = cells[static_cast<std::size_t>(column)];
+      kBatchRowColumns[static_cast<std::size_t>(column)].words ? table_cell(text)
+                                                               : table_number(text);
     }
-    table_number(fmt::format("{}", row.num_computed_tokens));
-    table_number(fmt::format("{}", row.num_query_tokens));
-    table_number(row.num_draft_count < 0 ? std::string("-")
-                                         : fmt::format("{}", row.num_draft_count));
-    table_number(fmt::format("{}", row.num_accepted_tokens));
-    {
-      const TextColour colour(row.is_wrong_count ? look.ui().error : look.ui().text_dim);
-      table_fitted_cell(row.count_words);
-    }
-    table_number(batch_row_tokens(row));
     ImGui::PopID();
+  }
+
+  static Rgba colour_of(const Look& look, const ShownBatchRow& row, int column) {
+    if (column == kCountColumn) return row.is_wrong_count ? look.ui().error : look.ui().text_dim;
+    return column == kOriginColumn && row.moved ? look.ui().info : look.ui().text;
   }
 
   static void draw_padding(const Look& look, const BatchRowsModel& model) {
@@ -112,13 +106,14 @@ class BatchRowsPanel final : public Panel {
     const PaddingRowWords words = padding_row_words(model);
     ImGui::TableNextRow();
     table_cell(words.rows);
-    ImGui::TableSetColumnIndex(2);
-    ImGui::TextUnformatted(words.name.data());
-    ImGui::TableSetColumnIndex(3);  // the cell moves to the next one
+    ImGui::TableSetColumnIndex(kBatchRequestColumn - 1);
+    table_cell(words.name);
+    ImGui::TableSetColumnIndex(kOriginColumn - 1);  // the cell moves to the next one
     table_cell(words.origin);
   }
 
   Cached<BatchRowsModel> model_;
+  FittedTable table_;
   SelectionFollower follower_;
 };
 

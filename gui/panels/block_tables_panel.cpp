@@ -12,6 +12,7 @@
 #include "gui/model/command_arguments.h"
 #include "gui/model/level_notes.h"
 #include "gui/panels/cell_metrics.h"
+#include "gui/panels/grid_labels.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
@@ -26,12 +27,12 @@ class BlockTablesPanel final : public Panel {
 
  private:
   void draw_tools(PanelContext& context, bool has_legend);
-  // Points: the chosen size; with "fit" what fits, 0 if that differs by grid.
+  // Points: the chosen size, or what fits; else what was chosen in place of one.
   std::int32_t cell_size(const PanelContext& context) const;
   // The size that zooming starts from if no cell is under the mouse.
   std::int32_t points_of_cell(const PanelContext& context) const {
     const std::int32_t size = cell_size(context);
-    return size == 0 ? static_cast<std::int32_t>(kReadableHeight) : size;
+    return size <= 0 ? static_cast<std::int32_t>(kReadableHeight) : size;
   }
   void fit(const PanelContext& context, const BlockTableModel& model);
   // What a grid needs for drawing, made once per step.
@@ -46,8 +47,6 @@ class BlockTablesPanel final : public Panel {
   void draw_cells(PanelContext& context, const BlockTableGrid& grid, const CellMetrics& cells,
                   ImVec2 origin);
   static void draw_marks(const BlockTableGrid& grid, const CellMetrics& cells, ImVec2 origin);
-  void draw_labels(const PanelContext& context, const BlockTableGrid& grid,
-                   const CellMetrics& cells, ImVec2 origin) const;
   void draw_frames(PanelContext& context, const BlockTableGrid& grid, const CellMetrics& cells,
                    ImVec2 origin) const;
   static void draw_differences(PanelContext& context, const BlockTableGrid& grid,
@@ -60,7 +59,7 @@ class BlockTablesPanel final : public Panel {
   bool follows_ = false;      // the selected cell must be scrolled into view
   float legend_height_ = 60;  // pixels, of the frame before
   CellZoom zoom_;
-  std::int32_t fit_ = 0;      // points; 0: each grid by itself
+  std::int32_t fit_ = 0;      // points; 0: not all grids fit
   float heading_height_ = 0;  // pixels, of a grid's heading in the frame before
   struct PreparedFor {
     std::uint64_t revision = 0;
@@ -120,7 +119,7 @@ void BlockTablesPanel::prepare(const PanelContext& context) {
 
 std::int32_t BlockTablesPanel::cell_size(const PanelContext& context) const {
   const std::int32_t chosen = context.workbench.options().block_tables.cell_size;
-  return chosen == 0 ? fit_ : chosen;
+  return chosen <= 0 && fit_ > 0 ? fit_ : chosen;
 }
 
 // Call in the window that scrolls the grids, before the first one.
@@ -144,9 +143,13 @@ void BlockTablesPanel::draw_tools(PanelContext& context, bool has_legend) {
   const float three = button_width("Fit") + button_width("-") + button_width("+") +
                       2 * ImGui::GetStyle().ItemSpacing.x;
   flow(three, context.look.px(18));
-  if (toggle(context.look, "Fit", options.cell_size == 0))
-    context.emit("block_tables.cell_size", "fit");
-  tooltip("Cells as large as the panel has room for, with their numbers; else all cells at once");
+  const bool all = options.cell_size == kAllCells;
+  if (toggle(context.look, "Fit", all))
+    context.emit("block_tables.cell_size", all ? "readable" : "fit");
+  context.mark("fit");
+  tooltip(
+      "All cells of a table at once, as large as the panel has room for. Otherwise they have their "
+      "numbers, and the panel scrolls.");
   ImGui::SameLine();
   const std::int32_t size = points_of_cell(context);
   if (ImGui::Button("-"))
@@ -192,9 +195,9 @@ void BlockTablesPanel::follow_selection(const Selection& selection, const BlockT
   const auto place = follows_ ? place_of(selection, grid) : std::nullopt;
   if (!place) return;
   follows_ = false;
-  scroll_into_view(
-      ImGui::GetCursorPosY() + cells.header + cells.height * static_cast<float>(place->row),
-      cells.height);
+  // The column numbers stay above the row.
+  scroll_into_view(ImGui::GetCursorPosY() + cells.height * static_cast<float>(place->row),
+                   cells.header + cells.height);
   if (place->column < 0) return;
   const float left = cells.names + cells.width * static_cast<float>(place->column);
   const float room = ImGui::GetWindowWidth() - ImGui::GetStyle().ScrollbarSize;
@@ -226,7 +229,6 @@ void BlockTablesPanel::draw_grid(PanelContext& context, const BlockTableGrid& gr
                     cells.header + cells.height * static_cast<float>(grid.rows.size()));
   ImGui::InvisibleButton("grid", size);
   const ImVec2 origin(at.x + cells.names, at.y + cells.header);
-  draw_labels(context, grid, cells, origin);
   if (cells.readable) {
     draw_cells(context, grid, cells, origin);
   } else {
@@ -234,6 +236,7 @@ void BlockTablesPanel::draw_grid(PanelContext& context, const BlockTableGrid& gr
     draw_marks(grid, cells, origin);
   }
   draw_frames(context, grid, cells, origin);
+  draw_grid_labels(context, grid, cells, origin);
   handle_mouse(context, grid, cells, origin);
   zoom_.over(context,
              {.number = grid.group, .origin = origin, .cell = ImVec2(cells.width, cells.height)});
@@ -270,39 +273,6 @@ void BlockTablesPanel::draw_marks(const BlockTableGrid& grid, const CellMetrics&
       const auto r = static_cast<std::size_t>(row);
       draw_small_marks(list, box_of(cells, origin, r, column), grid.at(r, column));
     }
-}
-
-// Names on the left, column numbers above, as many as fit.
-void BlockTablesPanel::draw_labels(const PanelContext& context, const BlockTableGrid& grid,
-                                   const CellMetrics& cells, ImVec2 origin) const {
-  const Look& look = context.look;
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  ImFont* font = look.fonts.small;
-  const auto write = [&](ImVec2 at, const std::string& text, Rgba colour) {
-    list.AddText(font, font->FontSize, at, packed(colour), text.c_str());
-  };
-  const auto every = [&](float room, float step) {
-    return std::max(1, static_cast<std::int32_t>(std::ceil(room / step)));
-  };
-  const std::int32_t column_step = every(look.px(26), cells.width);
-  const Visible columns = visible_columns(grid, cells, origin);
-  for (std::int32_t column = columns.first; column < columns.last; ++column)
-    if (column % column_step == 0)
-      write(ImVec2(origin.x + cells.width * static_cast<float>(column) + 2, origin.y - look.px(15)),
-            fmt::format("{}", column), look.ui().text_dim);
-  const std::int32_t row_step = every(font->FontSize, cells.height);
-  const Visible rows = visible_rows(grid, cells, origin);
-  for (std::int32_t row = rows.first; row < rows.last; ++row) {
-    if (row % row_step != 0) continue;
-    const BlockTableRow& labelled = grid.rows[static_cast<std::size_t>(row)];
-    const float y = origin.y + cells.height * static_cast<float>(row) +
-                    std::max(0.0F, (cells.height - font->FontSize) / 2);
-    const bool selected = labelled.request == context.workbench.selection().request;
-    write(ImVec2(origin.x - cells.names + 2, y), fit_middle(font, labelled.name, cells.names - 8),
-          selected                  ? look.ui().accent
-          : labelled.batch_row >= 0 ? look.ui().text
-                                    : look.ui().text_dim);
-  }
 }
 
 void BlockTablesPanel::draw_frames(PanelContext& context, const BlockTableGrid& grid,
@@ -357,7 +327,9 @@ void BlockTablesPanel::handle_mouse(PanelContext& context, const BlockTableGrid&
   if (!ImGui::IsItemHovered()) return;
   const ImVec2 mouse = ImGui::GetMousePos();
   const auto row = static_cast<std::int32_t>(std::floor((mouse.y - origin.y) / cells.height));
-  const auto column = static_cast<std::int32_t>(std::floor((mouse.x - origin.x) / cells.width));
+  const auto column = mouse.x < names_end(cells, origin)
+                          ? -1
+                          : static_cast<std::int32_t>((mouse.x - origin.x) / cells.width);
   if (row < 0 || row >= static_cast<std::int32_t>(grid.rows.size())) return;
   const BlockTableRow& of_row = grid.rows[static_cast<std::size_t>(row)];
   if (column < 0) {

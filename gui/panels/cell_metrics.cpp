@@ -71,9 +71,10 @@ CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std
   const auto columns = static_cast<float>(std::max(grid.num_columns, 1));
   const auto rows = static_cast<float>(std::max<std::size_t>(grid.rows.size(), 1));
   if (with_words * columns <= room.x - cells.names) cells.width = std::max(cells.width, with_words);
-  const bool fits =
-      cells.width * columns <= room.x - cells.names && cells.height * rows <= room.y * 3;
-  if (cell_size == 0 && !fits) {
+  const float panels = cell_size == kAllCells ? 1 : kMostPanels;
+  const bool fits = cells.width * columns <= (room.x - cells.names) * panels &&
+                    cells.height * rows <= room.y * panels;
+  if (cell_size <= 0 && !fits) {
     cells.width = share_of(room.x - look.px(kNamesOfSmallCells), columns, kLeastTextureWidth, look);
     cells.height = share_of(room.y - cells.header, rows, kLeastTextureHeight, look);
   }

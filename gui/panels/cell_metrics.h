@@ -38,15 +38,16 @@ struct CellMetrics {
 // The cell's words, or its block alone where these are too long.
 std::string text_that_fits(const Look& look, const CellBox& box, const BlockCell& cell);
 
-// cell_size: the chosen size in points. 0: readable cells if all columns fit side by side and the
-// rows into three times the height of the room, with all their words if these fit too; else the
-// largest size at which the whole grid fits.
+// cell_size: the chosen size in points. kReadableCells: cells with their numbers unless the grid
+// takes more than kMostPanels times the width or height of the room; with all their words if these
+// fit the room. kAllCells, and where that is not so: the largest size at which the whole grid fits.
+inline constexpr float kMostPanels = 8;
 CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std::int32_t cell_size,
                          const Look& look, ImVec2 room);
 
-// The size for "fit" in points: the largest one at which all grids are seen at once, each below a
-// heading of `heading` pixels. From kReadableHeight to kMostFitHeight; 0: not even the first fits,
-// and each grid is fitted by itself.
+// The size in points if none is chosen: the largest one at which all grids are seen at once, each
+// below a heading of `heading` pixels. From kReadableHeight to kMostFitHeight; 0: not even the
+// first fits.
 std::int32_t fit_size(std::span<const BlockTableGrid> grids, std::span<const GridWords> words,
                       const Look& look, ImVec2 room, float heading);
 

@@ -181,8 +181,8 @@ class DifferencesPanel final : public Panel {
     }
     if (!ImGui::BeginTable("fields", 5, kTable)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
-    constexpr std::array<float, kDifferenceColumns.size()> kWeights = {1.0F, 2.3F, 2.0F, 0.8F,
-                                                                       0.8F};
+    constexpr std::array<float, kDifferenceColumns.size()> kWeights = {0.7F, 2.0F, 1.6F, 1.1F,
+                                                                       1.1F};
     for (std::size_t i = 0; i < kWeights.size(); ++i)
       ImGui::TableSetupColumn(kDifferenceColumns[i].data(), ImGuiTableColumnFlags_WidthStretch,
                               kWeights[i]);

@@ -9,25 +9,25 @@
 namespace hybridscope {
 namespace {
 
-// Sentences and tables in a font of fixed width: the smaller one where a line does not fit, and
-// then lines are wrapped.
+constexpr std::size_t kLeastColumns = 24;  // a narrower panel breaks words
+
+// Sentences and tables in a font of fixed width: the smaller one where a page for a terminal does
+// not fit. A narrow panel wraps sentences and the cells of tables.
 class ExplanationPanel final : public Panel {
  public:
   void draw(PanelContext& context) override {
-    const std::string& text =
-        text_.get(context.workbench, [&] { return step_in_words(*context.workbench.run()); });
     ImGui::BeginChild("text", ImVec2(0, 0), false, ImGuiWindowFlags_AlwaysVerticalScrollbar);
     const Fonts& fonts = context.look.fonts;
-    draw_text(context.workbench, text,
+    draw_text(context.workbench,
               columns_of(fonts.fixed) >= kPageColumns ? fonts.fixed : fonts.small);
     ImGui::EndChild();
   }
 
  private:
-  void draw_text(const Workbench& workbench, const std::string& text, ImFont* font) {
+  void draw_text(Workbench& workbench, ImFont* font) {
     const FontScope fixed(font);
-    wrap(workbench, text, columns_of(font));
-    ImGui::TextUnformatted(wrapped_.data(), wrapped_.data() + wrapped_.size());
+    update(workbench, columns_of(font));
+    ImGui::TextUnformatted(text_.data(), text_.data() + text_.size());
   }
 
   static std::size_t columns_of(ImFont* font) {
@@ -35,16 +35,16 @@ class ExplanationPanel final : public Panel {
     return static_cast<std::size_t>(std::max(room / text_width(font, "m"), 1.0F));
   }
 
-  void wrap(const Workbench& workbench, const std::string& text, std::size_t columns) {
+  void update(Workbench& workbench, std::size_t columns) {
     if (columns == columns_ && workbench.revision() == revision_) return;
     columns_ = columns;
     revision_ = workbench.revision();
-    wrapped_ = wrap_lines(text, columns);
+    const std::size_t page = std::clamp(columns, kLeastColumns, kPageColumns);
+    text_ = wrap_lines(step_in_words(*workbench.run(), page), columns);
   }
 
-  Cached<std::string> text_;
-  std::string wrapped_;
-  std::size_t columns_ = 0;  // of `wrapped_`
+  std::string text_;
+  std::size_t columns_ = 0;  // of `text_`
   std::uint64_t revision_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 
 #include "gui/model/finding_chains.h"
@@ -10,7 +11,10 @@
 namespace hybridscope {
 namespace {
 
-constexpr float kLeastForAll = 900;  // points of scale 1
+// Points of scale 1. A narrow panel hides rule and request, which the words also contain; in a
+// narrower one they begin with the chain.
+constexpr float kLeastForAll = 900;
+constexpr float kLeastForChains = 460;
 constexpr int kStep = 0;
 constexpr int kWrite = 1;
 constexpr int kChain = 2;
@@ -31,21 +35,24 @@ class FindingsPanel final : public Panel {
                                        ImGuiTableFlags_Hideable;
     if (!ImGui::BeginTable("findings", static_cast<int>(kFindingColumns.size()), kFlags)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
-    constexpr std::array<float, kFindingColumns.size()> kWidths = {50, 60, 70, 190, 70, 0};
+    constexpr std::array<float, kFindingColumns.size()> kWidths = {40, 44, 78, 190, 70, 0};
     for (std::size_t i = 0; i < kWidths.size(); ++i)
       ImGui::TableSetupColumn(
           kFindingColumns[i].data(),
           kWidths[i] > 0 ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch,
           context.look.px(kWidths[i]));
-    // A narrow panel hides rule and request, which the words also contain.
     const bool narrow = ImGui::GetWindowWidth() < context.look.px(kLeastForAll);
+    ImGui::TableSetColumnEnabled(kChain,
+                                 ImGui::GetWindowWidth() >= context.look.px(kLeastForChains));
     ImGui::TableSetColumnEnabled(kRule, !narrow);
     ImGui::TableSetColumnEnabled(kRequest, !narrow);
     ImGui::TableHeadersRow();
     follows_ = follower_.moves_to(context.workbench.selection().finding);
-    const std::vector<std::ptrdiff_t> chains = finding_chains(run);
-    for (std::size_t i = 0; i < run.findings().size(); ++i)
-      draw_row(context, static_cast<int>(i), {run.findings()[i], chain_words(run, chains[i], i)},
+    const std::vector<FindingChain>& chains =
+        chains_.get(context.workbench, [&] { return finding_chains(run); });
+    for (std::size_t i = 0; i < chains.size(); ++i)
+      draw_row(context, static_cast<int>(i),
+               {run.findings()[i], chain_words(run, chains[i], i), is_first_of(chains[i], i)},
                narrow);
     ImGui::EndTable();
   }
@@ -70,9 +77,17 @@ class FindingsPanel final : public Panel {
     }
   }
 
+  static void draw_chain(const Look& look, const std::string& chain) {
+    wrapped_dim_text(look, chain);
+    tooltip(
+        "first: nothing that was wrong before explains it, and so many findings follow from it; "
+        "from N: it follows from the finding of step N");
+  }
+
   struct Row {
     const ShownFinding& shown;
     std::string chain;
+    bool is_first = false;  // of its chain
   };
   void draw_row(PanelContext& context, int index, const Row& row, bool narrow) {
     const ShownFinding& shown = row.shown;
@@ -81,14 +96,19 @@ class FindingsPanel final : public Panel {
     ImGui::PushID(index);
     const RuleInfo& rule = rule_info(finding.rule);
     ImGui::TableNextRow();
+    const bool has_chain_column = ImGui::TableSetColumnIndex(kChain);
+    const float chain_height =
+        has_chain_column ? wrapped_height(row.chain, ImGui::GetContentRegionAvail().x) : 0;
     ImGui::TableSetColumnIndex(kWhat);
     const float top = ImGui::GetCursorPosY();
-    if (const std::string decision = row.chain == "first" ? decision_behind(run, finding) : "";
+    if (!has_chain_column && !row.chain.empty()) draw_chain(context.look, row.chain);
+    if (const std::string decision = row.is_first ? decision_behind(run, finding) : "";
         !decision.empty())
       wrapped_text(context.look.ui().error, decision);
-    if (row.chain == "first") draw_cause(context, shown, index);
+    if (row.is_first) draw_cause(context, shown, index);
     wrapped_text(narrow ? shown.text : finding_message(shown, run.names()));
-    const float height = ImGui::GetCursorPosY() - top - ImGui::GetStyle().ItemSpacing.y;
+    const float height =
+        std::max(ImGui::GetCursorPosY() - top - ImGui::GetStyle().ItemSpacing.y, chain_height);
     ImGui::TableSetColumnIndex(kStep);
     const std::ptrdiff_t selected = context.workbench.selection().finding;
     const bool here = selected >= 0 ? selected == index : finding.step == run.step();
@@ -98,7 +118,7 @@ class FindingsPanel final : public Panel {
             ImVec2(0, height)))
       go_to(context, index, finding.step);
     context.mark_row(fmt::format("finding {}", index));
-    if (selected == index && follows_) ImGui::SetScrollHereY();
+    if (selected == index && follows_) scroll_to_last_item(table_header_height());
     tooltip(rule.meaning);
     ImGui::TableSetColumnIndex(kWrite);
     if (finding.cause.kind != WriteKind::never) {
@@ -107,11 +127,7 @@ class FindingsPanel final : public Panel {
       context.mark(fmt::format("finding {} write", index));
       tooltip("Go to the step whose write left what was found");
     }
-    ImGui::TableSetColumnIndex(kChain);
-    ImGui::TextUnformatted(row.chain.c_str());
-    tooltip(
-        "first: nothing that was wrong before explains it; from N: it follows from the finding of "
-        "step N");
+    if (ImGui::TableSetColumnIndex(kChain)) draw_chain(context.look, row.chain);
     if (ImGui::TableSetColumnIndex(kRule)) {
       const TextColour colour(rule.severity == Severity::error ? context.look.ui().error
                                                                : context.look.ui().warning);
@@ -122,6 +138,7 @@ class FindingsPanel final : public Panel {
     ImGui::PopID();
   }
 
+  Cached<std::vector<FindingChain>> chains_;
   Follower<std::ptrdiff_t> follower_;
   bool follows_ = false;  // the selected one must be scrolled into view
 };

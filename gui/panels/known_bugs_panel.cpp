@@ -78,7 +78,7 @@ class KnownBugsPanel final : public Panel {
             ImVec2(0, height)))
       context.emit("bug.open", row.id);
     context.mark_row("bug " + row.id);
-    if (shown && follows_) ImGui::SetScrollHereY();
+    if (shown && follows_) scroll_to_last_item(table_header_height());
     tooltip(row.id);
     table_cell(row.v1);
     table_cell(row.v2);

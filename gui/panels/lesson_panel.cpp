@@ -25,12 +25,10 @@ class LessonPanel final : public Panel {
     draw_head(context, session);
     const float room = ImGui::GetContentRegionAvail().y;
     ImGui::BeginChild("part", ImVec2(0, std::max(room, context.look.px(kLeastPart))));
-    ImGui::PushTextWrapPos(0);
     for (const std::string& paragraph : session.part().text) {
-      ImGui::TextUnformatted(paragraph.c_str());
+      wrapped_text(paragraph);
       ImGui::Spacing();
     }
-    ImGui::PopTextWrapPos();
     if (session.part().predict && !session.part_is_answered())
       wrapped_dim_text(context.look, "The step is shown when all questions are answered.");
     fields_.resize(std::max(fields_.size(), session.part().questions.size()));
@@ -76,9 +74,7 @@ class LessonPanel final : public Panel {
     ImGui::Spacing();
     {
       const FontScope bold(context.look.fonts.bold);
-      ImGui::PushTextWrapPos(0);
-      ImGui::TextUnformatted(fmt::format("{}. {}", index + 1, question.ask).c_str());
-      ImGui::PopTextWrapPos();
+      wrapped_text(fmt::format("{}. {}", index + 1, question.ask));
     }
     const auto answer = [&](const std::string& text) {
       context.emit("lesson.answer", fmt::format("{} {}", index + 1, text));
@@ -105,9 +101,7 @@ class LessonPanel final : public Panel {
       const TextColour colour(taken.verdict == AnswerVerdict::right   ? ui.ok
                               : taken.verdict == AnswerVerdict::wrong ? ui.error
                                                                       : ui.warning);
-      ImGui::PushTextWrapPos(0);
-      ImGui::TextUnformatted(taken.words.c_str());
-      ImGui::PopTextWrapPos();
+      wrapped_text(taken.words);
     }
     ImGui::PopID();
   }

@@ -9,6 +9,7 @@
 #include "gui/grid_texture.h"
 #include "gui/model/pool_model.h"
 #include "gui/widgets.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {
@@ -17,7 +18,10 @@ namespace {
 constexpr std::size_t kMostReadable = 1024;
 // Points.
 constexpr float kQueueCell = 32;
-constexpr float kLeastMap = 64;  // where there is less room, the whole panel scrolls
+constexpr float kLeastMap = 64;    // where there is less room, the whole panel scrolls
+constexpr float kLeastBlock = 46;  // wide
+constexpr float kMostBlock = 92;
+constexpr float kOwnerEdge = 4;  // left and right of an owner together
 
 class PhysicalBlocksPanel final : public Panel {
  public:
@@ -82,7 +86,7 @@ class PhysicalBlocksPanel final : public Panel {
     const Look& look = context.look;
     const bool readable = pool.cells.size() <= kMostReadable;
     const float width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
-    const float wide = look.px(readable ? 46 : 6);
+    const float wide = readable ? block_width(context, pool) : look.px(6);
     const float high = look.px(readable ? 34 : 6);
     const auto columns = std::max(1, static_cast<std::int32_t>(width / wide));
     const auto rows = (static_cast<std::int32_t>(pool.cells.size()) + columns - 1) / columns;
@@ -121,15 +125,40 @@ class PhysicalBlocksPanel final : public Panel {
     if (ImGui::IsItemClicked()) context.emit("select.block", fmt::format("{}", block));
   }
 
+  // As wide as the longest owner needs, within bounds; measured when something has changed.
+  float block_width(const PanelContext& context, const PoolModel& pool) {
+    const Look& look = context.look;
+    const float widest = longest_owner_.get(context.workbench, [&] {
+      std::size_t most = 0;
+      for (const BlockCell& cell : pool.cells)
+        most = std::max(
+            most,
+            text_width(to_text(owner_words(pool, context.workbench.run()->names(), cell.block))));
+      return static_cast<float>(most);
+    });
+    const float letter = text_width(look.fonts.small, "0");
+    return std::clamp(std::ceil(widest * letter + look.px(kOwnerEdge) + 2), look.px(kLeastBlock),
+                      look.px(kMostBlock));
+  }
+
+  // What is short of room is the name: which place it is says more.
+  static std::string fitted_owner(ImFont* font, const OwnerWords& owner, float width) {
+    const std::string whole = to_text(owner);
+    if (text_width(font, whole) <= width) return whole;
+    const float room = width - text_width(font, " " + owner.place);
+    const std::string name = fit_middle(font, owner.request, room);
+    return text_width(font, name) <= room ? fmt::format("{} {}", name, owner.place) : owner.place;
+  }
+
   // The block's number, and its owner below.
   static void draw_block(ImDrawList& list, const Look& look, const CellBox& box,
-                         const BlockCell& cell, const std::string& owner) {
+                         const BlockCell& cell, const OwnerWords& owner) {
     const std::string number = fmt::format("{}", cell.block);
-    draw_cell(list, look, box, cell, owner.empty() ? number : "");
-    if (owner.empty()) return;
+    draw_cell(list, look, box, cell, owner.place.empty() ? number : "");
+    if (owner.place.empty()) return;
     const CellStyle style = cell_style(look.theme, cell.role);
     ImFont* font = look.fonts.small;
-    const float width = box.max.x - box.min.x - look.px(4);
+    const float width = box.max.x - box.min.x - look.px(kOwnerEdge);
     const auto line = [&](const std::string& text, float top) {
       const float wide = font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.c_str()).x;
       const ImVec2 at(std::floor((box.min.x + box.max.x - wide) / 2), top);
@@ -138,7 +167,7 @@ class PhysicalBlocksPanel final : public Panel {
       list.AddText(font, font->FontSize, at, packed(style.text), text.c_str());
     };
     line(number, box.min.y + look.px(2));
-    line(fit_text(font, owner, width), box.max.y - font->FontSize - look.px(4));
+    line(fitted_owner(font, owner, width), box.max.y - font->FontSize - look.px(4));
   }
 
   void upload(const PanelContext& context, const PoolModel& pool, std::int32_t columns,
@@ -162,6 +191,7 @@ class PhysicalBlocksPanel final : public Panel {
   };
 
   Cached<PoolModel> model_;
+  Cached<float> longest_owner_;  // letters
   GridTexture texture_;
   Uploaded uploaded_;
 };

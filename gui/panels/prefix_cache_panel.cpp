@@ -48,13 +48,11 @@ class PrefixCachePanel final : public Panel {
 
   // What was shared, and one bullet per reason.
   static void draw_reasons(const std::string& shared, const std::vector<std::string>& lost) {
-    ImGui::PushTextWrapPos(0);
-    if (!shared.empty()) ImGui::TextUnformatted(shared.c_str());
+    if (!shared.empty()) wrapped_text(shared);
     for (const std::string& sentence : lost) {
       ImGui::Bullet();
-      ImGui::TextUnformatted(sentence.c_str());
+      wrapped_text(sentence);
     }
-    ImGui::PopTextWrapPos();
   }
 
   static void draw_legend(const Look& look) {
@@ -74,9 +72,7 @@ class PrefixCachePanel final : public Panel {
         context.emit("select.request", quoted_word(card.name));
       context.mark("lookup " + card.name);
     }
-    ImGui::PushTextWrapPos(0);
-    ImGui::TextUnformatted(card.words.c_str());
-    ImGui::PopTextWrapPos();
+    wrapped_text(card.words);
     draw_reasons(card.shared, card.lost);
     for (const LookupBar& bar : card.groups) draw_bar(context.look, card, bar);
     ImGui::PopID();
@@ -114,9 +110,7 @@ class PrefixCachePanel final : public Panel {
     if (card.num_hit_tokens > 0)
       list.AddRect(at, ImVec2(x_of(card.num_hit_tokens), bottom), packed(look.ui().focus), 0, 0,
                    look.px(2));
-    ImGui::PushTextWrapPos(0);
-    ImGui::TextUnformatted(bar.words.c_str());
-    ImGui::PopTextWrapPos();
+    wrapped_text(bar.words);
   }
 
   static void draw_retention(PanelContext& context, const RetentionModel& model) {

@@ -3,16 +3,13 @@
 #include <array>
 
 #include "gui/cell_drawing.h"
+#include "gui/fitted_table.h"
 #include "gui/model/command_arguments.h"
 #include "gui/model/requests_model.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
 namespace {
-
-// Points of scale 1; 0: as for names.
-constexpr std::array<float, kNumRequestColumns> kRequestsWidths = {0,  128, 52, 50, 52,
-                                                                   40, 34,  50, 34, 38};
 
 class RequestsPanel final : public Panel {
  public:
@@ -33,16 +30,23 @@ class RequestsPanel final : public Panel {
   }
 
  private:
-  static void draw_table(PanelContext& context, const RequestsModel& model) {
-    constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_ScrollX |
-                                       ImGuiTableFlags_RowBg | ImGuiTableFlags_BordersInnerV;
-    const Look& look = context.look;
-    if (!ImGui::BeginTable("requests", kNumRequestColumns, kFlags)) return;
-    ImGui::TableSetupScrollFreeze(1, 1);
+  void draw_table(PanelContext& context, const RequestsModel& model) {
+    std::array<ColumnWords, kNumRequestColumns> columns;
     for (std::size_t i = 0; i < kNumRequestColumns; ++i)
-      ImGui::TableSetupColumn(request_column_name(static_cast<RequestColumn>(i)).data(),
-                              ImGuiTableColumnFlags_WidthFixed,
-                              look.px(kRequestsWidths[i] > 0 ? kRequestsWidths[i] : 76));
+      columns[i] = request_column_words(static_cast<RequestColumn>(i));
+    const Fonts& fonts = context.look.fonts;
+    const FittedTable::Shape shape{
+        .id = "requests",
+        .columns = columns,
+        .rows = model.rows.size(),
+        .size = ImGui::GetContentRegionAvail(),
+        .headers = fonts.bold,
+        .numbers = fonts.fixed,
+        .marked = static_cast<int>(context.workbench.options().requests.sort)};
+    table_.measure(context, shape, [&](std::size_t row, std::size_t column) {
+      return request_text(model.rows[row], static_cast<RequestColumn>(column));
+    });
+    if (!table_.begin(shape)) return;
     draw_headers(context);
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(model.rows.size()));
@@ -66,7 +70,9 @@ class RequestsPanel final : public Panel {
           std::string(words.title) + (sorted ? options.descending ? " -" : " +" : "");
       ImGui::PushID(static_cast<int>(i));
       const TextColour colour(sorted ? context.look.ui().accent : context.look.ui().text);
-      if (ImGui::Selectable(title.c_str()))
+      const std::string fitted =
+          fit_text(context.look.fonts.bold, title, ImGui::GetContentRegionAvail().x);
+      if (ImGui::Selectable(fitted.c_str()))
         context.emit("requests.sort", std::string(request_column_name(column)));
       context.mark("sort " + std::string(request_column_name(column)));
       ImGui::PopID();
@@ -90,10 +96,8 @@ class RequestsPanel final : public Panel {
     fitted_text(row.name);
     ImGui::TableNextColumn();
     draw_state(look, row);
-    for (std::size_t i = 2; i < kNumRequestColumns; ++i) {
-      ImGui::TableNextColumn();
+    for (std::size_t i = 2; i < kNumRequestColumns; ++i)
       draw_number(look, request_text(row, static_cast<RequestColumn>(i)));
-    }
     ImGui::PopID();
   }
 
@@ -107,13 +111,11 @@ class RequestsPanel final : public Panel {
 
   static void draw_number(const Look& look, const std::string& text) {
     const FontScope fixed(look.fonts.fixed);
-    const float width = ImGui::CalcTextSize(text.c_str()).x;
-    const float room = ImGui::GetContentRegionAvail().x;
-    if (width < room) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
-    ImGui::TextUnformatted(text.c_str());
+    table_number(text);
   }
 
   Cached<RequestsModel> model_;
+  FittedTable table_;
 };
 
 }  // namespace

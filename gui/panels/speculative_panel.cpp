@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "gui/fitted_table.h"
 #include "gui/model/command_arguments.h"
 #include "gui/model/speculative_model.h"
 #include "gui/token_strip.h"
@@ -15,8 +15,6 @@ namespace hybridscope {
 namespace {
 
 constexpr std::size_t kMostTableRows = 5;
-constexpr float kLeastRequestTable = 440;  // points wide; a narrower panel scrolls it
-constexpr float kMostTable = 640;
 
 class SpeculativePanel final : public Panel {
  public:
@@ -43,25 +41,20 @@ class SpeculativePanel final : public Panel {
 
   void draw_table(PanelContext& context, const SpeculativeModel& model) {
     const Look& look = context.look;
-    constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
-                                       ImGuiTableFlags_Resizable | ImGuiTableFlags_BordersInnerV;
     const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
-    const float most = std::max(std::floor(ImGui::GetContentRegionAvail().y * 0.3F / line), 3.0F);
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const float most = std::max(std::floor(room.y * 0.3F / line), 3.0F);
     const float shown =
         std::min(static_cast<float>(std::min(model.rows.size(), kMostTableRows) + 1), most);
-    const bool narrow = ImGui::GetContentRegionAvail().x < look.px(kLeastRequestTable);
-    const float height = line * shown + look.px(2) + (narrow ? ImGui::GetStyle().ScrollbarSize : 0);
-    const ImVec2 size(std::min(ImGui::GetContentRegionAvail().x, look.px(kMostTable)), height);
-    if (!ImGui::BeginTable("drafts", static_cast<int>(kDraftColumns.size()),
-                           kFlags | (narrow ? ImGuiTableFlags_ScrollX : 0), size,
-                           narrow ? look.px(kLeastRequestTable) : 0))
-      return;
-    ImGui::TableSetupScrollFreeze(0, 1);
-    constexpr std::array<float, kDraftColumns.size()> kWeights = {1.0F, 0.9F, 1.4F, 1.0F,
-                                                                  0.9F, 0.5F, 0.9F, 1.0F};
-    for (std::size_t i = 0; i < kDraftColumns.size(); ++i)
-      ImGui::TableSetupColumn(kDraftColumns[i].title.data(), ImGuiTableColumnFlags_WidthStretch,
-                              kWeights[i]);
+    FittedTable::Shape shape{.id = "drafts",
+                             .columns = kDraftColumns,
+                             .rows = model.rows.size(),
+                             .size = ImVec2(room.x, line * shown + look.px(2))};
+    table_.measure(context, shape, [&](std::size_t row, std::size_t column) {
+      return draft_cells(model.rows[row])[column];
+    });
+    if (table_.scrolls_sideways(shape)) shape.size.y += ImGui::GetStyle().ScrollbarSize;
+    if (!table_.begin(shape)) return;
     table_headers(kDraftColumns);
     const std::ptrdiff_t selected = selected_row(context, model);
     if (table_follows_.moves_to(context.workbench.selection().request) && selected >= 0)
@@ -83,15 +76,10 @@ class SpeculativePanel final : public Panel {
       context.emit("select.request", quoted_word(row.name));
     context.mark_row(fmt::format("drafts {}", row.name));
     ImGui::SameLine(0, 0);
-    fitted_text(row.name);
-    table_cell(row.row_class);
-    table_number(computed_words(row));
-    table_number(fmt::format("{}", row.num_drafts_offered));
-    table_number(fmt::format("{}", row.num_draft_tokens));
-    table_number(fmt::format("{}", row.num_sampled_tokens));
-    table_number(fmt::format("{}", row.num_accepted_tokens_next));
-    table_number(row.next_read.column < 0 ? std::string("-")
-                                          : fmt::format("{}", row.next_read.column));
+    const auto cells = draft_cells(row);
+    fitted_text(cells.front());
+    for (std::size_t i = 1; i < cells.size(); ++i)
+      kDraftColumns[i].words ? table_cell(cells[i]) : table_number(cells[i]);
     ImGui::PopID();
   }
 
@@ -160,13 +148,13 @@ class SpeculativePanel final : public Panel {
       most_faults = std::max(most_faults, row.faults.size());
     }
     const float room = ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize;
-    const float next =
-        longest == nullptr ? 0 : ImGui::CalcTextSize(longest->c_str(), nullptr, false, room).y;
+    const float next = longest == nullptr ? 0 : wrapped_height(*longest, room);
     return std::max(next, ImGui::GetTextLineHeight() * 2) + ImGui::GetStyle().ItemSpacing.y * 2 +
            ImGui::GetTextLineHeightWithSpacing() * static_cast<float>(most_faults);
   }
 
   Cached<SpeculativeModel> model_;
+  FittedTable table_;
   SelectionFollower table_follows_;
   SelectionFollower strips_follow_;
 };

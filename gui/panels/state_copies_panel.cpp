@@ -17,11 +17,8 @@
 namespace hybridscope {
 namespace {
 
-constexpr int kCopyRule = 6;           // column
-constexpr int kCopyFormula = 3;        // the first of those that the formula has too
-constexpr float kLeastForRules = 700;  // points
-constexpr float kLeastForFormulas = 460;
-constexpr float kLeastDetails = 150;  // points high; a smaller panel scrolls as a whole
+constexpr float kLeastForColumns = 700;  // points wide
+constexpr float kLeastDetails = 150;     // points high; a smaller panel scrolls as a whole
 
 class StateCopiesPanel final : public Panel {
  public:
@@ -62,34 +59,37 @@ class StateCopiesPanel final : public Panel {
     });
   }
 
-  // Words wrap, so rows differ in height; a narrow panel leaves out the rule, a narrower one also
-  // what the details below have in their formula.
+  // Words wrap, so rows differ in height. In a narrow panel a row is a sentence, and what follows
+  // from it stands below.
   void draw_list(PanelContext& context, const StateCopiesModel& model) {
     const Look& look = context.look;
-    constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
-                                       ImGuiTableFlags_Resizable | ImGuiTableFlags_BordersInnerV |
-                                       ImGuiTableFlags_Hideable;
-    const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
-    const float room = ImGui::GetContentRegionAvail().x;
+    constexpr ImGuiTableFlags kFlags =
+        ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_BordersInnerV;
+    is_narrow_ = ImGui::GetContentRegionAvail().x < look.px(kLeastForColumns);
+    const float line = table_header_height();
     const float most = std::max(std::floor(ImGui::GetContentRegionAvail().y * 0.4F), line * 3);
     const float height = std::min(list_height_ > 0 ? list_height_ : most, most);
-    if (!ImGui::BeginTable("decisions", static_cast<int>(kCopyColumns.size()), kFlags,
+    if (!ImGui::BeginTable(is_narrow_ ? "sentences" : "decisions",
+                           is_narrow_ ? 1 : static_cast<int>(kCopyColumns.size()),
+                           kFlags | (is_narrow_ ? 0 : ImGuiTableFlags_Resizable),
                            ImVec2(0, height)))
       return;
+    if (!is_narrow_) set_up_columns();
+    follows_ = follower_.moves_to(context.workbench.selection().request);
+    for (std::size_t i = 0; i < model.rows.size(); ++i) draw_row(context, model, i);
+    list_height_ = ImGui::GetCursorPosY() + ImGui::GetStyle().CellPadding.y;
+    ImGui::EndTable();
+    context.mark("copy decisions");
+  }
+
+  static void set_up_columns() {
     ImGui::TableSetupScrollFreeze(0, 1);
     constexpr std::array<float, kCopyColumns.size()> kWeights = {1.15F, 1.2F, 1.7F, 1.15F,
                                                                  0.65F, 2.3F, 2.2F};
     for (std::size_t i = 0; i < kCopyColumns.size(); ++i)
       ImGui::TableSetupColumn(kCopyColumns[i].title.data(), ImGuiTableColumnFlags_WidthStretch,
                               kWeights[i]);
-    ImGui::TableSetColumnEnabled(kCopyRule, room >= look.px(kLeastForRules));
-    for (int i = kCopyFormula; i < kCopyRule; ++i)
-      ImGui::TableSetColumnEnabled(i, room >= look.px(kLeastForFormulas));
     table_headers(kCopyColumns);
-    follows_ = follower_.moves_to(context.workbench.selection().request);
-    for (std::size_t i = 0; i < model.rows.size(); ++i) draw_row(context, model, i);
-    list_height_ = ImGui::GetCursorPosY() + ImGui::GetStyle().CellPadding.y;
-    ImGui::EndTable();
   }
 
   void draw_row(PanelContext& context, const StateCopiesModel& model, std::size_t index) {
@@ -97,10 +97,15 @@ class StateCopiesPanel final : public Panel {
     ImGui::PushID(static_cast<int>(index));
     ImGui::TableNextRow();
     const std::string bias = row.bias ? fmt::format("{}", *row.bias) : "-";
+    const std::string sentence = copy_row_sentence(row);
     const std::array<std::string_view, kCopyColumns.size()> cells = {
         row.name, copy_moment_name(row.moment), row.outcome, row.columns, bias, row.why, row.rule};
-    const float height = wrapped_row_height(cells);
     ImGui::TableSetColumnIndex(0);
+    const float room = ImGui::GetContentRegionAvail().x;
+    const float height = is_narrow_ ? wrapped_height(sentence, room) + wrapped_height(row.why, room)
+                                    : wrapped_row_height(cells);
+    ImGui::TableSetColumnIndex(0);
+    const ImVec2 at = ImGui::GetCursorPos();
     const bool selected = row.request == model.request;
     if (ImGui::Selectable("##row", selected, ImGuiSelectableFlags_SpanAllColumns,
                           ImVec2(0, height)) &&
@@ -108,12 +113,22 @@ class StateCopiesPanel final : public Panel {
       context.emit("select.request", quoted_word(row.name));
     context.mark_row(fmt::format("decision {} {}", row.name, index));
     tooltip(row.in_words);
-    if (selected && std::exchange(follows_, false)) ImGui::SetScrollHereY();
+    if (selected && std::exchange(follows_, false))
+      scroll_to_last_item(is_narrow_ ? 0 : table_header_height());
     draw_difference(context, row);
-    ImGui::SameLine(0, 0);
-    wrapped_text(row.name);
-    const TextColour colour(row.copies ? context.look.ui().text : context.look.ui().text_dim);
-    for (std::size_t i = 1; i < cells.size(); ++i) table_wrapped_cell(cells[i]);
+    const UiColours& ui = context.look.ui();
+    if (is_narrow_) {
+      ImGui::SetCursorPos(at);
+      ImGui::TextUnformatted(wrap_text(sentence, room).c_str());
+      ImGui::SetCursorPos(ImVec2(at.x, at.y + wrapped_height(sentence, room)));
+      const TextColour dim(ui.text_dim);
+      ImGui::TextUnformatted(wrap_text(row.why, room).c_str());
+    } else {
+      ImGui::SameLine(0, 0);
+      wrapped_text(row.name);
+      const TextColour colour(row.copies ? ui.text : ui.text_dim);
+      for (std::size_t i = 1; i < cells.size(); ++i) table_wrapped_cell(cells[i]);
+    }
     ImGui::PopID();
   }
 
@@ -172,6 +187,7 @@ class StateCopiesPanel final : public Panel {
 
   Cached<StateCopiesModel> model_;
   SelectionFollower follower_;
+  bool is_narrow_ = false;
   bool follows_ = false;   // the selected row must be scrolled into view
   float list_height_ = 0;  // pixels, of the frame before; 0: not known
 };

@@ -126,7 +126,7 @@ constexpr std::array kSections = {Section{StepTopic::commands, &step_sections::a
 
 std::string explain_sections(const StepToExplain& step,
                              const std::function<bool(StepTopic)>& is_wanted) {
-  TextPage page;
+  TextPage page(step.columns);
   add_title(step, page);
   add_frames(step.trace, page);
   for (const Section& section : kSections)

@@ -13,6 +13,7 @@
 #include "core/trace/step_trace.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/own_counts.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 
@@ -27,9 +28,11 @@ struct StepToExplain {
   // [findings] where each stands in its chain ("follows from step 4: ..."), "" where nothing is to
   // say; empty: not known.
   std::vector<std::string> chain_words = {};
+  std::size_t columns = kPageColumns;  // of a line
 };
 
-// Sections in the order of the step's phases; lines of at most 100 columns; newline at the end.
+// Sections in the order of the step's phases; lines of at most `columns` columns; newline at the
+// end.
 std::string explain_step(const StepToExplain& step);
 
 // The subject of a section.

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "sessions/palette/palette.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/text/html_text.h"
 
@@ -15,20 +16,22 @@ namespace {
 constexpr std::array kRowAxes = {Axis::speculation, Axis::runner, Axis::scheduling, Axis::layout};
 constexpr std::array kColumnAxes = {Axis::graphs, Axis::pressure};
 
-// The colours can be told apart with red-green colour blindness; each also has a letter.
+// Each colour of the palette also has a letter.
 constexpr std::string_view kStyle = R"(
 body{font:14px/1.45 system-ui,"DejaVu Sans",sans-serif;margin:24px auto;max-width:1180px;
-padding:0 16px;color:#1b1f24;background:#fff}
+padding:0 16px;color:var(--text);background:var(--card)}
 h1{font-size:22px;margin:0 0 4px}h2{font-size:17px;margin:28px 0 8px}p{margin:4px 0 8px}
-table{border-collapse:collapse;margin:6px 0 14px}
-th,td{border:1px solid #c9ced6;padding:3px 7px;text-align:left;vertical-align:top}
-th{background:#f0f2f5;font-weight:600}td.n,th.n{text-align:right}
+a{color:var(--accent)}table{border-collapse:collapse;margin:6px 0 14px}
+th,td{border:1px solid var(--line);padding:3px 7px;text-align:left;vertical-align:top}
+th{background:var(--hover);font-weight:600}td.n,th.n{text-align:right}
 .grid td{text-align:center;width:26px;padding:2px 0}.grid th{font-size:12px;padding:2px 6px}
-.safe{background:#d3e5f7}.findings{background:#d55e00;color:#fff;font-weight:600}
-.untested{background:#f7e6a1}.refused,.same{background:#eceef1;color:#6a727d}
-.none{background:#fff;color:#9aa1ab}.key span{display:inline-block;min-width:22px;
-text-align:center;margin:0 4px 0 14px;padding:0 4px;border:1px solid #c9ced6}
-code{font-family:"DejaVu Sans Mono",monospace;font-size:13px}.muted{color:#5c6570}
+.safe{background:var(--ok-back);color:var(--ok)}
+.findings{background:var(--error);color:var(--card);font-weight:600}
+.untested{background:var(--warning-back);color:var(--warning)}
+.refused,.same{background:var(--hover);color:var(--muted)}
+.none{color:var(--muted)}.key span{display:inline-block;min-width:22px;
+text-align:center;margin:0 4px 0 14px;padding:0 4px;border:1px solid var(--line)}
+code{font-family:"DejaVu Sans Mono",monospace;font-size:13px}.muted{color:var(--muted)}
 )";
 
 // The text in a cell; with findings, the number of faults that each cause one alone.
@@ -123,9 +126,10 @@ void Page::head() {
   const VerdictCounts& cells = summary_.cells;
   html_ += fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<title>matrix of {0}</title>\n<style>{1}</style></head><body>\n<h1>Which combinations are "
+      "<title>matrix of {0}</title>\n<style>{1}{2}</style></head><body>\n<h1>Which combinations "
+      "are "
       "safe: {0}</h1>\n",
-      html_escaped(header.engine), kStyle);
+      html_escaped(header.engine), page_palette_css(), kStyle);
   html_ += fmt::format(
       "<p>{} cells were run with {} scenarios ({} steps, seed {}, {}): <b>{} safe</b>, <b>{} with "
       "findings</b>, <b>{} untested</b>; {} are refused by the engine, {} come down to another "

@@ -40,10 +40,17 @@ struct FillColours {
   Rgba line;  // of a pattern on the fill
 };
 
+// Of HTML pages; these mean nothing. The window's are in gui/model/theme.
+struct PageColours {
+  Rgba page, card, text, muted, line, accent, hover;
+};
+
 struct Palette {
   std::array<FillColours, kNumFills> fills;    // by Fill
   Rgba copy, conv_copy, eviction, preemption;  // events, as lines and marks
   Rgba ok, warning, error;                     // verdicts, as text and marks
+  Rgba ok_back, warning_back, error_back;      // behind text in the colour of the verdict
+  PageColours page;
   const FillColours& of(Fill fill) const { return fills[static_cast<std::size_t>(fill)]; }
 };
 
@@ -56,5 +63,7 @@ const Palette& palette_of(PaletteKind kind);
 // The palette as CSS variables, a line each: "--running: #5cc9ff;", "--running-text: ...",
 // "--running-line: ...", "--copy: ...".
 std::string palette_css(PaletteKind kind);
+// The light palette for :root, and the dark one where the reader prefers it.
+std::string page_palette_css();
 
 }  // namespace hybridscope

@@ -6,7 +6,7 @@
 
 namespace hybridscope {
 
-// page.css with the light and the dark palette (sessions/palette), then the page's own rules.
+// The light and the dark palette (sessions/palette), page.css, then the page's own rules.
 std::string page_style(std::string_view own);
 
 }  // namespace hybridscope

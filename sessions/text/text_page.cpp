@@ -13,18 +13,21 @@ std::string padded(std::string_view text, std::size_t width, bool right) {
   return right ? space + std::string(text) : std::string(text) + space;
 }
 
-// Takes from the widest columns of words until the table fits.
-void shrink_to_page(const std::vector<TableColumn>& columns, std::vector<std::size_t>& widths) {
-  constexpr std::size_t kNarrowest = 2;
+// Takes from the widest columns of words until the table fits. False: it cannot without columns too
+// narrow to be read.
+bool shrink_to(std::size_t page, const std::vector<TableColumn>& columns,
+               std::vector<std::size_t>& widths) {
+  constexpr std::size_t kNarrowest = 8;
   std::size_t total = 2 * widths.size();
   for (const std::size_t width : widths) total += width;
-  for (; total > kPageColumns; --total) {
+  for (; total > page; --total) {
     std::size_t* widest = nullptr;
     for (std::size_t c = 0; c < columns.size(); ++c)
       if (!columns[c].numeric && (widest == nullptr || widths[c] > *widest)) widest = &widths[c];
-    if (widest == nullptr || *widest <= kNarrowest) return;
+    if (widest == nullptr || *widest <= kNarrowest) return false;
     --*widest;
   }
+  return true;
 }
 
 // The bytes of the first `width` code points.
@@ -106,7 +109,10 @@ void TextPage::table(const std::vector<TableColumn>& columns,
     for (const auto& row : rows) width = std::max(width, text_width(row[c]));
     widths.push_back(width);
   }
-  shrink_to_page(columns, widths);
+  if (!shrink_to(columns_, columns, widths)) {
+    add_sentences(columns, rows);
+    return;
+  }
   const auto add = [&](const auto& cell_of) {
     std::vector<std::vector<std::string_view>> cells;
     std::size_t height = 0;
@@ -126,17 +132,33 @@ void TextPage::table(const std::vector<TableColumn>& columns,
   for (const auto& row : rows) add([&](std::size_t c) { return std::string_view(row[c]); });
 }
 
+void TextPage::add_sentences(const std::vector<TableColumn>& columns,
+                             const std::vector<std::vector<std::string>>& rows) {
+  for (const auto& row : rows) {
+    std::string sentence;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if (row[c].empty()) continue;
+      sentence += sentence.empty() ? "" : "; ";
+      sentence += columns[c].title;
+      sentence += columns[c].title.empty() ? "" : " ";
+      sentence += row[c];
+    }
+    line(sentence);
+  }
+}
+
 void TextPage::paragraph(std::string line, std::size_t hanging, std::string_view words) {
+  hanging = std::min(hanging, columns_ / 2);
   std::size_t used = text_width(line);
   bool first = true;         // nothing on this line yet
   bool clause_start = true;  // a clause that fits on one line is not broken
   const auto fits = [&](std::string_view part, std::size_t from) {
-    return from + (first ? 0 : 1) + text_width(part) <= kPageColumns;
+    return from + (first ? 0 : 1) + text_width(part) <= columns_;
   };
   while (!words.empty()) {
     const std::string_view word = next_word(words);
     const std::string_view part = clause_start ? next_clause(words) : word;
-    const bool keep_together = !fits(part, used) && hanging + text_width(part) <= kPageColumns;
+    const bool keep_together = !fits(part, used) && hanging + text_width(part) <= columns_;
     if (!first && (keep_together || !fits(word, used))) {
       add_line(line);
       line.assign(hanging, ' ');

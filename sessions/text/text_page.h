@@ -1,5 +1,5 @@
-// Plain text for a terminal: lines of at most kPageColumns columns, wrapped at spaces, without
-// trailing spaces.
+// Plain text for a terminal or a panel: lines of at most so many columns, wrapped at spaces,
+// without trailing spaces.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@ struct TableColumn {
 
 class TextPage {
  public:
+  explicit TextPage(std::size_t columns = kPageColumns) : columns_(columns) {}
   // A line without indent; wrapped lines are indented by two columns.
   void title(std::string_view text);
   // A blank line, then the title and the source of the section's rule.
@@ -28,7 +29,8 @@ class TextPage {
   // "  label   words", wrapped under the words. The label is padded to `label_width`.
   void item(std::string_view label, std::size_t label_width, std::string_view words);
   // Each row is indented by two spaces, columns are two spaces apart. If the page is too narrow,
-  // the cells of the widest columns of words go on in further lines.
+  // the cells of the widest columns of words go on in further lines. If that does not help, each
+  // row is a sentence: "  request A; how running; c 13".
   void table(const std::vector<TableColumn>& columns,
              const std::vector<std::vector<std::string>>& rows);
 
@@ -38,7 +40,10 @@ class TextPage {
  private:
   void paragraph(std::string line, std::size_t hanging, std::string_view words);
   void add_line(std::string_view line);
+  void add_sentences(const std::vector<TableColumn>& columns,
+                     const std::vector<std::vector<std::string>>& rows);
 
+  std::size_t columns_;
   std::string text_;
 };
 

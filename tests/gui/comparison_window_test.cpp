@@ -1,4 +1,5 @@
 // Two runs side by side, as a person uses them.
+#include "tests/gui/drawn_panel.h"
 #include "tests/gui/driven_window.h"
 
 namespace hybridscope::test::comparison_window_test {
@@ -50,6 +51,20 @@ TEST_F(ComparisonWindow, ALineOfTheListSelectsItsRequest) {
   driver_->frames(3);
   driver_->click("line 0");
   EXPECT_EQ(driver_->workbench().selection().request_name, "A");
+}
+
+// Of each side; strips of tokens and drawings of copies may.
+TEST(ComparisonOfAFullScreen, NoTableHasColumnsBeyondItsEdge) {
+  const auto driver = GuiDriver::create({1920, 1080});
+  if (driver == nullptr) GTEST_SKIP() << GuiDriver::reason();
+  driver->command("bug.open 44\nrun.go_to 4");
+  for (const std::string panel : {"batch_rows", "requests", "speculative", "state_copies"}) {
+    driver->command("panel.show " + panel);
+    driver->frames(4);
+    for (const std::string& window : drawn_panels().scrolled_sideways)
+      for (const char* table : {"/rows_", "/requests_", "/drafts_", "/sentences_", "/decisions_"})
+        EXPECT_EQ(window.find(table), std::string::npos) << panel << ": " << window;
+  }
 }
 
 }  // namespace

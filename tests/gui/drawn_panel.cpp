@@ -28,7 +28,9 @@ DrawnPanel drawn_panels() {
     if (is_of_panel(list._OwnerName)) drawn.vertices += list.VtxBuffer.Size;
   }
   for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
-    if (!window->Active || !is_of_panel(window->Name) || scrolls_sideways(*window)) continue;
+    if (!window->Active || !is_of_panel(window->Name)) continue;
+    if (window->ScrollMax.x > 0) drawn.scrolled_sideways.emplace_back(window->Name);
+    if (scrolls_sideways(*window)) continue;
     const float room = window->InnerRect.GetWidth() - 2 * window->WindowPadding.x;
     if (window->ContentSize.x > room + 1)
       drawn.clipped.push_back(

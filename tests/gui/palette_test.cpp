@@ -1,3 +1,4 @@
+#include "gui/model/fuzzy_match.h"
 #include "gui/model/palette_model.h"
 
 #include <gmock/gmock.h>
@@ -115,6 +116,23 @@ TEST_F(Palette, EntriesHaveTheIdThatScriptsUse) {
 TEST_F(Palette, TheMatchingLettersOfTheNameAreMarked) {
   // "Panel: " has seven bytes.
   EXPECT_THAT(palette_entries(workbench_, "spec").front().highlights, ElementsAre(7, 8, 9, 10));
+}
+
+// The letters side by side that were typed, in the title or in the id.
+TEST_F(Palette, ExactlyTheTypedLettersAreMarked) {
+  for (const std::string query : {"bat", "tab", "step", "cop", "row", "ste", "find"}) {
+    SCOPED_TRACE(query);
+    for (const PaletteEntry& entry : palette_entries(workbench_, query)) {
+      const bool of_id = entry.highlights.empty();
+      const auto& places = of_id ? entry.id_highlights : entry.highlights;
+      ASSERT_EQ(places.size(), query.size()) << entry.title;
+      EXPECT_EQ(places.back() - places.front() + 1, query.size()) << entry.title;
+      const std::string text = of_id ? std::string(entry.id) : entry.title;
+      EXPECT_TRUE(contains(text.substr(places.front(), query.size()), query)) << text;
+    }
+  }
+  EXPECT_THAT(palette_entries(workbench_, "block_tables.cell").front().id_highlights,
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
 }
 
 TEST_F(Palette, AnUnknownPanelIsRefusedWithNearOnes) {

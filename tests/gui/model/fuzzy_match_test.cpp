@@ -83,5 +83,21 @@ TEST(FuzzyMatch, BytesBeyondAsciiAreComparedAsTheyAre) {
   EXPECT_EQ(score("t", "\xC3\xA9tat"), 1);  // no word begins at the first t
 }
 
+// The best score alone would take "Block Tables: ..." for what stands together behind it.
+TEST(FuzzyMatch, MarkedIsWhatMakesTheMatchItsKind) {
+  EXPECT_THAT(places("bat", "Batch rows"), ElementsAre(0, 1, 2));
+  EXPECT_THAT(places("bat", "Save Bar: acrobat"), ElementsAre(14, 15, 16)) << "inside";
+  EXPECT_THAT(places("ta", "Start: stale Tab"), ElementsAre(13, 14)) << "a word begins so";
+  EXPECT_THAT(places("g t s", "Go to step"), ElementsAre(0, 3, 6)) << "three words";
+  EXPECT_THAT(places("goto", "Go to step"), ElementsAre(0, 1, 3, 4)) << "without the space";
+  EXPECT_THAT(places("o st", "Go to step"), ElementsAre(4, 6, 7)) << "with the space inside";
+}
+
+TEST(Contains, IgnoresCaseAndFindsAnEmptyPartEverywhere) {
+  EXPECT_TRUE(contains("Block tables", "TABLE"));
+  EXPECT_TRUE(contains("", ""));
+  EXPECT_FALSE(contains("Block", "blocks"));
+}
+
 }  // namespace
 }  // namespace hybridscope::fuzzy_match_test

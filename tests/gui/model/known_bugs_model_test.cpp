@@ -49,6 +49,31 @@ TEST(KnownBugsModel, ABugIsOpenedBesideItsHealthyRunInOneCommand) {
   EXPECT_TRUE(workbench.comparison()->other().findings().empty());
 }
 
+// Step 1 differs in whether accepted counts were given; step 3 reads a wrong state of A.
+TEST(KnownBugsModel, ADifferenceOfARequestComesBeforeOneOfTheStepAsAWhole) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"bug.open", "7"}).ok());
+  while (workbench.is_busy()) workbench.advance(1000000, [] { return std::int64_t{0}; });
+  EXPECT_EQ(workbench.run()->step(), 3);
+  EXPECT_EQ(workbench.selection().request_name, "A");
+  EXPECT_EQ(
+      workbench.notice().text,
+      "first difference of a request: step 3, A: metadata, findings, state; step 1 differs as "
+      "a whole: metadata");
+  ASSERT_TRUE(workbench.apply({"diff.first"}).ok());
+  while (workbench.is_busy()) workbench.advance(1000000, [] { return std::int64_t{0}; });
+  EXPECT_EQ(workbench.run()->step(), 1);
+}
+
+TEST(KnownBugsModel, EveryBugIsOpenedWithARequestSelected) {
+  for (const KnownBugRow& row : make_known_bugs_model()) {
+    Workbench workbench;
+    ASSERT_TRUE(workbench.apply({"bug.open", row.id}).ok());
+    while (workbench.is_busy()) workbench.advance(1000000, [] { return std::int64_t{0}; });
+    EXPECT_NE(workbench.selection().request_name, "") << row.id << ": " << workbench.notice().text;
+  }
+}
+
 TEST(KnownBugsModel, TheBugBehindAFindingIsFoundByItsChain) {
   Workbench workbench;
   ASSERT_TRUE(workbench.apply({"file.open", "bug:48"}).ok());

@@ -47,9 +47,25 @@ TEST(NextStepModel, SaysWhatHappensIfOneJustSteps) {
               testing::ElementsAre("the run is over: there is no next step"));
 }
 
+// Selections, themes and other commands make the model anew, but the run has not moved.
+TEST(NextStepModel, TheNextStepIsTriedOnceForEachShownStep) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"file.open", "shipped:align_boundary_by_accepted_drafts"}).ok());
+  const auto looked_ahead = [&] {
+    (void)make_next_step_model(workbench);
+    return dynamic_cast<const LiveRun&>(*workbench.run()).num_looked_ahead();
+  };
+  EXPECT_EQ(looked_ahead(), 1);
+  ASSERT_TRUE(workbench.apply({"select.request", "A"}).ok());
+  EXPECT_EQ(looked_ahead(), 1);
+  ASSERT_TRUE(workbench.apply({"run.step"}).ok());
+  EXPECT_EQ(looked_ahead(), 2);
+}
+
 TEST(NextStepModel, AnEditChangesWhatHappens) {
   Workbench workbench;
   ASSERT_TRUE(workbench.apply({"file.open", "shipped:align_boundary_by_accepted_drafts"}).ok());
+  ASSERT_EQ(make_next_step_model(workbench).coming.size(), 1u);
   ASSERT_TRUE(workbench.apply({"edit.add_request", "B 8 2"}).ok());
   const std::vector<std::string> coming = make_next_step_model(workbench).coming;
   ASSERT_EQ(coming.size(), 2u);

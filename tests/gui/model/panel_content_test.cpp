@@ -121,10 +121,10 @@ TEST(PanelContent, ABlockTableIsThatOfTheSideThatIsShown) {
 TEST(PanelContent, BatchRowsHaveSlotsInRunnerV2Only) {
   const auto v1 = workbench_with(test::scenario_at("align_boundary_by_accepted_drafts", 2));
   const ContentTable rows = content_of(*v1, "batch_rows").tables.front();
-  EXPECT_THAT(rows.headings, ElementsAre("Row", "Request", "Class", "Origin", "c", "q", "Drafts",
-                                         "a", "Count of", "Tokens"));
-  EXPECT_THAT(rows.rows, ElementsAre(cells({n(0), w("A"), w("verify"), w("kept"), n(6), n(2), n(1),
-                                            n(1), w("own, of step 1"), w("0..1")})));
+  EXPECT_THAT(rows.headings, ElementsAre("Row", "Request", "Class", "c", "q", "Drafts", "a",
+                                         "Count of", "Tokens", "Origin"));
+  EXPECT_THAT(rows.rows, ElementsAre(cells({n(0), w("A"), w("verify"), n(6), n(2), n(1), n(1),
+                                            w("own, of step 1"), w("0..1"), w("kept")})));
 }
 
 TEST(PanelContent, RowsOfPaddingAreCountedOneByOne) {

@@ -112,9 +112,9 @@ TEST(PoolModel, ABlockSaysWhoseItIs) {
   const auto run = scenario("align_boundary_by_accepted_drafts");
   ASSERT_TRUE(run->forward().value());
   const PoolModel pool = make_pool_model(*run);
-  EXPECT_EQ(owner_words(pool, run->names(), 1), "A 0:0");
-  EXPECT_EQ(owner_words(pool, run->names(), 3), "A 1:1");
-  EXPECT_EQ(owner_words(pool, run->names(), 4), "");
+  EXPECT_EQ(to_text(owner_words(pool, run->names(), 1)), "A 0:0");
+  EXPECT_EQ(to_text(owner_words(pool, run->names(), 3)), "A 1:1");
+  EXPECT_EQ(to_text(owner_words(pool, run->names(), 4)), "");
   EXPECT_EQ(pool.first_owner[3], (PoolOwner{{0}, 1, 1}));
   EXPECT_THAT(describe_block(*run, pool, 3),
               testing::Contains(Fact{"held by", "A, group 1 (mamba2), column 1"}));
@@ -124,7 +124,7 @@ TEST(PoolModel, ASharedBlockSaysHowManyHaveIt) {
   const auto run = scenario("shared_prefix_align");
   ASSERT_TRUE(run->go_to(3).ok());
   const PoolModel pool = make_pool_model(*run);
-  EXPECT_EQ(owner_words(pool, run->names(), 1), "A 0:0 +1");
+  EXPECT_EQ(to_text(owner_words(pool, run->names(), 1)), "A 0:0 +1");
 }
 
 // Profile reference: registered in step 2 as what it does not hold.

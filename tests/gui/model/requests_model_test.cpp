@@ -184,5 +184,13 @@ TEST(RequestsModel, ARequestThatHasLeftIsNotListedWhenItsFrameReturns) {
   EXPECT_THAT(names(make_requests_model(*run, {})), ElementsAre("B"));
 }
 
+TEST(RequestsModel, OneOtherRequestIsNotTwo) {
+  RequestsModel model;
+  model.num_others = 1;
+  EXPECT_EQ(listed_words(model), "0 listed; 1 other has no part in this step");
+  model.num_others = 2;
+  EXPECT_EQ(listed_words(model), "0 listed; 2 others have no part in this step");
+}
+
 }  // namespace
 }  // namespace hybridscope::requests_model_test

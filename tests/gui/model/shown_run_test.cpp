@@ -1,6 +1,9 @@
 #include "gui/model/shown_run.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/gui/model/shown_scenario.h"
 
 namespace hybridscope::shown_run_test {
 namespace {
@@ -28,6 +31,12 @@ TEST(FindingMessage, LeavesOutWhatStandsInColumnsOfItsOwn) {
 TEST(FindingMessage, LeavesOtherWordsAsTheyAre) {
   EXPECT_EQ(finding_message(finding_of({2}, "kept from another version"), numbered_names()),
             "kept from another version");
+}
+
+TEST(StepInWords, ARowOfATableStaysTogetherInANarrowPanel) {
+  const auto run = hybridscope::test::scenario_at("async_worked_example", 3);
+  EXPECT_THAT(step_in_words(*run, 50),
+              testing::HasSubstr("\n  request A; how running; c 10; q 3; d 2; known 8;\n"));
 }
 
 }  // namespace

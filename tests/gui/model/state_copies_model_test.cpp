@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/check/row_truth.h"
+#include "gui/model/meant_state.h"
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 #include "tests/storage/recorded_run.h"
@@ -344,6 +345,27 @@ TEST(StateCopiesModel, ModeAllSaysWhyARowWithoutABoundaryCopiesNothing) {
             "no decision: no block boundary lies in c + 1 .. c + a = 10 .. 13, nothing to copy");
   EXPECT_EQ(why(*test::reference_at("all_mode_boundary_by_accepted_drafts", 6)),
             "no decision: the policy stores no boundary states after acceptance");
+}
+
+TEST(StateCopiesModel, ACopyIntoTheBlockOfAFreshRequestIsToldInWords) {
+  EXPECT_THAT(copy_faults({.temporal = StateTruth::wrong, .conv = StateTruth::wrong}, {}),
+              testing::ElementsAre("Nothing of the request is computed, so it has to start from "
+                                   "zeros, but the copy puts what another block holds into its "
+                                   "block."));
+}
+
+TEST(StateCopiesModel, ANarrowListHasASentenceForEachRow) {
+  const auto run = scenario_at("align_boundary_by_accepted_drafts", 2);
+  const StateCopiesModel model = make_state_copies_model(*run, {});
+  ASSERT_EQ(model.rows.size(), 2U);
+  EXPECT_EQ(copy_row_sentence(model.rows[0]),
+            "A before forward: same_column, columns 0 -> 0, bias 0");
+  EXPECT_EQ(copy_row_sentence(model.rows[1]),
+            "A after sampling: within_block_shift, columns 0, 1 -> 0, bias 1");
+  StateCopyRow fresh{.name = "B", .outcome = "fresh_state", .columns = "- -> 1"};
+  EXPECT_EQ(copy_row_sentence(fresh), "B before forward: fresh_state, columns none -> 1");
+  fresh.columns = "-";
+  EXPECT_EQ(copy_row_sentence(fresh), "B before forward: fresh_state");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gui/model/start_entries.h"
+#include "tests/storage/recorded_run.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hybridscope::user_memory_test {
@@ -91,6 +92,20 @@ TEST_F(UserMemoryOf, ShippedScenariosAreListedAmongTheRecentFiles) {
   EXPECT_EQ(entries[0].path, "shipped:plain_decode");
   EXPECT_EQ(entries[0].title, "plain_decode");
   EXPECT_EQ(entries[1].path, folder_ / "a.db");
+}
+
+// The recorder of a.db died in its second step.
+TEST_F(UserMemoryOf, RecentSessionsSayHowTheyEnded) {
+  const RunPlan plan = test::shipped_scenario("plain_decode");
+  const std::string died = folder_ / "a.db";
+  ASSERT_TRUE(
+      test::record_run(plan, {.place = {died, "one"}, .max_steps = 2, .finishes = false}).ok());
+  const auto entries = recent_entries({died, died + ":one"});
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[0].teaches, "interrupted after 2 steps; " + died);
+  EXPECT_EQ(entries[1].teaches, "interrupted after 2 steps; " + died + ":one");
+  ASSERT_TRUE(test::record_run(plan, {.place = {died, "two"}}).ok());
+  EXPECT_EQ(recent_entries({died})[0].teaches, "2 sessions, 1 interrupted; " + died);
 }
 
 TEST(UserMemory, WithoutFoldersItRemembersNothing) {

@@ -8,7 +8,8 @@ namespace hybridscope::test::cell_metrics_test {
 namespace {
 
 // A panel of 800 x 600 pixels, names of 50 pixels.
-CellMetrics metrics(std::size_t rows, std::int32_t columns, std::int32_t cell_size = 0) {
+CellMetrics metrics(std::size_t rows, std::int32_t columns,
+                    std::int32_t cell_size = kReadableCells) {
   BlockTableGrid grid;
   grid.num_columns = columns;
   grid.rows.resize(rows);
@@ -23,17 +24,26 @@ TEST(CellMetrics, CellsHaveTheirNumbersWhereTheyFit) {
   EXPECT_EQ(cells.width, 34);
 }
 
-TEST(CellMetrics, RowsMayTakeThreePanels) {
-  EXPECT_TRUE(metrics(85, 20).readable);
-  EXPECT_FALSE(metrics(86, 20).readable);
+// 4800 / 21 rows, 8 * (800 - 60) / 34 columns.
+TEST(CellMetrics, CellsKeepTheirNumbersInAGridOfEightPanels) {
+  EXPECT_TRUE(metrics(228, 174).readable);
+  EXPECT_EQ(metrics(228, 174).height, 21);
+  EXPECT_EQ(metrics(228, 174).width, 34);
+  EXPECT_FALSE(metrics(229, 20).readable);
+  EXPECT_FALSE(metrics(4, 175).readable);
 }
 
-TEST(CellMetrics, ALargeGridIsSeenAtOnce) {
+TEST(CellMetrics, ALargerGridIsSeenAtOnce) {
   const CellMetrics cells = metrics(256, 512);
   EXPECT_EQ(cells.width, 1);   // (800 - 60) / 512
   EXPECT_EQ(cells.height, 2);  // (600 - 16) / 256
-  EXPECT_EQ(metrics(100, 20).width, 14) << "no larger than small cells are";
-  EXPECT_EQ(metrics(100, 20).height, 5);
+}
+
+TEST(CellMetrics, AllCellsAreSeenAtOnceIfThatIsAskedFor) {
+  EXPECT_EQ(metrics(100, 20, kAllCells).width, 14) << "no larger than small cells are";
+  EXPECT_EQ(metrics(100, 20, kAllCells).height, 5);
+  EXPECT_TRUE(metrics(28, 20, kAllCells).readable) << "28 * 21 <= 600";
+  EXPECT_FALSE(metrics(29, 20, kAllCells).readable);
 }
 
 TEST(CellMetrics, ACellHasAPixelAtLeast) {

@@ -64,5 +64,42 @@ TEST_F(SelectionInView, ADoubleClickOnACellAsksWhyItIsThere) {
   EXPECT_TRUE(driver_->workbench().view().layout.is_active("state_inspector"));
 }
 
+// 26 columns of more than 64 pixels in a panel of 720, and 40 rows.
+TEST_F(SelectionInView, NamesOfRowsStayAtTheLeftEdgeOfATableThatScrolls) {
+  std::string scenario = many_requests();
+  const std::string prompt = R"("prompt": 4, "max_tokens": 6)";
+  scenario.replace(scenario.find(prompt), prompt.size(), R"("prompt": 200, "max_tokens": 6)");
+  scenario.replace(scenario.find(R"(len": 64)"), 8, R"(len": 512)");
+  folder_.write("long.json", scenario);
+  driver_->command("file.open " + (folder_ / "long.json"));
+  driver_->command("run.go_to 2\nblock_tables.cell_size 64\nselect.request r0");
+  driver_->frames(4);
+  const float left = driver_->marks().at("name r0 0").min.x;
+  driver_->command("select.cell r0 0 24");
+  driver_->frames(4);
+  EXPECT_FALSE(driver_->marks().contains("cell r0 0 0"));
+  EXPECT_EQ(driver_->marks().at("name r0 0").min.x, left);
+  driver_->click("name r1 0");
+  EXPECT_EQ(driver_->workbench().selection().request_name, "r1");
+}
+
+// The list is lower than a row of it and the next one: it begins with the selected row's first
+// line.
+TEST(StateCopiesOfASmallWindow, TheListBeginsWithAWholeRow) {
+  const auto driver = GuiDriver::create({1280, 800});
+  if (driver == nullptr) GTEST_SKIP() << GuiDriver::reason();
+  driver->command("file.open " + scenario_path("async_worked_example"));
+  driver->command("run.go_to 3\npanel.show state_copies");
+  driver->frames(4);
+  for (const std::string request : {"B", "A"}) {
+    driver->command("select.request " + request);
+    driver->frames(4);
+    const ItemBox& list = driver->marks().at("copy decisions");
+    const ItemBox& row = driver->marks().at("decision " + request + (request == "B" ? " 0" : " 1"));
+    EXPECT_GE(row.min.y, list.min.y) << request;
+    EXPECT_LT(row.min.y, list.max.y) << request;
+  }
+}
+
 }  // namespace
 }  // namespace hybridscope::test::selection_in_view_test

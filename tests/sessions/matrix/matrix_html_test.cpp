@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sessions/palette/palette.h"
 #include "tests/sessions/matrix/small_matrix.h"
 
 namespace hybridscope::test::matrix_html_test {
@@ -38,6 +39,15 @@ TEST(MatrixHtml, HasAMarkForEveryCellAndWhatItFound) {
   EXPECT_THAT(html, HasSubstr("some-bug<br><span class=\"muted\">a &lt;title&gt;</span>"));
   EXPECT_THAT(html, HasSubstr("not run"));
   EXPECT_THAT(html, HasSubstr("pipeline parallelism"));
+}
+
+TEST(MatrixHtml, ColoursAreThoseOfThePalette) {
+  const std::string html = page({});
+  EXPECT_THAT(html, HasSubstr(page_palette_css()));
+  EXPECT_THAT(html, HasSubstr(".findings{background:var(--error);color:var(--card)"));
+  const std::string own =
+      html.substr(html.find("body{"), html.find("</style>") - html.find("body{"));
+  EXPECT_THAT(own, Not(HasSubstr("#")));
 }
 
 TEST(MatrixHtml, ForeignTextIsNoMarkup) {

@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <set>
+#include <string_view>
 #include <vector>
 
+#include "sessions/palette/palette_words.h"
+#include "sessions/text/json_reader.h"
 #include "tests/sessions/palette/colour_measures.h"
 
 namespace hybridscope::palette_test {
@@ -73,6 +78,81 @@ TEST_P(Palettes, NoEventHasTheColourOfAFillOrAVerdict) {
     for (const Named& verdict : verdicts())
       EXPECT_GE(delta_e(event.colour, verdict.colour), 14) << event.name << ", " << verdict.name;
   }
+}
+
+TEST_P(Palettes, VerdictsCanBeToldApartHoweverOneSees) {
+  const std::vector<Named> all = verdicts();
+  for (const ColourVision vision : kVisions)
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        EXPECT_GE(delta_e(simulate(all[i].colour, vision), simulate(all[j].colour, vision)), 20)
+            << all[i].name << ", " << all[j].name << ", vision " << static_cast<int>(vision);
+}
+
+TEST_P(Palettes, NoVerdictHasTheColourOfAFill) {
+  for (const Named& verdict : verdicts())
+    for (std::size_t i = 0; i < kNumFills; ++i)
+      EXPECT_GE(delta_e(verdict.colour, palette_.fills[i].fill), 14)
+          << verdict.name << ", " << fill_name(static_cast<Fill>(i));
+}
+
+TEST_P(Palettes, VerdictsAreReadOnPagesAndOnTheirOwnBackground) {
+  const std::vector<Named> all = verdicts();
+  const Rgba backs[] = {palette_.ok_back, palette_.warning_back, palette_.error_back};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (const Rgba& below : {backs[i], palette_.page.page, palette_.page.card})
+      EXPECT_GE(contrast_ratio(all[i].colour, below), 4.5) << all[i].name;
+  for (const Rgba& below : {palette_.page.page, palette_.page.card, palette_.page.hover})
+    for (const Rgba& text : {palette_.page.text, palette_.page.muted})
+      EXPECT_GE(contrast_ratio(text, below), 4.5);
+}
+
+// Degrees of L*a*b*: red 40, orange 74, yellow 103, green 136, teal 196, blue 306, pink 350.
+struct Hue {
+  const char* name;
+  double from;
+  double to;
+  Rgba colour;
+};
+
+// Names of docs/workbench.md.
+TEST_P(Palettes, AColourIsCalledTheSameInEveryPalette) {
+  const Palette& p = palette_;
+  const Hue hues[] = {{"red: stale", 5, 45, p.of(Fill::stale).fill},
+                      {"red: error", 5, 45, p.error},
+                      {"yellow: warning", 80, 110, p.warning},
+                      {"green: ok", 125, 170, p.ok},
+                      {"green: cached", 125, 170, p.of(Fill::cached).fill},
+                      {"orange: shared", 60, 80, p.of(Fill::shared).fill},
+                      {"purple: speculative", 310, 325, p.of(Fill::speculative).fill},
+                      {"blue: running", 225, 260, p.of(Fill::running).fill},
+                      {"blue: held", 255, 310, p.of(Fill::held).fill},
+                      {"blue: prefill", 255, 310, p.of(Fill::prefill).fill},
+                      {"pink: copy", 325, 350, p.copy},
+                      {"teal: conv copy", 165, 225, p.conv_copy},
+                      {"olive: eviction", 95, 110, p.eviction},
+                      {"brown: preemption", 30, 55, p.preemption}};
+  for (const Hue& hue : hues) {
+    const test::Lab lab = test::to_lab(hue.colour);
+    const double degrees = std::atan2(lab.b, lab.a) * 180 / 3.14159265358979;
+    const double positive = degrees < 0 ? degrees + 360 : degrees;
+    EXPECT_GE(positive, hue.from) << hue.name;
+    EXPECT_LE(positive, hue.to) << hue.name;
+    EXPECT_GE(std::hypot(lab.a, lab.b), 9) << hue.name << ": grey";
+  }
+}
+
+TEST(PaletteWords, AreTheTableOfTheDocument) {
+  const auto page = read_text_file(HYBRIDSCOPE_SOURCE_DIR "/docs/workbench.md");
+  ASSERT_TRUE(page.ok());
+  EXPECT_THAT(page.value(), HasSubstr("\n\n" + palette_markdown() + "\n"));
+}
+
+// Ten fills, four events, three verdicts, and the corner of what changed.
+TEST(PaletteWords, NameEveryColourOnce) {
+  EXPECT_EQ(palette_words().size(), kNumFills + 8);
+  std::set<std::string_view> names;
+  for (const ColourWords& row : palette_words()) EXPECT_TRUE(names.insert(row.colour).second);
 }
 
 // WCAG: 4.5 for letters, 3 for what a graphic needs to be understood.

@@ -74,5 +74,32 @@ TEST(TextPage, HeadingsNameTheirSource) {
   EXPECT_EQ(page.text(), "\nCommit (vLLM v1/core/sched/scheduler.py update_from_output)\n");
 }
 
+TEST(TextPage, ATableOfANarrowPageHasASentenceForEachRow) {
+  TextPage page(24);
+  page.table({{"request"}, {"how"}, {"c", true}, {"preemptions", true}},
+             {{"A", "running", "13", "0"}, {"B", "", "8", "1"}});
+  EXPECT_EQ(page.text(),
+            "  request A;\n"
+            "    how running; c 13;\n"
+            "    preemptions 0\n"
+            "  request B; c 8;\n"
+            "    preemptions 1\n");
+}
+
+TEST(TextPage, ColumnsOfWordsWrapWhileTheyCanBeRead) {
+  TextPage page(24);
+  page.table({{"request"}, {"c", true}}, {{"a request with a name", "13"}});
+  EXPECT_EQ(page.text(),
+            "  request              c\n"
+            "  a request with a    13\n"
+            "  name\n");
+}
+
+TEST(TextPage, ALongLabelLeavesHalfOfANarrowPageToItsWords) {
+  TextPage page(20);
+  page.item("a label of sixteen", 18, "one two three four");
+  EXPECT_EQ(page.text(), "  a label of sixteen  one\n          two three\n          four\n");
+}
+
 }  // namespace
 }  // namespace hybridscope::text_page_test

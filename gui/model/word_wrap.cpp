@@ -1,0 +1,78 @@
+#include "gui/model/word_wrap.h"
+
+#include <algorithm>
+
+namespace hybridscope {
+namespace {
+
+bool begins_letter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
+
+// Bytes up to the end of the letter that begins at `at`.
+std::size_t end_of_letter(std::string_view text, std::size_t at) {
+  do {
+    ++at;
+  } while (at < text.size() && !begins_letter(text[at]));
+  return at;
+}
+
+// Bytes of a word that is too wide: those that fit, up to a mark if there is one.
+std::size_t cut_of(std::string_view word, float width, const MeasureText& measure) {
+  std::size_t end = end_of_letter(word, 0);
+  float used = measure(word.substr(0, end));
+  while (end < word.size()) {
+    const std::size_t next = end_of_letter(word, end);
+    used += measure(word.substr(end, next - end));
+    if (used > width) break;
+    end = next;
+  }
+  const std::size_t mark = word.substr(0, end).find_last_of("_/.,:;-");
+  return mark == std::string_view::npos || end == word.size() ? end : mark + 1;
+}
+
+void wrap_line(std::string& wrapped, std::string_view line, float width,
+               const MeasureText& measure) {
+  float used = 0;
+  bool is_first = true;  // of its line
+  while (!line.empty()) {
+    const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    const std::string_view spaces = line.substr(0, begin);
+    std::string_view word = line.substr(begin, line.find(' ', begin) - begin);
+    line.remove_prefix(begin + word.size());
+    const float gap = spaces.empty() ? 0 : measure(spaces);
+    float wide = measure(word);
+    if (!is_first && used + gap + wide > width) {
+      wrapped += '\n';
+      used = 0;
+    } else {
+      wrapped += spaces;
+      used += gap;
+    }
+    while (used + wide > width) {
+      const std::size_t cut = cut_of(word, width - used, measure);
+      if (cut == word.size()) break;
+      wrapped += word.substr(0, cut);
+      wrapped += '\n';
+      word.remove_prefix(cut);
+      wide = measure(word);
+      used = 0;
+    }
+    wrapped += word;
+    used += wide;
+    is_first = false;
+  }
+}
+
+}  // namespace
+
+std::string wrap_words(std::string_view text, float width, const MeasureText& measure) {
+  std::string wrapped;
+  while (true) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    wrap_line(wrapped, text.substr(0, end), width, measure);
+    if (end == text.size()) return wrapped;
+    wrapped += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,41 @@
+#include "gui/model/column_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace hybridscope::column_fit_test {
+namespace {
+
+using testing::ElementsAre;
+
+// A number, a name and words.
+constexpr std::array<ColumnNeed, 3> kNeeds = {{{20, 20}, {60, 40}, {120, 60}}};
+
+TEST(FitColumns, EachHasWhatItWantsWhereThereIsRoom) {
+  const ColumnFit fit = fit_columns(kNeeds, 300);
+  EXPECT_TRUE(fit.fits);
+  EXPECT_THAT(fit.widths, ElementsAre(20, 60, 120));
+}
+
+// 40 of the 80 that can be given are missing: each gives a half of what it can.
+TEST(FitColumns, WordsGiveWayAndNumbersDoNot) {
+  const ColumnFit fit = fit_columns(kNeeds, 160);
+  EXPECT_TRUE(fit.fits);
+  EXPECT_THAT(fit.widths, ElementsAre(20, 50, 90));
+}
+
+TEST(FitColumns, WhereTheLeastDoesNotFitTheTableScrolls) {
+  const ColumnFit fit = fit_columns(kNeeds, 119);
+  EXPECT_FALSE(fit.fits);
+  EXPECT_THAT(fit.widths, ElementsAre(20, 40, 60));
+}
+
+TEST(FitColumns, NumbersAloneAreNeverNarrower) {
+  const std::array<ColumnNeed, 2> numbers = {{{20, 20}, {30, 30}}};
+  EXPECT_THAT(fit_columns(numbers, 10).widths, ElementsAre(20, 30));
+}
+
+}  // namespace
+}  // namespace hybridscope::column_fit_test
