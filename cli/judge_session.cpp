@@ -154,7 +154,7 @@ void JudgeSession::find_causes() {
   const auto roots = std::span(all).first(std::min(all.size(), kMaxRootsWithCause));
   const auto bugs = causes_.find(kept_, roots);
   for (std::size_t root = 0; root < roots.size(); ++root)
-    findings.set_cause(root, bug_cause_words(bugs[root], roots[root].finding.rule));
+    findings.set_cause(root, bug_cause_words(likely_bugs(bugs[root], roots[root].finding.rule)));
 }
 
 void JudgeSession::finish(SessionStatus status, const std::string& reason) {

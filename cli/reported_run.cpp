@@ -72,7 +72,7 @@ RunReport ReportedRun::finish(const EarlyEnd& end) {
     report_.wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   report_.findings.find_causes(
-      [this](const Finding& root) { return find_cause(run_.plan(), root); });
+      [this](const Finding& root) { return find_cause(run_.plan(), root).words; });
   return std::move(report_);
 }
 

@@ -47,7 +47,7 @@ CauseOfFinding session_cause_finder(const SessionInfo& info) {
   auto read = read_session_plan(info.header.plan, info.header.name);
   if (!read.ok()) return {};
   const auto plan = std::make_shared<const RunPlan>(std::move(read).value());
-  return [plan](const Finding& finding) { return find_cause(*plan, finding); };
+  return [plan](const Finding& finding) { return find_cause(*plan, finding).words; };
 }
 
 std::string show_step_words(const SessionPlace& place, std::int64_t step) {

@@ -25,7 +25,7 @@ HtmlReportOptions options_of(const ShownRun& run, const RunFile& file) {
     options.bookmarks.push_back({.step = bookmark.step, .note = bookmark.note});
   if (run.plan() != nullptr)
     options.find_cause = [plan = *run.plan()](const Finding& root) {
-      return find_cause(plan, root);
+      return find_cause(plan, root).words;
     };
   return options;
 }

@@ -40,8 +40,11 @@ Result<std::size_t> Workbench::find_cause_of(std::size_t finding) {
   const std::ptrdiff_t root = finding_chains(*run())[finding].first;
   const std::size_t first = root < 0 ? finding : static_cast<std::size_t>(root);
   const ShownFinding& shown = run()->findings()[first];
-  const std::string cause = find_cause(*plan, shown.finding);
-  causes_[{drawn_side(), shown.text}] = cause.empty() ? "" : "this is " + cause;
+  const FindingCause cause = find_cause(*plan, shown.finding);
+  std::string words = cause.words.empty() ? "" : "this is " + cause.words;
+  if (cause.bug != nullptr)
+    words += fmt::format("; bug.open {} shows it beside its healthy run", cause.bug->id);
+  causes_[{drawn_side(), shown.text}] = std::move(words);
   touch();
   return first;
 }

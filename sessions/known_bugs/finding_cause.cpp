@@ -18,6 +18,14 @@ struct Candidate {
   PolicyOverrides policies = {};  // the values that it has
 };
 
+bool expects(const KnownBug& bug, Rule rule) {
+  const auto exhibit = shipped_bug(bug.id);
+  if (!exhibit.ok() || !exhibit.value().scenario.expect.findings) return false;
+  return std::ranges::any_of(
+      *exhibit.value().scenario.expect.findings,
+      [rule](const ExpectedFinding& finding) { return finding.rule == rule_info(rule).slug; });
+}
+
 class CauseSearch {
  public:
   CauseSearch(const RunPlan& plan, const Finding& finding, std::int64_t most_request_steps)
@@ -29,9 +37,9 @@ class CauseSearch {
       if (has_.values[policy] == policy_table()[policy].safe) has_.values[policy].reset();
   }
 
-  std::string find() {
-    std::string cause = of(bugs());
-    return cause.empty() ? of(policies()) : cause;
+  FindingCause find() {
+    FindingCause cause = of(bugs());
+    return cause.words.empty() ? of(policies()) : cause;
   }
 
  private:
@@ -57,7 +65,7 @@ class CauseSearch {
     return found;
   }
 
-  std::string of(const std::vector<Candidate>& candidates) {
+  FindingCause of(const std::vector<Candidate>& candidates) {
     std::vector<const Candidate*> needed;
     for (const Candidate& candidate : candidates)
       if (occurs(without_cause(plan_.settings.policies, candidate.policies)) == false)
@@ -72,7 +80,7 @@ class CauseSearch {
         }
     for (const Candidate* candidate : needed)
       if (is_narrower(*candidate, *cause)) cause = candidate;
-    return left_ < 0 ? std::string() : words_of_all_like(*cause, needed);
+    return left_ < 0 ? FindingCause() : with_all_like(*cause, needed);
   }
 
   // Does the candidate have the policies of `other` and one more, each of which the finding needs?
@@ -88,13 +96,15 @@ class CauseSearch {
     });
   }
 
-  std::string words_of_all_like(const Candidate& cause,
-                                const std::vector<const Candidate*>& needed) const {
-    if (cause.bug == nullptr) return policy_words(cause);
+  // Bugs of the same policies cannot be told apart.
+  FindingCause with_all_like(const Candidate& cause,
+                             const std::vector<const Candidate*>& needed) const {
+    if (cause.bug == nullptr) return {policy_words(cause)};
     std::vector<const KnownBug*> bugs;
     for (const Candidate* candidate : needed)
       if (candidate->policies == cause.policies) bugs.push_back(candidate->bug);
-    return bug_cause_words(bugs, finding_.rule);
+    bugs = likely_bugs(bugs, finding_.rule);
+    return {bug_cause_words(bugs), bugs.front()};
   }
 
   // Does the finding, or one like it about the same request, occur up to its step? Empty: the plan
@@ -138,24 +148,19 @@ class CauseSearch {
   PolicyOverrides has_;  // values that profile safe does not have
 };
 
-bool expects(const KnownBug& bug, Rule rule) {
-  const auto exhibit = shipped_bug(bug.id);
-  if (!exhibit.ok() || !exhibit.value().scenario.expect.findings) return false;
-  return std::ranges::any_of(
-      *exhibit.value().scenario.expect.findings,
-      [rule](const ExpectedFinding& finding) { return finding.rule == rule_info(rule).slug; });
-}
-
 }  // namespace
 
-std::string bug_cause_words(std::span<const KnownBug* const> bugs, Rule rule) {
-  std::vector<const KnownBug*> named(bugs.begin(), bugs.end());
-  if (bugs.size() > 1) {
-    std::erase_if(named, [rule](const KnownBug* bug) { return !expects(*bug, rule); });
-    if (named.empty()) named.assign(bugs.begin(), bugs.end());
-  }
+std::vector<const KnownBug*> likely_bugs(std::span<const KnownBug* const> bugs, Rule rule) {
+  std::vector<const KnownBug*> likely(bugs.begin(), bugs.end());
+  if (bugs.size() < 2) return likely;
+  std::erase_if(likely, [rule](const KnownBug* bug) { return !expects(*bug, rule); });
+  if (likely.empty()) likely.assign(bugs.begin(), bugs.end());
+  return likely;
+}
+
+std::string bug_cause_words(std::span<const KnownBug* const> bugs) {
   std::string text;
-  for (const KnownBug* bug : named) {
+  for (const KnownBug* bug : bugs) {
     const std::string number = bug_number(*bug);
     text += fmt::format("{}known bug {}{}{}", text.empty() ? "" : ", or ", number,
                         number.empty() ? "" : ", ", bug->id);
@@ -163,8 +168,8 @@ std::string bug_cause_words(std::span<const KnownBug* const> bugs, Rule rule) {
   return text;
 }
 
-std::string find_cause(const RunPlan& plan, const Finding& finding,
-                       std::int64_t most_request_steps) {
+FindingCause find_cause(const RunPlan& plan, const Finding& finding,
+                        std::int64_t most_request_steps) {
   return CauseSearch(plan, finding, most_request_steps).find();
 }
 

@@ -65,7 +65,7 @@ TEST_P(ShippedBug, ItsFirstFindingIsPutDownToIt) {
   // Bug 52 pads a prompt as bug 8 does, which is found first, and then overwrites a token.
   const std::string id(bug.bug->number == 52 ? "padded-prompt-tail-folds-placeholders"
                                              : bug.bug->id);
-  EXPECT_THAT(find_cause(plan, run.findings.roots()[0].finding), HasSubstr(id));
+  EXPECT_THAT(find_cause(plan, run.findings.roots()[0].finding).words, HasSubstr(id));
 }
 
 TEST_P(ShippedBug, ItsScenarioShowsItAndTheHealthyRunIsClean) {
