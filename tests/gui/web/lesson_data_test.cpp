@@ -162,7 +162,7 @@ TEST_F(LessonData, AStepKnowsTheFindingsUpToItAndNoLaterOne) {
   EXPECT_EQ(data["runs"][0]["steps"][1]["findings"].size(), 0);
   EXPECT_EQ(panels_of(data, 2)["findings"]["notes"][0], "No finding in the steps so far.");
   EXPECT_EQ(data["runs"][0]["steps"][2]["findings"][0]["severity"], "error");
-  EXPECT_EQ(panels_of(data, 3)["findings"]["tables"][0]["rows"][0][2], "first");
+  EXPECT_EQ(panels_of(data, 3)["findings"]["tables"][0]["rows"][0][2], "first, 1 follows");
   EXPECT_EQ(panels_of(data, 3)["findings"]["tables"][0]["rows"][0][3], "running-state-wrong");
 }
 
