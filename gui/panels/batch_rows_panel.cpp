@@ -29,17 +29,19 @@ class BatchRowsPanel final : public Panel {
     }
     draw_token_axis(context, model);
     const ShownRun& run = *context.workbench.run();
+    const float lines = std::min(static_cast<float>(model.rows.size()) + 1, kLeastLines);
     draw_words(look,
-               fmt::format("{}. Step {} of {}", model.graph, run.step(), known_steps_words(run)));
-    if (!model.counts.empty()) draw_words(look, model.counts);
+               fmt::format("{}. Step {} of {}", model.graph, run.step(), known_steps_words(run)),
+               lines);
+    if (!model.counts.empty()) draw_words(look, model.counts, lines);
     draw_table(context, model);
   }
 
  private:
-  // One line where the rows would not have room below all of them.
-  static void draw_words(const Look& look, const std::string& words) {
+  // On one line where so many lines of the table would not have room below all of them.
+  static void draw_words(const Look& look, const std::string& words, float lines) {
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    if (room.y - wrapped_height(words, room.x) >= kLeastLines * table_header_height())
+    if (room.y - wrapped_height(words, room.x) >= lines * table_header_height())
       return wrapped_dim_text(look, words);
     const TextColour dim(look.ui().text_dim);
     fitted_text(words);
