@@ -57,7 +57,12 @@ FittedTable::Fit FittedTable::fit(const Shape& shape) const {
   const auto room_with = [&](float padding) { return room - shown * (2 * padding + kBorder); };
   const float padding =
       wanted <= room_with(style.CellPadding.x) ? style.CellPadding.x : kTightPadding;
-  return {.columns = fit_columns(needs_, room_with(padding)), .padding = padding};
+  Fit fitted{.columns = fit_columns(needs_, room_with(padding)), .padding = padding};
+  // What stays while the table scrolls must leave room for the rest.
+  for (std::size_t i = 0; !fitted.columns.fits && i < static_cast<std::size_t>(shape.num_frozen);
+       ++i)
+    fitted.columns.widths[i] = needs_[i].least;
+  return fitted;
 }
 
 bool FittedTable::begin(const Shape& shape) const {

@@ -124,17 +124,6 @@ void scroll_to_row(std::ptrdiff_t index, float height) {
   if (top + height > ImGui::GetScrollY() + room) ImGui::SetScrollY(top + height - room);
 }
 
-void scroll_to_last_item(float header) {
-  const float top = ImGui::GetWindowPos().y + header;
-  const float bottom = ImGui::GetWindowPos().y + ImGui::GetWindowHeight();
-  const float above = top - ImGui::GetItemRectMin().y;
-  const float below = ImGui::GetItemRectMax().y - bottom;
-  if (above > 0)
-    ImGui::SetScrollY(ImGui::GetScrollY() - above);
-  else if (below > 0)
-    ImGui::SetScrollY(ImGui::GetScrollY() + std::min(below, -above));
-}
-
 float table_header_height() {
   return ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
 }

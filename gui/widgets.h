@@ -48,9 +48,6 @@ void table_wrapped_cell(std::string_view text);
 void table_headers(std::span<const ColumnWords> columns);
 // Scrolls row `index` of the current table into view; rows are `height` high, below a header row.
 void scroll_to_row(std::ptrdiff_t index, float height);
-// Scrolls the last item of the current window into view, whose upper `header` pixels stay; of an
-// item that is higher than the room its beginning.
-void scroll_to_last_item(float header);
 // The height of the header row of a table.
 float table_header_height();
 // Scrolls [top, top + height) of the current window into view.

@@ -11,7 +11,7 @@ ColumnFit fit_columns(std::span<const ColumnNeed> needs, float room) {
   }
   ColumnFit fit{.widths = {}, .fits = least <= room};
   const float slack = wanted - least;
-  const float missing = fit.fits ? wanted - room : slack;
+  const float missing = fit.fits ? wanted - room : 0;
   const float share = missing > 0 && slack > 0 ? missing / slack : 0;
   for (const ColumnNeed& need : needs)
     fit.widths.push_back(need.wanted - (need.wanted - need.least) * share);

@@ -14,7 +14,7 @@ struct ColumnNeed {
 
 struct ColumnFit {
   std::vector<float> widths;  // [columns]
-  bool fits = true;           // false: all have their least width, and the table scrolls sideways
+  bool fits = true;           // false: all have what they want, and the table scrolls sideways
 };
 
 // Columns that may give way share what is missing in proportion to how far they can.

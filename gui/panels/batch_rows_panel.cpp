@@ -29,16 +29,27 @@ class BatchRowsPanel final : public Panel {
     }
     draw_token_axis(context, model);
     const ShownRun& run = *context.workbench.run();
-    wrapped_dim_text(
-        look, fmt::format("{}. Step {} of {}", model.graph, run.step(), known_steps_words(run)));
-    if (!model.counts.empty()) wrapped_dim_text(look, model.counts);
+    const float lines = std::min(static_cast<float>(model.rows.size()) + 1, kLeastLines);
+    draw_words(look,
+               fmt::format("{}. Step {} of {}", model.graph, run.step(), known_steps_words(run)),
+               lines);
+    if (!model.counts.empty()) draw_words(look, model.counts, lines);
     draw_table(context, model);
   }
 
  private:
+  // On one line where so many lines of the table would not have room below all of them.
+  static void draw_words(const Look& look, const std::string& words, float lines) {
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    if (room.y - wrapped_height(words, room.x) >= lines * table_header_height())
+      return wrapped_dim_text(look, words);
+    const TextColour dim(look.ui().text_dim);
+    fitted_text(words);
+  }
+
   void draw_table(PanelContext& context, const BatchRowsModel& model) {
     const Look& look = context.look;
-    const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
+    const float line = table_header_height();
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const FittedTable::Shape shape{
         .id = "rows",
@@ -56,8 +67,7 @@ class BatchRowsPanel final : public Panel {
     const auto selected = std::ranges::find(model.rows, context.workbench.selection().request,
                                             &ShownBatchRow::request);
     if (follower_.moves_to(context.workbench.selection().request) && selected != model.rows.end())
-      scroll_to_row(selected - model.rows.begin(),
-                    ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2);
+      scroll_to_row(selected - model.rows.begin(), line);
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(model.rows.size()) + (model.num_padding_rows > 0 ? 1 : 0));
     while (clipper.Step())

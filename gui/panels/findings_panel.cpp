@@ -6,6 +6,7 @@
 #include <array>
 
 #include "gui/model/finding_chains.h"
+#include "gui/row_scroll.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
@@ -50,10 +51,12 @@ class FindingsPanel final : public Panel {
     follows_ = follower_.moves_to(context.workbench.selection().finding);
     const std::vector<FindingChain>& chains =
         chains_.get(context.workbench, [&] { return finding_chains(run); });
+    scroll_.begin(table_header_height());
     for (std::size_t i = 0; i < chains.size(); ++i)
       draw_row(context, static_cast<int>(i),
                {run.findings()[i], chain_words(run, chains[i], i), is_first_of(chains[i], i)},
                narrow);
+    scroll_.end();
     ImGui::EndTable();
   }
 
@@ -118,7 +121,7 @@ class FindingsPanel final : public Panel {
             ImVec2(0, height)))
       go_to(context, index, finding.step);
     context.mark_row(fmt::format("finding {}", index));
-    if (selected == index && follows_) scroll_to_last_item(table_header_height());
+    scroll_.add(selected == index && follows_);
     tooltip(rule.meaning);
     ImGui::TableSetColumnIndex(kWrite);
     if (finding.cause.kind != WriteKind::never) {
@@ -140,6 +143,7 @@ class FindingsPanel final : public Panel {
 
   Cached<std::vector<FindingChain>> chains_;
   Follower<std::ptrdiff_t> follower_;
+  RowScroll scroll_;
   bool follows_ = false;  // the selected one must be scrolled into view
 };
 

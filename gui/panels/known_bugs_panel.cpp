@@ -6,6 +6,7 @@
 #include <array>
 
 #include "gui/model/known_bugs_model.h"
+#include "gui/row_scroll.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
@@ -60,7 +61,9 @@ class KnownBugsPanel final : public Panel {
     ImGui::TableSetColumnEnabled(kId, ImGui::GetWindowWidth() >= context.look.px(kLeastForIds));
     table_headers(kKnownBugColumns);
     follows_ = follower_.moves_to(shown);
+    scroll_.begin(table_header_height());
     for (const KnownBugRow& row : rows_) draw_row(context, row, row.id == shown);
+    scroll_.end();
     ImGui::EndTable();
   }
 
@@ -78,7 +81,7 @@ class KnownBugsPanel final : public Panel {
             ImVec2(0, height)))
       context.emit("bug.open", row.id);
     context.mark_row("bug " + row.id);
-    if (shown && follows_) scroll_to_last_item(table_header_height());
+    scroll_.add(shown && follows_);
     tooltip(row.id);
     table_cell(row.v1);
     table_cell(row.v2);
@@ -90,6 +93,7 @@ class KnownBugsPanel final : public Panel {
   std::array<char, 128> filter_{};
   bool made_ = false;
   Follower<std::string> follower_;
+  RowScroll scroll_;
   bool follows_ = false;  // the shown one must be scrolled into view
 };
 

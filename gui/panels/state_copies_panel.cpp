@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 #include "gui/cell_drawing.h"
 #include "gui/conv_drawing.h"
 #include "gui/copy_drawing.h"
 #include "gui/model/command_arguments.h"
 #include "gui/model/state_copies_model.h"
+#include "gui/row_scroll.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
@@ -76,8 +76,10 @@ class StateCopiesPanel final : public Panel {
       return;
     if (!is_narrow_) set_up_columns();
     follows_ = follower_.moves_to(context.workbench.selection().request);
+    scroll_.begin(is_narrow_ ? 0 : table_header_height());
     for (std::size_t i = 0; i < model.rows.size(); ++i) draw_row(context, model, i);
     list_height_ = ImGui::GetCursorPosY() + ImGui::GetStyle().CellPadding.y;
+    scroll_.end();
     ImGui::EndTable();
     context.mark("copy decisions");
   }
@@ -113,8 +115,7 @@ class StateCopiesPanel final : public Panel {
       context.emit("select.request", quoted_word(row.name));
     context.mark_row(fmt::format("decision {} {}", row.name, index));
     tooltip(row.in_words);
-    if (selected && std::exchange(follows_, false))
-      scroll_to_last_item(is_narrow_ ? 0 : table_header_height());
+    scroll_.add(selected && follows_);
     draw_difference(context, row);
     const UiColours& ui = context.look.ui();
     if (is_narrow_) {
@@ -187,6 +188,7 @@ class StateCopiesPanel final : public Panel {
 
   Cached<StateCopiesModel> model_;
   SelectionFollower follower_;
+  RowScroll scroll_;
   bool is_narrow_ = false;
   bool follows_ = false;   // the selected row must be scrolled into view
   float list_height_ = 0;  // pixels, of the frame before; 0: not known

@@ -35,9 +35,8 @@ std::string properties_of(const Theme& theme) {
     css += property(word + "-fill", style.fill) + property(word + "-text", style.text) +
            property(word + "-line", style.line);
   }
-  for (std::size_t i = 0; i < kNumSeriesColours; ++i)
-    css += property(fmt::format("series-{}", i), theme.series[i]);
-  return css;
+  return css + property("copy", theme.palette.copy) +
+         property("conv-copy", theme.palette.conv_copy);
 }
 
 std::string classes_of_roles() {

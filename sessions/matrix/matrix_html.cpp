@@ -21,7 +21,7 @@ constexpr std::string_view kStyle = R"(
 body{font:14px/1.45 system-ui,"DejaVu Sans",sans-serif;margin:24px auto;max-width:1180px;
 padding:0 16px;color:var(--text);background:var(--card)}
 h1{font-size:22px;margin:0 0 4px}h2{font-size:17px;margin:28px 0 8px}p{margin:4px 0 8px}
-a{color:var(--accent)}table{border-collapse:collapse;margin:6px 0 14px}
+a{color:var(--accent)}table{border-collapse:collapse;margin:6px 0 14px;display:block;overflow-x:auto}
 th,td{border:1px solid var(--line);padding:3px 7px;text-align:left;vertical-align:top}
 th{background:var(--hover);font-weight:600}td.n,th.n{text-align:right}
 .grid td{text-align:center;width:26px;padding:2px 0}.grid th{font-size:12px;padding:2px 6px}
@@ -125,10 +125,10 @@ void Page::head() {
   const MatrixHeader& header = contents_.header;
   const VerdictCounts& cells = summary_.cells;
   html_ += fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<title>matrix of {0}</title>\n<style>{1}{2}</style></head><body>\n<h1>Which combinations "
-      "are "
-      "safe: {0}</h1>\n",
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n"
+      "<title>matrix of {0}</title>\n<style>{1}{2}</style></head><body>\n"
+      "<h1>Which combinations are safe: {0}</h1>\n",
       html_escaped(header.engine), page_palette_css(), kStyle);
   html_ += fmt::format(
       "<p>{} cells were run with {} scenarios ({} steps, seed {}, {}): <b>{} safe</b>, <b>{} with "

@@ -38,6 +38,18 @@ function countTable(name, counts, cell) {
   return box;
 }
 
+// What the longer run does after the shorter has ended; empty: both end with the same step.
+function tailText() {
+  const summary = data.summary;
+  if (data.comparable !== "steps" || !summary.complete) return "";
+  const { a, b } = summary.last_step;
+  if (a === b) return "";
+  const [shorter, longer] = a < b ? ["A", "B"] : ["B", "A"];
+  return "Run " + shorter + " ends with step " + grouped(Math.min(a, b)) + "; run " + longer +
+    " goes on for " + counted(Math.abs(a - b), "more step") + ", to step " +
+    grouped(Math.max(a, b)) + ".";
+}
+
 function showSides() {
   byId("written-by").textContent = data.program;
   byId("sides").append(table([
@@ -52,7 +64,7 @@ function showSides() {
   }
   const notes = data.ignored.length ? [...data.notes, "Ignored: " + data.ignored.join(", ")]
                                     : data.notes;
-  for (const note of notes) byId("notes").append(el("p", "", note));
+  for (const note of [tailText(), ...notes]) if (note) byId("notes").append(el("p", "", note));
   document.title = data.a.title + " | " + data.b.title + " – hybridscope diff";
 }
 

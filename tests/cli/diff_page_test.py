@@ -104,6 +104,25 @@ class DiffPage(unittest.TestCase):
         bar = tab.value("document.getElementById('bar').getBoundingClientRect().bottom")
         self.assertGreaterEqual(top, bar)
 
+    def test_no_page_is_wider_than_a_phone(self):
+        for name, scenario, arguments in (
+                ("rows", "scenarios/all_mode_rows_with_drafts.json",
+                 ("--engine", "safe", "--engine", "reference")),
+                ("profiles", "scenarios/prompt_as_long_as_a_verify_window.json",
+                 ("--engine", "safe", "--engine", "reference")),
+                ("modes", "scenarios/shared_prefix_align.json", ("--b", "mode=none"))):
+            with self.subTest(name):
+                tab = self.open(name, scenario, *arguments)
+                tab.resize(360, 740)
+                self.assertLessEqual(tab.value("document.documentElement.scrollWidth"), 360)
+
+    def test_the_longer_run_says_how_long_it_goes_on(self):
+        page = self.accepted().page()
+        self.assertEqual(page.one(id="notes").all("p")[0].text(),
+                         "Run A ends with step 3; run B goes on for 1 more step, to step 4.")
+        page = self.open("equal", "scenarios/v2_slots.json").page()
+        self.assertEqual(page.one(id="notes").all("p"), [])
+
     def test_later_steps_are_folded_and_open_by_key_and_by_link(self):
         tab = self.accepted()
         page = tab.page()

@@ -67,5 +67,16 @@ TEST(ComparisonOfAFullScreen, NoTableHasColumnsBeyondItsEdge) {
   }
 }
 
+// The words about the graph would take four lines there.
+TEST(ComparisonOfASmallWindow, TheRowsOfTheBatchHaveRoom) {
+  const auto driver = GuiDriver::create({1280, 800});
+  if (driver == nullptr) GTEST_SKIP() << GuiDriver::reason();
+  driver->command("bug.open 48\npanel.show batch_rows");
+  driver->frames(4);
+  const float bottom = driver->marks().at("panel batch_rows").max.y;
+  for (const char* row : {"row A", "row C"})
+    EXPECT_LT(driver->marks().at(row).max.y, bottom) << row;
+}
+
 }  // namespace
 }  // namespace hybridscope::test::comparison_window_test

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "gui/model/live_run.h"
 #include "sessions/live/fork.h"
 
 namespace hybridscope::next_step_model_test {

@@ -1,6 +1,7 @@
 // A selection that was made elsewhere is brought into view; stepping leaves lists where they are.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tests/gui/gui_driver.h"
@@ -98,6 +99,11 @@ TEST(StateCopiesOfASmallWindow, TheListBeginsWithAWholeRow) {
     const ItemBox& row = driver->marks().at("decision " + request + (request == "B" ? " 0" : " 1"));
     EXPECT_GE(row.min.y, list.min.y) << request;
     EXPECT_LT(row.min.y, list.max.y) << request;
+    float first = list.max.y;  // of the rows that are seen, the upper edge of the first
+    for (const auto& [name, box] : driver->marks())
+      if (name.starts_with("decision ") && box.max.y > list.min.y + 4)
+        first = std::min(first, box.min.y);
+    EXPECT_NEAR(first, list.min.y, 4) << request << ": the list begins with a part of a row";
   }
 }
 

@@ -48,6 +48,7 @@ TEST(MatrixHtml, ColoursAreThoseOfThePalette) {
   const std::string own =
       html.substr(html.find("body{"), html.find("</style>") - html.find("body{"));
   EXPECT_THAT(own, Not(HasSubstr("#")));
+  EXPECT_THAT(own, HasSubstr("display:block;overflow-x:auto")) << "a wide table scrolls alone";
 }
 
 TEST(MatrixHtml, ForeignTextIsNoMarkup) {

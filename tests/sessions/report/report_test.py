@@ -60,6 +60,13 @@ class ReportTest(unittest.TestCase):
         self.assertFalse(page.one(id="step-findings").shown())
         self.assertEqual(page.one(id="verdict").text(), "✔ no findings")
 
+    def test_the_page_is_no_wider_than_a_phone(self):
+        file = self.report("narrow", "multi_turn_with_drafts.json", "level=full")
+        tab = BROWSER.open(file)
+        self.addCleanup(tab.close)
+        tab.resize(360, 740)
+        self.assertLessEqual(tab.value("document.documentElement.scrollWidth"), 360)
+
     def test_a_block_cached_for_a_part_of_its_tokens_says_how_many(self):
         """A's state after 20 tokens lies in column 2, whose block has tokens 16 to 23."""
         scenario = SCENARIOS.parent / "tests/gui/data/hits_inside_blocks.json"
