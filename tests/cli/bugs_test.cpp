@@ -71,9 +71,11 @@ TEST(Bugs, SafeHasNone) {
 }
 
 TEST(Bugs, AProfileThatThereIsNotIsAMistakeOfTheCommandLine) {
-  const ProgramResult list = run_program("bugs list --engine vllm@2026-02-30");
+  EXPECT_THAT(run_program("bugs list --engine vllm@2026-02-30").err,
+              HasSubstr("there is no profile \"vllm@2026-02-30\", there is no such day (safe, "));
+  const ProgramResult list = run_program("bugs list --engine vllm@2026-06");
   EXPECT_EQ(list.exit_code, 2);
-  EXPECT_THAT(list.err, HasSubstr("there is no profile \"vllm@2026-02-30\", did you mean "
+  EXPECT_THAT(list.err, HasSubstr("there is no profile \"vllm@2026-06\", did you mean "
                                   "\"vllm@2026-06-29\"? (safe, reference, vllm-0.24.0, "));
 }
 
