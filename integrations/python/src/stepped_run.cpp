@@ -79,11 +79,15 @@ std::vector<nlohmann::ordered_json> SteppedRun::findings() const {
 }
 
 std::string SteppedRun::explain() const {
-  return explain_step({.trace = current_->trace,
-                       .config = run_->engine().config(),
-                       .names = run_->names(),
-                       .scheduler_tables = tables_,
-                       .findings = current_->findings});
+  return explain_step(
+      {.trace = current_->trace,
+       .config = run_->engine().config(),
+       .names = run_->names(),
+       .scheduler_tables = tables_,
+       .findings = current_->findings,
+       .own_count =
+           [this](RequestId request) { return run_->own_count(current_->trace.step, request); },
+       .chain_words = run_->chain_words()});
 }
 
 Result<SteppedRun::End> SteppedRun::finish(bool interrupted) {
