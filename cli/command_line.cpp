@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/program_commands.h"
 #include "cli/report_error.h"
 #include "cli/safe_streams.h"
@@ -136,7 +137,8 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
         fmt::print(stderr, "{}\n", setting);
     return code == 0 ? kExitFine : kExitUsage;
   }
-  return run();
+  const int code = run();
+  return was_interrupted() ? kExitInterrupted : code;
 }
 
 // Checks that all output was written: a full disk may show only at the last flush.
@@ -151,6 +153,7 @@ int with_written_output(int code) {
 
 int run_command_line(int argc, char** argv, const Backends& backends) {
   make_streams_safe();
+  end_at_interrupts();
   try {
     return with_written_output(parse_and_run(argc, argv, backends));
   } catch (const ContractViolation& violation) {

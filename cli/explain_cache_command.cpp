@@ -227,7 +227,8 @@ int explain_cache_command(const ExplainCacheOptions& options) {
   if (options.run.scenario.empty() && options.run.traffic.empty())
     return report_usage("explain-cache",
                         "give a scenario file or --traffic (hybridscope explain-cache --help)");
-  if (const auto settings = options.run.settings.apply({}); !settings.ok())
+  if (const Status settings = check_given_settings(options.run.settings, options.run.scenario);
+      !settings.ok())
     return report_usage("explain-cache", one_line(settings.error().message, 1000));
   auto plan = make_run_plan(options.run);
   if (!plan.ok())

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "cli/right_command.h"
 #include "cli/run_words.h"
@@ -85,7 +86,8 @@ int export_command(const ExportCommandOptions& options) {
     return report_usage(
         "export",
         fmt::format("--request is for step-actions, {} covers all requests", options.form));
-  if (const auto settings = options.settings.apply({}); !settings.ok())
+  if (const Status settings = check_given_settings(options.settings, options.scenario);
+      !settings.ok())
     return report_usage("export", settings.error().message);
   auto scenario = read_scenario_file(options.scenario);
   if (!scenario.ok())
@@ -103,6 +105,7 @@ int export_command(const ExportCommandOptions& options) {
     fmt::print("{}", text.value());
     return kExitFine;
   }
+  ask_for_interrupts();  // the file is written whole or not at all
   if (Status written = write_output_file(options.output, text.value()); !written.ok())
     return report_error("export", written.error());
   return kExitFine;

@@ -33,8 +33,9 @@ constexpr const char* kGuiExamples =
     "\n"
     "Inside, F1 finds every command and ? lists the keys. A script is a file with one command per\n"
     "line. Screenshots need no display.\n"
-    "Exit codes: 0 fine, 2 usage, 3 input that cannot be opened or a picture that cannot be\n"
-    "written, 4 no display, no OpenGL or built without the window, 5 a bug of hybridscope.";
+    "Exit codes: 0 fine, 2 usage, 3 unreadable or invalid input, 4 environment: no display, no\n"
+    "OpenGL, built without the window, a picture that cannot be written, a full disk; 5 a bug of\n"
+    "hybridscope, 130 interrupted.";
 
 // The alternative if there is no display.
 constexpr const char* kHeadless =
@@ -65,9 +66,13 @@ bool is_session(const std::string& file) {
 }
 
 // The window opens files by name; options make a plan here.
-Status fill_run(const GuiOptions& options, GuiStart& start) {
-  const bool has_settings = !options.settings.words().empty() || !options.model.empty();
-  if (has_settings && is_session(options.file))
+bool has_settings(const GuiOptions& options) {
+  return !options.settings.words().empty() || !options.model.empty();
+}
+
+// Options that do not go together.
+Status check_options(const GuiOptions& options) {
+  if (has_settings(options) && is_session(options.file))
     return invalid_input(fmt::format(
         "{}: a session has its settings (--model and engine settings go with a scenario or "
         "--traffic; `hybridscope sessions fork` runs a session again with other ones)",
@@ -77,11 +82,15 @@ Status fill_run(const GuiOptions& options, GuiStart& start) {
         "--limit: there is no --traffic of which it could take the first requests");
   if (options.attach.empty() && !options.record.place.empty())
     return invalid_input("--record goes with --attach; in the window, Ctrl+S saves a run");
-  if (!options.attach.empty() && has_settings)
+  if (!options.attach.empty() && has_settings(options))
     return invalid_input(
         "--attach: the trace has the engine's settings (--model and engine "
         "settings go with a scenario or --traffic)");
-  if (options.traffic.empty() && !has_settings) {
+  return check_given_settings(options.settings, options.file);
+}
+
+Status fill_run(const GuiOptions& options, GuiStart& start) {
+  if (options.traffic.empty() && !has_settings(options)) {
     start.open = options.file;
     start.attach = options.attach;
     start.record = options.record.place;
@@ -190,6 +199,8 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   if (!options.theme.empty()) start.commands.push_back("view.theme " + options.theme);
   if (!options.scale.empty()) start.commands.push_back("view.scale " + options.scale);
   start.commands.insert(start.commands.end(), options.commands.begin(), options.commands.end());
+  if (Status fit = check_options(options); !fit.ok())
+    return report_usage("gui", fit.error().message);
   if (Status filled = fill_run(options, start); !filled.ok()) return report_failure(filled.error());
   if (!start.record.empty()) {
     const auto found = look_at_file(parse_session_place(start.record).file, FileAccess::create);
@@ -198,7 +209,8 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
       return record_exit_code(found.error());
     }
   }
-  if (!start.attach.empty()) {
+  const bool stays = options.screenshot.empty() && !options.bench && !options.lists_commands;
+  if (stays) {
     ask_for_interrupts();
     start.is_interrupted = was_interrupted;
   }

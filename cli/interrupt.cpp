@@ -1,6 +1,10 @@
 #include "cli/interrupt.h"
 
+#include <unistd.h>
+
 #include <csignal>
+
+#include "cli/exit_codes.h"
 
 namespace hybridscope {
 namespace {
@@ -13,13 +17,19 @@ extern "C" void on_interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+extern "C" void end_program(int) { _exit(kExitInterrupted); }
+
+void handle_interrupts(void (*handler)(int)) {
+  std::signal(SIGINT, handler);
+  std::signal(SIGTERM, handler);
+  if (std::signal(SIGHUP, handler) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+}
+
 }  // namespace
 
-void ask_for_interrupts() {
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
-  if (std::signal(SIGHUP, on_interrupt) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
-}
+void end_at_interrupts() { handle_interrupts(end_program); }
+
+void ask_for_interrupts() { handle_interrupts(on_interrupt); }
 
 bool was_interrupted() { return interrupted != 0; }
 

@@ -1,12 +1,17 @@
-// Ctrl-C, SIGTERM and SIGHUP: the first one asks a command to stop cleanly, the second one kills
-// it.
+// Ctrl-C, SIGTERM and SIGHUP end every command with exit code 130. One that has something to finish
+// is asked to stop; a second signal kills it.
 #pragma once
 
 namespace hybridscope {
 
+// From now on a SIGINT, SIGTERM or SIGHUP ends the program at once, with exit code 130. A SIGHUP
+// that is ignored (nohup) stays ignored, here and below.
+void end_at_interrupts();
+
 // From now on the first SIGINT, SIGTERM or SIGHUP only sets was_interrupted(); the next one of the
-// same kind ends the program. A SIGHUP that is ignored (nohup) stays ignored.
+// same kind kills it. For commands that look at was_interrupted() often.
 void ask_for_interrupts();
+// The program then ends with exit code 130, whatever the command returns.
 bool was_interrupted();
 
 }  // namespace hybridscope

@@ -211,7 +211,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
       "warnings too) or with --engine a difference, 2 usage or no trace selected, 3 unreadable\n"
       "or invalid input, 4 environment, 5 a bug of hybridscope, 130 interrupted.\n"
-      "Ctrl-C is how --follow ends.");
+      "Ctrl-C ends --follow with the summary, and with exit code 130.");
   command
       .add_option("trace", options.input,
                   "a trace, - for standard input; with --follow also unix:PATH")

@@ -94,13 +94,13 @@ Status JudgeSession::begin_recording(std::string_view header_line) {
 
 Status JudgeSession::begin_comparison() {
   if (options_.engine.empty()) return Ok{};
-  EngineSettings engine;
-  engine.engine = parse_engine_profile(options_.engine);
-  engine.runner = trace_.reader().header().config.runner;
-  const Policies policies = resolve_policies(engine);
-  auto comparison =
-      EngineComparison::create(trace_.reader().header(), policies,
-                               [this](RequestId id) { return trace_.reader().name_of(id); });
+  const ForeignHeader& header = trace_.reader().header();
+  if (events_.note && header.policies != PolicyOverrides())
+    events_.note(fmt::format("{}: the policies in its header override those of profile {}",
+                             header.name.empty() ? "the trace" : header.name, options_.engine));
+  auto comparison = EngineComparison::create(
+      header, compared_policies(header, *parse_engine_profile(options_.engine)),
+      [this](RequestId id) { return trace_.reader().name_of(id); });
   if (!comparison.ok()) return trace_.at_line(comparison.error());
   comparison_.emplace(std::move(comparison).value());
   return Ok{};

@@ -184,11 +184,14 @@ int export_lessons_command(const LessonsOptions& options) {
     return report_error(kExport, Error{ErrorKind::not_available, "built without pages"});
   auto [lessons, failed] = choose_lessons("export", options);
   if (failed != kExitFine) return failed;
-  for (const Lesson& lesson : lessons)
+  ask_for_interrupts();
+  for (const Lesson& lesson : lessons) {
     for (const LessonProblem& problem : check_lesson(lesson)) {
       report_message(kExport, problem.message);
       failed = kExitFindings;
     }
+    if (was_interrupted()) break;  // write_lesson_site says so
+  }
   if (failed != kExitFine) return failed;
   const auto num_lessons = static_cast<std::int64_t>(lessons.size());
   const Status written = write_lesson_site(options.make_site, std::move(lessons), options.html);

@@ -2,14 +2,14 @@
 
 #include <fmt/core.h>
 
-#include <filesystem>
 #include <fstream>
 #include <set>
-#include <system_error>
+#include <utility>
 
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/version.h"
-#include "sessions/text/output_file.h"
+#include "sessions/text/output_folder.h"
 
 namespace hybridscope {
 namespace {
@@ -26,15 +26,6 @@ Status check_names(const std::vector<Lesson>& lessons) {
                       "that differ and are not index",
                       lesson.name));
   return Ok{};
-}
-
-Status make_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error && std::filesystem::is_directory(folder, error)) return Ok{};
-  return Error{ErrorKind::not_available,
-               fmt::format("{}: cannot be made a folder: {}", folder,
-                           error ? error.message() : std::string("there is a file of that name"))};
 }
 
 // Is the place free, or that of a file from an earlier export?
@@ -66,17 +57,18 @@ Status write_lesson_site(MakeLessonSite make, std::vector<Lesson> lessons,
                 return fmt::format("lesson {} of {}: {}", done + 1, num_lessons, lesson.name);
               });
               ++done;
+              return !was_interrupted();
             }});
   progress.clear();
   if (!site.ok()) return site.error();
-  if (Status made = make_folder(folder); !made.ok()) return made;
-  const auto path_of = [&](const SiteFile& file) {
-    return (std::filesystem::path(folder) / file.name).string();
-  };
+  auto made = MadeFolder::make(folder);
+  if (!made.ok()) return made.error();
+  OutputFolder out(std::move(made).value());
   for (const SiteFile& file : site.value())
-    if (Status free = check_place(path_of(file)); !free.ok()) return free;
+    if (Status free = check_place(out.path_of(file.name)); !free.ok()) return free;
   for (const SiteFile& file : site.value())
-    if (Status written = write_output_file(path_of(file), file.text); !written.ok()) return written;
+    if (Status written = out.write(file.name, file.text); !written.ok()) return written;
+  out.keep();
   return Ok{};
 }
 

@@ -33,7 +33,7 @@
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/object_reader.h"
-#include "sessions/text/output_file.h"
+#include "sessions/text/output_folder.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
@@ -245,22 +245,24 @@ int matrix_command(const MatrixCommandOptions& options, const Backends& backends
 
 Result<std::int64_t> write_matrix_scenarios(const MatrixOptions& options,
                                             const std::string& folder) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed)
-    return Error{ErrorKind::not_available,
-                 fmt::format("{} cannot be made: {}", folder, failed.message())};
+  auto made = MadeFolder::make(folder);
+  if (!made.ok()) return made.error();
+  OutputFolder out(std::move(made).value());
   std::int64_t count = 0;
   for (const MatrixCell& cell : options.cells) {
     if (!is_run(cell)) continue;
     for (std::int64_t index = 0; index < options.run.num_scenarios; ++index) {
-      if (options.run.go_on && !options.run.go_on()) return count;
-      const std::string path = (std::filesystem::path(folder) / file_name(cell, index)).string();
+      if (options.run.go_on && !options.run.go_on()) {
+        out.keep();
+        return count;
+      }
       const std::string text = write_scenario(scenario_of_cell(cell, index, options.run));
-      if (Status written = write_output_file(path, text); !written.ok()) return written.error();
+      if (Status written = out.write(file_name(cell, index), text); !written.ok())
+        return written.error();
       ++count;
     }
   }
+  out.keep();
   return count;
 }
 

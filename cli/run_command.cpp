@@ -124,7 +124,7 @@ Status RunSession::begin_trace() {
   auto file = OutputFile::create(options_.trace);
   if (!file.ok()) return file.error();
   traced_.emplace(std::move(file).value());
-  return traced_->write(writer_.header(run_.plan().name) + '\n');
+  return traced_->write(writer_.header(run_.plan().name, run_.plan().settings.policies) + '\n');
 }
 
 Status RunSession::begin_recording() {
@@ -315,7 +315,8 @@ int run_command(const RunOptions& options, const Backends& backends) {
   }
   if (options.scenario.empty() && options.traffic.empty())
     return report_usage("run", "give a scenario file or --traffic (hybridscope run --help)");
-  if (const auto settings = options.settings.apply({}); !settings.ok()) {
+  if (const Status settings = check_given_settings(options.settings, options.scenario);
+      !settings.ok()) {
     report_error("run", settings.error());
     return kExitUsage;
   }

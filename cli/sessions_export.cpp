@@ -12,6 +12,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/interruptible_source.h"
 #include "cli/output_targets.h"
 #include "cli/report_error.h"
 #include "cli/session_findings.h"
@@ -85,9 +86,10 @@ Status export_html(const ExportOptions& options, const SessionPlace& place,
     about.bookmarks.push_back({.step = bookmark.step, .note = bookmark.note});
   about.find_cause = session_cause_finder(info);
   about.explain_command = [&place](std::int64_t step) { return show_step_words(place, step); };
-  const auto source = open_session_source(place);
+  auto source = open_session_source(place);
   if (!source.ok()) return source.error();
-  const auto report = write_html_report(*source.value(), about);
+  InterruptibleSource steps(std::move(source).value());
+  const auto report = write_html_report(steps, about);
   if (!report.ok()) return report.error();
   if (!report.value().left_out.empty())
     report_message(kExport,
@@ -102,7 +104,6 @@ Error interrupted(const std::string& what) {
 
 Status export_jsonl(const std::string& path, SessionReader& reader) {
   const SessionInfo& info = reader.info();
-  ask_for_interrupts();
   auto file = OutputFile::create(path);
   if (!file.ok()) return file.error();
   RecordJsonlWriter writer([&reader](RequestId request) { return reader.request_name(request); });
@@ -181,11 +182,13 @@ Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t l
   auto plan = read_session_plan(info.header.plan, "plan of session '" + info.header.name + "'");
   if (!plan.ok()) return plan.error();
   const std::string name = plan.value().name;
+  const PolicyOverrides policies = plan.value().settings.policies;
   auto run = CheckedRun::create(std::move(plan).value(), {.check = std::nullopt});
   if (!run.ok()) return run.error();
   const Engine& engine = run.value().engine();
   TraceWriter writer(engine.config(), traced_requests_of(engine));
-  if (Status written = file.write(writer.header(name) + "\n"); !written.ok()) return written;
+  if (Status written = file.write(writer.header(name, policies) + "\n"); !written.ok())
+    return written;
   std::optional<SameDecisions> same;
   if (info.header.digest_version == kDigestVersion)
     same.emplace(recorded, engine);
@@ -220,7 +223,6 @@ Status export_trace(const std::string& path, const SessionPlace& place,
         reader.title(), info.header.source));
   const auto recorded = open_session_source(place);
   if (!recorded.ok()) return recorded.error();
-  ask_for_interrupts();
   auto file = OutputFile::create(path);
   if (!file.ok()) return file.error();
   return write_trace(info, *recorded.value(), reader.last_step(), file.value());
@@ -254,10 +256,9 @@ int run_export(const ExportOptions& options) {
     report_error(kExport, apart.error());
     return kExitUsage;
   }
+  ask_for_interrupts();
   const Status done = export_session(options);
-  if (done.ok()) return kExitFine;
-  const int code = report_error(kExport, done.error());
-  return was_interrupted() ? kExitInterrupted : code;
+  return done.ok() ? kExitFine : report_error(kExport, done.error());
 }
 
 }  // namespace

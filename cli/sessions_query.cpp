@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/recorded_plan.h"
 #include "cli/report_error.h"
 #include "cli/session_json.h"
@@ -66,7 +67,9 @@ int query(const QueryOptions& options) {
                 words[i] = words[i] || std::holds_alternative<std::string>(values[i]);
             }
             return true;
-          }};
+          },
+      .is_interrupted = was_interrupted};
+  ask_for_interrupts();
   const Status done = run_query(file.value(), options.sql, visitor);
   if (!done.ok()) return report_error("sessions query", done.error());
   if (options.json) {

@@ -6,9 +6,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "sessions/scenario/not_modelled.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/settings.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/object_reader.h"
 
@@ -177,6 +180,20 @@ std::vector<std::string> SettingsOptions::words() const {
     words.push_back(speculative_config_);
   }
   return words;
+}
+
+Status check_given_settings(const SettingsOptions& options, const std::string& scenario) {
+  EngineSettings base;
+  std::error_code error;
+  // What is no file (a pipe, a folder) is read once, by who runs it.
+  const bool is_file = std::filesystem::is_regular_file(scenario, error);
+  if (is_file)
+    if (auto read = read_scenario_file(scenario); read.ok()) base = read.value().settings;
+  const auto settings = options.apply(base);
+  if (!settings.ok()) return settings.error();
+  if ((!scenario.empty() && !is_file) || find_setting_conflict(base)) return Ok{};
+  const auto conflict = find_setting_conflict(settings.value());
+  return conflict ? Status(invalid_input(conflict->message)) : Status(Ok{});
 }
 
 }  // namespace hybridscope

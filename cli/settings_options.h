@@ -50,4 +50,8 @@ class SettingsOptions {
   std::string speculative_config_;
 };
 
+// Wrong usage, before anything runs: a value that is not allowed, or settings of the command line
+// that conflict where those of the scenario (a file; empty: none) alone do not.
+Status check_given_settings(const SettingsOptions& options, const std::string& scenario);
+
 }  // namespace hybridscope

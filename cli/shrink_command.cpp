@@ -219,7 +219,9 @@ int shrink_command(const ShrinkCommandOptions& options) {
     return report_usage(
         "shrink", "a trace has its settings in its header: " + options.settings.words().front() +
                       " is for scenarios (SCENARIO.json)");
-  if (const auto settings = options.settings.apply({}); !settings.ok())
+  if (const Status settings =
+          check_given_settings(options.settings, scenario ? options.input : std::string());
+      !settings.ok())
     return report_usage("shrink", settings.error().message);
   const std::string file = result_file(options);
   if (file == "-" && options.json)

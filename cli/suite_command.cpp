@@ -21,6 +21,7 @@
 #include "cli/suite_selection.h"
 #include "cli/tap_report.h"
 #include "sessions/text/shown_text.h"
+#include "storage/file_header.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {
@@ -126,7 +127,11 @@ int fail_to_record(const RunOptions& options, const Error& error) {
 
 Status check_record_file(const RecordOption& record) {
   if (record.place.empty()) return Ok{};
-  const auto file = SessionFile::open(parse_session_place(record.place).file, FileAccess::create);
+  const std::string path = parse_session_place(record.place).file;
+  const auto found = look_at_file(path, FileAccess::create);
+  if (!found.ok()) return found.error();
+  if (found.value() == FoundFile::nothing) return Ok{};  // made with its first session
+  const auto file = SessionFile::open(path, FileAccess::create);
   return file.ok() ? Status(Ok{}) : file.error();
 }
 

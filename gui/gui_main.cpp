@@ -15,6 +15,7 @@
 #include "gui/panels/panel_table.h"
 #include "gui/png_file.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {
@@ -93,7 +94,7 @@ Status carry_out(GuiSession& session, const std::vector<GuiCommand>& commands) {
   for (const GuiCommand& command : commands) {
     if (Status done = workbench.apply(command); !done.ok())
       return Error{done.error().kind,
-                   fmt::format("{}: {}", to_text(command), done.error().message)};
+                   fmt::format("{}: {}", to_text(command), joined_lines(done.error().message))};
     settle(workbench);
     if (Status drawn = draw_pictures(session); !drawn.ok()) return drawn;
     if (!workbench.job_status().ok()) return workbench.job_status();

@@ -4,12 +4,11 @@
 #include <png.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <string>
 
 #include "gui/png_file.h"
 #include "gui/surface.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 
@@ -58,16 +57,14 @@ Status write_png(const Image& image, const std::string& path) {
   png.width = static_cast<png_uint_32>(image.size.width);
   png.height = static_cast<png_uint_32>(image.size.height);
   png.format = PNG_FORMAT_RGBA;
-  const std::string unfinished = path + ".part";
-  if (png_image_write_to_file(&png, unfinished.c_str(), 0, image.rgba.data(), 0, nullptr) == 0)
-    return Error{ErrorKind::not_available, fmt::format("cannot write {}: {}", path, png.message)};
-  if (std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    const Error error{ErrorKind::not_available,
-                      fmt::format("cannot write {}: {}", path, std::strerror(errno))};
-    std::remove(unfinished.c_str());
-    return error;
-  }
-  return Ok{};
+  // Through memory: libpng does not say why a file cannot be written.
+  png_alloc_size_t num_bytes = PNG_IMAGE_PNG_SIZE_MAX(png);
+  std::string bytes(num_bytes, '\0');
+  if (png_image_write_to_memory(&png, bytes.data(), &num_bytes, 0, image.rgba.data(), 0, nullptr) ==
+      0)
+    return Error{ErrorKind::device, fmt::format("cannot write {}: {}", path, png.message)};
+  bytes.resize(num_bytes);
+  return write_output_file(path, bytes);
 }
 
 }  // namespace hybridscope

@@ -37,26 +37,37 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// "runs.txt:before", "runs.txt:a/b": a session was meant, in a file that is none by its name.
-bool names_no_session_file(const std::string& path) {
+// "runs.txt:before", "runs.txt:a/b": where the colon before a session's name is; npos: the whole
+// path is the file's name.
+std::size_t colon_of_session(const std::string& path) {
   const auto colon = path.find(':');
-  if (is_session_file_name(path) || colon == std::string::npos) return false;
-  const bool begins_a_name = colon == 0 || path[colon - 1] == '/';
+  if (colon == std::string::npos || colon == 0 || path[colon - 1] == '/') return std::string::npos;
   struct stat folder {};
   const auto slash = path.find('/', colon);
-  return !begins_a_name &&
-         (slash == std::string::npos || stat(path.substr(0, slash).c_str(), &folder) != 0);
+  const bool in_folder =
+      slash != std::string::npos && stat(path.substr(0, slash).c_str(), &folder) == 0;
+  return in_folder ? std::string::npos : colon;
+}
+
+Error names_no_session_file(const std::string& path) {
+  const auto colon = colon_of_session(path);
+  const std::string file = path.substr(0, colon);
+  const std::string session = colon == std::string::npos ? "" : path.substr(colon);
+  const std::string instead =
+      session.empty() ? fmt::format(", or runs.db:{} for a session of that name in runs.db",
+                                    path.substr(path.rfind('/') + 1))
+                      : "";
+  return {ErrorKind::invalid_input,
+          fmt::format("{}: \"{}\" is no name of a session file, expected one that ends in .db, "
+                      ".db3, .sqlite or .sqlite3, such as {}.db{}{}",
+                      path, file, file, session, instead)};
 }
 
 Result<FoundFile> look_for_place(const std::string& path, FileAccess access_wanted) {
   const std::string directory = directory_of(path);
   struct stat found {};
   const bool creates = access_wanted == FileAccess::create;
-  if (creates && names_no_session_file(path))
-    return Error{ErrorKind::invalid_input,
-                 fmt::format("{}: \"{}\" is no name of a session file, expected one that ends in "
-                             ".db, .db3, .sqlite or .sqlite3",
-                             path, path.substr(0, path.find(':')))};
+  if (creates && !is_session_file_name(path)) return names_no_session_file(path);
   if (stat(directory.c_str(), &found) != 0 || !S_ISDIR(found.st_mode))
     return Error{creates ? ErrorKind::not_available : ErrorKind::not_found,
                  fmt::format("{}: no such directory: {}", path, directory)};

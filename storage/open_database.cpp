@@ -179,14 +179,30 @@ Result<Database> open_existing(const std::string& path, const OpenOptions& optio
 }
 
 Database make(const std::string& path, std::int64_t busy_timeout_ms) {
-  Database database = connect(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms);
-  prepare_empty(*database, busy_timeout_ms);
-  upgrade(*database);
-  set_up_to_write(*database);
-  return database;
+  std::error_code error;
+  const bool is_new = !std::filesystem::exists(path, error);
+  Database database;
+  try {
+    database = connect(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms);
+    prepare_empty(*database, busy_timeout_ms);
+    upgrade(*database);
+    set_up_to_write(*database);
+    return database;
+  } catch (const SQLite::Exception& exception) {
+    const int code = exception.getErrorCode() & 0xFF;
+    database.reset();
+    if (is_new && (code == SQLITE_FULL || code == SQLITE_IOERR)) remove_database(path);
+    throw;
+  }
 }
 
 }  // namespace
+
+void remove_database(const std::string& path) {
+  std::error_code error;
+  for (const char* ending : {"-wal", "-shm", "-journal", ""})
+    std::filesystem::remove(path + ending, error);
+}
 
 void set_busy_timeout(SQLite::Database& database, std::int64_t busy_timeout_ms) {
   const auto max_polls = static_cast<std::intptr_t>(busy_timeout_ms * 1000 / kPollUs);

@@ -24,6 +24,9 @@ struct OpenOptions {
 Result<std::unique_ptr<SQLite::Database>> open_database(const std::string& path,
                                                         const OpenOptions& options);
 
+// Removes a database and the files that SQLite keeps beside it. Requires: no connection is open.
+void remove_database(const std::string& path);
+
 // Waits in short intervals, so that of two programs that alternate in writing neither starves.
 void set_busy_timeout(SQLite::Database& database, std::int64_t busy_timeout_ms);
 

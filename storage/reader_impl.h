@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "storage/held_blocks_reader.h"
+#include "storage/last_rows.h"
 #include "storage/session_reader.h"
 #include "storage/step_loader.h"
 #include "storage/table_cursor.h"
@@ -39,7 +40,7 @@ struct SessionReader::Impl {
   ReadStatement name;
   ReadStatement request_step;
   ReadStatement prefill_rows;  // of a step
-  ReadStatement last_row;      // of a request before a step
+  LastRows last_rows;
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
   StepLoader loader;

@@ -66,8 +66,8 @@ class SessionFile {
   // Errors (each names the file): not_found, no such file to read or write; corrupt, not an SQLite
   // file, another program's database, a truncated or damaged file, a newer version (the message has
   // both versions); not_available, locked by another program for busy_timeout_ms, a read-only file
-  // or directory, no directory to create it in, disk full; invalid_input, a new file whose name has
-  // a ':' after what is no name of a session file. After an error the file is unchanged.
+  // or directory, no directory to create it in, disk full; invalid_input, a new file whose name is
+  // no name of a session file. After an error the file is unchanged.
   static Result<SessionFile> open(const std::string& path, FileAccess access,
                                   std::int64_t busy_timeout_ms = 10000);
   SessionFile(SessionFile&&) noexcept;

@@ -44,6 +44,29 @@ Status check_statement(const SessionFile& file, const std::string& sql) {
   return Ok{};
 }
 
+// While it lives, SQLite asks whether to end what it does.
+class AskedInterrupt {
+ public:
+  AskedInterrupt(SQLite::Database& database, bool (*is_interrupted)())
+      : handle_(database.getHandle()), is_interrupted_(is_interrupted) {
+    constexpr int kOperations = 4000;
+    if (is_interrupted_ != nullptr) sqlite3_progress_handler(handle_, kOperations, &ask, this);
+  }
+  ~AskedInterrupt() {
+    if (is_interrupted_ != nullptr) sqlite3_progress_handler(handle_, 0, nullptr, nullptr);
+  }
+  AskedInterrupt(const AskedInterrupt&) = delete;
+  AskedInterrupt& operator=(const AskedInterrupt&) = delete;
+
+ private:
+  static int ask(void* self) {
+    return static_cast<AskedInterrupt*>(self)->is_interrupted_() ? 1 : 0;
+  }
+
+  sqlite3* handle_;
+  bool (*is_interrupted_)();
+};
+
 constexpr const char* kStats = R"sql(
 WITH numbered AS (
   SELECT *, (ROW_NUMBER() OVER (ORDER BY step) - 1) / ?2 AS bucket FROM steps WHERE session = ?1)
@@ -76,6 +99,7 @@ StatsBucket bucket_of(SQLite::Statement& row) {
 Status run_query(const SessionFile& file, std::string_view sql, const QueryVisitor& visitor) try {
   const std::string text(sql);
   if (Status fine = check_statement(file, text); !fine.ok()) return fine;
+  const AskedInterrupt asked(file.database(), visitor.is_interrupted);
   SQLite::Statement statement(file.database(), text);
   std::vector<std::string> columns;
   for (int i = 0; i < statement.getColumnCount(); ++i)
@@ -89,6 +113,8 @@ Status run_query(const SessionFile& file, std::string_view sql, const QueryVisit
   }
   return Ok{};
 } catch (const SQLite::Exception& error) {
+  if (error.getErrorCode() == SQLITE_INTERRUPT)
+    return Error{ErrorKind::not_available, fmt::format("{}: interrupted", file.path())};
   // An error in the query, not in the file.
   if (error.getErrorCode() == SQLITE_ERROR)
     return invalid_input(fmt::format("{}: {}", file.path(), error.what()));

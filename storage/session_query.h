@@ -22,10 +22,12 @@ using QueryValue = std::variant<std::monostate, std::int64_t, double, std::strin
 struct QueryVisitor {
   std::function<void(const std::vector<std::string>&)> columns;
   std::function<bool(const std::vector<QueryValue>&)> row;  // returns false to stop
+  // Asked every few thousand operations of SQLite; returns true to end the query. Null: never.
+  bool (*is_interrupted)() = nullptr;
 };
 
 // Runs one statement. Error invalid_input: SQLite's message; the statement would change the file;
-// there is more than one statement.
+// there is more than one statement. Error not_available: `is_interrupted` ended it.
 Status run_query(const SessionFile& file, std::string_view sql, const QueryVisitor& visitor);
 
 // Totals over consecutive steps.

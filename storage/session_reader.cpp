@@ -39,13 +39,7 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
           context,
           "SELECT request, num_computed_tokens, num_computed_tokens + num_scheduled_tokens "
           "FROM rows WHERE session = ? AND step = ? AND row_class = ?"),
-      last_row(context,
-               "SELECT step, CASE WHEN EXISTS (SELECT 1 FROM copy_decisions c WHERE "
-               "c.session = r.session AND c.step = r.step AND c.launch = 1 AND c.row = r.row AND "
-               "c.resets_accepted_count) THEN 1 ELSE num_sampled_tokens END, row_class, "
-               "num_computed_tokens, num_scheduled_tokens "
-               "FROM rows r WHERE session = ? AND step < ? AND step >= ? AND request = ? AND "
-               "row IS NOT NULL ORDER BY step DESC LIMIT 1"),
+      last_rows(context),
       loader(context, info.header.level, info.header.config),
       stamps(make_stamp_cursor(context)) {
   find_extent();
@@ -254,16 +248,8 @@ Result<const HeldBlocks*> SessionReader::held_blocks(std::int64_t step) {
 
 std::optional<OwnCount> SessionReader::own_count(RequestId request, std::int64_t step) {
   if (request.value < 0 || !info().header.knows_own_counts()) return std::nullopt;
-  ReadStatement& query = impl_->last_row;
-  query.start({impl_->context.session, step, request_first_step(request), request.value});
-  std::optional<OwnCount> found;
-  if (query.step())
-    found = OwnCount{.step = sqlite3_column_int64(query.get(), 0),
-                     .num_accepted_tokens = std::max(sqlite3_column_int(query.get(), 1), 1),
-                     .row_class = static_cast<RowClass>(sqlite3_column_int(query.get(), 2)),
-                     .num_computed_tokens = sqlite3_column_int(query.get(), 3),
-                     .num_query_tokens = sqlite3_column_int(query.get(), 4)};
-  query.stop();
+  const auto found = impl_->last_rows.before(
+      request, step, [this, request] { return request_first_step(request); });
   return impl_->answer(found).ok() ? found : std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <optional>
 #include <system_error>
@@ -35,6 +36,14 @@ constexpr std::chrono::milliseconds kPause{1};
 constexpr int kCopiedLogPages = 4096;
 constexpr int kMostLogPages = 32768;
 constexpr std::int64_t kReadersWaitMs = 500;
+
+bool has_no_session(SQLite::Database& database) {
+  try {
+    return database.execAndGet("SELECT count(*) FROM sessions").getInt64() == 0;
+  } catch (const SQLite::Exception&) {
+    return false;
+  }
+}
 
 // Settings only for a recorder's connection.
 void set_up_to_record(SQLite::Database& database) {
@@ -302,11 +311,13 @@ Result<std::unique_ptr<SessionWriter>> SessionWriter::begin(const SessionPlace& 
   using Writer = std::unique_ptr<SessionWriter>;
   if (!place.name.empty())
     if (Status fits = check_session_name(place.name); !fits.ok()) return fits.error();
+  std::error_code error;
+  const bool is_new = !std::filesystem::exists(place.file, error);
   auto opened = open_database(
       place.file, {.access = FileAccess::create, .busy_timeout_ms = options.busy_timeout_ms});
   if (!opened.ok()) return opened.error();
   auto database = std::move(opened).value();
-  return catch_sqlite(place.file, database->getHandle(), [&]() -> Result<Writer> {
+  auto writer = catch_sqlite(place.file, database->getHandle(), [&]() -> Result<Writer> {
     set_up_to_record(*database);
     auto begun = insert_session(
         *database,
@@ -318,6 +329,11 @@ Result<std::unique_ptr<SessionWriter>> SessionWriter::begin(const SessionPlace& 
     if (Status started = recorder->start(); !started.ok()) return started.error();
     return Writer(new SessionWriter(std::move(recorder)));
   });
+  if (!writer.ok() && is_new && database && has_no_session(*database)) {
+    database.reset();
+    remove_database(place.file);
+  }
+  return writer;
 }
 
 SessionWriter::SessionWriter(std::unique_ptr<Recorder> recorder) : recorder_(std::move(recorder)) {}

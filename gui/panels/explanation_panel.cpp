@@ -1,6 +1,7 @@
 #include "gui/panels/panels.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gui/model/wrapped_words.h"
 #include "gui/widgets.h"
@@ -10,6 +11,7 @@ namespace hybridscope {
 namespace {
 
 constexpr std::size_t kLeastColumns = 24;  // a narrower panel breaks words
+constexpr std::size_t kRowsOfALargeBatch = 64;
 
 // Sentences and tables in a font of fixed width: the smaller one where a page for a terminal does
 // not fit. A narrow panel wraps sentences and the cells of tables.
@@ -37,6 +39,9 @@ class ExplanationPanel final : public Panel {
 
   void update(Workbench& workbench, std::size_t columns) {
     if (columns == columns_ && workbench.revision() == revision_) return;
+    // Of a large batch the words take as long as all other panels, which come a frame earlier.
+    const bool is_late = workbench.run()->view().trace.rows.size() >= kRowsOfALargeBatch;
+    if (is_late && std::exchange(announced_, workbench.revision()) != workbench.revision()) return;
     columns_ = columns;
     revision_ = workbench.revision();
     const std::size_t page = std::clamp(columns, kLeastColumns, kPageColumns);
@@ -46,6 +51,7 @@ class ExplanationPanel final : public Panel {
   std::string text_;
   std::size_t columns_ = 0;  // of `text_`
   std::uint64_t revision_ = 0;
+  std::uint64_t announced_ = 0;  // the last revision that a frame was drawn of
 };
 
 }  // namespace

@@ -101,7 +101,8 @@ Result<std::vector<SiteFile>> make_lesson_site(const LessonSiteInput& input) {
   std::vector<SiteFile> files = {
       {"index.html", index_page(input)}, {"lesson.css", style_sheet()}, {"lesson.js", script()}};
   for (std::size_t i = 0; i < input.lessons.size(); ++i) {
-    if (input.on_lesson) input.on_lesson(input.lessons[i]);
+    if (input.on_lesson && !input.on_lesson(input.lessons[i]))
+      return Error{ErrorKind::not_available, "interrupted"};
     auto page = lesson_page(input, i);
     if (!page.ok()) return page.error();
     files.push_back({input.lessons[i].name + ".html", std::move(page).value()});

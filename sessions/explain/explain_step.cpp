@@ -124,8 +124,8 @@ constexpr std::array kSections = {Section{StepTopic::commands, &step_sections::a
                                   Section{StepTopic::commit, &step_sections::add_commit},
                                   Section{StepTopic::findings, &add_findings}};
 
-std::string explain_sections(const StepToExplain& step,
-                             const std::function<bool(StepTopic)>& is_wanted) {
+std::string explain_sections(StepToExplain step, const std::function<bool(StepTopic)>& is_wanted) {
+  step.name_width = step_sections::name_width(step);
   TextPage page(step.columns);
   add_title(step, page);
   add_frames(step.trace, page);

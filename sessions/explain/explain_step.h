@@ -29,6 +29,7 @@ struct StepToExplain {
   // say; empty: not known.
   std::vector<std::string> chain_words = {};
   std::size_t columns = kPageColumns;  // of a line
+  std::size_t name_width = 0;          // of the column of requests' names; 0: measured once
 };
 
 // Sections in the order of the step's phases; lines of at most `columns` columns; newline at the

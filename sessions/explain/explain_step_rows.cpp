@@ -143,6 +143,7 @@ std::string_view order_words(RowOrder order) {
 }  // namespace
 
 std::size_t name_width(const StepToExplain& step) {
+  if (step.name_width > 0) return step.name_width;
   std::size_t width = 6;
   for (const ScheduledTrace& s : step.trace.scheduled)
     width = std::max(width, text_width(step.names.request(s.request)));

@@ -4,6 +4,7 @@
 
 #include "sessions/judge/compare_schedule.h"
 #include "sessions/judge/compare_worker.h"
+#include "sessions/scenario/settings.h"
 
 namespace hybridscope {
 namespace {
@@ -18,6 +19,14 @@ EngineDifference refusal(const ComparedStep& step, const Error& error) {
 }
 
 }  // namespace
+
+Policies compared_policies(const ForeignHeader& header, const EngineProfile& profile) {
+  EngineSettings settings;
+  settings.engine = profile;
+  settings.runner = header.config.runner;
+  settings.policies = header.policies;
+  return resolve_policies(settings);
+}
 
 Result<EngineComparison> EngineComparison::create(const ForeignHeader& header,
                                                   const Policies& policies, RequestName name_of) {

@@ -11,8 +11,12 @@
 #include "sessions/judge/engine_scheduler.h"
 #include "sessions/judge/engine_worker.h"
 #include "sessions/judge/foreign_trace.h"
+#include "sessions/scenario/engine_profile.h"
 
 namespace hybridscope {
+
+// The policies that our engine has under this profile when it is compared with such a trace.
+Policies compared_policies(const ForeignHeader& header, const EngineProfile& profile);
 
 // Compares what the trace has, in the order of a step's phases (EngineDecision). Up to the first
 // difference our engine is in the same state as the other one, so each decision has the same

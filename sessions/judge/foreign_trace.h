@@ -11,6 +11,7 @@
 #include "core/base/ids.h"
 #include "core/check/told_hashes.h"
 #include "core/engine/engine_config.h"
+#include "core/engine/policy_overrides.h"
 
 namespace hybridscope {
 
@@ -21,6 +22,7 @@ struct ForeignHeader {
   std::string engine;  // free text, "vllm 0.11.0"; may be empty
   EngineConfig config;
   bool use_eagle = false;           // hits drop their last block, for an EAGLE-like draft model
+  PolicyOverrides policies;         // what the run overrode of its profile
   bool hits_inside_blocks = false;  // a hit may end on any multiple of hash_block_size
 };
 

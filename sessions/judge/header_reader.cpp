@@ -53,6 +53,7 @@ class ConfigReader {
 
   EngineConfig read();
   bool use_eagle() const { return use_eagle_; }
+  const PolicyOverrides& policies() const { return policies_; }
   bool hits_inside_blocks() const { return hits_inside_blocks_; }
 
  private:
@@ -61,6 +62,7 @@ class ConfigReader {
   void boolean(std::string_view key, bool& target);
 
   void read_settings(EngineConfig& config);
+  void read_policies();
   void check_speculation(EngineConfig& config);
   void check_capture_sizes(const EngineConfig& config);
   void read_batch_order(EngineConfig& config);
@@ -75,6 +77,7 @@ class ConfigReader {
   const LineValue& object_;
   std::optional<Release> release_;
   JsonErrors& errors_;
+  PolicyOverrides policies_;
   bool use_eagle_ = false;
   bool hits_inside_blocks_ = false;
   bool has_block_size_ = false;
@@ -99,6 +102,7 @@ EngineConfig ConfigReader::read() {
   config.enable_prefix_caching = false;
   config.cudagraph_mode = CUDAGraphMode::none;
   read_settings(config);
+  read_policies();
   required_integer("num_gpu_blocks", {2, kMaxBlocks}, config.kv_cache_config.num_blocks);
   integer("conv_kernel", {2, 8}, config.conv_kernel);
   integer("chunk_size", {1, kMaxTokens}, config.chunk_size);
@@ -123,6 +127,19 @@ void ConfigReader::read_settings(EngineConfig& config) {
   has_block_size_ = settings.block_size.has_value();
   has_method_ = settings.speculative_method.has_value();
   store_in_config(settings, config);
+}
+
+void ConfigReader::read_policies() {
+  const auto object = find_member(object_, kPoliciesKey);
+  if (!object) return;
+  EngineSettings settings;
+  for_each_member(*object, errors_, [&](const LineValue& value) {
+    const Setting* const setting = find_setting(kPoliciesKey, value.key);
+    if (setting == nullptr) return fail(value, "there is no such policy", errors_);
+    if (const auto read = value_of(*setting, value, errors_))
+      setting->store(settings, *setting, *read);
+  });
+  policies_ = settings.policies;
 }
 
 void ConfigReader::check_speculation(EngineConfig& config) {
@@ -280,6 +297,7 @@ ForeignHeader read_header(const LineValue& line, JsonErrors& errors) {
   if (const auto config = require_member(line, "config", errors)) {
     ConfigReader reader(*config, release_of_engine(header.engine), errors);
     header.config = reader.read();
+    header.policies = reader.policies();
     header.use_eagle = reader.use_eagle();
     header.hits_inside_blocks = reader.hits_inside_blocks();
   }

@@ -7,6 +7,9 @@
 
 namespace hybridscope {
 
+// Member of a header's config, and section of the settings.
+inline constexpr std::string_view kPoliciesKey = "policies";
+
 inline constexpr std::array<std::string_view, 2> kGroupTypeWords = {"full_attention", "mamba"};
 inline constexpr std::array<std::string_view, 6> kMambaTypeWords = {
     "mamba1", "mamba2", "linear_attention", "short_conv", "gdn_attention", "kda"};

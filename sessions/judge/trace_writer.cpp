@@ -47,6 +47,17 @@ std::map<int, std::pair<std::string_view, Json>> derived_facts(const EngineConfi
           {22, {"kv_cache_groups", groups}}};
 }
 
+Json policies_json(const PolicyOverrides& policies) {
+  EngineSettings settings;
+  settings.policies = policies;
+  Json json = Json::object();
+  for (const Setting& setting : settings_table())
+    if (setting.section == kPoliciesKey)
+      if (const auto value = get_setting(settings, setting))
+        json[std::string(setting.name)] = setting_to_json(setting, *value);
+  return json;
+}
+
 Json graph_json(const StepTrace& trace) {
   return {{"cudagraph_runtime_mode",
            kCudagraphModeWords[static_cast<std::size_t>(trace.graph.runtime_mode)]},
@@ -113,7 +124,7 @@ TraceWriter::TraceWriter(const EngineConfig& config, TracedRequests requests)
       tables_(static_cast<std::int32_t>(config.kv_cache_config.groups.size()),
               config.kv_cache_config.num_blocks) {}
 
-std::string TraceWriter::header(const std::string& name) const {
+std::string TraceWriter::header(const std::string& name, const PolicyOverrides& policies) const {
   std::map<int, std::pair<std::string_view, Json>> config = derived_facts(config_);
   const EngineSettings settings = settings_of(config_);
   for (const Setting* setting : traced_settings()) {
@@ -126,6 +137,8 @@ std::string TraceWriter::header(const std::string& name) const {
   if (hits_end_inside_blocks(config_)) in_order["hits_inside_blocks"] = true;
   if (config_.prefix_cache_retention_interval)
     in_order["prefix_cache_retention_interval"] = *config_.prefix_cache_retention_interval;
+  if (const Json overrides = policies_json(policies); !overrides.empty())
+    in_order[std::string(kPoliciesKey)] = overrides;
   return Json({{"hybridscope_trace", 1},
                {"engine", "hybridscope"},
                {"name", name},

@@ -35,8 +35,8 @@ class TraceWriter {
  public:
   TraceWriter(const EngineConfig& config, TracedRequests requests);
 
-  // One line without newline.
-  std::string header(const std::string& name) const;
+  // One line without newline. `policies`: what the run's settings override of its profile.
+  std::string header(const std::string& name, const PolicyOverrides& policies = {}) const;
   // One line without newline. Steps must come complete and in order.
   std::string step(const StepTrace& trace);
 

@@ -19,8 +19,8 @@ inline constexpr std::string_view kLessonSiteMark = "Made by hybridscope lessons
 struct LessonSiteInput {
   std::vector<Lesson> lessons;  // in the order of the index; their names differ
   std::string program;          // "hybridscope 0.1.0"
-  // Called before each lesson is run; empty: nobody waits.
-  std::function<void(const Lesson&)> on_lesson = {};
+  // Called before each lesson is run; returns false to stop. Empty: nobody waits.
+  std::function<bool(const Lesson&)> on_lesson = {};
 };
 
 struct SiteFile {
@@ -29,7 +29,7 @@ struct SiteFile {
 };
 
 // Errors: what the engine refuses; a part or a question that the run cannot answer, with the names
-// of lesson and part.
+// of lesson and part; not_available: `on_lesson` stopped it.
 using MakeLessonSite = Result<std::vector<SiteFile>> (*)(const LessonSiteInput&);
 
 }  // namespace hybridscope

@@ -15,6 +15,7 @@
 #include "sessions/text/json_reader.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/output_file.h"
+#include "sessions/text/output_folder.h"
 
 namespace hybridscope {
 
@@ -132,9 +133,6 @@ MatrixFile::MatrixFile(std::string folder, MatrixContents contents, LockedFile f
     : folder_(std::move(folder)), contents_(std::move(contents)), file_(std::move(file)) {}
 
 Result<MatrixFile::LockedFile> MatrixFile::lock(const std::string& folder) {
-  std::error_code code;
-  std::filesystem::create_directories(std::filesystem::path(folder) / "faults", code);
-  if (code) return cannot("cannot be made", folder, code.message());
   const std::string path = file_in(folder);
   LockedFile file(std::fopen(path.c_str(), "ab"));
   if (!file) return cannot("cannot be written", path, std::generic_category().message(errno));
@@ -145,6 +143,8 @@ Result<MatrixFile::LockedFile> MatrixFile::lock(const std::string& folder) {
 }
 
 Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeader& header) {
+  auto made = MadeFolder::make((std::filesystem::path(folder) / "faults").string());
+  if (!made.ok()) return made.error();
   auto locked = lock(folder);
   if (!locked.ok()) return locked.error();
   auto lines = read_lines(folder);
@@ -165,7 +165,11 @@ Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeade
   std::filesystem::resize_file(file_in(folder), lines.value().num_bytes, code);
   if (code) return cannot("cannot be written", file_in(folder), code.message());
   MatrixFile file(folder, std::move(lines).value().contents, std::move(locked).value());
-  if (Status begun = begins ? file.append(first) : Ok{}; !begun.ok()) return begun.error();
+  if (Status begun = begins ? file.append(first) : Ok{}; !begun.ok()) {
+    std::filesystem::remove(file_in(folder), code);
+    return begun.error();
+  }
+  made.value().keep();
   return file;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sessions/text/edit_distance.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {
@@ -20,26 +21,11 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// At most `max_bytes`, cut between UTF-8 sequences.
-std::string shortened(const std::string& text, std::size_t max_bytes) {
-  if (text.size() <= max_bytes) return text;
-  std::size_t end = max_bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return text.substr(0, end) + "...";
-}
-
-// Keeps a message on one line, even if names in it contain newlines.
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  return text;
-}
-
 }  // namespace
 
 void JsonErrors::fail(const std::string& pointer, const std::string& message) {
   if (error_) return;
-  const std::string shown = one_line(shortened(base_ + pointer, 200));
+  const std::string shown = one_line(base_ + pointer);
   error_ = invalid_input(shown.empty() ? fmt::format("{}: {}", file_, message)
                                        : fmt::format("{}: {}: {}", file_, shown, message));
 }
@@ -61,10 +47,7 @@ std::string child_pointer(const std::string& pointer, std::size_t index) {
   return fmt::format("{}/{}", pointer, index);
 }
 
-std::string quoted_text(std::string_view text) {
-  return nlohmann::json(shortened(std::string(text), 60))
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string quoted_text(std::string_view text) { return '"' + one_line(text, 60) + '"'; }
 
 std::string describe_json(const nlohmann::json& value) {
   switch (value.type()) {

@@ -91,7 +91,7 @@ class ObjectReader {
 std::string child_pointer(const std::string& pointer, std::string_view key);
 std::string child_pointer(const std::string& pointer, std::size_t index);
 
-// The text in quotes, escaped as in JSON and cut to 60 bytes; for messages.
+// The text in quotes, as one_line() shows it and cut to 60 bytes; for messages.
 std::string quoted_text(std::string_view text);
 
 // "\"text\"", "null", "-5", "an array of 3"; for messages.

@@ -57,6 +57,18 @@ std::string one_line(std::string_view text, std::size_t max_bytes) {
   return line;
 }
 
+std::string joined_lines(std::string_view text) {
+  std::string joined;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    if (line.find_first_not_of("^~ ") == std::string_view::npos) continue;
+    joined += (joined.empty() ? "" : "; ") + std::string(line);
+  }
+  return joined;
+}
+
 std::string escape_controls(std::string_view text) {
   std::string shown;
   shown.reserve(text.size());

@@ -36,6 +36,10 @@ std::size_t unfinished_bytes(std::string_view text);
 // with "..." for the rest.
 std::string one_line(std::string_view text, std::size_t max_bytes = 200);
 
+// The lines of a message as one, joined with "; ": without indentation, and without lines that only
+// mark a place (^~~).
+std::string joined_lines(std::string_view text);
+
 // Bytes that are not UTF-8, and characters that XML does not allow, as U+FFFD.
 std::string valid_text(std::string_view text);
 

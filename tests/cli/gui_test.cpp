@@ -198,10 +198,10 @@ TEST(Gui, WhatIsMissingIsAnErrorOfInputThatNamesIt) {
 
 TEST(Gui, OptionsThatWouldDoNothingAreRefused) {
   const ProgramResult session = run_program("gui runs.db:before --engine reference");
-  EXPECT_EQ(session.exit_code, 3);
+  EXPECT_EQ(session.exit_code, 2);
   EXPECT_THAT(session.err, HasSubstr("runs.db:before: a session has its settings"));
   const ProgramResult limit = run_program("gui " + kScenario + " --limit 3");
-  EXPECT_EQ(limit.exit_code, 3);
+  EXPECT_EQ(limit.exit_code, 2);
   EXPECT_THAT(limit.err, HasSubstr("--limit: there is no --traffic"));
   const ProgramResult text = run_program("gui --screenshot x.txt");
   EXPECT_EQ(text.exit_code, 2);

@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -74,6 +76,16 @@ class Running {
     while (!handles_sigterm() && !has_ended())
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  // Until it asks for signals itself: it waits for input, or has computed for half a second.
+  void wait_until_it_works() const {
+    int num_sleeping = 0;  // looks in a row
+    while (num_sleeping < 5 && !has_ended()) {
+      const Look at = look();
+      if (at.is_program && at.cpu_seconds > 0.5) return;
+      num_sleeping = at.is_program && at.sleeps ? num_sleeping + 1 : 0;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
   bool has_ended() const {
     siginfo_t ended{};
     return waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -105,10 +117,35 @@ class Running {
     _exit(98);
   }
 
+  struct Look {
+    bool is_program = false;
+    bool sleeps = false;
+    double cpu_seconds = 0;
+  };
+  // /proc/PID/stat: "PID (name) S ...", user and system time are fields 14 and 15.
+  Look look() const {
+    std::ifstream in("/proc/" + std::to_string(child_) + "/stat");
+    std::string text;
+    std::getline(in, text);
+    const std::size_t end_of_name = text.rfind(')');
+    if (end_of_name == std::string::npos) return {};
+    std::istringstream fields(text.substr(end_of_name + 1));
+    std::vector<std::string> values;
+    for (std::string value; fields >> value;) values.push_back(value);
+    if (values.size() < 13) return {};
+    return {.is_program = text.find("(hybridscope)") != std::string::npos,
+            .sleeps = values[0] == "S",
+            .cpu_seconds = (std::stod(values[11]) + std::stod(values[12])) /
+                           static_cast<double>(sysconf(_SC_CLK_TCK))};
+  }
+
   pid_t child_ = 0;
   std::FILE* in_ = nullptr;
   std::FILE* out_ = nullptr;
 };
+
+constexpr const char* kEndlessQuery =
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
 
 // A run for minutes; it prints a line for each step, once the step is handed over.
 std::vector<std::string> long_run(std::vector<std::string> more) {
@@ -156,7 +193,7 @@ TEST_P(Interrupt, LeavesAWholeSessionAndAReport) {
 
 TEST_P(Interrupt, EndsAJudgeThatWaitsForStandardInput) {
   const Running judge({HYBRIDSCOPE_PROGRAM, "judge", "-", "--junit", path("report.xml")});
-  judge.wait_for_handlers();
+  judge.wait_until_it_works();
   judge.write("{");  // half a line
   judge.send(GetParam());
   EXPECT_EQ(judge.wait(), 130);
@@ -168,7 +205,7 @@ TEST_P(Interrupt, EndsAJudgeThatWaitsForStandardInput) {
 TEST_P(Interrupt, EndsAJudgeThatWaitsForANamedPipe) {
   ASSERT_EQ(mkfifo(path("trace.jsonl").c_str(), 0600), 0);
   const Running judge({HYBRIDSCOPE_PROGRAM, "judge", path("trace.jsonl")});
-  judge.wait_for_handlers();
+  judge.wait_until_it_works();
   judge.send(GetParam());
   EXPECT_EQ(judge.wait(), 130);
 }
@@ -176,7 +213,7 @@ TEST_P(Interrupt, EndsAJudgeThatWaitsForANamedPipe) {
 TEST_P(Interrupt, EndsALessonThatWaitsForAnAnswer) {
   const Running lesson(
       {HYBRIDSCOPE_PROGRAM, "lessons", "run", "align_boundary", "--answers-from", "-"});
-  lesson.wait_for_handlers();
+  lesson.wait_until_it_works();
   lesson.send(GetParam());
   EXPECT_EQ(lesson.wait(), 130);
 }
@@ -184,10 +221,44 @@ TEST_P(Interrupt, EndsALessonThatWaitsForAnAnswer) {
 TEST_P(Interrupt, EndsConformanceWithTheReportOfWhatWasChecked) {
   const Running check({HYBRIDSCOPE_PROGRAM, "conformance", "tests/golden", "--json", "--junit",
                        path("report.xml")});
-  check.wait_for_handlers();
+  check.wait_until_it_works();
   check.send(GetParam());
   EXPECT_EQ(check.wait(), 130);
   EXPECT_THAT(read_file(path("report.xml")), HasSubstr("</testsuites>"));
+}
+
+// Commands that go on for seconds or wait for ever, one line each.
+std::vector<std::string> long_commands(const std::string& folder) {
+  return {"run --traffic synthetic --limit 100000 --model tiny-gdn",
+          "judge --follow " + folder + "/none.jsonl",
+          "explain-cache --traffic synthetic --limit 100000 --model tiny-gdn",
+          "conformance tests/golden",
+          "lessons check",
+          "lessons export --html " + folder + "/site",
+          "bugs run --all",
+          "matrix --engine reference --out " + folder + "/matrix",
+          "matrix --engine reference --write-scenarios " + folder + "/scenarios",
+          "shrink scenarios/starved_request.json --engine reference -o " + folder + "/small.json",
+          "sessions rerun " + folder + "/runs.db:long",
+          "sessions query " + folder + "/runs.db '" + kEndlessQuery + "'",
+          "sessions export " + folder + "/runs.db:long --html " + folder + "/page.html",
+          "diff " + folder + "/runs.db:long " + folder + "/runs.db:long --all"};
+}
+
+TEST_P(Interrupt, EndsEveryCommandThatTakesLongWithExitCode130) {
+  const std::string runs = path("runs.db");
+  ASSERT_EQ(run_program("run --traffic synthetic --limit 2000 --model tiny-gdn -q --record '" +
+                        runs + ":long'")
+                .exit_code,
+            0);
+  for (const std::string& words : long_commands(folder_)) {
+    const Running command({"sh", "-c", "exec " HYBRIDSCOPE_PROGRAM " " + words});
+    command.wait_for_handlers();
+    command.send(GetParam());
+    EXPECT_EQ(command.wait(), 130) << words;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("site")));
+  EXPECT_FALSE(std::filesystem::exists(path("page.html")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM, SIGHUP),
@@ -248,7 +319,7 @@ TEST_P(Interrupt, EndsAStreamOfSteps) {
 
 TEST(Nohup, KeepsACommandRunningAtSighup) {
   const Running run({"nohup", HYBRIDSCOPE_PROGRAM, "judge", "-"});
-  run.wait_for_handlers();
+  run.wait_until_it_works();
   run.send(SIGHUP);
   run.send(SIGTERM);
   EXPECT_EQ(run.wait(), 130);

@@ -62,7 +62,7 @@ TEST_F(OutputErrors, ATraceThatCannotBeWrittenIsNotLeftBehind) {
 TEST_F(OutputErrors, AFolderThatCannotBeMadeIsTheEnvironmentsFault) {
   const ProgramResult matrix = run_program("matrix --engine safe --out /proc/none/matrix");
   EXPECT_EQ(matrix.exit_code, 4);
-  EXPECT_THAT(matrix.err, HasSubstr("/proc/none/matrix cannot be made"));
+  EXPECT_THAT(matrix.err, HasSubstr("/proc/none/matrix/faults: cannot be made a folder"));
 }
 
 // A colon after what is no session file: a session was meant, whatever its name is.

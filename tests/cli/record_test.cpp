@@ -121,6 +121,18 @@ TEST_F(Record, AColonAfterWhatIsNoSessionFileIsWrongUsage) {
   }
 }
 
+TEST_F(Record, ANameWithoutDatabaseSuffixIsWrongUsage) {
+  for (const std::string& what :
+       {std::string("run -q ") + kScenario, std::string("run scenarios")}) {
+    const ProgramResult run = run_program(what + " --record /tmp/before");
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr("\"/tmp/before\" is no name of a session file, expected one "
+                                   "that ends in .db, .db3, .sqlite or .sqlite3, such as "
+                                   "/tmp/before.db, or runs.db:before for a session"));
+    EXPECT_FALSE(std::filesystem::exists("/tmp/before"));
+  }
+}
+
 TEST_F(Record, OneStepIsOneStep) {
   const ProgramResult run = record(std::string("run -q --steps 1 ") + kScenario, ":one");
   EXPECT_THAT(run.err, HasSubstr("recorded 1 step as \"one\""));

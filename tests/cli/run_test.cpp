@@ -327,7 +327,7 @@ TEST(Run, AsynchronousSchedulingIsTheDefaultAndRefusedWithNgram) {
   EXPECT_EQ(config("--speculative-method ngram"), false);
   const ProgramResult refused = run_program(
       "run scenarios/mixed_gdn_batch.json --async-scheduling --speculative-method ngram");
-  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("async_scheduling is on with method ngram"));
 }
 

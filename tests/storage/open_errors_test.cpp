@@ -15,6 +15,7 @@
 namespace hybridscope::test::open_errors_test {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 
 std::string read_bytes(const std::string& path) {
@@ -68,7 +69,16 @@ TEST_F(OpenErrors, ANewFileHasNoSessionInItsName) {
   const Error error = this->error(FileAccess::create, folder_ / "runs.txt:before");
   EXPECT_EQ(error.kind, ErrorKind::invalid_input);
   EXPECT_THAT(error.message, HasSubstr("runs.txt\" is no name of a session file, expected one that "
-                                       "ends in .db, .db3, .sqlite or .sqlite3"));
+                                       "ends in .db, .db3, .sqlite or .sqlite3, such as "));
+  EXPECT_THAT(error.message, EndsWith("runs.txt.db:before"));
+}
+
+TEST_F(OpenErrors, ANewFileEndsAsSessionFilesDo) {
+  const Error error = this->error(FileAccess::create, folder_ / "before");
+  EXPECT_EQ(error.kind, ErrorKind::invalid_input);
+  EXPECT_THAT(error.message, EndsWith("before.db, or runs.db:before for a session of that name in "
+                                      "runs.db"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "before"));
 }
 
 TEST_F(OpenErrors, WhatIsNoDatabaseIsLeftAlone) {

@@ -104,7 +104,8 @@ std::int64_t query_number(const std::string& file, const std::string& sql) {
 }
 
 void execute(const std::string& file, const std::string& sql) {
-  SQLite::Database(file, SQLite::OPEN_READWRITE).exec("PRAGMA foreign_keys = OFF; " + sql);
+  constexpr int kWaitMs = 10000;  // for a recording that holds the file
+  SQLite::Database(file, SQLite::OPEN_READWRITE, kWaitMs).exec("PRAGMA foreign_keys = OFF; " + sql);
 }
 
 }  // namespace hybridscope::test

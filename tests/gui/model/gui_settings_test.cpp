@@ -68,8 +68,8 @@ TEST(GuiSettings, ANoteIsOneLineWhateverTheKey) {
   const auto result = read(R"({"so\nund": 1})");
   ASSERT_TRUE(result.ok());
   EXPECT_THAT(result.value().notes,
-              ElementsAre("settings.json: /so und: there is no setting \"so\\nund\"; it was left "
-                          "out"));
+              ElementsAre("settings.json: /so\\x0Aund: there is no setting \"so\\x0Aund\"; it was "
+                          "left out"));
 }
 
 TEST(GuiSettings, TooManyRecentFilesAreCutWithANoteAndDoublesGo) {

@@ -73,7 +73,10 @@ TEST(LessonSite, TheIndexCountsPartsAndQuestions) {
 TEST(LessonSite, SaysWhichLessonItRuns) {
   LessonSiteInput input = input_of({"align_boundary", "gdn_rows"});
   std::vector<std::string> seen;
-  input.on_lesson = [&](const Lesson& lesson) { seen.push_back(lesson.name); };
+  input.on_lesson = [&](const Lesson& lesson) {
+    seen.push_back(lesson.name);
+    return true;
+  };
   ASSERT_TRUE(make_lesson_site(input).ok());
   EXPECT_THAT(seen, ElementsAre("align_boundary", "gdn_rows"));
 }

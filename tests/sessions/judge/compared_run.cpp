@@ -7,6 +7,38 @@
 #include "sessions/judge/trace_writer.h"
 
 namespace hybridscope::test {
+namespace {
+
+using PoliciesOf = std::function<Policies(const ForeignHeader&)>;
+
+std::string difference(const std::vector<std::string>& lines, const PoliciesOf& policies_of) {
+  TraceReader reader("t.jsonl");
+  std::optional<EngineComparison> comparison;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto read =
+        reader.read_line(std::string_view(lines[i]), static_cast<std::int64_t>(i) + 1);
+    if (!read.ok()) return read.error().message;
+    if (read.value() == TraceLine::header) {
+      auto created =
+          EngineComparison::create(reader.header(), policies_of(reader.header()),
+                                   [&reader](RequestId id) { return reader.name_of(id); });
+      if (!created.ok()) return created.error().message;
+      comparison.emplace(std::move(created).value());
+    } else {
+      comparison->compare(reader.step());
+    }
+  }
+  const auto& found = comparison->first_difference();
+  return found ? format_difference(*found) : std::string();
+}
+
+std::vector<std::string> text_of(const std::vector<nlohmann::json>& lines) {
+  std::vector<std::string> text;
+  for (const nlohmann::json& line : lines) text.push_back(line.dump());
+  return text;
+}
+
+}  // namespace
 
 std::vector<nlohmann::json> traced_run(const EngineConfig& config,
                                        const std::vector<AddRequest>& requests,
@@ -23,29 +55,18 @@ std::vector<nlohmann::json> traced_run(const EngineConfig& config,
 }
 
 std::string first_difference(const std::vector<std::string>& lines, const Policies& policies) {
-  TraceReader reader("t.jsonl");
-  std::optional<EngineComparison> comparison;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto read =
-        reader.read_line(std::string_view(lines[i]), static_cast<std::int64_t>(i) + 1);
-    if (!read.ok()) return read.error().message;
-    if (read.value() == TraceLine::header) {
-      auto created = EngineComparison::create(
-          reader.header(), policies, [&reader](RequestId id) { return reader.name_of(id); });
-      if (!created.ok()) return created.error().message;
-      comparison.emplace(std::move(created).value());
-    } else {
-      comparison->compare(reader.step());
-    }
-  }
-  const auto& found = comparison->first_difference();
-  return found ? format_difference(*found) : std::string();
+  return difference(lines, [&](const ForeignHeader&) { return policies; });
 }
 
 std::string first_difference(const std::vector<nlohmann::json>& lines, const Policies& policies) {
-  std::vector<std::string> text;
-  for (const nlohmann::json& line : lines) text.push_back(line.dump());
-  return first_difference(text, policies);
+  return first_difference(text_of(lines), policies);
+}
+
+std::string first_difference(const std::vector<nlohmann::json>& lines,
+                             const EngineProfile& profile) {
+  return difference(text_of(lines), [&](const ForeignHeader& header) {
+    return compared_policies(header, profile);
+  });
 }
 
 }  // namespace hybridscope::test

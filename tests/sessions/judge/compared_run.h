@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "sessions/scenario/engine_profile.h"
 
 namespace hybridscope::test {
 
@@ -19,5 +20,8 @@ std::vector<nlohmann::json> traced_run(const EngineConfig& config,
 // format_difference() of the first difference, empty for none; or the message of an error.
 std::string first_difference(const std::vector<std::string>& lines, const Policies& policies);
 std::string first_difference(const std::vector<nlohmann::json>& lines, const Policies& policies);
+// With the policies that `judge --engine` compares with.
+std::string first_difference(const std::vector<nlohmann::json>& lines,
+                             const EngineProfile& profile);
 
 }  // namespace hybridscope::test

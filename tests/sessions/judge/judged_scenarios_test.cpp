@@ -65,7 +65,7 @@ Compared run_and_judge(const Scenario& scenario) {
     for (const Finding& finding : taken.value().step->findings)
       compared.judged.push_back(words(finding, trace.names()));
   };
-  judge(writer.header(scenario.name));
+  judge(writer.header(scenario.name, scenario.settings.policies));
   while (!run.has_ended() && compared.error.empty()) {
     const CheckedStep step = run.step().value();
     // A script that asks for what cannot be is not the engine's fault, and in no trace.
@@ -148,6 +148,18 @@ TEST_P(JudgedScenarios, DifferInNothingFromTheEngineThatRanThem) {
   if (scenario.settings.speculative_method == SpeculativeMethod::ngram) return;  // never async
   scenario.settings.async_scheduling = scenario.settings.async_scheduling == false;
   expect_no_difference(scenario, "with the other scheduling");
+}
+
+// As `judge --engine` compares: all that it has of the run is the trace and the profile's name.
+TEST_P(JudgedScenarios, DifferInNothingFromTheProfileTheyRanUnder) {
+  Scenario scenario = read_scenario_file(path_of(GetParam())).value();
+  scenario.settings.runner = ModelRunner::v1;  // the only one that is compared
+  for (const EngineProfile& profile : {EngineProfile::safe, EngineProfile::reference}) {
+    scenario.settings.engine = profile;
+    const Compared compared = run_and_judge(scenario);
+    EXPECT_EQ(compared.error, "");
+    EXPECT_EQ(first_difference(compared.lines, profile), "");
+  }
 }
 
 TEST(JudgedBugsAndLessons, DifferInNothingFromTheEngineThatRanThem) {

@@ -63,7 +63,7 @@ TEST(JsonReader, AKeyMayOccurOnceInAnObject) {
             "f.json: /a/1: key \"k\" occurs twice");
   EXPECT_EQ(message(R"({"a": 1, "a": 2})"), "f.json: key \"a\" occurs twice");
   EXPECT_EQ(message(R"([{"a": 1}, {"a": 2}])"), "");
-  EXPECT_EQ(message(R"({"a\nb": 1, "a\nb": 2})"), R"(f.json: key "a\nb" occurs twice)")
+  EXPECT_EQ(message(R"({"a\nb": 1, "a\nb": 2})"), R"(f.json: key "a\x0Ab" occurs twice)")
       << "one line, whatever the key is";
 }
 
@@ -119,7 +119,7 @@ TEST_F(ReaderTest, PointersEscapeSlashesAndTildes) {
 
 TEST_F(ReaderTest, MessagesAreOneLineWhateverTheKey) {
   ObjectReader(document("{\"a\\nb\": 1}"), {"id"}, errors_);
-  EXPECT_EQ(error(), "f.json: /a b: unknown key \"a\\nb\"");
+  EXPECT_EQ(error(), "f.json: /a\\x0Ab: unknown key \"a\\x0Ab\"");
 }
 
 TEST_F(ReaderTest, IntegersAreCheckedForTypeAndRange) {
