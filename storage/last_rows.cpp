@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
+
+#include "core/trace/schedule_trace.h"
 
 namespace hybridscope {
 namespace {
@@ -28,6 +31,10 @@ LastRows::LastRows(ReadContext& context)
                                    ", request FROM rows r WHERE session = ?1 AND step = (SELECT "
                                    "max(step) FROM steps WHERE session = ?1 AND step < ?2) AND "
                                    "row IS NOT NULL"),
+      admitted_(context,
+                "SELECT request, admission, (SELECT step FROM preemptions p WHERE p.session = ?1 "
+                "AND p.step <= ?2 AND p.request = r.request ORDER BY p.step DESC LIMIT 1) "
+                "FROM rows r WHERE session = ?1 AND step = ?2 AND admission <> ?3"),
       of_request_(context, "SELECT " + kColumns +
                                " FROM rows r WHERE session = ? AND step < ? AND step >= ? AND "
                                "request = ? AND row IS NOT NULL ORDER BY step DESC LIMIT 1") {}
@@ -39,6 +46,40 @@ void LastRows::load(std::int64_t step) {
   while (of_step_before_.step())
     counts_[sqlite3_column_int(of_step_before_.get(), 5)] = count_of(of_step_before_.get());
   of_step_before_.stop();
+  load_admitted();
+}
+
+// A request that was admitted for the first time has had no row; the last row of one that was
+// preempted came before that.
+void LastRows::load_admitted() {
+  struct Preempted {
+    RequestId request{};
+    std::int64_t step = 0;
+  };
+  std::vector<Preempted> preempted;
+  admitted_.start({context_.session, step_, static_cast<std::int64_t>(Admission::running)});
+  while (admitted_.step()) {
+    const RequestId request{sqlite3_column_int(admitted_.get(), 0)};
+    const auto admission = static_cast<Admission>(sqlite3_column_int(admitted_.get(), 1));
+    const std::int64_t preempted_in = sqlite3_column_int64(admitted_.get(), 2);
+    if (admission == Admission::new_request)
+      counts_[request.value] = std::nullopt;
+    else if (preempted_in > 0 && !counts_.contains(request.value))
+      preempted.push_back({request, preempted_in});
+  }
+  admitted_.stop();
+  for (const Preempted& of : preempted)
+    counts_[of.request.value] = find(of.request, std::min(of.step + 1, step_), 0);
+}
+
+// From the last row in the steps from `first_step` up to the one before `before`.
+std::optional<OwnCount> LastRows::find(RequestId request, std::int64_t before,
+                                       std::int64_t first_step) {
+  std::optional<OwnCount> found;
+  of_request_.start({context_.session, before, first_step, request.value});
+  if (of_request_.step()) found = count_of(of_request_.get());
+  of_request_.stop();
+  return found;
 }
 
 std::optional<OwnCount> LastRows::before(RequestId request, std::int64_t step,
@@ -46,10 +87,7 @@ std::optional<OwnCount> LastRows::before(RequestId request, std::int64_t step,
   if (step != step_) load(step);
   const auto known = counts_.find(request.value);
   if (known != counts_.end()) return known->second;
-  std::optional<OwnCount> found;
-  of_request_.start({context_.session, step, first_step(), request.value});
-  if (of_request_.step()) found = count_of(of_request_.get());
-  of_request_.stop();
+  const std::optional<OwnCount> found = find(request, step, first_step());
   if (!context_.error) counts_[request.value] = found;
   return found;
 }

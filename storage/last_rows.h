@@ -1,5 +1,6 @@
 // What the last row of each request before a step left (count_left), from the tables of rows and
-// decisions. A step asks for all of its requests: the rows of the step before are read at once.
+// decisions. A step asks for all of its requests: the rows of the step before are read at once. Of
+// requests that the step admits, the first time or again, only steps near their last row are read.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,12 @@ class LastRows {
 
  private:
   void load(std::int64_t step);
+  void load_admitted();
+  std::optional<OwnCount> find(RequestId request, std::int64_t before, std::int64_t first_step);
 
   ReadContext& context_;
   ReadStatement of_step_before_;
+  ReadStatement admitted_;
   ReadStatement of_request_;
   std::int64_t step_ = 0;  // counts_ are those before this step; 0: none were read
   std::unordered_map<std::int32_t, std::optional<OwnCount>> counts_;  // by request

@@ -26,6 +26,8 @@ struct SessionReader::Impl {
     return error;
   }
   Status status() { return answer(Ok{}); }
+  // The record, if the step was found.
+  Result<const StepRecord*> loaded(std::int64_t step, bool found);
   // Which requests and steps the file has.
   void find_extent();
   // The single number that the query returns for the session and `parameters`; 0 for NULL.

@@ -130,13 +130,19 @@ Result<std::int64_t> SessionReader::step_after(std::int64_t step) {
   return impl_->answer(impl_->number(impl_->after, {step}));
 }
 
+Result<const StepRecord*> SessionReader::Impl::loaded(std::int64_t step, bool found) {
+  if (!found && !context.error)
+    return Error{ErrorKind::not_found, fmt::format("{}: no step {} was recorded (steps {} to {})",
+                                                   context.place, step, first_step, last_step)};
+  return answer<const StepRecord*>(&record);
+}
+
 Result<const StepRecord*> SessionReader::read(std::int64_t step) {
-  const bool found = impl_->loader.load(step, impl_->record);
-  if (!found && !impl_->context.error)
-    return Error{ErrorKind::not_found,
-                 fmt::format("{}: no step {} was recorded (steps {} to {})", impl_->context.place,
-                             step, first_step(), last_step())};
-  return impl_->answer<const StepRecord*>(&impl_->record);
+  return impl_->loaded(step, impl_->loader.load(step, impl_->record));
+}
+
+Result<const StepRecord*> SessionReader::read_schedule(std::int64_t step) {
+  return impl_->loaded(step, impl_->loader.load_schedule(step, impl_->record));
 }
 
 Result<const StepStamp*> SessionReader::next_stamp() {

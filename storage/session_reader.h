@@ -50,6 +50,9 @@ class SessionReader {
   // Valid until the next step is read. Error not_found: no such step. Error corrupt: an impossible
   // row; with table, column and step.
   Result<const StepRecord*> read(std::int64_t step);
+  // read() of the step's own fields and its schedule only: requests preempted, skipped and
+  // returned, lookups and rows (none at level counts). At level full it takes a fifth of the time.
+  Result<const StepRecord*> read_schedule(std::int64_t step);
 
   // Reads the steps in order: the step after the last call's; null after the last step.
   Result<const StepStamp*> next_stamp();

@@ -41,17 +41,28 @@ StepLoader::StepLoader(ReadContext& context, RecordLevel level, const EngineConf
 
 StepLoader::~StepLoader() = default;
 
-bool StepLoader::load(std::int64_t step, StepRecord& record) {
+bool StepLoader::load_step(std::int64_t step, StepRecord& record) {
   TableCursor& steps = cursors_->steps;
   steps.seek(step);
   if (!steps.at_row()) return false;
   record.clear();
-  StepTrace& trace = record.trace;
-  trace.step = step;
+  record.trace.step = step;
   RowFields columns(steps, 0);
   fields::kStep(record, columns);
   fields::kDigests(record.digests, columns);
   steps.advance();
+  return true;
+}
+
+bool StepLoader::load_schedule(std::int64_t step, StepRecord& record) {
+  if (!load_step(step, record)) return false;
+  if (level_ >= RecordLevel::blocks) load_schedule(record.trace);
+  return !context_.error;
+}
+
+bool StepLoader::load(std::int64_t step, StepRecord& record) {
+  if (!load_step(step, record)) return false;
+  StepTrace& trace = record.trace;
   TableCursor& graph = cursors_->graph_padding;
   graph.seek(step);
   if (!graph.at_row()) {

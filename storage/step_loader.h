@@ -20,10 +20,14 @@ class StepLoader {
 
   // False: there is no such step, and `record` is unchanged; or an error occurred.
   bool load(std::int64_t step, StepRecord& record);
+  // Only the step's own fields and its schedule: requests preempted, skipped and returned, lookups
+  // and rows.
+  bool load_schedule(std::int64_t step, StepRecord& record);
 
  private:
   struct Cursors;
 
+  bool load_step(std::int64_t step, StepRecord& record);
   void load_schedule(StepTrace& trace);
   void load_lookups(StepTrace& trace);
   void load_rows(StepTrace& trace);

@@ -189,14 +189,17 @@ StepView RecordedRun::view() const {
           .worker_changes = record.worker_changes};
 }
 
+// Null: the file cannot be opened.
+SessionReader* RecordedRun::beside() {
+  if (beside_ == nullptr)
+    if (auto opened = SessionReader::open(place_); opened.ok()) beside_ = std::move(opened).value();
+  return beside_.get();
+}
+
 // Null: the step cannot be read. Valid until the next call.
-const StepRecord* RecordedRun::read_beside(std::int64_t step) {
-  if (beside_ == nullptr) {
-    auto opened = SessionReader::open(place_);
-    if (!opened.ok()) return nullptr;
-    beside_ = std::move(opened).value();
-  }
-  const auto record = beside_->read(step);
+const StepRecord* RecordedRun::schedule_beside(std::int64_t step) {
+  if (beside() == nullptr) return nullptr;
+  const auto record = beside()->read_schedule(step);
   return record.ok() ? record.value() : nullptr;
 }
 
@@ -209,7 +212,7 @@ std::vector<StepActivity> RecordedRun::activities(std::size_t first, std::size_t
     auto known = activities_.find(step);
     if (known == activities_.end() && reads_left > 0) {
       --reads_left;
-      const StepRecord* record = read_beside(step);
+      const StepRecord* record = schedule_beside(step);
       // A step that cannot be read stays unknown and is not tried again.
       known = activities_.emplace(step, StepActivity{.step = step}).first;
       if (record != nullptr) known->second = activity_of(record->trace);
@@ -227,11 +230,12 @@ const NamedStepArrays& RecordedRun::previous_arrays() {
   previous_ = {};
   const std::ptrdiff_t here = mark_index(marks_, step());
   if (here < 1 || level() != RecordLevel::full) return previous_;
-  const StepRecord* record = read_beside(marks_[static_cast<std::size_t>(here) - 1].step);
-  if (record == nullptr) return previous_;
+  if (beside() == nullptr) return previous_;
+  const auto record = beside()->read(marks_[static_cast<std::size_t>(here) - 1].step);
+  if (!record.ok()) return previous_;
   RecordViews views(config());
   const WorkerTables no_tables(static_cast<std::int32_t>(config().kv_cache_config.groups.size()));
-  previous_ = step_arrays(views.attach(*record, no_tables));
+  previous_ = step_arrays(views.attach(*record.value(), no_tables));
   return previous_;
 }
 
@@ -303,7 +307,7 @@ std::optional<CachedPrompt> RecordedRun::cached_prompt(RequestId request) {
   const auto behind = std::ranges::upper_bound(admissions_, step());
   if (behind == admissions_.begin()) return std::nullopt;
   const std::int64_t admitted = *std::prev(behind);
-  const StepRecord* record = admitted == step() ? &player_->record() : read_beside(admitted);
+  const StepRecord* record = admitted == step() ? &player_->record() : schedule_beside(admitted);
   return record == nullptr ? std::nullopt : find_cached_prompt(record->trace, request);
 }
 
@@ -313,7 +317,7 @@ RequestCounts RecordedRun::request_counts(RequestId request) {
   std::vector<StepTrace> steps;
   const std::ptrdiff_t here = mark_index(marks_, step());
   for (std::ptrdiff_t i = here; i > std::max<std::ptrdiff_t>(here - kMostStepsBack, 0); --i) {
-    const StepRecord* record = read_beside(marks_[static_cast<std::size_t>(i) - 1].step);
+    const StepRecord* record = schedule_beside(marks_[static_cast<std::size_t>(i) - 1].step);
     if (record == nullptr) break;
     RequestCounts found;
     if (!take_counts(found, record->trace, request)) continue;

@@ -101,7 +101,8 @@ class RecordedRun final : public ShownRun {
   void return_to(std::int64_t before);
   const HeldBlocks* held_blocks();
   std::int32_t checkpoint_of(RequestId request, std::int64_t step, std::int32_t num_tokens);
-  const StepRecord* read_beside(std::int64_t step);
+  SessionReader* beside();
+  const StepRecord* schedule_beside(std::int64_t step);
   Status change_bookmarks(const std::function<Status(SessionFile&)>& change);
   void show_bookmarks(const std::vector<Bookmark>& kept);
 

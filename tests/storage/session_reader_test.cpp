@@ -1,12 +1,15 @@
 #include "storage/session_reader.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <map>
 
+#include "sessions/explain/own_counts.h"
 #include "storage/reader_impl.h"
 #include "tests/storage/record_lines.h"
 #include "tests/storage/recorded_run.h"
@@ -68,9 +71,35 @@ TEST_F(Reading, AnyOrderOfStepsGivesTheSameSteps) {
   for (std::size_t step = 1; step <= 20; ++step)
     lines[step] = lines_of(*in_order->read(static_cast<std::int64_t>(step)).value());
   const auto reader = open();
-  for (const std::size_t step : {20U, 1U, 2U, 2U, 9U, 8U, 10U, 14U, 3U, 4U, 5U, 20U})
+  for (const std::size_t step : {20U, 1U, 2U, 2U, 9U, 8U, 10U, 14U, 3U, 4U, 5U, 20U}) {
     EXPECT_EQ(lines_of(*reader->read(static_cast<std::int64_t>(step)).value()), lines[step])
         << step;
+    EXPECT_TRUE(reader->read_schedule(static_cast<std::int64_t>(step % 7 + 1)).ok());
+  }
+}
+
+TEST_F(Reading, AScheduleHasTheRowsAndRequestsOfTheStepAndNoBlocksCopiesOrArrays) {
+  const auto whole = open();
+  const auto reader = open();
+  for (const std::int64_t step : {20, 1, 2, 9, 8, 10, 14}) {
+    StepRecord expected = *whole->read(step).value();
+    StepTrace& trace = expected.trace;
+    trace.graph = {};
+    trace.uniform_decode = StepTrace().uniform_decode;
+    trace.commands.clear();
+    trace.groups.clear();
+    trace.cache_events.clear();
+    trace.commit_events.clear();
+    trace.pre_copies = trace.post_copies = {};
+    expected.worker_changes.clear();
+    expected.findings.clear();
+    expected.arrays.clear();
+    expected.writes.clear();
+    EXPECT_THAT(lines_of(*reader->read_schedule(step).value()),
+                testing::ElementsAreArray(lines_of(expected)))
+        << step;
+  }
+  EXPECT_EQ(reader->read_schedule(21).error().kind, ErrorKind::not_found);
 }
 
 TEST_F(Reading, StepsThatWereNotRecordedAreAnError) {
@@ -217,6 +246,55 @@ TEST(OwnCount, IsTheSameAtLevelsBlocksAndFullAndNotKnownWithoutTheResets) {
   const std::string name = "starved_request";
   EXPECT_EQ(SessionReader::open({file, name + "blocks"}).value()->own_count({0}, 3), std::nullopt);
   EXPECT_NE(SessionReader::open({file, name + "full"}).value()->own_count({0}, 3), std::nullopt);
+}
+
+TEST(OwnCount, IsWhatTheLastOfAllRowsBeforeTheStepLeft) {
+  const TemporaryFolder folder;
+  for (const std::string& name : shipped_scenario_names()) {
+    const SessionPlace place{.file = folder / "runs.db", .name = name};
+    ASSERT_TRUE(record_run(shipped_scenario(name), {.place = place}).ok());
+    const auto all = SessionReader::open(place).value();
+    const auto reader = SessionReader::open(place).value();
+    std::map<std::int32_t, OwnCount> last;
+    for (std::int64_t step = all->first_step(); step > 0; step = all->step_after(step).value()) {
+      const StepTrace& trace = all->read(step).value()->trace;
+      for (const RowTrace& row : trace.rows) {
+        const auto known = last.find(row.request.value);
+        EXPECT_EQ(reader->own_count(row.request, step),
+                  known == last.end() ? std::nullopt : std::optional(known->second))
+            << name << ", step " << step << ", request " << row.request.value;
+      }
+      for (std::size_t row = 0; row < trace.rows.size(); ++row)
+        last[trace.rows[row].request.value] = own_count_left(trace, row);
+    }
+  }
+}
+
+// B waits until A has ended.
+std::int64_t sqlite_operations_to_know_counts_after_waiting(std::int64_t num_tokens_of_a) {
+  const TemporaryFolder folder;
+  const SessionPlace place{.file = folder / "runs.db", .name = "a run"};
+  const std::string scenario = fmt::format(
+      R"({{"version": 1, "model": "tiny-mamba2", "settings": {{"max_num_seqs": 1,
+      "block_size": 8, "num_gpu_blocks_override": 128, "max_model_len": 256}}, "requests": [
+      {{"id": "A", "prompt": 6, "max_tokens": {}}}, {{"id": "B", "prompt": 6}}]}})",
+      num_tokens_of_a);
+  const auto plan = plan_scenario(parse_scenario({.text = scenario, .file = "s.json"}).value(), "");
+  EXPECT_TRUE(record_run(plan.value(), {.place = place}).ok());
+  const auto reader = SessionReader::open(place).value();
+  const std::int64_t admitted = reader->admissions({1}).value().front();
+  EXPECT_GT(admitted, num_tokens_of_a);
+  std::int64_t operations = 0;
+  sqlite3_progress_handler(
+      reader->impl().file.database().getHandle(), 1,
+      [](void* count) { return ++*static_cast<std::int64_t*>(count), 0; }, &operations);
+  EXPECT_EQ(reader->own_count({1}, admitted), std::nullopt);
+  return operations;
+}
+
+TEST(OwnCount, OfARequestThatHasWaitedTakesNoSearchThroughTheStepsInWhichItWaited) {
+  EXPECT_EQ(sqlite_operations_to_know_counts_after_waiting(200),
+            sqlite_operations_to_know_counts_after_waiting(20));
 }
 
 TEST(EmptySession, HasNoSteps) {
