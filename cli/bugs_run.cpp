@@ -21,6 +21,7 @@
 #include "cli/version.h"
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

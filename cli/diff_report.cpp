@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "sessions/record/session_header.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"
 
 namespace hybridscope {

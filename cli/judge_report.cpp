@@ -1,6 +1,7 @@
 #include "cli/judge_report.h"
 
 #include "cli/text_table.h"
+#include "sessions/text/number_words.h"
 
 #include <fmt/core.h>
 

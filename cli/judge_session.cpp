@@ -155,6 +155,9 @@ void JudgeSession::find_causes() {
   const auto bugs = causes_.find(kept_, roots);
   for (std::size_t root = 0; root < roots.size(); ++root)
     findings.set_cause(root, bug_cause_words(likely_bugs(bugs[root], roots[root].finding.rule)));
+  if (events_.note && !causes_.why_not_searched().empty())
+    events_.note("which known bug the findings come from is not known: " +
+                 causes_.why_not_searched());
 }
 
 void JudgeSession::finish(SessionStatus status, const std::string& reason) {

@@ -22,7 +22,7 @@
 #include "sessions/lessons/lesson_reader.h"
 #include "sessions/lessons/lesson_run.h"
 #include "sessions/lessons/shipped_lessons.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -13,9 +13,9 @@
 #include "cli/version.h"
 #include "sessions/matrix/program_digest.h"
 #include "sessions/matrix/random_scenario.h"
-#include "sessions/run/finding_list.h"
 #include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/settings_table.h"
+#include "sessions/text/number_words.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {

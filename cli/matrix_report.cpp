@@ -9,7 +9,7 @@
 #include "cli/text_table.h"
 #include "sessions/matrix/matrix_html.h"
 #include "sessions/matrix/matrix_json.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/report_error.h"
 #include "cli/version.h"
 #include "sessions/explain/explain_finding.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {

@@ -7,6 +7,7 @@
 
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/scenario/settings_json.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

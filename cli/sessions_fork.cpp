@@ -17,6 +17,7 @@
 #include "sessions/run/checked_run.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/scenario/settings_table.h"
+#include "sessions/text/number_words.h"
 #include "storage/session_reader.h"
 
 namespace hybridscope {

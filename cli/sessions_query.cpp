@@ -13,7 +13,7 @@
 #include "cli/report_error.h"
 #include "cli/session_json.h"
 #include "cli/text_table.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 #include "storage/session_query.h"
 
 namespace hybridscope {

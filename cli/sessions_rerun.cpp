@@ -13,7 +13,7 @@
 #include "cli/recorded_plan.h"
 #include "sessions/live/rerun.h"
 #include "sessions/record/live_source.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 #include "storage/session_reader.h"
 
 namespace hybridscope {

@@ -19,6 +19,7 @@
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 #include "storage/session_player.h"
 
 namespace hybridscope {

@@ -9,8 +9,8 @@
 
 #include "core/base/check.h"
 #include "core/base/fingerprint.h"
-#include "sessions/run/finding_list.h"
 #include "sessions/run/state_memory_plan.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "sessions/explain/explain_dispatch.h"
 #include "sessions/explain/trace_names.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

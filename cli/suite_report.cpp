@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gui/gui_loop.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -28,7 +28,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/palette": ("core/base",),
     "sessions/scenario": _room("text"),
     "sessions/explain": _room("text", "scenario"),
-    "sessions/run": _room("scenario", "explain"),
+    "sessions/run": _room("text", "scenario", "explain"),
     "sessions/record": _room(*_BELOW_RECORD),
     "sessions/live": _room(*_BELOW_RECORD, "record"),
     "sessions/replay": _room(),

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

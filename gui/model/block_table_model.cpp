@@ -8,7 +8,7 @@
 #include "gui/model/block_verdict.h"
 #include "gui/model/stale_replay.h"
 #include "sessions/explain/forward_rows.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -10,7 +10,7 @@
 #include "gui/model/stale_replay.h"
 #include "sessions/explain/state_kinds.h"
 #include "sessions/record/value_names.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 

@@ -7,8 +7,8 @@
 
 #include "core/engine/policy_table.h"
 #include "gui/model/timeline_model.h"
-#include "sessions/run/finding_list.h"
 #include "sessions/scenario/scripted_policies.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

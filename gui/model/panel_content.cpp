@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 #include "gui/model/workbench.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 

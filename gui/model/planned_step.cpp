@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "core/engine/policy_table.h"
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

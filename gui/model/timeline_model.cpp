@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -10,8 +10,8 @@
 #include "gui/web/lesson_data.h"
 #include "gui/web/site_files.h"
 #include "gui/web/theme_css.h"
-#include "sessions/run/finding_list.h"
 #include "sessions/text/html_text.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/engine/cudagraph_setup.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {
@@ -31,10 +32,6 @@ std::string_view reason_words(CudagraphDispatchReason reason) {
       return "the graph mode has no full graphs";
   }
   return {};
-}
-
-std::string counted(std::int32_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string batch_words(const DispatchToExplain& step) {

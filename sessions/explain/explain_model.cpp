@@ -7,11 +7,10 @@
 
 #include "core/model/state_dtype.h"
 #include "sessions/explain/explain_model_words.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {
-
-using model_words::grouped;
 
 constexpr std::size_t kColumns = 100;
 
@@ -70,7 +69,7 @@ void add_model(const ModelLayout& layout, Report& report) {
                          layers_of_kind(model, LayerKind::recurrent).size(), type_name(layout),
                          stateless > 0 ? fmt::format(", {} without cache", stateless) : ""));
   report.row("dtype", model.dtype);
-  report.row("length", grouped(layout.max_model_len) + " tokens at most");
+  report.row("length", grouped_number(layout.max_model_len) + " tokens at most");
   report.row("dimensions", model.source);
 }
 
@@ -119,10 +118,10 @@ void add_states(const ModelLayout& layout, Report& report) {
     const bool conv = state.kind == StateKind::conv;
     report.row(conv ? "conv" : "temporal",
                fmt::format("[{}] {} = {} bytes{}", fmt::join(state.shape, ", "),
-                           dtype_name(state.dtype), grouped(model_words::state_bytes(state)),
+                           dtype_name(state.dtype), grouped_number(model_words::state_bytes(state)),
                            conv ? "; " + conv_words(layout, state) : ""));
   }
-  report.row("together", grouped(layout.page_size.choice.mamba_page) + " bytes");
+  report.row("together", grouped_number(layout.page_size.choice.mamba_page) + " bytes");
   add_conv_sizing_note(layout, report);
 }
 
@@ -135,12 +134,12 @@ void add_attention(const ModelLayout& layout, Report& report) {
     report.row("latent", fmt::format("({} kv_lora_rank + {} rope) * {} bytes = {} bytes (MLA: one "
                                      "vector instead of keys and values)",
                                      dims.kv_lora_rank, dims.qk_rope_head_dim, page.attn_dtype_size,
-                                     grouped(page.choice.attn_bytes_per_token)));
+                                     grouped_number(page.choice.attn_bytes_per_token)));
   else
     report.row("keys, values",
                fmt::format("2 * {} kv heads * {} head size * {} bytes = {} bytes",
                            page.num_kv_heads_per_rank, dims.head_size, page.attn_dtype_size,
-                           grouped(page.choice.attn_bytes_per_token)));
+                           grouped_number(page.choice.attn_bytes_per_token)));
 }
 
 void add_hybrid_block_size(const ModelLayout& layout, Report& report) {
@@ -151,39 +150,42 @@ void add_hybrid_block_size(const ModelLayout& layout, Report& report) {
   report.row("alignment", model_words::alignment(layout));
   if (choice.mamba_cache_mode == MambaCacheMode::all) {
     report.row("chunk",
-               fmt::format("{} = lcm({} {}, {} alignment)", grouped(choice.chunk),
-                           grouped(choice.base_chunk),
+               fmt::format("{} = lcm({} {}, {} alignment)", grouped_number(choice.chunk),
+                           grouped_number(choice.base_chunk),
                            layout.settings.mamba_block_size ? "mamba_block_size" : "chunk size",
-                           grouped(choice.alignment)));
-    report.row("block_size",
-               fmt::format("{} tokens = {} * ceil(ceil({} / {}) / {})", grouped(choice.block_size),
-                           grouped(choice.chunk), grouped(choice.mamba_page),
-                           grouped(choice.attn_bytes_per_token), grouped(choice.chunk)));
+                           grouped_number(choice.alignment)));
+    report.row(
+        "block_size",
+        fmt::format("{} tokens = {} * ceil(ceil({} / {}) / {})", grouped_number(choice.block_size),
+                    grouped_number(choice.chunk), grouped_number(choice.mamba_page),
+                    grouped_number(choice.attn_bytes_per_token), grouped_number(choice.chunk)));
   } else {
-    report.row("block_size",
-               fmt::format("{} tokens = {} * ceil({} / ({} * {}))", grouped(choice.block_size),
-                           grouped(choice.alignment), grouped(choice.mamba_page),
-                           grouped(choice.alignment), grouped(choice.attn_bytes_per_token)));
+    report.row(
+        "block_size",
+        fmt::format("{} tokens = {} * ceil({} / ({} * {}))", grouped_number(choice.block_size),
+                    grouped_number(choice.alignment), grouped_number(choice.mamba_page),
+                    grouped_number(choice.alignment), grouped_number(choice.attn_bytes_per_token)));
   }
   report.row("page",
              fmt::format("{} bytes = {} * {}; {} of them ({:.3f} % of the state) are padding",
-                         grouped(choice.page_size), grouped(choice.block_size),
-                         grouped(choice.attn_bytes_per_token), grouped(choice.padding),
-                         padding_waste_percent(choice)));
+                         grouped_number(choice.page_size), grouped_number(choice.block_size),
+                         grouped_number(choice.attn_bytes_per_token),
+                         grouped_number(choice.padding), padding_waste_percent(choice)));
 }
 
 void add_recurrent_block_size(const ModelLayout& layout, Report& report) {
   const BlockSizeChoice& choice = layout.page_size.choice;
   report.line("The model has no attention layer, so no page has to match and nothing is padded.");
   if (choice.mamba_cache_mode == MambaCacheMode::all)
-    report.row("block_size",
-               fmt::format("{} tokens = lcm({} chunk, {} alignment)", grouped(choice.block_size),
-                           grouped(choice.base_chunk), grouped(choice.alignment)));
+    report.row(
+        "block_size",
+        fmt::format("{} tokens = lcm({} chunk, {} alignment)", grouped_number(choice.block_size),
+                    grouped_number(choice.base_chunk), grouped_number(choice.alignment)));
   else
     report.row("block_size",
-               fmt::format("{} tokens: {}", grouped(choice.block_size),
+               fmt::format("{} tokens: {}", grouped_number(choice.block_size),
                            layout.settings.block_size ? "as asked for" : "the chunk size"));
-  report.row("page", grouped(choice.page_size) + " bytes = the state");
+  report.row("page", grouped_number(choice.page_size) + " bytes = the state");
 }
 
 void add_block_size(const ModelLayout& layout, Report& report) {
@@ -193,23 +195,25 @@ void add_block_size(const ModelLayout& layout, Report& report) {
   else
     add_recurrent_block_size(layout, report);
   const std::int64_t mamba_block_size = layout.page_size.choice.mamba_block_size;
-  report.row("mamba block", layout.mamba_cache_mode == MambaCacheMode::none
-                                ? grouped(mamba_block_size) + " tokens: one state for the request"
-                                : grouped(mamba_block_size) + " tokens between two snapshots");
+  report.row("mamba block",
+             layout.mamba_cache_mode == MambaCacheMode::none
+                 ? grouped_number(mamba_block_size) + " tokens: one state for the request"
+                 : grouped_number(mamba_block_size) + " tokens between two snapshots");
   if (!layout.enable_prefix_caching) return;
   const SchedulerBlockSizes& sizes = layout.block_sizes;
   report.row("prefix hits",
              fmt::format("in steps of {} tokens, the first after {}{}; tokens are hashed by {}",
-                         grouped(sizes.scheduler_block_size), grouped(sizes.scheduler_block_size),
+                         grouped_number(sizes.scheduler_block_size),
+                         grouped_number(sizes.scheduler_block_size),
                          layout.settings.num_speculative_tokens > 0
                              ? " (EAGLE and MTP drafts give up one block of it)"
                              : "",
-                         grouped(sizes.hash_block_size)));
+                         grouped_number(sizes.hash_block_size)));
   if (sizes.scheduler_block_size >= layout.max_model_len)
     report.line(fmt::format(
         "A block of {} tokens is not shorter than the longest request ({} tokens), so no prefix "
         "can ever be hit.",
-        grouped(sizes.scheduler_block_size), grouped(layout.max_model_len)));
+        grouped_number(sizes.scheduler_block_size), grouped_number(layout.max_model_len)));
 }
 
 void add_groups(const ModelLayout& layout, Report& report) {
@@ -235,24 +239,25 @@ void add_groups(const ModelLayout& layout, Report& report) {
 void add_blocks(const ModelLayout& layout, Report& report) {
   const PageSizeExplanation& page = layout.page_size;
   report.heading("Blocks");
-  const std::string count = grouped(layout.kv_cache_config.num_blocks);
+  const std::string count = grouped_number(layout.kv_cache_config.num_blocks);
   if (page.kv_cache_memory_bytes > 0)
-    report.row("pool", fmt::format("{} blocks = floor({} bytes / ({} * {} layers)); block 0 is the "
-                                   "null block and is never given out",
-                                   count, grouped(page.kv_cache_memory_bytes),
-                                   grouped(page.choice.page_size), page.layer_groups.group_size));
+    report.row("pool",
+               fmt::format("{} blocks = floor({} bytes / ({} * {} layers)); block 0 is the "
+                           "null block and is never given out",
+                           count, grouped_number(page.kv_cache_memory_bytes),
+                           grouped_number(page.choice.page_size), page.layer_groups.group_size));
   else
     report.row("pool",
                fmt::format("{} blocks, as asked for ({} bytes); block 0 is the null block and is "
                            "never given out",
                            count,
-                           grouped(layout.kv_cache_config.num_blocks * page.choice.page_size *
-                                   page.layer_groups.group_size)));
+                           grouped_number(layout.kv_cache_config.num_blocks *
+                                          page.choice.page_size * page.layer_groups.group_size)));
 }
 
 void add_needs(const ModelLayout& layout, Report& report) {
-  report.heading(
-      fmt::format("Blocks that a request of {} tokens can need", grouped(layout.max_model_len)));
+  report.heading(fmt::format("Blocks that a request of {} tokens can need",
+                             grouped_number(layout.max_model_len)));
   constexpr const char* kColumnsOfTable = "{:<8}{:>12}{:>18}{:>14}{:>16}";
   report.table_line(fmt::format(kColumnsOfTable, "mode", "block_size", "attention group",
                                 "mamba group", "all groups"));
@@ -262,15 +267,15 @@ void add_needs(const ModelLayout& layout, Report& report) {
       report.table_line(fmt::format("{:<8}not available", name));
     else
       report.table_line(
-          fmt::format(kColumnsOfTable, name, grouped(need.block_size),
-                      need.attention_blocks > 0 ? grouped(need.attention_blocks) : "-",
-                      grouped(need.mamba_blocks), grouped(need.total_blocks)));
+          fmt::format(kColumnsOfTable, name, grouped_number(need.block_size),
+                      need.attention_blocks > 0 ? grouped_number(need.attention_blocks) : "-",
+                      grouped_number(need.mamba_blocks), grouped_number(need.total_blocks)));
     const std::int64_t usable = layout.kv_cache_config.num_blocks - 1;
     if (need.mamba_cache_mode == layout.mamba_cache_mode && need.total_blocks > usable)
       report.line(
           fmt::format("The pool has {} blocks to give out, so in mode {} a request of that "
                       "length cannot be served.",
-                      grouped(usable), name));
+                      grouped_number(usable), name));
   }
 }
 

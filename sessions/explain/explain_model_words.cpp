@@ -1,18 +1,9 @@
 #include "sessions/explain/explain_model_words.h"
+#include "sessions/text/number_words.h"
 
 #include <fmt/core.h>
 
 namespace hybridscope::model_words {
-
-std::string grouped(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  const std::size_t first = number < 0 ? 1 : 0;
-  for (std::size_t place = digits.size(); place > first + 3;) {
-    place -= 3;
-    digits.insert(place, 1, ',');
-  }
-  return digits;
-}
 
 std::int64_t state_bytes(const StateTensorSpec& state) { return mamba_page_bytes({&state, 1}); }
 
@@ -45,14 +36,14 @@ std::string mode_reason(const ModelLayout& layout) {
 
 std::string alignment(const ModelLayout& layout) {
   const std::int64_t kernel = layout.model.kernel_block_alignment;
-  const std::string value = grouped(layout.page_size.choice.alignment);
+  const std::string value = grouped_number(layout.page_size.choice.alignment);
   const auto& asked = layout.settings.block_size;
   const auto& preset = layout.model.default_block_size;
   if (!asked && !preset)
     return fmt::format("{}, the attention kernel's smallest block (no block_size was given)",
                        value);
   return fmt::format("{} = max({} the attention kernel's smallest block, {} {})", value, kernel,
-                     grouped(asked ? *asked : *preset),
+                     grouped_number(asked ? *asked : *preset),
                      asked ? "the block_size asked for" : "the model's default block_size");
 }
 

@@ -8,9 +8,6 @@
 
 namespace hybridscope::model_words {
 
-// 1146880 -> "1,146,880".
-std::string grouped(std::int64_t number);
-
 std::int64_t state_bytes(const StateTensorSpec& state);
 
 // Why the effective cache mode was chosen; a sentence without its full stop.

@@ -4,10 +4,9 @@
 
 #include "sessions/explain/explain_sections.h"
 #include "sessions/explain/trace_names.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
-
-using step_sections::counted;
 
 std::string explain_row_origin(const RowTrace& row) {
   std::string text(row_origin_name(row.origin));

@@ -39,9 +39,6 @@ inline bool lacks_queues(const StepTrace& trace) {
 // Width of the column for request names.
 std::size_t name_width(const StepToExplain& step);
 
-// "1 draft", "2 drafts".
-std::string counted(std::int64_t count, std::string_view noun);
-
 // "4 7-12 0 x5": ids in order; ascending runs and runs of the null block are shortened.
 std::string id_list(std::span<const std::int32_t> ids);
 

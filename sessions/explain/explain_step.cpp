@@ -11,6 +11,7 @@
 #include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_sections.h"
+#include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"
 
 namespace hybridscope {
@@ -18,7 +19,6 @@ namespace {
 
 void add_title(const StepToExplain& step, TextPage& page) {
   const StepTrace& trace = step.trace;
-  using step_sections::counted;
   const std::string when =
       step_sections::lacks_queues(trace)
           ? std::string()

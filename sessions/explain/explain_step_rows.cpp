@@ -9,6 +9,7 @@
 #include "sessions/explain/explain_row.h"
 #include "sessions/explain/explain_sections.h"
 #include "sessions/explain/trace_names.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope::step_sections {
 
@@ -148,10 +149,6 @@ std::size_t name_width(const StepToExplain& step) {
   for (const ScheduledTrace& s : step.trace.scheduled)
     width = std::max(width, text_width(step.names.request(s.request)));
   return std::min<std::size_t>(width, 16);
-}
-
-std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string id_list(std::span<const std::int32_t> ids) {

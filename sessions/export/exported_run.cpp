@@ -15,6 +15,7 @@
 #include "sessions/live/write_log.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -10,8 +10,8 @@
 #include "sessions/explain/trace_names.h"
 #include "sessions/export/runner_test_text.h"
 #include "sessions/export/vllm_flags.h"
-#include "sessions/run/finding_list.h"
 #include "sessions/scenario/scenario_writer.h"
+#include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {

@@ -1,5 +1,7 @@
 #include "sessions/judge/trace_cause.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -7,6 +9,7 @@
 #include "sessions/judge/trace_reader.h"
 #include "sessions/scenario/engine_profile.h"
 #include "sessions/scenario/settings.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {
@@ -19,12 +22,14 @@ Policies policies_with(const EngineProfile& profile, PolicyOverrides overrides) 
   return resolve_policies(settings);
 }
 
-// "vllm 0.31.0", as vLLM's traces name their engine.
-std::optional<EngineProfile> release_of(const KeptTrace& trace) {
+std::optional<ForeignHeader> header_of(const KeptTrace& trace) {
   TraceReader reader("");
-  const auto read = reader.read_line(std::string_view(trace.lines()[0]), 1);
-  if (!read.ok()) return std::nullopt;
-  std::string name = reader.header().engine;
+  if (!reader.read_line(std::string_view(trace.lines()[0]), 1).ok()) return std::nullopt;
+  return reader.header();
+}
+
+// "vllm 0.31.0", as vLLM's traces name their engine.
+std::optional<EngineProfile> release_of(std::string name) {
   if (!name.starts_with("vllm ")) return std::nullopt;
   name[4] = '-';
   return parse_engine_profile(name);
@@ -136,14 +141,34 @@ std::vector<const KnownBug*> TraceCauses::last_differing(std::span<const Candida
 std::vector<std::vector<const KnownBug*>> TraceCauses::find(const KeptTrace& trace,
                                                             std::span<const FindingRoot> roots) {
   std::vector<std::vector<const KnownBug*>> causes(roots.size());
-  if (trace.lines().empty() || roots.empty()) return causes;
+  why_not_searched_.clear();
+  if (roots.empty()) return causes;
+  if (trace.is_too_long()) {
+    why_not_searched_ = fmt::format("the trace has more than {} MiB", KeptTrace::kMostBytes >> 20);
+    return causes;
+  }
+  const auto header = trace.lines().empty() ? std::nullopt : header_of(trace);
+  if (!header) return causes;
+  if (header->config.runner != ModelRunner::v1) {
+    why_not_searched_ = "our engine can be compared with runner v1 only";
+    return causes;
+  }
+  search(trace, *header, roots, causes);
+  if (left_ < 0)
+    why_not_searched_ = fmt::format("the search ends after {}", counted(kMostRows, "row"));
+  return causes;
+}
+
+void TraceCauses::search(const KeptTrace& trace, const ForeignHeader& header,
+                         std::span<const FindingRoot> roots,
+                         std::span<std::vector<const KnownBug*>> causes) {
   const std::int64_t last =
       std::ranges::max(roots, {}, &FindingRoot::last_step).last_step + kStepsBehind;
   const auto safe = first_difference(trace, policies_with(EngineProfile::safe, {}), last);
-  if (!safe || *safe == kNowhere) return causes;
+  if (!safe || *safe == kNowhere) return;
   const std::vector<Candidate> with = with_each_bug(trace, last);
   std::vector<Candidate> without;
-  if (const auto release = release_of(trace)) {
+  if (const auto release = release_of(header.engine)) {
     const auto differs = first_difference(trace, policies_with(*release, {}), last);
     if (differs && *differs == kNowhere) without = without_each_bug(trace, *release, last);
   }
@@ -153,7 +178,6 @@ std::vector<std::vector<const KnownBug*>> TraceCauses::find(const KeptTrace& tra
     if (causes[i].empty()) causes[i] = last_differing(without, step);
     keep_fewest_policies(causes[i]);
   }
-  return causes;
 }
 
 }  // namespace hybridscope

@@ -24,6 +24,7 @@ class KeptTrace {
   void add(std::string_view line);
   // Empty: nothing was kept. The first is the header.
   std::span<const std::string> lines() const { return lines_; }
+  bool is_too_long() const { return too_long_; }
 
  private:
   void keep(std::string_view line);
@@ -49,6 +50,8 @@ class TraceCauses {
   // Runner V1 only, which our engine can be compared with.
   std::vector<std::vector<const KnownBug*>> find(const KeptTrace& trace,
                                                  std::span<const FindingRoot> roots);
+  // Why the last find() did not look for the causes, or not to the end; empty: it did.
+  const std::string& why_not_searched() const { return why_not_searched_; }
 
  private:
   static constexpr std::int64_t kNowhere = INT64_MAX;
@@ -56,6 +59,8 @@ class TraceCauses {
     const KnownBug* bug = nullptr;
     std::int64_t differs_at = kNowhere;  // step
   };
+  void search(const KeptTrace& trace, const ForeignHeader& header,
+              std::span<const FindingRoot> roots, std::span<std::vector<const KnownBug*>> causes);
   // The first step, up to `last`, in which our engine with these policies decides otherwise, or
   // kNowhere. Empty: it cannot be compared, or too many rows were.
   std::optional<std::int64_t> first_difference(const KeptTrace& trace, const Policies& policies,
@@ -71,6 +76,7 @@ class TraceCauses {
                                           std::int64_t last);
 
   std::int64_t left_ = kMostRows;
+  std::string why_not_searched_;
 };
 
 }  // namespace hybridscope

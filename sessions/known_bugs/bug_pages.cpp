@@ -9,6 +9,7 @@
 #include "core/engine/policy_table.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/scenario/scenario_writer.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "sessions/palette/palette.h"
-#include "sessions/run/finding_list.h"
 #include "sessions/text/html_text.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -14,8 +14,8 @@
 #include "sessions/report/page_style.h"
 #include "sessions/report/report_files.h"
 #include "sessions/report/report_steps.h"
-#include "sessions/run/finding_list.h"
 #include "sessions/text/html_text.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 

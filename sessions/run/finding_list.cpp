@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sessions/explain/explain_finding.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 
@@ -238,17 +239,6 @@ nlohmann::ordered_json FindingList::by_request_json() const {
                     {"last_step", damage.last_step},
                     {"first_rule", rule_info(damage.first_rule).slug}});
   return list;
-}
-
-std::string grouped_number(std::int64_t value) {
-  std::string text = std::to_string(value);
-  for (auto place = static_cast<std::ptrdiff_t>(text.size()) - 3; place > 0; place -= 3)
-    text.insert(static_cast<std::size_t>(place), 1, ',');
-  return text;
-}
-
-std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", grouped_number(count), noun, count == 1 ? "" : "s");
 }
 
 }  // namespace hybridscope

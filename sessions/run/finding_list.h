@@ -136,9 +136,4 @@ class FindingList {
   std::vector<std::size_t> damage_of_;   // [request id + 1] place in damage_ + 1; 0: none
 };
 
-// 12031 -> "12,031".
-std::string grouped_number(std::int64_t value);
-// "1 finding", "2 findings".
-std::string counted(std::int64_t count, std::string_view noun);
-
 }  // namespace hybridscope

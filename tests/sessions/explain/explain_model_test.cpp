@@ -103,13 +103,5 @@ TEST(ExplainModelJson, HasTheSameNumbers) {
   EXPECT_EQ(json.begin().key(), "model");
 }
 
-TEST(ModelWords, NumbersAreGroupedByThousands) {
-  EXPECT_EQ(model_words::grouped(0), "0");
-  EXPECT_EQ(model_words::grouped(999), "999");
-  EXPECT_EQ(model_words::grouped(1000), "1,000");
-  EXPECT_EQ(model_words::grouped(64424509440), "64,424,509,440");
-  EXPECT_EQ(model_words::grouped(-1000), "-1,000");
-}
-
 }  // namespace
 }  // namespace hybridscope::explain_model_test

@@ -89,6 +89,29 @@ TEST(TraceCause, OfAReleaseIsTheBugWithoutWhichItDecidesOtherwise) {
   EXPECT_THAT(causes(traced), ElementsAre("skipped-step-forgets-accepted-count"));
 }
 
+TEST(TraceCause, ItSaysWhyItIsNotLookedFor) {
+  const Traced faulty = trace_of(
+      faulty_scenario(shipped_bug("skipped-step-forgets-accepted-count").value()), "another");
+  TraceCauses searched;
+  searched.find(faulty.trace, faulty.chains.roots());
+  EXPECT_EQ(searched.why_not_searched(), "");
+
+  Traced long_one = faulty;
+  long_one.trace.add(std::string(KeptTrace::kMostBytes, ' '));
+  TraceCauses causes;
+  causes.find(long_one.trace, faulty.chains.roots());
+  EXPECT_EQ(causes.why_not_searched(), "the trace has more than 32 MiB");
+
+  auto header = nlohmann::json::parse(faulty.trace.lines()[0]);
+  header["config"]["runner"] = "v2";
+  KeptTrace of_v2;
+  of_v2.begin(header.dump());
+  causes.find(of_v2, faulty.chains.roots());
+  EXPECT_EQ(causes.why_not_searched(), "our engine can be compared with runner v1 only");
+  causes.find(faulty.trace, {});
+  EXPECT_EQ(causes.why_not_searched(), "");
+}
+
 TEST(TraceCause, NoLineIsKeptOfALongTrace) {
   KeptTrace trace;
   trace.begin("{}");
