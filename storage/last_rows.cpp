@@ -9,11 +9,20 @@
 namespace hybridscope {
 namespace {
 
+// The rows of a step whose post-copy set their count to 1; `step` is an expression.
+std::string resets_of(const std::string& step) {
+  return "SELECT c.row FROM copy_decisions c WHERE c.session = ?1 AND c.step = " + step +
+         " AND c.launch = 1 AND c.resets_accepted_count";
+}
+
 // The members of OwnCount, of the alias r of table rows.
-const std::string kColumns =
-    "step, CASE WHEN EXISTS (SELECT 1 FROM copy_decisions c WHERE c.session = r.session AND "
-    "c.step = r.step AND c.launch = 1 AND c.row = r.row AND c.resets_accepted_count) THEN 1 ELSE "
-    "num_sampled_tokens END, row_class, num_computed_tokens, num_scheduled_tokens";
+std::string columns_of(const std::string& resets) {
+  return "r.step, CASE WHEN r.row IN (" + resets +
+         ") THEN 1 ELSE num_sampled_tokens END, row_class, num_computed_tokens, "
+         "num_scheduled_tokens";
+}
+
+const std::string kStepBefore = "(SELECT max(step) FROM steps WHERE session = ?1 AND step < ?2)";
 
 OwnCount count_of(sqlite3_stmt* row) {
   return {.step = sqlite3_column_int64(row, 0),
@@ -27,17 +36,16 @@ OwnCount count_of(sqlite3_stmt* row) {
 
 LastRows::LastRows(ReadContext& context)
     : context_(context),
-      of_step_before_(context, "SELECT " + kColumns +
-                                   ", request FROM rows r WHERE session = ?1 AND step = (SELECT "
-                                   "max(step) FROM steps WHERE session = ?1 AND step < ?2) AND "
-                                   "row IS NOT NULL"),
+      of_step_before_(context, "SELECT " + columns_of(resets_of(kStepBefore)) +
+                                   ", request FROM rows r WHERE session = ?1 AND step = " +
+                                   kStepBefore + " AND row IS NOT NULL"),
       admitted_(context,
                 "SELECT request, admission, (SELECT step FROM preemptions p WHERE p.session = ?1 "
                 "AND p.step <= ?2 AND p.request = r.request ORDER BY p.step DESC LIMIT 1) "
                 "FROM rows r WHERE session = ?1 AND step = ?2 AND admission <> ?3"),
-      of_request_(context, "SELECT " + kColumns +
-                               " FROM rows r WHERE session = ? AND step < ? AND step >= ? AND "
-                               "request = ? AND row IS NOT NULL ORDER BY step DESC LIMIT 1") {}
+      of_request_(context, "SELECT " + columns_of(resets_of("r.step")) +
+                               " FROM rows r WHERE session = ?1 AND step < ?2 AND step >= ?3 AND "
+                               "request = ?4 AND row IS NOT NULL ORDER BY step DESC LIMIT 1") {}
 
 void LastRows::load(std::int64_t step) {
   counts_.clear();
