@@ -1,10 +1,16 @@
 #include "storage/last_rows.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/trace/schedule_trace.h"
+#include "sessions/explain/explain_decision.h"
+#include "storage/table_fields.h"
 
 namespace hybridscope {
 namespace {
@@ -19,7 +25,30 @@ std::string resets_of(const std::string& step) {
 std::string columns_of(const std::string& resets) {
   return "r.step, CASE WHEN r.row IN (" + resets +
          ") THEN 1 ELSE num_sampled_tokens END, row_class, num_computed_tokens, "
-         "num_scheduled_tokens";
+         "num_scheduled_tokens, num_draft_tokens";
+}
+
+// Fills members that a field list visits from the columns of a row, in order.
+struct RowReader {
+  sqlite3_stmt* row = nullptr;
+  int column = 0;
+  template <class T>
+  void operator()(std::string_view, T& member) {
+    if constexpr (std::is_same_v<T, RequestId>)
+      member.value = sqlite3_column_int(row, column++);
+    else
+      member = static_cast<T>(sqlite3_column_int(row, column++));
+  }
+};
+
+// is_missing_copy() of the post-copies of a step.
+std::string missing_copies() {
+  return fmt::format(
+      "SELECT {} FROM copy_decisions WHERE session = ?1 AND step = ?2 AND launch = 1 AND (outcome "
+      "= {} OR (outcome = {} AND aligned_new_computed >= num_tokens_running_state))",
+      fmt::join(field_names<CopyDecisionTrace>(fields::kDecision), ", "),
+      static_cast<int>(StateCopyOutcome::same_column),
+      static_cast<int>(StateCopyOutcome::no_boundary));
 }
 
 const std::string kStepBefore = "(SELECT max(step) FROM steps WHERE session = ?1 AND step < ?2)";
@@ -29,7 +58,8 @@ OwnCount count_of(sqlite3_stmt* row) {
           .num_accepted_tokens = std::max(sqlite3_column_int(row, 1), 1),
           .row_class = static_cast<RowClass>(sqlite3_column_int(row, 2)),
           .num_computed_tokens = sqlite3_column_int(row, 3),
-          .num_query_tokens = sqlite3_column_int(row, 4)};
+          .num_query_tokens = sqlite3_column_int(row, 4),
+          .num_draft_tokens = sqlite3_column_int(row, 5)};
 }
 
 }  // namespace
@@ -45,16 +75,36 @@ LastRows::LastRows(ReadContext& context)
                 "FROM rows r WHERE session = ?1 AND step = ?2 AND admission <> ?3"),
       of_request_(context, "SELECT " + columns_of(resets_of("r.step")) +
                                " FROM rows r WHERE session = ?1 AND step < ?2 AND step >= ?3 AND "
-                               "request = ?4 AND row IS NOT NULL ORDER BY step DESC LIMIT 1") {}
+                               "request = ?4 AND row IS NOT NULL ORDER BY step DESC LIMIT 1"),
+      missing_copies_(context, missing_copies()) {}
 
 void LastRows::load(std::int64_t step) {
   counts_.clear();
   step_ = step;
   of_step_before_.start({context_.session, step});
   while (of_step_before_.step())
-    counts_[sqlite3_column_int(of_step_before_.get(), 5)] = count_of(of_step_before_.get());
+    counts_[sqlite3_column_int(of_step_before_.get(), 6)] = count_of(of_step_before_.get());
   of_step_before_.stop();
   load_admitted();
+  std::set<std::int64_t> steps;
+  for (const auto& [request, count] : counts_)
+    if (count) steps.insert(count->step);
+  for (const std::int64_t last : steps) load_missing_copies(last);
+}
+
+// Into the counts whose row the step has.
+void LastRows::load_missing_copies(std::int64_t step) {
+  missing_copies_.start({context_.session, step});
+  while (missing_copies_.step()) {
+    CopyDecisionTrace decided;
+    RowReader reader{missing_copies_.get()};
+    fields::kDecision(decided, reader);
+    const auto known = counts_.find(decided.request.value);
+    if (known != counts_.end() && known->second && known->second->step == step &&
+        is_missing_copy(decided.decision))
+      known->second->missing_copy = decided.decision;
+  }
+  missing_copies_.stop();
 }
 
 // A request that was admitted for the first time has had no row; the last row of one that was
@@ -96,8 +146,10 @@ std::optional<OwnCount> LastRows::before(RequestId request, std::int64_t step,
   const auto known = counts_.find(request.value);
   if (known != counts_.end()) return known->second;
   const std::optional<OwnCount> found = find(request, step, first_step());
-  if (!context_.error) counts_[request.value] = found;
-  return found;
+  if (context_.error) return found;
+  counts_[request.value] = found;
+  if (found) load_missing_copies(found->step);
+  return counts_[request.value];
 }
 
 }  // namespace hybridscope

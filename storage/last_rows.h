@@ -26,11 +26,13 @@ class LastRows {
   void load(std::int64_t step);
   void load_admitted();
   std::optional<OwnCount> find(RequestId request, std::int64_t before, std::int64_t first_step);
+  void load_missing_copies(std::int64_t step);
 
   ReadContext& context_;
   ReadStatement of_step_before_;
   ReadStatement admitted_;
   ReadStatement of_request_;
+  ReadStatement missing_copies_;
   std::int64_t step_ = 0;  // counts_ are those before this step; 0: none were read
   std::unordered_map<std::int32_t, std::optional<OwnCount>> counts_;  // by request
 };

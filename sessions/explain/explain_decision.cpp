@@ -9,6 +9,8 @@ namespace {
 
 using Decision = StateCopyDecision;
 
+constexpr std::string_view kMissingCopy = "a copy by the rule, but none was made";
+
 std::string moved_words(const Decision& d, const StatesKept& kept) {
   const std::string temporal = fmt::format("the temporal state of column {} + {} = {}", d.src_col,
                                            d.accept_token_bias, d.src_col + d.accept_token_bias);
@@ -26,17 +28,6 @@ std::string value_words(std::int32_t by_rule, std::int32_t decided) {
                             : fmt::format("{} by the rule, but {} was decided", by_rule, decided);
 }
 
-// A trace lacks a copy that the rule makes: its column does not stay, or it is a post-copy, which
-// never finds that the column stays.
-bool is_missing(const Decision& d) {
-  const bool precopy = d.rule == StateCopyRule::preprocess_mamba ||
-                       d.rule == StateCopyRule::preprocess_mamba_align_fused_kernel;
-  const bool postcopy = d.rule == StateCopyRule::postprocess_mamba_v1 ||
-                        d.rule == StateCopyRule::postprocess_mamba_v2;
-  return d.outcome == StateCopyOutcome::same_column &&
-         (postcopy || (precopy && d.src_col != d.dst_col));
-}
-
 // What a decision does, after its formula.
 std::string outcome_words(const Decision& d, const StatesKept& kept) {
   const std::string moved = moved_words(d, kept);
@@ -49,12 +40,13 @@ std::string outcome_words(const Decision& d, const StatesKept& kept) {
     case StateCopyOutcome::self_copy_skipped:
       return fmt::format("column {} holds it already, nothing to copy{}", d.dst_col, reset);
     case StateCopyOutcome::no_boundary:
-      return "no block boundary was reached, nothing to copy";
+      return is_missing_copy(d) ? std::string(kMissingCopy)
+                                : "no block boundary was reached, nothing to copy";
     case StateCopyOutcome::fresh_state:
       return "nothing is stored for the request yet, nothing to copy";
     case StateCopyOutcome::same_column:
-      return is_missing(d) ? "a copy by the rule, but none was made"
-                           : "the running column stays, nothing to copy";
+      return is_missing_copy(d) ? std::string(kMissingCopy)
+                                : "the running column stays, nothing to copy";
     case StateCopyOutcome::padded_row:
       return "the row holds no request";
   }
@@ -72,7 +64,7 @@ std::string new_running_column(const Decision& d) {
 // For the rules that run before the forward pass.
 std::string precopy_words(const Decision& d, const std::string& column_before) {
   std::string text = column_before + "; " + new_running_column(d);
-  if (d.outcome == StateCopyOutcome::copy || is_missing(d))
+  if (d.outcome == StateCopyOutcome::copy || is_missing_copy(d))
     text += fmt::format(" != {}: bias = a - 1 = {} - 1 = {}", d.src_col, d.num_accepted_tokens,
                         value_words(d.num_accepted_tokens - 1, d.accept_token_bias));
   return text + ": ";
@@ -91,7 +83,7 @@ std::string column_before_v1(const Decision& d, std::string_view remembered) {
 std::string snapshot_words(const Decision& d) {
   std::string text = fmt::format("aligned = floor({} / {}) * {} = {}", d.new_num_computed_tokens,
                                  d.block_size, d.block_size, d.aligned_new_computed);
-  if (d.outcome == StateCopyOutcome::no_boundary)
+  if (d.aligned_new_computed < d.num_tokens_running_state)
     return text + fmt::format(" < running {}: ", d.num_tokens_running_state);
   return text +
          fmt::format(
@@ -157,6 +149,22 @@ std::string formula_words(const Decision& decision, std::string_view remembered)
 }
 
 }  // namespace
+
+bool is_missing_copy(const StateCopyDecision& decision) {
+  switch (decision.rule) {
+    case StateCopyRule::preprocess_mamba:
+    case StateCopyRule::preprocess_mamba_align_fused_kernel:
+      return decision.outcome == StateCopyOutcome::same_column &&
+             decision.src_col != decision.dst_col;
+    case StateCopyRule::postprocess_mamba_v1:
+    case StateCopyRule::postprocess_mamba_v2:
+      return decision.outcome == StateCopyOutcome::same_column ||
+             (decision.outcome == StateCopyOutcome::no_boundary &&
+              decision.aligned_new_computed >= decision.num_tokens_running_state);
+    default:
+      return false;
+  }
+}
 
 std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept,
                              std::string_view remembered) {

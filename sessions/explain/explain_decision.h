@@ -21,6 +21,10 @@ namespace hybridscope {
 std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept = {},
                              std::string_view remembered = "remembered");
 
+// Does a trace, or a policy, lack a copy that the rule makes? Its pre-copy does not stay in its
+// column, its post-copy reached a boundary, and yet the outcome is to copy nothing.
+bool is_missing_copy(const StateCopyDecision& decision);
+
 // "remembered from step 2", the step of the request's last row, ", before it was preempted" if it
 // is resumed in this step; "remembered" if that row is not known.
 std::string remembered_words(const StepTrace& trace, RequestId request,

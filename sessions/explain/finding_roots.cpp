@@ -31,6 +31,10 @@ std::size_t FindingRoots::find(const Finding& finding) const {
     return known == of_rule_.end() ? kNone : known->second;
   }
   if (const std::size_t root = of_row(finding.request, finding.step); root != kNone) return root;
+  if (finding.rule == Rule::label_mismatch)
+    if (const auto known = of_registered_.find({finding.block, label_of(finding)});
+        known != of_registered_.end())
+      return known->second;
   if (finding.rule == Rule::running_state_wrong)
     if (const auto label = of_label_.find(label_of(finding)); label != of_label_.end())
       return label->second;
@@ -53,7 +57,10 @@ std::size_t FindingRoots::add(const Finding& finding) {
     ++roots_[root].num_following;
   }
   roots_[root].last_step = finding.step;
-  if (finding.rule == Rule::label_mismatch) of_label_.try_emplace(label_of(finding), root);
+  if (finding.rule == Rule::label_mismatch) {
+    of_label_.try_emplace(label_of(finding), root);
+    of_registered_.try_emplace({finding.block, label_of(finding)}, root);
+  }
   if (finding.request.value < 0) {
     of_rule_.try_emplace(finding.rule, root);
   } else {

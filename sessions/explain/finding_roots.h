@@ -28,7 +28,8 @@ class FindingRoots {
   // finding follows from a chain if
   // - the write that left what it saw was made by a row of the chain, or copied what one had left,
   // - the chain has a finding of the same row already,
-  // - it reads what the chain found registered under another name, or
+  // - it reads what the chain found registered under another name,
+  // - the chain found the same block wrongly registered in an earlier step, or
   // - no write left it, and the chain found the same about the request in the step before.
   std::size_t add(const Finding& finding);
   // In the order of their first findings.
@@ -57,6 +58,7 @@ class FindingRoots {
   std::map<std::pair<std::int32_t, std::int64_t>, std::size_t> of_row_;  // request and step
   std::map<std::int32_t, Last> last_of_;                                 // request
   std::map<WrongLabel, std::size_t> of_label_;
+  std::map<std::pair<std::int32_t, WrongLabel>, std::size_t> of_registered_;  // block
   std::map<Rule, std::size_t> of_rule_;  // findings of no request
 };
 

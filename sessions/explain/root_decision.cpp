@@ -44,6 +44,17 @@ std::string copy_words(std::string_view launch_name, const CopyLaunch& launch,
                        remembered_words(context.trace, finding.request, context.own)));
 }
 
+// The copy that the request's last row lacked, if what was read was written before it was due.
+std::string missing_copy_words(const Finding& finding, const RootContext& context) {
+  const auto& own = context.own;
+  if (!own || !own->missing_copy) return {};
+  const WriteEvent& cause = finding.cause;
+  const bool by_own_precopy = cause.kind == WriteKind::pre_copy && cause.step == finding.step;
+  if (cause.step > own->step && !by_own_precopy) return {};
+  return fmt::format("{}'s post-copy of step {}: {}", context.names.request(finding.request),
+                     own->step, explain_decision(*own->missing_copy));
+}
+
 std::string warned_words(const Finding& finding, const RootContext& context) {
   const auto& warning = context.warning;
   if (!warning || finding.cause.kind == WriteKind::never || finding.cause.step != warning->step ||
@@ -144,12 +155,16 @@ std::string column_words(const Finding& finding, const RowTrace& row, const Root
   const auto left = left_by(*context.own, finding, context);
   if (!left) return {};
   const OwnCount& own = *context.own;
+  const std::int32_t end = own.num_computed_tokens + own.num_query_tokens;
+  if (left->passed_by_prefill && own.num_draft_tokens == 0 && row.num_computed_tokens < end)
+    return fmt::format("{}'s count of computed tokens fell from {} to {} after step {}; {}",
+                       context.names.request(finding.request), end, row.num_computed_tokens,
+                       own.step, reader_words(finding, context));
   if (left->passed_by_prefill)
     return fmt::format(
         "{}, with {} computed; step {} ran it as a prefill up to token {}, which leaves only the "
         "state after the last",
-        reader_words(finding, context), tokens(row.num_computed_tokens), own.step,
-        own.num_computed_tokens + own.num_query_tokens);
+        reader_words(finding, context), tokens(row.num_computed_tokens), own.step, end);
   if (left->column == finding.column) return {};
   const auto reader = forward_row(finding, context);
   if (reader && reader->window_column != left->first) {
@@ -187,6 +202,7 @@ std::string chosen_by_copy(const Finding& finding, const RowTrace& row,
 }  // namespace
 
 std::string root_decision(const Finding& finding, const RootContext& context) {
+  if (std::string words = missing_copy_words(finding, context); !words.empty()) return words;
   const RowTrace* row = row_of(context.trace, finding.request);
   if (row != nullptr) {
     std::string words = wrong_count_words(context.trace, *row, context.own, context.names);

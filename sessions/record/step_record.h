@@ -17,8 +17,8 @@ namespace hybridscope {
 // How much of each step a session keeps; each level includes the one before.
 enum class RecordLevel : std::uint8_t {
   counts,  // counts, commands, graph padding, findings, digests
-  blocks,  // rows, lookups, block events, changes of the worker's tables, decisions that copy or
-           // set an accepted count to 1
+  blocks,  // rows, lookups, block events, changes of the worker's tables, decisions that copy, set
+           // an accepted count to 1, or lack a copy that the rule makes
   full,    // every copy decision, metadata arrays, slots of attention, writes to state
 };
 

@@ -2,18 +2,20 @@
 
 #include <utility>
 
+#include "sessions/explain/explain_decision.h"
 #include "sessions/record/metadata_arrays.h"
 
 namespace hybridscope {
 namespace {
 
-// Removes decisions that change nothing, and renumbers the copies' references.
+// Removes decisions that change nothing and should not have, and renumbers the copies' references.
 void keep_changing_decisions(CopyLaunch& launch) {
   std::vector<std::int32_t> place(launch.decisions.size(), -1);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < launch.decisions.size(); ++i) {
     const StateCopyDecision& decision = launch.decisions[i].decision;
-    if (!decision.copies() && !decision.resets_accepted_count) continue;
+    if (!decision.copies() && !decision.resets_accepted_count && !is_missing_copy(decision))
+      continue;
     place[i] = static_cast<std::int32_t>(kept);
     launch.decisions[kept++] = launch.decisions[i];
   }

@@ -74,6 +74,23 @@ TEST(FindingRoots, WhoReadsABlockUnderAWrongLabelFollowsFromTheLabel) {
   EXPECT_EQ(roots.add(hit), 1U);
 }
 
+TEST(FindingRoots, ABlockThatStaysWronglyRegisteredIsTheSameAgain) {
+  Finding label = wrong(kC, 5, WriteKind::decode, 3, kC);
+  label.rule = Rule::label_mismatch;
+  label.block = 6;
+  label.expected = 8;
+  label.seen = 4;
+  FindingRoots roots;
+  EXPECT_EQ(roots.add(label), 0U);
+  label.step = 6;
+  EXPECT_EQ(roots.add(label), 0U);
+  label.step = 9;
+  EXPECT_EQ(roots.add(label), 0U);
+  label.step = 11;
+  label.block = 7;
+  EXPECT_EQ(roots.add(label), 1U);
+}
+
 TEST(FindingRoots, WithoutAWriteTheSameRuleInTheNextStepIsTheSameAgain) {
   FindingRoots roots;
   Finding stale;

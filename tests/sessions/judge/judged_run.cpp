@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "sessions/explain/root_decision.h"
 #include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_writer.h"
 #include "sessions/run/runner.h"
@@ -43,9 +44,10 @@ void strip(std::vector<nlohmann::json>& lines, bool keeps_copies) {
 }
 
 Judgement judge(const std::vector<std::string>& lines) {
-  Judgement judgement{.error = {}, .findings = {}, .computed = {}};
+  Judgement judgement{.error = {}, .findings = {}, .decisions = {}, .computed = {}};
   judgement.computed.resize(kNumComputed);
   JudgedTrace trace("t.jsonl", CheckScope::all);
+  RootTracker roots(true);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto taken = trace.take(std::string_view(lines[i]), static_cast<std::int64_t>(i) + 1);
     if (!taken.ok()) {
@@ -53,11 +55,17 @@ Judgement judge(const std::vector<std::string>& lines) {
       return judgement;
     }
     if (!taken.value().step) continue;
-    for (const Finding& finding : taken.value().step->findings)
+    const StepTrace& step = taken.value().step->trace;
+    for (const Finding& finding : taken.value().step->findings) {
+      if (rule_info(finding.rule).severity == Severity::error &&
+          roots.add(finding) == judgement.decisions.size())
+        judgement.decisions.push_back(roots.decision(step, finding, trace.names()));
       judgement.findings.push_back(fmt::format(
           "{} step {} {}: expected {}, seen {}", rule_info(finding.rule).slug, finding.step,
           finding.request.value < 0 ? "-" : trace.names().request(finding.request),
           finding.expected, finding.seen));
+    }
+    roots.end_step(step);
     for (std::size_t c = 0; c < kNumComputed; ++c)
       judgement.computed[c] = trace.trace_judge().num_computed(static_cast<Computed>(c));
   }

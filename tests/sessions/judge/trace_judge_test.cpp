@@ -15,6 +15,7 @@ using testing::AllOf;
 using testing::AnyOf;
 using testing::Contains;
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
@@ -174,6 +175,26 @@ TEST(TraceJudge, RejectedDraftsThatAreCountedAreFound) {
   lines[2].erase("postprocess_copies");
   lines[3]["input_batch"]["num_accepted_tokens_cpu"][0] = 1;
   EXPECT_THAT(judge(lines).findings, Contains(StartsWith("rejected-draft-counted step 3 A")));
+}
+
+TEST(TraceJudge, APostCopyThatIsMissingIsWhatWentWrongThoughALaterStepReadsTheState) {
+  std::vector<json> lines = trace_of("skipped_for_a_step");
+  json& copies = lines[2]["postprocess_copies"];
+  ASSERT_EQ(copies[0]["req_id"], "B");
+  copies.erase(0);
+  EXPECT_THAT(
+      judge(lines).decisions,
+      ElementsAre(
+          "B's post-copy of step 2: running = c + q - d = 5 + 3 - 2 = 6; new = running + a "
+          "- 1 = 6 + 3 - 1 = 8; aligned = floor(8 / 8) * 8 = 8 >= running 6: bias = aligned "
+          "- running = 2; source column 0, destination column 8 / 8 - 1 = 0: a copy by the "
+          "rule, but none was made"));
+
+  lines = trace_of("skipped_for_a_step");
+  json& later = lines[6]["postprocess_copies"];
+  ASSERT_EQ(later[0]["req_id"], "A");
+  later.erase(0);
+  EXPECT_THAT(judge(lines).decisions, ElementsAre(StartsWith("A's post-copy of step 6: running")));
 }
 
 TEST(TraceJudge, ATraceMayEndBeforeItsLastSamples) {

@@ -24,7 +24,7 @@ const std::map<std::string, std::string> kDecisions = {
      "A runs as a decode and reads column 0; its conv window is in column 1, left by step 2"},
     {"all-plus-spec-source-column-lost",
      "A runs as a decode and reads column 1; its state of 7 tokens is in column 2, left by step 2"},
-    {"backward-copy-suppressed", "A's post-copy: running = c + q - d = 17 + 4 - 3 = 18"},
+    {"backward-copy-suppressed", "A's post-copy of step 2: running = c + q - d = 14 + 4 - 3 = 15"},
     {"chunk-tail-runs-as-decode",
      "A runs as a decode and reads column 0; its state of 10 tokens is in column 1, left by "
      "step 2"},
@@ -50,8 +50,8 @@ const std::map<std::string, std::string> kDecisions = {
      "to token 12, which leaves only the state after the last"},
     {"racy-accepted-counts-non-align", "A's accepted count became 1; its own is 3, of step 2"},
     {"reset-stale-frame-rolls-back-computed",
-     "A runs as a prefill and reads column 0, with 4 tokens computed; step 3 ran it as a prefill "
-     "up to token 6, which leaves only the state after the last"},
+     "A's count of computed tokens fell from 6 to 4 after step 3; A runs as a prefill and reads "
+     "column 0"},
     {"resumed-tail-runs-as-decode",
      "A runs as a decode and reads column 1; its state of 10 tokens is in column 2, left by "
      "step 3"},
