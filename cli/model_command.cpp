@@ -39,6 +39,8 @@ int model_command(const ModelOptions& options) {
   if (!settings.ok()) {
     return report_usage("model", settings.error().message);
   }
+  if (const Status fit = check_model_settings(options.model, settings.value()); !fit.ok())
+    return report_usage("model", fit.error().message);
   const auto setup = make_engine_setup(options.model, settings.value());
   if (!setup.ok()) {
     return report_error("model", setup.error());
