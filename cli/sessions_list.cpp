@@ -222,7 +222,7 @@ SessionsSubcommand add_sessions_bookmark(CLI::App& sessions) {
   const auto options = std::make_shared<BookmarkOptions>();
   add_place(app, options->place);
   CLI::Option* step = app.add_option("--step", options->step, "the step to mark")
-                          ->type_name("N")
+                          ->type_name("STEP")
                           ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a step from 1 on"));
   app.add_option("--note", options->note, "what to remember")->type_name("TEXT")->needs(step);
   app.add_option("--remove", options->remove, "remove the bookmark of this number")
