@@ -162,6 +162,7 @@ int with_written_output(int code) {
 int run_command_line(int argc, char** argv, const Backends& backends) {
   make_streams_safe();
   end_at_interrupts();
+  make_size_limit_an_error();
   try {
     return with_written_output(parse_and_run(argc, argv, backends));
   } catch (const ContractViolation& violation) {

@@ -101,8 +101,8 @@ TEST_P(Interrupt, EndsALessonThatWaitsForAnAnswer) {
 }
 
 TEST_P(Interrupt, EndsConformanceWithTheReportOfWhatWasChecked) {
-  const RunningProgram check({HYBRIDSCOPE_PROGRAM, "conformance", "tests/golden", "--json", "--junit",
-                       path("report.xml")});
+  const RunningProgram check({HYBRIDSCOPE_PROGRAM, "conformance", "tests/golden", "--json",
+                              "--junit", path("report.xml")});
   check.wait_until_it_works();
   check.send(GetParam());
   EXPECT_EQ(check.wait(), 130);
@@ -111,7 +111,7 @@ TEST_P(Interrupt, EndsConformanceWithTheReportOfWhatWasChecked) {
 
 struct LongCommand {
   std::string words;  // what follows the program's name; the first is a command of the program
-  std::string says;   // printed only by one that is ended in its work; "": nothing at all is printed
+  std::string says;  // printed only by one that is ended in its work; "": nothing at all is printed
 };
 
 std::string repeated(const std::string& word, int times) {
@@ -149,8 +149,7 @@ std::vector<LongCommand> long_commands(const std::string& folder) {
       {"bugs run" + repeated("48", 500), ""},
       {"matrix --engine reference --out " + folder + "/matrix", "run the same command again"},
       {"matrix --engine reference --write-scenarios " + folder + "/scenarios", " scenarios in "},
-      {"shrink " + scenario + " --engine reference -o " + folder + "/small.json",
-       "interrupted"},
+      {"shrink " + scenario + " --engine reference -o " + folder + "/small.json", "interrupted"},
       {"shrink " + folder + "/pipe", "shrink: "},
       {"export " + scenario + " --as markdown", ""},
       {"gui " + scenario + " --bench", ""},
@@ -199,8 +198,8 @@ Interrupted interrupt_in_its_work(const LongCommand& command, const std::string&
 }
 
 TEST_F(LongWork, OfEveryCommandEndsAtASignalWithExitCode130) {
-  auto scenario = nlohmann::json::parse(
-      read_file(HYBRIDSCOPE_SOURCE_DIR "/scenarios/starved_request.json"));
+  auto scenario =
+      nlohmann::json::parse(read_file(HYBRIDSCOPE_SOURCE_DIR "/scenarios/starved_request.json"));
   scenario["settings"]["max_model_len"] = 300'000;
   scenario["settings"]["num_gpu_blocks_override"] = 100'000;
   for (auto& request : scenario["requests"]) request["max_tokens"] = 200'000;
@@ -230,8 +229,8 @@ TEST_P(Interrupt, LeavesASessionOfAFollowedTraceThatIsInterrupted) {
                         path("trace.jsonl"))
                 .exit_code,
             1);
-  const RunningProgram judge({HYBRIDSCOPE_PROGRAM, "judge", "--follow", path("trace.jsonl"), "--record",
-                       path("runs.db") + ":followed"});
+  const RunningProgram judge({HYBRIDSCOPE_PROGRAM, "judge", "--follow", path("trace.jsonl"),
+                              "--record", path("runs.db") + ":followed"});
   EXPECT_EQ(judge.read_lines(1), 1);  // a finding, as soon as its line was read
   judge.send(GetParam());
   EXPECT_EQ(judge.wait(), 130);
@@ -245,8 +244,8 @@ TEST_P(Interrupt, LeavesASessionOfAFollowedTraceThatIsInterrupted) {
 
 TEST_P(Interrupt, OfAJudgeThatFollowsNoFileYetIsAllThatItTells) {
   const RunningProgram judge({"sh", "-c",
-                       "exec " HYBRIDSCOPE_PROGRAM " judge -q --follow " + path("none.jsonl") +
-                           " 2>'" + path("err") + "'"});
+                              "exec " HYBRIDSCOPE_PROGRAM " judge -q --follow " +
+                                  path("none.jsonl") + " 2>'" + path("err") + "'"});
   judge.wait_until_it_works();
   judge.send(GetParam());
   EXPECT_EQ(judge.wait(), 130);
