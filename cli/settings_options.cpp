@@ -212,10 +212,11 @@ Status check_model_settings(const std::string& model, const EngineSettings& give
 
 Status check_scenario_settings(Scenario scenario, const EngineSettings& given,
                                const std::string& file) {
-  const bool runs_without = plan_scenario(scenario, file).ok();
-  scenario.settings = given;
+  const EngineSettings own = std::exchange(scenario.settings, given);
   const auto plan = plan_scenario(scenario, file);
-  return plan.ok() || !runs_without ? Ok{} : Status(plan.error());
+  if (plan.ok()) return Ok{};
+  scenario.settings = own;
+  return plan_scenario(scenario, file).ok() ? Status(plan.error()) : Ok{};
 }
 
 }  // namespace hybridscope
