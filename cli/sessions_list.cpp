@@ -122,7 +122,9 @@ SessionsSubcommand add_sessions_delete(CLI::App& sessions) {
       "Examples:\n"
       "  hybridscope sessions delete runs.db:before");
   const auto place = std::make_shared<std::string>();
-  add_place(app, *place)->description("session file and name; the name has to be given");
+  add_place(app, *place)
+      ->description("session file and, after a colon, the session's name")
+      ->type_name("FILE.db:NAME");
   return {&app, [=] {
             if (parse_session_place(*place).name.empty())
               return report_usage(

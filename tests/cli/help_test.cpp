@@ -23,6 +23,7 @@ TEST(Help, OfEveryCommandNamesTheExitCodesThatAllHaveOnce) {
     EXPECT_THAT(help, HasSubstr("\nExit codes of every command: 5 a bug of hybridscope, 130 "
                                 "interrupted (Ctrl-C, SIGTERM, SIGHUP).\n"))
         << command.name;
+    EXPECT_THAT(help, HasSubstr("Exit codes: 0 ")) << command.name;
     EXPECT_EQ(num_found(help, "130"), 1U) << command.name;
     EXPECT_EQ(num_found(help, "a bug of hybridscope"), 1U) << command.name;
   }
@@ -38,7 +39,7 @@ TEST(Help, SaysWhetherAValueIsAStepOrANumberOfSteps) {
   EXPECT_THAT(run_program("sessions fork --help").out, HasSubstr("--at STEP:a step from 1 on"));
 }
 
-TEST(Help, SaysWhatAFileIsAndWhetherItCanBeStandardOutput) {
+TEST(Help, SaysWhatAFileOrAPlaceIsAndWhetherItCanBeStandardOutput) {
   const std::string diff = run_program("diff --help").out;
   EXPECT_THAT(diff, HasSubstr("--scenario SCENARIO.json"));
   EXPECT_THAT(diff, HasSubstr("--engine PROFILE ..."));
@@ -46,6 +47,8 @@ TEST(Help, SaysWhatAFileIsAndWhetherItCanBeStandardOutput) {
   const std::string matrix = run_program("matrix --help").out;
   EXPECT_THAT(matrix, HasSubstr("--html FILE|-"));
   EXPECT_THAT(matrix, HasSubstr("--merge DIR ..."));
+  EXPECT_THAT(run_program("sessions delete --help").out,
+              HasSubstr("session FILE.db:NAME REQUIRED"));
   EXPECT_THAT(run_program("conformance --help").out, HasSubstr("--junit FILE|-"));
   EXPECT_THAT(run_program("sessions export --help").out, HasSubstr("--html OUT.html|-"));
 }
