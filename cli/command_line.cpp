@@ -46,6 +46,13 @@ std::vector<CLI::App*> subcommands_of(CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
+// For the help of the command and of its subcommands.
+void add_common_exit_codes(CLI::App& command) {
+  const std::string own = command.get_footer();
+  command.footer(own.empty() ? kCommonExitCodes : own + "\n" + kCommonExitCodes);
+  for (CLI::App* subcommand : subcommands_of(command)) add_common_exit_codes(*subcommand);
+}
+
 // CLI11 shows the value of a negative flag: "--no-x{false}".
 class HelpFormatter : public CLI::Formatter {
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
@@ -120,6 +127,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
     if (*command.alias != '\0') added.alias(command.alias);
     if (&command != named) continue;  // its options would be made for nothing
     run = command.add(added, backends);
+    add_common_exit_codes(added);
     if (argc > 2 && argv[1] == word && misses_subcommand(added, argv[2]))
       return no_such_subcommand(added, argv[2]);
   }
@@ -154,6 +162,7 @@ int with_written_output(int code) {
 int run_command_line(int argc, char** argv, const Backends& backends) {
   make_streams_safe();
   end_at_interrupts();
+  make_size_limit_an_error();
   try {
     return with_written_output(parse_and_run(argc, argv, backends));
   } catch (const ContractViolation& violation) {

@@ -310,7 +310,7 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
       "Exit codes: 0 every field is as expected, 1 some case differs, 2 usage or no case "
       "selected,\n"
       "3 a file or line that is not a vector or a folder without any (the rest is still checked),\n"
-      "4 environment, such as no usable GPU, 5 a bug of hybridscope, 130 interrupted.\n"
+      "4 environment, such as no usable GPU.\n"
       "\n"
       "--backend cuda checks on a GPU what kernels compute there:\n" +
       kinds_on_device() +
@@ -337,7 +337,7 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
       ->type_name("N");
   command.add_flag("--json", options.json, "one object {config, summary, files}");
   command.add_option("--junit", options.junit, "write a JUnit report, one testcase per file")
-      ->type_name("FILE");
+      ->type_name("FILE|-");
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
       "leave out times, so that two runs compare equal");

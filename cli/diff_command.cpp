@@ -113,7 +113,16 @@ std::string shell_quoted(std::string_view text) {
 Status check_live_settings(const DiffOptions& options) {
   for (const int side : {0, 1}) {
     EngineSettings settings;
-    if (auto set = set_all(given_settings(options, side), settings); !set.ok()) return set.error();
+    const std::vector<std::string> given = given_settings(options, side);
+    if (auto set = set_all(given, settings); !set.ok()) return set.error();
+    if (given.empty()) continue;
+    const auto scenario = read_scenario_file(options.scenario);
+    if (!scenario.ok()) continue;
+    settings = scenario.value().settings;
+    if (auto set = set_all(given, settings); !set.ok()) return set.error();
+    if (Status fit = check_scenario_settings(scenario.value(), settings, options.scenario);
+        !fit.ok())
+      return fit;
   }
   return Ok{};
 }

@@ -32,8 +32,7 @@ constexpr const char* kDiffExamples =
     "wall time, hosts, file names. Rules for --ignore: a section (commands, schedule, blocks,\n"
     "rows, layout, graph, copies, metadata, commits, findings, state, counts), a list (lookups,\n"
     "block_events, ...), a field (rows.num_draft_count), request:NAME, step:5, step:1-10.\n"
-    "Exit codes: 0 no difference, 1 differences, 2 usage, 3 invalid input, 4 environment, 5 a bug\n"
-    "of hybridscope.";
+    "Exit codes: 0 no difference, 1 differences, 2 usage, 3 invalid input, 4 environment.";
 
 }  // namespace
 
@@ -46,10 +45,10 @@ void add_diff_options(CLI::App& command, DiffOptions& options) {
           ->expected(0, 2);
   auto* scenario = command.add_option("--scenario", options.scenario,
                                       "run this scenario twice and compare the runs");
-  scenario->type_name("FILE")->excludes(sessions);
+  scenario->type_name("SCENARIO.json")->excludes(sessions);
   command.add_option("--engine", options.engines, "profile of A, then of B (safe, vllm@DATE, ...)")
       ->transform([](std::string name) { return canonical_profile_name(std::move(name)); })
-      ->type_name("NAME")
+      ->type_name("PROFILE")
       ->allow_extra_args(false)
       ->needs(scenario);
   for (const bool is_a : {true, false})
@@ -84,7 +83,7 @@ void add_diff_options(CLI::App& command, DiffOptions& options) {
   command
       .add_option("--html", options.html,
                   "the comparison as one page that opens offline, - for standard output")
-      ->type_name("FILE");
+      ->type_name("FILE|-");
 }
 
 }  // namespace hybridscope

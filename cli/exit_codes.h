@@ -16,4 +16,9 @@ enum ExitCode : int {
   kExitInterrupted = 130,
 };
 
+// For every command's help; what other codes mean is up to the command.
+inline constexpr const char* kCommonExitCodes =
+    "Exit codes of every command: 5 a bug of hybridscope, 130 interrupted (Ctrl-C, SIGTERM, "
+    "SIGHUP).";
+
 }  // namespace hybridscope

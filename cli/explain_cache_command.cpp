@@ -44,8 +44,7 @@ constexpr const char* kExplainCacheExamples =
     "off. \"Would help\" names a change that made the hit longer when the run was repeated with "
     "it.\n"
     "More: docs/explain-cache.md\n"
-    "Exit codes: 0 fine, 2 usage, 3 invalid input, 4 environment, 5 a bug of hybridscope,\n"
-    "130 interrupted.";
+    "Exit codes: 0 fine, 2 usage, 3 invalid input, 4 environment.";
 
 const CLI::Validator kPositive(
     [](std::string& text) {
@@ -227,7 +226,8 @@ int explain_cache_command(const ExplainCacheOptions& options) {
   if (options.run.scenario.empty() && options.run.traffic.empty())
     return report_usage("explain-cache",
                         "give a scenario file or --traffic (hybridscope explain-cache --help)");
-  if (const Status settings = check_given_settings(options.run.settings, options.run.scenario);
+  if (const Status settings =
+          check_given_settings(options.run.settings, options.run.scenario, options.run.model);
       !settings.ok())
     return report_usage("explain-cache", one_line(settings.error().message, 1000));
   auto plan = make_run_plan(options.run);

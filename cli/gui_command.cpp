@@ -34,8 +34,7 @@ constexpr const char* kGuiExamples =
     "Inside, F1 finds every command and ? lists the keys. A script is a file with one command per\n"
     "line. Screenshots need no display.\n"
     "Exit codes: 0 fine, 2 usage, 3 unreadable or invalid input, 4 environment: no display, no\n"
-    "OpenGL, built without the window, a picture that cannot be written, a full disk; 5 a bug of\n"
-    "hybridscope, 130 interrupted.";
+    "OpenGL, built without the window, a picture that cannot be written, a full disk.";
 
 // The alternative if there is no display.
 constexpr const char* kHeadless =
@@ -86,7 +85,7 @@ Status check_options(const GuiOptions& options) {
     return invalid_input(
         "--attach: the trace has the engine's settings (--model and engine "
         "settings go with a scenario or --traffic)");
-  return check_given_settings(options.settings, options.file);
+  return check_given_settings(options.settings, options.file, options.model);
 }
 
 Status fill_run(const GuiOptions& options, GuiStart& start) {

@@ -1,5 +1,5 @@
-// Ctrl-C, SIGTERM and SIGHUP end every command with exit code 130. One that has something to finish
-// is asked to stop; a second signal kills it.
+// The signals of every command. Ctrl-C, SIGTERM and SIGHUP end it with exit code 130; one that has
+// something to finish is asked to stop, and a second signal kills it.
 #pragma once
 
 namespace hybridscope {
@@ -13,5 +13,9 @@ void end_at_interrupts();
 void ask_for_interrupts();
 // The program then ends with exit code 130, whatever the command returns.
 bool was_interrupted();
+
+// From now on a limit on the size of files (ulimit -f) fails the write that reaches it, with EFBIG,
+// as a full disk does with ENOSPC; the signal SIGXFSZ does not kill the program.
+void make_size_limit_an_error();
 
 }  // namespace hybridscope

@@ -141,8 +141,7 @@ JudgeEvents printing_events(const JudgeOptions& options, JudgeSession& session, 
 
 void finish(const Status& judged, JudgeSession& session) {
   if (!judged.ok()) return session.finish(SessionStatus::failed, judged.error().message);
-  if (session.report().interrupted)
-    return session.finish(SessionStatus::interrupted, "interrupted");
+  if (was_interrupted()) return session.finish(SessionStatus::interrupted, "interrupted");
   session.finish(SessionStatus::complete, "");
 }
 
@@ -210,8 +209,8 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
       "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
       "warnings too) or with --engine a difference, 2 usage or no trace selected, 3 unreadable\n"
-      "or invalid input, 4 environment, 5 a bug of hybridscope, 130 interrupted.\n"
-      "Ctrl-C ends --follow with the summary, and with exit code 130.");
+      "or invalid input, 4 environment.\n"
+      "Ctrl-C ends --follow with the summary.");
   command
       .add_option("trace", options.input,
                   "a trace, - for standard input; with --follow also unix:PATH")
@@ -300,7 +299,9 @@ int judge_command(const JudgeOptions& options) {
   JudgeReport& report = session.report();
   if (!judged.ok() && report.traces.empty())
     judged = name_right_command("judge", options.input, judged.error());
-  report.interrupted = judged.ok() && was_interrupted() && !options.follow;
+  // A signal is how --follow ends, with a report as at the end of a file, if there was a trace.
+  report.interrupted =
+      judged.ok() && was_interrupted() && (!options.follow || report.traces.empty());
   finish(judged, session);
   if (const auto& failure = session.record_failure()) {
     report_message("judge", failure->message);

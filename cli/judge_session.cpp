@@ -167,7 +167,10 @@ void JudgeSession::finish(SessionStatus status, const std::string& reason) {
       record_failure_ = ended.error();
   recorded_.reset();
   count_steps();
-  if (status == SessionStatus::complete) find_causes();
+  // A signal is how --follow ends.
+  if (status == SessionStatus::complete ||
+      (status == SessionStatus::interrupted && options_.follow))
+    find_causes();
   trace_.end();
   if (comparison_) report_.traces.back().first_difference = comparison_->first_difference();
   comparison_.reset();

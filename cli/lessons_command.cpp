@@ -165,13 +165,7 @@ int check_command(const LessonsOptions& options) {
   if (failed != kExitFine) return failed;
   std::vector<std::vector<LessonProblem>> problems;
   problems.reserve(lessons.size());
-  ask_for_interrupts();
-  for (const Lesson& lesson : lessons) {
-    problems.push_back(check_lesson(lesson));
-    if (!was_interrupted()) continue;
-    report_message("lessons check", "interrupted");
-    return kExitInterrupted;
-  }
+  for (const Lesson& lesson : lessons) problems.push_back(check_lesson(lesson));
   print_checks(options, lessons, problems);
   const bool agree = std::ranges::all_of(problems, [](const auto& list) { return list.empty(); });
   return agree ? kExitFine : kExitFindings;
@@ -274,7 +268,7 @@ std::function<int()> add_lessons_command(CLI::App& lessons, const Backends& back
       "\n"
       "Exit codes: 0 fine, 1 an answer of a lesson is not the engine's, 2 usage or no such "
       "lesson,\n"
-      "3 a lesson file that cannot be read, 4 a folder that cannot be written, 130 interrupted.\n"
+      "3 a lesson file that cannot be read, 4 a folder that cannot be written.\n"
       "The file format: docs/lessons.md.");
   const auto options = std::make_shared<LessonsOptions>();
   options->make_site = backends.make_lesson_site;

@@ -281,8 +281,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
       "\n"
       "Ctrl-C stops it; the same command resumes it. How cells are made: docs/matrix.md.\n"
       "Exit codes: 0 every cell is safe, 1 findings, untested cells or cells that were not run,\n"
-      "2 usage, 3 unreadable or invalid input, 4 environment, 5 a bug of hybridscope,\n"
-      "130 interrupted.");
+      "2 usage, 3 unreadable or invalid input, 4 environment.");
   CLI::Option* const engine =
       matrix
           .add_option("--engine", options->engine,
@@ -322,7 +321,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
   CLI::Option* const html =
       matrix.add_option("--html", options->html, "the matrix as one page, - for standard output")
           ->check(is_path())
-          ->type_name("FILE");
+          ->type_name("FILE|-");
   CLI::Option* const labels_only =
       matrix.add_flag("--labels-only", options->labels_only, "keep no state in bytes");
   CLI::Option* const no_shrink = matrix.add_flag("--no-shrink", options->no_shrink,
@@ -334,7 +333,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
           .add_option("--merge", options->merge,
                       "run no cell: merge the results of these folders into --out")
           ->check(is_path())
-          ->type_name("DIR...");
+          ->type_name("DIR");
   CLI::Option* const write =
       matrix
           .add_option("--write-scenarios", options->scenario_folder,

@@ -19,7 +19,11 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       "Examples:\n"
       "  hybridscope model --list\n"
       "  hybridscope model qwen3-next-80b-a3b --num-speculative-tokens 2\n"
-      "  hybridscope model path/to/config.json --tp 2 --kv-memory 40GiB --json");
+      "  hybridscope model path/to/config.json --tp 2 --kv-memory 40GiB --json\n"
+      "\n"
+      "Exit codes: 0 fine, 2 usage, settings that the model does not allow, 3 an unknown model or "
+      "a\n"
+      "config.json that cannot be read, 4 output that cannot be written.");
   command.add_option("model", options.model, "preset or config.json")->type_name("NAME|FILE");
   command.add_flag("--list", options.list, "print the presets and where their numbers come from");
   command.add_flag("--json", options.json, "the same facts as one JSON object");
@@ -39,6 +43,8 @@ int model_command(const ModelOptions& options) {
   if (!settings.ok()) {
     return report_usage("model", settings.error().message);
   }
+  if (const Status fit = check_model_settings(options.model, settings.value()); !fit.ok())
+    return report_usage("model", fit.error().message);
   const auto setup = make_engine_setup(options.model, settings.value());
   if (!setup.ok()) {
     return report_error("model", setup.error());

@@ -1,5 +1,4 @@
 #include "cli/publish_tests.h"
-#include "cli/report_error.h"
 
 #include <fmt/core.h>
 
@@ -8,7 +7,9 @@
 
 #include "cli/annotations.h"
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/junit_file.h"
+#include "cli/report_error.h"
 #include "cli/step_summary.h"
 #include "cli/tap_report.h"
 #include "sessions/text/output_file.h"
@@ -32,6 +33,7 @@ int publish_tests(std::span<const TestedUnit> units, const PublishOptions& optio
   suites.reserve(units.size());
   for (const TestedUnit& unit : units) suites.push_back(junit_suite(unit));
   int code = kExitFine;
+  ask_for_interrupts();  // a report is written whole or not at all
   const auto write = [&](const std::string& path, const std::string& text) {
     if (path.empty()) return;
     const Status written = write_output_file(path, text);

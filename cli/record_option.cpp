@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <filesystem>
 #include <utility>
 
@@ -52,8 +51,6 @@ Result<std::unique_ptr<RecordedSession>> RecordedSession::begin(const RecordOpti
                                                                 const SessionPlace& place,
                                                                 SessionHeader header,
                                                                 const Names& names) {
-  // A limit on file size (ulimit -f) is then an error to report, like a full disk.
-  std::signal(SIGXFSZ, SIG_IGN);
   header.level = option.level;
   header.digest_version = kDigestVersion;
   auto writer = SessionWriter::begin(place, header,

@@ -306,6 +306,14 @@ void print_heading(const RunOptions& options, const RunPlan& plan) {
   fmt::print(out, "\n");
 }
 
+// Of a suite, each scenario tells whether it can be run with them.
+Status check_settings(const RunOptions& options) {
+  if (!options.suite.is_suite())
+    return check_given_settings(options.settings, options.scenario, options.model);
+  const auto allowed = options.settings.apply({});
+  return allowed.ok() ? Ok{} : Status(allowed.error());
+}
+
 }  // namespace
 
 int run_command(const RunOptions& options, const Backends& backends) {
@@ -315,8 +323,7 @@ int run_command(const RunOptions& options, const Backends& backends) {
   }
   if (options.scenario.empty() && options.traffic.empty())
     return report_usage("run", "give a scenario file or --traffic (hybridscope run --help)");
-  if (const Status settings = check_given_settings(options.settings, options.scenario);
-      !settings.ok()) {
+  if (const Status settings = check_settings(options); !settings.ok()) {
     report_error("run", settings.error());
     return kExitUsage;
   }

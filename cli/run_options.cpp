@@ -25,8 +25,7 @@ constexpr const char* kRunExamples =
     "  hybridscope run scenarios/several_groups.json --state bytes --layers 4\n"
     "\n"
     "Exit codes: 0 no findings, 1 findings or unmet expectations, 2 usage, 3 invalid input,\n"
-    "4 environment, 5 a bug of hybridscope, 130 interrupted. Of several scenarios the worst "
-    "counts.";
+    "4 environment. Of several scenarios the worst counts.";
 
 const CLI::Validator kPositive(
     [](std::string& text) {

@@ -46,7 +46,9 @@ extern "C" ssize_t write_shown(void* cookie, const char* bytes, std::size_t size
   const std::size_t left = unfinished_bytes(text);
   *stream.unfinished = text.substr(text.size() - left);
   text.resize(text.size() - left);
-  return write_whole(stream, escape_controls(text)) ? static_cast<ssize_t>(size) : 0;
+  const bool written = write_whole(stream, escape_controls(text));
+  // There is nowhere to tell that standard error cannot be written, so nobody has to handle it.
+  return written || &stream == &safe_err ? static_cast<ssize_t>(size) : 0;
 }
 
 // Replaces `stream`; where memory lacks it stays as it is.

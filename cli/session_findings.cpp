@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include <limits>
-#include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cli/run_words.h"
@@ -16,27 +16,23 @@ namespace hybridscope {
 Result<FindingList> session_findings(SessionReader& reader, const Names& names, std::int64_t last) {
   const auto found = reader.findings(std::numeric_limits<std::int64_t>::max());
   if (!found.ok()) return found.error();
-  std::map<std::int32_t, Finding> warnings;  // the last one of each request, up to a finding
   std::optional<Error> error;
   FindingList list(reader.info().header.knows_own_counts());
-  const auto decide = [&](const Finding& root) -> std::string {
+  const auto decide = [&](const Finding& root,
+                          const std::optional<Finding>& warning) -> std::string {
     const auto record = reader.read(root.step);
     if (!record.ok()) {
       error = record.error();
       return {};
     }
-    RootContext context{.trace = record.value()->trace,
-                        .names = names,
-                        .own = reader.own_count(root.request, root.step)};
-    if (const auto warning = warnings.find(root.request.value); warning != warnings.end())
-      context.warning = warning->second;
-    return root_decision(root, context);
+    return root_decision(root, {.trace = record.value()->trace,
+                                .names = names,
+                                .own = reader.own_count(root.request, root.step),
+                                .warning = warning});
   };
   for (const Finding& finding : found.value()) {
     if (finding.step > last) break;
-    list.add_recorded(std::span(&finding, 1), names, decide);
-    if (rule_info(finding.rule).severity == Severity::warning)
-      warnings[finding.request.value] = finding;
+    list.add_recorded(finding, names, decide);
     if (error) return *error;
   }
   return list;

@@ -275,12 +275,12 @@ SessionsSubcommand add_sessions_export(CLI::App& sessions) {
       "  hybridscope sessions export runs.db:before --jsonl - | jq .step\n"
       "\n"
       "The report is one file that opens offline in any browser. A trace can be judged.\n"
-      "Exit codes: 0 written, 2 usage, 3 no such session or step, 4 environment,\n"
-      "130 interrupted.");
+      "Exit codes: 0 written, 2 usage, 3 no such session or step, 4 environment.");
   app->add_option("session", options->place, "the session; without a name the last one")
       ->required()
       ->type_name("FILE.db[:NAME]");
-  auto* html = app->add_option("--html", options->html, "report to write")->type_name("OUT.html");
+  auto* html = app->add_option("--html", options->html, "report to write, - for standard output")
+                   ->type_name("OUT.html|-");
   app->add_option("--jsonl", options->jsonl, "everything of every step, - for standard output")
       ->type_name("OUT.jsonl[.zst]|-");
   app->add_option("--trace", options->trace, "the decisions in the judge's format; runs them again")

@@ -97,8 +97,8 @@ Result<RunPlan> forked_plan(const RecordedPlan& parent, const ForkAt& at, std::i
 
 void print_report(const ForkRun& run, const SessionsForkOptions& options) {
   for (const KeptFinding* kept : run.findings().shown()) fmt::print("{}\n", kept->text);
-  fmt::print("forked {} at step {}: {} steps, {}, {}\n", options.place, options.step,
-             grouped_number(run.num_steps()),
+  fmt::print("forked {} at step {}: {}{} steps, {}, {}\n", options.place, options.step,
+             was_interrupted() ? "interrupted after " : "", grouped_number(run.num_steps()),
              counted(run.findings().num_found(Severity::error), "finding"),
              counted(run.findings().num_found(Severity::warning), "warning"));
 }
@@ -154,7 +154,7 @@ CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
   command.add_option("--at", options.step, "the first step that may differ")
       ->required()
       ->check(CLI::Range(std::int32_t{1}, INT32_MAX, "a step from 1 on"))
-      ->type_name("K");
+      ->type_name("STEP");
   command.add_option("--accept", options.accept, "tokens accepted in that step, bonus included")
       ->type_name("REQUEST=COUNT");
   command.add_option("--drafts", options.drafts, "drafts offered in that step")
@@ -180,9 +180,9 @@ CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
       "  hybridscope sessions fork run.db:before --at 12 --accept A=1 --record run.db:after\n"
       "  hybridscope sessions fork run.db:before --at 12 --engine reference\n"
       "\n"
-      "Each step before K is compared with the session's; a step that differs is an error.\n"
+      "Each step before STEP is compared with the session's; a step that differs is an error.\n"
       "Exit codes: 0 no findings, 1 findings, 2 usage, a name that is taken, 3 no such session,\n"
-      "step or request, a session that does not reproduce, 4 environment, 130 interrupted.");
+      "step or request, a session that does not reproduce, 4 environment.");
   return command;
 }
 

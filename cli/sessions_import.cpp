@@ -41,12 +41,15 @@ Result<std::unique_ptr<SessionWriter>> begin_session(const SessionPlace& place,
                                }});
 }
 
+Error import_interrupted(const std::string& input) {
+  return {ErrorKind::not_available, input + ": interrupted, nothing of it was imported"};
+}
+
 Status copy_steps(const std::string& input, LineSource& lines, RecordJsonlReader& reader,
                   SessionWriter& writer) {
   for (;;) {
-    if (was_interrupted())
-      return Error{ErrorKind::not_available, input + ": interrupted, nothing of it was imported"};
     const auto line = lines.next();
+    if (was_interrupted()) return import_interrupted(input);
     if (!line.ok()) return line.error();
     if (!line.value()) break;
     const std::string_view text = line.value()->text;
@@ -76,9 +79,10 @@ Status annotate(const std::string& path, std::int64_t session, const SessionEnd&
 
 // `code`: the exit code of an error.
 Status import_session(const ImportOptions& options, int& code) {
-  auto lines = LineSource::open(options.input);
+  auto lines = LineSource::open(options.input, was_interrupted);
   if (!lines.ok()) return lines.error();
   const auto first = lines.value().next();
+  if (was_interrupted()) return import_interrupted(options.input);
   if (!first.ok()) return first.error();
   if (!first.value())
     return Error{ErrorKind::corrupt, options.input + ": empty, expected the header of a session"};
@@ -118,7 +122,7 @@ SessionsSubcommand add_sessions_import(CLI::App& sessions) {
       "\n"
       "An existing session is never overwritten; nothing of a damaged file is kept.\n"
       "Exit codes: 0 imported, 2 usage, a name that is taken, 3 damaged or unreadable input,\n"
-      "4 environment, 130 interrupted.");
+      "4 environment.");
   app->add_option("input", options->input, "what was exported, - for standard input")
       ->required()
       ->type_name("IN.jsonl[.zst]|-");

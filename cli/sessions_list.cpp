@@ -122,7 +122,9 @@ SessionsSubcommand add_sessions_delete(CLI::App& sessions) {
       "Examples:\n"
       "  hybridscope sessions delete runs.db:before");
   const auto place = std::make_shared<std::string>();
-  add_place(app, *place)->description("session file and name; the name has to be given");
+  add_place(app, *place)
+      ->description("session file and, after a colon, the session's name")
+      ->type_name("FILE.db:NAME");
   return {&app, [=] {
             if (parse_session_place(*place).name.empty())
               return report_usage(
@@ -222,7 +224,7 @@ SessionsSubcommand add_sessions_bookmark(CLI::App& sessions) {
   const auto options = std::make_shared<BookmarkOptions>();
   add_place(app, options->place);
   CLI::Option* step = app.add_option("--step", options->step, "the step to mark")
-                          ->type_name("N")
+                          ->type_name("STEP")
                           ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a step from 1 on"));
   app.add_option("--note", options->note, "what to remember")->type_name("TEXT")->needs(step);
   app.add_option("--remove", options->remove, "remove the bookmark of this number")

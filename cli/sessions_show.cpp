@@ -188,13 +188,12 @@ SessionsSubcommand add_sessions_show(CLI::App& sessions) {
   app.add_option("session", options->place, "session file and, after a colon, a session's name")
       ->required()
       ->type_name("FILE.db[:NAME]");
-  const CLI::Range from_one(std::int64_t{1}, INT64_MAX, "a step from 1 on");
   CLI::Option* step = app.add_option("--step", options->step, "begin the table with this step")
-                          ->type_name("N")
-                          ->check(from_one);
+                          ->type_name("STEP")
+                          ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a step from 1 on"));
   app.add_option("--limit", options->num_steps, "most steps in the table (default 40)")
       ->type_name("N")
-      ->check(from_one);
+      ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a number from 1 on"));
   app.add_flag("--explain", options->explain, "explain the step of --step in full")->needs(step);
   app.add_flag("--json", options->json, "the step of --step as one object")->needs(step);
   return {&app, [=] { return show(*options); }};

@@ -8,11 +8,15 @@
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "sessions/run/run_plan.h"
+#include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/not_modelled.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/settings.h"
 #include "sessions/scenario/settings_table.h"
+#include "sessions/scenario/traffic.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {
@@ -182,18 +186,37 @@ std::vector<std::string> SettingsOptions::words() const {
   return words;
 }
 
-Status check_given_settings(const SettingsOptions& options, const std::string& scenario) {
-  EngineSettings base;
+Status check_given_settings(const SettingsOptions& options, const std::string& scenario,
+                            const std::string& model) {
+  const auto alone = options.apply({});
+  if (!alone.ok()) return alone.error();
+  if (options.words().empty()) return Ok{};
+  if (scenario.empty())
+    return check_model_settings(model.empty() ? kDefaultTrafficModel : model, alone.value());
   std::error_code error;
   // What is no file (a pipe, a folder) is read once, by who runs it.
-  const bool is_file = std::filesystem::is_regular_file(scenario, error);
-  if (is_file)
-    if (auto read = read_scenario_file(scenario); read.ok()) base = read.value().settings;
-  const auto settings = options.apply(base);
-  if (!settings.ok()) return settings.error();
-  if ((!scenario.empty() && !is_file) || find_setting_conflict(base)) return Ok{};
-  const auto conflict = find_setting_conflict(settings.value());
-  return conflict ? Status(invalid_input(conflict->message)) : Status(Ok{});
+  if (!std::filesystem::is_regular_file(scenario, error)) return Ok{};
+  auto read = read_scenario_file(scenario);
+  if (!read.ok()) return Ok{};
+  if (!model.empty()) read.value().model = model;
+  const auto given = options.apply(read.value().settings);
+  if (!given.ok()) return given.error();
+  return check_scenario_settings(std::move(read).value(), given.value(), scenario);
+}
+
+Status check_model_settings(const std::string& model, const EngineSettings& given) {
+  const auto setup = make_engine_setup(model, given);
+  return setup.ok() || !make_engine_setup(model, EngineSettings()).ok() ? Ok{}
+                                                                        : Status(setup.error());
+}
+
+Status check_scenario_settings(Scenario scenario, const EngineSettings& given,
+                               const std::string& file) {
+  const EngineSettings own = std::exchange(scenario.settings, given);
+  const auto plan = plan_scenario(scenario, file);
+  if (plan.ok()) return Ok{};
+  scenario.settings = own;
+  return plan_scenario(scenario, file).ok() ? Status(plan.error()) : Ok{};
 }
 
 }  // namespace hybridscope

@@ -9,6 +9,7 @@
 
 #include "cli/cli_fwd.h"
 #include "core/base/result.h"
+#include "sessions/scenario/scenario.h"
 #include "sessions/scenario/settings.h"
 #include "sessions/scenario/settings_table.h"
 
@@ -51,7 +52,15 @@ class SettingsOptions {
 };
 
 // Wrong usage, before anything runs: a value that is not allowed, or settings of the command line
-// that conflict where those of the scenario (a file; empty: none) alone do not.
-Status check_given_settings(const SettingsOptions& options, const std::string& scenario);
+// without which the scenario (a file; empty: none) or the model (empty: the scenario's, else the
+// default) can be run, and with which it cannot: they conflict, or ask for sizes that the model or
+// a request does not allow. What cannot be run in either case is the input's fault.
+Status check_given_settings(const SettingsOptions& options, const std::string& scenario,
+                            const std::string& model = {});
+// The same for settings that were read already; `given`: the scenario's with those of the command
+// line.
+Status check_model_settings(const std::string& model, const EngineSettings& given);
+Status check_scenario_settings(Scenario scenario, const EngineSettings& given,
+                               const std::string& file);
 
 }  // namespace hybridscope

@@ -172,7 +172,7 @@ Result<ShrinkReport> shrink_scenario_file(const ShrinkCommandOptions& options,
 
 Result<ShrinkReport> shrink_trace_file(const ShrinkCommandOptions& options,
                                        const ShrinkOptions& shrink) {
-  auto source = LineSource::open(options.input);
+  auto source = LineSource::open(options.input, was_interrupted);
   if (!source.ok()) return source.error();
   auto shrunk = shrink_trace(source.value(), options.input, shrink);
   if (!shrunk.ok()) return shrunk.error();
@@ -294,7 +294,7 @@ std::function<int()> add_shrink_command(CLI::App& shrink) {
       "\n"
       "Ctrl-C stops it and keeps the smallest so far. How it works: docs/shrink.md.\n"
       "Exit codes: 0 the result is written, 1 there is no such finding, 2 usage, 3 unreadable or\n"
-      "invalid input, 4 environment, 5 a bug of hybridscope, 130 interrupted.");
+      "invalid input, 4 environment.");
   shrink.add_option("input", options->input, "a scenario (.json), else a trace as judge reads it")
       ->required()
       ->type_name("SCENARIO.json|TRACE.jsonl|-");

@@ -116,7 +116,7 @@ class SessionWriter::Recorder {
   }
   Status push();
   Status finish(SessionStatus status, const std::string& reason);
-  Status discard();
+  Status discard(bool with_file);
   const BegunSession& begun() const { return begun_; }
 
  private:
@@ -128,7 +128,9 @@ class SessionWriter::Recorder {
   void stop();
   void throw_if_broken() const;
   Error was_deleted() const;
+  bool is_alone() const;
   Status note_end(SessionStatus status, const std::string& reason);
+  Status note_failure(const std::string& reason);
 
   std::string file_;
   std::unique_ptr<SQLite::Database> database_;  // null: finished
@@ -278,12 +280,20 @@ Status SessionWriter::Recorder::note_end(SessionStatus status, const std::string
   });
 }
 
+// On a full disk the write-ahead log may not grow by the few pages of the note; begun anew, it has
+// room.
+Status SessionWriter::Recorder::note_failure(const std::string& reason) {
+  if (Status noted = note_end(SessionStatus::failed, reason); noted.ok()) return noted;
+  sqlite3_wal_checkpoint_v2(database_->getHandle(), nullptr, SQLITE_CHECKPOINT_RESTART, nullptr,
+                            nullptr);
+  return note_end(SessionStatus::failed, reason);
+}
+
 Status SessionWriter::Recorder::finish(SessionStatus status, const std::string& reason) {
   HS_EXPECT(database_ != nullptr);
   stop();
   const auto failure = queue_.failure();
-  Status ended =
-      failure ? note_end(SessionStatus::failed, failure->message) : note_end(status, reason);
+  Status ended = failure ? note_failure(failure->message) : note_end(status, reason);
   database_.reset();  // the last connection to close merges the log into the file
   begun_.lock.release();
   throw_if_broken();
@@ -291,10 +301,24 @@ Status SessionWriter::Recorder::finish(SessionStatus status, const std::string& 
   return ended;
 }
 
-Status SessionWriter::Recorder::discard() {
+// Is the session the only one of the file?
+bool SessionWriter::Recorder::is_alone() const {
+  const auto file = SessionFile::open(file_, FileAccess::read);
+  if (!file.ok()) return false;
+  const auto sessions = file.value().sessions();
+  return sessions.ok() && sessions.value().size() == 1 &&
+         sessions.value()[0].session == begun_.session &&
+         sessions.value()[0].created_us == begun_.created_us;
+}
+
+Status SessionWriter::Recorder::discard(bool with_file) {
   stop();
   database_.reset();
   begun_.lock.release();
+  if (with_file && is_alone()) {
+    remove_database(file_);
+    return Ok{};
+  }
   auto file = SessionFile::open(file_, FileAccess::write);
   if (!file.ok()) return file.error();
   const auto sessions = file.value().sessions();
@@ -327,7 +351,7 @@ Result<std::unique_ptr<SessionWriter>> SessionWriter::begin(const SessionPlace& 
         std::make_unique<Recorder>(place.file, std::move(database), std::move(begun).value(),
                                    block_limits(header.config), std::move(options));
     if (Status started = recorder->start(); !started.ok()) return started.error();
-    return Writer(new SessionWriter(std::move(recorder)));
+    return Writer(new SessionWriter(std::move(recorder), is_new));
   });
   if (!writer.ok() && is_new && database && has_no_session(*database)) {
     database.reset();
@@ -336,7 +360,8 @@ Result<std::unique_ptr<SessionWriter>> SessionWriter::begin(const SessionPlace& 
   return writer;
 }
 
-SessionWriter::SessionWriter(std::unique_ptr<Recorder> recorder) : recorder_(std::move(recorder)) {}
+SessionWriter::SessionWriter(std::unique_ptr<Recorder> recorder, bool made_file)
+    : recorder_(std::move(recorder)), made_file_(made_file) {}
 SessionWriter::~SessionWriter() = default;
 
 StepRecord& SessionWriter::next_record() { return recorder_->next_record(); }
@@ -344,7 +369,7 @@ Status SessionWriter::push() { return recorder_->push(); }
 Status SessionWriter::finish(SessionStatus status, const std::string& reason) {
   return recorder_->finish(status, reason);
 }
-Status SessionWriter::discard() { return recorder_->discard(); }
+Status SessionWriter::discard() { return recorder_->discard(made_file_); }
 const std::string& SessionWriter::name() const { return recorder_->begun().name; }
 std::int64_t SessionWriter::session() const { return recorder_->begun().session; }
 

@@ -74,7 +74,8 @@ class SessionWriter {
   // Waits until everything is in the file and records how the run ended. Error: as push(); the
   // session's status is then "failed", if that can still be written.
   Status finish(SessionStatus status, const std::string& reason);
-  // Deletes the session from the file, also after finish().
+  // Deletes the session from the file, also after finish(); with the file, if begin() made that and
+  // there is no other session in it.
   Status discard();
 
   const std::string& name() const;  // in the file
@@ -82,9 +83,10 @@ class SessionWriter {
 
  private:
   class Recorder;
-  explicit SessionWriter(std::unique_ptr<Recorder> recorder);
+  SessionWriter(std::unique_ptr<Recorder> recorder, bool made_file);
 
   std::unique_ptr<Recorder> recorder_;
+  bool made_file_;
 };
 
 }  // namespace hybridscope

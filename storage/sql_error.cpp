@@ -2,16 +2,40 @@
 
 #include <fmt/core.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 namespace hybridscope {
 namespace {
 
-// A file size limit (ulimit -f) or a quota shows as a failed write; the system's reason is lost
-// after the rollback.
+// A file size limit (ulimit -f) or a quota shows as a failed write.
 bool means_disk_full(int code) {
   return (code & 0xFF) == SQLITE_FULL || code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_SHMSIZE;
+}
+
+// Has the file, or one beside it, come to the limit on the size of files (ulimit -f)?
+bool is_at_size_limit(const std::string& file) {
+  constexpr rlim_t kMostAtOnce = 1 << 16;  // bytes of one write
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
+  for (const char* ending : {"", "-wal", "-shm", "-journal"}) {
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(file + ending, error);
+    if ((error ? 0 : bytes) + kMostAtOnce > limit.rlim_cur) return true;
+  }
+  return false;
+}
+
+// "No space left on device: "; empty: it is not known. SQLite forgets the system's reason for a
+// write that failed.
+std::string system_reason(int code, const std::string& file) {
+  const int number = (code & 0xFF) == SQLITE_FULL ? ENOSPC : is_at_size_limit(file) ? EFBIG : 0;
+  return number == 0 ? std::string() : std::string(std::strerror(number)) + ": ";
 }
 
 }  // namespace
@@ -21,9 +45,9 @@ Error sqlite_error(const std::string& file, const SQLite::Exception& exception, 
                                                         : exception.getErrorCode();
   if (means_disk_full(code))
     return {ErrorKind::not_available,
-            fmt::format("{}: cannot write: the disk is full, or a limit on the size of files is "
+            fmt::format("{}: cannot write: {}the disk is full, or a limit on the size of files is "
                         "reached",
-                        file)};
+                        file, system_reason(code, file))};
   switch (code & 0xFF) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

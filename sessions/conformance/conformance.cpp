@@ -60,6 +60,7 @@ class FileChecker {
   Result<json> parse(const NumberedLine& line) const {
     return parse_json({.text = line.text, .file = path_, .line = static_cast<int>(line.number)});
   }
+  bool is_stopped() const { return options_.stop && options_.stop(); }
   void read(LineReader& lines);
   void recognise(LineReader& lines);
   void check_line(const NumberedLine& line);
@@ -86,7 +87,7 @@ class FileChecker {
 
 FileReport FileChecker::run() {
   const auto start = std::chrono::steady_clock::now();
-  auto lines = LineReader::open(path_);
+  auto lines = LineReader::open(path_, options_.stop);
   try {
     if (lines.ok())
       read(lines.value());
@@ -104,9 +105,9 @@ void FileChecker::read(LineReader& lines) {
     recognise(lines);
   else if (lines.fault())
     report_.kind = recognise_by_name(path_);
-  else
+  else if (!is_stopped())
     return invalid(0, fmt::format("{}: no vector (expected one JSON object a line)", path_));
-  while (report_.kind != nullptr && !(options_.stop && options_.stop())) {
+  while (report_.kind != nullptr && !is_stopped()) {
     const auto line = lines.next();
     if (!line) break;
     check_line(*line);

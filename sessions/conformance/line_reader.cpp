@@ -7,8 +7,8 @@
 
 namespace hybridscope {
 
-Result<LineReader> LineReader::open(const std::string& path) {
-  auto read = open_input_file(path);
+Result<LineReader> LineReader::open(const std::string& path, std::function<bool()> stop) {
+  auto read = open_input_file(path, std::move(stop));
   if (!read.ok()) return read.error();
   return LineReader(std::move(read).value());
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -26,8 +27,9 @@ class LineReader {
     Error error;  // does not name file and line
   };
 
-  // Error io: the file cannot be opened or is a directory.
-  static Result<LineReader> open(const std::string& path);
+  // Ends too when `stop` holds while there is nothing to read. Error io: the file cannot be opened
+  // or is a directory.
+  static Result<LineReader> open(const std::string& path, std::function<bool()> stop = {});
 
   // The next line that is not blank; empty at the end of the file or after a read error.
   std::optional<NumberedLine> next();

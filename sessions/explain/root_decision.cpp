@@ -220,11 +220,15 @@ std::string root_decision(const Finding& finding, const RootContext& context) {
 
 std::string RootTracker::decision(const StepTrace& trace, const Finding& root,
                                   const Names& names) const {
-  RootContext context{
-      .trace = trace, .names = names, .own = own_counts_.before(trace.step, root.request)};
-  if (const auto warning = warnings_.find(root.request.value); warning != warnings_.end())
-    context.warning = warning->second;
-  return root_decision(root, context);
+  return root_decision(root, {.trace = trace,
+                              .names = names,
+                              .own = own_counts_.before(trace.step, root.request),
+                              .warning = last_warning(root.request)});
+}
+
+std::optional<Finding> RootTracker::last_warning(RequestId request) const {
+  const auto found = warnings_.find(request.value);
+  return found == warnings_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace hybridscope

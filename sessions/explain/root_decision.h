@@ -45,6 +45,7 @@ class RootTracker {
   // that is new.
   std::size_t add(const Finding& finding) { return roots_.add(finding); }
   void add_warning(const Finding& finding) { warnings_[finding.request.value] = finding; }
+  std::optional<Finding> last_warning(RequestId request) const;
   // root_decision() of a root of the step `trace`.
   std::string decision(const StepTrace& trace, const Finding& root, const Names& names) const;
   // Behind all findings of a step.

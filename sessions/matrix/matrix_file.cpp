@@ -145,6 +145,8 @@ Result<MatrixFile::LockedFile> MatrixFile::lock(const std::string& folder) {
 Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeader& header) {
   auto made = MadeFolder::make((std::filesystem::path(folder) / "faults").string());
   if (!made.ok()) return made.error();
+  std::error_code code;
+  const bool is_new = !std::filesystem::exists(file_in(folder), code);
   auto locked = lock(folder);
   if (!locked.ok()) return locked.error();
   auto lines = read_lines(folder);
@@ -161,23 +163,35 @@ Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeade
         fmt::format("{} has a matrix of another {}: {}, not {} (give another --out)", folder,
                     difference->what, difference->a, difference->b));
   }
-  std::error_code code;
   std::filesystem::resize_file(file_in(folder), lines.value().num_bytes, code);
   if (code) return cannot("cannot be written", file_in(folder), code.message());
+  const std::size_t num_bytes = lines.value().num_bytes;
   MatrixFile file(folder, std::move(lines).value().contents, std::move(locked).value());
-  if (Status begun = begins ? file.append(first) : Ok{}; !begun.ok()) {
-    std::filesystem::remove(file_in(folder), code);
-    return begun.error();
-  }
-  made.value().keep();
+  file.num_bytes_ = num_bytes;
+  file.made_ = made.value().keep();
+  if (is_new) file.made_.push_back(file_in(folder));
+  if (Status begun = begins ? file.append(first) : Ok{}; !begun.ok()) return begun.error();
   return file;
 }
 
-Status MatrixFile::append(const std::string& line) const {
+Error MatrixFile::take_back(Error failure) {
+  file_.reset();  // its buffer may hold the rest of a line
+  std::error_code code;
+  std::filesystem::resize_file(file_in(folder_), num_bytes_, code);
+  for (auto path = made_.rbegin(); path != made_.rend(); ++path)
+    std::filesystem::remove(*path, code);
+  made_.clear();
+  failure_ = std::move(failure);
+  return failure_;
+}
+
+Status MatrixFile::append(const std::string& line) {
+  if (!file_) return failure_;
   const std::string text = line + "\n";
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
       std::fflush(file_.get()) != 0)
-    return cannot("cannot be written", file_in(folder_), std::generic_category().message(errno));
+    return take_back(
+        cannot("cannot be written", file_in(folder_), std::generic_category().message(errno)));
   return Ok{};
 }
 
@@ -188,8 +202,13 @@ Status MatrixFile::add(const CellResult& cell) {
 }
 
 Status MatrixFile::add(const MatrixFault& fault, const std::string& scenario) {
+  if (!file_) return failure_;
   const std::string path = (std::filesystem::path(folder_) / fault.file).string();
-  if (Status written = write_output_file(path, scenario); !written.ok()) return written;
+  std::error_code code;
+  const bool is_new = !std::filesystem::exists(path, code);
+  if (Status written = write_output_file(path, scenario); !written.ok())
+    return take_back(written.error());
+  if (is_new) made_.push_back(path);
   if (Status added = append(fault_to_json(fault).dump()); !added.ok()) return added;
   contents_.faults[fault_key(fault)] = fault;
   return Ok{};

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/result.h"
 #include "sessions/matrix/cell_result.h"
@@ -75,7 +76,9 @@ class MatrixFile {
   // it.
   static Result<MatrixFile> open(const std::string& folder, const MatrixHeader& header);
 
-  // The data is in the file when the call returns. Error not_available: the disk is full.
+  // The data is in the file when the call returns. Error not_available: the disk is full; then all
+  // that this object wrote is taken back, the folder too if it made that, and nothing more can be
+  // added.
   Status add(const CellResult& cell);
   // `scenario`: the content of fault.file.
   Status add(const MatrixFault& fault, const std::string& scenario);
@@ -91,11 +94,15 @@ class MatrixFile {
 
   MatrixFile(std::string folder, MatrixContents contents, LockedFile file);
   static Result<LockedFile> lock(const std::string& folder);
-  Status append(const std::string& line) const;
+  Status append(const std::string& line);
+  Error take_back(Error failure);
 
   std::string folder_;
   MatrixContents contents_;
-  LockedFile file_;
+  LockedFile file_;                // null: something could not be written
+  std::uintmax_t num_bytes_ = 0;   // of the file before this object added to it
+  std::vector<std::string> made_;  // folders and files, each after the folder that it is in
+  Error failure_ = {};             // while file_ is null
 };
 
 }  // namespace hybridscope

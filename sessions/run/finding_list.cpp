@@ -43,9 +43,9 @@ void FindingList::add(const StepTrace& trace, std::span<const Finding> findings,
   roots_.end_step(trace);
 }
 
-void FindingList::add_recorded(std::span<const Finding> findings, const Names& names,
-                               const Words& decide) {
-  for (const Finding& finding : findings) add(finding, false, names, decide);
+void FindingList::add_recorded(const Finding& finding, const Names& names, const Decide& decide) {
+  add(finding, false, names,
+      [&](const Finding& root) { return decide(root, roots_.last_warning(root.request)); });
 }
 
 void FindingList::add(const Finding& finding, bool expected, const Names& names,

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -67,9 +68,11 @@ class FindingList {
   void add(const StepTrace& trace, std::span<const Finding> findings, const Expects& expects,
            const Names& names);
 
-  // The findings of a recorded run, in order, without the steps that they are of. `decide`: the
-  // decision behind a root (root_decision); asked for roots that are shown.
-  void add_recorded(std::span<const Finding> findings, const Names& names, const Words& decide);
+  // A finding of a recorded run, without the step that it is of; findings come in order. `decide`:
+  // the decision behind a root (root_decision), given its request's last warning; asked for roots
+  // that are shown.
+  using Decide = std::function<std::string(const Finding&, const std::optional<Finding>& warning)>;
+  void add_recorded(const Finding& finding, const Names& names, const Decide& decide);
 
   const RuleCount& count(Rule rule) const { return rules_[static_cast<std::size_t>(rule)]; }
   std::int64_t num_found(Severity severity) const;

@@ -18,7 +18,8 @@ class MadeFolder {
   MadeFolder& operator=(MadeFolder&&) = delete;
   // Without keep() those of the folders it made that are empty are removed.
   ~MadeFolder();
-  void keep() { made_.clear(); }
+  // Returns the folders it made, the outermost first.
+  std::vector<std::string> keep() { return std::exchange(made_, {}); }
 
   const std::string& path() const { return path_; }
 

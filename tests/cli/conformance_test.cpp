@@ -178,13 +178,11 @@ TEST(Conformance, NothingSelectedHasExitCode2) {
 }
 
 TEST(Conformance, AFolderWithoutVectorsHasExitCode3AndHidesNothing) {
-  const std::string folder = testing::TempDir() + "hybridscope_empty_" + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
+  const std::string folder = temporary_folder("empty", {});
   const ProgramResult run = conformance(folder + " " + vectors(kRight) + " --no-timings");
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_THAT(run.err, HasSubstr(folder + ": no file there ends in .jsonl or .jsonl.zst"));
   EXPECT_THAT(run.out, HasSubstr("1 passed; 1 invalid"));
-  std::filesystem::remove(folder);
 }
 
 TEST(Conformance, WhatIsNoVectorHasExitCode3AndHidesNothing) {

@@ -1,148 +1,28 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cli/interrupt.h"
 #include "cli/interruptible_source.h"
+#include "cli/program_commands.h"
 #include "storage/session_file.h"
 #include "tests/cli/program.h"
+#include "tests/cli/running_program.h"
 
 namespace hybridscope::test::interrupt_test {
 namespace {
 
 using testing::HasSubstr;
-
-// The program while it runs, with pipes as standard input and output.
-class Running {
- public:
-  explicit Running(std::vector<std::string> arguments) {
-    std::array<int, 2> in{};
-    std::array<int, 2> out{};
-    if (pipe(in.data()) != 0 || pipe(out.data()) != 0) return;
-    child_ = fork();
-    if (child_ == 0) become_program(std::move(arguments), in, out);
-    close(in[0]);
-    close(out[1]);
-    in_ = fdopen(in[1], "w");
-    out_ = fdopen(out[0], "r");
-  }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-  ~Running() {
-    std::fclose(in_);
-    std::fclose(out_);
-  }
-
-  void write(const std::string& text) const {
-    std::fputs(text.c_str(), in_);
-    std::fflush(in_);
-  }
-  // Reads up to `at_most` whole lines; returns how many there were.
-  std::int64_t read_lines(std::int64_t at_most) const {
-    std::int64_t num_lines = 0;
-    for (int c = 0; num_lines < at_most && (c = std::fgetc(out_)) != EOF;)
-      if (c == '\n') ++num_lines;
-    return num_lines;
-  }
-  // Until it handles signals itself. Before it is the program, the child has the handlers of this
-  // process, which tests may have set.
-  void wait_for_handlers() const {
-    const std::string status = "/proc/" + std::to_string(child_) + "/status";
-    const auto handles_sigterm = [&] {
-      std::ifstream in(status);
-      bool is_program = false;
-      for (std::string line; std::getline(in, line);) {
-        if (line.starts_with("Name:")) is_program = line.ends_with("hybridscope");
-        if (line.starts_with("SigCgt:"))
-          return is_program && (std::stoull(line.substr(7), nullptr, 16) >> (SIGTERM - 1) & 1) != 0;
-      }
-      return false;
-    };
-    while (!handles_sigterm() && !has_ended())
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  // Until it asks for signals itself: it waits for input, or has computed for half a second.
-  void wait_until_it_works() const {
-    int num_sleeping = 0;  // looks in a row
-    while (num_sleeping < 5 && !has_ended()) {
-      const Look at = look();
-      if (at.is_program && at.cpu_seconds > 0.5) return;
-      num_sleeping = at.is_program && at.sleeps ? num_sleeping + 1 : 0;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  }
-  bool has_ended() const {
-    siginfo_t ended{};
-    return waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           ended.si_pid == child_;
-  }
-  void send(int signal) const { kill(child_, signal); }
-  // The exit code; minus the signal that killed it.
-  int wait() const {
-    read_lines(INT64_MAX);  // it ends even if it has much to print
-    int status = 0;
-    waitpid(child_, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-
- private:
-  [[noreturn]] static void become_program(std::vector<std::string> arguments,
-                                          const std::array<int, 2>& in,
-                                          const std::array<int, 2>& out) {
-    // Not freopen: stderr may be a stream without a file (cli/safe_streams).
-    std::FILE* const nowhere = std::fopen("/dev/null", "w");
-    if (dup2(in[0], STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0 || nowhere == nullptr ||
-        dup2(fileno(nowhere), STDERR_FILENO) < 0 || chdir(HYBRIDSCOPE_SOURCE_DIR) != 0)
-      _exit(99);
-    for (const int end : {in[0], in[1], out[0], out[1]}) close(end);
-    std::vector<char*> words;
-    for (std::string& argument : arguments) words.push_back(argument.data());
-    words.push_back(nullptr);
-    execvp(words[0], words.data());
-    _exit(98);
-  }
-
-  struct Look {
-    bool is_program = false;
-    bool sleeps = false;
-    double cpu_seconds = 0;
-  };
-  // /proc/PID/stat: "PID (name) S ...", user and system time are fields 14 and 15.
-  Look look() const {
-    std::ifstream in("/proc/" + std::to_string(child_) + "/stat");
-    std::string text;
-    std::getline(in, text);
-    const std::size_t end_of_name = text.rfind(')');
-    if (end_of_name == std::string::npos) return {};
-    std::istringstream fields(text.substr(end_of_name + 1));
-    std::vector<std::string> values;
-    for (std::string value; fields >> value;) values.push_back(value);
-    if (values.size() < 13) return {};
-    return {.is_program = text.find("(hybridscope)") != std::string::npos,
-            .sleeps = values[0] == "S",
-            .cpu_seconds = (std::stod(values[11]) + std::stod(values[12])) /
-                           static_cast<double>(sysconf(_SC_CLK_TCK))};
-  }
-
-  pid_t child_ = 0;
-  std::FILE* in_ = nullptr;
-  std::FILE* out_ = nullptr;
-};
 
 constexpr const char* kEndlessQuery =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
@@ -166,7 +46,7 @@ std::vector<std::string> long_run(std::vector<std::string> more) {
   return words;
 }
 
-class Interrupt : public testing::TestWithParam<int> {
+class LongWork : public testing::Test {
  protected:
   void SetUp() override { folder_ = temporary_folder("interrupt", {}); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -174,8 +54,10 @@ class Interrupt : public testing::TestWithParam<int> {
   std::string folder_;
 };
 
+class Interrupt : public LongWork, public testing::WithParamInterface<int> {};
+
 TEST_P(Interrupt, LeavesAWholeSessionAndAReport) {
-  const Running run(
+  const RunningProgram run(
       long_run({"--record", path("runs.db") + ":asked to stop", "--junit", path("report.xml")}));
   const std::int64_t seen = run.read_lines(20);
   EXPECT_EQ(seen, 20);
@@ -192,7 +74,7 @@ TEST_P(Interrupt, LeavesAWholeSessionAndAReport) {
 }
 
 TEST_P(Interrupt, EndsAJudgeThatWaitsForStandardInput) {
-  const Running judge({HYBRIDSCOPE_PROGRAM, "judge", "-", "--junit", path("report.xml")});
+  const RunningProgram judge({HYBRIDSCOPE_PROGRAM, "judge", "-", "--junit", path("report.xml")});
   judge.wait_until_it_works();
   judge.write("{");  // half a line
   judge.send(GetParam());
@@ -204,14 +86,14 @@ TEST_P(Interrupt, EndsAJudgeThatWaitsForStandardInput) {
 // Nobody ever writes into it.
 TEST_P(Interrupt, EndsAJudgeThatWaitsForANamedPipe) {
   ASSERT_EQ(mkfifo(path("trace.jsonl").c_str(), 0600), 0);
-  const Running judge({HYBRIDSCOPE_PROGRAM, "judge", path("trace.jsonl")});
+  const RunningProgram judge({HYBRIDSCOPE_PROGRAM, "judge", path("trace.jsonl")});
   judge.wait_until_it_works();
   judge.send(GetParam());
   EXPECT_EQ(judge.wait(), 130);
 }
 
 TEST_P(Interrupt, EndsALessonThatWaitsForAnAnswer) {
-  const Running lesson(
+  const RunningProgram lesson(
       {HYBRIDSCOPE_PROGRAM, "lessons", "run", "align_boundary", "--answers-from", "-"});
   lesson.wait_until_it_works();
   lesson.send(GetParam());
@@ -219,46 +101,155 @@ TEST_P(Interrupt, EndsALessonThatWaitsForAnAnswer) {
 }
 
 TEST_P(Interrupt, EndsConformanceWithTheReportOfWhatWasChecked) {
-  const Running check({HYBRIDSCOPE_PROGRAM, "conformance", "tests/golden", "--json", "--junit",
-                       path("report.xml")});
+  const RunningProgram check({HYBRIDSCOPE_PROGRAM, "conformance", "tests/golden", "--json",
+                              "--junit", path("report.xml")});
   check.wait_until_it_works();
   check.send(GetParam());
   EXPECT_EQ(check.wait(), 130);
   EXPECT_THAT(read_file(path("report.xml")), HasSubstr("</testsuites>"));
 }
 
-// Commands that go on for seconds or wait for ever, one line each.
-std::vector<std::string> long_commands(const std::string& folder) {
-  return {"run --traffic synthetic --limit 100000 --model tiny-gdn",
-          "judge --follow " + folder + "/none.jsonl",
-          "explain-cache --traffic synthetic --limit 100000 --model tiny-gdn",
-          "conformance tests/golden",
-          "lessons check",
-          "lessons export --html " + folder + "/site",
-          "bugs run --all",
-          "matrix --engine reference --out " + folder + "/matrix",
-          "matrix --engine reference --write-scenarios " + folder + "/scenarios",
-          "shrink scenarios/starved_request.json --engine reference -o " + folder + "/small.json",
-          "sessions rerun " + folder + "/runs.db:long",
-          "sessions query " + folder + "/runs.db '" + kEndlessQuery + "'",
-          "sessions export " + folder + "/runs.db:long --html " + folder + "/page.html",
-          "diff " + folder + "/runs.db:long " + folder + "/runs.db:long --all"};
+struct LongCommand {
+  std::string words;  // what follows the program's name; the first is a command of the program
+  std::string says;  // printed only by one that is ended in its work; "": nothing at all is printed
+};
+
+std::string repeated(const std::string& word, int times) {
+  std::string words;
+  for (int i = 0; i < times; ++i) words += " " + word;
+  return words;
 }
 
-TEST_P(Interrupt, EndsEveryCommandThatTakesLongWithExitCode130) {
-  const std::string runs = path("runs.db");
-  ASSERT_EQ(run_program("run --traffic synthetic --limit 2000 --model tiny-gdn -q --record '" +
-                        runs + ":long'")
-                .exit_code,
-            0);
-  for (const std::string& words : long_commands(folder_)) {
-    const Running command({"sh", "-c", "exec " HYBRIDSCOPE_PROGRAM " " + words});
-    command.wait_for_handlers();
-    command.send(GetParam());
-    EXPECT_EQ(command.wait(), 130) << words;
+// The scenario has two requests of 200,000 tokens, and a finding under profile reference. Each
+// command would go on for seconds to hours.
+std::vector<LongCommand> long_commands(const std::string& folder) {
+  const std::string scenario = folder + "/long.json";
+  const std::string recorded = folder + "/runs.db:long";
+  return {
+      {"run -q " + scenario, "interrupted after"},
+      {"run -q " + scenario + " " + scenario, "1 interrupted"},
+      {"run -q --twin " + scenario, ""},
+      {"judge --follow " + folder + "/none.jsonl", "judging is not complete: interrupted"},
+      {"judge " + folder + "/pipe", "judging is not complete: interrupted"},
+      {"sessions import " + folder + "/pipe " + folder + "/imported.db",
+       "interrupted, nothing of it was imported"},
+      {"sessions rerun " + recorded + " --check all", "sessions rerun: interrupted"},
+      {"sessions fork " + recorded + " --at 2 --preempt A", "interrupted after"},
+      {"sessions query " + folder + "/runs.db '" + kEndlessQuery + "'", "runs.db: interrupted"},
+      {"sessions export " + recorded + " --steps 1-10000 --html " + folder + "/page.html",
+       "sessions export: interrupted"},
+      {"sessions export " + recorded + " --jsonl " + folder + "/steps.jsonl.zst",
+       "interrupted, no file is left behind"},
+      {"diff --scenario " + scenario + " --engine safe --engine reference", "diff: interrupted"},
+      {"explain-cache " + scenario, "explain-cache: interrupted"},
+      {"conformance tests/golden tests/golden/releases", "s: interrupted"},
+      {"conformance " + folder + "/pipe", "s: interrupted"},
+      {"lessons check" + repeated("align_boundary", 100), ""},
+      {"lessons export --html " + folder + "/site", "lessons export: interrupted"},
+      {"bugs run" + repeated("48", 500), ""},
+      {"matrix --engine reference --out " + folder + "/matrix", "run the same command again"},
+      {"matrix --engine reference --write-scenarios " + folder + "/scenarios", " scenarios in "},
+      {"shrink " + scenario + " --engine reference -o " + folder + "/small.json", "interrupted"},
+      {"shrink " + folder + "/pipe", "shrink: "},
+      {"export " + scenario + " --as markdown", ""},
+      {"gui " + scenario + " --bench", ""},
+  };
+}
+
+struct ShortCommand {
+  std::string name;
+  std::string why;
+};
+
+const std::vector<ShortCommand> kShortCommands = {
+    {"model", "derives the layout of one model: milliseconds"},
+    {"doctor", "prints what is there: milliseconds"},
+};
+
+TEST_F(LongWork, EveryCommandIsInterruptedByATestOrEndsAtOnce) {
+  std::set<std::string> tested;
+  for (const LongCommand& command : long_commands(""))
+    tested.insert(command.words.substr(0, command.words.find(' ')));
+  for (const ShortCommand& command : kShortCommands) tested.insert(command.name);
+  std::set<std::string> all;
+  for (const ProgramCommand& command : program_commands()) all.insert(command.name);
+  EXPECT_EQ(tested, all);
+}
+
+struct Interrupted {
+  int code = 0;
+  std::string printed;
+};
+
+// Signalled later and later until it has printed something: before a command asks to be stopped in
+// order, a signal ends it at once, without a word.
+Interrupted interrupt_in_its_work(const LongCommand& command, const std::string& out) {
+  Interrupted ended;
+  for (double cpu_seconds = 0.15; cpu_seconds < 3; cpu_seconds *= 2) {
+    const RunningProgram running(
+        {"sh", "-c", "exec " HYBRIDSCOPE_PROGRAM " " + command.words + " >'" + out + "' 2>&1"});
+    running.wait_until_it_works(cpu_seconds);
+    running.send(SIGINT);
+    running.end_within_20_seconds();
+    ended = {.code = running.wait(), .printed = read_file(out)};
+    if (command.says.empty() || ended.code != 130 || !ended.printed.empty()) break;
   }
-  EXPECT_FALSE(std::filesystem::exists(path("site")));
-  EXPECT_FALSE(std::filesystem::exists(path("page.html")));
+  return ended;
+}
+
+TEST_F(LongWork, OfEveryCommandEndsAtASignalWithExitCode130) {
+  auto scenario =
+      nlohmann::json::parse(read_file(HYBRIDSCOPE_SOURCE_DIR "/scenarios/starved_request.json"));
+  scenario["settings"]["max_model_len"] = 300'000;
+  scenario["settings"]["num_gpu_blocks_override"] = 100'000;
+  for (auto& request : scenario["requests"]) request["max_tokens"] = 200'000;
+  scenario.erase("expect");
+  std::ofstream(path("long.json")) << scenario.dump();
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);  // nobody ever writes into it
+  ASSERT_EQ(
+      run_program("run -q --steps 10000 " + path("long.json") + " --record " + path("runs.db:long"))
+          .exit_code,
+      0);
+  for (const LongCommand& command : long_commands(folder_)) {
+    SCOPED_TRACE(command.words.substr(0, 200));
+    const auto [code, printed] = interrupt_in_its_work(command, path("out"));
+    if (printed.find("no drawing without a display") != std::string::npos) continue;
+    EXPECT_EQ(code, 130) << printed;
+    EXPECT_THAT(printed, command.says.empty() ? testing::Matcher<std::string>(testing::IsEmpty())
+                                              : HasSubstr(command.says));
+  }
+  for (const char* unfinished : {"site", "page.html", "steps.jsonl.zst", "imported.db"})
+    EXPECT_FALSE(std::filesystem::exists(path(unfinished))) << unfinished;
+}
+
+// A signal is how it ends, and its summary is that of a whole trace; but nobody knows whether the
+// engine would have gone on.
+TEST_P(Interrupt, LeavesASessionOfAFollowedTraceThatIsInterrupted) {
+  ASSERT_EQ(run_program("run -q scenarios/starved_request.json --engine reference --trace " +
+                        path("trace.jsonl"))
+                .exit_code,
+            1);
+  const RunningProgram judge({HYBRIDSCOPE_PROGRAM, "judge", "--follow", path("trace.jsonl"),
+                              "--record", path("runs.db") + ":followed"});
+  EXPECT_EQ(judge.read_lines(1), 1);  // a finding, as soon as its line was read
+  judge.send(GetParam());
+  EXPECT_EQ(judge.wait(), 130);
+  const auto file = SessionFile::open(path("runs.db"), FileAccess::read);
+  ASSERT_TRUE(file.ok());
+  const auto all = file.value().sessions().value();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].status, SessionStatus::interrupted);
+  EXPECT_EQ(all[0].status_reason, "interrupted");
+}
+
+TEST_P(Interrupt, OfAJudgeThatFollowsNoFileYetIsAllThatItTells) {
+  const RunningProgram judge({"sh", "-c",
+                              "exec " HYBRIDSCOPE_PROGRAM " judge -q --follow " +
+                                  path("none.jsonl") + " 2>'" + path("err") + "'"});
+  judge.wait_until_it_works();
+  judge.send(GetParam());
+  EXPECT_EQ(judge.wait(), 130);
+  EXPECT_EQ(read_file(path("err")), "hybridscope judge: interrupted\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM, SIGHUP),
@@ -272,7 +263,7 @@ INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM, SI
 TEST(KilledRecorder, LeavesAnInterruptedSessionThatCanBeDeleted) {
   const std::string folder = temporary_folder("killed", {});
   const std::string place = folder + "/runs.db:now";
-  const Running run(long_run({"--record", place}));
+  const RunningProgram run(long_run({"--record", place}));
   EXPECT_EQ(run.read_lines(20), 20);
   const ProgramResult refused = run_program("sessions delete '" + place + "'");
   EXPECT_EQ(refused.exit_code, 4);
@@ -318,7 +309,7 @@ TEST_P(Interrupt, EndsAStreamOfSteps) {
 }
 
 TEST(Nohup, KeepsACommandRunningAtSighup) {
-  const Running run({"nohup", HYBRIDSCOPE_PROGRAM, "judge", "-"});
+  const RunningProgram run({"nohup", HYBRIDSCOPE_PROGRAM, "judge", "-"});
   run.wait_until_it_works();
   run.send(SIGHUP);
   run.send(SIGTERM);

@@ -17,7 +17,13 @@ struct ProgramResult {
 // shell; what CI and test runners set themselves is taken away.
 ProgramResult run_program(const std::string& arguments, const std::string& environment = "");
 
-// A file below the test's temporary folder with this content; its path.
+// The same where no file can become larger than `max_bytes`, a multiple of 512: as on a full disk.
+// Standard output and standard error are such files too.
+ProgramResult run_program_with_full_disk(const std::string& arguments, int max_bytes,
+                                         const std::string& environment = "");
+
+// A file with this content in a folder of this process alone, which is removed at the process's end
+// unless a test failed; its path.
 std::string temporary_file(const std::string& name, const std::string& content);
 
 // A folder of this test alone with these files, name and content; its path, without a slash.

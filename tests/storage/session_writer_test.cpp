@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "storage/session_file.h"
@@ -218,6 +219,19 @@ TEST_F(SessionWriterTest, DiscardTakesTheSessionOutAgain) {
   ASSERT_TRUE(writer->discard().ok());
   EXPECT_THAT(ask("SELECT name FROM sessions"), ElementsAre("one"));
   EXPECT_THAT(ask("PRAGMA foreign_key_check"), IsEmpty());
+}
+
+TEST_F(SessionWriterTest, DiscardTakesAwayAFileThatWasMadeForTheSession) {
+  const SessionHeader header = header_of(synthetic_run(1), RecordLevel::counts);
+  auto writer = SessionWriter::begin({.file = file_, .name = "alone"}, header, {}).value();
+  ASSERT_TRUE(writer->discard().ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+
+  auto first = SessionWriter::begin({.file = file_, .name = "first"}, header, {}).value();
+  auto second = SessionWriter::begin({.file = file_, .name = "second"}, header, {}).value();
+  ASSERT_TRUE(second->finish(SessionStatus::complete, "").ok());
+  ASSERT_TRUE(first->discard().ok());
+  EXPECT_THAT(ask("SELECT name FROM sessions"), ElementsAre("second"));
 }
 
 // The writer commits after a while, not only when a batch is full: steps can be read while the run

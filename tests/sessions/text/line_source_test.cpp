@@ -140,6 +140,7 @@ TEST(LineSource, ANamedPipeWithoutWriterEndsWhenItIsStopped) {
   ASSERT_TRUE(lines.ok());
   EXPECT_FALSE(lines.value().next().value());
   EXPECT_GT(asked, 2);
+  std::remove(pipe.c_str());
 }
 
 TEST(LineSource, ANamedPipeIsReadUntilItsWriterIsGone) {
@@ -153,6 +154,7 @@ TEST(LineSource, ANamedPipeIsReadUntilItsWriterIsGone) {
   EXPECT_EQ(lines.value().next().value()->text, "two");
   writer.join();
   EXPECT_FALSE(lines.value().next().value());
+  std::remove(pipe.c_str());
 }
 
 }  // namespace

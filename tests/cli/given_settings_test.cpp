@@ -1,0 +1,56 @@
+// Settings of the command line, and whose fault it is where a run is not possible with them.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace hybridscope::test::given_settings_test {
+namespace {
+
+using testing::HasSubstr;
+
+// Three ranks cannot share the layers of the default model, nor those of tiny-mamba2.
+TEST(Settings, OfTheCommandLineThatTheModelOrTheScenarioDoesNotAllowAreWrongUsage) {
+  const std::string scenario = "scenarios/plain_decode.json";
+  for (const std::string& command :
+       {"run " + scenario + " --tp 3", "run --twin " + scenario + " --tp 3",
+        std::string("run --traffic synthetic --tp 3"), "explain-cache " + scenario + " --tp 3",
+        "export " + scenario + " --as markdown --tp 3", "shrink " + scenario + " --tp 3",
+        "gui " + scenario + " --tp 3", std::string("model qwen3-next-80b-a3b --tp 3"),
+        "diff --scenario " + scenario + " --b tp=3"}) {
+    const ProgramResult refused = run_program(command);
+    EXPECT_EQ(refused.exit_code, 2) << command;
+    EXPECT_THAT(refused.err, HasSubstr("is not divisible by the tensor parallel size 3"))
+        << command;
+  }
+  const ProgramResult pool = run_program("run " + scenario + " --num-blocks 2");
+  EXPECT_EQ(pool.exit_code, 2);
+  EXPECT_THAT(pool.err, HasSubstr("it can need 4 blocks at 10 tokens, the pool has 1"));
+  EXPECT_EQ(run_program("diff --scenario " + scenario +
+                        " --b async_scheduling=true --b speculative_config/method=ngram")
+                .exit_code,
+            2);
+}
+
+TEST(Settings, OfAFileThatTheModelDoesNotAllowAreInvalidInput) {
+  auto scenario =
+      nlohmann::json::parse(read_file(HYBRIDSCOPE_SOURCE_DIR "/scenarios/plain_decode.json"));
+  scenario["settings"]["tensor_parallel_size"] = 3;
+  const std::string file = temporary_file("three_ranks.json", scenario.dump());
+  EXPECT_EQ(run_program("run " + file).exit_code, 3);
+  EXPECT_EQ(run_program("run " + file + " --max-num-seqs 4").exit_code, 3);
+  EXPECT_EQ(run_program("run " + file + " --tp 1").exit_code, 0);
+}
+
+// Another scenario of the suite may allow them.
+TEST(Settings, OfTheCommandLineThatAScenarioOfASuiteDoesNotAllowAreItsResult) {
+  const ProgramResult suite =
+      run_program("run scenarios/plain_decode.json scenarios/mixed_gdn_batch.json --tp 3");
+  EXPECT_EQ(suite.exit_code, 3);
+  EXPECT_THAT(suite.out, HasSubstr("2 scenarios: 2 invalid"));
+}
+
+}  // namespace
+}  // namespace hybridscope::test::given_settings_test

@@ -1,0 +1,23 @@
+#include "sessions/text/shown_text.h"
+
+#include <gtest/gtest.h>
+
+namespace hybridscope::shown_text_test {
+namespace {
+
+TEST(JoinedLines, AreOneLineWithoutIndentationAndWithoutMarksOfAPlace) {
+  EXPECT_EQ(joined_lines("there is no field \"stp\"\n  stp > 1 and hits == 0\n  ^~~\n"
+                         "did you mean \"step\"?"),
+            "there is no field \"stp\"; stp > 1 and hits == 0; did you mean \"step\"?");
+}
+
+TEST(JoinedLines, OfOneLineAreThatLine) {
+  EXPECT_EQ(joined_lines("a ^ b"), "a ^ b");
+  EXPECT_EQ(joined_lines("a\n"), "a");
+  EXPECT_EQ(joined_lines(""), "");
+}
+
+TEST(JoinedLines, LeaveOutLinesThatAreEmpty) { EXPECT_EQ(joined_lines("\n  a\n\n   \nb"), "a; b"); }
+
+}  // namespace
+}  // namespace hybridscope::shown_text_test
