@@ -174,24 +174,28 @@ Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeade
   return file;
 }
 
-Error MatrixFile::take_back(Error failure) {
+// Cuts the line that did not fit. Without results, all that was made goes.
+Error MatrixFile::end_at(Error failure, const std::string& unused_file) {
   file_.reset();  // its buffer may hold the rest of a line
   std::error_code code;
   std::filesystem::resize_file(file_in(folder_), num_bytes_, code);
-  for (auto path = made_.rbegin(); path != made_.rend(); ++path)
+  if (!unused_file.empty()) std::filesystem::remove(unused_file, code);
+  const bool has_results = !contents_.cells.empty() || !contents_.faults.empty();
+  for (auto path = made_.rbegin(); path != made_.rend() && !has_results; ++path)
     std::filesystem::remove(*path, code);
-  made_.clear();
   failure_ = std::move(failure);
   return failure_;
 }
 
-Status MatrixFile::append(const std::string& line) {
+Status MatrixFile::append(const std::string& line, const std::string& its_file) {
   if (!file_) return failure_;
   const std::string text = line + "\n";
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
       std::fflush(file_.get()) != 0)
-    return take_back(
-        cannot("cannot be written", file_in(folder_), std::generic_category().message(errno)));
+    return end_at(
+        cannot("cannot be written", file_in(folder_), std::generic_category().message(errno)),
+        its_file);
+  num_bytes_ += text.size();
   return Ok{};
 }
 
@@ -207,9 +211,9 @@ Status MatrixFile::add(const MatrixFault& fault, const std::string& scenario) {
   std::error_code code;
   const bool is_new = !std::filesystem::exists(path, code);
   if (Status written = write_output_file(path, scenario); !written.ok())
-    return take_back(written.error());
-  if (is_new) made_.push_back(path);
-  if (Status added = append(fault_to_json(fault).dump()); !added.ok()) return added;
+    return end_at(written.error());
+  if (Status added = append(fault_to_json(fault).dump(), is_new ? path : ""); !added.ok())
+    return added;
   contents_.faults[fault_key(fault)] = fault;
   return Ok{};
 }

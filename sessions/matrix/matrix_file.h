@@ -76,9 +76,9 @@ class MatrixFile {
   // it.
   static Result<MatrixFile> open(const std::string& folder, const MatrixHeader& header);
 
-  // The data is in the file when the call returns. Error not_available: the disk is full; then all
-  // that this object wrote is taken back, the folder too if it made that, and nothing more can be
-  // added.
+  // The data is in the file when the call returns. Error not_available: the disk is full. What was
+  // added before is kept for the next run, and nothing more can be added; without any result the
+  // folder goes too if this object made it.
   Status add(const CellResult& cell);
   // `scenario`: the content of fault.file.
   Status add(const MatrixFault& fault, const std::string& scenario);
@@ -94,13 +94,14 @@ class MatrixFile {
 
   MatrixFile(std::string folder, MatrixContents contents, LockedFile file);
   static Result<LockedFile> lock(const std::string& folder);
-  Status append(const std::string& line);
-  Error take_back(Error failure);
+  // `its_file`: removed if the line cannot be written; empty: none.
+  Status append(const std::string& line, const std::string& its_file = {});
+  Error end_at(Error failure, const std::string& unused_file = {});
 
   std::string folder_;
   MatrixContents contents_;
   LockedFile file_;                // null: something could not be written
-  std::uintmax_t num_bytes_ = 0;   // of the file before this object added to it
+  std::uintmax_t num_bytes_ = 0;   // of the file's whole lines
   std::vector<std::string> made_;  // folders and files, each after the folder that it is in
   Error failure_ = {};             // while file_ is null
 };

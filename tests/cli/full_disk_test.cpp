@@ -77,7 +77,7 @@ TEST_F(FullDisk, IsNamedByEveryCommandAndNothingOfItsOutputIsLeft) {
            {scenario + "--as markdown -o ", "r.md", 512},
            {"shrink scenarios/starved_request.json --engine reference -o ", "r.json", 512},
            {"bugs run 48 --junit ", "r.xml", 512},
-           {"matrix" + kCells + "--out ", "m", 4096},
+           {"matrix" + kCells + "--out ", "m", 1024},
            {"matrix" + kCells + "--out " + path("page_m") + " --html ", "r.html", 8192},
            {"matrix" + kCells + "--write-scenarios ", "scenarios", 512},
            {"lessons export align_boundary --html ", "site/of/lessons", 5120},
@@ -113,10 +113,19 @@ TEST_F(FullDisk, OfStandardErrorChangesNoExitCode) {
   EXPECT_EQ(run_program("run -q " + kScenario + "2>/dev/full").exit_code, 0);
 }
 
-TEST_F(FullDisk, LeavesAFolderOfAMatrixAsItWas) {
+TEST_F(FullDisk, KeepsTheFinishedCellsOfAMatrixForTheNextRun) {
+  const std::string command = "matrix" + kCells + "--out " + out("mine") + " >/dev/null";
+  EXPECT_EQ(run_program_with_full_disk(command, 4096).exit_code, 4);
+  const std::string before = read_file(out("mine/matrix.jsonl"));
+  EXPECT_THAT(before, testing::EndsWith("}\n"));
+  ASSERT_LT(run_program(command).exit_code, 2);
+  EXPECT_THAT(read_file(out("mine/matrix.jsonl")), testing::StartsWith(before));
+}
+
+TEST_F(FullDisk, LeavesAFolderOfAMatrixWithoutResultsAsItWas) {
   std::filesystem::create_directories(out("mine"));
   const ProgramResult begun =
-      run_program_with_full_disk("matrix" + kCells + "--out " + out("mine") + " >/dev/null", 4096);
+      run_program_with_full_disk("matrix" + kCells + "--out " + out("mine") + " >/dev/null", 1024);
   EXPECT_EQ(begun.exit_code, 4);
   EXPECT_THAT(files_left(), testing::ElementsAre("mine"));
 

@@ -48,34 +48,30 @@ const MatrixFault kFault{.cause = "a+b",
                          .num_steps = 4,
                          .file = "faults/a+b.json"};
 
-TEST(MatrixFile, TakesBackAllItWroteOnceSomethingCannotBeWritten) {
+TEST(MatrixFile, KeepsWhatWasAddedBeforeSomethingCouldNotBeWritten) {
   const TemporaryFolder folder;
   const CellResult cell = a_result("align/mtp1/on/SD/v1/sync/none/none/dense/block/none");
   MatrixFault unwritable = kFault;
-  unwritable.file = "nowhere/a+b.json";
+  unwritable.file = "nowhere/c.json";
   auto file = MatrixFile::open(folder / "new/m", kHeader);
   ASSERT_TRUE(file.ok()) << file.error().message;
   ASSERT_TRUE(file.value().add(cell).ok());
   ASSERT_TRUE(file.value().add(kFault, "{}").ok());
+  const std::string before = folder.read("new/m/matrix.jsonl");
   EXPECT_EQ(file.value().add(unwritable, "{}").error().kind, ErrorKind::not_available);
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  EXPECT_THAT(file.value().add(cell).error().message, HasSubstr("nowhere/a+b.json"));
+  EXPECT_THAT(file.value().add(cell).error().message, HasSubstr("nowhere/c.json"));
+  EXPECT_EQ(folder.read("new/m/matrix.jsonl"), before);
+  EXPECT_EQ(folder.read("new/m/faults/a+b.json"), "{}");
 }
 
-TEST(MatrixFile, OfAnEarlierRunIsLeftAsItWas) {
+TEST(MatrixFile, WithoutAnyResultLeavesNoFolder) {
   const TemporaryFolder folder;
-  const CellResult cell = a_result("align/mtp1/on/SD/v1/sync/none/none/dense/block/none");
-  ASSERT_TRUE(MatrixFile::open(folder / "m", kHeader).value().add(cell).ok());
-  const std::string before = folder.read("m/matrix.jsonl");
   MatrixFault unwritable = kFault;
-  unwritable.file = "nowhere/a+b.json";
-  auto file = MatrixFile::open(folder / "m", kHeader);
+  unwritable.file = "nowhere/c.json";
+  auto file = MatrixFile::open(folder / "new/m", kHeader);
   ASSERT_TRUE(file.ok()) << file.error().message;
-  ASSERT_TRUE(file.value().add(kFault, "{}").ok());
-  EXPECT_NE(folder.read("m/matrix.jsonl"), before);
   EXPECT_FALSE(file.value().add(unwritable, "{}").ok());
-  EXPECT_EQ(folder.read("m/matrix.jsonl"), before);
-  EXPECT_FALSE(std::filesystem::exists(folder / "m/faults/a+b.json"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(MatrixFile, GivesBackWhatWasAdded) {
