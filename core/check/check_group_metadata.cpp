@@ -1,5 +1,9 @@
 #include "core/check/check_group_metadata.h"
 
+#include <algorithm>
+#include <optional>
+#include <variant>
+
 #include "core/check/mismatch.h"
 
 namespace hybridscope {
@@ -17,12 +21,19 @@ Rule rule_of(MismatchKind kind) {
   return Rule::metadata_inconsistent;
 }
 
-bool fits(CheckContext& context, std::int32_t group, const NeededArray& array) {
+bool fits(const NeededArray& array) {
   if (array.expected_rows == 0 || (array.present && array.rows >= array.expected_rows))
     return array.expected_rows >= 0;
-  report(context, Rule::metadata_inconsistent,
-         {array.expected_rows, array.present ? array.rows : -1, array.name, -1, group});
   return false;
+}
+
+// Mamba: decode and prefill rows as the builder counts them; empty: another kind of layer.
+std::optional<std::int32_t> num_counted_rows(const BuilderMetadata& metadata) {
+  const auto* const mamba2 = std::get_if<Mamba2Metadata>(&metadata);
+  const auto* const mamba =
+      mamba2 != nullptr ? &mamba2->base : std::get_if<MambaMetadata>(&metadata);
+  if (mamba == nullptr) return std::nullopt;
+  return mamba->num_decodes + mamba->num_prefills;
 }
 
 MetadataBatch batch_of(CheckContext& context, const GroupTrace& group) {
@@ -53,9 +64,17 @@ bool check_metadata_shapes(CheckContext& context, const GroupTrace& group) {
   append_needed_arrays(*group.metadata,
                        forward_context(context.trace(), group, context.config().mamba_cache_mode),
                        arrays);
-  bool fit = true;
-  for (const NeededArray& array : arrays) fit = fits(context, group.group, array) && fit;
-  return fit;
+  if (std::ranges::all_of(arrays, fits)) return true;
+  // Sizes follow from the counts, so a wrong count is told first.
+  const std::int32_t num_reqs = context.trace().common.num_reqs;
+  if (const auto counted = num_counted_rows(*group.metadata); counted && *counted != num_reqs)
+    report(context, Rule::metadata_inconsistent,
+           {num_reqs, *counted, "num_decodes + num_prefills", -1, group.group});
+  for (const NeededArray& array : arrays)
+    if (!fits(array))
+      report(context, Rule::metadata_inconsistent,
+             {array.expected_rows, array.present ? array.rows : -1, array.name, -1, group.group});
+  return false;
 }
 
 void check_group_metadata(CheckContext& context, const GroupTrace& group) {

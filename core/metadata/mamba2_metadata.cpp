@@ -42,10 +42,9 @@ void expect_chunks(const Mamba2Metadata& m, BatchMismatches& check) {
       const std::int32_t position = computed + token - starts.at(row);
       std::int32_t end = std::min(row_end, token + size - position % size);
       if (token < checkpoint) end = std::min(end, checkpoint);
-      const bool there = chunk + 1 < ends.rows;
-      if (!there || ends.at(chunk) != token || ends.at(chunk + 1) != end)
-        return wrong(MismatchKind::inconsistent, end, there ? ends.at(chunk + 1) : -1,
-                     "cu_chunk_seqlen_p");
+      for (const auto& [entry, bound] : {std::pair(chunk, token), std::pair(chunk + 1, end)})
+        if (const std::int32_t seen = element_or(ends, entry, -1); seen != bound)
+          return wrong(MismatchKind::inconsistent, bound, seen, "cu_chunk_seqlen_p");
       const std::int32_t owner = chunk < m.seq_idx_p.rows ? m.seq_idx_p.at(chunk) : -1;
       if (owner != row) return wrong(MismatchKind::foreign_row, row, owner, "seq_idx_p");
       token = end;

@@ -129,10 +129,10 @@ void append_state_accesses(const MambaMetadata& m, const ForwardContext& context
 bool append_mamba_mismatches(const MambaMetadata& m, BatchMismatches& check) {
   const CommonAttentionMetadata& common = check.batch.common;
   if (!check.expect_equal(common.num_reqs, m.num_decodes + m.num_prefills,
-                          "decode and prefill rows"))
+                          "num_decodes + num_prefills"))
     return false;
   check.expect_equal(common.num_actual_tokens, m.num_decode_tokens + m.num_prefill_tokens,
-                     "decode and prefill tokens");
+                     "num_decode_tokens + num_prefill_tokens");
   expect_lengths(m, check);
   expect_block_indices(m, check);
   if (m.query_start_loc_d.present)

@@ -64,8 +64,11 @@ std::string new_running_column(const Decision& d) {
 // For the rules that run before the forward pass.
 std::string precopy_words(const Decision& d, const std::string& column_before) {
   std::string text = column_before + "; " + new_running_column(d);
+  const bool by_rule =
+      d.dst_col == cdiv(d.num_computed_tokens + d.num_scheduled_tokens, d.block_size) - 1;
   if (d.outcome == StateCopyOutcome::copy || is_missing_copy(d))
-    text += fmt::format(" != {}: bias = a - 1 = {} - 1 = {}", d.src_col, d.num_accepted_tokens,
+    text += fmt::format("{}bias = a - 1 = {} - 1 = {}",
+                        by_rule ? fmt::format(" != {}: ", d.src_col) : "; ", d.num_accepted_tokens,
                         value_words(d.num_accepted_tokens - 1, d.accept_token_bias));
   return text + ": ";
 }

@@ -66,6 +66,13 @@ constexpr std::array kPhrases = {
            [](const Finding& f) { return f.block <= kNullBlock; }, "{detail}"},
     Phrase{Rule::read_of_unwritten_block, "", nullptr, "{block}: {detail}"},
 
+    Phrase{Rule::foreign_write, "",
+           [](const Finding& f) { return f.block > kNullBlock && is_conv(f); },
+           "write of a conv window into {block}: {detail}"},
+    Phrase{
+        Rule::foreign_write, "",
+        [](const Finding& f) { return f.block > kNullBlock && f.content == ContentKind::temporal; },
+        "write of a state into {block}: {detail}"},
     Phrase{Rule::foreign_write, "", [](const Finding& f) { return f.block > kNullBlock; },
            "write into {block}: {detail}"},
     Phrase{Rule::foreign_write, "", nullptr, "{detail}"},

@@ -39,11 +39,17 @@ Result<BugSide> run_bug_side(Scenario scenario) {
     for (const CacheEvent& event : trace.cache_events) tables.apply(event);
     if (wrong && side.first_step == 0) {
       side.first_step = trace.step;
-      side.explanation = explain_step({.trace = trace,
-                                       .config = config,
-                                       .names = names,
-                                       .scheduler_tables = tables,
-                                       .findings = step.value().findings});
+      side.explanation =
+          explain_step({.trace = trace,
+                        .config = config,
+                        .names = names,
+                        .scheduler_tables = tables,
+                        .findings = step.value().findings,
+                        .own_count =
+                            [&](RequestId request) {
+                              return side.findings.own_counts().before(trace.step, request);
+                            },
+                        .chain_words = side.findings.last_chain_words()});
     }
     for (const CacheEvent& event : trace.commit_events) tables.apply(event);
   }

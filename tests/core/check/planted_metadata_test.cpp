@@ -120,10 +120,10 @@ std::vector<MetadataPlant> mamba_plants() {
                     inconsistent(1, 0, "a mamba group without metadata")},
       MetadataPlant{"num_decodes", kAlign, 1,
                     [](StepTrace& t, OwnedArrays&) { mamba_of(t).num_decodes = 0; },
-                    inconsistent(2, 1, "decode and prefill rows")},
+                    inconsistent(2, 1, "num_decodes + num_prefills")},
       MetadataPlant{"num_prefill_tokens", kAlign, 1,
                     [](StepTrace& t, OwnedArrays&) { mamba_of(t).num_prefill_tokens = 5; },
-                    inconsistent(5, 6, "decode and prefill tokens")},
+                    inconsistent(5, 6, "num_decode_tokens + num_prefill_tokens")},
       MetadataPlant{"split_between_rows", kAlign, 1,
                     [](StepTrace& t, OwnedArrays&) {
                       mamba_of(t).num_prefill_tokens = 3;
