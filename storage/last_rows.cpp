@@ -25,7 +25,7 @@ std::string resets_of(const std::string& step) {
 std::string columns_of(const std::string& resets) {
   return "r.step, CASE WHEN r.row IN (" + resets +
          ") THEN 1 ELSE num_sampled_tokens END, row_class, num_computed_tokens, "
-         "num_scheduled_tokens, num_draft_tokens";
+         "num_scheduled_tokens";
 }
 
 // Fills members that a field list visits from the columns of a row, in order.
@@ -58,8 +58,7 @@ OwnCount count_of(sqlite3_stmt* row) {
           .num_accepted_tokens = std::max(sqlite3_column_int(row, 1), 1),
           .row_class = static_cast<RowClass>(sqlite3_column_int(row, 2)),
           .num_computed_tokens = sqlite3_column_int(row, 3),
-          .num_query_tokens = sqlite3_column_int(row, 4),
-          .num_draft_tokens = sqlite3_column_int(row, 5)};
+          .num_query_tokens = sqlite3_column_int(row, 4)};
 }
 
 }  // namespace
@@ -83,7 +82,7 @@ void LastRows::load(std::int64_t step) {
   step_ = step;
   of_step_before_.start({context_.session, step});
   while (of_step_before_.step())
-    counts_[sqlite3_column_int(of_step_before_.get(), 6)] = count_of(of_step_before_.get());
+    counts_[sqlite3_column_int(of_step_before_.get(), 5)] = count_of(of_step_before_.get());
   of_step_before_.stop();
   load_admitted();
   std::set<std::int64_t> steps;

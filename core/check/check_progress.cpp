@@ -25,7 +25,7 @@ ProgressCheck::Known& ProgressCheck::known(RequestId request) {
   return known_[index];
 }
 
-void ProgressCheck::check(CheckContext& context) {
+void ProgressCheck::begin_step(CheckContext& context) {
   asynchronous_ = context.trace().committed_step != context.trace().step;
   for (const RequestId request : context.trace().preempted) {
     known(request).num_computed_tokens = -1;
@@ -33,6 +33,9 @@ void ProgressCheck::check(CheckContext& context) {
   }
   check_counts(context);
   check_rows(context);
+}
+
+void ProgressCheck::end_step(CheckContext& context) {
   check_chunks(context);
   check_commits(context);
   watch(context);

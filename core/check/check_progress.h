@@ -11,10 +11,13 @@ namespace hybridscope {
 
 class ProgressCheck {
  public:
-  // Reports counts that contradict the accepted tokens (semantics: I12), prefill chunks that end
-  // off the grid, cut drafts, unusable scripted values, and a run that makes no progress
+  // The first thing in a step, because much follows from a wrong count: reports counts of computed
+  // tokens that contradict the accepted tokens (semantics: I12), and lost drafts.
+  void begin_step(CheckContext& context);
+  // Behind what the step did: reports prefill chunks that end off the grid, cut drafts, unusable
+  // scripted values, wrong counts of frames that return, and a run that makes no progress
   // (semantics: I11).
-  void check(CheckContext& context);
+  void end_step(CheckContext& context);
 
  private:
   struct Known {

@@ -34,6 +34,7 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
   follow_cache_events(context, trace.cache_events, trace.label_history);
   for (const std::int32_t block : trace.zeroed_blocks)
     if (context.is_block(block)) context.state().zero(block);
+  progress_.begin_step(context);
   const bool has_rows = (!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context);
   if (has_rows) check_prefix_hits(context);
   execute_block_copies(context);
@@ -43,7 +44,7 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
     check_all_labels(context);
   else
     check_labels_of_step(context);
-  progress_.check(context);
+  progress_.end_step(context);
   follow_cache_events(context, trace.commit_events, trace.commit_label_history);
   check_registered_labels(context, trace.commit_events, {});
   check_finished_requests(context);

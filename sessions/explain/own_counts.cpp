@@ -38,14 +38,12 @@ OwnCount own_count_left(const StepTrace& trace, std::size_t row) {
   for (const CopyDecisionTrace& decided : trace.post_copies.decisions)
     if (decided.row == static_cast<std::int32_t>(row) && is_missing_copy(decided.decision))
       missing_copy = decided.decision;
-  const ScheduledTrace scheduled =
-      of_row.scheduled < 0 ? ScheduledTrace() : trace.scheduled_of(of_row);
   return {.step = trace.step,
           .num_accepted_tokens = count_left(trace, row),
           .row_class = of_row.row_class,
           .num_computed_tokens = of_row.num_computed_tokens,
-          .num_query_tokens = scheduled.num_scheduled_tokens,
-          .num_draft_tokens = scheduled.num_draft_tokens,
+          .num_query_tokens =
+              of_row.scheduled < 0 ? 0 : trace.scheduled_of(of_row).num_scheduled_tokens,
           .missing_copy = missing_copy};
 }
 

@@ -20,7 +20,6 @@ struct OwnCount {
   RowClass row_class = RowClass::prefill;
   std::int32_t num_computed_tokens = 0;
   std::int32_t num_query_tokens = 0;  // 0: not known
-  std::int32_t num_draft_tokens = 0;  // among them
   // The row's post-copy, if the rule makes one and none was made (is_missing_copy).
   std::optional<StateCopyDecision> missing_copy = {};
   friend bool operator==(const OwnCount&, const OwnCount&) = default;

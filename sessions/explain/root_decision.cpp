@@ -44,6 +44,16 @@ std::string copy_words(std::string_view launch_name, const CopyLaunch& launch,
                        remembered_words(context.trace, finding.request, context.own)));
 }
 
+std::string changed_count_words(const Finding& finding, const RootContext& context) {
+  if (finding.rule != Rule::rejected_draft_counted || !context.own ||
+      !finding.detail.starts_with("computed tokens"))
+    return {};
+  return fmt::format("{}'s count of computed tokens {} from {} to {} after step {}",
+                     context.names.request(finding.request),
+                     finding.seen < finding.expected ? "fell" : "rose", finding.expected,
+                     finding.seen, context.own->step);
+}
+
 // The copy that the request's last row lacked, if what was read was written before it was due.
 std::string missing_copy_words(const Finding& finding, const RootContext& context) {
   const auto& own = context.own;
@@ -155,16 +165,12 @@ std::string column_words(const Finding& finding, const RowTrace& row, const Root
   const auto left = left_by(*context.own, finding, context);
   if (!left) return {};
   const OwnCount& own = *context.own;
-  const std::int32_t end = own.num_computed_tokens + own.num_query_tokens;
-  if (left->passed_by_prefill && own.num_draft_tokens == 0 && row.num_computed_tokens < end)
-    return fmt::format("{}'s count of computed tokens fell from {} to {} after step {}; {}",
-                       context.names.request(finding.request), end, row.num_computed_tokens,
-                       own.step, reader_words(finding, context));
   if (left->passed_by_prefill)
     return fmt::format(
         "{}, with {} computed; step {} ran it as a prefill up to token {}, which leaves only the "
         "state after the last",
-        reader_words(finding, context), tokens(row.num_computed_tokens), own.step, end);
+        reader_words(finding, context), tokens(row.num_computed_tokens), own.step,
+        own.num_computed_tokens + own.num_query_tokens);
   if (left->column == finding.column) return {};
   const auto reader = forward_row(finding, context);
   if (reader && reader->window_column != left->first) {
@@ -202,6 +208,7 @@ std::string chosen_by_copy(const Finding& finding, const RowTrace& row,
 }  // namespace
 
 std::string root_decision(const Finding& finding, const RootContext& context) {
+  if (std::string words = changed_count_words(finding, context); !words.empty()) return words;
   if (std::string words = missing_copy_words(finding, context); !words.empty()) return words;
   const RowTrace* row = row_of(context.trace, finding.request);
   if (row != nullptr) {

@@ -23,13 +23,13 @@ struct RootContext {
 };
 
 // One phrase, the first of these that applies:
+// - the request goes on from another count than its last row left: "A's count of computed tokens
+//   fell from 6 to 4 after step 3";
 // - the request's last row lacked a post-copy: "A's post-copy of step 2: running = ...";
 // - the row runs with an accepted count that is not its own (wrong_count_words);
 // - a warning tells of the row that wrote what was read: "A in step 1: the chunk ends at token 3,
 //   off the block grid (last boundary: 0)";
 // - the copy that chose the state: "A's pre-copy: column before = ...";
-// - tokens that a prefill had computed no longer count as computed: "A's count of computed tokens
-//   fell from 6 to 4 after step 3; ...";
 // - the row reads another column than its last row left the state in: "A runs as a prefill and
 //   reads column 0; its state of 7 tokens is in column 1, left by step 2".
 // Empty: the finding itself names the decision, or no more is known.

@@ -50,8 +50,7 @@ const std::map<std::string, std::string> kDecisions = {
      "to token 12, which leaves only the state after the last"},
     {"racy-accepted-counts-non-align", "A's accepted count became 1; its own is 3, of step 2"},
     {"reset-stale-frame-rolls-back-computed",
-     "A's count of computed tokens fell from 6 to 4 after step 3; A runs as a prefill and reads "
-     "column 0"},
+     "A's count of computed tokens fell from 6 to 4 after step 3"},
     {"resumed-tail-runs-as-decode",
      "A runs as a decode and reads column 1; its state of 10 tokens is in column 2, left by "
      "step 3"},
