@@ -46,7 +46,7 @@ const STEP_FIELDS = ["committed_step", "time_us", "duration_us", "token_budget",
                      "num_scheduled_tokens", "num_running", "num_waiting", "num_free_blocks",
                      "num_unfinished", "num_tokens_padded", "num_reqs_padded", "runtime_mode"];
 const ROW_FIELDS = ["request", "row_class", "c", "q", "d", "a", "sampled", "admission", "hit",
-                    "prompt", "slot", "origin", "samples"];
+                    "prompt", "slot", "origin", "samples", "count", "is_wrong_count"];
 
 for (const step of steps) {
   step.counts = named(COUNT_FIELDS, step.k);

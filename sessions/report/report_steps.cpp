@@ -39,20 +39,6 @@ void put(nlohmann::json& object, const char* key, nlohmann::json value) {
   if (!value.empty()) object[key] = std::move(value);
 }
 
-nlohmann::json rows(const StepTrace& trace) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const RowTrace& row : trace.rows) {
-    const ScheduledTrace& scheduled = trace.scheduled_of(row);
-    list.push_back({row.request.value, static_cast<int>(row.row_class), row.num_computed_tokens,
-                    scheduled.num_scheduled_tokens, scheduled.num_draft_tokens,
-                    row.num_accepted_tokens, row.num_sampled_tokens,
-                    static_cast<int>(scheduled.admission), scheduled.num_hit_tokens,
-                    scheduled.num_prompt_tokens, row.slot, static_cast<int>(row.origin),
-                    scheduled.samples() ? 1 : 0});
-  }
-  return list;
-}
-
 nlohmann::json commits(const StepTrace& trace) {
   nlohmann::json list = nlohmann::json::array();
   for (const CommitTrace& commit : trace.committed)
@@ -183,6 +169,22 @@ nlohmann::json ReportSteps::block_copies(const StepTrace& trace) {
     const BlockCopy& copy = explained.copy;
     list.push_back({copy.request.value, copy.group, copy.source_block, copy.block,
                     texts_.add(block_copy_words(explained, names_)), texts_.add(kBlockCopySource)});
+  }
+  return list;
+}
+
+nlohmann::json ReportSteps::rows(const StepTrace& trace) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const RowTrace& row : trace.rows) {
+    const ScheduledTrace& scheduled = trace.scheduled_of(row);
+    const auto own = roots_.own_counts().before(trace.step, row.request);
+    list.push_back(
+        {row.request.value, static_cast<int>(row.row_class), row.num_computed_tokens,
+         scheduled.num_scheduled_tokens, scheduled.num_draft_tokens, row.num_accepted_tokens,
+         row.num_sampled_tokens, static_cast<int>(scheduled.admission), scheduled.num_hit_tokens,
+         scheduled.num_prompt_tokens, row.slot, static_cast<int>(row.origin),
+         scheduled.samples() ? 1 : 0, texts_.add(count_origin_words(trace, row, own, names_)),
+         wrong_count_words(trace, row, own, names_).empty() ? 0 : 1});
   }
   return list;
 }

@@ -64,6 +64,7 @@ class ReportSteps {
   nlohmann::json commands(const StepTrace& trace);
   nlohmann::json lookups(const StepTrace& trace);
   nlohmann::json skipped(const StepTrace& trace);
+  nlohmann::json rows(const StepTrace& trace);
   // launch_number: 0 pre-copies, 1 post-copies.
   void add_decisions(const StepTrace& trace, std::int32_t launch_number, nlohmann::json& decisions);
   nlohmann::json block_copies(const StepTrace& trace);

@@ -41,8 +41,8 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(page.one("h1").text(), "boundary")
         rows = page.one(id="rows").one("tbody").all("tr")
         self.assertEqual([[cell.text() for cell in row.all("td")] for row in rows],
-                         [["0", "A", "verify", "6", "2", "1", "1", "2", "1 of 1 drafts", "",
-                           "running"]])
+                         [["0", "A", "verify", "6", "2", "1", "1", "own, of step 1", "2",
+                           "1 of 1 drafts", "", "running"]])
         copy = page.one(id="copies").one(class_="copy")
         self.assertIn("group 1: conv 2, temporal 3 → 2", copy.text())
         self.assertIn("running = c + q - d = 6 + 2 - 1 = 7; new = running + a - 1 = 7 + 2 - 1 = 8;",
@@ -84,6 +84,8 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(len(page.one(id="step-findings").all(class_="finding")), 2)
         self.assertIn("block 14 holds the state of 3 tokens of C, expected 5",
                       page.one(id="step-findings").text())
+        self.assertEqual([count.text() for count in page.one(id="rows").all(class_="wrong")],
+                         ["1, own 3 of step 3"])
         found = page.one(id="tables").all("td", class_="found")
         self.assertEqual([(c.attributes["data-group"], c.attributes["data-column"],
                            c.attributes["data-block"]) for c in found], [("1", "0", "14")])
