@@ -42,10 +42,10 @@ std::size_t FindingRoots::find(const Finding& finding) const {
       last_of_.find(is_copy(cause.kind) ? cause.request.value : finding.request.value);
   if (last == last_of_.end()) return kNone;
   if (is_copy(cause.kind)) return last->second.step <= cause.step ? last->second.root : kNone;
-  const bool again = cause.kind == WriteKind::never &&
-                     roots_[last->second.root].finding.rule == finding.rule &&
-                     last->second.step + 1 >= finding.step;
-  return again ? last->second.root : kNone;
+  if (last->second.step + 1 < finding.step) return kNone;
+  const bool follows =
+      cause.kind != WriteKind::never || roots_[last->second.root].finding.rule == finding.rule;
+  return follows ? last->second.root : kNone;
 }
 
 std::size_t FindingRoots::add(const Finding& finding) {

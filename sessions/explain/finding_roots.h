@@ -30,7 +30,8 @@ class FindingRoots {
   // - the chain has a finding of the same row already,
   // - it reads what the chain found registered under another name,
   // - the chain found the same block wrongly registered in an earlier step, or
-  // - no write left it, and the chain found the same about the request in the step before.
+  // - the chain has a finding of the request in the step before, and a write left what it saw, or
+  //   the rule is that of the chain.
   std::size_t add(const Finding& finding);
   // In the order of their first findings.
   const std::vector<FindingRoot>& roots() const { return roots_; }

@@ -45,6 +45,13 @@ TEST(FindingRoots, AnotherRequestThatHitsAWrongBlockFollowsFromTheOneThatWroteIt
   EXPECT_EQ(roots.add(wrong(kD, 9, WriteKind::decode, 8, kD)), 0U);
 }
 
+TEST(FindingRoots, ARowBehindAWrongRowFollowsFromItWhateverItReads) {
+  FindingRoots roots;
+  roots.add(wrong(kC, 5, WriteKind::decode, 3, kC));
+  EXPECT_EQ(roots.add(wrong(kC, 6, WriteKind::decode, 2, kC)), 0U);
+  EXPECT_EQ(roots.add(wrong(kD, 6, WriteKind::decode, 2, kD)), 1U);
+}
+
 TEST(FindingRoots, AWriteOfBeforeTheFirstFindingIsReadWronglyOnItsOwn) {
   FindingRoots roots;
   roots.add(wrong(kC, 5, WriteKind::decode, 3, kC));
