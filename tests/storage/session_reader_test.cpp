@@ -297,6 +297,30 @@ TEST(OwnCount, OfARequestThatHasWaitedTakesNoSearchThroughTheStepsInWhichItWaite
             sqlite_operations_to_know_counts_after_waiting(20));
 }
 
+TEST(OwnCount, TellsThePostCopyThatTheRuleMakesAndTheRowLacked) {
+  const TemporaryFolder folder;
+  const std::string scenario = R"({"version": 1, "model": "tiny-mamba2", "settings": {
+      "mamba_cache_mode": "align", "num_gpu_blocks_override": 32, "block_size": 16,
+      "max_model_len": 64, "async_scheduling": false,
+      "speculative_config": {"method": "mtp", "num_speculative_tokens": 3},
+      "policies": {"backward_post_copy": "suppressed"}},
+      "requests": [{"id": "A", "prompt": 14, "max_tokens": 6}],
+      "script": [{"step": 2, "accept": {"A": 3}}]})";
+  const auto plan = plan_scenario(parse_scenario({.text = scenario, .file = "s.json"}).value(), "");
+  for (const RecordLevel level : {RecordLevel::blocks, RecordLevel::full}) {
+    const SessionPlace place{.file = folder / "runs.db",
+                             .name = std::string(record_level_name(level))};
+    ASSERT_TRUE(record_run(plan.value(), {.place = place, .level = level}).ok());
+    const auto reader = SessionReader::open(place).value();
+    EXPECT_EQ(reader->own_count({0}, 2)->missing_copy, std::nullopt);
+    const auto missing = reader->own_count({0}, 3)->missing_copy;
+    ASSERT_TRUE(missing.has_value());
+    EXPECT_EQ(missing->aligned_new_computed, 16);
+    EXPECT_EQ(missing->num_tokens_running_state, 15);
+    EXPECT_EQ(missing->dst_col, 0);
+  }
+}
+
 TEST(EmptySession, HasNoSteps) {
   const TemporaryFolder folder;
   const SessionPlace place{.file = folder / "runs.db", .name = "empty"};
