@@ -214,9 +214,9 @@ std::string_view request_column_name(RequestColumn column) {
 ColumnWords request_column_words(RequestColumn column) {
   switch (column) {
     case RequestColumn::name:
-      return {"Request", "In the order in which they came", true};
+      return {"Request", "In the order in which they came", ColumnKind::name};
     case RequestColumn::state:
-      return {"State", "What the step did with it, and why it got no tokens", true};
+      return {"State", "What the step did with it, and why it got no tokens", ColumnKind::words};
     case RequestColumn::prompt:
       return {"Prompt", "num_prompt_tokens"};
     case RequestColumn::computed:

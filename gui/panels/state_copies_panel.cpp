@@ -145,7 +145,8 @@ class StateCopiesPanel final : public Panel {
   void draw_detail(PanelContext& context, const StateCopiesModel& model,
                    const StateCopyDetail& detail) {
     const Look& look = context.look;
-    heading(look, model.name);
+    heading(look, fit_middle(look.fonts.bold, model.name,
+                             ImGui::GetWindowWidth() - ImGui::GetStyle().ScrollbarSize));
     flow(ImGui::CalcTextSize(detail.title.c_str()).x, ImGui::GetStyle().ItemSpacing.x);
     ImGui::TextUnformatted(detail.title.c_str());
     for (const BlockCopyDrawing& copy : detail.block_copies) {
