@@ -72,6 +72,7 @@ Status RecordedRun::load_findings(std::int64_t after) {
     if (++found <= kMaxFindingsARule)
       findings_.push_back({finding, explain_finding(finding, names_)});
   }
+  list_undecided();
   return Ok{};
 }
 
@@ -126,6 +127,7 @@ Result<bool> RecordedRun::see_new_steps() {
   if (Status marks = load_marks(); !marks.ok()) return marks.error();
   if (Status findings = load_findings(before); !findings.ok()) return findings.error();
   admitted_ = {};
+  hits_.clear();
   return true;
 }
 
@@ -333,8 +335,6 @@ RequestCounts RecordedRun::request_counts(RequestId request) {
           num_prompt_tokens(plan()->requests[static_cast<std::size_t>(index)].request));
   return counts;
 }
-
-bool RecordedRun::load_more() { return std::exchange(lacks_activities_, false); }
 
 Result<WriteChain> RecordedRun::write_chain(std::int32_t block, ContentKind content) {
   return reader().write_chain(block, content, step());

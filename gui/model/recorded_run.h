@@ -25,6 +25,7 @@ class RecordedRun final : public ShownRun {
   static constexpr std::size_t kMostActivities = 2000;
   static constexpr std::size_t kMostPrefillSteps = 4000;
   static constexpr int kMostStepsBack = 32;
+  static constexpr std::size_t kMostDecisions = 50;  // behind findings; each reads a step
 
   // Starts before the first step. Errors: those of SessionPlayer; a session without a step.
   static Result<std::unique_ptr<RecordedRun>> open(const SessionPlace& place) {
@@ -67,10 +68,14 @@ class RecordedRun final : public ShownRun {
   std::optional<OwnCount> own_count(RequestId request) const override {
     return reader().own_count(request, step());
   }
+  // Reads the step of one finding of findings() whose decision is not known, and lets the above go
+  // on.
   bool load_more() override;
   std::string take_trouble() override { return std::exchange(trouble_, {}); }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
   std::optional<CachedPrompt> cached_prompt(RequestId request) override;
+  // Reads of the file as activities() does; -1 until load_more() has read the rest.
+  std::int32_t num_hit_tokens(RequestId request) override;
   // Looks back kMostStepsBack steps.
   RequestCounts request_counts(RequestId request) override;
   std::optional<std::vector<std::int32_t>> free_queue() const override { return std::nullopt; }
@@ -97,6 +102,8 @@ class RecordedRun final : public ShownRun {
   Status mark_block_copies(std::int64_t after);
   Status load_findings(std::int64_t after);
   void load_plan();
+  void list_undecided();
+  bool decide_next();
   void attach();
   void return_to(std::int64_t before);
   const HeldBlocks* held_blocks();
@@ -126,8 +133,17 @@ class RecordedRun final : public ShownRun {
   bool previous_read_ = false;
   std::map<std::int64_t, StepActivity> activities_;  // by step
   bool lacks_activities_ = false;                    // some were requested and are not read yet
+  struct Admissions {
+    std::vector<std::int64_t> steps;                  // ascending
+    std::map<std::int64_t, std::int32_t> hit_tokens;  // by step, as far as read
+  };
+  std::map<RequestId, Admissions> hits_;
+  int hit_reads_left_ = kStepsASlice;  // until the next load_more()
+  bool lacks_hits_ = false;            // some were requested and are not read yet
   std::vector<StepMark> marks_;
   std::vector<ShownFinding> findings_;
+  std::vector<std::size_t> undecided_;  // indices of findings_, the last one is the next
+  std::size_t num_decided_ = 0;
   std::vector<std::int64_t> found_by_rule_;  // [rule_table()] seen so far, at most kMostARule
   BlockFaults block_faults_;
   std::vector<ShownBookmark> bookmarks_;  // as in the file after the last change

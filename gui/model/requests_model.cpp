@@ -228,9 +228,7 @@ ColumnWords request_column_words(RequestColumn column) {
     case RequestColumn::generated:
       return {"Gen.", "Output tokens that have returned to the scheduler"};
     case RequestColumn::hit:
-      return {"Hit",
-              "Tokens that the prefix cache served when the request was admitted last; a session "
-              "has it in that step only"};
+      return {"Hit", "Tokens that the prefix cache served when the request was admitted last"};
     case RequestColumn::blocks:
       return {"Blocks", "Blocks it holds in all groups, without the null block"};
     case RequestColumn::preemptions:

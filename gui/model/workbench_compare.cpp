@@ -96,7 +96,7 @@ Status Workbench::compare_with(std::unique_ptr<ShownRun> other) {
   auto comparison = Comparison::create(*run_, std::move(other));
   if (!comparison.ok()) return comparison.error();
   end_comparison();
-  causes_.clear();
+  forget_causes();
   comparison_ = std::move(comparison).value();
   follow_step();
   select(selection_);
