@@ -8,57 +8,66 @@
 namespace hybridscope {
 
 bool RecordedRun::load_more() {
-  hit_reads_left_ = kStepsASlice;
+  hit_reads_left_ = kHitReadsASlice;
   const bool lacks_hits = std::exchange(lacks_hits_, false);
   const bool lacks_activities = std::exchange(lacks_activities_, false);
   return decide_next() || lacks_activities || lacks_hits;
 }
 
+bool RecordedRun::may_read_hits() {
+  if (hit_reads_left_ > 0) return --hit_reads_left_ >= 0;
+  lacks_hits_ = true;
+  return false;
+}
+
+// Null: not read yet. In steps that have come since it was read, a request was admitted again if it
+// was preempted once more.
+const RecordedRun::Admissions* RecordedRun::admissions_of(RequestId request) {
+  auto found = admissions_of_.find(request);
+  if (found != admissions_of_.end() && step() <= found->second.read_up_to) return &found->second;
+  const auto scheduled = std::ranges::find(trace_->scheduled, request, &ScheduledTrace::request);
+  const std::int32_t run = scheduled == trace_->scheduled.end() ? -1 : scheduled->run;
+  if (found != admissions_of_.end() && (run < 0 || run == found->second.run)) return &found->second;
+  if (!may_read_hits()) return nullptr;
+  auto steps = reader().admissions(request);
+  Admissions read{.read_up_to = last_known_step(), .run = run};
+  if (steps.ok()) read.steps = std::move(steps).value();
+  return &(admissions_of_[request] = std::move(read));
+}
+
 std::int32_t RecordedRun::num_hit_tokens(RequestId request) {
   if (level() == RecordLevel::counts) return -1;
-  const auto may_read = [this] {
-    if (hit_reads_left_ > 0) return --hit_reads_left_ >= 0;
-    lacks_hits_ = true;
-    return false;
-  };
-  auto found = hits_.find(request);
-  if (found == hits_.end()) {
-    if (!may_read()) return -1;
-    auto steps = reader().admissions(request);
-    found = hits_.emplace(request, Admissions()).first;
-    if (steps.ok()) found->second.steps = std::move(steps).value();
-  }
-  Admissions& admissions = found->second;
-  const auto behind = std::ranges::upper_bound(admissions.steps, step());
-  if (behind == admissions.steps.begin()) return -1;
+  const Admissions* admissions = admissions_of(request);
+  if (admissions == nullptr) return -1;
+  const auto behind = std::ranges::upper_bound(admissions->steps, step());
+  if (behind == admissions->steps.begin()) return -1;
   const std::int64_t admitted = *std::prev(behind);
-  if (const auto known = admissions.hit_tokens.find(admitted); known != admissions.hit_tokens.end())
-    return known->second;
-  if (!may_read()) return -1;
-  const StepRecord* record = schedule_beside(admitted);
-  std::int32_t hit = -1;
-  if (record != nullptr)
-    for (const ScheduledTrace& scheduled : record->trace.scheduled)
-      if (scheduled.request == request) hit = scheduled.num_hit_tokens;
-  return admissions.hit_tokens[admitted] = hit;
+  auto hits = hits_.find(admitted);
+  if (hits == hits_.end()) {
+    if (!may_read_hits()) return -1;
+    hits = hits_.emplace(admitted, std::map<RequestId, std::int32_t>()).first;
+    if (const StepRecord* record = schedule_beside(admitted); record != nullptr)
+      for (const ScheduledTrace& scheduled : record->trace.scheduled)
+        if (scheduled.admission != Admission::running)
+          hits->second[scheduled.request] = scheduled.num_hit_tokens;
+  }
+  const auto hit = hits->second.find(request);
+  return hit == hits->second.end() ? -1 : hit->second;
 }
 
-// After more findings were loaded: those of a chain's beginning whose decision is not known.
+// After more findings were loaded: those that begin a chain.
 void RecordedRun::list_undecided() {
-  undecided_.clear();
   const std::vector<FindingChain> chains = finding_chains(*this);
-  for (std::size_t i = 0; i < chains.size() && num_decided_ + undecided_.size() < kMostDecisions;
-       ++i)
-    if (is_first_of(chains[i], i) && findings_[i].decision.empty()) undecided_.push_back(i);
-  std::ranges::reverse(undecided_);  // the last one is taken first
+  for (; num_listed_ < chains.size(); ++num_listed_)
+    if (is_first_of(chains[num_listed_], num_listed_) && ++num_roots_ <= kMostDecisions)
+      undecided_.push_back(num_listed_);
 }
 
-// False: all are known.
+// False: none is left.
 bool RecordedRun::decide_next() {
   if (undecided_.empty()) return false;
-  ShownFinding& shown = findings_[undecided_.back()];
-  undecided_.pop_back();
-  ++num_decided_;
+  ShownFinding& shown = findings_[undecided_.front()];
+  undecided_.erase(undecided_.begin());
   if (beside() == nullptr) return false;
   const auto record = beside()->read(shown.finding.step);
   if (!record.ok()) return false;

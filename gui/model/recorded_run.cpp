@@ -127,7 +127,6 @@ Result<bool> RecordedRun::see_new_steps() {
   if (Status marks = load_marks(); !marks.ok()) return marks.error();
   if (Status findings = load_findings(before); !findings.ok()) return findings.error();
   admitted_ = {};
-  hits_.clear();
   return true;
 }
 

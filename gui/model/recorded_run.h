@@ -22,6 +22,7 @@ class RecordedRun final : public ShownRun {
     std::shared_ptr<const void> file_owner = {};  // keeps a temporary file while it is shown
   };
   static constexpr int kStepsASlice = 24;
+  static constexpr int kHitReadsASlice = 6;
   static constexpr std::size_t kMostActivities = 2000;
   static constexpr std::size_t kMostPrefillSteps = 4000;
   static constexpr int kMostStepsBack = 32;
@@ -74,7 +75,7 @@ class RecordedRun final : public ShownRun {
   std::string take_trouble() override { return std::exchange(trouble_, {}); }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
   std::optional<CachedPrompt> cached_prompt(RequestId request) override;
-  // Reads of the file as activities() does; -1 until load_more() has read the rest.
+  // Reads at most kHitReadsASlice times of the file, then is -1 until load_more() was called.
   std::int32_t num_hit_tokens(RequestId request) override;
   // Looks back kMostStepsBack steps.
   RequestCounts request_counts(RequestId request) override;
@@ -95,6 +96,12 @@ class RecordedRun final : public ShownRun {
   RunEnd end() const override;
 
  private:
+  struct Admissions {
+    std::vector<std::int64_t> steps;  // ascending
+    std::int64_t read_up_to = 0;      // the last known step then
+    std::int32_t run = -1;  // ScheduledTrace::run in the step shown then; -1: had no tokens
+  };
+
   RecordedRun(std::unique_ptr<SessionPlayer> player, SessionPlace place, Options options);
   SessionReader& reader() const { return player_->reader(); }
   Status load();
@@ -104,6 +111,8 @@ class RecordedRun final : public ShownRun {
   void load_plan();
   void list_undecided();
   bool decide_next();
+  const Admissions* admissions_of(RequestId request);
+  bool may_read_hits();
   void attach();
   void return_to(std::int64_t before);
   const HeldBlocks* held_blocks();
@@ -133,17 +142,16 @@ class RecordedRun final : public ShownRun {
   bool previous_read_ = false;
   std::map<std::int64_t, StepActivity> activities_;  // by step
   bool lacks_activities_ = false;                    // some were requested and are not read yet
-  struct Admissions {
-    std::vector<std::int64_t> steps;                  // ascending
-    std::map<std::int64_t, std::int32_t> hit_tokens;  // by step, as far as read
-  };
-  std::map<RequestId, Admissions> hits_;
-  int hit_reads_left_ = kStepsASlice;  // until the next load_more()
-  bool lacks_hits_ = false;            // some were requested and are not read yet
+  std::map<RequestId, Admissions> admissions_of_;    // as far as read
+  // By step and request, of the steps read so far.
+  std::map<std::int64_t, std::map<RequestId, std::int32_t>> hits_;
+  int hit_reads_left_ = kHitReadsASlice;  // until the next load_more()
+  bool lacks_hits_ = false;               // some were requested and are not read yet
   std::vector<StepMark> marks_;
   std::vector<ShownFinding> findings_;
-  std::vector<std::size_t> undecided_;  // indices of findings_, the last one is the next
-  std::size_t num_decided_ = 0;
+  std::vector<std::size_t> undecided_;  // indices of findings_ whose decision is to be read
+  std::size_t num_listed_ = 0;          // of findings_ that were looked at for that
+  std::size_t num_roots_ = 0;
   std::vector<std::int64_t> found_by_rule_;  // [rule_table()] seen so far, at most kMostARule
   BlockFaults block_faults_;
   std::vector<ShownBookmark> bookmarks_;  // as in the file after the last change
