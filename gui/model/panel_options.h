@@ -17,8 +17,8 @@ struct BlockTablesOptions {
 
 // Cells with their numbers, larger where there is room; the panel scrolls if they do not fit.
 inline constexpr std::int32_t kReadableCells = 0;
-// All cells of all tables at once. If rows would then be very low, each table is as high as the
-// panel, and the panel scrolls from one to the next.
+// All cells of all tables at once. If rows would then be very low, each table fits the panel
+// by itself, and the panel scrolls from one to the next.
 inline constexpr std::int32_t kAllCells = -1;
 
 // The next larger or smaller size of a cell: about a quarter more or less, at least by one pixel.

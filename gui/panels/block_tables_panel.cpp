@@ -152,10 +152,10 @@ void BlockTablesPanel::draw_tools(PanelContext& context, bool has_legend) {
     context.emit("block_tables.cell_size", all ? "readable" : "fit");
   context.mark("fit");
   tooltip(
-      "All tables at once, in cells without numbers if need be. Where rows would then be lower "
-      "than "
-      "4 pixels, each table is as high as the panel; only one with more rows or columns than the "
-      "panel has pixels scrolls. Otherwise cells keep their numbers, and the panel scrolls.");
+      "All tables at once, in cells without numbers if need be. Where rows would then have less "
+      "than 4 pixels, each table fits the panel by itself; only one with more rows or columns "
+      "than the panel has pixels scrolls. Otherwise cells keep their numbers, and the panel "
+      "scrolls.");
   ImGui::SameLine();
   const std::int32_t size = points_of_cell(context);
   if (ImGui::Button("-"))
