@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "core/base/ids.h"
 #include "gui/widgets.h"
@@ -13,8 +14,9 @@ namespace {
 
 // Below this height a cell has no room for its pattern and marks.
 constexpr float kLeastPatternPixels = 9.0F;
-// Points: from this height on cells have the larger of two fonts.
-constexpr float kLeastForLargeText = 30;
+// Points: from these heights on cells have larger letters.
+constexpr float kLeastForFixed = 30;
+constexpr float kLeastForLarge = 56;
 
 // The text of a cell; without a font there is none.
 struct CellText {
@@ -196,8 +198,11 @@ CellText fitting_text(const Look& look, const CellBox& box, std::string_view wor
   const ImVec2 room(box.max.x - box.min.x, box.max.y - box.min.y);
   CellText text{.words = words};
   if (words.empty()) return text;
-  for (ImFont* font : {look.fonts.fixed, look.fonts.small}) {
-    if (font == look.fonts.fixed && room.y < look.px(kLeastForLargeText)) continue;
+  const std::array<std::pair<ImFont*, float>, 3> fonts{{{look.fonts.large, kLeastForLarge},
+                                                        {look.fonts.fixed, kLeastForFixed},
+                                                        {look.fonts.small, 0.0F}}};
+  for (const auto& [font, least] : fonts) {
+    if (room.y < look.px(least)) continue;
     text.font = font;
     text.size =
         font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, words.data(), words.data() + words.size());

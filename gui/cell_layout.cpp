@@ -9,7 +9,7 @@ namespace {
 // Units: the points of a sign in a cell that is 21 points high.
 constexpr float kUsualHeight = 21;
 constexpr float kLeastUnit = 0.8F;
-constexpr float kMostUnit = 1.6F;
+constexpr float kMostUnit = 2.6F;
 constexpr float kRadius = 3.5F;
 constexpr float kSmallRadius = 3;
 constexpr float kCorner = 7;

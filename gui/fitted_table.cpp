@@ -1,13 +1,16 @@
 #include "gui/fitted_table.h"
 
 #include <algorithm>
+#include <cfloat>
 
 #include "gui/widgets.h"
 
 namespace hybridscope {
 namespace {
 
-constexpr float kLeastWords = 36;   // points: a few letters and "..."
+// Points.
+constexpr float kLeastRemark = 36;  // a few letters and "..."
+constexpr float kLeastName = 72;    // both ends of a name
 constexpr float kTightPadding = 2;  // pixels
 constexpr std::string_view kMark = " +";
 constexpr float kBorder = 1;
@@ -31,20 +34,23 @@ void FittedTable::add_column(const Look& look, const Shape& shape, std::size_t c
   const float title =
       text_width(font, shape.columns[column].title) + (is_marked ? text_width(font, kMark) : 0) + 1;
   const bool is_hidden = static_cast<int>(column) == shape.hidden;
-  needs_.push_back(is_hidden ? ColumnNeed{} : ColumnNeed{title, title});
-  least_words_ = std::max(look.px(kLeastWords), title);
+  const ColumnKind kind = shape.columns[column].kind;
+  needs_.push_back(is_hidden ? ColumnNeed{} : ColumnNeed{title, title, kind == ColumnKind::name});
+  least_ = kind == ColumnKind::name     ? std::max(look.px(kLeastName), title)
+           : kind == ColumnKind::remark ? std::max(look.px(kLeastRemark), title)
+                                        : FLT_MAX;
 }
 
 void FittedTable::add_cell(const Shape& shape, std::size_t column, std::string_view text) {
   if (static_cast<int>(column) == shape.hidden) return;
   ColumnNeed& need = needs_.back();
-  const bool words = shape.columns[column].words;
-  ImFont* font = font_or_current(words ? nullptr : shape.numbers);
+  const bool is_number = shape.columns[column].kind == ColumnKind::number;
+  ImFont* font = font_or_current(is_number ? shape.numbers : nullptr);
   need.wanted = std::max(need.wanted, text_width(font, text) + 1);
-  need.least = words ? std::min(need.wanted, least_words_) : need.wanted;
+  need.least = std::min(need.wanted, least_);
 }
 
-// Less padding comes before words that are cut, and these before a scrollbar.
+// Less padding comes before names and remarks that are cut, and these before a scrollbar.
 FittedTable::Fit FittedTable::fit(const Shape& shape) const {
   const ImGuiStyle& style = ImGui::GetStyle();
   const auto shown = static_cast<float>(
@@ -62,6 +68,12 @@ FittedTable::Fit FittedTable::fit(const Shape& shape) const {
   for (std::size_t i = 0; !fitted.columns.fits && i < static_cast<std::size_t>(shape.num_frozen);
        ++i)
     fitted.columns.widths[i] = needs_[i].least;
+  if (!fitted.columns.fits)
+    fitted.whole = shape.size.x - room +
+                   whole_columns(fitted.columns.widths,
+                                 {.room = room,
+                                  .gap = 2 * padding + kBorder,
+                                  .least = static_cast<std::size_t>(shape.num_frozen) + 1});
   return fitted;
 }
 
@@ -72,8 +84,9 @@ bool FittedTable::begin(const Shape& shape) const {
                                      ImGuiTableFlags_Hideable;
   const float above = ImGui::GetStyle().CellPadding.y;
   ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(fitted.padding, above));
+  const ImVec2 size(fitted.columns.fits ? shape.size.x : fitted.whole, shape.size.y);
   const bool open =
-      ImGui::BeginTable(shape.id, static_cast<int>(shape.columns.size()), kFlags, shape.size);
+      ImGui::BeginTable(shape.id, static_cast<int>(shape.columns.size()), kFlags, size);
   ImGui::PopStyleVar();
   if (!open) return false;
   ImGui::TableSetupScrollFreeze(shape.num_frozen, 1);

@@ -1,6 +1,6 @@
-// Tables whose columns are as wide as what they show. Where there is less room, words are cut with
-// "..." and numbers stay; where there is less still, the table scrolls sideways under the columns
-// that name the row.
+// Tables whose columns are as wide as what they show. Where there is less room, names are cut in
+// their middle, then remarks at their end, and the rest stays; where there is less still, the table
+// scrolls sideways under the columns that name the row, and ends with a whole column.
 #pragma once
 
 #include <imgui.h>
@@ -49,6 +49,7 @@ class FittedTable {
   struct Fit {
     ColumnFit columns;
     float padding = 0;  // left and right of each cell
+    float whole = 0;    // of a table that scrolls sideways: its width, up to a whole column
   };
   bool starts_over(const PanelContext& context);
   void add_column(const Look& look, const Shape& shape, std::size_t column);
@@ -56,7 +57,7 @@ class FittedTable {
   Fit fit(const Shape& shape) const;
 
   std::vector<ColumnNeed> needs_;  // [columns]
-  float least_words_ = 0;
+  float least_ = 0;                // pixels, of the column that is measured
   std::uint64_t revision_ = 0;
   float font_size_ = 0;
 };

@@ -37,6 +37,8 @@ constexpr ImWchar kGlyphs[] = {0x0020, 0x017F, 0x0370, 0x04FF, 0x2010, 0x203A,
                                0x2070, 0x209F, 0x2190, 0x21FF, 0x2200, 0x22FF,
                                0x2500, 0x25FF, 0x2600, 0x27BF, 0};
 
+constexpr ImWchar kAscii[] = {0x0020, 0x007E, 0};
+
 bool is_there(const FontFamily& family) {
   std::error_code ignored;
   return std::filesystem::exists(family.words, ignored) &&
@@ -53,6 +55,7 @@ Fonts load_fonts(float scale) {
   atlas.FontBuilderFlags = ImGuiFreeTypeBuilderFlags_LightHinting;
   const float size = std::round(kFontPixels * scale);
   const float small = std::round(kSmallFontPixels * scale);
+  const float large = std::round(kLargeFontPixels * scale);
   Fonts fonts;
   for (const FontFamily& family : kFamilies) {
     if (!is_there(family)) continue;
@@ -60,17 +63,20 @@ Fonts load_fonts(float scale) {
     fonts.bold = atlas.AddFontFromFileTTF(family.bold, size, nullptr, kGlyphs);
     fonts.fixed = atlas.AddFontFromFileTTF(family.fixed, size, nullptr, kGlyphs);
     fonts.small = atlas.AddFontFromFileTTF(family.fixed, small, nullptr, kGlyphs);
+    fonts.large = atlas.AddFontFromFileTTF(family.fixed, large, nullptr, kAscii);
     fonts.source = family.name;
     break;
   }
   if (fonts.words == nullptr || fonts.bold == nullptr || fonts.fixed == nullptr ||
-      fonts.small == nullptr) {
+      fonts.small == nullptr || fonts.large == nullptr) {
     atlas.Clear();
     ImFontConfig config;
     config.SizePixels = size;
     fonts.words = fonts.bold = fonts.fixed = atlas.AddFontDefault(&config);
     config.SizePixels = small;
     fonts.small = atlas.AddFontDefault(&config);
+    config.SizePixels = large;
+    fonts.large = atlas.AddFontDefault(&config);
     fonts.source = "built in";
   }
   ImGui::GetIO().FontDefault = fonts.words;

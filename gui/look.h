@@ -18,12 +18,14 @@ struct Fonts {
   ImFont* bold = nullptr;
   ImFont* fixed = nullptr;
   ImFont* small = nullptr;  // of fixed width, for cells
+  ImFont* large = nullptr;  // of fixed width, for large cells; ASCII only
   std::string source;       // "DejaVu", "built in": for doctor and tests
 };
 
 // Sizes are those of scale 1.
 inline constexpr float kFontPixels = 15.0F;
 inline constexpr float kSmallFontPixels = 12.0F;
+inline constexpr float kLargeFontPixels = 24.0F;
 
 // Rebuilds the font atlas. Requires an ImGui context and no frame under way; the renderer has to
 // rebuild its texture (ImGui_ImplOpenGL3_DestroyFontsTexture before the next frame).

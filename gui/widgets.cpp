@@ -85,6 +85,19 @@ void fitted_text(std::string_view words) {
   if (fitted.size() != words.size()) tooltip(words);
 }
 
+void fitted_name(std::string_view name) {
+  const std::string fitted = fit_middle(ImGui::GetFont(), name, ImGui::GetContentRegionAvail().x);
+  text(fitted);
+  if (fitted.size() != name.size()) tooltip(name);
+}
+
+void table_cell(ColumnKind kind, std::string_view words) {
+  if (kind == ColumnKind::number) return table_number(words);
+  if (kind != ColumnKind::name) return table_cell(words);
+  ImGui::TableNextColumn();
+  fitted_name(words);
+}
+
 float wrapped_row_height(std::span<const std::string_view> cells) {
   float height = ImGui::GetTextLineHeight();
   for (std::size_t i = 0; i < cells.size(); ++i) {

@@ -37,9 +37,12 @@ void wrapped_text(Rgba colour, std::string_view text);
 void wrapped_in_window(Rgba colour, std::string_view text);
 // Words that are cut with "..." if there is no room, and then shown in full in a tooltip.
 void fitted_text(std::string_view text);
+// A name: its middle is cut out.
+void fitted_name(std::string_view text);
 // The same in the next cell of a table: words aligned left, a number right.
 void table_cell(std::string_view text);
 void table_number(std::string_view text);
+void table_cell(ColumnKind kind, std::string_view text);
 // The height of a row of the current table whose cells wrap; call after TableNextRow.
 float wrapped_row_height(std::span<const std::string_view> cells);
 // The next cell, its words wrapped.

@@ -205,6 +205,10 @@ PaddingRowWords padding_row_words(const BatchRowsModel& model) {
           .origin = "no tokens, null blocks"};
 }
 
+std::string batch_words(const BatchRowsModel& model, const ShownRun& run) {
+  return fmt::format("Step {} of {}. {}", run.step(), known_steps_words(run), model.graph);
+}
+
 std::vector<Fact> describe_row(const ShownBatchRow& row, std::int32_t number) {
   std::vector<Fact> facts;
   facts.push_back({"row", fmt::format("{} ({})", number, row.origin)});

@@ -38,8 +38,9 @@ struct ShownBatchRow {
 inline constexpr std::array<ColumnWords, 11> kBatchRowColumns = {{
     {"Row", "Row of the persistent batch; every array of the metadata is in this order"},
     {"Slot", "V2: where the request's tokens, counts and block table stay (idx_mapping)"},
-    {"Request", "The request of the row", true},
-    {"Class", "What the row is: taken from the request, not from the row's shape", true},
+    {"Request", "The request of the row", ColumnKind::name},
+    {"Class", "What the row is: taken from the request, not from the row's shape",
+     ColumnKind::words},
     {"c", "Tokens computed before the step, exact (num_computed_tokens)"},
     {"q", "Tokens of this step (num_scheduled_tokens)"},
     {"Drafts", "num_decode_draft_tokens as given to the builders; -1: a row without drafts"},
@@ -47,9 +48,9 @@ inline constexpr std::array<ColumnWords, 11> kBatchRowColumns = {{
     {"Count of",
      "Whose accepted count the row starts with and which step wrote it; the request's own if that "
      "is another one; fresh: 1, of a request that was just admitted",
-     true},
+     ColumnKind::words},
     {"Tokens", "The row's tokens in the batch (query_start_loc)"},
-    {"Origin", "Why the row is here, and where it was in the step before", true},
+    {"Origin", "Why the row is here, and where it was in the step before", ColumnKind::remark},
 }};
 inline constexpr int kSlotColumn = 1;
 inline constexpr int kBatchRequestColumn = 2;
@@ -101,6 +102,9 @@ PaddingRowWords padding_row_words(const BatchRowsModel& model);
 
 // Requires: run.step() > 0.
 BatchRowsModel make_batch_rows_model(const ShownRun& run, const Selection& selection);
+
+// "Step 3 of 3 steps so far, more can come. " and the graph: what comes last may be cut.
+std::string batch_words(const BatchRowsModel& model, const ShownRun& run);
 
 // The tooltip of a row.
 std::vector<Fact> describe_row(const ShownBatchRow& row, std::int32_t number);

@@ -17,7 +17,8 @@ Status open_other(Workbench& workbench, const std::string& argument) {
   return workbench.compare_with(std::move(other).value());
 }
 
-// The bug on the left, its healthy run on the right, at the first step in which a request differs.
+// The bug on the left, its healthy run on the right, at the first step that differs, with the first
+// request that differs selected.
 Status open_bug(Workbench& workbench, const std::string& argument) {
   auto faulty = open_run(std::string(kBugPrefix) + argument);
   if (!faulty.ok()) return faulty.error();
@@ -27,7 +28,7 @@ Status open_bug(Workbench& workbench, const std::string& argument) {
   workbench.open(std::move(faulty).value());
   if (Status compared = workbench.compare_with(std::move(healthy).value()); !compared.ok())
     return compared;
-  workbench.seek_first_difference(SoughtDifference::of_a_request);
+  workbench.seek_first_difference(SoughtDifference::with_request);
   return Ok{};
 }
 

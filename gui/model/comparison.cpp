@@ -130,14 +130,14 @@ std::string_view differing_request(const DifferingStep& step, std::string_view s
   return first;
 }
 
-const DifferingStep* Comparison::first(SoughtDifference sought) const {
-  if (steps_.empty()) return nullptr;
-  if (sought == SoughtDifference::any) return &steps_.front();
-  const auto of_a_request = std::ranges::find_if(
+Comparison::First Comparison::first(SoughtDifference sought) const {
+  if (steps_.empty()) return {};
+  const auto found = std::ranges::find_if(
       steps_, [](const DifferingStep& step) { return !differing_request(step, "").empty(); });
-  if (of_a_request != steps_.end()) return &*of_a_request;
+  const DifferingStep* of_a_request = found == steps_.end() ? nullptr : &*found;
   const bool ends = complete_ || !error_.empty() || steps_.size() >= kMaxStepsWithLines;
-  return ends ? &steps_.front() : nullptr;
+  if (sought == SoughtDifference::with_request && of_a_request == nullptr && !ends) return {};
+  return {.step = &steps_.front(), .of_a_request = of_a_request};
 }
 
 Status Comparison::follow(std::int64_t step) {

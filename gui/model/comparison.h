@@ -59,9 +59,10 @@ std::string difference_words(const DifferingStep& step);
 // that does; empty: nothing of a request is listed.
 std::string_view differing_request(const DifferingStep& step, std::string_view selected);
 
-// of_a_request: one that is about the whole step only, such as which arrays were given, counts only
-// if there is no other.
-enum class SoughtDifference : std::uint8_t { any, of_a_request };
+// What has to be known before the first difference is shown. with_request: also the first one of a
+// request, as that in which the runs begin to differ may be about the whole step only, such as
+// which arrays were given.
+enum class SoughtDifference : std::uint8_t { any, with_request };
 inline constexpr std::array<std::string_view, 3> kDifferingStepColumns = {"Step", "Fields",
                                                                           "What differs"};
 inline constexpr std::array<std::string_view, 5> kDifferenceColumns = {"Request", "Field", "Where",
@@ -106,8 +107,13 @@ class Comparison {
   const std::string& error() const { return error_; }
   // Steps that differ so far, ascending.
   const std::vector<DifferingStep>& steps() const { return steps_; }
-  // Null: none is known, or a better one may still be found.
-  const DifferingStep* first(SoughtDifference sought) const;
+  // The first differing step, and the first in which a request differs (null: none does). Both
+  // null: there is none, or what is sought may still be found.
+  struct First {
+    const DifferingStep* step = nullptr;
+    const DifferingStep* of_a_request = nullptr;
+  };
+  First first(SoughtDifference sought) const;
   // One sentence about the whole comparison. Requires: complete().
   std::string verdict() const { return diff_->summary().verdict(); }
 

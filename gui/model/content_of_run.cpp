@@ -72,9 +72,7 @@ PanelContent findings(Workbench& workbench) {
     const RequestId request = shown.finding.request;
     const std::string chain = chain_words(run, chains[i], i);
     std::string words = finding_message(shown, run.names());
-    if (const std::string decision = decision_behind(run, shown.finding);
-        is_first_of(chains[i], i) && !decision.empty())
-      words = decision + ": " + words;
+    if (!shown.decision.empty()) words = shown.decision + ": " + words;
     if (const std::string_view cause = workbench.cause_of(shown); !cause.empty())
       words += fmt::format("; {}", cause);
     table.rows.push_back(

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include "sessions/explain/root_decision.h"
-
 namespace hybridscope {
 
 std::vector<FindingChain> finding_chains(const ShownRun& run) {
@@ -41,11 +39,9 @@ std::string chain_words(const ShownRun& run, const FindingChain& chain, std::siz
                      chain.num_following == 1 ? "s" : "");
 }
 
-std::string decision_behind(const ShownRun& run, const Finding& finding) {
-  if (finding.step != run.step()) return {};
-  RootContext context{
-      .trace = run.view().trace, .names = run.names(), .own = run.own_count(finding.request)};
-  for (const ShownFinding& shown : run.findings())
+std::string decision_behind(const Finding& finding, RootContext context,
+                            std::span<const ShownFinding> findings) {
+  for (const ShownFinding& shown : findings)
     if (shown.finding.request == finding.request &&
         rule_info(shown.finding.rule).severity == Severity::warning &&
         shown.finding.step <= finding.step)
@@ -57,8 +53,8 @@ ChainStart chain_start(const ShownRun& run, std::size_t index) {
   const std::ptrdiff_t root = finding_chains(run)[index].first;
   if (root < 0) return {};
   const ShownFinding& first = run.findings()[static_cast<std::size_t>(root)];
-  std::string decision = decision_behind(run, first.finding);
-  return {.step = first.finding.step, .words = decision.empty() ? first.text : std::move(decision)};
+  return {.step = first.finding.step,
+          .words = first.decision.empty() ? first.text : first.decision};
 }
 
 }  // namespace hybridscope

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "gui/model/shown_run.h"
+#include "sessions/explain/root_decision.h"
 
 namespace hybridscope {
 
@@ -24,8 +26,10 @@ bool is_first_of(const FindingChain& chain, std::size_t index);
 // follows.
 std::string chain_words(const ShownRun& run, const FindingChain& chain, std::size_t index);
 
-// The decision behind the first finding of a chain, while its step is shown; else empty.
-std::string decision_behind(const ShownRun& run, const Finding& finding);
+// The decision behind the first finding of a chain (ShownFinding::decision). `context`: without a
+// warning, which is found in `findings`, those of the run.
+std::string decision_behind(const Finding& finding, RootContext context,
+                            std::span<const ShownFinding> findings);
 
 // What went wrong first in the chain of the finding at `index`: the decision, where it is known,
 // else the finding. Empty: a warning.

@@ -1,4 +1,5 @@
 #include "gui/model/live_run.h"
+#include "gui/model/finding_chains.h"
 
 #include <fmt/core.h>
 
@@ -77,10 +78,26 @@ void LiveRun::take(const CheckedStep& step) {
   activities_.take(activity_of(step.trace));
   requests_.take(step.trace);
   cache_log_.take(step.trace);
+  take_findings(step);
+}
+
+// While the step is at hand, the decision behind a chain that begins in it is found.
+void LiveRun::take_findings(const CheckedStep& step) {
+  const std::size_t before = findings_.size();
   for (const Finding& finding : step.findings) block_faults_.take(finding);
   for (const Finding& finding : step.findings)
     if (++found_by_rule_[static_cast<std::size_t>(finding.rule)] <= kMaxFindingsARule)
       findings_.push_back({finding, explain_finding(finding, names_)});
+  if (findings_.size() == before) return;
+  const std::vector<FindingChain> chains = finding_chains(*this);
+  for (std::size_t i = before; i < findings_.size(); ++i)
+    if (const Finding& finding = findings_[i].finding; is_first_of(chains[i], i))
+      findings_[i].decision =
+          decision_behind(finding,
+                          {.trace = step.trace,
+                           .names = names_,
+                           .own = requests_.own_count(finding.request, step.trace.step)},
+                          findings_);
 }
 
 void LiveRun::note_registrations(const StepTrace& trace) {

@@ -61,7 +61,7 @@ class LiveRun final : public ShownRun {
   std::int64_t first_step(RequestId request) const override {
     return requests_.first_step(request);
   }
-  std::int32_t num_hit_tokens(RequestId request) const override {
+  std::int32_t num_hit_tokens(RequestId request) override {
     return requests_.num_hit_tokens(request, step());
   }
   std::optional<CachedPrompt> cached_prompt(RequestId request) override {
@@ -81,6 +81,7 @@ class LiveRun final : public ShownRun {
  private:
   LiveRun(RunPlan plan, CheckScope scope);
   void take(const CheckedStep& step);
+  void take_findings(const CheckedStep& step);
   Status stand_at(std::size_t known);
   NamedStepArrays arrays_here() const;
   std::string name_of(RequestId request) const;

@@ -7,6 +7,7 @@
 
 #include "core/engine/policy_table.h"
 #include "gui/model/timeline_model.h"
+#include "sessions/explain/explain_schedule.h"
 #include "sessions/scenario/scripted_policies.h"
 #include "sessions/text/number_words.h"
 
@@ -69,6 +70,21 @@ std::string profile_note(const RunPlan& plan, std::int64_t step) {
   return notes.empty() ? std::string() : notes.back();
 }
 
+// Has it a reason, RequestActivity::skipped?
+bool got_none(ActivityKind kind) {
+  return kind == ActivityKind::waiting || kind == ActivityKind::in_flight ||
+         kind == ActivityKind::held_back;
+}
+
+// A request that has blocks behind the shown step runs, also if the coming one skips it.
+void name_running(ComingStep& coming, const StepView& shown) {
+  const auto with_blocks = shown.scheduler_tables.requests();
+  for (RequestActivity& activity : coming.activity.requests)
+    if (activity.kind == ActivityKind::waiting &&
+        std::ranges::find(with_blocks, activity.request) != with_blocks.end())
+      activity.kind = ActivityKind::held_back;
+}
+
 }  // namespace
 
 std::vector<std::string> coming_words(const ComingStep& coming) {
@@ -78,6 +94,7 @@ std::vector<std::string> coming_words(const ComingStep& coming) {
   for (std::size_t i = 0; i < coming.activity.requests.size(); ++i) {
     const RequestActivity& activity = coming.activity.requests[i];
     std::string line = fmt::format("{}: {}", coming.names[i], activity_name(activity.kind));
+    if (got_none(activity.kind)) line += fmt::format(": {}", explain_skip(activity.skipped));
     if (activity.num_tokens > 0) line += ", " + counted(activity.num_tokens, "token");
     if (activity.num_draft_tokens > 0)
       line += ", " + counted(activity.num_draft_tokens, "draft") + " among them";
@@ -100,7 +117,9 @@ NextStepModel make_next_step_model(Workbench& workbench) {
   model.step = run->step() + 1;
   if (workbench.has_step()) model.requests = editable_requests(run->view());
   model.planned = planned_step(*run->plan(), model.step);
-  model.coming = coming_words(run->coming_step());
+  ComingStep coming = run->coming_step();
+  if (workbench.has_step()) name_running(coming, run->view());
+  model.coming = coming_words(coming);
   for (EditableRequest& request : model.requests) plan_request(request, model.planned.script);
   model.policies = editable_policies(model.planned.policies);
   for (const EngineProfile& profile : named_profiles())

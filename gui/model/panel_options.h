@@ -15,15 +15,15 @@ struct BlockTablesOptions {
   std::int32_t cell_size = 0;  // pixels at scale 1, kReadableCells or kAllCells
 };
 
-// Cells with their numbers, larger where there is room; the panel scrolls if they do not fit. A
-// table far larger than the panel is seen at once.
+// Cells with their numbers, larger where there is room; the panel scrolls if they do not fit.
 inline constexpr std::int32_t kReadableCells = 0;
-// All cells of a table at once, however small.
+// All cells of all tables at once. If rows would then be very low, each table fits the panel
+// by itself, and the panel scrolls from one to the next.
 inline constexpr std::int32_t kAllCells = -1;
 
 // The next larger or smaller size of a cell: about a quarter more or less, at least by one pixel.
 inline constexpr std::int32_t kLeastCellSize = 2;
-inline constexpr std::int32_t kMostCellSize = 64;
+inline constexpr std::int32_t kMostCellSize = 100;
 constexpr std::int32_t larger_cell(std::int32_t size) {
   return std::clamp(size * 5 / 4 + 1, kLeastCellSize, kMostCellSize);
 }

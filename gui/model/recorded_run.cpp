@@ -72,6 +72,7 @@ Status RecordedRun::load_findings(std::int64_t after) {
     if (++found <= kMaxFindingsARule)
       findings_.push_back({finding, explain_finding(finding, names_)});
   }
+  list_undecided();
   return Ok{};
 }
 
@@ -333,8 +334,6 @@ RequestCounts RecordedRun::request_counts(RequestId request) {
           num_prompt_tokens(plan()->requests[static_cast<std::size_t>(index)].request));
   return counts;
 }
-
-bool RecordedRun::load_more() { return std::exchange(lacks_activities_, false); }
 
 Result<WriteChain> RecordedRun::write_chain(std::int32_t block, ContentKind content) {
   return reader().write_chain(block, content, step());

@@ -22,9 +22,11 @@ class RecordedRun final : public ShownRun {
     std::shared_ptr<const void> file_owner = {};  // keeps a temporary file while it is shown
   };
   static constexpr int kStepsASlice = 24;
+  static constexpr int kHitReadsASlice = 6;
   static constexpr std::size_t kMostActivities = 2000;
   static constexpr std::size_t kMostPrefillSteps = 4000;
   static constexpr int kMostStepsBack = 32;
+  static constexpr std::size_t kMostDecisions = 50;  // behind findings; each reads a step
 
   // Starts before the first step. Errors: those of SessionPlayer; a session without a step.
   static Result<std::unique_ptr<RecordedRun>> open(const SessionPlace& place) {
@@ -67,10 +69,14 @@ class RecordedRun final : public ShownRun {
   std::optional<OwnCount> own_count(RequestId request) const override {
     return reader().own_count(request, step());
   }
+  // Reads the step of one finding of findings() whose decision is not known, and lets the above go
+  // on.
   bool load_more() override;
   std::string take_trouble() override { return std::exchange(trouble_, {}); }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
   std::optional<CachedPrompt> cached_prompt(RequestId request) override;
+  // Reads at most kHitReadsASlice times of the file, then is -1 until load_more() was called.
+  std::int32_t num_hit_tokens(RequestId request) override;
   // Looks back kMostStepsBack steps.
   RequestCounts request_counts(RequestId request) override;
   std::optional<std::vector<std::int32_t>> free_queue() const override { return std::nullopt; }
@@ -90,6 +96,12 @@ class RecordedRun final : public ShownRun {
   RunEnd end() const override;
 
  private:
+  struct Admissions {
+    std::vector<std::int64_t> steps;  // ascending
+    std::int64_t read_up_to = 0;      // the last known step then
+    std::int32_t run = -1;  // ScheduledTrace::run in the step shown then; -1: had no tokens
+  };
+
   RecordedRun(std::unique_ptr<SessionPlayer> player, SessionPlace place, Options options);
   SessionReader& reader() const { return player_->reader(); }
   Status load();
@@ -97,6 +109,10 @@ class RecordedRun final : public ShownRun {
   Status mark_block_copies(std::int64_t after);
   Status load_findings(std::int64_t after);
   void load_plan();
+  void list_undecided();
+  bool decide_next();
+  const Admissions* admissions_of(RequestId request);
+  bool may_read_hits();
   void attach();
   void return_to(std::int64_t before);
   const HeldBlocks* held_blocks();
@@ -126,8 +142,16 @@ class RecordedRun final : public ShownRun {
   bool previous_read_ = false;
   std::map<std::int64_t, StepActivity> activities_;  // by step
   bool lacks_activities_ = false;                    // some were requested and are not read yet
+  std::map<RequestId, Admissions> admissions_of_;    // as far as read
+  // By step and request, of the steps read so far.
+  std::map<std::int64_t, std::map<RequestId, std::int32_t>> hits_;
+  int hit_reads_left_ = kHitReadsASlice;  // until the next load_more()
+  bool lacks_hits_ = false;               // some were requested and are not read yet
   std::vector<StepMark> marks_;
   std::vector<ShownFinding> findings_;
+  std::vector<std::size_t> undecided_;  // indices of findings_ whose decision is to be read
+  std::size_t num_listed_ = 0;          // of findings_ that were looked at for that
+  std::size_t num_roots_ = 0;
   std::vector<std::int64_t> found_by_rule_;  // [rule_table()] seen so far, at most kMostARule
   BlockFaults block_faults_;
   std::vector<ShownBookmark> bookmarks_;  // as in the file after the last change

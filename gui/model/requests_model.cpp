@@ -214,9 +214,9 @@ std::string_view request_column_name(RequestColumn column) {
 ColumnWords request_column_words(RequestColumn column) {
   switch (column) {
     case RequestColumn::name:
-      return {"Request", "In the order in which they came", true};
+      return {"Request", "In the order in which they came", ColumnKind::name};
     case RequestColumn::state:
-      return {"State", "What the step did with it, and why it got no tokens", true};
+      return {"State", "What the step did with it, and why it got no tokens", ColumnKind::words};
     case RequestColumn::prompt:
       return {"Prompt", "num_prompt_tokens"};
     case RequestColumn::computed:
@@ -228,9 +228,7 @@ ColumnWords request_column_words(RequestColumn column) {
     case RequestColumn::generated:
       return {"Gen.", "Output tokens that have returned to the scheduler"};
     case RequestColumn::hit:
-      return {"Hit",
-              "Tokens that the prefix cache served when the request was admitted last; a session "
-              "has it in that step only"};
+      return {"Hit", "Tokens that the prefix cache served when the request was admitted last"};
     case RequestColumn::blocks:
       return {"Blocks", "Blocks it holds in all groups, without the null block"};
     case RequestColumn::preemptions:

@@ -122,6 +122,9 @@ struct ShownBookmark {
 struct ShownFinding {
   Finding finding;
   std::string text;
+  // What went wrong first (root_decision), of the first finding of a chain; empty: the finding says
+  // it, or it is not known, or not yet.
+  std::string decision = {};
 };
 
 // Its text without the rule, the step and the request, which have their own columns.
@@ -231,7 +234,7 @@ class ShownRun {
   virtual RequestCounts request_counts(RequestId) { return {}; }
   // Tokens that the prefix cache served at the request's last admission up to the shown step; -1:
   // not admitted, or not known.
-  virtual std::int32_t num_hit_tokens(RequestId) const { return -1; }
+  virtual std::int32_t num_hit_tokens(RequestId) { return -1; }
 
   // What decides which states of the request's prompt stay cached, as of its last admission up to
   // the shown step; empty: it was not admitted yet, or that is not known.

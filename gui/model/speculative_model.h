@@ -65,8 +65,8 @@ struct SpeculativeRow {
 
 // The columns of the list of rows.
 inline constexpr std::array<ColumnWords, 8> kDraftColumns = {{
-    {"Request", "The request", true},
-    {"Class", "What the row is (row_class)", true},
+    {"Request", "The request", ColumnKind::name},
+    {"Class", "What the row is (row_class)", ColumnKind::words},
     {"c",
      "Tokens computed before the step, as the worker knows it (num_computed_tokens); behind the "
      "slash what the scheduler counts on, where it is another number"},

@@ -129,6 +129,7 @@ class StateCopiesMaker {
     StateCopyDetail detail;
     for (const StateCopyRow& row : rows) {
       if (row.block_copy < 0) continue;
+      detail.moment = row.moment;
       detail.title = fmt::format("{}: {}", copy_moment_name(row.moment), row.outcome);
       detail.source = kBlockCopySource;
       detail.block_copies.push_back(
@@ -212,6 +213,7 @@ class StateCopiesMaker {
     for (const StateCopyRow& row : shown_rows) {
       if (row.block_copy >= 0) continue;
       StateCopyDetail detail;
+      detail.moment = row.moment;
       detail.title = fmt::format("{}: {}", copy_moment_name(row.moment), row.outcome);
       detail.formula = split_terms(row.in_words);
       if (row.decision < 0) {

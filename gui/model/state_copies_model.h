@@ -163,6 +163,7 @@ std::string copy_place_words(std::int32_t column);
 
 // One decision in full.
 struct StateCopyDetail {
+  CopyMoment moment = CopyMoment::before_forward;
   std::string title;                           // "after sampling: within_block_shift"
   std::vector<std::string> formula;            // one term per line, the numbers filled in
   std::string_view source{};                   // where the rule comes from

@@ -39,8 +39,11 @@ StepActivity activity_of(const StepTrace& trace) {
     activity.request = request;
     return activity;
   };
-  for (std::size_t i = 0; i < std::min(trace.skipped.size(), kMostWaiting); ++i)
-    of(trace.skipped[i].request).kind = kind_of(trace.skipped[i].reason);
+  for (std::size_t i = 0; i < std::min(trace.skipped.size(), kMostWaiting); ++i) {
+    RequestActivity& activity = of(trace.skipped[i].request);
+    activity.kind = kind_of(trace.skipped[i].reason);
+    activity.skipped = trace.skipped[i].reason;
+  }
   for (const RequestId request : trace.preempted) of(request).kind = ActivityKind::preempted;
   for (const RowTrace& row : trace.rows) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "core/trace/schedule_trace.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {
@@ -24,7 +25,8 @@ enum class ActivityKind : std::uint8_t {
 struct RequestActivity {
   RequestId request{};
   ActivityKind kind = ActivityKind::none;
-  bool admitted = false;  // new or resumed in this step
+  SkipReason skipped = SkipReason::no_token_budget;  // why it got no tokens, where it has none
+  bool admitted = false;                             // new or resumed in this step
   bool resumed = false;
   bool finished = false;
   bool returned = false;        // the frame that returned in this step had a row of it

@@ -117,7 +117,7 @@ std::string_view activity_name(ActivityKind kind) {
     case ActivityKind::in_flight:
       return "in flight";
     case ActivityKind::held_back:
-      return "runs, no tokens";
+      return "running, no tokens";
   }
   return {};
 }

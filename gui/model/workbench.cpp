@@ -46,7 +46,10 @@ Status Workbench::apply(const GuiCommand& command) {
   notice_is_new_ = false;
   Status done = Ok{};
   const bool carried_out = guarded([&] { done = carry_out(command); });
-  const bool followed = guarded([&] { note_step(); });
+  const bool followed = guarded([&] {
+    note_step();
+    search_first_cause();
+  });
   if (!carried_out || !followed) done = Error{ErrorKind::corrupt, banner_};
   answer_dialog(command, done);
   stop_waiting();
@@ -133,6 +136,7 @@ void Workbench::advance_parts(std::int64_t budget_us,
                               const std::function<std::int64_t()>& clock_us) {
   if (job_ != nullptr) write_on(budget_us, clock_us);
   if (attached_ != nullptr) look_at_engine(clock_us());
+  take_first_cause();
   if (run_ == nullptr) return;
   // Whoever is behind shows the next step soon: its predecessor is not read any further.
   if (attached_ == nullptr || attached_->keeps_up()) load_more(*run_);
@@ -141,7 +145,7 @@ void Workbench::advance_parts(std::int64_t budget_us,
     show_sought_difference();
     load_more(comparison_->other());
   }
-  if (!is_moving()) return;
+  if (!is_moving()) return search_first_cause();
   notice_is_new_ = false;
   const bool returns = control_.is_returning();
   const auto end =
@@ -159,6 +163,7 @@ void Workbench::advance_parts(std::int64_t budget_us,
     touch();
   }
   note_step();
+  search_first_cause();
 }
 
 Status Workbench::go_to(std::int64_t step) {
@@ -266,7 +271,7 @@ void Workbench::show_run(std::unique_ptr<ShownRun> run) {
   end_comparison();
   run_ = std::move(run);
   lesson_.reset();
-  causes_.clear();
+  forget_causes();
   bring_back(view_.layout, "lesson", std::exchange(lesson_neighbour_, {}));
   selection_ = {};
   plans_.clear();
@@ -319,7 +324,7 @@ Status Workbench::show_lesson_part() {
   end_comparison();
   selection_ = {};
   breakpoints_.clear_hits();
-  causes_.clear();
+  forget_causes();
   run_ = std::move(run).value();
   ++step_revision_;
   const LessonShow& show = lesson_->part().show;

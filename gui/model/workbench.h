@@ -15,6 +15,7 @@
 #include "core/base/result.h"
 #include "gui/model/attached_engine.h"
 #include "gui/model/breakpoints.h"
+#include "gui/model/cause_job.h"
 #include "gui/model/comparison.h"
 #include "gui/model/difference_marks.h"
 #include "gui/model/file_job.h"
@@ -76,7 +77,8 @@ class Workbench {
   bool is_moving() const { return control_.motion() != RunMotion::paused; }
   // Is there work left for advance()?
   bool is_busy() const {
-    return is_moving() || job_ != nullptr || (comparison_ != nullptr && comparison_->is_busy()) ||
+    return is_moving() || job_ != nullptr || cause_job_.is_busy() ||
+           (comparison_ != nullptr && comparison_->is_busy()) ||
            (attached_ != nullptr && attached_->is_awaited());
   }
 
@@ -127,7 +129,8 @@ class Workbench {
   // a second of work at most. Returns the first finding of its chain, which was searched for.
   // Requires: run() has that finding. Error: invalid_input: the run has no plan.
   Result<std::size_t> find_cause_of(std::size_t finding);
-  // "this is known bug 48, ..."; empty: not searched for, or not found.
+  // "this is known bug 48, ..."; empty: not searched for, or not found. The first finding of the
+  // left run is searched for in the background while the run stands still, if that takes not long.
   std::string_view cause_of(const ShownFinding& finding) const;
 
   // Writes a file while the run stays usable; a short file is complete when this returns. `done` is
@@ -252,6 +255,9 @@ class Workbench {
   void follow_step();
   void write_on(std::int64_t budget_us, const std::function<std::int64_t()>& clock_us);
   void end_job(const Result<bool>& advanced);
+  void search_first_cause();
+  void take_first_cause();
+  void forget_causes();
   PanelTarget place_beside(std::int32_t lesson) const;
 
   bool wants_to_quit_ = false;
@@ -280,6 +286,8 @@ class Workbench {
   bool shows_other_ = false;
   Selection other_selection_;  // of the side that is not drawn
   std::map<std::pair<CompareSide, std::string>, std::string> causes_;  // by the finding's text
+  CauseJob cause_job_;
+  std::string searched_for_;  // the finding's text
   std::optional<LessonSession> lesson_;
   std::string lesson_neighbour_;  // of the lesson's panel before the lesson was taken
   bool asks_ = false;

@@ -66,25 +66,29 @@ void Workbench::seek_first_difference(SoughtDifference sought) {
 void Workbench::show_sought_difference() {
   if (is_moving() || run_->step() != difference_sought_at_) difference_sought_at_.reset();
   if (!difference_sought_at_) return;
-  const DifferingStep* first = comparison_->first(sought_);
+  const auto [first, of_a_request] = comparison_->first(sought_);
   if (first == nullptr && !comparison_->complete() && comparison_->error().empty()) return;
   difference_sought_at_.reset();
   if (first == nullptr) {
     say(NoticeKind::info, comparison_->words());
     return;
   }
-  const std::string_view request = differing_request(*first, selection_.request_name);
-  const DifferingStep& before = comparison_->steps().front();
-  std::string words = fmt::format("first difference{}: step {}{}{}: {}",
-                                  &before == first ? "" : " of a request", step_words(*first),
-                                  request.empty() ? "" : ", ", request, difference_words(*first));
-  if (&before != first)
-    words += fmt::format("; step {} differs as a whole: {}", step_words(before),
-                         difference_words(before));
-  if (Status shown = show_difference(first->step); !shown.ok())
+  const std::string request(
+      of_a_request != nullptr ? differing_request(*of_a_request, selection_.request_name) : "");
+  const bool is_same = first == of_a_request;
+  std::string words =
+      fmt::format("first difference: step {}{}{}: {}", step_words(*first), is_same ? ", " : "",
+                  is_same ? request : "", difference_words(*first));
+  if (sought_ == SoughtDifference::with_request && of_a_request != nullptr && !is_same)
+    words += fmt::format("; of a request: step {}, {}: {}", step_words(*of_a_request), request,
+                         difference_words(*of_a_request));
+  const bool selects = sought_ == SoughtDifference::with_request && !request.empty();
+  if (Status shown = show_difference(first->step); !shown.ok()) {
     say(NoticeKind::error, shown.error().message);
-  else
-    say(NoticeKind::info, words);
+    return;
+  }
+  if (selects && request != selection_.request_name) select(with_request(selection_, request));
+  say(NoticeKind::info, words);
 }
 
 Status Workbench::compare_with(std::unique_ptr<ShownRun> other) {
@@ -92,7 +96,7 @@ Status Workbench::compare_with(std::unique_ptr<ShownRun> other) {
   auto comparison = Comparison::create(*run_, std::move(other));
   if (!comparison.ok()) return comparison.error();
   end_comparison();
-  causes_.clear();
+  forget_causes();
   comparison_ = std::move(comparison).value();
   follow_step();
   select(selection_);

@@ -6,10 +6,8 @@
 
 #include "core/base/check.h"
 #include "gui/model/edited_session.h"
-#include "gui/model/finding_chains.h"
 #include "gui/model/live_run.h"
 #include "gui/model/workbench.h"
-#include "sessions/known_bugs/finding_cause.h"
 #include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
@@ -32,26 +30,6 @@ void Workbench::select_finding(std::size_t number) {
   }
   if (finding.block >= 0) chosen = with_block(*run(), std::move(chosen), finding.block);
   select(std::move(chosen));
-}
-
-Result<std::size_t> Workbench::find_cause_of(std::size_t finding) {
-  const RunPlan* plan = run()->plan();
-  if (plan == nullptr) return invalid_input(run()->why_no_plan());
-  const std::ptrdiff_t root = finding_chains(*run())[finding].first;
-  const std::size_t first = root < 0 ? finding : static_cast<std::size_t>(root);
-  const ShownFinding& shown = run()->findings()[first];
-  const FindingCause cause = find_cause(*plan, shown.finding);
-  std::string words = cause.words.empty() ? "" : "this is " + cause.words;
-  if (cause.bug != nullptr)
-    words += fmt::format("; bug.open {} shows it beside its healthy run", cause.bug->id);
-  causes_[{drawn_side(), shown.text}] = std::move(words);
-  touch();
-  return first;
-}
-
-std::string_view Workbench::cause_of(const ShownFinding& finding) const {
-  const auto found = causes_.find({drawn_side(), finding.text});
-  return found == causes_.end() ? std::string_view() : found->second;
 }
 
 void Workbench::select_request(RequestId request) {
@@ -120,7 +98,7 @@ std::unique_ptr<ShownRun> Workbench::show_instead(std::unique_ptr<ShownRun> anew
   std::unique_ptr<ShownRun> compared = comparison_ ? comparison_->take_other() : nullptr;
   end_comparison();
   breakpoints_.forget_hits_after(step);
-  causes_.clear();
+  forget_causes();
   ++step_revision_;
   std::unique_ptr<ShownRun> before;
   if (anew != nullptr)

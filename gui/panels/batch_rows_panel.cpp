@@ -14,7 +14,7 @@
 namespace hybridscope {
 namespace {
 
-constexpr float kLeastLines = 4;  // a smaller panel scrolls as a whole
+constexpr float kLeastLines = 3;  // of the table; a smaller panel scrolls as a whole
 
 class BatchRowsPanel final : public Panel {
  public:
@@ -28,20 +28,20 @@ class BatchRowsPanel final : public Panel {
       return;
     }
     draw_token_axis(context, model);
-    const ShownRun& run = *context.workbench.run();
     const float lines = std::min(static_cast<float>(model.rows.size()) + 1, kLeastLines);
-    draw_words(look,
-               fmt::format("{}. Step {} of {}", model.graph, run.step(), known_steps_words(run)),
-               lines);
+    draw_words(look, batch_words(model, *context.workbench.run()), lines);
+    context.mark("batch words");
     if (!model.counts.empty()) draw_words(look, model.counts, lines);
     draw_table(context, model);
   }
 
  private:
-  // On one line where so many lines of the table would not have room below all of them.
+  // On one line if that, and only that, leaves room for so many lines of the table.
   static void draw_words(const Look& look, const std::string& words, float lines) {
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    if (room.y - wrapped_height(words, room.x) >= lines * table_header_height())
+    const float table = lines * table_header_height();
+    if (room.y - wrapped_height(words, room.x) >= table ||
+        room.y - ImGui::GetTextLineHeight() < table)
       return wrapped_dim_text(look, words);
     const TextColour dim(look.ui().text_dim);
     fitted_text(words);
@@ -100,8 +100,7 @@ class BatchRowsPanel final : public Panel {
     for (int column = 1; column < static_cast<int>(cells.size()); ++column) {
       const TextColour colour(colour_of(look, row, column));
       const std::string& text = cells[static_cast<std::size_t>(column)];
-      kBatchRowColumns[static_cast<std::size_t>(column)].words ? table_cell(text)
-                                                               : table_number(text);
+      table_cell(kBatchRowColumns[static_cast<std::size_t>(column)].kind, text);
     }
     ImGui::PopID();
   }

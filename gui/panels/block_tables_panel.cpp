@@ -42,6 +42,7 @@ class BlockTablesPanel final : public Panel {
   };
   void prepare(const PanelContext& context);
   void draw_grid(PanelContext& context, const BlockTableGrid& grid, const Prepared& prepared);
+  ImVec2 room_of(const BlockTableGrid& grid, const Look& look) const;
   void follow_selection(const Selection& selection, const BlockTableGrid& grid,
                         const CellMetrics& cells);
   void draw_cells(PanelContext& context, const BlockTableGrid& grid, const CellMetrics& cells,
@@ -60,6 +61,7 @@ class BlockTablesPanel final : public Panel {
   float legend_height_ = 60;  // pixels, of the frame before
   CellZoom zoom_;
   std::int32_t fit_ = 0;      // points; 0: not all grids fit
+  float shared_ = 0;          // pixels of a row where small cells make all grids fit; 0: nowhere
   float heading_height_ = 0;  // pixels, of a grid's heading in the frame before
   struct PreparedFor {
     std::uint64_t revision = 0;
@@ -126,9 +128,11 @@ std::int32_t BlockTablesPanel::cell_size(const PanelContext& context) const {
 void BlockTablesPanel::fit(const PanelContext& context, const BlockTableModel& model) {
   std::vector<GridWords> words;
   for (std::size_t i = 0; i < model.grids.size(); ++i) words.push_back(prepared_[i]->words);
-  fit_ = fit_size(model.grids, words, context.look, ImGui::GetContentRegionAvail(),
-                  std::max(heading_height_, ImGui::GetTextLineHeightWithSpacing()) +
-                      2 * ImGui::GetStyle().ItemSpacing.y + context.look.px(6));
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float heading = std::max(heading_height_, ImGui::GetTextLineHeightWithSpacing()) +
+                        2 * ImGui::GetStyle().ItemSpacing.y + context.look.px(6);
+  fit_ = fit_size(model.grids, words, context.look, room, heading);
+  shared_ = shared_row_height(model.grids, context.look, room, heading);
 }
 
 void BlockTablesPanel::draw_tools(PanelContext& context, bool has_legend) {
@@ -148,8 +152,10 @@ void BlockTablesPanel::draw_tools(PanelContext& context, bool has_legend) {
     context.emit("block_tables.cell_size", all ? "readable" : "fit");
   context.mark("fit");
   tooltip(
-      "All cells of a table at once, as large as the panel has room for. Otherwise they have their "
-      "numbers, and the panel scrolls.");
+      "All tables at once, in cells without numbers if need be. Where rows would then have less "
+      "than 4 pixels, each table fits the panel by itself; only one with more rows or columns "
+      "than the panel has pixels scrolls. Otherwise cells keep their numbers, and the panel "
+      "scrolls.");
   ImGui::SameLine();
   const std::int32_t size = points_of_cell(context);
   if (ImGui::Button("-"))
@@ -219,10 +225,8 @@ void BlockTablesPanel::draw_grid(PanelContext& context, const BlockTableGrid& gr
     ImGui::PopID();
     return;
   }
-  // Grids scroll, so each may be as high as the panel.
-  const ImVec2 room(ImGui::GetContentRegionAvail().x,
-                    ImGui::GetWindowHeight() - 2 * ImGui::GetTextLineHeightWithSpacing());
-  const CellMetrics cells = cell_metrics(grid, prepared.words, cell_size(context), look, room);
+  const CellMetrics cells =
+      cell_metrics(grid, prepared.words, cell_size(context), look, room_of(grid, look));
   follow_selection(context.workbench.selection(), grid, cells);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 size(cells.names + cells.width * static_cast<float>(grid.num_columns),
@@ -242,6 +246,14 @@ void BlockTablesPanel::draw_grid(PanelContext& context, const BlockTableGrid& gr
              {.number = grid.group, .origin = origin, .cell = ImVec2(cells.width, cells.height)});
   ImGui::Dummy(ImVec2(0, look.px(6)));
   ImGui::PopID();
+}
+
+// Its share of the panel, or, as grids scroll, the height of the panel.
+ImVec2 BlockTablesPanel::room_of(const BlockTableGrid& grid, const Look& look) const {
+  const float height =
+      shared_ > 0 ? shared_ * static_cast<float>(grid.rows.size()) + look.px(kNumbersHeight)
+                  : ImGui::GetWindowHeight() - 2 * ImGui::GetTextLineHeightWithSpacing();
+  return {ImGui::GetContentRegionAvail().x, height};
 }
 
 void BlockTablesPanel::draw_cells(PanelContext& context, const BlockTableGrid& grid,

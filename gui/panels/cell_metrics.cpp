@@ -16,10 +16,7 @@ constexpr float kSignsWidth = 26;  // of the signs left and right of a cell's te
 constexpr float kLeastNames = 40;
 constexpr float kMostNames = 160;
 constexpr float kNamesOfSmallCells = 60;
-constexpr float kMostTexturePoints = 14;
-// Pixels.
-constexpr float kLeastTextureWidth = 1;
-constexpr float kLeastTextureHeight = 2;
+constexpr float kMostSmallHeight = 14;  // of cells without numbers
 
 float width_of(const ImFont& font, const std::string& text) {
   return font.CalcTextSizeA(font.FontSize, FLT_MAX, 0, text.c_str()).x;
@@ -27,10 +24,9 @@ float width_of(const ImFont& font, const std::string& text) {
 
 int digits_of(std::int32_t number) { return number < 10 ? 1 : 1 + digits_of(number / 10); }
 
-// Pixels of one cell when `count` cells share the room.
-float share_of(float room, float count, float least, const Look& look) {
-  const float most = look.px(kMostTexturePoints);
-  return std::clamp(std::floor(std::min(room / count, most)), least, std::max(most, least));
+// Whole pixels of one cell when `count` cells share the room.
+float share_of(float room, float count, float most) {
+  return std::max(std::floor(std::min(room / count, most)), 1.0F);
 }
 
 Visible visible(float from, float to, float origin, float step, std::int32_t count) {
@@ -60,7 +56,7 @@ GridWords words_of(const BlockTableGrid& grid, const Look& look) {
 CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std::int32_t cell_size,
                          const Look& look, ImVec2 room) {
   CellMetrics cells;
-  cells.header = look.px(16);
+  cells.header = look.px(kNumbersHeight);
   cells.names = std::min(words.names + look.px(10), look.px(kMostNames));
   cells.height = look.px(cell_size > 0 ? static_cast<float>(cell_size) : kReadableHeight);
   const float wanted = std::max(
@@ -71,12 +67,11 @@ CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std
   const auto columns = static_cast<float>(std::max(grid.num_columns, 1));
   const auto rows = static_cast<float>(std::max<std::size_t>(grid.rows.size(), 1));
   if (with_words * columns <= room.x - cells.names) cells.width = std::max(cells.width, with_words);
-  const float panels = cell_size == kAllCells ? 1 : kMostPanels;
-  const bool fits = cells.width * columns <= (room.x - cells.names) * panels &&
-                    cells.height * rows <= room.y * panels;
-  if (cell_size <= 0 && !fits) {
-    cells.width = share_of(room.x - look.px(kNamesOfSmallCells), columns, kLeastTextureWidth, look);
-    cells.height = share_of(room.y - cells.header, rows, kLeastTextureHeight, look);
+  const bool fits =
+      cells.width * columns <= room.x - cells.names && cells.height * rows <= room.y - cells.header;
+  if (cell_size == kAllCells && !fits) {
+    cells.width = share_of(room.x - look.px(kNamesOfSmallCells), columns, look.px(kReadableWidth));
+    cells.height = share_of(room.y - cells.header, rows, look.px(kMostSmallHeight));
   }
   cells.readable = cells.height >= look.px(15) && cells.width >= look.px(20);
   if (!cells.readable) cells.names = look.px(kNamesOfSmallCells);
@@ -99,6 +94,18 @@ std::int32_t fit_size(std::span<const BlockTableGrid> grids, std::span<const Gri
        --size)
     if (fits(size)) return size;
   return 0;
+}
+
+float shared_row_height(std::span<const BlockTableGrid> grids, const Look& look, ImVec2 room,
+                        float heading) {
+  float left = room.y;
+  float rows = 0;
+  for (const BlockTableGrid& grid : grids) {
+    left -= heading + look.px(kNumbersHeight);
+    rows += static_cast<float>(grid.rows.size());
+  }
+  const float height = std::floor(left / std::max(rows, 1.0F));
+  return height >= look.px(kLeastSharedHeight) ? height : 0;
 }
 
 std::string text_that_fits(const Look& look, const CellBox& box, const BlockCell& cell) {

@@ -16,7 +16,8 @@ namespace hybridscope {
 
 // Points of scale 1.
 inline constexpr float kReadableHeight = 21;
-inline constexpr std::int32_t kMostFitHeight = 40;
+inline constexpr float kNumbersHeight = 16;  // of the row with column numbers
+inline constexpr std::int32_t kMostFitHeight = 100;
 
 // What determines the room for a grid's words; made once per step.
 struct GridWords {
@@ -38,10 +39,9 @@ struct CellMetrics {
 // The cell's words, or its block alone where these are too long.
 std::string text_that_fits(const Look& look, const CellBox& box, const BlockCell& cell);
 
-// cell_size: the chosen size in points. kReadableCells: cells with their numbers unless the grid
-// takes more than kMostPanels times the width or height of the room; with all their words if these
-// fit the room. kAllCells, and where that is not so: the largest size at which the whole grid fits.
-inline constexpr float kMostPanels = 8;
+// cell_size: the chosen size in points. kReadableCells: cells with their numbers; with all their
+// words if these fit the room. kAllCells: the same if the whole grid fits the room, else the
+// largest cells without numbers with which it does, at least one pixel wide and high.
 CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std::int32_t cell_size,
                          const Look& look, ImVec2 room);
 
@@ -50,6 +50,12 @@ CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std
 // first fits.
 std::int32_t fit_size(std::span<const BlockTableGrid> grids, std::span<const GridWords> words,
                       const Look& look, ImVec2 room, float heading);
+
+// Where fit_size is 0: the pixels of a row with which all grids are seen at once; 0 if that were
+// less than kLeastSharedHeight, so that each grid has the room for itself.
+inline constexpr float kLeastSharedHeight = 4;  // points
+float shared_row_height(std::span<const BlockTableGrid> grids, const Look& look, ImVec2 room,
+                        float heading);
 
 CellBox box_of(const CellMetrics& cells, ImVec2 origin, std::size_t row, std::int32_t column);
 

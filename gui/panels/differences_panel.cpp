@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 #include <string_view>
 
@@ -17,6 +18,7 @@ constexpr ImGuiTableFlags kTable = ImGuiTableFlags_ScrollY | ImGuiTableFlags_Row
                                    ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_Resizable;
 
 constexpr std::size_t kMostWrapped = 300;  // rows
+constexpr float kShareOfNames = 0.25F;     // of the width of a list of fields, at most
 constexpr float kLeastForSettings = 260;   // points high; a lower panel has them folded
 
 class DifferencesPanel final : public Panel {
@@ -130,9 +132,8 @@ class DifferencesPanel final : public Panel {
         draw(static_cast<std::size_t>(i), false);
   }
 
-  // Begins a row that can be clicked; its cells follow.
+  // Begins the item of a row that can be clicked; its cells follow.
   static bool begin_row(std::span<const std::string_view> cells, bool selected, bool wraps) {
-    ImGui::TableNextRow();
     const float height = wraps ? wrapped_row_height(cells) : 0;
     ImGui::TableSetColumnIndex(0);
     return ImGui::Selectable("##row", selected, ImGuiSelectableFlags_SpanAllColumns,
@@ -158,6 +159,7 @@ class DifferencesPanel final : public Panel {
     const std::string words = difference_words(step);
     const std::array<std::string_view, 3> cells = {number, fields, words};
     ImGui::PushID(number.c_str());
+    ImGui::TableNextRow();
     if (begin_row(cells, here, wraps)) context.emit("diff.go_to", fmt::format("{}", step.step));
     context.mark_row(fmt::format("difference {}", step.step));
     draw_cells(cells, wraps);
@@ -179,11 +181,13 @@ class DifferencesPanel final : public Panel {
       dim_text(context.look, "Nothing of this step passes the filter.");
       return;
     }
-    if (!ImGui::BeginTable("fields", 5, kTable)) return;
+    const float names = names_width();
+    // Another width makes another table: ImGui keeps the widths of columns.
+    if (!ImGui::BeginTable(fmt::format("fields {}", names).c_str(), 5, kTable)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
-    constexpr std::array<float, kDifferenceColumns.size()> kWeights = {0.7F, 2.0F, 1.6F, 1.1F,
-                                                                       1.1F};
-    for (std::size_t i = 0; i < kWeights.size(); ++i)
+    ImGui::TableSetupColumn(kDifferenceColumns[0].data(), ImGuiTableColumnFlags_WidthFixed, names);
+    constexpr std::array<float, kDifferenceColumns.size()> kWeights = {0, 2.0F, 1.6F, 1.1F, 1.1F};
+    for (std::size_t i = 1; i < kWeights.size(); ++i)
       ImGui::TableSetupColumn(kDifferenceColumns[i].data(), ImGuiTableColumnFlags_WidthStretch,
                               kWeights[i]);
     ImGui::TableHeadersRow();
@@ -193,6 +197,15 @@ class DifferencesPanel final : public Panel {
       dim_text(context.look, fmt::format("{} of {} shown", found->lines.size(), found->num_fields));
   }
 
+  // Of the column with requests: long names are cut, their header is not.
+  float names_width() const {
+    float width = ImGui::CalcTextSize(kDifferenceColumns[0].data()).x;
+    const float most = std::max(width, ImGui::GetContentRegionAvail().x * kShareOfNames);
+    for (const DifferenceLine* line : lines_)
+      width = std::max(width, ImGui::CalcTextSize(line->request.c_str()).x);
+    return std::floor(std::min(width, most)) + 1;
+  }
+
   void draw_line(PanelContext& context, std::size_t index, bool wraps) const {
     const DifferenceLine& line = *lines_[index];
     ImGui::PushID(static_cast<int>(index));
@@ -200,13 +213,18 @@ class DifferencesPanel final : public Panel {
     const bool selected =
         !line.request.empty() && line.request == context.workbench.selection().request_name;
     const TextColour colour(selected ? context.look.ui().accent : context.look.ui().text);
-    const std::array<std::string_view, 5> cells = {request, line.field, line.place, line.a, line.b};
+    ImGui::TableNextRow();
+    ImGui::TableSetColumnIndex(0);
+    const std::string name =
+        fit_middle(ImGui::GetFont(), request, ImGui::GetContentRegionAvail().x);
+    const std::array<std::string_view, 5> cells = {name, line.field, line.place, line.a, line.b};
     if (begin_row(cells, false, wraps)) {
       if (!line.request.empty()) context.emit("select.request", quoted_word(line.request));
       if (line.list == DiffList::arrays && line.group >= 0)
         context.emit("metadata.array", fmt::format("{} {}", line.group, line.part));
     }
     context.mark_row(fmt::format("line {}", index));
+    if (name.size() != request.size()) tooltip(request);
     draw_cells(cells, wraps);
     ImGui::PopID();
   }

@@ -105,9 +105,7 @@ class FindingsPanel final : public Panel {
     ImGui::TableSetColumnIndex(kWhat);
     const float top = ImGui::GetCursorPosY();
     if (!has_chain_column && !row.chain.empty()) draw_chain(context.look, row.chain);
-    if (const std::string decision = row.is_first ? decision_behind(run, finding) : "";
-        !decision.empty())
-      wrapped_text(context.look.ui().error, decision);
+    if (!shown.decision.empty()) wrapped_text(context.look.ui().error, shown.decision);
     if (row.is_first) draw_cause(context, shown, index);
     wrapped_text(narrow ? shown.text : finding_message(shown, run.names()));
     const float height =

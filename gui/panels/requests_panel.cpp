@@ -93,7 +93,7 @@ class RequestsPanel final : public Panel {
     const DifferenceMarks* marks = context.workbench.differences();
     if (marks != nullptr && marks->of(row.name) != nullptr) draw_row_differs(look);
     ImGui::SameLine(0, 0);
-    fitted_text(row.name);
+    fitted_name(row.name);
     ImGui::TableNextColumn();
     draw_state(look, row);
     for (std::size_t i = 2; i < kNumRequestColumns; ++i)

@@ -77,9 +77,8 @@ class SpeculativePanel final : public Panel {
     context.mark_row(fmt::format("drafts {}", row.name));
     ImGui::SameLine(0, 0);
     const auto cells = draft_cells(row);
-    fitted_text(cells.front());
-    for (std::size_t i = 1; i < cells.size(); ++i)
-      kDraftColumns[i].words ? table_cell(cells[i]) : table_number(cells[i]);
+    fitted_name(cells.front());
+    for (std::size_t i = 1; i < cells.size(); ++i) table_cell(kDraftColumns[i].kind, cells[i]);
     ImGui::PopID();
   }
 
@@ -89,9 +88,8 @@ class SpeculativePanel final : public Panel {
     for (const SpeculativeRow& row : model.rows)
       widest = std::max(widest, token_strip_width(look, row));
     const bool wide = widest > ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize;
-    const float line = ImGui::GetTextLineHeightWithSpacing();
-    const float height = line + words_height(model) + token_strip_height(look) +
-                         ImGui::GetStyle().ItemSpacing.y + look.px(4);
+    const float height = heading_height(look, model) + words_height(model) +
+                         token_strip_height(look) + ImGui::GetStyle().ItemSpacing.y + look.px(4);
     ImGui::BeginChild("strips", ImVec2(0, std::max(ImGui::GetContentRegionAvail().y, height)),
                       false,
                       ImGuiWindowFlags_AlwaysVerticalScrollbar |
@@ -123,20 +121,38 @@ class SpeculativePanel final : public Panel {
                          const SpeculativeRow& row) {
     const Look& look = context.look;
     const bool selected = row.request == context.workbench.selection().request;
+    const float room = ImGui::GetWindowWidth() - ImGui::GetStyle().ScrollbarSize;
     {
       const TextColour colour(selected ? look.ui().accent : look.ui().text);
-      heading(look, row.name);
+      heading(look, fit_middle(look.fonts.bold, row.name, room));
     }
-    ImGui::SameLine();
-    const float room = ImGui::GetContentRegionAvail().x;
-    const std::string sample = fit_text(look.fonts.words, row.sample, room);
-    ImGui::TextUnformatted(sample.c_str());
-    if (sample != row.sample) tooltip(row.sample);
+    if (is_on_one_line(look, row, room)) ImGui::SameLine();
+    wrapped_in_window(look.ui().text, row.sample);
+    context.mark("sample " + row.name);
     draw_token_strip(context, model, row);
     dim_lines(look, row.next);
     for (const std::string& fault : row.faults) {
       wrapped_in_window(look.ui().error, "Wrong: " + fault);
     }
+  }
+
+  // The name and what was sampled.
+  static bool is_on_one_line(const Look& look, const SpeculativeRow& row, float room) {
+    return text_width(look.fonts.bold, row.name) + ImGui::GetStyle().ItemSpacing.x +
+               text_width(look.fonts.words, row.sample) <=
+           room;
+  }
+
+  // The height of the highest heading of a strip.
+  static float heading_height(const Look& look, const SpeculativeModel& model) {
+    const float line = ImGui::GetTextLineHeightWithSpacing();
+    const float room = ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize;
+    float height = line;
+    for (const SpeculativeRow& row : model.rows)
+      if (!is_on_one_line(look, row, room))
+        height = std::max(
+            height, line + wrapped_height(row.sample, room) + ImGui::GetStyle().ItemSpacing.y);
+    return height;
   }
 
   // The height of the longest words below a strip, so that all strips are equally high.

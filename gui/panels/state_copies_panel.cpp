@@ -37,11 +37,15 @@ class StateCopiesPanel final : public Panel {
         "details", ImVec2(0, room), false,
         ImGuiWindowFlags_AlwaysVerticalScrollbar |
             (is_wide(context.look, model) ? ImGuiWindowFlags_HorizontalScrollbar : 0));
-    for (std::size_t i = 0; i < model.details.size(); ++i) {
-      ImGui::PushID(static_cast<int>(i));
-      draw_detail(context, model, model.details[i]);
-      ImGui::PopID();
-    }
+    // What differs from the other run comes first.
+    const RequestDifferences* of = differences_of(context, model.name);
+    for (const bool differing : {true, false})
+      for (std::size_t i = 0; i < model.details.size(); ++i) {
+        if (differs(of, model.details[i].moment) != differing) continue;
+        ImGui::PushID(static_cast<int>(i));
+        draw_detail(context, model, model.details[i]);
+        ImGui::PopID();
+      }
     if (!model.details.empty()) {
       draw_state_legend(context.look, LegendShape::lines, SamplePlace::first);
       wrapped_dim_text(context.look, kFormulaLetters);
@@ -75,10 +79,10 @@ class StateCopiesPanel final : public Panel {
                            ImVec2(0, height)))
       return;
     if (!is_narrow_) set_up_columns();
-    follows_ = follower_.moves_to(context.workbench.selection().request);
+    wanted_ = wanted_row(context, model);
+    follows_ = follower_.moves_to({context.workbench.selection().request, wanted_});
     scroll_.begin(is_narrow_ ? 0 : table_header_height());
     for (std::size_t i = 0; i < model.rows.size(); ++i) draw_row(context, model, i);
-    list_height_ = ImGui::GetCursorPosY() + ImGui::GetStyle().CellPadding.y;
     scroll_.end();
     ImGui::EndTable();
     context.mark("copy decisions");
@@ -108,6 +112,7 @@ class StateCopiesPanel final : public Panel {
                                     : wrapped_row_height(cells);
     ImGui::TableSetColumnIndex(0);
     const ImVec2 at = ImGui::GetCursorPos();
+    list_height_ = at.y + height + 2 * ImGui::GetStyle().CellPadding.y;
     const bool selected = row.request == model.request;
     if (ImGui::Selectable("##row", selected, ImGuiSelectableFlags_SpanAllColumns,
                           ImVec2(0, height)) &&
@@ -115,8 +120,9 @@ class StateCopiesPanel final : public Panel {
       context.emit("select.request", quoted_word(row.name));
     context.mark_row(fmt::format("decision {} {}", row.name, index));
     tooltip(row.in_words);
-    scroll_.add(selected && follows_);
-    draw_difference(context, row);
+    scroll_.add(follows_ &&
+                (wanted_ < 0 ? selected : wanted_ == static_cast<std::ptrdiff_t>(index)));
+    if (differs(differences_of(context, row.name), row.moment)) draw_row_differs(context.look);
     const UiColours& ui = context.look.ui();
     if (is_narrow_) {
       ImGui::SetCursorPos(at);
@@ -133,21 +139,34 @@ class StateCopiesPanel final : public Panel {
     ImGui::PopID();
   }
 
-  static void draw_difference(PanelContext& context, const StateCopyRow& row) {
+  // Null: nothing of the request differs.
+  static const RequestDifferences* differences_of(PanelContext& context, const std::string& name) {
     const DifferenceMarks* marks = context.workbench.differences();
-    const RequestDifferences* of = marks != nullptr ? marks->of(row.name) : nullptr;
-    if (of == nullptr) return;
-    if (row.moment == CopyMoment::first) return;
-    if (row.moment == CopyMoment::before_forward ? of->pre_copy : of->post_copy)
-      draw_row_differs(context.look);
+    return marks != nullptr ? marks->of(name) : nullptr;
+  }
+
+  static bool differs(const RequestDifferences* of, CopyMoment moment) {
+    if (of == nullptr || moment == CopyMoment::first) return false;
+    return moment == CopyMoment::before_forward ? of->pre_copy : of->post_copy;
+  }
+
+  // The request's first decision that differs from the other run; -1: none does.
+  static std::ptrdiff_t wanted_row(PanelContext& context, const StateCopiesModel& model) {
+    const RequestDifferences* of = differences_of(context, model.name);
+    const auto row = std::ranges::find_if(model.rows, [&](const StateCopyRow& one) {
+      return one.request == model.request && differs(of, one.moment);
+    });
+    return row == model.rows.end() ? -1 : row - model.rows.begin();
   }
 
   void draw_detail(PanelContext& context, const StateCopiesModel& model,
                    const StateCopyDetail& detail) {
     const Look& look = context.look;
-    heading(look, model.name);
+    heading(look, fit_middle(look.fonts.bold, model.name,
+                             ImGui::GetWindowWidth() - ImGui::GetStyle().ScrollbarSize));
     flow(ImGui::CalcTextSize(detail.title.c_str()).x, ImGui::GetStyle().ItemSpacing.x);
     ImGui::TextUnformatted(detail.title.c_str());
+    context.mark(fmt::format("detail {}", copy_moment_name(detail.moment)));
     for (const BlockCopyDrawing& copy : detail.block_copies) {
       dim_text(look, copy.group_name);
       draw_block_copy(context, copy);
@@ -187,11 +206,17 @@ class StateCopiesPanel final : public Panel {
   }
 
   Cached<StateCopiesModel> model_;
-  SelectionFollower follower_;
+  struct Wanted {
+    RequestId request{};
+    std::ptrdiff_t row = -1;
+    friend bool operator==(const Wanted&, const Wanted&) = default;
+  };
+  Follower<Wanted> follower_;
   RowScroll scroll_;
   bool is_narrow_ = false;
-  bool follows_ = false;   // the selected row must be scrolled into view
-  float list_height_ = 0;  // pixels, of the frame before; 0: not known
+  std::ptrdiff_t wanted_ = -1;  // the row that is scrolled to; -1: the selected request's first
+  bool follows_ = false;        // it must be scrolled into view
+  float list_height_ = 0;       // pixels, of the frame before; 0: not known
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace hybridscope {
 namespace {
 
 // Points of scale 1: in a smaller panel the legend is a tooltip.
-const ImVec2 kLeastWithLegend = {540, 140};
+const ImVec2 kLeastWithLegend = {400, 140};
 
 struct LaneGrid {
   float name_width = 0;
@@ -51,11 +51,14 @@ class TimelinePanel final : public Panel {
       dim_text(context.look, kNoLanes);
       return;
     }
-    ImGui::BeginChild("lanes", ImVec2(0, has_legend ? -ImGui::GetTextLineHeightWithSpacing() : 0),
-                      false, ImGuiWindowFlags_HorizontalScrollbar);
+    ImGui::BeginChild("lanes", ImVec2(0, has_legend ? -legend_height_ : 0), false,
+                      ImGuiWindowFlags_HorizontalScrollbar);
     draw_lanes(context, model);
     ImGui::EndChild();
-    if (has_legend) draw_legend(context.look, LegendShape::lines);
+    if (!has_legend) return;
+    const float top = ImGui::GetCursorPosY();
+    draw_legend(context.look, LegendShape::lines);
+    legend_height_ = std::max(ImGui::GetCursorPosY() - top, 1.0F);
   }
 
  private:
@@ -257,7 +260,8 @@ class TimelinePanel final : public Panel {
     const float side = ImGui::GetTextLineHeight();
     bool first = true;
     const auto item = [&](const char* words, auto&& sample) {
-      if (!first && shape == LegendShape::lines) ImGui::SameLine(0, look.px(10));
+      if (!first && shape == LegendShape::lines)
+        flow(side + look.px(3) + ImGui::CalcTextSize(words).x, look.px(10));
       first = false;
       const ImVec2 at = ImGui::GetCursorScreenPos();
       ImGui::Dummy(ImVec2(side, side));
@@ -275,6 +279,7 @@ class TimelinePanel final : public Panel {
     cell("accepted/drafts", {.kind = ActivityKind::verify, .num_tokens = 3}, "");
     cell("preempted", {.kind = ActivityKind::preempted}, "P");
     cell("waiting", {.kind = ActivityKind::waiting}, "w");
+    cell("running, no tokens", {.kind = ActivityKind::held_back}, "-");
     cell("in flight", {.kind = ActivityKind::in_flight}, "f");
     cell("joins", {.kind = ActivityKind::prefill, .admitted = true, .num_tokens = 8}, "");
     cell("ends", {.kind = ActivityKind::decode, .finished = true, .num_tokens = 1}, "");
@@ -282,6 +287,7 @@ class TimelinePanel final : public Panel {
 
   Cached<TimelineModel> model_;
   SelectionFollower follower_;
+  float legend_height_ = 22;  // pixels, of the frame before
 };
 
 }  // namespace

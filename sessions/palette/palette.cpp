@@ -43,7 +43,7 @@ constexpr Palette kDarkPalette = {
 constexpr Palette kLightPalette = {
     .fills = {{
         {.fill = rgb(0x77D9FC), .text = rgb(0x000000), .line = rgb(0x41778B)},  // running
-        {.fill = rgb(0xA272C0), .text = rgb(0x000000), .line = rgb(0x473254)},  // speculative
+        {.fill = rgb(0xBA7EE9), .text = rgb(0x000000), .line = rgb(0x473254)},  // speculative
         {.fill = rgb(0xA1E696), .text = rgb(0x000000), .line = rgb(0x597E52)},  // cached
         {.fill = rgb(0xF1A800), .text = rgb(0x000000), .line = rgb(0x745000)},  // shared
         {.fill = rgb(0x3C5A78), .text = rgb(0xFFFFFF), .line = rgb(0xC9D8EA)},  // held
@@ -54,7 +54,7 @@ constexpr Palette kLightPalette = {
         {.fill = rgb(0x0F00E6), .text = rgb(0xFFFFFF), .line = rgb(0xB3AEFF)},  // prefill
     }},
     .copy = rgb(0xE23CB8),
-    .conv_copy = rgb(0x274045),
+    .conv_copy = rgb(0x0C8474),
     .eviction = rgb(0x918E4E),
     .preemption = rgb(0x4A2412),
     .ok = rgb(0x056C4A),

@@ -42,6 +42,15 @@ TEST(BatchRowsModel, GdnRowsAreSpecAndNonSpec) {
   EXPECT_EQ(model.rows[1].num_draft_count, -1);
 }
 
+// A narrow panel cuts the end.
+TEST(BatchRowsModel, TheWordsBeginWithTheStep) {
+  const auto run = scenario_at("v2_slots", 4);
+  EXPECT_EQ(batch_words(make_batch_rows_model(*run, {}), *run),
+            "Step 4 of 4 steps so far, more can come. 9 tokens in 3 rows: not a uniform decode; "
+            "runtime mode PIECEWISE: full graphs are for uniform decode batches only; captured "
+            "size 16: 7 tokens of padding that the metadata does not see");
+}
+
 TEST(BatchRowsModel, AFullGraphPadsRowsToo) {
   const auto run = scenario_at("graph_padding", 3);
   const BatchRowsModel model = make_batch_rows_model(*run, {});

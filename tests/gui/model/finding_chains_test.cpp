@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "gui/model/recorded_run.h"
+#include "gui/model/workbench.h"
 #include "tests/gui/model/shown_scenario.h"
 
 namespace hybridscope::finding_chains_test {
@@ -27,6 +29,35 @@ TEST(FindingChains, OneFindingFollows) {
   const auto run = test::reference_at("budget_cuts_drafts_to_zero", 4);
   EXPECT_EQ(chain_words(*run, {.first = 0, .num_following = 1}, 0), "first, 1 follows");
   EXPECT_EQ(chain_words(*run, {.first = 0}, 0), "first");
+}
+
+// Bug 48: step 4 goes wrong, later steps follow from it.
+TEST(FindingChains, TheDecisionBehindAChainIsToldInEveryStep) {
+  constexpr const char* kDecision =
+      "C's accepted count became 1 when it was skipped in step 3; its own is 2, of step 2";
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"file.open", "bug:48"}).ok());
+  for (const std::int64_t step : {6, 4, 1}) {
+    ASSERT_TRUE(workbench.run()->go_to(step).ok());
+    EXPECT_EQ(workbench.run()->findings().front().decision, kDecision) << step;
+  }
+  EXPECT_EQ(workbench.run()->findings().back().decision, "") << "it follows from the first";
+}
+
+// Read beside the shown step, one a call.
+TEST(FindingChains, ASessionTellsTheDecisionBehindAChainOfAnotherStep) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() + "/bug.db";
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"file.open", "bug:48"}).ok());
+  ASSERT_TRUE(workbench.run()->go_to(6).ok());
+  ASSERT_TRUE(workbench.apply({"file.save_session", file}).ok());
+  while (workbench.is_busy()) workbench.advance(1000000, [] { return std::int64_t{0}; });
+  auto run = RecordedRun::open({file, ""}).value();
+  EXPECT_EQ(run->findings().front().decision, "");
+  ASSERT_TRUE(run->load_more());
+  EXPECT_EQ(run->findings().front().decision,
+            "C's accepted count became 1 when it was skipped in step 3; its own is 2, of step 2");
 }
 
 }  // namespace

@@ -48,6 +48,16 @@ TEST(NextStepModel, SaysWhatHappensIfOneJustSteps) {
               testing::ElementsAre("the run is over: there is no next step"));
 }
 
+// The budget of 6 tokens ends before C, which has blocks and runs on in step 5.
+TEST(NextStepModel, ARunningRequestThatIsSkippedDoesNotWait) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"file.open", "shipped:skipped_for_a_step"}).ok());
+  ASSERT_TRUE(workbench.run()->go_to(3).ok());
+  EXPECT_THAT(
+      make_next_step_model(workbench).coming,
+      testing::Contains("C: running, no tokens: the token budget was spent before its turn"));
+}
+
 // Selections, themes and other commands make the model anew, but the run has not moved.
 TEST(NextStepModel, TheNextStepIsTriedOnceForEachShownStep) {
   Workbench workbench;

@@ -140,6 +140,21 @@ TEST(RequestsModel, TheSameColumnAgainTurnsTheOrderAround) {
   EXPECT_THAT(refused.error().message, HasSubstr("found \"size\""));
 }
 
+// A was admitted in step 1, B and C, which share 16 and 8 tokens with it, in step 3; C's state
+// after 8 is not kept.
+TEST(RequestsModel, ASessionHasTheHitsOfEarlierSteps) {
+  const test::TemporaryFolder folder;
+  const auto run = test::recorded_scenario(folder, "shared_prefix_align", RecordLevel::full);
+  ASSERT_TRUE(run->go_to(4).ok());
+  (void)make_requests_model(*run, {});
+  while (run->load_more()) (void)make_requests_model(*run, {});
+  const RequestsModel model = make_requests_model(*run, {});
+  ASSERT_EQ(model.rows.size(), 3u);
+  EXPECT_EQ(model.rows[0].num_hit_tokens, 0);
+  EXPECT_EQ(model.rows[1].num_hit_tokens, 16);
+  EXPECT_EQ(model.rows[2].num_hit_tokens, 0);
+}
+
 // Frames of requests that were aborted or preempted return after these have left: none is running
 // without a block.
 TEST(RequestsModel, NobodyRunsWithoutBlocksInAnyStepOfAnyScenarioLiveOrRecorded) {

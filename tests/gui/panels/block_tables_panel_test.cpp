@@ -39,9 +39,9 @@ TEST_F(BlockTablesPanel, CtrlAndTheWheelMakeCellsLargerAndSmaller) {
 
 TEST_F(BlockTablesPanel, TheWheelEndsAtTheLargestAndTheSmallestCell) {
   driver_->hover("cell B 0 0");
-  driver_->command("block_tables.cell_size 60");
+  driver_->command("block_tables.cell_size 90");
   for (int i = 0; i < 2; ++i) driver_->wheel(1, true);
-  EXPECT_EQ(cell_size(), 64);
+  EXPECT_EQ(cell_size(), 100);
   driver_->command("block_tables.cell_size 3");
   for (int i = 0; i < 2; ++i) driver_->wheel(-1, true);
   EXPECT_EQ(cell_size(), 2);

@@ -26,6 +26,49 @@ class CopiesAndRows : public testing::Test {
   std::unique_ptr<GuiDriver> driver_;
 };
 
+// Two rows of several lines: the second one is whole too.
+TEST_F(CopiesAndRows, TheListOfDecisionsIsAsHighAsItsRows) {
+  driver_ = nullptr;
+  driver_ = GuiDriver::create({1920, 1080});
+  open("align_boundary_by_accepted_drafts", 3, "state_copies");
+  driver_->frames(4);
+  const ItemBox list = driver_->marks().at("copy decisions");
+  EXPECT_LE(driver_->marks().at("decision A 1").max.y, list.max.y);
+}
+
+// At 1280 x 800 the sentence about the step's graph has three lines.
+TEST_F(CopiesAndRows, TheWordsAboutTheBatchWrap) {
+  driver_ = nullptr;
+  driver_ = GuiDriver::create({1280, 800});
+  open("v2_slots", 4, "batch_rows");
+  const ItemBox words = driver_->marks().at("batch words");
+  EXPECT_GT(words.max.y - words.min.y, 2 * 15);
+}
+
+// The decisions before the forward pass are alike, and fill the list.
+TEST_F(CopiesAndRows, InAComparisonTheDecisionThatDiffersIsInView) {
+  driver_ = nullptr;
+  driver_ = GuiDriver::create({1280, 800});
+  driver_->command("bug.open backward-copy-suppressed");
+  driver_->command("panel.show state_copies");
+  driver_->frames(4);
+  const ItemBox list = driver_->marks().at("copy decisions");
+  const ItemBox row = driver_->marks().at("decision A 1");
+  EXPECT_GE(row.min.y, list.min.y);
+  EXPECT_LE(row.max.y, list.max.y);
+  EXPECT_LT(driver_->marks().at("detail after sampling").min.y,
+            driver_->marks().at("detail before forward").min.y);
+}
+
+TEST_F(CopiesAndRows, WhatWasSampledWrapsBesideALongName) {
+  driver_ = nullptr;
+  driver_ = GuiDriver::create({1280, 800});
+  driver_->command("view.scale 150");
+  open("skipped_for_a_step", 3, "speculative");
+  const ItemBox words = driver_->marks().at("sample A");
+  EXPECT_GT(words.max.y - words.min.y, 2 * 22);
+}
+
 // Step 4: C and B copy before the forward pass, A and C after sampling.
 TEST_F(CopiesAndRows, AClickOnADecisionSelectsItsRequest) {
   open("v2_slots", 4, "state_copies");

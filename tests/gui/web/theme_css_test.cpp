@@ -21,7 +21,7 @@ TEST(ThemeCss, HasTheWindowsLightColours) {
   EXPECT_THAT(light, HasSubstr("  color-scheme: light;\n  --background: #eceef1;\n"));
   EXPECT_THAT(light, HasSubstr("  --running-fill: #77d9fc;\n  --running-text: #000000;\n"));
   EXPECT_THAT(light, HasSubstr("  --null-block-fill: #7c8b95;\n"));
-  EXPECT_THAT(light, HasSubstr("  --copy: #e23cb8;\n  --conv-copy: #274045;\n"));
+  EXPECT_THAT(light, HasSubstr("  --copy: #e23cb8;\n  --conv-copy: #0c8474;\n"));
 }
 
 TEST(ThemeCss, TheDarkOnesAreForWhoPrefersOrChoosesThem) {

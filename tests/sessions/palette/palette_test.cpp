@@ -115,6 +115,9 @@ struct Hue {
   Rgba colour;
 };
 
+// A slate of little colour is no teal; held is a blue as dark as it is dull.
+double least_chroma(std::string_view name) { return name == "teal: conv copy" ? 30 : 9; }
+
 // Names of docs/workbench.md.
 TEST_P(Palettes, AColourIsCalledTheSameInEveryPalette) {
   const Palette& p = palette_;
@@ -138,7 +141,7 @@ TEST_P(Palettes, AColourIsCalledTheSameInEveryPalette) {
     const double positive = degrees < 0 ? degrees + 360 : degrees;
     EXPECT_GE(positive, hue.from) << hue.name;
     EXPECT_LE(positive, hue.to) << hue.name;
-    EXPECT_GE(std::hypot(lab.a, lab.b), 9) << hue.name << ": grey";
+    EXPECT_GE(std::hypot(lab.a, lab.b), least_chroma(hue.name)) << hue.name << ": grey";
   }
 }
 
@@ -155,11 +158,14 @@ TEST(PaletteWords, NameEveryColourOnce) {
   for (const ColourWords& row : palette_words()) EXPECT_TRUE(names.insert(row.colour).second);
 }
 
-// WCAG: 4.5 for letters, 3 for what a graphic needs to be understood.
+// WCAG: 4.5 for letters, 7 at level AAA, which the small numbers of blocks that requests have in
+// the light palette need on their patterns; 3 for what a graphic needs to be understood.
 TEST_P(Palettes, LettersAndPatternsAreReadOnTheirFill) {
   for (std::size_t i = 0; i < kNumFills; ++i) {
     const FillColours& colours = palette_.fills[i];
-    EXPECT_GE(contrast_ratio(colours.text, colours.fill), 4.5) << fill_name(static_cast<Fill>(i));
+    const bool is_live = static_cast<Fill>(i) <= Fill::held;
+    const double least = is_live && GetParam() == PaletteKind::light ? 7 : 4.5;
+    EXPECT_GE(contrast_ratio(colours.text, colours.fill), least) << fill_name(static_cast<Fill>(i));
     EXPECT_GE(contrast_ratio(colours.line, colours.fill), 3) << fill_name(static_cast<Fill>(i));
   }
 }

@@ -1,0 +1,83 @@
+// What other steps of a session tell, read beside the shown one a few at a time.
+#include <algorithm>
+#include <utility>
+
+#include "gui/model/finding_chains.h"
+#include "gui/model/recorded_run.h"
+
+namespace hybridscope {
+
+bool RecordedRun::load_more() {
+  hit_reads_left_ = kHitReadsASlice;
+  const bool lacks_hits = std::exchange(lacks_hits_, false);
+  const bool lacks_activities = std::exchange(lacks_activities_, false);
+  return decide_next() || lacks_activities || lacks_hits;
+}
+
+bool RecordedRun::may_read_hits() {
+  if (hit_reads_left_ > 0) return --hit_reads_left_ >= 0;
+  lacks_hits_ = true;
+  return false;
+}
+
+// Null: not read yet. In steps that have come since it was read, a request was admitted again if it
+// was preempted once more.
+const RecordedRun::Admissions* RecordedRun::admissions_of(RequestId request) {
+  auto found = admissions_of_.find(request);
+  if (found != admissions_of_.end() && step() <= found->second.read_up_to) return &found->second;
+  const auto scheduled = std::ranges::find(trace_->scheduled, request, &ScheduledTrace::request);
+  const std::int32_t run = scheduled == trace_->scheduled.end() ? -1 : scheduled->run;
+  if (found != admissions_of_.end() && (run < 0 || run == found->second.run)) return &found->second;
+  if (!may_read_hits()) return nullptr;
+  auto steps = reader().admissions(request);
+  Admissions read{.read_up_to = last_known_step(), .run = run};
+  if (steps.ok()) read.steps = std::move(steps).value();
+  return &(admissions_of_[request] = std::move(read));
+}
+
+std::int32_t RecordedRun::num_hit_tokens(RequestId request) {
+  if (level() == RecordLevel::counts) return -1;
+  const Admissions* admissions = admissions_of(request);
+  if (admissions == nullptr) return -1;
+  const auto behind = std::ranges::upper_bound(admissions->steps, step());
+  if (behind == admissions->steps.begin()) return -1;
+  const std::int64_t admitted = *std::prev(behind);
+  auto hits = hits_.find(admitted);
+  if (hits == hits_.end()) {
+    if (!may_read_hits()) return -1;
+    hits = hits_.emplace(admitted, std::map<RequestId, std::int32_t>()).first;
+    if (const StepRecord* record = schedule_beside(admitted); record != nullptr)
+      for (const ScheduledTrace& scheduled : record->trace.scheduled)
+        if (scheduled.admission != Admission::running)
+          hits->second[scheduled.request] = scheduled.num_hit_tokens;
+  }
+  const auto hit = hits->second.find(request);
+  return hit == hits->second.end() ? -1 : hit->second;
+}
+
+// After more findings were loaded: those that begin a chain.
+void RecordedRun::list_undecided() {
+  const std::vector<FindingChain> chains = finding_chains(*this);
+  for (; num_listed_ < chains.size(); ++num_listed_)
+    if (is_first_of(chains[num_listed_], num_listed_) && ++num_roots_ <= kMostDecisions)
+      undecided_.push_back(num_listed_);
+}
+
+// False: none is left.
+bool RecordedRun::decide_next() {
+  if (undecided_.empty()) return false;
+  ShownFinding& shown = findings_[undecided_.front()];
+  undecided_.erase(undecided_.begin());
+  if (beside() == nullptr) return false;
+  const auto record = beside()->read(shown.finding.step);
+  if (!record.ok()) return false;
+  shown.decision =
+      decision_behind(shown.finding,
+                      {.trace = record.value()->trace,
+                       .names = names_,
+                       .own = reader().own_count(shown.finding.request, shown.finding.step)},
+                      findings_);
+  return true;
+}
+
+}  // namespace hybridscope
