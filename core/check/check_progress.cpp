@@ -32,10 +32,12 @@ void ProgressCheck::begin_step(CheckContext& context) {
     known(request).exact_computed_tokens = -1;
   }
   check_counts(context);
-  check_rows(context);
+  check_row_counts(context);
 }
 
 void ProgressCheck::end_step(CheckContext& context) {
+  check_drafts(context);
+  check_samples(context);
   check_chunks(context);
   check_commits(context);
   watch(context);
@@ -68,9 +70,6 @@ void ProgressCheck::check_counts(CheckContext& context) {
       context.report(count_finding(Rule::metadata_inconsistent, scheduled.request, drafts,
                                    scheduled.num_draft_tokens,
                                    "draft tokens behind the known ones"));
-    if (scheduled.num_draft_tokens < scheduled.num_drafts_offered)
-      context.report(count_finding(Rule::drafts_cut, scheduled.request,
-                                   scheduled.num_drafts_offered, scheduled.num_draft_tokens, ""));
     request.num_computed_tokens = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
     request.num_output_placeholders = scheduled.num_output_placeholders;
     if (asynchronous_ && scheduled.samples())
@@ -85,26 +84,46 @@ void ProgressCheck::check_counts(CheckContext& context) {
 
 // The c that a row runs with is exact, although the scheduler's may be optimistic
 // (semantics: optimistic-and-exact).
-void ProgressCheck::check_rows(CheckContext& context) {
+void ProgressCheck::check_row_counts(CheckContext& context) {
   const StepTrace& trace = context.trace();
   frame_.clear();
   for (const ScheduledTrace& scheduled : trace.scheduled)
     frame_.push_back({scheduled.request, scheduled.run, scheduled.num_draft_tokens, 0});
   for (const RowTrace& row : trace.rows) {
-    if (row.scheduled < 0 || static_cast<std::size_t>(row.scheduled) >= frame_.size()) continue;
+    if (!is_in_frame(row)) continue;
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
-    if (row.lost_drafts)
-      context.report(count_finding(Rule::drafts_cut, row.request, scheduled.num_draft_tokens, 0,
-                                   "placeholders"));
-    frame_[static_cast<std::size_t>(row.scheduled)].num_sampled_tokens = row.num_sampled_tokens;
-    Known& request = known(scheduled.request);
     const bool running = scheduled.admission == Admission::running;
     const std::int32_t expected =
-        running ? request.exact_computed_tokens : scheduled.num_computed_tokens;
+        running ? known(scheduled.request).exact_computed_tokens : scheduled.num_computed_tokens;
     if (expected != row.num_computed_tokens && !(running && expected < 0))
       context.report(count_finding(Rule::rejected_draft_counted, scheduled.request, expected,
                                    row.num_computed_tokens, "computed tokens of the row"));
+  }
+}
+
+bool ProgressCheck::is_in_frame(const RowTrace& row) const {
+  return row.scheduled >= 0 && static_cast<std::size_t>(row.scheduled) < frame_.size();
+}
+
+void ProgressCheck::check_drafts(CheckContext& context) {
+  const StepTrace& trace = context.trace();
+  for (const ScheduledTrace& scheduled : trace.scheduled)
+    if (scheduled.num_draft_tokens < scheduled.num_drafts_offered)
+      context.report(count_finding(Rule::drafts_cut, scheduled.request,
+                                   scheduled.num_drafts_offered, scheduled.num_draft_tokens, ""));
+  for (const RowTrace& row : trace.rows)
+    if (row.lost_drafts && is_in_frame(row))
+      context.report(count_finding(Rule::drafts_cut, row.request,
+                                   trace.scheduled_of(row).num_draft_tokens, 0, "placeholders"));
+}
+
+void ProgressCheck::check_samples(CheckContext& context) {
+  const StepTrace& trace = context.trace();
+  for (const RowTrace& row : trace.rows) {
+    if (!is_in_frame(row)) continue;
+    const ScheduledTrace& scheduled = trace.scheduled_of(row);
     const std::int32_t accepted = row.num_sampled_tokens;
+    frame_[static_cast<std::size_t>(row.scheduled)].num_sampled_tokens = accepted;
     if (accepted > 1 + scheduled.num_draft_tokens)
       context.report(count_finding(Rule::rejected_draft_counted, scheduled.request,
                                    1 + scheduled.num_draft_tokens, accepted,
@@ -113,8 +132,9 @@ void ProgressCheck::check_rows(CheckContext& context) {
     if (scheduled.samples() != (accepted > 0))
       context.report(count_finding(Rule::metadata_inconsistent, scheduled.request,
                                    scheduled.samples() ? 1 : 0, accepted, "sampled tokens"));
-    request.exact_computed_tokens = row.num_computed_tokens + scheduled.num_scheduled_tokens;
-    if (accepted > 0) request.exact_computed_tokens -= scheduled.num_draft_tokens - (accepted - 1);
+    std::int32_t& exact = known(scheduled.request).exact_computed_tokens;
+    exact = row.num_computed_tokens + scheduled.num_scheduled_tokens;
+    if (accepted > 0) exact -= scheduled.num_draft_tokens - (accepted - 1);
   }
 }
 

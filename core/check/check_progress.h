@@ -12,11 +12,11 @@ namespace hybridscope {
 class ProgressCheck {
  public:
   // The first thing in a step, because much follows from a wrong count: reports counts of computed
-  // tokens that contradict the accepted tokens (semantics: I12), and lost drafts.
+  // tokens that contradict the accepted tokens (semantics: I12).
   void begin_step(CheckContext& context);
-  // Behind what the step did: reports prefill chunks that end off the grid, cut drafts, unusable
-  // scripted values, wrong counts of frames that return, and a run that makes no progress
-  // (semantics: I11).
+  // Behind what the step did: reports samples that do not fit the drafts, prefill chunks that end
+  // off the grid, lost and cut drafts, unusable scripted values, wrong counts of frames that
+  // return, and a run that makes no progress (semantics: I11).
   void end_step(CheckContext& context);
 
  private:
@@ -38,7 +38,10 @@ class ProgressCheck {
 
   Known& known(RequestId request);
   void check_counts(CheckContext& context);
-  void check_rows(CheckContext& context);
+  void check_row_counts(CheckContext& context);
+  bool is_in_frame(const RowTrace& row) const;
+  void check_drafts(CheckContext& context);
+  void check_samples(CheckContext& context);
   void check_chunks(CheckContext& context);
   void check_commits(CheckContext& context);
   void check_commit(CheckContext& context, const FrameRow& row, const CommitTrace& commit);
