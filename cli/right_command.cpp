@@ -31,13 +31,22 @@ bool holds_session(const std::string& input) {
   return is_plain_file(file) && SessionFile::open(file, FileAccess::read).ok();
 }
 
-bool holds_trace(const std::string& input) {
+bool first_line_has(const std::string& input, std::initializer_list<std::string_view> words) {
   if (!is_plain_file(input)) return false;
   auto lines = LineSource::open(input);
   if (!lines.ok()) return false;
   const auto line = lines.value().next();
-  return line.ok() && line.value() &&
-         line.value()->text.find("\"hybridscope_trace\"") != std::string_view::npos;
+  return line.ok() && line.value() && std::ranges::all_of(words, [&](std::string_view word) {
+           return line.value()->text.find(word) != std::string_view::npos;
+         });
+}
+
+bool holds_trace(const std::string& input) {
+  return first_line_has(input, {"\"hybridscope_trace\""});
+}
+
+bool holds_traffic(const std::string& input) {
+  return first_line_has(input, {"\"timestamp\"", "\"input_length\"", "\"output_length\""});
 }
 
 bool holds_scenario(const std::string& input) {
@@ -90,6 +99,12 @@ const std::array kKinds = {
          holds_trace,
          {"judge", "shrink", "gui"},
          [](const std::string& input) { return "judge " + shell_word(input); }},
+    Kind{"traffic",
+         holds_traffic,
+         {"gui"},
+         [](const std::string& input) {
+           return "run --traffic " + shell_word(input) + " --model MODEL";
+         }},
     Kind{"a scenario",
          holds_scenario,
          {"run", "shrink", "export", "explain-cache", "gui"},

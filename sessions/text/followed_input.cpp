@@ -47,7 +47,8 @@ void FollowedInput::take_descriptor(int descriptor) {
 
 // False: it does not exist yet.
 Result<bool> FollowedInput::open_file() {
-  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe is opened before somebody writes to it.
+  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0 && errno != ENOENT) return failure("cannot be opened");
   take_descriptor(descriptor);
   return descriptor >= 0;
@@ -94,7 +95,7 @@ bool FollowedInput::has_bytes() const {
 bool FollowedInput::was_replaced() const {
   struct stat opened {};
   if (::fstat(descriptor_, &opened) != 0) return false;
-  if (opened.st_size < position_) return true;
+  if (S_ISREG(opened.st_mode) && opened.st_size < position_) return true;
   struct stat named {};
   return ::stat(path_.c_str(), &named) == 0 &&
          (named.st_ino != opened.st_ino || named.st_dev != opened.st_dev);
@@ -107,9 +108,9 @@ Result<std::size_t> FollowedInput::read(std::span<char> bytes) {
       if (!reached.ok()) return reached.error();
       if (!reached.value()) continue;
     }
-    if (is_socket_ && !has_bytes()) continue;
+    if (!has_bytes()) continue;
     const ssize_t count = ::read(descriptor_, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     const bool was_reset = count < 0 && is_socket_ && errno == ECONNRESET;
     if (count < 0 && !was_reset) return failure("cannot be read");
     if (count > 0) {

@@ -31,9 +31,10 @@ Character first_character(std::string_view text) {
   return overlong || surrogate || code > 0x10FFFF ? Character{} : Character{code, length};
 }
 
+// C0, DEL, C1, marks of direction, and separators of lines.
 bool is_control(std::uint32_t code) {
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x202A && code <= 0x202E) ||
-         (code >= 0x2066 && code <= 0x2069);
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C || code == 0x200E ||
+         code == 0x200F || (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
 std::string take_shown(std::string_view& text) {

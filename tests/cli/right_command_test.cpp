@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/cli/program.h"
 
@@ -58,6 +59,19 @@ TEST_F(RightCommand, OfALessonIsLessonsRun) {
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_THAT(run.err,
               EndsWith("align_boundary is a lesson: hybridscope lessons run align_boundary\n"));
+}
+
+TEST_F(RightCommand, OfTrafficIsRunWithAModel) {
+  const std::string traffic = folder_ + "/traffic.jsonl";
+  std::ofstream(traffic) << R"({"timestamp": 0, "input_length": 8, "output_length": 2,)"
+                         << R"( "hash_ids": [1]})"
+                         << "\n";
+  for (const std::string command : {"run ", "judge ", "export --as pytest ", "explain-cache "}) {
+    const ProgramResult result = run_program(command + traffic);
+    EXPECT_EQ(result.exit_code, 3);
+    EXPECT_THAT(result.err, HasSubstr(traffic + " is traffic: hybridscope run --traffic " +
+                                      traffic + " --model MODEL\n"));
+  }
 }
 
 TEST_F(RightCommand, OfFilesOfLessonsAndKnownBugsIsNamedByEveryReaderOfOtherFiles) {

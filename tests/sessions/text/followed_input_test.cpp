@@ -1,8 +1,12 @@
 #include "sessions/text/followed_input.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -20,7 +24,7 @@ class FollowedFile : public testing::Test {
  protected:
   void append(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
   void follow(const std::string& place) {
-    input_ = std::make_unique<FollowedInput>(place, [this] { return stop_; });
+    input_ = std::make_unique<FollowedInput>(place, [this] { return stop_.load(); });
   }
   std::string read() {
     std::array<char, 64> bytes{};
@@ -30,9 +34,9 @@ class FollowedFile : public testing::Test {
 
   const test::TemporaryFolder folder_;
   const std::string path_ = folder_ / "trace";
-  bool stop_ = false;
+  std::atomic<bool> stop_ = false;
   std::unique_ptr<FollowedInput> input_ =
-      std::make_unique<FollowedInput>(path_, [this] { return stop_; });
+      std::make_unique<FollowedInput>(path_, [this] { return stop_.load(); });
 };
 
 // What is read has to wait for it.
@@ -75,6 +79,18 @@ TEST_F(FollowedFile, EndsWhenItIsStopped) {
   EXPECT_EQ(read(), "one\n");
   stop_ = true;
   EXPECT_EQ(read(), "");
+}
+
+TEST_F(FollowedFile, CanBeAPipeThatIsReadOnAndEndsWhenItIsStopped) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  for (const std::string text : {"one\n", "two\n"}) {
+    std::jthread writer([this, text] { after_a_while([this, text] { append(text); }); });
+    EXPECT_EQ(read(), text);
+  }
+  const int silent = ::open(path_.c_str(), O_WRONLY);  // a writer that writes nothing
+  std::jthread stopper([this] { after_a_while([this] { stop_ = true; }); });
+  EXPECT_EQ(read(), "");
+  ::close(silent);
 }
 
 TEST_F(FollowedFile, SaysHowManyBytesWait) {

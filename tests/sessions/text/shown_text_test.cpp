@@ -19,5 +19,11 @@ TEST(JoinedLines, OfOneLineAreThatLine) {
 
 TEST(JoinedLines, LeaveOutLinesThatAreEmpty) { EXPECT_EQ(joined_lines("\n  a\n\n   \nb"), "a; b"); }
 
+TEST(EscapeControls, OfEveryMarkThatChangesWhereOrHowTextIsShown) {
+  EXPECT_EQ(escape_controls("a\x1B\u009B\u061C\u200E\u200F\u2028\u2029\u202E\u2066z"),
+            R"(a\x1B\u009B\u061C\u200E\u200F\u2028\u2029\u202E\u2066z)");
+  EXPECT_EQ(escape_controls("\u200D\u2030\u00E9"), "\u200D\u2030\u00E9");
+}
+
 }  // namespace
 }  // namespace hybridscope::shown_text_test
