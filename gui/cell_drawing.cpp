@@ -25,6 +25,7 @@ struct CellText {
   ImVec2 size = ImVec2(0, 0);
 };
 
+// Lines are cut at the box here: each clip rectangle would be a draw call.
 void draw_slanted(ImDrawList& list, const CellBox& box, ImU32 line, float gap, float direction) {
   const float height = box.max.y - box.min.y;
   const float width = box.max.x - box.min.x;
@@ -32,13 +33,16 @@ void draw_slanted(ImDrawList& list, const CellBox& box, ImU32 line, float gap, f
     const float left = box.min.x + offset;
     const float bottom = direction > 0 ? box.max.y : box.min.y;
     const float top = direction > 0 ? box.min.y : box.max.y;
-    list.AddLine(ImVec2(left, bottom), ImVec2(left + height, top), line);
+    const float from = std::max(-offset / height, 0.0F);
+    const float to = std::min((width - offset) / height, 1.0F);
+    list.AddLine(ImVec2(left + from * height, bottom + from * (top - bottom)),
+                 ImVec2(left + to * height, bottom + to * (top - bottom)), line);
   }
 }
 
 void draw_dots(ImDrawList& list, const CellBox& box, ImU32 line, float gap) {
-  for (float y = box.min.y + gap / 2; y < box.max.y; y += gap)
-    for (float x = box.min.x + gap / 2; x < box.max.x; x += gap)
+  for (float y = box.min.y + gap / 2; y + 1 <= box.max.y; y += gap)
+    for (float x = box.min.x + gap / 2; x + 1 <= box.max.x; x += gap)
       list.AddRectFilled(ImVec2(x, y), ImVec2(x + 1, y + 1), line);
 }
 
@@ -55,7 +59,6 @@ void draw_columns(ImDrawList& list, const CellBox& box, ImU32 line, float gap) {
 void draw_pattern(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style) {
   const ImU32 line = packed({style.line.r, style.line.g, style.line.b, 110});
   const float gap = look.px(6);
-  list.PushClipRect(box.min, box.max, true);
   switch (style.pattern) {
     case CellPattern::none:
       break;
@@ -87,7 +90,6 @@ void draw_pattern(ImDrawList& list, const Look& look, const CellBox& box, const 
       list.AddRectFilled(ImVec2(box.min.x, box.max.y - look.px(3)), box.max, packed(style.line));
       break;
   }
-  list.PopClipRect();
 }
 
 Rgba halfway(Rgba a, Rgba b) {
@@ -247,9 +249,7 @@ void draw_filled(ImDrawList& list, const Look& look, const CellBox& box, const C
 }
 
 void draw_missing(ImDrawList& list, const Look& look, const CellBox& box) {
-  list.PushClipRect(box.min, box.max, true);
   draw_slanted(list, box, packed(look.ui().text_dim), look.px(5), 1);
-  list.PopClipRect();
 }
 
 void draw_changed_corner(ImDrawList& list, const Look& look, const CellBox& box) {
