@@ -70,8 +70,8 @@ class StateCopiesMaker {
     if (run_.level() == RecordLevel::counts)
       return "The session keeps no decisions about state copies: it was recorded at level counts.";
     if (run_.level() == RecordLevel::blocks)
-      return "No state was copied in this step. (The session keeps only decisions that copy or set "
-             "an accepted count to 1: it was recorded at level blocks.)";
+      return "No state was copied in this step. (The session keeps only decisions that copy, set "
+             "an accepted count to 1 or lack a copy: it was recorded at level blocks.)";
     if (view_.config.mamba_cache_mode == MambaCacheMode::none)
       return "No state was copied in this step. (Mode none keeps each request's state in column "
              "0.)";

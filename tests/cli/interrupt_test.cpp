@@ -51,6 +51,9 @@ class LongWork : public testing::Test {
   void SetUp() override { folder_ = temporary_folder("interrupt", {}); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::vector<SessionInfo> recorded_sessions() const {
+    return SessionFile::open(path("runs.db"), FileAccess::read).value().sessions().value();
+  }
   std::string folder_;
 };
 
@@ -63,9 +66,7 @@ TEST_P(Interrupt, LeavesAWholeSessionAndAReport) {
   EXPECT_EQ(seen, 20);
   run.send(GetParam());
   EXPECT_EQ(run.wait(), 130);
-  const auto file = SessionFile::open(path("runs.db"), FileAccess::read);
-  ASSERT_TRUE(file.ok());
-  const auto all = file.value().sessions().value();
+  const auto all = recorded_sessions();
   ASSERT_EQ(all.size(), 1U);
   EXPECT_GE(all[0].num_steps, seen);
   EXPECT_EQ(all[0].status, SessionStatus::interrupted);
@@ -234,9 +235,7 @@ TEST_P(Interrupt, LeavesASessionOfAFollowedTraceThatIsInterrupted) {
   EXPECT_EQ(judge.read_lines(1), 1);  // a finding, as soon as its line was read
   judge.send(GetParam());
   EXPECT_EQ(judge.wait(), 130);
-  const auto file = SessionFile::open(path("runs.db"), FileAccess::read);
-  ASSERT_TRUE(file.ok());
-  const auto all = file.value().sessions().value();
+  const auto all = recorded_sessions();
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].status, SessionStatus::interrupted);
   EXPECT_EQ(all[0].status_reason, "interrupted");
