@@ -40,10 +40,14 @@ void draw_slanted(ImDrawList& list, const CellBox& box, ImU32 line, float gap, f
   }
 }
 
-void draw_dots(ImDrawList& list, const CellBox& box, ImU32 line, float gap) {
+// Without those that the plate of the text would hide.
+void draw_dots(ImDrawList& list, const CellBox& box, const CellBox& plate, ImU32 line, float gap) {
+  const auto is_hidden = [&](float x, float y) {
+    return x >= plate.min.x && x + 1 <= plate.max.x && y >= plate.min.y && y + 1 <= plate.max.y;
+  };
   for (float y = box.min.y + gap / 2; y + 1 <= box.max.y; y += gap)
     for (float x = box.min.x + gap / 2; x + 1 <= box.max.x; x += gap)
-      list.AddRectFilled(ImVec2(x, y), ImVec2(x + 1, y + 1), line);
+      if (!is_hidden(x, y)) list.AddRectFilled(ImVec2(x, y), ImVec2(x + 1, y + 1), line);
 }
 
 void draw_rows(ImDrawList& list, const CellBox& box, ImU32 line, float gap) {
@@ -56,7 +60,8 @@ void draw_columns(ImDrawList& list, const CellBox& box, ImU32 line, float gap) {
     list.AddLine(ImVec2(x, box.min.y), ImVec2(x, box.max.y), line);
 }
 
-void draw_pattern(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style) {
+void draw_pattern(ImDrawList& list, const Look& look, const CellBox& box, const CellBox& plate,
+                  const CellStyle& style) {
   const ImU32 line = packed({style.line.r, style.line.g, style.line.b, 110});
   const float gap = look.px(6);
   switch (style.pattern) {
@@ -69,7 +74,7 @@ void draw_pattern(ImDrawList& list, const Look& look, const CellBox& box, const 
       draw_slanted(list, box, line, gap, -1);
       break;
     case CellPattern::dots:
-      draw_dots(list, box, line, gap);
+      draw_dots(list, box, plate, line, gap);
       break;
     case CellPattern::grid:
       draw_rows(list, box, line, gap);
@@ -134,7 +139,7 @@ void draw_sign(ImDrawList& list, MarkShape shape, ImVec2 centre, float radius, I
 
 void draw_mark(ImDrawList& list, const CellMark& mark, ImVec2 centre, float radius) {
   list.AddRectFilled(ImVec2(centre.x - radius - 1, centre.y - radius - 1),
-                     ImVec2(centre.x + radius + 1, centre.y + radius + 1), packed(mark.plate), 2);
+                     ImVec2(centre.x + radius + 1, centre.y + radius + 1), packed(mark.plate));
   draw_sign(list, mark.shape, centre, radius, packed(mark.colour));
 }
 
@@ -165,13 +170,19 @@ void draw_checkpoint(ImDrawList& list, const CellLayout& layout) {
   diamond(layout.radius, rgb(0xFFFFFF));
 }
 
-void draw_cell_text(ImDrawList& list, const CellStyle& style, const CellText& text,
-                    const CellLayout& layout, bool plate) {
+// The background of the text on a pattern; empty: it has none.
+CellBox text_plate(const BlockCell& cell, const CellStyle& style, const CellText& text,
+                   const CellLayout& layout) {
   const ImVec2 at = layout.text;
-  if (plate)
-    list.AddRectFilled(ImVec2(at.x - 2, at.y), ImVec2(at.x + text.size.x + 2, at.y + text.size.y),
-                       packed(style.fill));
-  list.AddText(text.font, text.font->FontSize, at, packed(style.text), text.words.data(),
+  if (text.font == nullptr || !has_plate(cell, style)) return {at, at};
+  return {ImVec2(at.x - 2, at.y), ImVec2(at.x + text.size.x + 2, at.y + text.size.y)};
+}
+
+void draw_cell_text(ImDrawList& list, const CellStyle& style, const CellText& text,
+                    const CellLayout& layout, const CellBox& plate) {
+  if (text.font == nullptr) return;
+  if (plate.max.x > plate.min.x) list.AddRectFilled(plate.min, plate.max, packed(style.fill));
+  list.AddText(text.font, text.font->FontSize, layout.text, packed(style.text), text.words.data(),
                text.words.data() + text.words.size());
 }
 
@@ -221,17 +232,18 @@ void draw_cell(ImDrawList& list, const Look& look, const CellBox& box, const Blo
   list.AddRectFilled(box.min, box.max, packed(style.fill));
   const float height = box.max.y - box.min.y;
   if (height < look.px(kLeastPatternPixels)) return;
-  draw_pattern(list, look, box, style);
-  if (cell.partial_tokens > 0) draw_partial(list, look, box, cell, style);
   const CellText words = fitting_text(look, box, text);
   const CellLayout layout = cell_layout(box, cell, words.size, look.px(1));
+  const CellBox plate = text_plate(cell, style, words, layout);
+  draw_pattern(list, look, box, plate, style);
+  if (cell.partial_tokens > 0) draw_partial(list, look, box, cell, style);
   const auto mark = state_mark(cell.state);
   if (mark && cell.role != CellRole::null_block)
     draw_mark(list, *mark, layout.badge, layout.radius);
   if (cell.changed) draw_corner(list, box, layout.corner, layout.edge);
   if (has_left_signs(cell)) draw_use(list, layout, cell, style);
   if (cell.checkpoint > 0) draw_checkpoint(list, layout);
-  if (words.font != nullptr) draw_cell_text(list, style, words, layout, has_plate(cell, style));
+  draw_cell_text(list, style, words, layout, plate);
   if (mark && cell.state == CellState::wrong)
     list.AddRect(box.min, box.max, packed(mark->colour), 0, 0, look.px(2));
 }
@@ -240,12 +252,12 @@ void draw_filled(ImDrawList& list, const Look& look, const CellBox& box, const C
                  std::string_view text) {
   list.AddRectFilled(box.min, box.max, packed(style.fill));
   if (box.max.y - box.min.y < look.px(kLeastPatternPixels)) return;
-  draw_pattern(list, look, box, style);
   const BlockCell plain{.state = CellState::written};
   const CellText words = fitting_text(look, box, text);
-  if (words.font != nullptr)
-    draw_cell_text(list, style, words, cell_layout(box, plain, words.size, look.px(1)),
-                   has_plate(plain, style));
+  const CellLayout layout = cell_layout(box, plain, words.size, look.px(1));
+  const CellBox plate = text_plate(plain, style, words, layout);
+  draw_pattern(list, look, box, plate, style);
+  draw_cell_text(list, style, words, layout, plate);
 }
 
 void draw_missing(ImDrawList& list, const Look& look, const CellBox& box) {

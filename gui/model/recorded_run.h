@@ -21,7 +21,7 @@ class RecordedRun final : public ShownRun {
     std::string title = {};                       // empty: the session's
     std::shared_ptr<const void> file_owner = {};  // keeps a temporary file while it is shown
   };
-  static constexpr int kStepsASlice = 24;
+  static constexpr int kStepsASlice = 12;
   static constexpr int kHitReadsASlice = 6;
   static constexpr std::size_t kMostActivities = 2000;
   static constexpr std::size_t kMostPrefillSteps = 4000;

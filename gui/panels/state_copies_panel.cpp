@@ -118,13 +118,16 @@ class StateCopiesPanel final : public Panel {
                           ImVec2(0, height)) &&
         row.request.value >= 0)
       context.emit("select.request", quoted_word(row.name));
+    const bool is_seen = ImGui::IsItemVisible();
     context.mark_row(fmt::format("decision {} {}", row.name, index));
     tooltip(row.in_words);
     scroll_.add(follows_ &&
                 (wanted_ < 0 ? selected : wanted_ == static_cast<std::ptrdiff_t>(index)));
     if (differs(differences_of(context, row.name), row.moment)) draw_row_differs(context.look);
     const UiColours& ui = context.look.ui();
-    if (is_narrow_) {
+    if (!is_seen) {
+      // Rows out of sight need their height only.
+    } else if (is_narrow_) {
       ImGui::SetCursorPos(at);
       ImGui::TextUnformatted(wrap_text(sentence, room).c_str());
       ImGui::SetCursorPos(ImVec2(at.x, at.y + wrapped_height(sentence, room)));

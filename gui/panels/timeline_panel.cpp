@@ -31,6 +31,12 @@ struct LaneGrid {
   }
 };
 
+// Lanes from `first`, before `last`.
+struct LaneRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
 // The row that did the work; the text in the cell says the same.
 RowClass row_class_of(ActivityKind kind) {
   if (kind == ActivityKind::prefill) return RowClass::prefill;
@@ -114,15 +120,16 @@ class TimelinePanel final : public Panel {
                                                                       (model.goes_on ? 1 : 0)),
                grid.header + grid.cell_height * static_cast<float>(model.lanes.size())));
     draw_header(look, model, grid, line);
-    if (model.goes_on) draw_goes_on(look, model, grid);
     const ImDrawList& list = *ImGui::GetWindowDrawList();
     const auto lane_at = [&](float y) {
       const float lane = std::floor((y - grid.origin.y) / grid.cell_height);
       return static_cast<std::size_t>(
           std::clamp(lane, 0.0F, static_cast<float>(model.lanes.size())));
     };
-    const std::size_t last = std::min(lane_at(list.GetClipRectMax().y) + 1, model.lanes.size());
-    for (std::size_t lane = lane_at(list.GetClipRectMin().y); lane < last; ++lane)
+    const LaneRange seen{lane_at(list.GetClipRectMin().y),
+                         std::min(lane_at(list.GetClipRectMax().y) + 1, model.lanes.size())};
+    if (model.goes_on) draw_goes_on(look, model, grid, seen);
+    for (std::size_t lane = seen.first; lane < seen.last; ++lane)
       draw_lane(context, model, grid, lane);
     handle_mouse(context, model, grid);
   }
@@ -168,11 +175,12 @@ class TimelinePanel final : public Panel {
   }
 
   // Behind the last known step.
-  static void draw_goes_on(const Look& look, const TimelineModel& model, const LaneGrid& grid) {
+  static void draw_goes_on(const Look& look, const TimelineModel& model, const LaneGrid& grid,
+                           const LaneRange& lanes) {
     const std::size_t column = model.columns.size();
     const CellBox first = grid.box_of(0, column);
     small_text(look, ImVec2(first.min.x, grid.origin.y - grid.header), look.ui().text_dim, "...");
-    for (std::size_t lane = 0; lane < model.lanes.size(); ++lane)
+    for (std::size_t lane = lanes.first; lane < lanes.last; ++lane)
       draw_missing(*ImGui::GetWindowDrawList(), look, grid.box_of(lane, column));
   }
 
