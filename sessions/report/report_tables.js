@@ -11,7 +11,7 @@ const ROLES = {
   written: { letter: "W", words: "attention: keys and values are written in this step" },
   full: { letter: "F", words: "attention: full block, read only" },
   held: { letter: "", words: "held: the request's own, and not registered" },
-  empty: { letter: "·", words: "null block: nothing here" },
+  "null-block": { letter: "0", words: "null block: nothing here" },
 };
 
 // The columns of a group that the step's forward pass can write, as in explain_step.
@@ -26,7 +26,7 @@ function windowOf(row, group) {
 }
 
 function roleOf(column, block, group, window) {
-  if (block === 0) return "empty";
+  if (block === 0) return "null-block";
   if (!window) return "held";
   if (!group.mamba) {
     if (column < window.first) return "full";
@@ -108,7 +108,7 @@ function cellElement(cell, group, groupIndex, request, showColumn) {
                               role: cell.role });
   td.title = cellWords(cell, group);
   if (showColumn) td.append(el("span", "column", cell.column));
-  td.append(el("span", "block", cell.block === 0 ? "·" : cell.block));
+  td.append(el("span", "block", cell.block));
   let flags = cell.block === 0 ? "" : ROLES[cell.role].letter;
   if (cell.label) flags += "c" + cell.partial;
   if (cell.holders > 1) flags += "×" + cell.holders;
@@ -116,7 +116,7 @@ function cellElement(cell, group, groupIndex, request, showColumn) {
   if (cell.findings.length) flags += "!";
   td.append(el("span", "flags", flags));
   if (cell.worker !== null)
-    td.append(el("span", "worker", "w " + (cell.worker === 0 ? "·" : cell.worker)));
+    td.append(el("span", "worker", "w " + cell.worker));
   return td;
 }
 
@@ -126,7 +126,7 @@ function foldElement(cells) {
   const nulls = cells.every((cell) => cell.block === 0);
   const ascending = cells.every((cell, i) => cell.block === first.block + i);
   td.append(el("span", "column", first.column + "–" + last.column));
-  td.append(el("span", "block", nulls ? "·×" + cells.length
+  td.append(el("span", "block", nulls ? "0×" + cells.length
     : ascending ? first.block + "–" + last.block : counted(cells.length, "block")));
   const cached = cells.filter((cell) => cell.label).length;
   td.append(el("span", "flags", (cached ? "c" + cached : "")));
@@ -226,7 +226,7 @@ function showTables(step, place) {
 function showLegend() {
   const legend = byId("legend");
   for (const [role, { letter, words }] of Object.entries(ROLES)) {
-    if (role === "empty") continue;
+    if (role === "null-block") continue;
     const item = el("span", "key");
     item.append(el("span", "swatch " + role, letter), el("span", "", words.split(":")[0] +
                 (role === "written" ? " written" : role === "full" ? " full" : "")));
@@ -239,8 +239,8 @@ function showLegend() {
                  ["swatch shared", "×2", "shared", "held by several columns"],
                  ["swatch changed", "", "changed", "changed in this step"],
                  ["swatch", "→←", "copied", "source and destination of a copy in this step"],
-                 ["swatch", "w 5", "worker differs", "what the worker's table has instead"],
-                 ["swatch empty", "·", "null block", ROLES.empty.words]];
+                 ["swatch worker", "w 5", "stale", "the worker's table has another block here: 5"],
+                 ["swatch null-block", "", "null block", ROLES["null-block"].words]];
   for (const [className, letter, words, title] of extra) {
     const item = el("span", "key");
     item.append(el("span", className, letter), el("span", "", words));
