@@ -2,9 +2,10 @@
 
 include_guard()
 
+# Without contraction a product and a sum are two roundings on every machine (core/numeric).
 add_library(hybridscope_flags INTERFACE)
 target_compile_options(hybridscope_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # At -O3 GCC 12 warns of overlapping copies inside std::string (its bug 105329) and of strings in
   # alternatives of a std::variant that are not the active one (its bug 105562).

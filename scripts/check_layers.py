@@ -11,7 +11,7 @@ from pathlib import Path
 from source_tree import CPP_SUFFIXES, files
 
 _BELOW_CACHING = ("core/base", "core/model")
-_BELOW_TRACE = _BELOW_CACHING + ("core/caching", "core/metadata", "core/state")
+_BELOW_TRACE = _BELOW_CACHING + ("core/caching", "core/metadata", "core/state", "core/numeric")
 _BELOW_CHECK = _BELOW_TRACE + ("core/trace",)
 _CORE = _BELOW_CHECK + ("core/engine", "core/check")
 
@@ -54,6 +54,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "core/caching": _BELOW_CACHING,
     "core/metadata": _BELOW_CACHING,
     "core/state": _BELOW_CACHING,
+    "core/numeric": ("core/base",),
     "core/trace": _BELOW_TRACE,
     "core/engine": _BELOW_CHECK,
     "core/check": _BELOW_CHECK,

@@ -1,0 +1,119 @@
+#include "core/numeric/conv.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/numeric/arithmetic.h"
+
+namespace hybridscope {
+namespace {
+
+// The W - 1 tokens before a row, oldest first, followed by the row's own.
+class Window {
+ public:
+  explicit Window(const ConvLayer& layer)
+      : layer_(layer), dim_(static_cast<std::size_t>(layer.dim)) {}
+
+  // Positions [offset, offset + W - 1) of `block`; empty: zeros.
+  void begin(std::span<const float> block, std::int32_t offset) {
+    values_.assign(history_tokens() * dim_, 0.0F);
+    if (block.empty()) return;
+    const std::size_t first = static_cast<std::size_t>(offset) * dim_;
+    HS_EXPECT(first + values_.size() <= block.size());
+    std::ranges::copy(block.subspan(first, values_.size()), values_.begin());
+  }
+  void append(std::span<const float> tokens) {
+    values_.insert(values_.end(), tokens.begin(), tokens.end());
+  }
+  // The W - 1 tokens that a row has behind it after `num_tokens` of its own.
+  std::span<const float> after(std::int32_t num_tokens) const {
+    return values().subspan(static_cast<std::size_t>(num_tokens) * dim_, history_tokens() * dim_);
+  }
+  // `count` tokens from `first` on, where 0 is the oldest of the history.
+  std::span<const float> slice(std::int32_t first, std::int32_t count) const {
+    return values().subspan(static_cast<std::size_t>(first) * dim_,
+                            static_cast<std::size_t>(count) * dim_);
+  }
+  // Of the row's token t.
+  void convolve(std::int32_t t, std::span<float> y) const {
+    const auto width = static_cast<std::size_t>(layer_.width);
+    const float* oldest = values_.data() + static_cast<std::size_t>(t) * dim_;
+    for (std::size_t channel = 0; channel < dim_; ++channel) {
+      float sum = layer_.bias.empty() ? 0.0F : layer_.bias[channel];
+      for (std::size_t tap = 0; tap < width; ++tap)
+        sum += oldest[tap * dim_ + channel] * layer_.weight[channel * width + tap];
+      y[channel] = layer_.activation == ConvActivation::silu ? silu_f32(sum) : sum;
+    }
+  }
+
+ private:
+  std::size_t history_tokens() const { return static_cast<std::size_t>(layer_.width - 1); }
+  std::span<const float> values() const { return values_; }
+
+  const ConvLayer& layer_;
+  std::size_t dim_;
+  std::vector<float> values_;  // [W - 1 + row's tokens, dim]
+};
+
+void convolve_row(const Window& window, const BatchTokens& range, std::size_t dim,
+                  std::span<float> y) {
+  for (std::int32_t t = 0; t < range.size(); ++t)
+    window.convolve(t, y.subspan(static_cast<std::size_t>(range.first + t) * dim, dim));
+}
+
+std::span<const float> tokens_of(const ConvLayer& layer, std::span<const float> x,
+                                 const BatchTokens& range) {
+  const auto dim = static_cast<std::size_t>(layer.dim);
+  return x.subspan(static_cast<std::size_t>(range.first) * dim,
+                   static_cast<std::size_t>(range.size()) * dim);
+}
+
+// Writes positions from `first` on; those that the block does not have are dropped.
+void store(const StatePool& pool, std::int32_t block, std::span<const float> positions,
+           std::size_t first) {
+  if (!is_state_block(block)) return;
+  const std::span<float> target = pool.block(block).subspan(first);
+  const std::size_t count = std::min(positions.size(), target.size());
+  std::ranges::copy(positions.first(count), target.begin());
+}
+
+}  // namespace
+
+void conv_prefill(const ConvLayer& layer, const PrefillRows& rows, const StatePool& pool,
+                  const ConvTokens& tokens) {
+  Window window(layer);
+  for (std::int32_t row = 0; row < rows.num_rows(); ++row) {
+    const BatchTokens range = rows.tokens(row);
+    if (range.size() <= 0) continue;
+    const bool reads = rows.has_initial_states[static_cast<std::size_t>(row)] != 0 &&
+                       is_state_block(rows.source(row));
+    window.begin(reads ? pool.block(rows.source(row)) : std::span<float>(), 0);
+    window.append(tokens_of(layer, tokens.x, range));
+    convolve_row(window, range, static_cast<std::size_t>(layer.dim), tokens.y);
+    for (const BoundaryState& boundary : boundary_states(rows, row))
+      store(pool, boundary.block, window.after(boundary.num_tokens), 0);
+    store(pool, rows.destination(row), window.after(range.size()), 0);
+  }
+}
+
+void conv_update(const ConvLayer& layer, const DecodeRows& rows, const StatePool& pool,
+                 const ConvTokens& tokens) {
+  Window window(layer);
+  for (std::int32_t row = 0; row < rows.num_rows(); ++row) {
+    const BatchTokens range = rows.tokens(row);
+    if (range.size() <= 0) continue;
+    const std::int32_t source = rows.source(row, 0);
+    if (!is_state_block(source)) continue;
+    window.begin(pool.block(source), rows.offset(row));
+    window.append(tokens_of(layer, tokens.x, range));
+    convolve_row(window, range, static_cast<std::size_t>(layer.dim), tokens.y);
+    const std::int32_t destination = rows.destination(row, 0);
+    if (rows.num_accepted_tokens.empty())
+      store(pool, destination, window.after(range.size()), 0);
+    else  // W - 2 old tokens and all of the row's: which of them count is not known yet
+      store(pool, destination, window.slice(1, layer.width - 2 + range.size()), 0);
+  }
+}
+
+}  // namespace hybridscope

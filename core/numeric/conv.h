@@ -1,0 +1,42 @@
+// Causal depthwise convolution over the tokens of a row and the ones before them, which a conv
+// block keeps (numerics: causal depthwise convolution; vLLM causal_conv1d_fn,
+// causal_conv1d_update).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/numeric/state_rows.h"
+
+namespace hybridscope {
+
+enum class ConvActivation : std::uint8_t { none, silu };
+
+// Weights and layout of one convolution. A block of its pool is [state_len, dim]: tokens as they
+// came in, oldest first.
+struct ConvLayer {
+  std::int32_t dim = 0;
+  std::int32_t width = 0;         // W >= 2
+  std::int32_t state_len = 0;     // W - 1 + drafts
+  std::span<const float> weight;  // [dim, W]; column W - 1 multiplies the current token
+  std::span<const float> bias{};  // [dim], or empty
+  ConvActivation activation = ConvActivation::silu;
+};
+
+// The layer's inputs and outputs [tokens, dim]; outputs of tokens that no row has stay.
+struct ConvTokens {
+  std::span<const float> x;
+  std::span<float> y;
+};
+
+// Prompt rows: history is positions [0, W - 1) of the source, and the destination's become the last
+// W - 1 tokens. Mode all: those of every boundary too.
+void conv_prefill(const ConvLayer& layer, const PrefillRows& rows, const StatePool& pool,
+                  const ConvTokens& tokens);
+
+// Decode rows: with counts the history begins at position a - 1, and the row's tokens are appended
+// behind the W - 2 that are kept; without, the last W - 1 tokens are kept.
+void conv_update(const ConvLayer& layer, const DecodeRows& rows, const StatePool& pool,
+                 const ConvTokens& tokens);
+
+}  // namespace hybridscope
