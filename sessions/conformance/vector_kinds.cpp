@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "sessions/conformance/numeric_ops.h"
 #include "sessions/conformance/recompute.h"
 
 namespace hybridscope {
@@ -30,6 +31,19 @@ constexpr std::string_view kPipelineConfig =
     "enable_caching use_eagle scheduler_block_size hash_block_size watermark num_spec_tokens "
     "max_num_seqs max_num_batched_tokens policy reserve_full_isl long_prefill_token_threshold "
     "enable_chunked_prefill use_v2_model_runner layout memory mamba_groups block_table_columns";
+
+// Of real recurrences.
+constexpr VectorKind numeric_kind(std::string_view name, std::string_view covers,
+                                  std::string_view config_fields, std::string_view input_fields,
+                                  NumericOp op) {
+  return {.name = name,
+          .covers = covers,
+          .config_fields = config_fields,
+          .input_field = "input",
+          .input_fields = input_fields,
+          .recompute = nullptr,
+          .numeric_op = op};
+}
 
 constexpr auto kVectorKinds = std::to_array<VectorKind>({
     {"state_shapes", "shapes of the state tensors of a layer", "layout method tag", "input", "",
@@ -158,6 +172,48 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
      .recompute = &recompute_release_worker,
      .word_before_release = "worker",
      .asking_call_fields = "op scheduled new_blocks finished preempted accepted"},
+    numeric_kind("arith", "exponentials, softplus, gates and ordered sums", "", "", &run_arith),
+    numeric_kind("rope", "rotary positions", "rotary_dim theta", "x positions", &run_rope),
+    numeric_kind("rms_norm", "RMSNorm", "plus_one eps", "x weight", &run_rms_norm),
+    numeric_kind("gated_norm", "the norm behind the gate of Mamba2", "groups eps", "x z weight",
+                 &run_gated_norm),
+    numeric_kind("norm_gated", "the norm before the gate of GatedDeltaNet and KDA", "gate eps",
+                 "x z weight", &run_norm_gated),
+    numeric_kind("mlp", "the gated feed-forward layer", "", "x gate up down", &run_mlp),
+    numeric_kind("attention", "attention over keys and values in blocks", "block_size",
+                 "q k v key_cache value_cache query_start_loc seq_lens block_table_tensor",
+                 &run_attention),
+    numeric_kind(
+        "conv_prefill", "causal convolution of prompt rows", "mode width activation",
+        "x weight bias conv_state query_start_loc_p has_initial_states_p state_indices_tensor_p",
+        &run_conv_prefill),
+    numeric_kind("conv_update", "causal convolution of decode and verify rows",
+                 "kind width K activation", "x weight bias conv_state state_indices_tensor_d",
+                 &run_conv_update),
+    numeric_kind("short_conv", "the short convolution of LFM2", "part width",
+                 "BCx weight bias conv_state", &run_short_conv),
+    numeric_kind("mamba2_prefill", "the recurrence of Mamba2, prompt rows", "mode",
+                 "x dt B C A_log D dt_bias ssm_state prep_initial_states", &run_mamba2_prefill),
+    numeric_kind("mamba2_update", "the recurrence of Mamba2, decode and verify rows", "kind",
+                 "x dt B C A_log D dt_bias ssm_state state_indices_tensor_d", &run_mamba2_update),
+    numeric_kind("mamba1_prefill", "the recurrence of Mamba1, prompt rows", "mode",
+                 "x delta z B C A_log D dt_bias ssm_state query_start_loc_p", &run_mamba1_prefill),
+    numeric_kind("mamba1_update", "the recurrence of Mamba1, decode rows", "kind",
+                 "x delta z B C A_log D dt_bias ssm_state state_indices_tensor_d",
+                 &run_mamba1_update),
+    numeric_kind("gdn_prefill", "the gated delta rule, prompt rows", "mode",
+                 "q k v a b A_log dt_bias ssm_state query_start_loc_p", &run_gdn_prefill),
+    numeric_kind("gdn_update", "the gated delta rule, decode and verify rows", "kind",
+                 "q k v a b A_log dt_bias ssm_state state_indices_tensor_d", &run_gdn_update),
+    numeric_kind("kda_prefill", "the delta rule with a decay for each key channel, prompt rows",
+                 "mode", "q k v f b A_log dt_bias ssm_state query_start_loc_p", &run_kda_prefill),
+    numeric_kind("kda_update",
+                 "the delta rule with a decay for each key channel, decode and verify rows", "kind",
+                 "q k v f b A_log dt_bias ssm_state state_indices_tensor_d", &run_kda_update),
+    numeric_kind("lightning_prefill", "lightning attention, prompt rows", "mode",
+                 "q k v rate kv_state query_start_loc_p", &run_lightning_prefill),
+    numeric_kind("lightning_update", "lightning attention, decode rows", "kind",
+                 "q k v rate kv_state state_indices_tensor_d", &run_lightning_update),
 });
 
 }  // namespace

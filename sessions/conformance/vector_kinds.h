@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/engine/releases.h"
+#include "sessions/conformance/numeric_op.h"
 #include "sessions/conformance/vector_kernels.h"
 #include "sessions/conformance/vector_value.h"
 
@@ -32,7 +33,7 @@ struct VectorKind {
   std::string_view config_fields;  // members that every case's `config` has
   std::string_view input_field;    // "input" or "calls"
   std::string_view input_fields;   // members of every case's `input`, or of some call
-  Recompute recompute;
+  Recompute recompute;             // null: of real recurrences
   // The kernels that compute some of it on a device; empty: none does, so that nothing is checked
   // there.
   std::string_view on_device{};
@@ -44,6 +45,8 @@ struct VectorKind {
   std::string_view asking_call_fields{};
   // With them: other members of the vector that answer.
   std::string_view answering_fields{};
+  // Of a real recurrence: its answers are floats, in `bits` and `expect` (numeric_check.h).
+  NumericOp numeric_op = nullptr;
 
   bool is_of_a_release() const { return !word_before_release.empty(); }
 };

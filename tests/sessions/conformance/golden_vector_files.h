@@ -1,5 +1,5 @@
 // The files of tests/golden: one for each kind of vector, and one for each release of a kind that
-// is recorded by release.
+// is recorded by release. Those of real recurrences are in a folder of their own.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,8 @@ inline std::vector<GoldenVectorFile> golden_vector_files() {
   std::vector<GoldenVectorFile> files;
   for (const VectorKind& kind : vector_kinds()) {
     if (!kind.is_of_a_release()) {
-      files.push_back({&kind, std::string(kind.name)});
+      const std::string folder = kind.numeric_op != nullptr ? "numeric/" : "";
+      files.push_back({&kind, folder + std::string(kind.name)});
       continue;
     }
     for (const std::string_view release : release_names()) {
@@ -41,6 +42,15 @@ inline std::vector<GoldenVectorFile> golden_vector_files() {
         files.push_back({&kind, name, parse_release(release)});
     }
   }
+  return files;
+}
+
+// Those whose answers are JSON, or floats of real recurrences.
+inline std::vector<GoldenVectorFile> golden_vector_files(bool numeric) {
+  std::vector<GoldenVectorFile> files = golden_vector_files();
+  std::erase_if(files, [&](const GoldenVectorFile& file) {
+    return (file.kind->numeric_op != nullptr) != numeric;
+  });
   return files;
 }
 

@@ -1,0 +1,268 @@
+// Operations on recurrent states: convolutions and recurrences of every kind of layer.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/numeric/conv.h"
+#include "core/numeric/delta_rule.h"
+#include "core/numeric/lightning.h"
+#include "core/numeric/mamba1.h"
+#include "core/numeric/mamba2.h"
+#include "sessions/conformance/numeric_ops.h"
+#include "sessions/conformance/numeric_rows.h"
+
+namespace hybridscope {
+namespace {
+
+enum class Part : std::uint8_t { prefill, update };
+
+using Shape = std::vector<std::int32_t>;
+
+NumericTensor read_shaped(const VectorValue& value, const Shape& shape) {
+  NumericTensor tensor = read_numeric_tensor(value);
+  if (tensor.shape != shape)
+    value["shape"].fail(fmt::format("expected [{}], found [{}]", fmt::join(shape, ", "),
+                                    fmt::join(tensor.shape, ", ")));
+  return tensor;
+}
+
+// A pool, and what an operation on it leaves.
+NumericAnswer answer_of(std::vector<float> y, const char* name, NumericPool pool) {
+  NumericAnswer answer{.y = std::move(y), .pools = {}};
+  answer.pools.emplace(name, std::move(pool));
+  return answer;
+}
+
+ConvActivation read_activation(const VectorValue& config) {
+  if (!config.has("activation")) return ConvActivation::none;
+  static_cast<void>(config["activation"].one_of({"silu"}));
+  return ConvActivation::silu;
+}
+
+// Arrays that a ConvLayer views.
+struct ConvCase {
+  NumericTensor weight, bias;
+  NumericPool pool;
+
+  ConvCase(const VectorValue& input, std::int32_t dim)
+      : weight(read_numeric_tensor(input["weight"], 2)),
+        bias(read_optional_tensor(input["bias"])),
+        pool(read_numeric_pool(input["conv_state"])) {
+    if (weight.size(0) != dim || weight.size(1) < 2)
+      input["weight"]["shape"].fail(fmt::format("expected [{}, W], W at least 2", dim));
+    if (!bias.data.empty() && bias.shape != Shape{dim})
+      input["bias"]["shape"].fail(fmt::format("expected [{}]", dim));
+    if (pool.shape.size() != 3 || pool.shape[2] != dim || pool.shape[1] < weight.size(1) - 1)
+      input["conv_state"]["shape"].fail(fmt::format("expected [blocks, at least W - 1, {}]", dim));
+  }
+  ConvLayer layer(ConvActivation activation) const {
+    return {.dim = weight.size(0),
+            .width = weight.size(1),
+            .state_len = pool.shape[1],
+            .weight = weight.data,
+            .bias = bias.data,
+            .activation = activation};
+  }
+};
+
+std::vector<float> run_conv(Part part, const VectorValue& input, const ConvLayer& layer,
+                            NumericPool& pool, const std::vector<float>& x) {
+  const auto tokens = static_cast<std::int32_t>(x.size()) / layer.dim;
+  std::vector<float> y(x.size());
+  if (part == Part::prefill) {
+    const NumericPrefillRows rows(input, tokens, pool.shape.front());
+    conv_prefill(layer, rows.rows(), pool.view(), {x, y});
+  } else {
+    const NumericDecodeRows rows(input, tokens, pool.shape.front());
+    for (std::int32_t row = 0; row < rows.rows().num_rows(); ++row)
+      if (rows.rows().offset(row) + layer.width - 1 > layer.state_len)
+        input["num_accepted_tokens"].fail(fmt::format("row {} reads behind its block", row));
+    conv_update(layer, rows.rows(), pool.view(), {x, y});
+  }
+  return y;
+}
+
+NumericAnswer run_conv_case(Part part, const VectorValue& config, const VectorValue& input) {
+  const NumericTensor x = read_numeric_tensor(input["x"], 2);
+  ConvCase conv(input, x.size(1));
+  std::vector<float> y =
+      run_conv(part, input, conv.layer(read_activation(config)), conv.pool, x.data);
+  return answer_of(std::move(y), "conv_state", std::move(conv.pool));
+}
+
+NumericAnswer run_mamba2(Part part, const VectorValue& input) {
+  const NumericTensor x = read_numeric_tensor(input["x"], 3);
+  const NumericTensor B = read_numeric_tensor(input["B"], 3);
+  const std::int32_t heads = x.size(1);
+  const std::int32_t groups = B.size(1);
+  if (groups < 1 || heads % groups != 0) input["B"].fail("expected groups that divide the heads");
+  const NumericTensor C = read_shaped(input["C"], {x.size(0), groups, B.size(2)});
+  const NumericTensor dt = read_shaped(input["dt"], {x.size(0), heads});
+  const NumericTensor A_log = read_shaped(input["A_log"], {heads});
+  const NumericTensor D = read_shaped(input["D"], {heads});
+  const NumericTensor dt_bias = read_shaped(input["dt_bias"], {heads});
+  NumericPool pool = read_numeric_pool(input["ssm_state"], {heads, x.size(2), B.size(2)});
+  const Mamba2Layer layer{.num_heads = heads,
+                          .head_dim = x.size(2),
+                          .state_size = B.size(2),
+                          .num_groups = groups,
+                          .A_log = A_log.data,
+                          .D = D.data,
+                          .dt_bias = dt_bias.data};
+  std::vector<float> y(x.data.size());
+  const Mamba2Tokens tokens{x.data, dt.data, B.data, C.data, y};
+  if (part == Part::prefill) {
+    const NumericPrefillRows rows(input, x.size(0), pool.shape.front());
+    mamba2_prefill(layer, rows.rows(), pool.view(), tokens,
+                   input["prep_initial_states"].int32_in(0, 1) == 1);
+  } else {
+    const NumericDecodeRows rows(input, x.size(0), pool.shape.front());
+    mamba2_update(layer, rows.rows(), pool.view(), tokens);
+  }
+  return answer_of(std::move(y), "ssm_state", std::move(pool));
+}
+
+NumericAnswer run_mamba1(Part part, const VectorValue& input) {
+  const NumericTensor x = read_numeric_tensor(input["x"], 2);
+  const NumericTensor B = read_numeric_tensor(input["B"], 2);
+  const std::int32_t channels = x.size(1);
+  const NumericTensor delta = read_shaped(input["delta"], x.shape);
+  const NumericTensor z = read_shaped(input["z"], x.shape);
+  const NumericTensor C = read_shaped(input["C"], {x.size(0), B.size(1)});
+  const NumericTensor A_log = read_shaped(input["A_log"], {channels, B.size(1)});
+  const NumericTensor D = read_shaped(input["D"], {channels});
+  const NumericTensor dt_bias = read_shaped(input["dt_bias"], {channels});
+  NumericPool pool = read_numeric_pool(input["ssm_state"], {channels, B.size(1)});
+  const Mamba1Layer layer{.intermediate_size = channels,
+                          .state_size = B.size(1),
+                          .A_log = A_log.data,
+                          .D = D.data,
+                          .dt_bias = dt_bias.data};
+  std::vector<float> y(x.data.size());
+  const Mamba1Tokens tokens{x.data, delta.data, B.data, C.data, z.data, y};
+  if (part == Part::prefill) {
+    const NumericPrefillRows rows(input, x.size(0), pool.shape.front());
+    mamba1_prefill(layer, rows.rows(), pool.view(), tokens);
+  } else {
+    const NumericDecodeRows rows(input, x.size(0), pool.shape.front());
+    mamba1_update(layer, rows.rows(), pool.view(), tokens);
+  }
+  return answer_of(std::move(y), "ssm_state", std::move(pool));
+}
+
+NumericAnswer run_delta_rule(Part part, DecayOf decay_of, const VectorValue& input) {
+  const NumericTensor q = read_numeric_tensor(input["q"], 3);
+  const NumericTensor v = read_numeric_tensor(input["v"], 3);
+  const std::int32_t tokens = q.size(0);
+  const std::int32_t key_dim = q.size(2);
+  const std::int32_t heads = v.size(1);
+  if (q.size(1) < 1 || heads % q.size(1) != 0)
+    input["v"].fail("expected value heads that are a multiple of the key heads");
+  const bool of_head = decay_of == DecayOf::head;
+  const NumericTensor k = read_shaped(input["k"], q.shape);
+  const NumericTensor a = of_head ? read_shaped(input["a"], {tokens, heads})
+                                  : read_shaped(input["f"], {tokens, heads, key_dim});
+  const NumericTensor b = read_shaped(input["b"], {tokens, heads});
+  const NumericTensor A_log = read_shaped(input["A_log"], {heads});
+  const NumericTensor dt_bias =
+      read_shaped(input["dt_bias"], of_head ? Shape{heads} : Shape{heads, key_dim});
+  if (v.size(0) != tokens) input["v"].fail("expected the tokens of q");
+  NumericPool pool = read_numeric_pool(input["ssm_state"], {heads, v.size(2), key_dim});
+  const DeltaRuleLayer layer{.num_key_heads = q.size(1),
+                             .num_value_heads = heads,
+                             .key_dim = key_dim,
+                             .value_dim = v.size(2),
+                             .decay_of = decay_of,
+                             .A_log = A_log.data,
+                             .dt_bias = dt_bias.data};
+  std::vector<float> o(v.data.size());
+  const DeltaRuleTokens io{q.data, k.data, v.data, a.data, b.data, o};
+  if (part == Part::prefill) {
+    const NumericPrefillRows rows(input, tokens, pool.shape.front());
+    delta_rule_prefill(layer, rows.rows(), pool.view(), io);
+  } else {
+    const NumericDecodeRows rows(input, tokens, pool.shape.front());
+    delta_rule_update(layer, rows.rows(), pool.view(), io);
+  }
+  return answer_of(std::move(o), "ssm_state", std::move(pool));
+}
+
+NumericAnswer run_lightning(Part part, const VectorValue& input) {
+  const NumericTensor q = read_numeric_tensor(input["q"], 3);
+  const NumericTensor k = read_shaped(input["k"], q.shape);
+  const NumericTensor v = read_shaped(input["v"], q.shape);
+  const NumericTensor rate = read_shaped(input["rate"], {q.size(1)});
+  NumericPool pool = read_numeric_pool(input["kv_state"], {q.size(1), q.size(2), q.size(2)});
+  const LightningLayer layer{.num_heads = q.size(1), .head_dim = q.size(2), .rate = rate.data};
+  std::vector<float> o(q.data.size());
+  const LightningTokens io{q.data, k.data, v.data, o};
+  if (part == Part::prefill) {
+    const NumericPrefillRows rows(input, q.size(0), pool.shape.front());
+    lightning_prefill(layer, rows.rows(), pool.view(), io);
+  } else {
+    const NumericDecodeRows rows(input, q.size(0), pool.shape.front());
+    lightning_update(layer, rows.rows(), pool.view(), io);
+  }
+  return answer_of(std::move(o), "kv_state", std::move(pool));
+}
+
+}  // namespace
+
+NumericAnswer run_conv_prefill(const NumericCase& vector) {
+  return run_conv_case(Part::prefill, vector.config, vector.input);
+}
+NumericAnswer run_conv_update(const NumericCase& vector) {
+  return run_conv_case(Part::update, vector.config, vector.input);
+}
+
+// [tokens, 3 dim]: what gates the input, what gates the output, the input.
+NumericAnswer run_short_conv(const NumericCase& vector) {
+  const auto& [op, config, input] = vector;
+  const NumericTensor BCx = read_numeric_tensor(input["BCx"], 2);
+  if (BCx.size(1) % 3 != 0) input["BCx"]["shape"].fail("expected [tokens, 3 dim]");
+  const auto dim = static_cast<std::size_t>(BCx.size(1) / 3);
+  const auto tokens = static_cast<std::size_t>(BCx.size(0));
+  ConvCase conv(input, BCx.size(1) / 3);
+  std::vector<float> gated(tokens * dim);
+  for (std::size_t t = 0; t < tokens; ++t)
+    for (std::size_t i = 0; i < dim; ++i)
+      gated[t * dim + i] = BCx.data[t * 3 * dim + i] * BCx.data[t * 3 * dim + 2 * dim + i];
+  const Part part =
+      config["part"].one_of({"prefill", "update"}) == 0 ? Part::prefill : Part::update;
+  std::vector<float> y = run_conv(part, input, conv.layer(ConvActivation::none), conv.pool, gated);
+  for (std::size_t t = 0; t < tokens; ++t)
+    for (std::size_t i = 0; i < dim; ++i) y[t * dim + i] *= BCx.data[t * 3 * dim + dim + i];
+  return answer_of(std::move(y), "conv_state", std::move(conv.pool));
+}
+
+NumericAnswer run_mamba2_prefill(const NumericCase& vector) {
+  return run_mamba2(Part::prefill, vector.input);
+}
+NumericAnswer run_mamba2_update(const NumericCase& vector) {
+  return run_mamba2(Part::update, vector.input);
+}
+NumericAnswer run_mamba1_prefill(const NumericCase& vector) {
+  return run_mamba1(Part::prefill, vector.input);
+}
+NumericAnswer run_mamba1_update(const NumericCase& vector) {
+  return run_mamba1(Part::update, vector.input);
+}
+NumericAnswer run_gdn_prefill(const NumericCase& vector) {
+  return run_delta_rule(Part::prefill, DecayOf::head, vector.input);
+}
+NumericAnswer run_gdn_update(const NumericCase& vector) {
+  return run_delta_rule(Part::update, DecayOf::head, vector.input);
+}
+NumericAnswer run_kda_prefill(const NumericCase& vector) {
+  return run_delta_rule(Part::prefill, DecayOf::key_channel, vector.input);
+}
+NumericAnswer run_kda_update(const NumericCase& vector) {
+  return run_delta_rule(Part::update, DecayOf::key_channel, vector.input);
+}
+NumericAnswer run_lightning_prefill(const NumericCase& vector) {
+  return run_lightning(Part::prefill, vector.input);
+}
+NumericAnswer run_lightning_update(const NumericCase& vector) {
+  return run_lightning(Part::update, vector.input);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,45 @@
+// Arrays of floats in vectors of real recurrences: tensors, and pools of blocks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/numeric/state_rows.h"
+#include "sessions/conformance/vector_value.h"
+
+namespace hybridscope {
+
+// {"shape": [...], "f32": base64}: little-endian, row-major.
+struct NumericTensor {
+  std::vector<std::int32_t> shape;
+  std::vector<float> data;
+
+  // Throws when there are fewer dimensions.
+  std::int32_t size(std::size_t dimension) const { return shape.at(dimension); }
+};
+// Throws VectorError for another length than the shape's, and for more than kMaxVectorElements.
+NumericTensor read_numeric_tensor(const VectorValue& value);
+// The same with that many dimensions.
+NumericTensor read_numeric_tensor(const VectorValue& value, std::size_t dimensions);
+// Empty: null.
+NumericTensor read_optional_tensor(const VectorValue& value);
+
+// Floats of a base64 text. A non-negative `length` is the required number.
+std::vector<float> read_floats(const VectorValue& base64, std::int64_t length);
+
+// {"shape": [blocks, ...], "blocks": {"3": base64}}: every other block is NaN.
+struct NumericPool {
+  std::vector<std::int32_t> shape;
+  std::vector<float> data;
+
+  std::int64_t block_elements() const;
+  StatePool view() { return {data, block_elements()}; }
+};
+NumericPool read_numeric_pool(const VectorValue& value);
+// With the shape's other dimensions given.
+NumericPool read_numeric_pool(const VectorValue& value, const std::vector<std::int32_t>& block);
+
+}  // namespace hybridscope
