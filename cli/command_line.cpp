@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <sstream>
@@ -23,6 +22,8 @@
 #include "cli/version.h"
 #include "core/base/check.h"
 #include "sessions/scenario/not_modelled.h"
+#include "sessions/text/stop_request.h"
+#include "sessions/text/write_bytes.h"
 
 namespace hybridscope {
 namespace {
@@ -153,8 +154,8 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
 int with_written_output(int code) {
   const int failure = finish_streams();
   if (failure == 0) return code;
-  report_message("", fmt::format("cannot write the output: {}", std::strerror(failure)));
-  return kExitEnvironment;
+  report_message("", fmt::format("cannot write the output: {}", write_error_words(failure)));
+  return was_interrupted() ? kExitInterrupted : kExitEnvironment;
 }
 
 }  // namespace
@@ -162,6 +163,7 @@ int with_written_output(int code) {
 int run_command_line(int argc, char** argv, const Backends& backends) {
   make_streams_safe();
   end_at_interrupts();
+  stop_waiting_when(was_interrupted);
   make_size_limit_an_error();
   try {
     return with_written_output(parse_and_run(argc, argv, backends));

@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
@@ -127,7 +129,7 @@ std::vector<LongCommand> long_commands(const std::string& folder) {
   const std::string scenario = folder + "/long.json";
   const std::string recorded = folder + "/runs.db:long";
   return {
-      {"run -q " + scenario, "interrupted after"},
+      {"run -q " + scenario, "interrupted"},
       {"run -q " + scenario + " " + scenario, "1 interrupted"},
       {"run -q --twin " + scenario, ""},
       {"judge --follow " + folder + "/none.jsonl", "judging is not complete: interrupted"},
@@ -151,7 +153,7 @@ std::vector<LongCommand> long_commands(const std::string& folder) {
       {"matrix --engine reference --out " + folder + "/matrix", "run the same command again"},
       {"matrix --engine reference --write-scenarios " + folder + "/scenarios", " scenarios in "},
       {"shrink " + scenario + " --engine reference -o " + folder + "/small.json", "interrupted"},
-      {"shrink " + folder + "/pipe", "shrink: "},
+      {"shrink " + folder + "/pipe", "pipe: interrupted, nothing was shrunk"},
       {"export " + scenario + " --as markdown", ""},
       {"gui " + scenario + " --bench", ""},
   };
@@ -221,6 +223,67 @@ TEST_F(LongWork, OfEveryCommandEndsAtASignalWithExitCode130) {
   }
   for (const char* unfinished : {"site", "page.html", "steps.jsonl.zst", "imported.db"})
     EXPECT_FALSE(std::filesystem::exists(path(unfinished))) << unfinished;
+}
+
+// The test holds the pipe open, so that it can be opened, and takes nothing out of it.
+TEST_P(Interrupt, EndsACommandWhoseOutputNobodyTakes) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  const int held = open(path("pipe").c_str(), O_RDWR | O_CLOEXEC);
+  const std::string traffic = "run -q --traffic synthetic --limit 1000 --model tiny-gdn --record " +
+                              path("runs.db") + ":held";
+  for (const std::string& words :
+       {traffic + " --trace " + path("pipe"), traffic + " --jsonl >'" + path("pipe") + "'",
+        "run -q scenarios/ --engine reference --junit " + path("pipe")}) {
+    SCOPED_TRACE(words);
+    const RunningProgram run(
+        {"sh", "-c", "exec " HYBRIDSCOPE_PROGRAM " " + words + " 2>'" + path("err") + "'"});
+    run.wait_until_it_works(60);  // until the pipe is full and it sleeps
+    run.send(GetParam());
+    run.end_within_20_seconds();
+    EXPECT_EQ(run.wait(), 130);
+    EXPECT_THAT(read_file(path("err")), HasSubstr(": interrupted\n"));
+    if (words.find("--record") == std::string::npos) continue;
+    EXPECT_EQ(recorded_sessions()[0].status, SessionStatus::interrupted);
+    std::filesystem::remove(path("runs.db"));
+  }
+  close(held);
+}
+
+TEST_P(Interrupt, EndsACommandThatWaitsForTheReaderOfAPipe) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  for (const std::string& option : {"--trace", "--junit", "--tap"}) {
+    const RunningProgram run(
+        {HYBRIDSCOPE_PROGRAM, "run", "-q", "scenarios/plain_decode.json", option, path("pipe")});
+    run.wait_until_it_works(60);
+    run.send(GetParam());
+    run.end_within_20_seconds();
+    EXPECT_EQ(run.wait(), 130) << option;
+  }
+}
+
+// Of a run whose input comes through a pipe.
+TEST_P(Interrupt, LeavesAReportOfARunThatWasNotReadYet) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  struct Reading {
+    std::string input;
+    std::string reported;
+  };
+  const std::vector<Reading> readings = {
+      {path("pipe"), "pipe: interrupted while it was read"},
+      {"--model tiny-gdn --traffic " + path("pipe"), "pipe:1: interrupted while it was read"},
+      {"scenarios/plain_decode.json " + path("pipe"), "interrupted before it ran"},
+  };
+  for (const Reading& reading : readings) {
+    SCOPED_TRACE(reading.input);
+    const RunningProgram run({"sh", "-c",
+                              "exec " HYBRIDSCOPE_PROGRAM " run " + reading.input + " --junit " +
+                                  path("report.xml") + " >'" + path("out") + "' 2>&1"});
+    run.wait_until_it_works(60);
+    run.send(GetParam());
+    EXPECT_EQ(run.wait(), 130);
+    EXPECT_THAT(read_file(path("report.xml")), HasSubstr(reading.reported));
+    std::filesystem::remove(path("report.xml"));
+  }
 }
 
 // A signal is how it ends, and its summary is that of a whole trace; but nobody knows whether the
