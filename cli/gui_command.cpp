@@ -219,7 +219,8 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
     }
   }
   const bool stays = options.screenshot.empty() && !options.bench && !options.lists_commands;
-  if (stays) {
+  // What a temporary folder holds for them goes with it.
+  if (stays || !options.attach.empty()) {
     ask_for_interrupts();
     start.is_interrupted = was_interrupted;
   }

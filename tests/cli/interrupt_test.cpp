@@ -1,8 +1,7 @@
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cli/interrupt.h"
@@ -225,64 +225,26 @@ TEST_F(LongWork, OfEveryCommandEndsAtASignalWithExitCode130) {
     EXPECT_FALSE(std::filesystem::exists(path(unfinished))) << unfinished;
 }
 
-// The test holds the pipe open, so that it can be opened, and takes nothing out of it.
-TEST_P(Interrupt, EndsACommandWhoseOutputNobodyTakes) {
-  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
-  const int held = open(path("pipe").c_str(), O_RDWR | O_CLOEXEC);
-  const std::string traffic = "run -q --traffic synthetic --limit 1000 --model tiny-gdn --record " +
-                              path("runs.db") + ":held";
-  for (const std::string& words :
-       {traffic + " --trace " + path("pipe"), traffic + " --jsonl >'" + path("pipe") + "'",
-        "run -q scenarios/ --engine reference --junit " + path("pipe")}) {
-    SCOPED_TRACE(words);
-    const RunningProgram run(
-        {"sh", "-c", "exec " HYBRIDSCOPE_PROGRAM " " + words + " 2>'" + path("err") + "'"});
-    run.wait_until_it_works(60);  // until the pipe is full and it sleeps
-    run.send(GetParam());
-    run.end_within_20_seconds();
-    EXPECT_EQ(run.wait(), 130);
-    EXPECT_THAT(read_file(path("err")), HasSubstr(": interrupted\n"));
-    if (words.find("--record") == std::string::npos) continue;
-    EXPECT_EQ(recorded_sessions()[0].status, SessionStatus::interrupted);
-    std::filesystem::remove(path("runs.db"));
-  }
-  close(held);
-}
-
-TEST_P(Interrupt, EndsACommandThatWaitsForTheReaderOfAPipe) {
-  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
-  for (const std::string& option : {"--trace", "--junit", "--tap"}) {
-    const RunningProgram run(
-        {HYBRIDSCOPE_PROGRAM, "run", "-q", "scenarios/plain_decode.json", option, path("pipe")});
-    run.wait_until_it_works(60);
-    run.send(GetParam());
-    run.end_within_20_seconds();
-    EXPECT_EQ(run.wait(), 130) << option;
-  }
-}
-
-// Of a run whose input comes through a pipe.
-TEST_P(Interrupt, LeavesAReportOfARunThatWasNotReadYet) {
-  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
-  struct Reading {
-    std::string input;
-    std::string reported;
-  };
-  const std::vector<Reading> readings = {
-      {path("pipe"), "pipe: interrupted while it was read"},
-      {"--model tiny-gdn --traffic " + path("pipe"), "pipe:1: interrupted while it was read"},
-      {"scenarios/plain_decode.json " + path("pipe"), "interrupted before it ran"},
-  };
-  for (const Reading& reading : readings) {
-    SCOPED_TRACE(reading.input);
-    const RunningProgram run({"sh", "-c",
-                              "exec " HYBRIDSCOPE_PROGRAM " run " + reading.input + " --junit " +
-                                  path("report.xml") + " >'" + path("out") + "' 2>&1"});
-    run.wait_until_it_works(60);
-    run.send(GetParam());
-    EXPECT_EQ(run.wait(), 130);
-    EXPECT_THAT(read_file(path("report.xml")), HasSubstr(reading.reported));
-    std::filesystem::remove(path("report.xml"));
+// It keeps the steps of an engine in a folder for temporary files.
+TEST_P(Interrupt, LeavesNoTemporaryFolderOfAnAttachedBench) {
+  ASSERT_EQ(run_program("run -q scenarios/plain_decode.json --trace " + path("t.jsonl")).exit_code,
+            0);
+  for (const char* end : {" --bench", " --command 'engine.wait 99' --screenshot shot.png"}) {
+    std::filesystem::create_directory(path("tmp"));
+    const RunningProgram gui({"sh", "-c",
+                              "TMPDIR=" + path("tmp") + " HOME=" + folder_ +
+                                  " exec " HYBRIDSCOPE_PROGRAM " gui --attach " + path("t.jsonl") +
+                                  end + " 2>'" + path("err") + "'"});
+    while (!gui.has_ended() && std::filesystem::is_empty(path("tmp")))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    gui.send(GetParam());
+    gui.end_within_20_seconds();
+    const int code = gui.wait();
+    if (read_file(path("err")).find("no drawing without a display") != std::string::npos)
+      GTEST_SKIP() << "no drawing without a display";
+    EXPECT_EQ(code, 130) << end;
+    EXPECT_TRUE(std::filesystem::is_empty(path("tmp"))) << end;
+    std::filesystem::remove_all(path("tmp"));
   }
 }
 
