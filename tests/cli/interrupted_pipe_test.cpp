@@ -1,10 +1,9 @@
 // A signal while a command waits for the other end of a pipe.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -31,7 +30,7 @@ class InterruptAtAPipe : public testing::TestWithParam<int> {
 
 // The test holds the pipe open, so that it can be opened, and takes nothing out of it.
 TEST_P(InterruptAtAPipe, EndsACommandWhoseOutputNobodyTakes) {
-  const int held = open(path("pipe").c_str(), O_RDWR | O_CLOEXEC);
+  std::FILE* const held = std::fopen(path("pipe").c_str(), "r+");
   const std::string traffic = "run -q --traffic synthetic --limit 1000 --model tiny-gdn --record " +
                               path("runs.db") + ":held";
   for (const std::string& words :
@@ -50,7 +49,7 @@ TEST_P(InterruptAtAPipe, EndsACommandWhoseOutputNobodyTakes) {
     EXPECT_EQ(file.value().find("held").value().status, SessionStatus::interrupted);
     std::filesystem::remove(path("runs.db"));
   }
-  close(held);
+  std::fclose(held);
 }
 
 TEST_P(InterruptAtAPipe, EndsACommandThatWaitsForTheReaderOfAPipe) {
