@@ -11,7 +11,7 @@ namespace {
 
 std::string escaped(std::string_view text, std::string_view characters) {
   std::string result;
-  for (const char c : valid_text(text)) {
+  for (const char c : valid_text(escape_controls(text))) {
     if (characters.find(c) == std::string_view::npos)
       result += c;
     else

@@ -18,6 +18,7 @@
 #include "cli/bugs_words.h"
 #include "cli/exit_codes.h"
 #include "cli/lesson_text.h"
+#include "cli/right_command.h"
 #include "cli/text_table.h"
 #include "core/engine/policy_table.h"
 #include "core/engine/releases.h"
@@ -67,7 +68,8 @@ void print_bug(const BugExhibit& exhibit, const BugRun& run) {
 
 int show_command(const BugsShowOptions& options) {
   const auto exhibit = shipped_bug(options.name);
-  if (!exhibit.ok()) return fail_bugs("show", exhibit.error());
+  if (!exhibit.ok())
+    return fail_bugs("show", name_right_command("bugs show", options.name, exhibit.error()));
   if (!options.scenario.empty()) {
     fmt::print("{}",
                write_scenario(options.scenario == "faulty" ? faulty_scenario(exhibit.value())
@@ -226,6 +228,12 @@ CLI::Validator is_release() {
 BugsSubcommand add_bugs_show(CLI::App& bugs) {
   const auto options = std::make_shared<BugsShowOptions>();
   CLI::App& app = *bugs.add_subcommand("show", "what a bug is, when it existed, and what it does");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope bugs show 48\n"
+      "  hybridscope bugs show 48 --report > issue.md\n"
+      "\n"
+      "Exit codes: 0 fine, 2 usage or no such bug, 4 output that cannot be written.");
   app.add_option("bug", options->name, "id or number")->required()->type_name("ID");
   auto* json = app.add_flag("--json", options->json, "as one JSON object");
   auto* markdown =
@@ -256,6 +264,12 @@ BugsSubcommand add_bugs_show(CLI::App& bugs) {
 BugsSubcommand add_bugs_list(CLI::App& bugs) {
   const auto options = std::make_shared<BugsListOptions>();
   CLI::App& app = *bugs.add_subcommand("list", "every known bug, or what a release fixed");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope bugs list\n"
+      "  hybridscope bugs list --engine vllm@2026-06-29 --not-in vllm@2026-08-18\n"
+      "\n"
+      "Exit codes: 0 fine, 2 usage, 4 output that cannot be written.");
   app.add_option("--engine", options->engine, "only those that this profile has")
       ->transform(is_engine_profile())
       ->type_name("PROFILE");

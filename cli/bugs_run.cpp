@@ -16,6 +16,7 @@
 #include "cli/output_targets.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/run_tests.h"
 #include "cli/text_table.h"
 #include "cli/version.h"
@@ -161,7 +162,8 @@ int run_bugs_command(const BugsRunOptions& options) {
   std::vector<TestedUnit> units;
   for (const std::string& name : names) {
     auto exhibit = shipped_bug(name);
-    if (!exhibit.ok()) return fail_bugs("run", exhibit.error());
+    if (!exhibit.ok())
+      return fail_bugs("run", name_right_command("bugs run", name, exhibit.error()));
     auto run = run_bug(exhibit.value());
     if (!run.ok()) return fail_bugs("run", run.error());
     units.push_back(tested_side(exhibit.value(), run.value().faulty, "faulty"));
@@ -185,6 +187,13 @@ BugsSubcommand add_bugs_run(CLI::App& bugs) {
   CLI::App& app = *bugs.add_subcommand(
       "run",
       "run a bug with and without its fault, and compare both runs with what its file expects");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope bugs run 48 --explain\n"
+      "  hybridscope bugs run --all --junit bugs.xml\n"
+      "\n"
+      "Exit codes: 0 fine, 1 a scenario does not do what its file says, 2 usage or no such bug,\n"
+      "4 a report that cannot be written.");
   auto* names = app.add_option("bugs", options->names, "ids or numbers")->type_name("ID");
   app.add_flag("--all", options->all, "every one")->excludes(names);
   auto* explain =

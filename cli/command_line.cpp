@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <sstream>
@@ -23,6 +22,8 @@
 #include "cli/version.h"
 #include "core/base/check.h"
 #include "sessions/scenario/not_modelled.h"
+#include "sessions/text/stop_request.h"
+#include "sessions/text/write_bytes.h"
 
 namespace hybridscope {
 namespace {
@@ -61,6 +62,18 @@ class HelpFormatter : public CLI::Formatter {
     for (auto at = name.find(kValue); at != std::string::npos; at = name.find(kValue))
       name.erase(at, kValue.size());
     return name;
+  }
+
+  // Choices are named once: "step|all:{step,all}" repeats them.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string words = CLI::Formatter::make_option_opts(option);
+    const auto open = words.find(":{");
+    const auto close = words.find('}', open);
+    if (open == std::string::npos || close == std::string::npos) return words;
+    std::string choices = words.substr(open + 2, close - open - 2);
+    std::ranges::replace(choices, ',', '|');
+    if (words.substr(0, open).ends_with(choices)) words.erase(open, close + 1 - open);
+    return words;
   }
 };
 
@@ -108,6 +121,24 @@ std::vector<std::string> unmodelled_options(int argc, char** argv) {
   return found;
 }
 
+// "sessions list": the command that the words name, as far as they do.
+std::string named_command(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  if (parsed.empty()) return {};
+  const std::string inner = named_command(*parsed.front());
+  return parsed.front()->get_name() + (inner.empty() ? "" : " " + inner);
+}
+
+int report_parse_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const std::string command = named_command(app);
+  report_message(command, error.what());
+  fmt::print(stderr, "hybridscope{}{} --help lists what it takes\n", command.empty() ? "" : " ",
+             command);
+  for (const std::string& setting : unmodelled_options(argc, argv))
+    fmt::print(stderr, "{}\n", setting);
+  return kExitUsage;
+}
+
 int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App app(
       "Step through the state caching of hybrid language models and check what every block holds.",
@@ -137,13 +168,9 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
     // Not to std::cout and std::cerr, which write to the streams of before.
     std::ostringstream out;
     std::ostringstream err;
-    const int code = app.exit(error, out, err);
+    if (app.exit(error, out, err) != 0) return report_parse_error(app, error, argc, argv);
     fmt::print("{}", out.str());
-    fmt::print(stderr, "{}", err.str());
-    if (code != 0)
-      for (const std::string& setting : unmodelled_options(argc, argv))
-        fmt::print(stderr, "{}\n", setting);
-    return code == 0 ? kExitFine : kExitUsage;
+    return kExitFine;
   }
   const int code = run();
   return was_interrupted() ? kExitInterrupted : code;
@@ -153,8 +180,8 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
 int with_written_output(int code) {
   const int failure = finish_streams();
   if (failure == 0) return code;
-  report_message("", fmt::format("cannot write the output: {}", std::strerror(failure)));
-  return kExitEnvironment;
+  report_message("", fmt::format("cannot write the output: {}", write_error_words(failure)));
+  return was_interrupted() ? kExitInterrupted : kExitEnvironment;
 }
 
 }  // namespace
@@ -162,6 +189,7 @@ int with_written_output(int code) {
 int run_command_line(int argc, char** argv, const Backends& backends) {
   make_streams_safe();
   end_at_interrupts();
+  stop_waiting_when(was_interrupted);
   make_size_limit_an_error();
   try {
     return with_written_output(parse_and_run(argc, argv, backends));

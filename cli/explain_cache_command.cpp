@@ -232,8 +232,11 @@ int explain_cache_command(const ExplainCacheOptions& options) {
     return report_usage("explain-cache", one_line(settings.error().message, 1000));
   auto plan = make_run_plan(options.run);
   if (!plan.ok())
-    return report_error("explain-cache",
-                        name_right_command("explain-cache", options.run.scenario, plan.error()));
+    return report_error(
+        "explain-cache",
+        options.run.traffic.empty()
+            ? name_right_command("explain-cache", options.run.scenario, plan.error())
+            : name_right_command("--traffic", options.run.traffic, plan.error()));
   auto run = CheckedRun::create(std::move(plan).value(), {.check = std::nullopt});
   if (!run.ok()) return report_error("explain-cache", run.error());
   for (const std::string& note : run.value().plan().notes) report_note(note);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <utility>
@@ -79,8 +80,6 @@ Status check_options(const GuiOptions& options) {
   if (options.limit > 0 && options.traffic.empty())
     return invalid_input(
         "--limit: there is no --traffic of which it could take the first requests");
-  if (options.attach.empty() && !options.record.place.empty())
-    return invalid_input("--record goes with --attach; in the window, Ctrl+S saves a run");
   if (!options.attach.empty() && has_settings(options))
     return invalid_input(
         "--attach: the trace has the engine's settings (--model and engine "
@@ -116,6 +115,16 @@ int report_failure(const Error& error) {
   return report_error("gui", error);
 }
 
+// Whether a command of --command, not the file, is what is wrong. The errors of commands begin with
+// the command, or with "--command" where there is none of that name.
+bool is_misused_command(const GuiOptions& options, const Error& error) {
+  const auto begins = [&](std::string_view words) {
+    return !words.empty() && error.message.starts_with(words);
+  };
+  return error.kind == ErrorKind::invalid_input &&
+         (begins("--command:") || std::ranges::any_of(options.commands, begins));
+}
+
 }  // namespace
 
 void add_gui_options(CLI::App& command, GuiOptions& options) {
@@ -137,6 +146,7 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
   add_record_options(command, options.record);
   // What comes is kept in a temporary file otherwise, which has a level too.
   command.get_option("--record-level")->remove_needs(command.get_option("--record"));
+  command.get_option("--record")->needs("--attach");
   command.add_option("--model", options.model, "preset or config.json")->type_name("NAME|FILE");
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
       ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a number from 1 on"))
@@ -209,13 +219,15 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
     }
   }
   const bool stays = options.screenshot.empty() && !options.bench && !options.lists_commands;
-  if (stays) {
+  // What a temporary folder holds for them goes with it.
+  if (stays || !options.attach.empty()) {
     ask_for_interrupts();
     start.is_interrupted = was_interrupted;
   }
   const Status done = backends.run_gui(std::move(start));
-  return done.ok() ? kExitFine
-                   : report_failure(name_right_command("gui", options.file, done.error()));
+  if (done.ok()) return kExitFine;
+  if (is_misused_command(options, done.error())) return report_usage("gui", done.error().message);
+  return report_failure(name_right_command("gui", options.file, done.error()));
 }
 
 }  // namespace hybridscope

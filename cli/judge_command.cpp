@@ -21,6 +21,7 @@
 #include "cli/settings_options.h"
 #include "cli/trace_input.h"
 #include "cli/version.h"
+#include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/pipeline_trace.h"
 
 namespace hybridscope {
@@ -147,6 +148,8 @@ void finish(const Status& judged, JudgeSession& session) {
 
 int exit_code(const JudgeOptions& options, const JudgeReport& report) {
   if (report.interrupted) return kExitInterrupted;
+  // What --engine asks for cannot be done with this trace, which is a fine one.
+  if (report.stopped.find(kComparesRunnerV1Only) != std::string::npos) return kExitUsage;
   if (!report.stopped.empty()) return kExitInput;
   if (report.traces.empty() && options.filter.empty()) {
     report_message("judge",

@@ -61,7 +61,7 @@ std::vector<std::string> other_types(const TestedUnit& unit) {
 
 std::string xml(std::string_view text) {
   std::string escaped;
-  for (const char c : valid_text(text)) {
+  for (const char c : valid_text(escape_controls(text))) {
     switch (c) {
       case '&':
         escaped += "&amp;";

@@ -29,6 +29,13 @@ namespace {
 
 constexpr std::size_t kTitleColumns = 60;
 
+constexpr const char* kExitCodesOfReaders =
+    "Exit codes: 0 fine, 2 usage or no such lesson, 3 a lesson file that cannot be read,\n"
+    "4 output that cannot be written.";
+constexpr const char* kExitCodesOfAnswers =
+    "Exit codes: 0 fine, 1 an answer of a lesson is not the engine's, 2 usage or no such lesson,\n"
+    "3 a lesson file that cannot be read, 4 output that cannot be written.";
+
 struct LessonsOptions {
   bool json = false;
   std::string name;                // show, run
@@ -53,10 +60,9 @@ Result<Lesson> find_lesson(const std::string& name) {
 
 // An unknown name is a usage error; a file that cannot be read is not.
 int fail(std::string_view command, const std::string& name, const Error& error) {
-  const int code =
-      report_error(fmt::format("lessons {}", command),
-                   is_file(name) ? name_right_command("lessons run", name, error) : error);
-  return is_file(name) ? code : static_cast<int>(kExitUsage);
+  const Error named = name_right_command("lessons run", name, error);
+  const int code = report_error(fmt::format("lessons {}", command), named);
+  return is_file(name) || named.message != error.message ? code : static_cast<int>(kExitUsage);
 }
 
 std::vector<std::string> all_names() {
@@ -211,6 +217,12 @@ void add_name(CLI::App& app, LessonsOptions& options) {
 Subcommand add_list(CLI::App& lessons, LessonsOptions& options) {
   CLI::App& app = *lessons.add_subcommand("list", "name, title, parts and questions of each");
   app.add_flag("--json", options.json, "as a JSON array");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope lessons list\n"
+      "  hybridscope lessons list --json | jq -r \".[].name\"\n"
+      "\n"
+      "Exit codes: 0 fine, 2 usage, 4 output that cannot be written.");
   return {&app, list_command};
 }
 
@@ -218,6 +230,11 @@ Subcommand add_show(CLI::App& lessons, LessonsOptions& options) {
   CLI::App& app = *lessons.add_subcommand("show", "the whole text of a lesson, without answers");
   add_name(app, options);
   app.add_flag("--answers", options.answers, "with answers, and what asks the engine for them");
+  app.footer(
+      fmt::format("Examples:\n"
+                  "  hybridscope lessons show request_life\n"
+                  "  hybridscope lessons show graph_padding --answers\n\n{}",
+                  kExitCodesOfReaders));
   return {&app, show_command};
 }
 
@@ -227,10 +244,14 @@ Subcommand add_run(CLI::App& lessons, LessonsOptions& options) {
   app.add_option("--answers-from", options.answers_from,
                  "file of answers, one per line, instead of the terminal; - is stdin")
       ->type_name("FILE|-");
-  app.footer(
+  app.footer(fmt::format(
+      "Examples:\n"
+      "  hybridscope lessons run align_boundary\n"
+      "  hybridscope lessons run my_lesson.json --answers-from answers.txt\n\n"
       "An empty line shows the answer. If stdin is not a terminal, each question is answered by "
       "the\n"
-      "engine, and its answer is compared with the lesson's.");
+      "engine, and its answer is compared with the lesson's.\n{}",
+      kExitCodesOfAnswers));
   return {&app, run_lesson_command};
 }
 
@@ -240,6 +261,11 @@ Subcommand add_check(CLI::App& lessons, LessonsOptions& options) {
   app.add_option("lessons", options.names, "lessons or lesson files, without one all shipped ones")
       ->type_name("NAME|FILE.json");
   app.add_flag("--json", options.json, "as one JSON object");
+  app.footer(
+      fmt::format("Examples:\n"
+                  "  hybridscope lessons check\n"
+                  "  hybridscope lessons check my_lesson.json --json\n\n{}",
+                  kExitCodesOfAnswers));
   return {&app, check_command};
 }
 
@@ -251,6 +277,14 @@ Subcommand add_export(CLI::App& lessons, LessonsOptions& options) {
       ->type_name("DIR");
   app.add_option("lessons", options.names, "lessons or lesson files, without one all shipped ones")
       ->type_name("NAME|FILE.json");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope lessons export --html site\n"
+      "  hybridscope lessons export --html site align_boundary my_lesson.json\n"
+      "\n"
+      "Exit codes: 0 written, 1 an answer of a lesson is not the engine's, 2 usage or no such "
+      "lesson,\n"
+      "3 a lesson file that cannot be read, 4 a folder that cannot be written.");
   return {&app, export_lessons_command};
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "core/model/model_presets.h"
 #include "sessions/explain/explain_model.h"
 #include "sessions/explain/explain_start_up.h"
@@ -21,9 +22,8 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       "  hybridscope model qwen3-next-80b-a3b --num-speculative-tokens 2\n"
       "  hybridscope model path/to/config.json --tp 2 --kv-memory 40GiB --json\n"
       "\n"
-      "Exit codes: 0 fine, 2 usage, settings that the model does not allow, 3 an unknown model or "
-      "a\n"
-      "config.json that cannot be read, 4 output that cannot be written.");
+      "Exit codes: 0 fine, 2 usage, an unknown model, settings that the model does not allow,\n"
+      "3 a config.json that cannot be read, 4 output that cannot be written.");
   command.add_option("model", options.model, "preset or config.json")->type_name("NAME|FILE");
   command.add_flag("--list", options.list, "print the presets and where their numbers come from");
   command.add_flag("--json", options.json, "the same facts as one JSON object");
@@ -47,7 +47,10 @@ int model_command(const ModelOptions& options) {
     return report_usage("model", fit.error().message);
   const auto setup = make_engine_setup(options.model, settings.value());
   if (!setup.ok()) {
-    return report_error("model", setup.error());
+    // An unknown name is a usage error; a file that cannot be read is not.
+    if (setup.error().kind == ErrorKind::not_found)
+      return report_usage("model", setup.error().message);
+    return report_error("model", name_right_command("model", options.model, setup.error()));
   }
   for (const std::string& note : start_up_notes(setup.value())) report_note(note);
   if (options.json) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "sessions/record/session_plan.h"
 
 namespace hybridscope {
@@ -14,7 +15,7 @@ Result<RecordedPlan> open_recorded_plan(std::string_view text) {
   RecordedPlan recorded;
   recorded.place = parse_session_place(text);
   auto file = SessionFile::open(recorded.place.file, FileAccess::read);
-  if (!file.ok()) return file.error();
+  if (!file.ok()) return name_right_command("sessions", std::string(text), file.error());
   auto info = file.value().find(recorded.place.name);
   if (!info.ok()) return info.error();
   recorded.info = std::move(info).value();

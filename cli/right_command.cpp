@@ -64,6 +64,8 @@ bool holds_lesson(const std::string& input) {
   return holds_json_with(input, {"scenario", "parts"});
 }
 
+bool holds_model(const std::string& input) { return holds_json_with(input, {"architectures"}); }
+
 bool holds_bug(const std::string& input) {
   return holds_json_with(input, {"scenario", "mechanism"});
 }
@@ -72,7 +74,7 @@ bool holds_bug(const std::string& input) {
 struct Kind {
   std::string_view what;
   bool (*holds)(const std::string& input);
-  std::array<std::string_view, 5> readers;  // "": none
+  std::array<std::string_view, 5> readers;  // also of what begins so, "": none
   std::string (*right_command)(const std::string& input);
 };
 
@@ -93,7 +95,7 @@ const std::array kKinds = {
          }},
     Kind{"a recorded session",
          holds_session,
-         {"sessions show", "diff", "gui"},
+         {"sessions", "diff", "gui"},
          [](const std::string& input) { return "sessions show " + shell_word(input); }},
     Kind{"a trace",
          holds_trace,
@@ -101,10 +103,14 @@ const std::array kKinds = {
          [](const std::string& input) { return "judge " + shell_word(input); }},
     Kind{"traffic",
          holds_traffic,
-         {"gui"},
+         {"gui", "--traffic"},
          [](const std::string& input) {
            return "run --traffic " + shell_word(input) + " --model MODEL";
          }},
+    Kind{"a model's config.json",
+         holds_model,
+         {"model"},
+         [](const std::string& input) { return "model " + shell_word(input); }},
     Kind{"a scenario",
          holds_scenario,
          {"run", "shrink", "export", "explain-cache", "gui"},
@@ -117,9 +123,12 @@ Error name_right_command(std::string_view command, const std::string& input, Err
   if (input.empty() || input == "-") return error;
   // A reader of the file has named it.
   if (error.message.find("(hybridscope ") != std::string::npos) return error;
+  const auto reads = [command](std::string_view reader) {
+    return !reader.empty() && (command == reader || command.starts_with(std::string(reader) + ' '));
+  };
   for (const Kind& kind : kKinds) {
     if (!kind.holds(input)) continue;
-    if (std::ranges::find(kind.readers, command) != kind.readers.end()) return error;
+    if (std::ranges::any_of(kind.readers, reads)) return error;
     return invalid_input(fmt::format(
         "{} is {}: hybridscope {}", input, kind.what,
         command == "diff" && kind.holds == &holds_scenario

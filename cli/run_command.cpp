@@ -351,8 +351,12 @@ int run_command(const RunOptions& options, const Backends& backends) {
   }
   if (options.suite.is_suite()) return suite_command(options, backends);
   if (options.twin) return twin_command(options);
+  ask_for_interrupts();  // a scenario that comes through a pipe has a report too
   auto plan = make_run_plan(options);
-  if (!plan.ok()) return fail(options, name_right_command("run", options.scenario, plan.error()));
+  if (!plan.ok())
+    return fail(options, options.traffic.empty()
+                             ? name_right_command("run", options.scenario, plan.error())
+                             : name_right_command("--traffic", options.traffic, plan.error()));
   auto run = ReportedRun::create(std::move(plan).value(), options, backends);
   if (!run.ok()) return fail(options, run.error());
   RunSession session(options, *run.value(), std::move(breakpoints).value());
@@ -360,7 +364,6 @@ int run_command(const RunOptions& options, const Backends& backends) {
   if (Status begun = session.begin_recording(); !begun.ok())
     return fail(options, begun.error(), FailedAt::recording);
   print_heading(options, run.value()->plan());
-  ask_for_interrupts();
   return session.run();
 }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "cli/run_words.h"
 #include "cli/version.h"
@@ -104,6 +105,7 @@ RunOutcome outcome_of(const RunReport& report, bool strict) {
 }
 
 RunOutcome outcome_of(const Error& error) {
+  if (was_interrupted()) return RunOutcome::interrupted;
   return error_exit_code(error) == kExitEnvironment ? RunOutcome::environment : RunOutcome::invalid;
 }
 

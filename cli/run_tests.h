@@ -44,7 +44,7 @@ int outcome_exit_code(RunOutcome outcome);
 std::string_view outcome_name(RunOutcome outcome);
 // Of a run that went to its end or was stopped.
 RunOutcome outcome_of(const RunReport& report, bool strict);
-// Of an input that was refused.
+// Of an input that was refused, or could not be read to its end because of a signal.
 RunOutcome outcome_of(const Error& error);
 
 // How findings become problems.

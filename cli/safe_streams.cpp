@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sessions/text/shown_text.h"
+#include "sessions/text/write_bytes.h"
 
 namespace hybridscope {
 namespace {
@@ -27,16 +28,10 @@ SafeStream safe_out{STDOUT_FILENO, 0, nullptr};
 SafeStream safe_err{STDERR_FILENO, 0, nullptr};
 
 bool write_whole(SafeStream& stream, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(stream.descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      if (stream.error == 0) stream.error = errno;
-      return false;
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
+  // What takes nothing from a program that is asked to stop is not waited for again.
+  const int error = stream.error == EINTR ? EINTR : write_bytes(stream.descriptor, bytes);
+  if (stream.error == 0) stream.error = error;
+  return error == 0;
 }
 
 // Called by the C library with what was printed; 0: an error.
@@ -47,8 +42,11 @@ extern "C" ssize_t write_shown(void* cookie, const char* bytes, std::size_t size
   *stream.unfinished = text.substr(text.size() - left);
   text.resize(text.size() - left);
   const bool written = write_whole(stream, escape_controls(text));
-  // There is nowhere to tell that standard error cannot be written, so nobody has to handle it.
-  return written || &stream == &safe_err ? static_cast<ssize_t>(size) : 0;
+  // There is nowhere to tell that standard error cannot be written, and a command that is asked to
+  // stop still finishes its report and its session: nobody has to handle either.
+  if (written || &stream == &safe_err || stream.error == EINTR) return static_cast<ssize_t>(size);
+  errno = stream.error;
+  return 0;
 }
 
 // Replaces `stream`; where memory lacks it stays as it is.

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cli/exit_codes.h"
@@ -30,6 +31,15 @@ SessionsSubcommand add_fork(CLI::App& sessions) {
   return {&app, [options] { return sessions_fork_command(*options); }};
 }
 
+// Of a subcommand whose help has none of its own.
+void add_exit_codes(CLI::App& subcommand) {
+  const std::string help = subcommand.get_footer();
+  if (help.find("Exit codes: ") != std::string::npos) return;
+  subcommand.footer(help +
+                    "\n\nExit codes: 0 fine, 2 usage, 3 no session file, no such session or step,\n"
+                    "4 environment (locked, disk full, read-only).");
+}
+
 }  // namespace
 
 std::function<int()> add_sessions_command(CLI::App& sessions) {
@@ -50,6 +60,7 @@ std::function<int()> add_sessions_command(CLI::App& sessions) {
       add_sessions_export(sessions),   add_sessions_import(sessions), add_sessions_note(sessions),
       add_sessions_bookmark(sessions), add_sessions_rename(sessions), add_sessions_delete(sessions),
   };
+  for (const SessionsSubcommand& subcommand : subcommands) add_exit_codes(*subcommand.app);
   return [subcommands] {
     for (const SessionsSubcommand& subcommand : subcommands)
       if (subcommand.app->parsed()) return subcommand.run();

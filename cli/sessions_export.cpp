@@ -15,6 +15,7 @@
 #include "cli/interruptible_source.h"
 #include "cli/output_targets.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/session_findings.h"
 #include "cli/version.h"
 #include "sessions/judge/trace_writer.h"
@@ -231,7 +232,7 @@ Status export_trace(const std::string& path, const SessionPlace& place,
 Status export_session(const ExportOptions& options) {
   const SessionPlace place = parse_session_place(options.place);
   const auto reader = SessionReader::open(place);
-  if (!reader.ok()) return reader.error();
+  if (!reader.ok()) return name_right_command("sessions export", options.place, reader.error());
   const SessionInfo& info = reader.value()->info();
   // The session that was found, even if none was named.
   const SessionPlace found{.file = place.file, .name = info.header.name};

@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/record_option.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/version.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/text/line_source.h"
@@ -135,7 +136,8 @@ SessionsSubcommand add_sessions_import(CLI::App& sessions) {
             int code = kExitFine;
             const Status done = import_session(*options, code);
             if (done.ok()) return static_cast<int>(kExitFine);
-            const int by_kind = report_error(kImport, done.error());
+            const int by_kind = report_error(
+                kImport, name_right_command("sessions import", options->input, done.error()));
             if (was_interrupted()) return static_cast<int>(kExitInterrupted);
             return code == kExitFine ? by_kind : code;
           }};

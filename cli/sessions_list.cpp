@@ -10,8 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
+#include "cli/record_option.h"
 #include "cli/recorded_plan.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/session_json.h"
 #include "cli/text_table.h"
 #include "sessions/text/number_words.h"
@@ -66,17 +68,20 @@ int with_session(std::string_view command, const std::string& text, FileAccess a
                  const Work& work) {
   const SessionPlace place = parse_session_place(text);
   auto file = SessionFile::open(place.file, access);
-  if (!file.ok()) return report_error(command, file.error());
+  if (!file.ok()) return report_error(command, name_right_command(command, text, file.error()));
   const auto info = file.value().find(place.name);
   if (!info.ok()) return report_error(command, info.error());
   const Status done = work(file.value(), info.value());
-  return done.ok() ? kExitFine : report_error(command, done.error());
+  if (done.ok()) return kExitFine;
+  report_error(command, done.error());
+  return record_exit_code(done.error());  // a name or a note that cannot be is misuse
 }
 
 int list_sessions(const std::string& path, bool json) {
   if (!takes_file_alone("sessions list", path)) return kExitUsage;
   const auto file = SessionFile::open(path, FileAccess::read);
-  if (!file.ok()) return report_error("sessions list", file.error());
+  if (!file.ok())
+    return report_error("sessions list", name_right_command("sessions list", path, file.error()));
   const auto sessions = file.value().sessions();
   if (!sessions.ok()) return report_error("sessions list", sessions.error());
   if (json) {

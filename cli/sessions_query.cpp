@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/recorded_plan.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "cli/session_json.h"
 #include "cli/text_table.h"
 #include "sessions/text/number_words.h"
@@ -40,7 +41,9 @@ std::string cell_of(const QueryValue& value) {
 int query(const QueryOptions& options) {
   if (!takes_file_alone("sessions query", options.file)) return kExitUsage;
   const auto file = SessionFile::open(options.file, FileAccess::read);
-  if (!file.ok()) return report_error("sessions query", file.error());
+  if (!file.ok())
+    return report_error("sessions query",
+                        name_right_command("sessions query", options.file, file.error()));
   std::vector<std::string> columns;
   std::vector<bool> words;  // columns that hold a text
   std::vector<std::vector<std::string>> rows;
@@ -154,7 +157,9 @@ Json bucket_to_json(const StatsBucket& b) {
 int stats(const StatsOptions& options) {
   const SessionPlace place = parse_session_place(options.place);
   const auto file = SessionFile::open(place.file, FileAccess::read);
-  if (!file.ok()) return report_error("sessions stats", file.error());
+  if (!file.ok())
+    return report_error("sessions stats",
+                        name_right_command("sessions stats", options.place, file.error()));
   const auto info = file.value().find(place.name);
   if (!info.ok()) return report_error("sessions stats", info.error());
   const auto buckets = session_stats(file.value(), info.value().session, options.buckets);

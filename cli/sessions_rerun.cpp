@@ -94,7 +94,8 @@ CLI::App& add_sessions_rerun(CLI::App& sessions, SessionsRerunOptions& options) 
       "  hybridscope sessions rerun runs.db:before\n"
       "  hybridscope sessions rerun runs.db:before --check all --json\n"
       "\n"
-      "Exit code 1 when a step differs, is missing or is one too many.");
+      "Exit codes: 0 it reproduces, 1 a step differs, is missing or is one too many, 2 usage,\n"
+      "3 no such session, a session that cannot be run again, 4 environment.");
   return command;
 }
 

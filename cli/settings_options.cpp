@@ -12,6 +12,7 @@
 
 #include "sessions/run/run_plan.h"
 #include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/not_modelled.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/settings.h"
@@ -190,6 +191,11 @@ Status check_given_settings(const SettingsOptions& options, const std::string& s
                             const std::string& model) {
   const auto alone = options.apply({});
   if (!alone.ok()) return alone.error();
+  // A file that cannot be read is told by who runs it; an unknown name is the command line's.
+  if (!model.empty())
+    if (const auto named = resolve_model(model);
+        !named.ok() && named.error().kind == ErrorKind::not_found)
+      return named.error();
   if (options.words().empty()) return Ok{};
   if (scenario.empty())
     return check_model_settings(model.empty() ? kDefaultTrafficModel : model, alone.value());

@@ -200,7 +200,7 @@ Result<ShrinkReport> shrink_trace_file(const ShrinkCommandOptions& options,
 // "Nothing to shrink" is a result, not an input error.
 int fail(const ShrinkCommandOptions& options, const Error& error) {
   if (was_interrupted()) {
-    report_message("shrink", error.message);
+    report_message("shrink", fmt::format("{}: interrupted, nothing was shrunk", options.input));
     return kExitInterrupted;
   }
   if (error.kind != ErrorKind::not_found)

@@ -140,7 +140,6 @@ int run_suite(const RunOptions& options, const Backends& backends, const SuiteSe
   const auto start = std::chrono::steady_clock::now();
   const SuitePrinter printer(options);
   printer.heading(report, selection.runs.size());
-  ask_for_interrupts();
   SuiteRun run(options, backends, selection.runs.size());
   if (options.output == RunOutput::jsonl) run.on_step(print_step);
   for (const SuiteEntry& entry : selection.runs) {
@@ -180,6 +179,7 @@ int suite_command(const RunOptions& options, const Backends& backends) {
     if (!names.ok()) return report_error("run", names.error());
     failed = std::move(names).value();
   }
+  ask_for_interrupts();  // a scenario that comes through a pipe is read here
   const SuiteSelection selection =
       select_scenarios(find_scenarios(suite.paths),
                        {.filter = suite.filter, .failed = failed, .shard = shard.value()});

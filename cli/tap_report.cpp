@@ -41,7 +41,7 @@ std::string without_escapes(std::string_view text) {
 
 // JSON strings are YAML.
 std::string yaml_string(std::string_view text) {
-  return nlohmann::json(valid_text(text))
+  return nlohmann::json(escape_controls(text))
       .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 

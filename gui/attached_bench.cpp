@@ -9,6 +9,7 @@
 
 #include "gui/gui_loop.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/stop_request.h"
 
 namespace hybridscope {
 namespace {
@@ -89,7 +90,8 @@ std::string memory_line(const std::vector<Sample>& samples) {
 Result<std::string> run_attached_bench(GuiSession& session) {
   Workbench& workbench = session.workbench();
   Measurement measured(workbench);
-  run_loop(session, [&] { return measured.is_over(); });
+  run_loop(session, [&] { return stop_requested() || measured.is_over(); });
+  if (stop_requested()) return interrupted_reading();
   const AttachStatus& status = workbench.attached()->status();
   if (measured.samples().empty())
     return Error{ErrorKind::not_found, status.error.empty()

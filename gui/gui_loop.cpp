@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "sessions/text/stop_request.h"
+
 namespace hybridscope {
 namespace {
 
@@ -76,7 +78,8 @@ void wait_for_engine(Workbench& workbench) {
   const std::int64_t start = now_us();
   const auto is_over = [&] {
     const AttachedEngine* engine = workbench.attached();
-    return engine == nullptr || engine->has_caught_up() || now_us() - start > kEnginePatienceUs ||
+    return engine == nullptr || stop_requested() || engine->has_caught_up() ||
+           now_us() - start > kEnginePatienceUs ||
            (engine->status().state == AttachState::ended && engine->num_behind() == 0);
   };
   while (!is_over()) {
@@ -87,7 +90,7 @@ void wait_for_engine(Workbench& workbench) {
 
 void settle(Workbench& workbench) {
   std::uint64_t before = 0;
-  while (workbench.is_busy() || before != workbench.revision()) {
+  while (!stop_requested() && (workbench.is_busy() || before != workbench.revision())) {
     before = workbench.revision();
     workbench.advance(kSliceUs, now_us);
     // The steps that are waited for are judged by other threads.

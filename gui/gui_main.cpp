@@ -16,6 +16,7 @@
 #include "gui/png_file.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/shown_text.h"
+#include "sessions/text/stop_request.h"
 
 namespace hybridscope {
 namespace {
@@ -96,6 +97,7 @@ Status carry_out(GuiSession& session, const std::vector<GuiCommand>& commands) {
       return Error{done.error().kind,
                    fmt::format("{}: {}", to_text(command), joined_lines(done.error().message))};
     settle(workbench);
+    if (stop_requested()) return interrupted_reading();
     if (Status drawn = draw_pictures(session); !drawn.ok()) return drawn;
     if (!workbench.job_status().ok()) return workbench.job_status();
   }
@@ -154,6 +156,7 @@ Status run_gui(GuiStart start) {
   recall(workbench, stays);
   if (Status opened = open_start(workbench, start, stays); !opened.ok() && !stays) return opened;
   if (!stays && !start.bench) wait_for_engine(workbench);
+  if (!stays && stop_requested()) return interrupted_reading();
   if (workbench.run() == nullptr) workbench.list_shipped();
   if (Status done = carry_out(*session.value(), commands.value()); !done.ok() && !stays)
     return done;

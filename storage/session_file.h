@@ -18,7 +18,7 @@ class Database;
 
 namespace hybridscope {
 
-// Does the name end as session files do: .db, .db3, .sqlite or .sqlite3?
+// Does the name end as session files do: .db, .db3, .sqlite or .sqlite3, in either case?
 bool is_session_file_name(std::string_view file);
 
 // "runs.db:before the fix": the session's name follows the last ':' after the name of a session

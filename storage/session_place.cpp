@@ -16,8 +16,11 @@ bool is_file(const std::string& path) {
 }  // namespace
 
 bool is_session_file_name(std::string_view file) {
+  std::string lower(file);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return std::ranges::any_of(std::array{".db", ".db3", ".sqlite", ".sqlite3"},
-                             [file](const char* ending) { return file.ends_with(ending); });
+                             [&](const char* ending) { return lower.ends_with(ending); });
 }
 
 SessionPlace parse_session_place(std::string_view text) {

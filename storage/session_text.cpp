@@ -63,6 +63,8 @@ std::size_t first_control(std::string_view text) {
 
 Status check_session_name(std::string_view name) {
   if (name.empty()) return invalid_input("a session's name must not be empty");
+  if (name.find_first_not_of(' ') == std::string_view::npos)
+    return invalid_input("a session's name must not be blank");
   if (name.size() > kMaxNameBytes)
     return invalid_input(fmt::format("a session's name has at most {} bytes, this one has {}",
                                      kMaxNameBytes, name.size()));

@@ -31,11 +31,13 @@ bool is_at_size_limit(const std::string& file) {
   return false;
 }
 
-// "No space left on device: "; empty: it is not known. SQLite forgets the system's reason for a
-// write that failed.
+// SQLite forgets the system's reason for a write that failed.
 std::string system_reason(int code, const std::string& file) {
-  const int number = (code & 0xFF) == SQLITE_FULL ? ENOSPC : is_at_size_limit(file) ? EFBIG : 0;
-  return number == 0 ? std::string() : std::string(std::strerror(number)) + ": ";
+  if ((code & 0xFF) == SQLITE_FULL) return std::strerror(ENOSPC);
+  if (is_at_size_limit(file))
+    return fmt::format("{}: a limit on the size of files (ulimit -f) is reached",
+                       std::strerror(EFBIG));
+  return "the disk is full, or a limit on the size of files is reached";
 }
 
 }  // namespace
@@ -45,9 +47,7 @@ Error sqlite_error(const std::string& file, const SQLite::Exception& exception, 
                                                         : exception.getErrorCode();
   if (means_disk_full(code))
     return {ErrorKind::not_available,
-            fmt::format("{}: cannot write: {}the disk is full, or a limit on the size of files is "
-                        "reached",
-                        file, system_reason(code, file))};
+            fmt::format("{}: cannot write: {}", file, system_reason(code, file))};
   switch (code & 0xFF) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

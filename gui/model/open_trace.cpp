@@ -9,6 +9,7 @@
 #include "gui/model/trace_recording.h"
 #include "sessions/judge/judged_trace.h"
 #include "sessions/text/line_source.h"
+#include "sessions/text/stop_request.h"
 
 namespace hybridscope {
 namespace {
@@ -28,6 +29,7 @@ class FirstTrace {
     auto lines = LineSource::open(path_);
     if (!lines.ok()) return lines.error();
     while (!has_more_traces_) {
+      if (stop_requested()) return interrupted_reading();
       const auto line = lines.value().next();
       if (!line.ok()) return line.error();
       if (!line.value()) break;

@@ -1,5 +1,7 @@
 #include "sessions/judge/engine_comparison.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "sessions/judge/compare_schedule.h"
@@ -32,8 +34,8 @@ Result<EngineComparison> EngineComparison::create(const ForeignHeader& header,
                                                   const Policies& policies, RequestName name_of) {
   if (header.config.runner != ModelRunner::v1)
     return invalid_input(
-        "/config/runner: our engine can be compared with runner v1 only, found \"v2\" (without "
-        "--engine the trace is judged)");
+        fmt::format("/config/runner: {}, found \"v2\" (without --engine the trace is judged)",
+                    kComparesRunnerV1Only));
   EngineConfig config = header.config;
   config.policies = policies;
   auto scheduler = EngineScheduler::create(config);

@@ -15,6 +15,10 @@
 
 namespace hybridscope {
 
+// Why a trace of another runner is not compared.
+inline constexpr const char* kComparesRunnerV1Only =
+    "our engine can be compared with runner v1 only";
+
 // The policies that our engine has under this profile when it is compared with such a trace.
 Policies compared_policies(const ForeignHeader& header, const EngineProfile& profile);
 

@@ -150,7 +150,7 @@ std::vector<std::vector<const KnownBug*>> TraceCauses::find(const KeptTrace& tra
   const auto header = trace.lines().empty() ? std::nullopt : header_of(trace);
   if (!header) return causes;
   if (header->config.runner != ModelRunner::v1) {
-    why_not_searched_ = "our engine can be compared with runner v1 only";
+    why_not_searched_ = kComparesRunnerV1Only;
     return causes;
   }
   search(trace, *header, roots, causes);

@@ -150,6 +150,7 @@ std::string allowed_values(const Setting& setting) {
     case SettingKind::boolean:
       return "true or false";
     case SettingKind::integer:
+      if (setting.min == setting.max) return fmt::format("only {}", setting.min);
       return fmt::format("an integer from {} to {}", setting.min, setting.max);
     case SettingKind::byte_size:
       return fmt::format("bytes from {} to {}, such as 60GiB or 512MiB", setting.min, setting.max);

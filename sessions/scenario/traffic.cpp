@@ -15,6 +15,7 @@
 #include "sessions/text/line_source.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/object_reader.h"
+#include "sessions/text/stop_request.h"
 
 namespace hybridscope {
 namespace {
@@ -137,7 +138,11 @@ Result<Traffic> read_traffic(ReadBytes read, const std::string& file) {
 Result<Traffic> read_traffic_file(const std::string& path) {
   auto read = open_input_file(path);
   if (!read.ok()) return read.error();
-  return read_traffic(std::move(read).value(), path);
+  // Gigabytes can take minutes.
+  const auto until_stopped = [bytes = std::move(read).value()](std::span<char> into) {
+    return stop_requested() ? Result<std::size_t>(interrupted_reading()) : bytes(into);
+  };
+  return read_traffic(until_stopped, path);
 }
 
 }  // namespace hybridscope

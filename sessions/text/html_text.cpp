@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {
@@ -30,7 +31,7 @@ std::string safe_json(const Json& value) {
 
 std::string html_escaped(std::string_view text) {
   std::string html;
-  for (const char c : text) {
+  for (const char c : escape_controls(text)) {
     switch (c) {
       case '&':
         html += "&amp;";

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sessions/text/json_reader.h"
+#include "sessions/text/stop_request.h"
 
 namespace hybridscope {
 
@@ -105,11 +106,15 @@ class ZstdInput {
   std::unique_ptr<ZSTD_DStream, Free> stream_;  // null: not compressed
 };
 
+bool has_bytes(int descriptor, int milliseconds = 0) {
+  pollfd input{.fd = descriptor, .events = POLLIN, .revents = 0};
+  return ::poll(&input, 1, milliseconds) > 0;
+}
+
 // False: `stop` holds.
 bool wait_for_bytes(int descriptor, const std::function<bool()>& stop) {
-  pollfd input{.fd = descriptor, .events = POLLIN, .revents = 0};
   while (!stop())
-    if (::poll(&input, 1, kInputPollMilliseconds) > 0) return true;
+    if (has_bytes(descriptor, kInputPollMilliseconds)) return true;
   return false;
 }
 
@@ -120,6 +125,8 @@ ReadBytes read_from(int descriptor, std::function<bool()> stop,
           owner = std::move(owner)](std::span<char> bytes) -> Result<std::size_t> {
     for (;;) {
       if (stop && !wait_for_bytes(descriptor, stop)) return std::size_t{0};
+      if (!stop && !has_bytes(descriptor) && !wait_for_bytes(descriptor, stop_requested))
+        return interrupted_reading();
       const ssize_t count = ::read(descriptor, bytes.data(), bytes.size());
       if (count >= 0) return static_cast<std::size_t>(count);
       if (errno != EINTR && errno != EAGAIN)
@@ -128,11 +135,16 @@ ReadBytes read_from(int descriptor, std::function<bool()> stop,
   };
 }
 
-// Does not wait for somebody who writes into a named pipe if `at_once`. Null: errno says why.
-std::shared_ptr<std::FILE> open_to_read(const std::string& path, bool at_once) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (at_once ? O_NONBLOCK : 0));
-  if (descriptor < 0) return nullptr;
-  return {::fdopen(descriptor, "rb"), [](std::FILE* f) { return f ? std::fclose(f) : 0; }};
+Result<std::shared_ptr<std::FILE>> open_to_read(const std::string& path) {
+  if (Status no_directory = check_no_directory(path); !no_directory.ok())
+    return no_directory.error();
+  // Not waiting in the system for somebody who writes into a named pipe: reading waits for them.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0)
+    return Error{ErrorKind::io,
+                 fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  return std::shared_ptr<std::FILE>(::fdopen(descriptor, "rb"),
+                                    [](std::FILE* f) { return f ? std::fclose(f) : 0; });
 }
 
 }  // namespace
@@ -142,14 +154,16 @@ ReadBytes unpack_zstd(ReadBytes read) {
   return [input](std::span<char> bytes) { return (*input)(bytes); };
 }
 
+Result<ReadBytes> open_plain_file(const std::string& path, std::function<bool()> stop) {
+  const auto file = open_to_read(path);
+  if (!file.ok()) return file.error();
+  return read_from(::fileno(file.value().get()), std::move(stop), file.value());
+}
+
 Result<ReadBytes> open_input_file(const std::string& path, std::function<bool()> stop) {
-  if (Status no_directory = check_no_directory(path); !no_directory.ok())
-    return no_directory.error();
-  const std::shared_ptr<std::FILE> file = open_to_read(path, stop != nullptr);
-  if (!file)
-    return Error{ErrorKind::io,
-                 fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
-  return unpack_zstd(read_from(::fileno(file.get()), std::move(stop), file));
+  auto read = open_plain_file(path, std::move(stop));
+  if (!read.ok()) return read.error();
+  return unpack_zstd(std::move(read).value());
 }
 
 ReadBytes read_standard_input(std::function<bool()> stop) {

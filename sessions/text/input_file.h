@@ -15,10 +15,12 @@ namespace hybridscope {
 using ReadBytes = std::function<Result<std::size_t>(std::span<char>)>;
 
 // Error io, with the path: a directory, or a file that cannot be opened. Ends too when `stop` holds
-// while there is nothing to read, as in a named pipe without a writer; an empty `stop` never does.
+// while there is nothing to read, as in a named pipe without a writer. With an empty `stop` reading
+// fails then, with not_available, if the program was asked to stop (stop_request.h).
 Result<ReadBytes> open_input_file(const std::string& path, std::function<bool()> stop = {});
-
-// Ends too when `stop` holds while there is nothing to read; an empty `stop` never does.
+// The same for bytes that are taken as they are, compressed or not.
+Result<ReadBytes> open_plain_file(const std::string& path, std::function<bool()> stop = {});
+// The same for standard input.
 ReadBytes read_standard_input(std::function<bool()> stop = {});
 
 // Reads from `read`. A zstd stream is unpacked, only as far as requested; other data is passed on

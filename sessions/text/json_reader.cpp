@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sessions/text/input_file.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {
@@ -171,16 +171,17 @@ Status check_no_directory(const std::string& path) {
 }
 
 Result<std::string> read_text_file(const std::string& path) {
-  if (Status file = check_no_directory(path); !file.ok()) return file.error();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{ErrorKind::io, fmt::format("{}: cannot be opened", path)};
+  auto read = open_plain_file(path);
+  if (!read.ok()) return read.error();
   std::string text;
   std::string chunk(std::size_t{1} << 16, '\0');
-  while (file && text.size() <= kMaxJsonBytes) {
-    file.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
-    text.append(chunk, 0, static_cast<std::size_t>(file.gcount()));
+  while (text.size() <= kMaxJsonBytes) {
+    const auto count = read.value()(chunk);
+    if (!count.ok())
+      return Error{count.error().kind, fmt::format("{}: {}", path, count.error().message)};
+    if (count.value() == 0) break;
+    text.append(chunk, 0, count.value());
   }
-  if (file.bad()) return Error{ErrorKind::io, fmt::format("{}: cannot be read", path)};
   return text;
 }
 

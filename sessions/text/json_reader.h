@@ -76,7 +76,7 @@ Result<nlohmann::json> parse_json(const JsonText& json);
 // Error io: `path` is a directory, which can be opened but not read.
 Status check_no_directory(const std::string& path);
 
-// The file's bytes, at most kMaxJsonBytes + 1. Error io: the file cannot be read.
+// The file's bytes, at least the first kMaxJsonBytes + 1. Errors: those of open_plain_file().
 Result<std::string> read_text_file(const std::string& path);
 
 }  // namespace hybridscope

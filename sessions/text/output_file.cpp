@@ -5,15 +5,18 @@
 #include <zstd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <cstdio>
 #include <filesystem>
 #include <utility>
 #include <vector>
+
+#include "sessions/text/write_bytes.h"
 
 namespace hybridscope {
 namespace {
 
 constexpr int kCompressionLevel = 6;
+constexpr std::size_t kBufferBytes = 1 << 16;
 
 // The error names the file that the user gave, not the temporary one.
 Error cannot_write(const std::string& path, std::string_view why) {
@@ -51,24 +54,29 @@ struct OutputFile::Packer {
   }
 };
 
-OutputFile::OutputFile(std::string path, std::string written, std::FILE* file)
-    : path_(std::move(path)), written_(std::move(written)), file_(file) {
+OutputFile::OutputFile(std::string path, std::string written, int descriptor)
+    : path_(std::move(path)),
+      written_(std::move(written)),
+      descriptor_(descriptor),
+      is_stdout_(descriptor < 0) {
   if (path_.ends_with(".zst")) packer_ = std::make_unique<Packer>();
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       written_(std::exchange(other.written_, {})),
-      file_(std::exchange(other.file_, nullptr)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      is_stdout_(other.is_stdout_),
+      buffer_(std::move(other.buffer_)),
       packer_(std::move(other.packer_)) {}
 
 OutputFile::~OutputFile() {
-  if (file_ != nullptr && file_ != stdout) std::fclose(file_);
+  if (descriptor_ >= 0) ::close(descriptor_);
   if (!written_.empty()) std::remove(written_.c_str());
 }
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
-  if (path == "-") return OutputFile("<stdout>", "", stdout);
+  if (path == "-") return OutputFile("<stdout>", "", -1);
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
   if (kind == std::filesystem::file_type::directory) return cannot_write(path, "it is a directory");
@@ -76,16 +84,25 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
       kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
   // The process id keeps two programs from writing to the same temporary file.
   const std::string written = beside ? fmt::format("{}.{}.part", path, getpid()) : path;
-  std::FILE* file = std::fopen(written.c_str(), "wb");
-  if (file == nullptr) return cannot_write(path, std::strerror(errno));
-  return OutputFile(path, beside ? written : std::string(), file);
+  const int descriptor = open_to_write(written);
+  if (descriptor < 0) return cannot_write(path, write_error_words(errno));
+  return OutputFile(path, beside ? written : std::string(), descriptor);
 }
 
-Error OutputFile::failed() const { return cannot_write(path_, std::strerror(errno)); }
-
 Status OutputFile::put(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) return failed();
-  return Ok{};
+  if (is_stdout_) {
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return Ok{};
+    return cannot_write(path_, write_error_words(errno));
+  }
+  buffer_ += bytes;
+  return buffer_.size() < kBufferBytes ? Ok{} : flush();
+}
+
+Status OutputFile::flush() {
+  const int error =
+      is_stdout_ ? (std::fflush(stdout) == 0 ? 0 : errno) : write_bytes(descriptor_, buffer_);
+  buffer_.clear();
+  return error == 0 ? Status(Ok{}) : cannot_write(path_, write_error_words(error));
 }
 
 Status OutputFile::write(std::string_view text) {
@@ -99,8 +116,9 @@ Status OutputFile::finish() {
     const auto to_file = [this](std::string_view bytes) { return put(bytes); };
     if (Status ended = packer_->pack("", ZSTD_e_end, to_file); !ended.ok()) return ended;
   }
-  if (std::fflush(file_) != 0) return failed();
-  if (file_ != stdout && std::fclose(std::exchange(file_, nullptr)) != 0) return failed();
+  if (Status flushed = flush(); !flushed.ok()) return flushed;
+  if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0)
+    return cannot_write(path_, write_error_words(errno));
   if (written_.empty()) return Ok{};
   std::error_code error;
   std::filesystem::rename(written_, path_, error);

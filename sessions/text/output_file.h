@@ -1,7 +1,6 @@
 // Writes a file completely or not at all: under a temporary name beside its place, then renamed.
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,9 +11,9 @@ namespace hybridscope {
 
 class OutputFile {
  public:
-  // "-" is standard output. What is not a regular file (a pipe, a device) is written directly.
-  // Compressed with zstd when the name ends in ".zst". Error not_available: the file cannot be
-  // created.
+  // "-" is standard output. What is not a regular file (a pipe, a device) is written directly;
+  // waits for the reader of a named pipe. Compressed with zstd when the name ends in ".zst". Error
+  // not_available: the file cannot be created, or the program was asked to stop (stop_request.h).
   static Result<OutputFile> create(const std::string& path);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
@@ -22,20 +21,22 @@ class OutputFile {
   ~OutputFile();
 
   // Errors here and in finish() are not_available: the disk is full, or the reader of a pipe is
-  // gone.
+  // gone, or takes nothing when the program was asked to stop.
   Status write(std::string_view text);
   // Renames the file to its final name.
   Status finish();
 
  private:
   struct Packer;
-  OutputFile(std::string path, std::string written, std::FILE* file);
+  OutputFile(std::string path, std::string written, int descriptor);
   Status put(std::string_view bytes);
-  Error failed() const;
+  Status flush();
 
   std::string path_;
   std::string written_;  // temporary name until finish(); empty: nothing to rename
-  std::FILE* file_ = nullptr;
+  int descriptor_ = -1;  // -1: standard output, or closed
+  bool is_stdout_ = false;
+  std::string buffer_;
   std::unique_ptr<Packer> packer_;  // null: not compressed
 };
 

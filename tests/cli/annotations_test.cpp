@@ -20,8 +20,8 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 }
 
 TEST(Annotations, EscapePercentAndNewlinesAndInPropertiesColonsAndCommasToo) {
-  EXPECT_EQ(annotation_data("50 %\r\nof a: b, c"), "50 %25%0D%0Aof a: b, c");
-  EXPECT_EQ(annotation_property("50 %\r\nof a: b, c"), "50 %25%0D%0Aof a%3A b%2C c");
+  EXPECT_EQ(annotation_data("50 %\r\nof a: b, c"), "50 %25\\x0D%0Aof a: b, c");
+  EXPECT_EQ(annotation_property("50 %\r\nof a: b, c"), "50 %25\\x0D%0Aof a%3A b%2C c");
   EXPECT_EQ(annotation_data("%0A"), "%250A");
 }
 

@@ -206,6 +206,24 @@ TEST_F(ControlBytes, StayOutOfMarkdownAndPythonFiles) {
   }
 }
 
+// A report has the name as standard output has it.
+TEST_F(ControlBytes, AreSpelledInJunitAndTapAsOnStandardOutput) {
+  json scenario = json::parse(read_file(folder_ + "/scenario.json"));
+  scenario["name"] = "a\x1b\xC2\x9B\xE2\x80\xAE";
+  scenario["expect"] = {{"steps", 99}};
+  const std::string path = folder_ + "/b\xff\xE2\x80\xAE.json";
+  ASSERT_TRUE(write_output_file(path, scenario.dump()).ok());
+  const std::string junit = folder_ + "/report.xml";
+  const std::string tap = folder_ + "/report.tap";
+  run_program("run '" + path + "' --junit '" + junit + "' --tap '" + tap + "'");
+  EXPECT_THAT(read_file(junit), HasSubstr(R"(name="a\x1B\u009B\u202E")"));
+  EXPECT_THAT(read_file(junit), HasSubstr(R"(b\xFF\u202E.json")"));
+  EXPECT_EQ(controls_in(read_file(junit)), "");
+  EXPECT_THAT(read_file(tap), HasSubstr(R"(ok 1 - a\\x1B\\u009B\\u202E)"));
+  EXPECT_THAT(read_file(tap), HasSubstr(R"(b\\xFF\\u202E.json")"));
+  EXPECT_EQ(controls_in(read_file(tap)), "");
+}
+
 // JSON that has them in a string keeps its meaning.
 TEST_F(ControlBytes, AreTheSameCharactersInJson) {
   const std::string name = "a\x1b\x7f\xC2\x9B\xE2\x80\xAE";

@@ -145,8 +145,8 @@ TEST_F(FullDisk, InTheMiddleOfARecordingLeavesTheStepsBeforeInASessionThatFailed
   const ProgramResult run = run_program_with_full_disk(
       "run -q --traffic synthetic --model tiny-gdn --record " + path("runs.db:half"), 8 << 20);
   EXPECT_EQ(run.exit_code, 4);
-  EXPECT_THAT(run.err, HasSubstr("runs.db: cannot write: File too large: the disk is full, or a "
-                                 "limit on the size of files is reached"));
+  EXPECT_THAT(run.err, HasSubstr("runs.db: cannot write: File too large: a limit on the size of "
+                                 "files (ulimit -f) is reached"));
   EXPECT_THAT(run.out, HasSubstr("its session or trace could not be written"));
   const auto file = SessionFile::open(path("runs.db"), FileAccess::read);
   ASSERT_TRUE(file.ok());

@@ -62,7 +62,7 @@ TEST(Gui, AnUnknownCommandIsRefusedBeforeAnythingRunsWithNearOnes) {
       run_program("gui " + kScenario + " --command run.stp --screenshot " + (folder / "shot.png"),
                   "DISPLAY= " + home(folder));
   if (lacks_egl(run)) GTEST_SKIP() << run.err;
-  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("--command:1: there is no command \"run.stp\", did you mean "
                                  "\"run.step\""));
 }
@@ -84,8 +84,10 @@ TEST(Gui, APictureOfAnEngineShowsWhatItHasWritten) {
 
 TEST(Gui, OnlyWhatComesFromAnEngineIsRecorded) {
   const ProgramResult run = run_program("gui " + kScenario + " --record living.db");
-  EXPECT_NE(run.exit_code, 0);
-  EXPECT_THAT(run.err, HasSubstr("--record goes with --attach"));
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(run.err,
+            "hybridscope gui: --record requires --attach\n"
+            "hybridscope gui --help lists what it takes\n");
 }
 
 TEST(Gui, ALessonIsForLessonsRun) {
@@ -139,8 +141,24 @@ TEST(Gui, ACommandThatIsRefusedIsAnError) {
       run_program("gui " + kScenario + " --command 'run.stp' --screenshot " + (folder / "shot.png"),
                   home(folder));
   if (lacks_egl(run)) GTEST_SKIP() << run.err;
-  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("run.step"));
+}
+
+// Misuse of an option is 2, an output that cannot be written 4, a script that is wrong 3.
+TEST(Gui, ACommandThatFailsHasTheExitCodeOfItsReason) {
+  const TemporaryFolder folder;
+  folder.write("wrong.txt", "run.go_to x\n");
+  const auto exit_code = [&](const std::string& options) {
+    return run_program("gui " + kScenario + " --screenshot " + (folder / "shot.png") + options,
+                       home(folder))
+        .exit_code;
+  };
+  if (exit_code("") != 0) GTEST_SKIP() << "no drawing without a display";
+  EXPECT_EQ(exit_code(" --command 'run.go_to x'"), 2);
+  EXPECT_EQ(exit_code(" --command 'file.export_html report.txt'"), 2);
+  EXPECT_EQ(exit_code(" --command 'file.export_html /none/report.html'"), 4);
+  EXPECT_EQ(exit_code(" --script " + (folder / "wrong.txt")), 3);
 }
 
 TEST(Gui, AScriptExportsPanelsAsTheyAreAtItsCommand) {

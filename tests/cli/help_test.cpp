@@ -1,7 +1,9 @@
 // What --help of every command tells.
 #include <gmock/gmock.h>
 
+#include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/program_commands.h"
 #include "tests/cli/program.h"
@@ -10,6 +12,7 @@ namespace hybridscope::test::help_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::size_t num_found(const std::string& text, const std::string& word) {
   std::size_t count = 0;
@@ -28,6 +31,53 @@ TEST(Help, OfEveryCommandNamesTheExitCodesThatAllHaveOnce) {
     EXPECT_EQ(num_found(help, "a bug of hybridscope"), 1U) << command.name;
   }
   EXPECT_THAT(run_program("sessions list --help").out, HasSubstr("130 interrupted"));
+}
+
+// "run", "sessions list": every command and every command in it, as the program has them.
+std::vector<std::string> all_commands() {
+  std::vector<std::string> names;
+  const Backends backends;
+  for (const ProgramCommand& command : program_commands()) {
+    CLI::App app;
+    command.add(app, backends);
+    names.emplace_back(command.name);
+    for (const CLI::App* inner : app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(command.name + (" " + inner->get_name()));
+  }
+  return names;
+}
+
+TEST(Help, OfEveryCommandAndSubcommandHasExamplesOfItAndItsExitCodes) {
+  const std::vector<std::string> names = all_commands();
+  EXPECT_EQ(names.size(), 34U);
+  for (const std::string& name : names) {
+    const std::string help = run_program(name + " --help").out;
+    EXPECT_THAT(help, testing::ContainsRegex("\nExamples?:\n")) << name;
+    EXPECT_THAT(help, HasSubstr("\n  hybridscope " + name.substr(0, name.find(' ')))) << name;
+    if (name.find(' ') != name.npos) EXPECT_THAT(help, HasSubstr(" hybridscope " + name)) << name;
+    EXPECT_THAT(help, HasSubstr("Exit codes: 0 ")) << name;
+    EXPECT_THAT(help, HasSubstr("130 interrupted")) << name;
+  }
+}
+
+TEST(Help, NamesChoicesOnce) {
+  EXPECT_THAT(run_program("run --help").out, HasSubstr("--check step|all   "));
+  EXPECT_THAT(run_program("export --help").out, Not(HasSubstr("{step,all}")));
+  EXPECT_THAT(run_program("run --help").out, HasSubstr("(only 1; default: 1)"));
+}
+
+TEST(Help, SaysWhatAnOptionNeeds) {
+  EXPECT_THAT(run_program("gui --help").out,
+              HasSubstr("--record FILE.db[:NAME] Needs: --attach\n"));
+}
+
+TEST(Misuse, NamesItsCommandAndWhereItsOptionsAre) {
+  EXPECT_EQ(run_program("matrix --jobs x").err,
+            "hybridscope matrix: --jobs: Value x not in range 1 to 1024\n"
+            "hybridscope matrix --help lists what it takes\n");
+  EXPECT_EQ(run_program("sessions list").err,
+            "hybridscope sessions list: file is required\n"
+            "hybridscope sessions list --help lists what it takes\n");
 }
 
 TEST(Help, SaysWhetherAValueIsAStepOrANumberOfSteps) {

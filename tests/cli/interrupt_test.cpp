@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cli/interrupt.h"
@@ -127,7 +129,7 @@ std::vector<LongCommand> long_commands(const std::string& folder) {
   const std::string scenario = folder + "/long.json";
   const std::string recorded = folder + "/runs.db:long";
   return {
-      {"run -q " + scenario, "interrupted after"},
+      {"run -q " + scenario, "interrupted"},
       {"run -q " + scenario + " " + scenario, "1 interrupted"},
       {"run -q --twin " + scenario, ""},
       {"judge --follow " + folder + "/none.jsonl", "judging is not complete: interrupted"},
@@ -151,7 +153,7 @@ std::vector<LongCommand> long_commands(const std::string& folder) {
       {"matrix --engine reference --out " + folder + "/matrix", "run the same command again"},
       {"matrix --engine reference --write-scenarios " + folder + "/scenarios", " scenarios in "},
       {"shrink " + scenario + " --engine reference -o " + folder + "/small.json", "interrupted"},
-      {"shrink " + folder + "/pipe", "shrink: "},
+      {"shrink " + folder + "/pipe", "pipe: interrupted, nothing was shrunk"},
       {"export " + scenario + " --as markdown", ""},
       {"gui " + scenario + " --bench", ""},
   };
@@ -221,6 +223,29 @@ TEST_F(LongWork, OfEveryCommandEndsAtASignalWithExitCode130) {
   }
   for (const char* unfinished : {"site", "page.html", "steps.jsonl.zst", "imported.db"})
     EXPECT_FALSE(std::filesystem::exists(path(unfinished))) << unfinished;
+}
+
+// It keeps the steps of an engine in a folder for temporary files.
+TEST_P(Interrupt, LeavesNoTemporaryFolderOfAnAttachedBench) {
+  ASSERT_EQ(run_program("run -q scenarios/plain_decode.json --trace " + path("t.jsonl")).exit_code,
+            0);
+  for (const char* end : {" --bench", " --command 'engine.wait 99' --screenshot shot.png"}) {
+    std::filesystem::create_directory(path("tmp"));
+    const RunningProgram gui({"sh", "-c",
+                              "TMPDIR=" + path("tmp") + " HOME=" + folder_ +
+                                  " exec " HYBRIDSCOPE_PROGRAM " gui --attach " + path("t.jsonl") +
+                                  end + " 2>'" + path("err") + "'"});
+    while (!gui.has_ended() && std::filesystem::is_empty(path("tmp")))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    gui.send(GetParam());
+    gui.end_within_20_seconds();
+    const int code = gui.wait();
+    if (read_file(path("err")).find("no drawing without a display") != std::string::npos)
+      GTEST_SKIP() << "no drawing without a display";
+    EXPECT_EQ(code, 130) << end;
+    EXPECT_TRUE(std::filesystem::is_empty(path("tmp"))) << end;
+    std::filesystem::remove_all(path("tmp"));
+  }
 }
 
 // A signal is how it ends, and its summary is that of a whole trace; but nobody knows whether the

@@ -93,7 +93,7 @@ TEST(JudgeEngine, ATraceOfRunnerV2IsJudgedButNotCompared) {
   const std::string file = trace_file("1", R"("runner": "v2", )");
   EXPECT_EQ(run_program("judge " + file).exit_code, 0);
   const ProgramResult refused = run_program("judge --engine safe " + file);
-  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_EQ(refused.exit_code, 2);  // of --engine, not of the trace
   EXPECT_THAT(refused.err, HasSubstr("our engine can be compared with runner v1 only"));
 }
 

@@ -153,7 +153,8 @@ TEST(Lessons, ANameThatThereIsNotIsUsage) {
 TEST(Lessons, AFileThatCannotBeReadIsInput) {
   const ProgramResult absent = run_program("lessons run no/such.json");
   EXPECT_EQ(absent.exit_code, 3);
-  EXPECT_EQ(absent.err, "hybridscope lessons run: no/such.json: cannot be opened\n");
+  EXPECT_EQ(absent.err,
+            "hybridscope lessons run: no/such.json: cannot be opened: No such file or directory\n");
   const ProgramResult bad = run_program("lessons check " + temporary_file("bad.json", "{"));
   EXPECT_EQ(bad.exit_code, 3);
   EXPECT_THAT(bad.err, HasSubstr("bad.json:1:2: "));

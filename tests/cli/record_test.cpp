@@ -148,7 +148,7 @@ TEST_F(Record, AFullDiskIsTheEnvironmentsFault) {
   EXPECT_EQ(WEXITSTATUS(status), 4);
   std::ifstream in(file_ + ".err");
   const std::string words{std::istreambuf_iterator<char>(in), {}};
-  EXPECT_THAT(words, HasSubstr("disk is full"));
+  EXPECT_THAT(words, HasSubstr("File too large"));
   std::filesystem::remove(file_ + ".err");
 }
 

@@ -106,6 +106,50 @@ TEST_F(RightCommand, OfADiffOfAScenarioIsDiffWithTwoProfiles) {
                           "--engine safe --engine reference\n"));
 }
 
+TEST_F(RightCommand, OfAModelIsModel) {
+  const std::string config = folder_ + "/config.json";
+  std::ofstream(config) << R"({"architectures": ["Qwen3NextForCausalLM"]})";
+  for (const std::string command :
+       {"run ", "judge ", "bugs run ", "lessons run ", "sessions list "})
+    EXPECT_THAT(run_program(command + config).err,
+                HasSubstr(" is a model's config.json: hybridscope model " + config + "\n"))
+        << command;
+}
+
+TEST_F(RightCommand, IsNamedByEveryReaderOfAFile) {
+  const std::string to = " " + folder_ + "/new.db";
+  for (const std::string& command :
+       {std::string("run --model tiny-gdn --traffic "),
+        std::string("explain-cache --model tiny-gdn --traffic "), std::string("bugs run "),
+        std::string("bugs show "), std::string("model "), std::string("lessons check "),
+        "lessons export --html " + folder_ + "/site ", std::string("sessions list "),
+        std::string("sessions stats "), std::string("sessions rerun "),
+        std::string("sessions fork --at 2 --preempt A "),
+        "sessions export --html " + folder_ + "/page.html "}) {
+    EXPECT_THAT(run_program(command + kScenario).err,
+                HasSubstr(" is a scenario: hybridscope run scenarios/plain_decode.json\n"))
+        << command;
+    EXPECT_THAT(run_program(command + trace_).err,
+                HasSubstr(" is a trace: hybridscope judge " + trace_ + "\n"))
+        << command;
+  }
+  for (const std::string command : {"run --model tiny-gdn --traffic ", "lessons run ", "bugs run "})
+    EXPECT_THAT(run_program(command + session_).err,
+                HasSubstr(" is a recorded session: hybridscope sessions show " + session_ + "\n"))
+        << command;
+  EXPECT_THAT(run_program("sessions import " + trace_ + to).err,
+              HasSubstr(" is a trace: hybridscope judge " + trace_ + "\n"));
+  EXPECT_THAT(run_program(std::string("sessions import ") + kScenario + to).err,
+              HasSubstr(" is a scenario: hybridscope run scenarios/plain_decode.json\n"));
+}
+
+// What the file lacks is no other kind of file.
+TEST_F(RightCommand, IsNotNamedForASessionThatAFileLacks) {
+  for (const std::string command : {"sessions show ", "sessions rerun ", "sessions stats "})
+    EXPECT_THAT(run_program(command + session_ + ":none").err,
+                HasSubstr("no session \"none\" in it, there is \"a\"\n"));
+}
+
 TEST_F(RightCommand, IsNotNamedForWhatNoCommandReads) {
   EXPECT_THAT(run_program("run README.md").err, Not(HasSubstr(": hybridscope ")));
 }

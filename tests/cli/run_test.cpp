@@ -258,11 +258,11 @@ TEST(Run, ASettingThatIsNoneIsUsage) {
   EXPECT_EQ(run_program("model tiny-gdn --engine bogus").exit_code, 2);
 }
 
-TEST(Run, MissingFilesAndUnknownModelsHaveExitCode3) {
+TEST(Run, MissingFilesHaveExitCode3AndUnknownModels2) {
   EXPECT_EQ(run_program("run no_such_file.json").exit_code, 3);
   EXPECT_EQ(run_program("run --traffic no_such_file.jsonl").exit_code, 3);
   const ProgramResult run = run_program("run --traffic synthetic --model no-such-model");
-  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("qwen3-next-80b-a3b"));
 }
 
@@ -288,7 +288,7 @@ TEST(Model, ExplainsPresetsAndRefusesOthers) {
   EXPECT_EQ(model.exit_code, 0) << model.err;
   EXPECT_THAT(model.out, HasSubstr("560"));
   EXPECT_THAT(model.out, HasSubstr("4,681"));
-  EXPECT_EQ(run_program("model no-such-model").exit_code, 3);
+  EXPECT_EQ(run_program("model no-such-model").exit_code, 2);
   EXPECT_EQ(run_program("model").exit_code, 2);
   EXPECT_THAT(run_program("model --list").out, HasSubstr("kimi-linear-48b-a3b"));
 }

@@ -211,7 +211,7 @@ TEST_F(Sessions, NotesAreShownOnOneLineWhateverIsInThem) {
   EXPECT_THAT(list, HasSubstr("two\\nlines \\x1B[31m <b>\"quoted\"</b>"));
   EXPECT_THAT(list, Not(HasSubstr("\x1b")));
   const ProgramResult broken = sessions("note " + file_ + R"sh( "$(printf '\377')")sh");
-  EXPECT_EQ(broken.exit_code, 3);
+  EXPECT_EQ(broken.exit_code, 2);
   EXPECT_THAT(broken.err, HasSubstr("UTF-8"));
 }
 
@@ -230,6 +230,28 @@ TEST_F(Sessions, ABookmarkOfNoStepNamesTheSessionAndItsSteps) {
                                           "steps 1 to 3"));
   EXPECT_EQ(sessions("bookmark " + file_ + " --remove 0").exit_code, 2);
   EXPECT_EQ(sessions("bookmark " + file_ + " --remove=-1").exit_code, 2);
+}
+
+TEST_F(Sessions, ANameOrANoteThatCannotBeIsMisuse) {
+  EXPECT_EQ(sessions("rename " + file_ + ":before ' '").exit_code, 2);
+  EXPECT_EQ(sessions("rename " + file_ + ":before \"$(printf 'a\\033')\"").exit_code, 2);
+  EXPECT_EQ(sessions("note " + file_ + ":before \"$(printf 'a\\377')\"").exit_code, 2);
+  ASSERT_EQ(
+      run_program("run -q scenarios/plain_decode.json --record " + file_ + ":taken").exit_code, 0);
+  const ProgramResult taken = sessions("rename " + file_ + ":before taken");
+  EXPECT_EQ(taken.exit_code, 2);  // as --record says of it
+  EXPECT_THAT(taken.err, HasSubstr("there is a session \"taken\" already"));
+}
+
+TEST(ModelName, ThatNoPresetHasIsMisuseOfEveryCommandThatTakesOne) {
+  for (const std::string command :
+       {"model", "run --traffic synthetic --model", "run scenarios/plain_decode.json --model",
+        "explain-cache --traffic synthetic --model"}) {
+    const ProgramResult result = run_program(command + " nosuch");
+    EXPECT_EQ(result.exit_code, 2) << command;
+    EXPECT_THAT(result.err, HasSubstr("no model preset is called \"nosuch\"")) << command;
+  }
+  EXPECT_EQ(run_program("model nosuch.json").exit_code, 3);
 }
 
 TEST_F(Sessions, RenameAndDelete) {

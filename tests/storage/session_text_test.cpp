@@ -23,6 +23,7 @@ TEST(SessionText, ANameMayHaveQuotesAndTagsButNoControlCharacters) {
   EXPECT_TRUE(check_session_name("it's \"<b>before</b>\" & : / \xE2\x82\xAC").ok());
   EXPECT_TRUE(check_session_name(std::string(200, 'x')).ok());
   EXPECT_THAT(check_session_name("").error().message, HasSubstr("empty"));
+  EXPECT_THAT(check_session_name("  ").error().message, HasSubstr("blank"));
   EXPECT_THAT(check_session_name(std::string(201, 'x')).error().message,
               HasSubstr("at most 200 bytes, this one has 201"));
   EXPECT_THAT(check_session_name("a\nb").error().message, HasSubstr("byte 1"));
@@ -53,6 +54,8 @@ TEST(SessionPlace, TheNameStandsBehindTheLastColonThatFollowsAFile) {
   EXPECT_EQ(parse_session_place("runs.db").file, "runs.db");
   EXPECT_EQ(parse_session_place("runs.db").name, "");
   EXPECT_EQ(parse_session_place("runs.db:before the fix").name, "before the fix");
+  EXPECT_EQ(parse_session_place("RUNS.DB:before").name, "before");
+  EXPECT_EQ(parse_session_place("Runs.Sqlite3:before").file, "Runs.Sqlite3");
   EXPECT_EQ(parse_session_place("a:b/runs.db:x").file, "a:b/runs.db");
   EXPECT_EQ(parse_session_place("runs.db:a:b").name, "a:b");
   EXPECT_EQ(parse_session_place("runs.db:").name, "");

@@ -185,7 +185,7 @@ int record_with_limited_file_size(const RunPlan& plan, const std::string& path, 
         record_run(plan, {.place = {.file = path, .name = "second"}, .level = RecordLevel::blocks});
     if (recorded.ok()) _exit(1);
     if (recorded.error().kind != ErrorKind::not_available) _exit(2);
-    _exit(recorded.error().message.find("disk is full") == std::string::npos ? 3 : 0);
+    _exit(recorded.error().message.find("File too large") == std::string::npos ? 3 : 0);
   }
   int status = 0;
   waitpid(child, &status, 0);

@@ -217,7 +217,8 @@ TEST(LessonReaderErrors, AMistakeIsExplained) {
 TEST(LessonReaderErrors, AFileThatIsNotThere) {
   const auto lesson = read_lesson_file("no/such/lesson.json");
   ASSERT_FALSE(lesson.ok());
-  EXPECT_EQ(lesson.error().message, "no/such/lesson.json: cannot be opened");
+  EXPECT_EQ(lesson.error().message,
+            "no/such/lesson.json: cannot be opened: No such file or directory");
   EXPECT_EQ(lesson.error().kind, ErrorKind::io);
 }
 

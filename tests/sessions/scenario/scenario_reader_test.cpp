@@ -133,7 +133,8 @@ TEST(ScenarioReader, ADirectoryIsNamedAsOne) {
 TEST(ScenarioReader, AFileThatIsNotThereIsAnIoError) {
   const auto scenario = read_scenario_file("/nowhere/s.json");
   EXPECT_EQ(scenario.error().kind, ErrorKind::io);
-  EXPECT_EQ(scenario.error().message, "/nowhere/s.json: cannot be opened");
+  EXPECT_EQ(scenario.error().message,
+            "/nowhere/s.json: cannot be opened: No such file or directory");
 }
 
 }  // namespace

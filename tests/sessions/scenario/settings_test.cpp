@@ -163,7 +163,7 @@ TEST(Settings, AValueThatIsNotModelledIsRefusedWithTheReason) {
   EXPECT_EQ(refusal("", "pipeline_parallel_size", std::int64_t{2}),
             "pipeline_parallel_size is 2, which is not modelled: each stage has its own layers, "
             "blocks and frames in flight; set 1, and describe the layers of one stage in a "
-            "config.json to see its pages and blocks (allowed: an integer from 1 to 1)");
+            "config.json to see its pages and blocks (allowed: only 1)");
   for (const char* method : {"eagle", "eagle3", "dflash"})
     EXPECT_EQ(refusal("speculative_config", "method", std::string(method)),
               std::string("method is \"") + method +

@@ -85,7 +85,7 @@ TEST(JsonReader, NumbersBeyondEveryTypeAreErrors) {
 TEST(JsonReader, AFileThatIsNotThereIsAnIoError) {
   const auto text = read_text_file("/nowhere/f.json");
   EXPECT_EQ(text.error().kind, ErrorKind::io);
-  EXPECT_EQ(text.error().message, "/nowhere/f.json: cannot be opened");
+  EXPECT_EQ(text.error().message, "/nowhere/f.json: cannot be opened: No such file or directory");
   EXPECT_EQ(read_text_file("/").error().kind, ErrorKind::io);
 }
 
