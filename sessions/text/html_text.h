@@ -8,7 +8,8 @@
 
 namespace hybridscope {
 
-// The text for the content of an element or an attribute in double quotes.
+// The text for the content of an element or an attribute in double quotes; control characters as
+// escape_controls() shows them.
 std::string html_escaped(std::string_view text);
 
 // JSON that is safe inside a <script> element: ASCII, without < > &. Bytes that are not UTF-8

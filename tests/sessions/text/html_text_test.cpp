@@ -7,6 +7,11 @@
 namespace hybridscope::html_text_test {
 namespace {
 
+TEST(HtmlText, SpellsControlCharactersAsTheTerminalDoes) {
+  EXPECT_EQ(html_escaped("a\x1B\xC2\x9B\xE2\x80\xAE\xFF<b>"), "a\\x1B\\u009B\\u202E\\xFF&lt;b&gt;");
+  EXPECT_EQ(html_escaped("two\nlines\t"), "two\nlines\t");
+}
+
 TEST(HtmlText, NoTextEndsItsElementOrItsAttribute) {
   EXPECT_EQ(html_escaped("a<b> & \"c\" 'd'"), "a&lt;b&gt; &amp; &quot;c&quot; 'd'");
 }
