@@ -13,6 +13,7 @@
 #include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
+#include "cli/right_command.h"
 #include "core/base/check.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/text_page.h"
@@ -148,6 +149,13 @@ const StateDevice& device_of(const ConformanceCommandOptions& options, const Bac
   return options.backend == StateBackendKind::cuda ? backends.cuda : backends.cpu;
 }
 
+// A file of no kind of vector may be for another command.
+void name_what_reads(FileReport& file) {
+  if (file.kind != nullptr || file.invalid.size() != 1) return;
+  std::string& message = file.invalid.front().message;
+  message = name_right_command("conformance", file.path, {ErrorKind::corrupt, message}).message;
+}
+
 // Stops when a kernel could not run.
 ConformanceReport check_all(const ConformanceCommandOptions& options, const StateDevice& device,
                             const VectorKernels& kernels) {
@@ -179,6 +187,7 @@ ConformanceReport check_all(const ConformanceCommandOptions& options, const Stat
                      },
                  .stop = was_interrupted}));
       progress.clear();
+      name_what_reads(report.files.back());
       print_invalid(report.files.back());
       report.interrupted = was_interrupted();
       if (report.interrupted || report.device_failed()) return report;

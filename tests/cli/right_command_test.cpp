@@ -122,9 +122,9 @@ TEST_F(RightCommand, IsNamedByEveryReaderOfAFile) {
        {std::string("run --model tiny-gdn --traffic "),
         std::string("explain-cache --model tiny-gdn --traffic "), std::string("bugs run "),
         std::string("bugs show "), std::string("model "), std::string("lessons check "),
-        "lessons export --html " + folder_ + "/site ", std::string("sessions list "),
-        std::string("sessions stats "), std::string("sessions rerun "),
-        std::string("sessions fork --at 2 --preempt A "),
+        std::string("conformance "), "lessons export --html " + folder_ + "/site ",
+        std::string("sessions list "), std::string("sessions stats "),
+        std::string("sessions rerun "), std::string("sessions fork --at 2 --preempt A "),
         "sessions export --html " + folder_ + "/page.html "}) {
     EXPECT_THAT(run_program(command + kScenario).err,
                 HasSubstr(" is a scenario: hybridscope run scenarios/plain_decode.json\n"))
