@@ -111,8 +111,8 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
   fmt::print(out, "{}", format_judge_summary(report));
   if (options.quiet) return;
   for (const TraceReport& trace : report.traces)
-    if (const auto& roots = trace.findings.roots(); !roots.empty() && options.explain == 0) {
-      fmt::print(out, "next: {}\n", judge_words(options, trace, roots[0].finding.step));
+    if (const std::int64_t first = trace.findings.first_step(); first > 0 && options.explain == 0) {
+      fmt::print(out, "next: {}\n", judge_words(options, trace, first));
       return;
     }
 }

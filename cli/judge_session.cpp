@@ -150,11 +150,20 @@ void JudgeSession::count_steps() {
 
 void JudgeSession::find_causes() {
   FindingList& findings = report_.traces.back().findings;
-  const auto& all = findings.roots();
-  const auto roots = std::span(all).first(std::min(all.size(), kMaxRootsWithCause));
-  const auto bugs = causes_.find(kept_, roots);
-  for (std::size_t root = 0; root < roots.size(); ++root)
-    findings.set_cause(root, bug_cause_words(likely_bugs(bugs[root], roots[root].finding.rule)));
+  std::vector<FindingRoot> beginnings = findings.roots();
+  beginnings.resize(std::min(beginnings.size(), kMaxRootsWithCause));
+  const std::size_t num_roots = beginnings.size();
+  for (const WarningBeginning& warning : findings.warnings()) beginnings.push_back(warning.chain);
+  const auto bugs = causes_.find(kept_, beginnings);
+  for (std::size_t i = 0; i < beginnings.size(); ++i) {
+    const bool is_root = i < num_roots;
+    const std::string words = bug_cause_words(likely_bugs(
+        bugs[i], {.finding = beginnings[i].finding,
+                  .num_prompt_tokens = is_root ? findings.root_words()[i].num_prompt_tokens : 0,
+                  .profile = profile_of(kept_),
+                  .runner = trace_.trace_judge().config().runner}));
+    is_root ? findings.set_cause(i, words) : findings.set_warning_cause(i - num_roots, words);
+  }
   if (events_.note && !causes_.why_not_searched().empty())
     events_.note("which known bug the findings come from is not known: " +
                  causes_.why_not_searched());

@@ -269,10 +269,10 @@ int RunSession::finish(const std::optional<Error>& refused) {
 // Under an explained step: the known bug behind its findings, and a command that goes on.
 void RunSession::print_causes() const {
   const FindingList& findings = report_.findings;
-  if (findings.roots().empty()) return;
+  const std::int64_t first = findings.first_step();
+  if (first == 0) return;
   std::FILE* const out = text_stream(options_);
   fmt::print(out, "\n{}", findings.format_causes());
-  const std::int64_t first = findings.roots()[0].finding.step;
   if (first < options_.explain)
     fmt::print(out, "next: {}\n", run_words(options_, options_.scenario, first));
 }
@@ -287,8 +287,8 @@ void RunSession::print_report() {
     if (shows_table()) fmt::print(out, "{}\n", format_step_table(rows_));
     if (!options_.quiet) fmt::print(out, "{}", report_.findings.format_roots());
     fmt::print(out, "{}", format_summary(run_.plan(), report_));
-    if (const auto& roots = report_.findings.roots(); !roots.empty() && !options_.quiet)
-      fmt::print(out, "next: {}\n", run_words(options_, options_.scenario, roots[0].finding.step));
+    if (const std::int64_t first = report_.findings.first_step(); first > 0 && !options_.quiet)
+      fmt::print(out, "next: {}\n", run_words(options_, options_.scenario, first));
   }
 }
 

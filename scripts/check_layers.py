@@ -42,7 +42,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/lessons": _room("text", "scenario", "run", "live", "breakpoint"),
     "sessions/report": _room("text", "explain", "run", "record", "palette"),
     "sessions/shrink": _room(*_BELOW_RECORD, "judge"),
-    "sessions/matrix": _room("text", "scenario", "run", "shrink", "palette"),
+    "sessions/matrix": _room("text", "scenario", "run", "shrink", "palette", "known_bugs"),
 }
 
 # Folder -> folders whose headers it may include besides its own. A file belongs to the longest

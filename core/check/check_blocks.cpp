@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/check/check_references.h"
+
 namespace hybridscope {
 namespace {
-
-// A block whose holders or reference count an event changed, and for whom.
-struct ChangedBlock {
-  std::int32_t block = 0;
-  RequestId request{};
-  std::int32_t group = -1;
-};
 
 bool has_table(const CheckContext& context, const CacheEvent& event) {
   return event.request.value >= 0 && event.group >= 0 &&
@@ -149,61 +144,6 @@ void drop_labels(CheckContext& context, const CacheEvent& event) {
   if (next == shared.more_labels.end()) return;
   first = next->second;
   shared.more_labels.erase(next);
-}
-
-std::int32_t claimed_references(const CheckContext& context, std::int32_t block) {
-  return context.shared().claimed_refs[static_cast<std::size_t>(block)];
-}
-
-// The columns that hold the block, and the frees of it that are not due yet.
-std::int32_t num_holders(const CheckContext& context, std::int32_t block) {
-  const BlockTableMirror& tables = context.shared().tables;
-  return tables.holders(block) + tables.deferred(block);
-}
-
-void check_reference_count(CheckContext& context, const ChangedBlock& changed) {
-  const std::int32_t claimed = claimed_references(context, changed.block);
-  const std::int32_t holders = num_holders(context, changed.block);
-  if (claimed == holders) return;
-  Finding finding;
-  finding.rule = Rule::reference_count;
-  finding.request = changed.request;
-  finding.group = changed.group;
-  finding.block = changed.block;
-  finding.expected = holders;
-  finding.seen = claimed;
-  finding.detail = "expected as many as columns hold it";
-  context.report(finding);
-}
-
-// A block is given out when it has no references; every touch adds a reference, every free takes
-// one.
-void check_reference_change(CheckContext& context, const CacheEvent& event) {
-  const std::int32_t before = context.shared().claimed_refs[static_cast<std::size_t>(event.block)];
-  const bool allocated = event.kind == CacheEventKind::allocated;
-  const std::int32_t expected =
-      allocated ? 1 : before + (event.kind == CacheEventKind::touched ? 1 : -1);
-  if (event.ref_cnt == expected && (!allocated || before == 0)) return;
-  Finding finding = finding_about(event, Rule::reference_count);
-  finding.expected = allocated ? 0 : expected;
-  finding.seen = allocated ? before : event.ref_cnt;
-  finding.detail = allocated ? "given out with references left"
-                             : "the count does not follow from the one before";
-  context.report(finding);
-}
-
-// Each block once, for the request that changed it last.
-void check_reference_counts(CheckContext& context, std::vector<ChangedBlock>& changed) {
-  const auto counts_agree = [&](const ChangedBlock& one) {
-    return one.block == kNullBlock ||
-           claimed_references(context, one.block) == num_holders(context, one.block);
-  };
-  if (std::ranges::all_of(changed, counts_agree)) return;
-  std::ranges::stable_sort(changed, {}, &ChangedBlock::block);
-  for (std::size_t i = 0; i < changed.size(); ++i)
-    if (changed[i].block != kNullBlock &&
-        (i + 1 == changed.size() || changed[i + 1].block != changed[i].block))
-      check_reference_count(context, changed[i]);
 }
 
 // Notes the blocks whose holders change with a table: those that leave it, and the one that enters.

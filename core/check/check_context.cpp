@@ -63,7 +63,13 @@ bool CheckContext::report_foreign_write(std::int32_t block, const Finding& where
     return false;
   }
   if (tables().block_at(where.request, where.group, where.column) != block) {
-    report(foreign_write("the request's block table does not hold the block in this column"));
+    Finding finding =
+        foreign_write("the request's block table does not hold the block in this column");
+    if (where.column >= 0) {
+      finding.expected = tables().block_at(where.request, where.group, where.column);
+      finding.seen = block;
+    }
+    report(finding);
   } else if (const std::int32_t holders = tables().holders(block); holders > 1) {
     Finding finding = foreign_write("the block is shared");
     finding.expected = 1 + num_readers_of_step(block, where);
@@ -96,6 +102,10 @@ void CheckContext::check_source(std::int32_t block, bool owns, const Finding& wh
   } else {
     finding.rule = Rule::foreign_row_datum;
     finding.detail = "state read from a block of another request or group";
+    if (where.column >= 0) {
+      finding.expected = tables().block_at(where.request, where.group, where.column);
+      finding.seen = block;
+    }
   }
   report(finding);
 }

@@ -22,6 +22,7 @@ namespace hybridscope {
 struct CheckLimits {
   std::int32_t max_num_seqs = 0;
   std::int32_t max_model_len = 0;                          // tokens
+  std::int32_t chunk_size = 0;                             // of SSD kernels; 0: not known
   std::vector<std::int32_t> cudagraph_capture_sizes = {};  // ascending; empty: not known
 };
 

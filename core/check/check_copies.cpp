@@ -63,7 +63,8 @@ void check_copy(CheckContext& context, const CopyDecisionTrace& decision,
 }
 
 // A decision is carried out in each mamba group once, or in none. Copies beyond that are not looked
-// at one by one: which of them is the extra one is not known.
+// at one by one: which of them is the extra one is not known, and what the rule would copy where it
+// copies nothing has no meaning.
 void check_copies_of_decisions(CheckContext& context, const CopyLaunch& launch) {
   const std::size_t num_groups = context.config().kv_cache_config.groups.size();
   std::vector<std::int32_t> num_copies(launch.decisions.size() * num_groups, 0);
@@ -74,9 +75,10 @@ void check_copies_of_decisions(CheckContext& context, const CopyLaunch& launch) 
     return num_copies[static_cast<std::size_t>(copy.decision) * num_groups +
                       static_cast<std::size_t>(copy.group)];
   };
-  for (const StateCopyTrace& copy : launch.copies)
-    if (num_of(copy) == 1)
-      check_copy(context, launch.decisions[static_cast<std::size_t>(copy.decision)], copy);
+  for (const StateCopyTrace& copy : launch.copies) {
+    const CopyDecisionTrace& decided = launch.decisions[static_cast<std::size_t>(copy.decision)];
+    if (num_of(copy) == 1 && decided.decision.copies()) check_copy(context, decided, copy);
+  }
   for (std::size_t i = 0; i < launch.decisions.size(); ++i)
     for (const GroupTrace& group : context.trace().groups) {
       if (!group.is_mamba) continue;

@@ -27,13 +27,14 @@ bool fits(const NeededArray& array) {
   return false;
 }
 
-// Mamba: decode and prefill rows as the builder counts them; empty: another kind of layer.
-std::optional<std::int32_t> num_counted_rows(const BuilderMetadata& metadata) {
+// Mamba: the count of decode or of prefill rows that is wrong; empty: none, or another kind of
+// layer.
+std::optional<MetadataMismatch> wrong_row_count(const BuilderMetadata& metadata,
+                                                std::int32_t num_reqs) {
   const auto* const mamba2 = std::get_if<Mamba2Metadata>(&metadata);
   const auto* const mamba =
       mamba2 != nullptr ? &mamba2->base : std::get_if<MambaMetadata>(&metadata);
-  if (mamba == nullptr) return std::nullopt;
-  return mamba->num_decodes + mamba->num_prefills;
+  return mamba == nullptr ? std::nullopt : hybridscope::wrong_row_count(*mamba, num_reqs);
 }
 
 MetadataBatch batch_of(CheckContext& context, const GroupTrace& group) {
@@ -48,7 +49,8 @@ MetadataBatch batch_of(CheckContext& context, const GroupTrace& group) {
           .mamba_cache_mode = context.config().mamba_cache_mode,
           .block_size = group.block_size,
           .num_spec = context.config().num_speculative_tokens,
-          .accepted_counts_given = group.accepted_counts_given};
+          .accepted_counts_given = group.accepted_counts_given,
+          .chunk_size = context.config().limits ? context.config().limits->chunk_size : 0};
 }
 
 }  // namespace
@@ -66,10 +68,9 @@ bool check_metadata_shapes(CheckContext& context, const GroupTrace& group) {
                        arrays);
   if (std::ranges::all_of(arrays, fits)) return true;
   // Sizes follow from the counts, so a wrong count is told first.
-  const std::int32_t num_reqs = context.trace().common.num_reqs;
-  if (const auto counted = num_counted_rows(*group.metadata); counted && *counted != num_reqs)
+  if (const auto wrong = wrong_row_count(*group.metadata, context.trace().common.num_reqs))
     report(context, Rule::metadata_inconsistent,
-           {num_reqs, *counted, "num_decodes + num_prefills", -1, group.group});
+           {wrong->expected, wrong->seen, wrong->detail, -1, group.group});
   for (const NeededArray& array : arrays)
     if (!fits(array))
       report(context, Rule::metadata_inconsistent,

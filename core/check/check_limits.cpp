@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <variant>
 
 #include "core/check/mismatch.h"
 
@@ -22,6 +23,20 @@ std::optional<std::int32_t> tokens_a_row(const CheckContext& context) {
     default:
       return std::nullopt;
   }
+}
+
+// Does a group's metadata tell so many rows, padding included?
+bool has_metadata_rows(const StepTrace& trace, std::int32_t num_rows) {
+  return std::ranges::any_of(trace.groups, [num_rows](const GroupTrace& group) {
+    if (!group.metadata) return false;
+    const auto* const mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata);
+    const auto* const mamba =
+        mamba2 != nullptr ? &mamba2->base : std::get_if<MambaMetadata>(&*group.metadata);
+    const auto* const gdn = std::get_if<GdnMetadata>(&*group.metadata);
+    if (mamba != nullptr) return mamba->num_decodes + mamba->num_prefills == num_rows;
+    return gdn != nullptr && (gdn->num_spec_decodes > 0 ? gdn->spec_state_indices_tensor.rows
+                                                        : gdn->num_decodes) == num_rows;
+  });
 }
 
 }  // namespace
@@ -63,8 +78,16 @@ void check_replayed_graph(CheckContext& context) {
     fail(trace.num_scheduled_tokens, graph.num_tokens_padded, "tokens of a graph too small");
   const auto tokens = tokens_a_row(context);
   if (!graph.pads_metadata() || !tokens) return;
-  const std::int32_t rows = std::min(graph.num_tokens_padded / *tokens, limits->max_num_seqs);
-  if (graph.num_reqs_padded != rows) fail(rows, graph.num_reqs_padded, "rows of the graph");
+  const auto rows_of = [&](std::int32_t tokens_of_row) {
+    return std::min(graph.num_tokens_padded / tokens_of_row, limits->max_num_seqs);
+  };
+  if (graph.num_reqs_padded == rows_of(*tokens)) return;
+  const bool uniform = *tokens > 1;
+  const std::int32_t other = uniform ? 1 : 1 + context.config().num_speculative_tokens;
+  if (graph.num_reqs_padded == rows_of(other) && has_metadata_rows(trace, rows_of(other)))
+    fail(!uniform, uniform, "uniform");
+  else
+    fail(rows_of(*tokens), graph.num_reqs_padded, "rows of the graph");
 }
 
 }  // namespace hybridscope

@@ -16,6 +16,22 @@ Finding count_finding(Rule rule, RequestId request, std::int64_t expected, std::
   return finding;
 }
 
+// Was the row's state copied before the forward pass, or had it to be?
+struct PreCopied {
+  bool done = false;
+  bool by_rule = false;
+};
+
+PreCopied pre_copied(const CopyLaunch& launch, std::int32_t row) {
+  PreCopied copied;
+  for (const CopyDecisionTrace& decided : launch.decisions) {
+    if (decided.row != row) continue;
+    copied.done = copied.done || decided.decision.copies();
+    copied.by_rule = copied.by_rule || copied.done || decided.decision.resets_accepted_count;
+  }
+  return copied;
+}
+
 }  // namespace
 
 ProgressCheck::Known& ProgressCheck::known(RequestId request) {
@@ -33,11 +49,13 @@ void ProgressCheck::begin_step(CheckContext& context) {
   }
   check_counts(context);
   check_row_counts(context);
+  check_accepted_counts(context);
 }
 
 void ProgressCheck::end_step(CheckContext& context) {
   check_drafts(context);
   check_samples(context);
+  keep_accepted_counts(context.trace());
   check_chunks(context);
   check_commits(context);
   watch(context);
@@ -99,6 +117,39 @@ void ProgressCheck::check_row_counts(CheckContext& context) {
       context.report(count_finding(Rule::rejected_draft_counted, scheduled.request, expected,
                                    row.num_computed_tokens, "computed tokens of the row"));
   }
+}
+
+// A row keeps its accepted count, unless its state was copied: then the count becomes 1 (semantics:
+// preprocess-mamba). If both values are the row's, the one that is not the request's own is wrong.
+void ProgressCheck::check_accepted_counts(CheckContext& context) {
+  const StepTrace& trace = context.trace();
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    const RowTrace& row = trace.rows[r];
+    const PreCopied copied = pre_copied(trace.pre_copies, static_cast<std::int32_t>(r));
+    const std::int32_t before = row.num_accepted_tokens_before;
+    const std::int32_t after = row.num_accepted_tokens;
+    if (after == 1 ? copied.by_rule || before == 1 : !copied.done && after == before) continue;
+    if (!is_in_frame(row)) continue;
+    const bool running = trace.scheduled_of(row).admission == Admission::running;
+    const std::int32_t own = running ? known(row.request).num_accepted_tokens : 1;
+    const bool before_is_wrong = !copied.done && after == own;
+    Finding finding = count_finding(Rule::foreign_row_datum, row.request,
+                                    before_is_wrong ? after
+                                    : copied.done   ? 1
+                                                    : before,
+                                    before_is_wrong ? before : after,
+                                    before_is_wrong ? "accepted count before the pre-copies"
+                                                    : "accepted count after the pre-copies");
+    finding.row = static_cast<std::int32_t>(r);
+    context.report(finding);
+  }
+}
+
+void ProgressCheck::keep_accepted_counts(const StepTrace& trace) {
+  for (const RowTrace& row : trace.rows)
+    known(row.request).num_accepted_tokens = std::max(row.num_sampled_tokens, 1);
+  for (const CopyDecisionTrace& decided : trace.post_copies.decisions)
+    if (decided.decision.resets_accepted_count) known(decided.request).num_accepted_tokens = 1;
 }
 
 bool ProgressCheck::is_in_frame(const RowTrace& row) const {

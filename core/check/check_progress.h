@@ -12,7 +12,8 @@ namespace hybridscope {
 class ProgressCheck {
  public:
   // The first thing in a step, because much follows from a wrong count: reports counts of computed
-  // tokens that contradict the accepted tokens (semantics: I12).
+  // tokens that contradict the accepted tokens (semantics: I12), and accepted counts that the
+  // pre-copies do not account for (semantics: I7).
   void begin_step(CheckContext& context);
   // Behind what the step did: reports samples that do not fit the drafts, prefill chunks that end
   // off the grid, lost and cut drafts, unusable scripted values, wrong counts of frames that
@@ -26,6 +27,7 @@ class ProgressCheck {
     std::int32_t num_output_placeholders = 0;
     std::int32_t num_tokens = 0;
     std::int32_t run = 0;
+    std::int32_t num_accepted_tokens = 1;  // its own, as its last row left it
   };
   // A request's part of a frame, for the check when the frame returns.
   struct FrameRow {
@@ -39,6 +41,8 @@ class ProgressCheck {
   Known& known(RequestId request);
   void check_counts(CheckContext& context);
   void check_row_counts(CheckContext& context);
+  void check_accepted_counts(CheckContext& context);
+  void keep_accepted_counts(const StepTrace& trace);
   bool is_in_frame(const RowTrace& row) const;
   void check_drafts(CheckContext& context);
   void check_samples(CheckContext& context);

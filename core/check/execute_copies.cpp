@@ -6,10 +6,15 @@
 namespace hybridscope {
 namespace {
 
-Finding place(const CopyLaunch& launch, const StateCopyTrace& copy, ContentKind content) {
+// A copy moves the state of its row, whatever request it names (check_copies reports that).
+Finding place(const CheckContext& context, const CopyLaunch& launch, const StateCopyTrace& copy,
+              ContentKind content) {
   const CopyDecisionTrace& decision = launch.decisions[static_cast<std::size_t>(copy.decision)];
+  const std::vector<RowTrace>& rows = context.trace().rows;
   Finding finding;
-  finding.request = decision.request;
+  finding.request = decision.row >= 0 && static_cast<std::size_t>(decision.row) < rows.size()
+                        ? rows[static_cast<std::size_t>(decision.row)].request
+                        : decision.request;
   finding.row = decision.row;
   finding.group = copy.group;
   finding.content = content;
@@ -84,7 +89,7 @@ void CopyExecutor::report_conflicts(CheckContext& context, const CopyLaunch& lau
   };
   const auto conflict = [&](const StateCopyTrace& copy, std::int32_t block,
                             std::string_view detail) {
-    Finding finding = place(launch, copy, ContentKind::none);
+    Finding finding = place(context, launch, copy, ContentKind::none);
     finding.rule = Rule::conflicting_copies;
     finding.block = block;
     finding.detail = detail;
@@ -118,23 +123,24 @@ void CopyExecutor::read_sources(CheckContext& context, const CopyLaunch& launch)
     const StateCopyDecision& decision =
         launch.decisions[static_cast<std::size_t>(copy.decision)].decision;
     if (!context.is_block(copy.temporal_src_block)) {
-      report_source(context, place(launch, copy, ContentKind::temporal), copy.temporal_src_block,
-                    "copied from a block that holds no state",
+      report_source(context, place(context, launch, copy, ContentKind::temporal),
+                    copy.temporal_src_block, "copied from a block that holds no state",
                     decision.src_col + copy.accept_token_bias);
     } else {
-      check_owner(context, place(launch, copy, ContentKind::temporal), copy.temporal_src_block);
+      check_owner(context, place(context, launch, copy, ContentKind::temporal),
+                  copy.temporal_src_block);
       sources_[i].temporal = context.state().temporal(copy.temporal_src_block);
       if (sources_[i].temporal.event.kind == WriteKind::never)
-        report_source(context, place(launch, copy, ContentKind::temporal), copy.temporal_src_block,
-                      "copied from a state that was never written",
+        report_source(context, place(context, launch, copy, ContentKind::temporal),
+                      copy.temporal_src_block, "copied from a state that was never written",
                       decision.src_col + copy.accept_token_bias);
     }
     if (!context.is_block(copy.conv_src_block)) {
-      report_source(context, place(launch, copy, ContentKind::conv), copy.conv_src_block,
+      report_source(context, place(context, launch, copy, ContentKind::conv), copy.conv_src_block,
                     "copied from a block that holds no state", decision.src_col);
     } else {
       if (copy.conv_src_block != copy.temporal_src_block)
-        check_owner(context, place(launch, copy, ContentKind::conv), copy.conv_src_block);
+        check_owner(context, place(context, launch, copy, ContentKind::conv), copy.conv_src_block);
       sources_[i].conv_event = context.state().conv_event(copy.conv_src_block);
       std::ranges::copy(context.state().conv(copy.conv_src_block),
                         windows_.begin() + static_cast<std::ptrdiff_t>(i * length));
@@ -150,7 +156,7 @@ void CopyExecutor::execute(CheckContext& context, const CopyLaunch& launch, Writ
   bool launched = false;
   for (std::size_t i = 0; i < launch.copies.size(); ++i) {
     const StateCopyTrace& copy = launch.copies[i];
-    Finding where = place(launch, copy, ContentKind::temporal);
+    Finding where = place(context, launch, copy, ContentKind::temporal);
     if (copy.accept_token_bias < 0 || copy.accept_token_bias >= length) {
       where.rule = Rule::copy_out_of_range;
       where.expected = length - 1;

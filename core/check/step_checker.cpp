@@ -1,16 +1,41 @@
 #include "core/check/step_checker.h"
 
+#include <algorithm>
+
 #include "core/check/check_batch.h"
 #include "core/check/check_blocks.h"
 #include "core/check/check_copies.h"
 #include "core/check/check_group_metadata.h"
 #include "core/check/check_hits.h"
 #include "core/check/check_limits.h"
+#include "core/check/check_schedule.h"
 #include "core/check/execute_block_copies.h"
 #include "core/check/execute_forward.h"
 #include "core/check/log_ops.h"
 
 namespace hybridscope {
+namespace {
+
+bool follows_from_a_table(const Finding& finding) {
+  return finding.rule == Rule::reference_count || finding.rule == Rule::label_mismatch ||
+         finding.rule == Rule::hit_longer_than_group;
+}
+
+// A block table that differs from the other one is told before what follows from it in the cache:
+// counts of references, registrations and hits of its request or of its blocks.
+void tell_tables_first(std::vector<Finding>& findings) {
+  for (auto table = findings.begin(); table != findings.end(); ++table) {
+    if (table->rule != Rule::block_table_mismatch) continue;
+    const auto consequence = std::find_if(findings.begin(), table, [&](const Finding& before) {
+      return follows_from_a_table(before) &&
+             (before.request == table->request || before.block == table->expected ||
+              before.block == table->seen);
+    });
+    std::rotate(consequence, table, table + 1);
+  }
+}
+
+}  // namespace
 
 Result<StepChecker> StepChecker::create(const CheckConfig& config) {
   if (config.conv_kernel < 2 || config.conv_kernel > kMaxConvKernel)
@@ -34,6 +59,7 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
   follow_cache_events(context, trace.cache_events, trace.label_history);
   for (const std::int32_t block : trace.zeroed_blocks)
     if (context.is_block(block)) context.state().zero(block);
+  check_schedule(context);
   progress_.begin_step(context);
   const bool has_rows = (!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context);
   if (has_rows) check_prefix_hits(context);
@@ -49,6 +75,7 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
   check_registered_labels(context, trace.commit_events, {});
   check_finished_requests(context);
   if (trace.num_unfinished == 0) check_nothing_held(context);
+  tell_tables_first(findings_);
   return findings_;
 }
 

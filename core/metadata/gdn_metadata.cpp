@@ -1,6 +1,7 @@
 #include "core/metadata/gdn_metadata.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/base/ids.h"
@@ -123,6 +124,66 @@ void expect_verify_rows(const GdnMetadata& m, BatchMismatches& check) {
   }
 }
 
+// One count for each class of rows.
+struct ClassCounts {
+  std::int32_t GdnMetadata::*spec_decodes;
+  std::int32_t GdnMetadata::*decodes;
+  std::int32_t GdnMetadata::*prefills;
+  std::string_view spec_decodes_name;
+  std::string_view decodes_name;
+  std::string_view prefills_name;
+};
+constexpr ClassCounts kRowCounts = {&GdnMetadata::num_spec_decodes,
+                                    &GdnMetadata::num_decodes,
+                                    &GdnMetadata::num_prefills,
+                                    "num_spec_decodes",
+                                    "num_decodes",
+                                    "num_prefills"};
+constexpr ClassCounts kTokenCounts = {&GdnMetadata::num_spec_decode_tokens,
+                                      &GdnMetadata::num_decode_tokens,
+                                      &GdnMetadata::num_prefill_tokens,
+                                      "num_spec_decode_tokens",
+                                      "num_decode_tokens",
+                                      "num_prefill_tokens"};
+
+// Verify rows or their tokens by the masks; absent: the metadata has none.
+std::optional<std::int32_t> masked(const GdnMetadata& m, const ClassCounts& counts,
+                                   const BatchMismatches& check) {
+  if (!m.spec_sequence_masks.present) return std::nullopt;
+  std::int32_t sum = 0;
+  for (std::int32_t row = 0; row < std::min(check.num_real_rows(), m.spec_sequence_masks.rows);
+       ++row)
+    if (m.spec_sequence_masks.at(row) != 0)
+      sum += counts.spec_decodes == &GdnMetadata::num_spec_decodes
+                 ? 1
+                 : check.query_start(row + 1) - check.query_start(row);
+  return sum;
+}
+
+// The counts of the three classes do not add up by `missing`. The one that is wrong: that of the
+// verify rows if the masks have another one; else that of the decodes, if it is not one token a
+// row; else that of the prefills, if there are any.
+void expect_sum(const GdnMetadata& m, std::int32_t missing, const ClassCounts& counts,
+                BatchMismatches& check) {
+  if (missing == 0) return;
+  const auto wrong = [&](std::int32_t GdnMetadata::*count, std::string_view name) {
+    check.add({MismatchKind::inconsistent, m.*count + missing, m.*count, name});
+  };
+  const auto of_masks = masked(m, counts, check);
+  if (of_masks && *of_masks != m.*counts.spec_decodes)
+    return wrong(counts.spec_decodes, counts.spec_decodes_name);
+  if (m.num_decodes != m.num_decode_tokens && m.num_decodes + m.num_decode_tokens > 0) {
+    const bool rows = counts.decodes == &GdnMetadata::num_decodes;
+    if ((rows ? m.num_decode_tokens - m.num_decodes : m.num_decodes - m.num_decode_tokens) ==
+        missing)
+      return wrong(counts.decodes, counts.decodes_name);
+  }
+  if (m.num_prefills > 0 || m.num_prefill_tokens > 0)
+    return wrong(counts.prefills, counts.prefills_name);
+  if (m.num_spec_decodes > 0) return wrong(counts.spec_decodes, counts.spec_decodes_name);
+  wrong(counts.decodes, counts.decodes_name);
+}
+
 void expect_sums(const GdnMetadata& m, BatchMismatches& check) {
   const CommonAttentionMetadata& common = check.batch.common;
   const std::int32_t num_rows = check.num_real_rows();
@@ -133,9 +194,9 @@ void expect_sums(const GdnMetadata& m, BatchMismatches& check) {
   const bool left_out =
       m.num_prefills > 0 && rows == num_rows && tokens == check.query_start(num_rows);
   const bool padded = m.num_spec_decodes == 0 && !left_out;
-  check.expect_equal(padded ? common.num_actual_tokens : check.query_start(num_rows), tokens,
-                     "GDN token counts");
-  check.expect_equal(padded ? common.num_reqs : num_rows, rows, "GDN rows");
+  expect_sum(m, (padded ? common.num_actual_tokens : check.query_start(num_rows)) - tokens,
+             kTokenCounts, check);
+  expect_sum(m, (padded ? common.num_reqs : num_rows) - rows, kRowCounts, check);
   check.expect_equal(common.num_actual_tokens, m.num_actual_tokens, "num_actual_tokens");
 }
 
@@ -182,8 +243,8 @@ void expect_chunks(const GdnMetadata& m, BatchMismatches& check) {
     const std::int32_t count = cdiv(starts.at(row + 1) - starts.at(row), kFlaChunkSize);
     for (std::int32_t i = 0; i < count && chunk < indices.rows; ++i, ++chunk) {
       if (indices.at(chunk, 0) != sequence)
-        return check.add(
-            {MismatchKind::foreign_row, sequence, indices.at(chunk, 0), "row of a chunk"});
+        return check.add({MismatchKind::foreign_row, sequence, indices.at(chunk, 0),
+                          "chunk_indices: row of a chunk"});
       if (!check.expect_equal(i, indices.at(chunk, 1), "chunk_indices")) return;
     }
     if (count > 0) ++sequence;

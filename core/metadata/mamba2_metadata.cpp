@@ -10,9 +10,15 @@ namespace {
 void expect_prep_initial_states(const Mamba2Metadata& m, BatchMismatches& check) {
   if (m.base.num_prefills == 0) return;
   const auto& flags = m.base.has_initial_states_p;
-  check.expect_equal(std::any_of(flags.data, flags.data + m.base.num_prefills,
-                                 [](std::uint8_t flag) { return flag != 0; }),
-                     m.prep_initial_states, "prep_initial_states");
+  const bool any_flag = std::any_of(flags.data, flags.data + m.base.num_prefills,
+                                    [](std::uint8_t flag) { return flag != 0; });
+  bool any_computed = false;
+  for (std::int32_t row = m.base.num_decodes; row < check.num_real_rows(); ++row)
+    any_computed =
+        any_computed || check.batch.rows[static_cast<std::size_t>(row)].num_computed_tokens > 0;
+  // If it is what the rows say, a flag is wrong instead, which is found where the row runs.
+  if (m.prep_initial_states != any_computed)
+    check.expect_equal(any_flag, m.prep_initial_states, "prep_initial_states");
 }
 
 // Chunks cross neither a row nor a multiple of chunk_size of the row's own positions, nor a row's
@@ -21,6 +27,9 @@ void expect_chunks(const Mamba2Metadata& m, BatchMismatches& check) {
   const TensorView<std::int32_t>& ends = m.cu_chunk_seqlen_p;
   if (m.chunk_size < 1 || !ends.present || !m.seq_idx_p.present || !m.last_chunk_indices_p.present)
     return check.add({MismatchKind::inconsistent, 1, 0, "prefill chunks"});
+  if (check.batch.chunk_size > 0 &&
+      !check.expect_equal(check.batch.chunk_size, m.chunk_size, "chunk_size"))
+    return;
   const std::int32_t size = m.chunk_size;
   const std::int32_t first_row = m.base.num_decodes;
   const TensorView<std::int32_t> starts = prefill_starts(m.base);

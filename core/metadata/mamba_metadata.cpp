@@ -77,6 +77,15 @@ void expect_lengths(const MambaMetadata& m, BatchMismatches& check) {
                        "seq_lens of the metadata", row);
 }
 
+// If the two counts do not add up to the step's tokens, the one that its rows do not have is wrong.
+void expect_token_counts(const MambaMetadata& m, BatchMismatches& check) {
+  const std::int32_t tokens = check.batch.common.num_actual_tokens;
+  if (m.num_decode_tokens + m.num_prefill_tokens == tokens) return;
+  const std::int32_t decode_tokens = m.num_prefills > 0 ? check.query_start(m.num_decodes) : tokens;
+  if (check.expect_equal(decode_tokens, m.num_decode_tokens, "num_decode_tokens"))
+    check.expect_equal(tokens - decode_tokens, m.num_prefill_tokens, "num_prefill_tokens");
+}
+
 // The prefill rows follow the decode rows, and no padding row is among them.
 bool expect_prefill_rows(const MambaMetadata& m, BatchMismatches& check) {
   if (m.num_decodes + m.num_prefills > check.num_real_rows()) {
@@ -85,11 +94,28 @@ bool expect_prefill_rows(const MambaMetadata& m, BatchMismatches& check) {
     return false;
   }
   check.expect_equal(check.query_start(m.num_decodes), m.num_decode_tokens, "decode tokens");
+  // A row with computed tokens and no initial state is found where it runs (semantics: I1).
+  for (std::int32_t index = 0; index < m.num_prefills; ++index) {
+    const std::int32_t row = m.num_decodes + index;
+    if (check.batch.rows[static_cast<std::size_t>(row)].num_computed_tokens == 0)
+      check.expect_equal(0, m.has_initial_states_p.at(index) != 0, "has_initial_states_p", row);
+  }
   return check.expect_row_starts({prefill_starts(m), m.num_decodes, m.num_prefills},
                                  "query_start_loc_p");
 }
 
 }  // namespace
+
+std::optional<MetadataMismatch> wrong_row_count(const MambaMetadata& m, std::int32_t num_reqs) {
+  if (m.num_decodes + m.num_prefills == num_reqs) return std::nullopt;
+  const TensorView<std::int32_t>& prefills = m.state_indices_tensor_p;
+  const bool prefills_fit = (prefills.present ? prefills.rows : 0) == m.num_prefills;
+  if (prefills_fit)
+    return MetadataMismatch{MismatchKind::inconsistent, num_reqs - m.num_prefills, m.num_decodes,
+                            "num_decodes"};
+  return MetadataMismatch{MismatchKind::inconsistent, num_reqs - m.num_decodes, m.num_prefills,
+                          "num_prefills"};
+}
 
 TensorView<std::int32_t> prefill_starts(const MambaMetadata& m) {
   TensorView<std::int32_t> starts = m.query_start_loc_p;
@@ -128,11 +154,11 @@ void append_state_accesses(const MambaMetadata& m, const ForwardContext& context
 
 bool append_mamba_mismatches(const MambaMetadata& m, BatchMismatches& check) {
   const CommonAttentionMetadata& common = check.batch.common;
-  if (!check.expect_equal(common.num_reqs, m.num_decodes + m.num_prefills,
-                          "num_decodes + num_prefills"))
+  if (const auto wrong = wrong_row_count(m, common.num_reqs)) {
+    check.add(*wrong);
     return false;
-  check.expect_equal(common.num_actual_tokens, m.num_decode_tokens + m.num_prefill_tokens,
-                     "num_decode_tokens + num_prefill_tokens");
+  }
+  expect_token_counts(m, check);
   expect_lengths(m, check);
   expect_block_indices(m, check);
   if (m.query_start_loc_d.present)

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -93,6 +94,10 @@ void append_mismatches(const MambaMetadata& m, const MetadataBatch& batch,
 bool refreshes_persistent_buffers(const MambaMetadata& m, std::int32_t num_spec);
 MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t num_rows);
 ChunkView chunk_view(const MambaMetadata& m, std::int32_t num_rows);
+
+// The count of decode or of prefill rows, if they do not add up to num_reqs: the one that the
+// prefill rows' arrays do not have.
+std::optional<MetadataMismatch> wrong_row_count(const MambaMetadata& m, std::int32_t num_reqs);
 
 // The offsets of the prefill rows only; the array may be longer.
 TensorView<std::int32_t> prefill_starts(const MambaMetadata& m);

@@ -79,6 +79,7 @@ struct MetadataBatch {
   std::int32_t block_size = 1;        // of the group
   std::int32_t num_spec = 0;          // K
   bool accepted_counts_given = true;  // to the builder
+  std::int32_t chunk_size = 0;        // of SSD kernels; 0: not known
 };
 
 enum class MismatchKind : std::uint8_t {

@@ -66,19 +66,19 @@ void BatchMismatches::expect_conv_programs(const TensorView<std::int32_t>& start
   for (std::int32_t row = 0; row + 1 < starts.rows; ++row) {
     const std::int32_t count = cdiv(starts.at(row + 1) - starts.at(row), kCausalConv1dBlockM);
     if (row < conv1d.nums.rows &&
-        !expect_equal(count, conv1d.nums.at(row), "conv1d programs of a row"))
+        !expect_equal(count, conv1d.nums.at(row), "nums_dict: conv1d programs of a row"))
       return;
     for (std::int32_t chunk = 0; chunk < count; ++chunk, ++program) {
       if (program >= std::min(conv1d.tot, conv1d.batch_ptr.rows)) continue;
       const std::int32_t seen = conv1d.batch_ptr.at(program);
       if (seen != row)
-        return add({MismatchKind::foreign_row, row, seen, "row of a conv1d program"});
+        return add({MismatchKind::foreign_row, row, seen, "batch_ptr: row of a conv1d program"});
       if (!expect_equal(chunk, conv1d.token_chunk_offset_ptr.at(program),
-                        "token chunk of a conv1d program"))
+                        "token_chunk_offset_ptr: token chunk of a conv1d program"))
         return;
     }
   }
-  expect_equal(program, conv1d.tot, "conv1d programs");
+  expect_equal(program, conv1d.tot, "nums_dict: conv1d programs in all");
 }
 
 }  // namespace hybridscope

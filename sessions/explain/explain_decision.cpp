@@ -171,6 +171,10 @@ bool is_missing_copy(const StateCopyDecision& decision) {
 
 std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept,
                              std::string_view remembered) {
+  // A traced copy in a mode in which our rule makes none.
+  if (decision.rule == StateCopyRule::preprocess_mamba && decision.copies() &&
+      decision.block_size <= 0)
+    return "the mode has no rule for it: " + outcome_words(decision, kept);
   return formula_words(decision, remembered) + outcome_words(decision, kept);
 }
 

@@ -12,6 +12,10 @@ namespace {
 
 bool is_conv(const Finding& f) { return f.content == ContentKind::conv; }
 bool is_equal(const Finding& f) { return f.seen == f.expected; }
+bool names_a_column_of_conv(const Finding& f) { return is_conv(f) && f.expected >= 0; }
+bool names_a_column_of_state(const Finding& f) {
+  return f.content == ContentKind::temporal && f.expected >= 0;
+}
 // Sessions do not keep the element.
 bool names_an_element(const Finding& f) { return f.layer >= 0; }
 
@@ -66,6 +70,13 @@ constexpr std::array kPhrases = {
            [](const Finding& f) { return f.block <= kNullBlock; }, "{detail}"},
     Phrase{Rule::read_of_unwritten_block, "", nullptr, "{block}: {detail}"},
 
+    Phrase{
+        Rule::foreign_write, "the request's block table", names_a_column_of_conv,
+        "write of a conv window into {block}, but this column of the request's block table holds "
+        "{expected_block}"},
+    Phrase{Rule::foreign_write, "the request's block table", names_a_column_of_state,
+           "write of a state into {block}, but this column of the request's block table holds "
+           "{expected_block}"},
     Phrase{Rule::foreign_write, "",
            [](const Finding& f) { return f.block > kNullBlock && is_conv(f); },
            "write of a conv window into {block}: {detail}"},
@@ -77,6 +88,12 @@ constexpr std::array kPhrases = {
            "write into {block}: {detail}"},
     Phrase{Rule::foreign_write, "", nullptr, "{detail}"},
 
+    Phrase{Rule::reference_count, "given out while", nullptr,
+           "{block} is given out although {seen_request} holds it"},
+    Phrase{Rule::reference_count, "given out with", nullptr,
+           "{block} is given out with reference count {seen}, expected {expected}"},
+    Phrase{Rule::reference_count, "the count does not follow", nullptr,
+           "{block} has reference count {seen} now, expected {expected} after the one before"},
     Phrase{Rule::reference_count, "", [](const Finding& f) { return f.block < 0; },
            "{seen} {detail}"},
     Phrase{Rule::reference_count, "", nullptr,
@@ -103,7 +120,16 @@ constexpr std::array kPhrases = {
     Phrase{Rule::stale_persistent_array, "", nullptr, "{detail} but by that of step {seen}"},
     Phrase{Rule::metadata_inconsistent, "",
            [](const Finding& f) { return f.expected < 0 && f.seen < 0; }, "{detail}"},
+    Phrase{Rule::metadata_inconsistent, "num_scheduled_tokens",
+           [](const Finding& f) { return f.row >= 0; },
+           "{detail} is {seen}, but the metadata has a row of {expected_tokens}"},
+    Phrase{Rule::metadata_inconsistent, "draft tokens behind", nullptr,
+           "the step computes {expected_tokens} behind those that are known, and {seen} are "
+           "scheduled as drafts"},
     Phrase{Rule::metadata_inconsistent, "", nullptr, "{detail}: {seen}, expected {expected}"},
+    Phrase{Rule::hit_longer_than_group, "do not end", nullptr,
+           "the request is admitted with {seen_tokens} computed, which {detail} (the last one "
+           "before: {expected})"},
     Phrase{Rule::hit_longer_than_group, "", nullptr,
            "the hit needs keys and values up to token {expected}, they are there up to {seen}: "
            "{detail}"},
@@ -114,10 +140,15 @@ constexpr std::array kPhrases = {
            "the accepted count is {seen}, expected 1..{expected}"},
     Phrase{Rule::foreign_row_datum, "accepted count of another", nullptr,
            "the accepted count is {seen}, the request's is {expected}"},
+    Phrase{Rule::foreign_row_datum, "copy decision of another", nullptr,
+           "the copy names {seen_request}, its blocks are those of {expected_request}"},
     Phrase{Rule::foreign_row_datum, "commit of another", nullptr,
            "the commit is that of {seen_request}"},
     Phrase{Rule::foreign_row_datum, "the row's request", nullptr,
            "the row names {seen_request}, scheduled is {expected_request}"},
+    Phrase{Rule::foreign_row_datum, "state read from",
+           [](const Finding& f) { return f.expected >= 0; },
+           "{block} is read, but this column of the request's block table holds {expected_block}"},
     Phrase{Rule::foreign_row_datum, "state read from", nullptr,
            "{block} is read, but another request or group holds it"},
     Phrase{Rule::foreign_row_datum, "gates of", nullptr,
@@ -152,6 +183,8 @@ constexpr std::array kPhrases = {
     Phrase{Rule::state_bytes_wrong, "", nullptr,
            "{block}: an element of its state is {seen_bits}, expected {expected_bits}"},
     Phrase{Rule::schedule_over_limit, "", nullptr, "{detail}: {seen}, at most {expected}"},
+    Phrase{Rule::graph_not_captured, "uniform", nullptr,
+           "{detail} is {seen}, but the graph has the rows of one with {expected}"},
     Phrase{Rule::graph_not_captured, "rows", nullptr, "{detail}: {seen}, captured with {expected}"},
     Phrase{Rule::graph_not_captured, "tokens of a graph too small", nullptr,
            "the graph of {seen_tokens} is too small for the {expected} of the step"},

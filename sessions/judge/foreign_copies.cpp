@@ -8,20 +8,6 @@
 #include "sessions/judge/foreign_importer.h"
 
 namespace hybridscope {
-namespace {
-
-// The column of a request's list that holds the block; the last one if several do; -1: none.
-std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
-  const auto found = std::find(ids.rbegin(), ids.rend(), block);
-  return static_cast<std::int32_t>(ids.rend() - found) - 1;
-}
-
-bool is_postcopy(StateCopyRule rule) {
-  return rule == StateCopyRule::postprocess_mamba_v1 || rule == StateCopyRule::postprocess_mamba_v2;
-}
-
-}  // namespace
-
 // Pre-copies of V1 and V2 (semantics: preprocess-mamba, preprocess-mamba-align, add-request). For
 // V2, whose slots have a column from admission on, each row gets one slot here.
 void ForeignImporter::decide_pre_copies() {
@@ -176,9 +162,16 @@ void ForeignImporter::launch_ours(CopyLaunch& launch) const {
 
 // Carries out the traced copies. The engine's decision replaces ours, unless a group of the row did
 // what ours says, or a copy is ours but for one value or for its number: then ours says what is
-// wrong.
-void ForeignImporter::launch_traced(const std::vector<ForeignCopy>& traced, CopyLaunch& launch) {
+// wrong. A copy that another request made is carried out for that one, and its decision keeps the
+// request that the copy names.
+void ForeignImporter::launch_traced(std::vector<ForeignCopy> traced, CopyLaunch& launch) {
   append_decisions(trace_, decisions_, launch);
+  for (ForeignCopy& copy : traced) {
+    const RequestId owner = owner_of(copy, traced, launch);
+    if (owner == copy.request) continue;
+    launch.decisions[static_cast<std::size_t>(requests_[owner].row)].request = copy.request;
+    copy.request = owner;
+  }
   ours_stands_.assign(launch.decisions.size(), false);
   for (const ForeignCopy& copy : traced)
     if (const std::int32_t row = requests_[copy.request].row; row >= 0)
@@ -206,83 +199,6 @@ std::int32_t ForeignImporter::block_at(RequestId request, std::int32_t group,
   return g < lists.size() && column >= 0 && static_cast<std::size_t>(column) < lists[g].size()
              ? lists[g][static_cast<std::size_t>(column)]
              : kPadSlotId;
-}
-
-// Does the copy of one group carry out the decision? Blocks that it leaves out count as the same.
-bool ForeignImporter::carries_out(const ForeignCopy& traced,
-                                  const StateCopyDecision& decision) const {
-  const auto same = [&](std::int32_t block, std::int32_t column) {
-    return block < 0 || block == block_at(traced.request, traced.group, column);
-  };
-  return decision.copies() && same(traced.conv_src_block_id, decision.src_col) &&
-         same(traced.temporal_src_block_id, decision.src_col + decision.accept_token_bias) &&
-         same(traced.dest_block_id, decision.dst_col) &&
-         (traced.accept_token_bias < 0 || traced.accept_token_bias == decision.accept_token_bias);
-}
-
-// Does the copy contradict itself, and is it our rule's but for one value? Its sources are `bias`
-// columns apart, so that one value of the three is wrong; a destination that differs alone is wrong
-// too, where our rule leaves no choice.
-bool ForeignImporter::has_one_wrong_value(const ForeignCopy& traced,
-                                          const StateCopyDecision& decision) const {
-  if (!decision.copies() || traced.group < 0) return false;
-  const auto differs = [&](std::int32_t block, std::int32_t column) {
-    return block >= 0 && block != block_at(traced.request, traced.group, column);
-  };
-  const int wrong_sources =
-      differs(traced.conv_src_block_id, decision.src_col) +
-      differs(traced.temporal_src_block_id, decision.src_col + decision.accept_token_bias) +
-      (traced.accept_token_bias >= 0 && traced.accept_token_bias != decision.accept_token_bias);
-  const bool tells_all = traced.conv_src_block_id >= 0 && traced.temporal_src_block_id >= 0 &&
-                         traced.accept_token_bias >= 0;
-  const bool wrong_destination = differs(traced.dest_block_id, decision.dst_col);
-  return (tells_all && wrong_sources == 1 && !wrong_destination) ||
-         (wrong_sources == 0 && wrong_destination && is_postcopy(decision.rule));
-}
-
-// With two recurrent groups or more, whose copies the trace tells by blocks: did at least one do
-// what the decision says, and another one not?
-bool ForeignImporter::some_group_agrees(const std::vector<ForeignCopy>& traced, std::int32_t row,
-                                        const StateCopyDecision& decision) const {
-  std::int32_t num_groups = 0;
-  std::int32_t num_agreeing = 0;
-  for (const GroupTrace& group : trace_.groups) {
-    if (!group.is_mamba) continue;
-    ++num_groups;
-    std::int32_t num_copies = 0;
-    bool agrees = false;
-    for (const ForeignCopy& copy : traced) {
-      if (requests_.at(copy.request).row != row) continue;
-      if (copy.group < 0) return false;
-      if (copy.group != group.group) continue;
-      ++num_copies;
-      agrees = carries_out(copy, decision);
-    }
-    num_agreeing += decision.copies() ? (num_copies == 1 && agrees) : (num_copies == 0);
-  }
-  return num_agreeing > 0 && num_agreeing < num_groups;
-}
-
-// Has a copy of the row one wrong value?
-bool ForeignImporter::differs_by_one_value(const std::vector<ForeignCopy>& traced, std::int32_t row,
-                                           const StateCopyDecision& decision) const {
-  return std::ranges::any_of(traced, [&](const ForeignCopy& copy) {
-    return requests_.at(copy.request).row == row && has_one_wrong_value(copy, decision);
-  });
-}
-
-// Does a group carry out our decision, and has another copy of the row besides?
-bool ForeignImporter::has_extra_copy(const std::vector<ForeignCopy>& traced, std::int32_t row,
-                                     const StateCopyDecision& decision) const {
-  const auto of_row = [&](const ForeignCopy& copy) {
-    return requests_.at(copy.request).row == row;
-  };
-  return std::ranges::any_of(traced, [&](const ForeignCopy& copy) {
-    return of_row(copy) && copy.group >= 0 && carries_out(copy, decision) &&
-           std::ranges::count_if(traced, [&](const ForeignCopy& other) {
-             return of_row(other) && other.group == copy.group;
-           }) > 1;
-  });
 }
 
 // A copy for a request that is not in the batch: it is executed, and is a finding in itself.

@@ -2,8 +2,10 @@
 // like a step of our engine. What the line leaves out is computed, and counted.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -49,6 +51,12 @@ enum class Computed : std::uint8_t {
 };
 inline constexpr std::size_t kNumComputed = 6;
 std::string_view computed_name(Computed what);
+
+// The column of a request's list that holds the block; the last one if several do; -1: none.
+inline std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
+  const auto found = std::find(ids.rbegin(), ids.rend(), block);
+  return static_cast<std::int32_t>(ids.rend() - found) - 1;
+}
 
 // What one step sampled, until the frame returns to the scheduler.
 struct ForeignFrame {
@@ -132,6 +140,15 @@ class ForeignImporter {
   void post_copy(const ForeignStep& step);
   void launch_ours(CopyLaunch& launch) const;
   std::int32_t block_at(RequestId request, std::int32_t group, std::int32_t column) const;
+  void launch_traced(std::vector<ForeignCopy> traced, CopyLaunch& launch);
+  void place_blocks(const ForeignCopy& traced, StateCopyDecision& decision);
+  void place_copy(const ForeignCopy& traced, CopyLaunch& launch);
+  void place_rowless_copy(const ForeignCopy& traced, CopyLaunch& launch) const;
+  std::int32_t decision_of(const ForeignCopy& traced, CopyLaunch& launch);
+
+  // foreign_copy_owner.cpp
+  RequestId owner_of(const ForeignCopy& traced, const std::vector<ForeignCopy>& all,
+                     const CopyLaunch& launch) const;
   bool carries_out(const ForeignCopy& traced, const StateCopyDecision& decision) const;
   bool some_group_agrees(const std::vector<ForeignCopy>& traced, std::int32_t row,
                          const StateCopyDecision& decision) const;
@@ -140,11 +157,6 @@ class ForeignImporter {
                             const StateCopyDecision& decision) const;
   bool has_extra_copy(const std::vector<ForeignCopy>& traced, std::int32_t row,
                       const StateCopyDecision& decision) const;
-  void launch_traced(const std::vector<ForeignCopy>& traced, CopyLaunch& launch);
-  void place_blocks(const ForeignCopy& traced, StateCopyDecision& decision);
-  void place_copy(const ForeignCopy& traced, CopyLaunch& launch);
-  void place_rowless_copy(const ForeignCopy& traced, CopyLaunch& launch) const;
-  std::int32_t decision_of(const ForeignCopy& traced, CopyLaunch& launch);
 
   void count(Computed what) { ++num_computed_[static_cast<std::size_t>(what)]; }
 

@@ -305,10 +305,9 @@ Status ForeignImporter::dispatch(const ForeignStep& step) {
   }
   const ForeignGraph& traced = *step.graph;
   const auto num_reqs = static_cast<std::int32_t>(trace_.rows.size());
-  const CudagraphDispatch graph{
-      .runtime_mode = traced.cudagraph_runtime_mode,
-      .num_tokens_padded = traced.num_tokens,
-      .num_reqs_padded = traced.num_reqs < 0 ? num_reqs : traced.num_reqs};
+  CudagraphDispatch graph{.runtime_mode = traced.cudagraph_runtime_mode,
+                          .num_tokens_padded = traced.num_tokens,
+                          .num_reqs_padded = traced.num_reqs < 0 ? num_reqs : traced.num_reqs};
   if (graph.pads_metadata() &&
       (graph.num_reqs_padded < num_reqs || graph.num_reqs_padded > config_.max_num_seqs ||
        graph.num_tokens_padded < trace_.num_scheduled_tokens ||
@@ -318,7 +317,12 @@ Status ForeignImporter::dispatch(const ForeignStep& step) {
                     "expected at least those, at most {} rows (max_num_seqs) and {} tokens",
                     graph.num_reqs_padded, graph.num_tokens_padded, num_reqs,
                     trace_.num_scheduled_tokens, config_.max_num_seqs, kMaxGraphTokens));
-  trace_.uniform_decode = traced.uniform;
+  trace_.uniform_decode = traced.uniform.value_or(false);
+  if (graph.pads_metadata() && traced.uniform)
+    // Mode FULL has no graphs of its own for uniform decodes.
+    graph.reason = *traced.uniform && config_.cudagraph_mode != CUDAGraphMode::full
+                       ? CudagraphDispatchReason::uniform_decode_graph
+                       : CudagraphDispatchReason::mixed_batch_graph;
   metadata_.dispatch_as(trace_, graph, worker_tables_);
   return Ok{};
 }

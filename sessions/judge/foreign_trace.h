@@ -24,6 +24,7 @@ struct ForeignHeader {
   bool use_eagle = false;           // hits drop their last block, for an EAGLE-like draft model
   PolicyOverrides policies;         // what the run overrode of its profile
   bool hits_inside_blocks = false;  // a hit may end on any multiple of hash_block_size
+  bool tells_chunk_size = false;    // else config.chunk_size is a default
 };
 
 // A range of ForeignStep::ids.
@@ -143,7 +144,7 @@ struct ForeignGraph {
   CUDAGraphMode cudagraph_runtime_mode = CUDAGraphMode::none;
   std::int32_t num_tokens = 0;  // of the batch descriptor, padding included
   std::int32_t num_reqs = -1;   // padded rows; -1: not in the trace
-  bool uniform = false;
+  std::optional<bool> uniform = {};
 };
 
 // A traced array of a metadata object; ForeignStep::ids holds its elements row by row.

@@ -300,6 +300,7 @@ ForeignHeader read_header(const LineValue& line, JsonErrors& errors) {
     header.policies = reader.policies();
     header.use_eagle = reader.use_eagle();
     header.hits_inside_blocks = reader.hits_inside_blocks();
+    header.tells_chunk_size = find_member(*config, "chunk_size").has_value();
   }
   return header;
 }

@@ -32,6 +32,7 @@ Result<TraceJudge> TraceJudge::create(const ForeignHeader& header) {
   if (!importer.ok()) return importer.error();
   CheckConfig config = make_check_config(header.config);
   config.hits_inside_blocks = header.hits_inside_blocks;
+  if (!header.tells_chunk_size) config.limits->chunk_size = 0;
   if (header.config.cudagraph_capture_sizes.empty())
     config.limits->cudagraph_capture_sizes.clear();
   else if (header.config.runner == ModelRunner::v2)

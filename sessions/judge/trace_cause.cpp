@@ -47,6 +47,12 @@ void keep_fewest_policies(std::vector<const KnownBug*>& bugs) {
 
 }  // namespace
 
+EngineProfile profile_of(const KeptTrace& trace) {
+  const auto header = trace.lines().empty() ? std::nullopt : header_of(trace);
+  const auto release = header ? release_of(header->engine) : std::nullopt;
+  return release.value_or(EngineProfile::safe);
+}
+
 void KeptTrace::begin(std::string_view header_line) {
   lines_.clear();
   num_bytes_ = 0;

@@ -34,6 +34,10 @@ class KeptTrace {
   bool too_long_ = false;
 };
 
+// The release that a trace names as its engine ("vllm 0.31.0"); profile safe if it names none or
+// nothing was kept.
+EngineProfile profile_of(const KeptTrace& trace);
+
 class TraceCauses {
  public:
   // Rows of the trace that may be compared in all; about a second of work.

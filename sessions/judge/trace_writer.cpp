@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/engine/cudagraph_setup.h"
 #include "core/engine/scheduler_setup.h"
 #include "core/metadata/metadata_builders.h"
 #include "core/metadata/named_arrays.h"
@@ -126,7 +127,10 @@ TraceWriter::TraceWriter(const EngineConfig& config, TracedRequests requests)
 
 std::string TraceWriter::header(const std::string& name, const PolicyOverrides& policies) const {
   std::map<int, std::pair<std::string_view, Json>> config = derived_facts(config_);
-  const EngineSettings settings = settings_of(config_);
+  EngineSettings settings = settings_of(config_);
+  // The list that was captured, so that a graph of another size is found.
+  if (auto graphs = resolve_cudagraphs(config_); graphs.ok())
+    settings.cudagraph_capture_sizes = std::move(graphs).value().capture_sizes;
   for (const Setting* setting : traced_settings()) {
     const Json value = setting_to_json(*setting, *get_setting(settings, *setting));
     if (value.is_array() && value.empty()) continue;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -24,6 +25,44 @@ bool expects(const KnownBug& bug, Rule rule) {
   return std::ranges::any_of(
       *exhibit.value().scenario.expect.findings,
       [rule](const ExpectedFinding& finding) { return finding.rule == rule_info(rule).slug; });
+}
+
+bool is_wrong_read_of_conv(const Finding& finding) {
+  return finding.content == ContentKind::conv && (finding.rule == Rule::running_state_wrong ||
+                                                  finding.rule == Rule::read_of_unwritten_block);
+}
+
+bool is_lost_frame(const Finding& finding) {
+  return finding.detail == "appended tokens of a valid frame";
+}
+
+// What of bugs with the same policies only one shows.
+struct BugMark {
+  std::string_view id;
+  bool (*shows)(const BugEvidence&);
+};
+constexpr std::array kMarks = {
+    BugMark{"one-token-first-chunk-as-decode",
+            [](const BugEvidence& e) { return e.finding.expected == 0; }},
+    BugMark{"resumed-tail-runs-as-decode",
+            [](const BugEvidence& e) { return e.finding.expected > 0; }},
+    BugMark{"padded-prompt-tail-folds-placeholders",
+            [](const BugEvidence& e) { return e.num_prompt_tokens > 1; }},
+    BugMark{"padded-one-token-prompt-folds-placeholders",
+            [](const BugEvidence& e) { return e.num_prompt_tokens == 1; }},
+    BugMark{"all-mode-spec-boundary-not-stored",
+            [](const BugEvidence& e) { return !is_wrong_read_of_conv(e.finding); }},
+    BugMark{"all-mode-conv-anchor-mismatch",
+            [](const BugEvidence& e) { return is_wrong_read_of_conv(e.finding); }},
+    BugMark{"reset-stale-frame-rolls-back-computed",
+            [](const BugEvidence& e) { return !is_lost_frame(e.finding); }},
+    BugMark{"reset-discards-later-valid-frames",
+            [](const BugEvidence& e) { return is_lost_frame(e.finding); }},
+};
+
+bool shows_mark(const KnownBug& bug, const BugEvidence& evidence) {
+  const auto mark = std::ranges::find(kMarks, bug.id, &BugMark::id);
+  return mark != kMarks.end() && mark->shows(evidence);
 }
 
 class CauseSearch {
@@ -99,12 +138,15 @@ class CauseSearch {
   // Bugs of the same policies cannot be told apart.
   FindingCause with_all_like(const Candidate& cause,
                              const std::vector<const Candidate*>& needed) const {
-    if (cause.bug == nullptr) return {policy_words(cause)};
+    if (cause.bug == nullptr) return {policy_words(cause), nullptr, cause.policies};
     std::vector<const KnownBug*> bugs;
     for (const Candidate* candidate : needed)
       if (candidate->policies == cause.policies) bugs.push_back(candidate->bug);
-    bugs = likely_bugs(bugs, finding_.rule);
-    return {bug_cause_words(bugs), bugs.front()};
+    bugs = likely_bugs(bugs, {.finding = finding_,
+                              .num_prompt_tokens = num_prompt_tokens_,
+                              .profile = plan_.settings.engine.value_or(EngineProfile::safe),
+                              .runner = plan_.setup.config.runner});
+    return {bug_cause_words(bugs), bugs.front(), cause.policies};
   }
 
   // Does the finding, or one like it about the same request, occur up to its step? Empty: the plan
@@ -125,10 +167,18 @@ class CauseSearch {
       if (left_ < 0) return std::nullopt;
       for (const Finding& seen : step.value().findings)
         if (seen.rule == finding_.rule && seen.detail == finding_.detail &&
-            seen.request == finding_.request)
+            seen.request == finding_.request) {
+          note_prompt(step.value().trace);
           return true;
+        }
     }
     return false;
+  }
+
+  void note_prompt(const StepTrace& trace) {
+    const auto scheduled =
+        std::ranges::find(trace.scheduled, finding_.request, &ScheduledTrace::request);
+    if (scheduled != trace.scheduled.end()) num_prompt_tokens_ = scheduled->num_prompt_tokens;
   }
 
   static std::string policy_words(const Candidate& candidate) {
@@ -145,16 +195,23 @@ class CauseSearch {
   const RunPlan& plan_;
   const Finding& finding_;
   std::int64_t left_;
-  PolicyOverrides has_;  // values that profile safe does not have
+  std::int32_t num_prompt_tokens_ = 0;  // of the finding's request, once a run has shown it
+  PolicyOverrides has_;                 // values that profile safe does not have
 };
 
 }  // namespace
 
-std::vector<const KnownBug*> likely_bugs(std::span<const KnownBug* const> bugs, Rule rule) {
+std::vector<const KnownBug*> likely_bugs(std::span<const KnownBug* const> bugs,
+                                         const BugEvidence& evidence) {
   std::vector<const KnownBug*> likely(bugs.begin(), bugs.end());
-  if (bugs.size() < 2) return likely;
-  std::erase_if(likely, [rule](const KnownBug* bug) { return !expects(*bug, rule); });
-  if (likely.empty()) likely.assign(bugs.begin(), bugs.end());
+  const auto keep = [&likely](const auto& fits) {
+    if (likely.size() > 1 && std::ranges::any_of(likely, fits))
+      std::erase_if(likely, [&](const KnownBug* bug) { return !fits(bug); });
+  };
+  const std::vector<const KnownBug*> of_engine = bugs_of(evidence.profile, evidence.runner);
+  keep([&](const KnownBug* bug) { return std::ranges::count(of_engine, bug) > 0; });
+  keep([&](const KnownBug* bug) { return shows_mark(*bug, evidence); });
+  keep([&](const KnownBug* bug) { return expects(*bug, evidence.finding.rule); });
   return likely;
 }
 
@@ -165,6 +222,8 @@ std::string bug_cause_words(std::span<const KnownBug* const> bugs) {
     text += fmt::format("{}known bug {}{}{}", text.empty() ? "" : ", or ", number,
                         number.empty() ? "" : ", ", bug->id);
   }
+  if (bugs.size() > 1)
+    text += ": the same policy brings each of them back, and the finding fits each";
   return text;
 }
 

@@ -15,11 +15,22 @@ namespace hybridscope {
 // Request-steps that a search may run in all; about a second of work.
 inline constexpr std::int64_t kMostCauseRequestSteps = 400'000;
 
-// Of bugs that the same policies bring back those whose files expect a finding of this rule; all if
-// there are none.
-std::vector<const KnownBug*> likely_bugs(std::span<const KnownBug* const> bugs, Rule rule);
+// What tells bugs of the same policies apart.
+struct BugEvidence {
+  const Finding& finding;
+  std::int32_t num_prompt_tokens = 0;           // of the finding's request; 0: not known
+  EngineProfile profile = EngineProfile::safe;  // of the engine; safe: not known
+  ModelRunner runner = ModelRunner::v1;
+};
 
-// "known bug 48, skipped-step-forgets-accepted-count, or known bug 9, ...".
+// Of bugs that the same policies bring back those that the evidence fits: the engine's release or
+// day has them, what only one of them shows is there, their files expect a finding of this rule.
+// What none of them fits is left out of account.
+std::vector<const KnownBug*> likely_bugs(std::span<const KnownBug* const> bugs,
+                                         const BugEvidence& evidence);
+
+// "known bug 48, skipped-step-forgets-accepted-count"; "known bug 18, ..., or known bug 19, ...:
+// the same policy brings each of them back, and the finding fits each".
 std::string bug_cause_words(std::span<const KnownBug* const> bugs);
 
 struct FindingCause {
@@ -27,6 +38,7 @@ struct FindingCause {
   // known bug has it; empty: none is known.
   std::string words = {};
   const KnownBug* bug = nullptr;  // the first that is named; null: none is
+  PolicyOverrides policies = {};  // the values that bring it about
 };
 
 // Runs the plan again, up to the finding's step, with the policies of one known bug after the other

@@ -5,7 +5,10 @@
 #include <utility>
 
 #include "core/engine/policy_table.h"
+#include "sessions/known_bugs/finding_cause.h"
 #include "sessions/matrix/fault_cause.h"
+#include "sessions/run/checked_run.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 namespace {
@@ -41,6 +44,7 @@ class Explainer {
   Result<Kinds> errors_of_bug(const KnownBug& bug, const Kinds& until = {}) const;
   Result<bool> is_gone_without(const PolicyOverrides& policies, const FindingKind& kind) const;
   Status explain_together();
+  std::string cause_as_run_finds_it(const FindingKind& kind) const;
   Status explain_kind(const FindingKind& kind);
   Result<std::string> bugs_without_which_it_is_gone(const FindingKind& kind) const;
   Result<const KnownBug*> narrower_bug(const KnownBug& bug, const FindingKind& kind) const;
@@ -101,9 +105,33 @@ Status Explainer::explain_profile(const Kinds& errors) {
     if (!found.value().empty()) add(std::string(bug->id), *found.value().begin());
   }
   if (!explanation_.causes.empty()) return Ok{};
+  for (const FindingKind& kind : errors)
+    if (std::string cause = cause_as_run_finds_it(kind); !cause.empty())
+      add(std::move(cause), kind);
+  if (!explanation_.causes.empty()) return Ok{};
   if (Status together = explain_together(); !together.ok()) return together;
   if (explanation_.causes.empty()) explanation_.unexplained.assign(errors.begin(), errors.end());
   return Ok{};
+}
+
+// The cause of the first finding of the kind; empty: that search knows none.
+std::string Explainer::cause_as_run_finds_it(const FindingKind& kind) const {
+  auto plan = plan_scenario(scenario_in_engine(cell_, drawn_, options_), "matrix");
+  if (!plan.ok()) return {};
+  auto created = CheckedRun::create(plan.value());
+  if (!created.ok()) return {};
+  CheckedRun& run = created.value();
+  while (!run.has_ended() && run.num_steps() < kMaxMatrixSteps) {
+    const auto step = run.step();
+    if (!step.ok()) return {};
+    for (const Finding& finding : step.value().findings) {
+      if (finding.rule != kind.rule || finding.detail != kind.detail) continue;
+      const FindingCause cause = find_cause(plan.value(), finding);
+      return cause.bug != nullptr ? std::string(cause.bug->id)
+                                  : name_of_policies(cause.policies, bugs_);
+    }
+  }
+  return {};
 }
 
 // A set of bugs none of which can be left out.

@@ -24,8 +24,9 @@ struct Explanation {
 // profile and policies of `options`; `bugs`: those of that engine.
 //
 // Profiles other than a release: the bugs that give an error alone in profile safe (for a bug of
-// two policies, an error that neither gives alone); else a set of them that gives one, none of
-// which can be left out.
+// two policies, an error that neither gives alone); else what `run` would name for the first
+// finding of each kind of error (find_cause); else a set of bugs that gives one, none of which can
+// be left out.
 //
 // A release has policies that no known bug is made of, so each kind of error is asked after: the
 // bugs that give it alone in profile safe; else the first bug without whose policies the release

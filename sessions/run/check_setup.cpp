@@ -8,7 +8,9 @@
 namespace hybridscope {
 
 CheckConfig make_check_config(const EngineConfig& config) {
-  CheckLimits limits{.max_num_seqs = config.max_num_seqs, .max_model_len = config.max_model_len};
+  CheckLimits limits{.max_num_seqs = config.max_num_seqs,
+                     .max_model_len = config.max_model_len,
+                     .chunk_size = config.chunk_size};
   if (auto cudagraphs = resolve_cudagraphs(config); cudagraphs.ok()) {
     limits.cudagraph_capture_sizes = captured_sizes(captured_graphs(config, cudagraphs.value()));
     if (limits.cudagraph_capture_sizes.empty())  // no graph is captured: none of these is

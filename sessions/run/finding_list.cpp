@@ -35,11 +35,44 @@ void FindingList::note_damage(const Finding& finding, const Names& names) {
   ++damage.found;
 }
 
+void FindingList::note_warning(const Finding& finding) {
+  const bool known = std::ranges::any_of(warnings_, [&](const WarningBeginning& one) {
+    return one.chain.finding.rule == finding.rule && one.chain.finding.detail == finding.detail;
+  });
+  if (!known && warnings_.size() < kMaxRootsWithCause)
+    warnings_.push_back({.chain = {.finding = finding, .last_step = finding.step}, .cause = {}});
+}
+
+std::span<const WarningBeginning> FindingList::warnings() const {
+  return roots().empty() ? std::span(warnings_) : std::span<const WarningBeginning>();
+}
+
+std::int64_t FindingList::first_step() const {
+  if (!roots().empty()) return roots()[0].finding.step;
+  return warnings_.empty() ? 0 : warnings_[0].chain.finding.step;
+}
+
+// Of a finding in warnings().
+std::string FindingList::warning_cause(const Finding& finding) const {
+  for (const WarningBeginning& one : warnings())
+    if (one.chain.finding.rule == finding.rule && one.chain.finding.detail == finding.detail &&
+        one.chain.finding.step == finding.step && one.chain.finding.request == finding.request)
+      return one.cause;
+  return {};
+}
+
 void FindingList::add(const StepTrace& trace, std::span<const Finding> findings,
                       const Expects& expects, const Names& names) {
+  const auto prompt_of = [&trace](RequestId request) {
+    const auto of = std::ranges::find(trace.scheduled, request, &ScheduledTrace::request);
+    return of == trace.scheduled.end() ? 0 : of->num_prompt_tokens;
+  };
+  const std::size_t known = root_words_.size();
   for (const Finding& finding : findings)
     add(finding, expects && expects(finding), names,
         [&](const Finding& root) { return roots_.decision(trace, root, names); });
+  for (std::size_t root = known; root < root_words_.size(); ++root)
+    root_words_[root].num_prompt_tokens = prompt_of(roots()[root].finding.request);
   roots_.end_step(trace);
 }
 
@@ -59,11 +92,12 @@ void FindingList::add(const Finding& finding, bool expected, const Names& names,
     kept.is_root = kept.root == root_words_.size();
     if (kept.is_root) {
       root_words_.push_back(
-          {.decision = kept.root < kMaxRootsShown ? decide(finding) : std::string()});
+          {.decision = kept.root < kMaxRootsShown ? decide(finding) : std::string(), .cause = {}});
       root_requests_.push_back(finding.request.value < 0 ? "" : names.request(finding.request));
     }
   } else {
     roots_.add_warning(finding);
+    note_warning(finding);
   }
   last_roots_.push_back(is_error(kept) ? kept.root : kNoRoot);
   RuleCount& count = rules_[static_cast<std::size_t>(finding.rule)];
@@ -123,8 +157,12 @@ std::string FindingList::format_roots() const {
     text += fmt::format(
         "{} of this kind are not shown\n",
         counted(static_cast<std::int64_t>(roots().size() - kMaxRootsShown), "more beginning"));
-  for (const KeptFinding& kept : kept_)
-    if (!is_error(kept)) text += kept.text + "\n";
+  for (const KeptFinding& kept : kept_) {
+    if (is_error(kept)) continue;
+    text += kept.text + "\n";
+    if (const std::string cause = warning_cause(kept.finding); !cause.empty())
+      text += "  this is " + cause + "\n";
+  }
   return text;
 }
 
@@ -134,11 +172,17 @@ std::string FindingList::format_causes() const {
     if (!root_words_[root].cause.empty())
       text +=
           fmt::format("step {}: this is {}\n", roots()[root].finding.step, root_words_[root].cause);
+  for (const WarningBeginning& warning : warnings())
+    if (!warning.cause.empty())
+      text += fmt::format("step {}: this is {}\n", warning.chain.finding.step, warning.cause);
   return text;
 }
 
 std::string FindingList::text_with_root(const KeptFinding& kept) const {
-  if (!is_error(kept)) return kept.text;
+  if (!is_error(kept)) {
+    const std::string cause = warning_cause(kept.finding);
+    return cause.empty() ? kept.text : kept.text + "; this is " + cause;
+  }
   if (!kept.is_root)
     return fmt::format("{}; follows from step {}", kept.text, roots()[kept.root].finding.step);
   const RootWords& words = root_words_[kept.root];
@@ -152,6 +196,8 @@ std::string FindingList::text_with_root(const KeptFinding& kept) const {
 void FindingList::find_causes(const Words& find_cause) {
   for (std::size_t root = 0; root < std::min(roots().size(), kMaxRootsWithCause); ++root)
     set_cause(root, find_cause(roots()[root].finding));
+  for (std::size_t i = 0; i < warnings().size(); ++i)
+    set_warning_cause(i, find_cause(warnings_[i].chain.finding));
 }
 
 std::vector<std::string> FindingList::last_chain_words() const {

@@ -52,6 +52,13 @@ struct RequestDamage {
 struct RootWords {
   std::string decision;  // root_decision(); empty: the finding says it
   std::string cause;     // "known bug 48, skipped-step-forgets-accepted-count"; empty: not known
+  std::int32_t num_prompt_tokens = 0;  // of the finding's request; 0: not known
+};
+
+// The first warning of its kind in a run without errors.
+struct WarningBeginning {
+  FindingRoot chain;
+  std::string cause;  // as RootWords::cause
 };
 
 class FindingList {
@@ -86,7 +93,16 @@ class FindingList {
   void set_cause(std::size_t root, std::string cause) {
     root_words_[root].cause = std::move(cause);
   }
-  // Sets the causes of the first kMaxRootsWithCause roots.
+  // Without roots: the first warning of each rule and detail, at most kMaxRootsWithCause. Else
+  // none.
+  std::span<const WarningBeginning> warnings() const;
+  void set_warning_cause(std::size_t warning, std::string cause) {
+    warnings_[warning].cause = std::move(cause);
+  }
+  // The step with which one goes on: of the first root, or of the first warning without any; 0:
+  // nothing was found.
+  std::int64_t first_step() const;
+  // Sets the causes of the first kMaxRootsWithCause roots, or of the warnings().
   void find_causes(const Words& find_cause);
   // The first kMaxRootsShown roots with the kept findings of each, then other kept findings; lines
   // with a newline, not indented.
@@ -127,6 +143,8 @@ class FindingList {
   static constexpr std::size_t kNoRoot = static_cast<std::size_t>(-1);
   std::string format_following(std::size_t root) const;
   void note_damage(const Finding& finding, const Names& names);
+  void note_warning(const Finding& finding);
+  std::string warning_cause(const Finding& finding) const;
 
   std::vector<RuleCount> rules_;  // [rule_table()]
   RootTracker roots_;
@@ -134,6 +152,7 @@ class FindingList {
   std::vector<std::string> root_requests_;  // names
   std::vector<KeptFinding> kept_;
   std::vector<RequestDamage> damage_;
+  std::vector<WarningBeginning> warnings_;
   std::int64_t last_step_ = 0;           // that had findings
   std::vector<std::size_t> last_roots_;  // of its findings; kNoRoot: a warning
   std::vector<std::size_t> damage_of_;   // [request id + 1] place in damage_ + 1; 0: none

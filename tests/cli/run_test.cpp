@@ -50,6 +50,15 @@ TEST(Run, TwoRunsWithoutTimingsAreByteIdentical) {
   EXPECT_THAT(first.out, Not(HasSubstr("wall_seconds")));
 }
 
+TEST(Run, AWarningAloneNamesItsKnownBugAndTheNextCommand) {
+  const ProgramResult run =
+      run_program("run scenarios/starved_request.json --policies-returning-drafts placeholders");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, ContainsRegex("drafts-cut: step 4 C: .*\n  this is known bug 53, "
+                                     "returning-request-verifies-placeholders\n"));
+  EXPECT_THAT(run.out, ContainsRegex("next: hybridscope run .* --explain 4"));
+}
+
 TEST(Run, AFaultyPolicyGivesFindingsAndExitCode1) {
   const ProgramResult run = run_program(
       "run scenarios/starved_request.json --policies-accepted-count-owner "

@@ -263,6 +263,21 @@ TEST(PlantedAttention, HitThatCoversAFreshBlock) {
                                      .cause = ExpectedCause{}}));
 }
 
+TEST(PlantedAttention, HitThatEndsInsideAHashBlock) {
+  PlantedRun run = shared_prefix();
+  run.step([](StepTrace& trace, OwnedArrays&) {
+    for (ScheduledTrace& scheduled : trace.scheduled)
+      if (scheduled.request == kB) scheduled.num_computed_tokens = scheduled.num_hit_tokens = 17;
+  });
+  EXPECT_TRUE(found(run.findings(), {.rule = Rule::hit_longer_than_group,
+                                     .step = 2,
+                                     .request = 1,
+                                     .expected = 16,
+                                     .seen = 17,
+                                     .detail = "do not end with a hash block"}));
+  EXPECT_EQ(run.findings().front().detail, "do not end with a hash block");
+}
+
 TEST(PlantedAttention, HitWithoutItsFingerprintsCannotBeJudged) {
   PlantedRun run = shared_prefix();
   run.step([](StepTrace& trace, OwnedArrays&) { trace.hit_hashes.pop_back(); });

@@ -109,9 +109,9 @@ TEST(PlantedGdn, CountsOfRowsAndTokens) {
   PlantedRun run = mixed_batch();
   run.step([](StepTrace& trace, OwnedArrays&) { gdn_of(trace).num_prefill_tokens = 7; });
   EXPECT_TRUE(found_only(run.findings(), {{.rule = Rule::metadata_inconsistent,
-                                           .expected = 10,
-                                           .seen = 9,
-                                           .detail = "GDN token counts"}}));
+                                           .expected = 8,
+                                           .seen = 7,
+                                           .detail = "num_prefill_tokens"}}));
 }
 
 TEST(PlantedGdn, RowThatIsNotCounted) {
@@ -120,9 +120,9 @@ TEST(PlantedGdn, RowThatIsNotCounted) {
   run.steps(1);
   EXPECT_TRUE(found(run.findings(), {.rule = Rule::metadata_inconsistent,
                                      .step = 2,
-                                     .expected = 2,
-                                     .seen = 1,
-                                     .detail = "GDN rows"}));
+                                     .expected = 1,
+                                     .seen = 0,
+                                     .detail = "num_spec_decodes"}));
   // A's row was not run: step 3 copies what step 2 found.
   EXPECT_TRUE(found(run.findings(), {.rule = Rule::running_state_wrong,
                                      .step = 3,
@@ -144,12 +144,12 @@ TEST(PlantedGdn, ChunksOfThePrefillRow) {
                                            .group = 1,
                                            .expected = 0,
                                            .seen = 1,
-                                           .detail = "row of a chunk"},
+                                           .detail = "chunk_indices: row of a chunk"},
                                           {.rule = Rule::foreign_row_datum,
                                            .step = 2,
                                            .expected = 0,
                                            .seen = 1,
-                                           .detail = "row of a conv1d program"}}));
+                                           .detail = "batch_ptr: row of a conv1d program"}}));
 }
 
 TEST(PlantedGdn, ChunkOffsets) {

@@ -146,12 +146,12 @@ std::vector<MetadataPlant> mamba_plants() {
                     inconsistent(2, 1, "has_initial_states_p")},
       MetadataPlant{"conv1d_programs", kAlign, 0,
                     [](StepTrace& t, OwnedArrays&) { mamba_of(t).conv1d.tot = 1; },
-                    inconsistent(2, 1, "conv1d programs")},
+                    inconsistent(2, 1, "nums_dict: conv1d programs in all")},
       MetadataPlant{"conv1d_chunk", kAlign, 0,
                     [](StepTrace& t, OwnedArrays& a) {
                       a.edit(mamba_of(t).conv1d.token_chunk_offset_ptr)[1] = 1;
                     },
-                    inconsistent(0, 1, "token chunk of a conv1d program")},
+                    inconsistent(0, 1, "token_chunk_offset_ptr: token chunk of a conv1d program")},
       MetadataPlant{
           "cu_chunk_seqlen_p", kAlign, 0,
           [](StepTrace& t, OwnedArrays& a) { a.edit(mamba2_of(t).cu_chunk_seqlen_p)[1] = 7; },

@@ -216,7 +216,7 @@ TEST(PlantedRows, ChunkOfAnotherRow) {
                                            .group = 1,
                                            .expected = 1,
                                            .seen = 0,
-                                           .detail = "row of a conv1d program"}}));
+                                           .detail = "batch_ptr: row of a conv1d program"}}));
 }
 
 TEST(PlantedRows, TokensOfARowGivenToTheNextOne) {

@@ -122,7 +122,7 @@ TEST(PlantedState, ChangedAcceptedCountReadsAnEarlierState) {
     const auto counts = arrays.edit(mamba_of(trace).num_accepted_tokens);
     EXPECT_EQ(counts[0], 3);
     counts[0] = 1;
-    trace.rows[0].num_accepted_tokens = 1;
+    trace.rows[0].num_accepted_tokens_before = trace.rows[0].num_accepted_tokens = 1;
   });
   EXPECT_TRUE(found_only(run.findings(), {{.rule = Rule::running_state_wrong,
                                            .step = 3,
@@ -142,6 +142,25 @@ TEST(PlantedState, ChangedAcceptedCountReadsAnEarlierState) {
                                            .seen = 7,
                                            .detail = "conv history",
                                            .cause = ExpectedCause{WriteKind::decode, 2, 0, 9}}}));
+}
+
+// The row goes on from an accepted count of 3, and its state is not copied.
+TEST(PlantedState, AcceptedCountThatThePreCopiesDoNotAccountFor) {
+  const auto first_finding = [](const auto& change) {
+    PlantedRun run = verify_rows();
+    run.steps(1).step(change);
+    return run.findings().front();
+  };
+  const Finding after =
+      first_finding([](StepTrace& trace, OwnedArrays&) { trace.rows[0].num_accepted_tokens = 2; });
+  EXPECT_EQ(after.detail, "accepted count after the pre-copies");
+  EXPECT_EQ(after.expected, 3);
+  EXPECT_EQ(after.seen, 2);
+  const Finding before = first_finding(
+      [](StepTrace& trace, OwnedArrays&) { trace.rows[0].num_accepted_tokens_before = 2; });
+  EXPECT_EQ(before.detail, "accepted count before the pre-copies");
+  EXPECT_EQ(before.expected, 3);
+  EXPECT_EQ(before.seen, 2);
 }
 
 TEST(PlantedState, MissingInitialStateIsTold) {

@@ -98,18 +98,105 @@ TEST(FindingRoots, ABlockThatStaysWronglyRegisteredIsTheSameAgain) {
   EXPECT_EQ(roots.add(label), 1U);
 }
 
-TEST(FindingRoots, WithoutAWriteTheSameRuleInTheNextStepIsTheSameAgain) {
+Finding of_rule(Rule rule, RequestId request, std::int64_t step) {
+  Finding finding;
+  finding.rule = rule;
+  finding.request = request;
+  finding.step = step;
+  return finding;
+}
+
+TEST(FindingRoots, ARequestsFindingInTheNextStepFollowsWithoutAWriteToo) {
   FindingRoots roots;
-  Finding stale;
-  stale.rule = Rule::stale_persistent_array;
-  stale.request = kC;
-  stale.step = 4;
-  roots.add(stale);
-  stale.step = 5;
+  roots.add(of_rule(Rule::foreign_row_datum, kC, 4));
+  EXPECT_EQ(roots.add(of_rule(Rule::read_of_unwritten_block, kC, 5)), 0U);
+  EXPECT_EQ(roots.add(of_rule(Rule::read_of_unwritten_block, kC, 7)), 1U);
+}
+
+TEST(FindingRoots, ACountIsFoundAgainWhenTheFrameBehindTheNextOneReturns) {
+  FindingRoots roots;
+  roots.add(of_rule(Rule::rejected_draft_counted, kC, 4));
+  EXPECT_EQ(roots.add(of_rule(Rule::metadata_inconsistent, kC, 6)), 0U);
+  EXPECT_EQ(roots.add(of_rule(Rule::metadata_inconsistent, kC, 9)), 1U);
+}
+
+TEST(FindingRoots, WhatFollowsFromAWrongCountOfRowsBelongsToIt) {
+  FindingRoots roots;
+  Finding count = of_rule(Rule::metadata_inconsistent, {}, 4);
+  count.group = 1;
+  roots.add(count);
+  Finding stale = of_rule(Rule::stale_persistent_array, {}, 4);
+  stale.group = 1;
   EXPECT_EQ(roots.add(stale), 0U);
-  stale.rule = Rule::padded_row_not_null;
-  stale.step = 6;
-  EXPECT_EQ(roots.add(stale), 1U);
+  Finding row = of_rule(Rule::foreign_row_datum, kC, 4);
+  row.group = 1;
+  EXPECT_EQ(roots.add(row), 0U);
+  Finding unwritten = of_rule(Rule::read_of_unwritten_block, kD, 5);  // its row did not run
+  unwritten.group = 1;
+  EXPECT_EQ(roots.add(unwritten), 0U);
+  unwritten.request = kA;
+  unwritten.step = 7;
+  EXPECT_EQ(roots.add(unwritten), 1U);
+  row.group = 2;
+  row.request = {4};
+  EXPECT_EQ(roots.add(row), 2U);
+}
+
+TEST(FindingRoots, WhatTheCacheDoesWithABlockThatATableNamesWronglyFollowsFromTheTable) {
+  FindingRoots roots;
+  Finding table = of_rule(Rule::block_table_mismatch, kC, 3);
+  table.block = 5;
+  table.expected = 6;
+  roots.add(table);
+  Finding count = of_rule(Rule::reference_count, kD, 3);
+  count.block = 6;
+  EXPECT_EQ(roots.add(count), 0U);
+  Finding hit = of_rule(Rule::hit_longer_than_group, kA, 9);
+  hit.block = 5;
+  EXPECT_EQ(roots.add(hit), 0U);
+  hit.request = kD;
+  hit.step = 12;
+  hit.block = 7;
+  EXPECT_EQ(roots.add(hit), 1U);
+}
+
+TEST(FindingRoots, AWriteIntoABlockThatAHitReadsInTheSameStepFollowsFromTheRead) {
+  FindingRoots roots;
+  Finding read = of_rule(Rule::read_of_unwritten_block, kD, 1);
+  read.block = 2;
+  roots.add(read);
+  Finding write = of_rule(Rule::foreign_write, kA, 1);
+  write.block = 2;
+  EXPECT_EQ(roots.add(write), 0U);
+  write.request = kC;
+  write.step = 3;
+  EXPECT_EQ(roots.add(write), 1U);
+}
+
+TEST(FindingRoots, SumsOfABatchFollowFromTheCountOfARequestInTheSameStep) {
+  FindingRoots roots;
+  roots.add(of_rule(Rule::metadata_inconsistent, kC, 3));
+  EXPECT_EQ(roots.add(of_rule(Rule::metadata_inconsistent, {}, 3)), 0U);
+}
+
+TEST(FindingRoots, WhoseSampledTokensAreNotKnownIsWrongFromThenOn) {
+  FindingRoots roots;
+  Finding sampled = of_rule(Rule::metadata_inconsistent, kC, 3);
+  sampled.detail = "sampled tokens";
+  roots.add(sampled);
+  EXPECT_EQ(roots.add(of_rule(Rule::attention_slot_unwritten, kC, 9)), 0U);
+  EXPECT_EQ(roots.add(of_rule(Rule::attention_slot_unwritten, kD, 9)), 1U);
+}
+
+TEST(FindingRoots, WhatAPaddingRowLeftFollowsFromIt) {
+  FindingRoots roots;
+  Finding padding = of_rule(Rule::padded_row_not_null, {}, 6);
+  padding.block = 4;
+  roots.add(padding);
+  Finding label = wrong({}, 6, WriteKind::decode, 6, {});
+  label.rule = Rule::label_mismatch;
+  label.block = 4;
+  EXPECT_EQ(roots.add(label), 0U);
 }
 
 StepTrace step_with(std::int64_t step, RequestId request, std::int32_t count_before,

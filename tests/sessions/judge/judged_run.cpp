@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "sessions/explain/finding_words.h"
 #include "sessions/explain/root_decision.h"
 #include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_writer.h"
@@ -44,7 +45,7 @@ void strip(std::vector<nlohmann::json>& lines, bool keeps_copies) {
 }
 
 Judgement judge(const std::vector<std::string>& lines) {
-  Judgement judgement{.error = {}, .findings = {}, .decisions = {}, .computed = {}};
+  Judgement judgement{.error = {}, .findings = {}, .words = {}, .decisions = {}, .computed = {}};
   judgement.computed.resize(kNumComputed);
   JudgedTrace trace("t.jsonl", CheckScope::all);
   RootTracker roots(true);
@@ -64,6 +65,7 @@ Judgement judge(const std::vector<std::string>& lines) {
           "{} step {} {}: expected {}, seen {}", rule_info(finding.rule).slug, finding.step,
           finding.request.value < 0 ? "-" : trace.names().request(finding.request),
           finding.expected, finding.seen));
+      judgement.words.push_back(finding_words::what(finding, trace.names()));
     }
     roots.end_step(step);
     for (std::size_t c = 0; c < kNumComputed; ++c)

@@ -25,6 +25,7 @@ void strip(std::vector<nlohmann::json>& lines, bool keeps_copies = false);
 struct Judgement {
   std::string error;                   // of the first line that is bad input, "" for none
   std::vector<std::string> findings;   // "slug step 3 A: expected 8, seen 7"
+  std::vector<std::string> words;      // of the findings, without what repeats the above
   std::vector<std::string> decisions;  // [chains of findings] behind each; "" for none
   std::vector<std::int64_t> computed;  // [kNumComputed] steps in which we computed it
 };

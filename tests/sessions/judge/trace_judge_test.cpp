@@ -141,6 +141,19 @@ TEST(TraceJudge, ACopyBesideTheRightOneIsAnExtraCopy) {
   EXPECT_EQ(judge(lines).findings.front(), "metadata-inconsistent step 2 A: expected 1, seen 2");
 }
 
+TEST(TraceJudge, ACopyInAModeWithoutARuleForItIsExplainedWithoutOne) {
+  std::vector<json> lines = trace_of("all_mode_rows_with_drafts");
+  lines[1]["preprocess_copies"] = json::array({{{"req_id", "A"},
+                                                {"group", 1},
+                                                {"conv_src_block_id", 4},
+                                                {"temporal_src_block_id", 4},
+                                                {"dest_block_id", 5},
+                                                {"accept_token_bias", 0}}});
+  const Judgement judgement = judge(lines);
+  ASSERT_EQ(judgement.error, "");
+  EXPECT_THAT(judgement.decisions.front(), HasSubstr("the mode has no rule for it: "));
+}
+
 TEST(TraceJudge, ACopyByColumnsSaysTheSameAsOneByBlocks) {
   std::vector<json> lines = trace_of(kBoundary);
   lines[2]["postprocess_copies"] = {

@@ -24,6 +24,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr std::ptrdiff_t kMostLines = 15;
 
@@ -65,7 +66,11 @@ TEST_P(ShippedBug, ItsFirstFindingIsPutDownToIt) {
   // Bug 52 pads a prompt as bug 8 does, which is found first, and then overwrites a token.
   const std::string id(bug.bug->number == 52 ? "padded-prompt-tail-folds-placeholders"
                                              : bug.bug->id);
-  EXPECT_THAT(find_cause(plan, run.findings.roots()[0].finding).words, HasSubstr(id));
+  // Bugs 18 and 19 are one policy: 19 reads a wrong conv window first, and is found first.
+  const std::size_t root = bug.bug->number == 18 ? 1 : 0;
+  const std::string words = find_cause(plan, run.findings.roots()[root].finding).words;
+  EXPECT_THAT(words, HasSubstr(id));
+  EXPECT_THAT(words, Not(HasSubstr(" or known bug")));
 }
 
 TEST_P(ShippedBug, ItsScenarioShowsItAndTheHealthyRunIsClean) {

@@ -1,0 +1,13 @@
+// What the scheduler told, held against what the step was made of.
+#pragma once
+
+#include "core/check/check_context.h"
+
+namespace hybridscope {
+
+// Before what follows from them: reports a request's scheduled tokens, if the metadata of every
+// recurrent group that tells the lengths of rows has another number for this one request; and a hit
+// that ends off the hash blocks. Requires nothing of the trace.
+void check_schedule(CheckContext& context);
+
+}  // namespace hybridscope

@@ -1,0 +1,141 @@
+// One field of a healthy trace is changed: the first finding is about that field, with what was
+// found and what was expected, and all findings of the trace are one chain. `hybridscope judge`
+// prints the same words.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/sessions/judge/judged_run.h"
+
+namespace hybridscope::changed_fields_test {
+namespace {
+
+using nlohmann::json;
+
+struct ChangedField {
+  const char* name;
+  const char* scenario;
+  std::size_t step;
+  const char* pointer;  // into the line of the step
+  json value;
+  const char* first_finding;
+};
+
+void PrintTo(const ChangedField& changed, std::ostream* out) { *out << changed.name; }
+
+constexpr const char* kOne = "align_boundary_by_accepted_drafts";
+constexpr const char* kTwo = "two_prompts_share_a_budget";
+
+std::vector<ChangedField> changed_fields() {
+  return {
+      {"accepted_count_before_the_pre_copies", kTwo, 3, "/input_batch/num_accepted_tokens_cpu/0", 1,
+       "accepted count before the pre-copies: 1, expected 2"},
+      {"accepted_count_after_the_pre_copies", kTwo, 3,
+       "/input_batch/num_accepted_tokens_after_preprocess/0", 1,
+       "accepted count after the pre-copies: 1, expected 2"},
+      {"accepted_count_of_the_builder", kTwo, 3, "/attn_metadata/1/num_accepted_tokens/0", 1,
+       "the accepted count is 1, the request's is 2"},
+      {"scheduler_block_of_attention", kTwo, 2, "/scheduler_block_ids/B/0/0", 6,
+       "the worker's block table has block 5, the scheduler's block 6"},
+      {"scheduler_block_that_another_request_holds", kTwo, 2, "/scheduler_block_ids/B/0/1", 2,
+       "the worker's block table has block 6, the scheduler's block 2"},
+      {"scheduler_block_of_the_recurrent_group", kOne, 1, "/scheduler_block_ids/A/1/0", 3,
+       "the worker's block table has block 2, the scheduler's block 3"},
+      {"scheduler_column_that_is_left_out", kOne, 1, "/scheduler_block_ids/A/1", json::array({2}),
+       "the worker's block table has block 3, the scheduler's the null block"},
+      {"new_block", kTwo, 3, "/scheduler_output/scheduled_cached_reqs/new_block_ids/1/0/0", 10,
+       "the worker's block table has block 10, the scheduler's block 9"},
+      {"request_of_a_post_copy", kTwo, 3, "/postprocess_copies/0/req_id", "A",
+       "the copy names A, its blocks are those of B"},
+      {"conv_source_of_a_post_copy", kTwo, 3, "/postprocess_copies/0/conv_src_block_id", 8,
+       "conv source of a copy: 8, expected 7"},
+      {"destination_of_a_post_copy", kTwo, 3, "/postprocess_copies/0/dest_block_id", 8,
+       "destination of a copy: 8, expected 7"},
+      {"shift_of_a_pre_copy", kOne, 3, "/preprocess_copies/0/accept_token_bias", 1,
+       "shift of a copy: 1, expected 0"},
+      {"tokens_of_the_graph", kOne, 2, "/cudagraph/num_tokens", 3,
+       "no graph of 3 tokens was captured"},
+      {"rows_of_the_graph", kOne, 2, "/cudagraph/num_reqs", 2,
+       "rows of the graph: 2, captured with 1"},
+      {"uniform", kOne, 2, "/cudagraph/uniform", false,
+       "uniform is 0, but the graph has the rows of one with 1"},
+      {"num_decodes", kTwo, 3, "/attn_metadata/1/num_decodes", 1, "num_decodes: 1, expected 2"},
+      {"num_prefills", kOne, 1, "/attn_metadata/1/num_prefills", 2, "num_prefills: 2, expected 1"},
+      {"num_decode_tokens", kTwo, 2, "/attn_metadata/1/num_decode_tokens", 3,
+       "num_decode_tokens: 3, expected 2"},
+      {"num_prefill_tokens", kTwo, 2, "/attn_metadata/1/num_prefill_tokens", 13,
+       "num_prefill_tokens: 13, expected 14"},
+      {"has_initial_states_p", kTwo, 2, "/attn_metadata/1/has_initial_states_p/0", 1,
+       "has_initial_states_p: 1, expected 0"},
+      {"prep_initial_states", kTwo, 2, "/attn_metadata/1/prep_initial_states", true,
+       "prep_initial_states: 1, expected 0"},
+      {"query_start_loc_d", kTwo, 3, "/attn_metadata/1/query_start_loc_d/1", 3,
+       "query_start_loc_d: 3, expected 2"},
+      {"seq_lens", kTwo, 3, "/attn_metadata/1/seq_lens/1", 15,
+       "seq_lens of the metadata: 15, expected 16"},
+      {"chunk_size", kTwo, 2, "/attn_metadata/1/chunk_size", 8, "chunk_size: 8, expected 4"},
+      {"cu_chunk_seqlen_p", kTwo, 2, "/attn_metadata/1/cu_chunk_seqlen_p/1", 5,
+       "cu_chunk_seqlen_p: 5, expected 4"},
+      {"programs_of_a_row", kTwo, 2, "/attn_metadata/1/nums_dict/8/nums/0", 3,
+       "nums_dict: conv1d programs of a row: 3, expected 2"},
+      {"state_index_that_is_written", kTwo, 2, "/attn_metadata/1/state_indices_tensor_p/0", 8,
+       "write of a state into block 8, but this column of the request's block table holds block 7"},
+      {"state_index_that_is_read", kTwo, 3, "/attn_metadata/1/state_indices_tensor_d/data/0/1", 3,
+       "block 3 is read, but this column of the request's block table holds block 4"},
+      {"num_scheduled_tokens_too_few", kTwo, 1, "/scheduler_output/num_scheduled_tokens/A", 9,
+       "num_scheduled_tokens is 9, but the metadata has a row of 10 tokens"},
+      {"num_scheduled_tokens_too_many", kOne, 1, "/scheduler_output/num_scheduled_tokens/A", 7,
+       "num_scheduled_tokens is 7, but the metadata has a row of 6 tokens"},
+      {"num_scheduled_tokens_of_gated_delta_net", "several_groups", 1,
+       "/scheduler_output/num_scheduled_tokens/A", 1115,
+       "num_scheduled_tokens is 1115, but the metadata has a row of 1116 tokens"},
+      {"num_computed_tokens", kTwo, 3,
+       "/scheduler_output/scheduled_cached_reqs/num_computed_tokens/0", 13,
+       "computed tokens before the step are 13, expected 12"},
+      {"num_computed_tokens_of_an_admission", kTwo, 2,
+       "/scheduler_output/scheduled_new_reqs/0/num_computed_tokens", 1,
+       "the request is admitted with 1 token computed, which do not end with a hash block (the "
+       "last one before: 0)"},
+      {"scheduled_drafts", kOne, 2, "/scheduler_output/scheduled_spec_decode_tokens",
+       json::object(),
+       "the step computes 1 token behind those that are known, and 0 are scheduled as drafts"},
+      {"registered_column", kTwo, 4, "/block_hashes/registered/0/column", 0,
+       "block 6 is registered as the end of a prefix of 16 tokens, but its column ends with token "
+       "8"},
+      {"registered_block", kTwo, 4, "/block_hashes/registered/1/block_id", 8,
+       "block 8 is registered for a column that holds block 7"},
+      {"registered_tokens", kTwo, 4, "/block_hashes/registered/0/num_tokens", 15,
+       "block 6 is registered as the end of a prefix of 15 tokens, but its column ends with token "
+       "16"},
+      {"finished_request", kTwo, 4, "/scheduler_output/finished_req_ids", json::array(),
+       "block 4 is given out although A holds it"},
+      {"sampled_tokens", kTwo, 1, "/model_runner_output/sampled_token_ids/0", json::array(),
+       "sampled tokens: 0, expected 1"},
+  };
+}
+
+class ChangedFieldOfATrace : public testing::TestWithParam<ChangedField> {};
+
+TEST_P(ChangedFieldOfATrace, IsWhatTheFirstFindingIsAbout) {
+  const ChangedField& changed = GetParam();
+  std::vector<json> lines = test::trace_of(
+      changed.scenario, [](EngineConfig& config) { config.async_scheduling = false; });
+  ASSERT_LT(changed.step, lines.size());
+  json& field = lines[changed.step].at(json::json_pointer(changed.pointer));
+  ASSERT_NE(field, changed.value);
+  field = changed.value;
+  const test::Judgement judgement = test::judge(lines);
+  ASSERT_EQ(judgement.error, "");
+  ASSERT_FALSE(judgement.words.empty());
+  EXPECT_EQ(judgement.words.front(), changed.first_finding);
+  EXPECT_EQ(judgement.decisions.size(), 1U) << testing::PrintToString(judgement.words);
+}
+
+INSTANTIATE_TEST_SUITE_P(Fields, ChangedFieldOfATrace, testing::ValuesIn(changed_fields()),
+                         [](const auto& changed) { return std::string(changed.param.name); });
+
+}  // namespace
+}  // namespace hybridscope::changed_fields_test
