@@ -80,15 +80,21 @@ bool check_metadata_shapes(CheckContext& context, const GroupTrace& group) {
 
 void check_group_metadata(CheckContext& context, const GroupTrace& group) {
   const StepTrace& trace = context.trace();
+  std::vector<MetadataMismatch>& mismatches = context.shared().metadata.mismatches;
+  mismatches.clear();
+  append_mismatches(*group.metadata, batch_of(context, group), mismatches);
+  const auto report_mismatches = [&](bool counts) {
+    for (const MetadataMismatch& m : mismatches)
+      if (m.detail.starts_with("num_") == counts)
+        report(context, rule_of(m.kind), {m.expected, m.seen, m.detail, m.row, group.group});
+  };
+  // Which buffers a build writes follows from its counts.
+  report_mismatches(/*counts=*/true);
   if (trace.graph.pads_metadata() && group.persistent_buffers_step != trace.step)
     report(context, Rule::stale_persistent_array,
            {trace.step, group.persistent_buffers_step,
             "the replayed graph's buffers were not written by this build", -1, group.group});
-  std::vector<MetadataMismatch>& mismatches = context.shared().metadata.mismatches;
-  mismatches.clear();
-  append_mismatches(*group.metadata, batch_of(context, group), mismatches);
-  for (const MetadataMismatch& m : mismatches)
-    report(context, rule_of(m.kind), {m.expected, m.seen, m.detail, m.row, group.group});
+  report_mismatches(/*counts=*/false);
 }
 
 }  // namespace hybridscope

@@ -34,8 +34,10 @@ bool has_metadata_rows(const StepTrace& trace, std::int32_t num_rows) {
         mamba2 != nullptr ? &mamba2->base : std::get_if<MambaMetadata>(&*group.metadata);
     const auto* const gdn = std::get_if<GdnMetadata>(&*group.metadata);
     if (mamba != nullptr) return mamba->num_decodes + mamba->num_prefills == num_rows;
-    return gdn != nullptr && (gdn->num_spec_decodes > 0 ? gdn->spec_state_indices_tensor.rows
-                                                        : gdn->num_decodes) == num_rows;
+    if (gdn == nullptr) return false;
+    return (gdn->num_spec_decodes > 0 ? gdn->spec_state_indices_tensor.rows : gdn->num_decodes) ==
+               num_rows ||
+           gdn->num_spec_decodes == num_rows;
   });
 }
 

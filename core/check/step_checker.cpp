@@ -16,20 +16,33 @@
 namespace hybridscope {
 namespace {
 
-bool follows_from_a_table(const Finding& finding) {
-  return finding.rule == Rule::reference_count || finding.rule == Rule::label_mismatch ||
-         finding.rule == Rule::hit_longer_than_group;
+// Does it follow from the difference between two block tables?
+bool follows_from(const Finding& table, const Finding& finding) {
+  const bool of_request = finding.request == table.request;
+  const bool of_block = finding.block == table.expected || finding.block == table.seen;
+  switch (finding.rule) {
+    case Rule::reference_count:
+    case Rule::label_mismatch:
+    case Rule::hit_longer_than_group:
+      return of_request || of_block;
+    case Rule::foreign_row_datum:
+    case Rule::foreign_write:
+    case Rule::read_of_unwritten_block:
+      return of_request && of_block;
+    case Rule::metadata_inconsistent:
+      return of_request && finding.group == table.group && finding.detail.ends_with(" of a copy");
+    default:
+      return false;
+  }
 }
 
-// A block table that differs from the other one is told before what follows from it in the cache:
-// counts of references, registrations and hits of its request or of its blocks.
+// A block table that differs from the other one is told before what follows from it in the cache
+// and in copies.
 void tell_tables_first(std::vector<Finding>& findings) {
   for (auto table = findings.begin(); table != findings.end(); ++table) {
     if (table->rule != Rule::block_table_mismatch) continue;
     const auto consequence = std::find_if(findings.begin(), table, [&](const Finding& before) {
-      return follows_from_a_table(before) &&
-             (before.request == table->request || before.block == table->expected ||
-              before.block == table->seen);
+      return follows_from(*table, before);
     });
     std::rotate(consequence, table, table + 1);
   }
@@ -56,10 +69,10 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
   state_.writes.clear();
   state_.ops.clear();
   CheckContext context(state_, trace, findings_);
+  check_schedule(context);
   follow_cache_events(context, trace.cache_events, trace.label_history);
   for (const std::int32_t block : trace.zeroed_blocks)
     if (context.is_block(block)) context.state().zero(block);
-  check_schedule(context);
   progress_.begin_step(context);
   const bool has_rows = (!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context);
   if (has_rows) check_prefix_hits(context);

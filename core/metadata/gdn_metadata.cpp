@@ -149,7 +149,8 @@ constexpr ClassCounts kTokenCounts = {&GdnMetadata::num_spec_decode_tokens,
 // Verify rows or their tokens by the masks; absent: the metadata has none.
 std::optional<std::int32_t> masked(const GdnMetadata& m, const ClassCounts& counts,
                                    const BatchMismatches& check) {
-  if (!m.spec_sequence_masks.present) return std::nullopt;
+  if (!m.spec_sequence_masks.present)
+    return m.spec_state_indices_tensor.present ? std::nullopt : std::optional(0);
   std::int32_t sum = 0;
   for (std::int32_t row = 0; row < std::min(check.num_real_rows(), m.spec_sequence_masks.rows);
        ++row)
@@ -218,6 +219,18 @@ void expect_rows(const GdnMetadata& m, BatchMismatches& check) {
   }
 }
 
+// A row with computed tokens and no initial state is found where it runs (semantics: I1).
+void expect_initial_states(const GdnMetadata& m, BatchMismatches& check) {
+  if (!is_mixed(m)) return;
+  RowsInTurn batch{m};
+  for (std::int32_t index = 0; index < m.has_initial_state.rows; ++index) {
+    const std::int32_t row = batch.next(false);
+    if (row >= check.num_real_rows()) return;
+    if (check.batch.rows[static_cast<std::size_t>(row)].num_computed_tokens == 0)
+      check.expect_equal(0, m.has_initial_state.at(index) != 0, "has_initial_state", row);
+  }
+}
+
 void expect_counts(const GdnMetadata& m, BatchMismatches& check) {
   if (m.num_spec_decodes == 0 || !m.num_accepted_tokens.present) return;
   std::int32_t index = 0;
@@ -233,8 +246,14 @@ void expect_chunks(const GdnMetadata& m, BatchMismatches& check) {
   const TensorView<std::int32_t> starts = chunk_rows(m).starts;
   const TensorView<std::int32_t>& indices = m.chunk_indices;
   const TensorView<std::int32_t>& offsets = m.chunk_offsets;
-  if (!indices.present || offsets.rows < starts.rows)
-    return check.add({MismatchKind::inconsistent, 1, 0, "prefill chunks"});
+  if (!indices.present) return check.add({MismatchKind::inconsistent, 1, 0, "prefill chunks"});
+  if (offsets.rows < starts.rows) {
+    const std::int32_t rows = m.non_spec_state_indices_tensor.rows;
+    return starts.rows > rows + 1 ? check.add({MismatchKind::inconsistent, rows + 1, starts.rows,
+                                               "entries of non_spec_query_start_loc"})
+                                  : check.add({MismatchKind::inconsistent, starts.rows,
+                                               offsets.rows, "entries of chunk_offsets"});
+  }
   const std::int32_t num_rows = starts.rows - 1;
   std::int32_t chunk = 0;
   std::int32_t sequence = 0;  // among the rows that have a chunk
@@ -305,6 +324,7 @@ void append_mismatches(const GdnMetadata& m, const MetadataBatch& batch,
   BatchMismatches check{batch, out};
   expect_sums(m, check);
   expect_rows(m, check);
+  expect_initial_states(m, check);
   expect_counts(m, check);
   const TensorView<std::int32_t>& starts = m.non_spec_query_start_loc;
   if (m.num_prefills == 0 || !starts.present) return;
