@@ -21,6 +21,15 @@ void linear(std::span<const float> weight, std::span<const float> x, std::span<f
     y[o] = OrderedSum::dot(weight.data() + o * x.size(), x.data(), n);
 }
 
+void linear_rows(std::span<const float> weight, std::span<const float> x, std::size_t num_rows,
+                 std::span<float> y) {
+  if (num_rows == 0) return;
+  const std::size_t inputs = x.size() / num_rows;
+  const std::size_t outputs = y.size() / num_rows;
+  for (std::size_t row = 0; row < num_rows; ++row)
+    linear(weight, x.subspan(row * inputs, inputs), y.subspan(row * outputs, outputs));
+}
+
 void rms_norm(const RmsNorm& norm, std::span<const float> x, std::span<float> y) {
   const float scale = inverse_rms(x, norm.eps);
   for (std::size_t i = 0; i < x.size(); ++i) {

@@ -1,0 +1,51 @@
+#include "core/numeric/logits.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/base/check.h"
+
+namespace hybridscope {
+namespace {
+
+std::vector<double> log_probabilities(std::span<const float> logits) {
+  double most = -std::numeric_limits<double>::infinity();
+  for (const float logit : logits) most = std::max(most, static_cast<double>(logit));
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
+  std::vector<double> logs;
+  for (const float logit : logits)
+    logs.push_back(static_cast<double>(logit) - most - std::log(sum));
+  return logs;
+}
+
+}  // namespace
+
+std::int32_t greedy_token(std::span<const float> logits) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < logits.size(); ++i)
+    if (logits[i] > logits[best] || std::isnan(logits[best])) best = i;
+  return static_cast<std::int32_t>(best);
+}
+
+float logit_margin(std::span<const float> logits) {
+  if (logits.size() < 2) return 0;
+  const auto best = static_cast<std::size_t>(greedy_token(logits));
+  float second = -std::numeric_limits<float>::infinity();
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    if (i != best) second = std::max(second, logits[i]);
+  return logits[best] - second;
+}
+
+double kl_divergence(std::span<const float> reference, std::span<const float> other) {
+  HS_EXPECT(reference.size() == other.size());
+  const std::vector<double> p = log_probabilities(reference);
+  const std::vector<double> r = log_probabilities(other);
+  double sum = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) sum += std::exp(p[i]) * (p[i] - r[i]);
+  return sum;
+}
+
+}  // namespace hybridscope

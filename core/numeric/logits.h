@@ -1,0 +1,19 @@
+// What is read out of a model's logits (numerics: logits; tolerances and verdicts).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace hybridscope {
+
+// The smallest index among equal maxima; NaN is no maximum.
+std::int32_t greedy_token(std::span<const float> logits);
+
+// The best logit minus the second best; 0 of fewer than two.
+float logit_margin(std::span<const float> logits);
+
+// KL(reference || other) of the two distributions, in nats, computed in float64. Requires: equal
+// lengths.
+double kl_divergence(std::span<const float> reference, std::span<const float> other);
+
+}  // namespace hybridscope
