@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "sessions/conformance/line_reader.h"
+#include "sessions/conformance/model_check.h"
 #include "sessions/conformance/numeric_check.h"
 #include "sessions/conformance/recognise.h"
 #include "sessions/text/json_reader.h"
@@ -35,7 +36,7 @@ std::optional<std::size_t> index_behind(const std::string& pointer, std::string_
 // index.
 json what_led_to(const VectorKind& kind, const json& vector, const std::string& pointer) {
   json shown = {{"config", vector.at("config")}};
-  if (kind.numeric_op != nullptr) return shown;  // its arrays are not for reading
+  if (kind.numeric_op != nullptr || kind.of_model) return shown;  // its arrays are not for reading
   const json& input = vector.at(std::string(kind.input_field));
   const auto result = index_behind(pointer, "/results/");
   const auto step = index_behind(pointer, "/steps/");
@@ -46,6 +47,10 @@ json what_led_to(const VectorKind& kind, const json& vector, const std::string& 
   else if (kind.input_field == "input")
     shown["input"] = input;
   return shown;
+}
+
+std::string folder_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
 }
 
 class FileChecker {
@@ -171,7 +176,8 @@ void FileChecker::check_case(const NumberedLine& line, const json& vector) {
     return;
   }
   num_launches_ = 0;
-  const auto difference = check_vector(*report_.kind, vector, kernels_, release_);
+  const auto difference = check_vector(*report_.kind, vector, kernels_,
+                                       {.release = release_, .folder = folder_of(path_)});
   if (!difference && options_.kernels.on_device && num_launches_ == 0) {
     ++report_.not_run;
     return;
@@ -254,19 +260,22 @@ VectorParts split_vector(const VectorKind& kind, const json& vector) {
 }
 
 std::optional<VectorDifference> check_vector(const VectorKind& kind, const json& vector,
-                                             const VectorKernels& kernels,
-                                             std::optional<Release> release) {
-  if (kind.is_of_a_release() && !release)
+                                             const VectorKernels& kernels, const VectorFile& file) {
+  if (kind.is_of_a_release() && !file.release)
     VectorValue(vector, "")
         .fail(fmt::format("expected a release in the file's name, as in {}_{}",
                           kind.word_before_release, release_name(kNewestRelease)));
   try {
+    if (kind.of_model) {
+      static_cast<void>(open_vector(kind, vector, file.release));
+      return check_model_vector(vector, file.folder);
+    }
     if (kind.numeric_op != nullptr) {
-      static_cast<void>(open_vector(kind, vector, release));
+      static_cast<void>(open_vector(kind, vector, file.release));
       return check_numeric(kind.numeric_op, vector);
     }
     const VectorParts parts = split_vector(kind, vector);
-    const VectorCase asked = open_vector(kind, parts.asked, release);
+    const VectorCase asked = open_vector(kind, parts.asked, file.release);
     return first_difference(parts.answered, kind.recompute(asked, kernels));
   } catch (const VectorError&) {
     throw;

@@ -77,10 +77,13 @@ struct VectorParts {
 VectorParts split_vector(const VectorKind& kind, const nlohmann::json& vector);
 
 // Recomputes one case and compares it. A broken contract of our own code is reported as a
-// difference. `release`: of the vector's file, for a kind that is recorded by release. Throws
-// VectorError and VectorKernelError.
+// difference. Throws VectorError and VectorKernelError.
+struct VectorFile {
+  std::optional<Release> release = {};  // in its name, for a kind that is recorded by release
+  std::string folder = {};              // that it lies in, for weights
+};
 std::optional<VectorDifference> check_vector(const VectorKind& kind, const nlohmann::json& vector,
                                              const VectorKernels& kernels,
-                                             std::optional<Release> release = {});
+                                             const VectorFile& file = {});
 
 }  // namespace hybridscope

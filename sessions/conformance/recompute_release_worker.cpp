@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int32_t kMaxWorkerTokens = 1 << 20;
+constexpr std::int32_t kMaxReleaseWorkerTokens = 1 << 20;
 constexpr std::int32_t kMaxDrafts = 1 << 8;
 
 // The worker with the requests that it has seen.
@@ -92,17 +92,19 @@ class WorkerRun {
   }
 
   void read_scheduled(const VectorValue& entry, const VectorValue& call) {
-    const auto number = [&](std::size_t i) { return entry[i].int32_in(0, kMaxWorkerTokens); };
+    const auto number = [&](std::size_t i) {
+      return entry[i].int32_in(0, kMaxReleaseWorkerTokens);
+    };
     ScheduledTrace scheduled{
         .admission =
             std::array{
                 Admission::running, Admission::new_request,
                 Admission::resumed}[static_cast<std::size_t>(entry[std::size_t{1}].int32_in(0, 2))],
         .num_computed_tokens = number(2),
-        .num_scheduled_tokens = entry[std::size_t{3}].int32_in(1, kMaxWorkerTokens),
+        .num_scheduled_tokens = entry[std::size_t{3}].int32_in(1, kMaxReleaseWorkerTokens),
         .num_draft_tokens = entry[std::size_t{4}].int32_in(0, config_.num_speculative_tokens),
         .num_tokens = number(6),
-        .num_prompt_tokens = entry[std::size_t{7}].int32_in(1, kMaxWorkerTokens),
+        .num_prompt_tokens = entry[std::size_t{7}].int32_in(1, kMaxReleaseWorkerTokens),
         .placeholder_drafts = entry[std::size_t{5}].int32_in(0, 1) == 1};
     const std::int32_t end = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
     if (end > config_.max_model_len + config_.num_speculative_tokens ||

@@ -214,6 +214,13 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
                  "q k v rate kv_state query_start_loc_p", &run_lightning_prefill),
     numeric_kind("lightning_update", "lightning attention, decode rows", "kind",
                  "q k v rate kv_state state_indices_tensor_d", &run_lightning_update),
+    {.name = "model",
+     .covers = "whole models: logits, states, tokens",
+     .config_fields = "folder what",
+     .input_field = "input",
+     .input_fields = "prompt",
+     .recompute = nullptr,
+     .of_model = true},
 });
 
 }  // namespace

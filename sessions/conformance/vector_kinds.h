@@ -47,6 +47,7 @@ struct VectorKind {
   std::string_view answering_fields{};
   // Of a real recurrence: its answers are floats, in `bits` and `expect` (numeric_check.h).
   NumericOp numeric_op = nullptr;
+  bool of_model = false;  // of a whole model, whose weights lie beside the file (model_check.h)
 
   bool is_of_a_release() const { return !word_before_release.empty(); }
 };

@@ -38,6 +38,9 @@ std::string model_dtype(HfConfigReader& reader) {
 }
 
 const HfFamily* find_family(HfConfigReader& reader) {
+  if (!reader.has("architectures"))
+    for (const HfFamily& family : hf_families())
+      if (reader.is_text("model_type", family.model_type)) return &family;
   const std::vector<std::string> architectures = reader.texts("architectures");
   if (reader.failed()) return nullptr;
   for (const HfFamily& family : hf_families())

@@ -171,14 +171,15 @@ void read_nemotron_h(HfConfigReader& reader, ModelSpec& model) {
   model.spec_in_state_shape = SpecInStateShape::passed;
 }
 
-void read_qwen3_next(HfConfigReader& reader, ModelSpec& model) {
+// `interval`: of attention layers, where the file has no layer_types.
+void read_gated_delta_net(HfConfigReader& reader, std::int64_t interval, ModelSpec& model) {
   if (reader.has("layer_types")) {
     model.layers =
         layers_from_types(reader, {.attention = "full_attention", .recurrent = "linear_attention"});
   } else {
     model.layers.assign(num_hidden_layers(reader), LayerKind::recurrent);
-    const auto interval = static_cast<std::size_t>(reader.count("full_attention_interval"));
-    for (std::size_t i = interval; i <= model.layers.size(); i += interval)
+    const auto every = static_cast<std::size_t>(interval);
+    for (std::size_t i = every; i <= model.layers.size(); i += every)
       model.layers[i - 1] = LayerKind::attention;
   }
   model.recurrent = GatedDeltaNetDims{.num_k_heads = reader.count("linear_num_key_heads"),
@@ -190,6 +191,23 @@ void read_qwen3_next(HfConfigReader& reader, ModelSpec& model) {
   model.chunk_size = kFlaChunkSize;
   model.max_model_len = reader.count("max_position_embeddings");
   model.spec_in_state_shape = SpecInStateShape::passed;
+}
+
+void read_qwen3_next(HfConfigReader& reader, ModelSpec& model) {
+  const bool listed = reader.has("layer_types");
+  read_gated_delta_net(reader, listed ? 1 : reader.count("full_attention_interval"), model);
+}
+
+void read_qwen3_5_text(HfConfigReader& reader, ModelSpec& model) {
+  read_gated_delta_net(reader, reader.count_or("full_attention_interval", 4), model);
+}
+
+// With images: the language model is under text_config.
+void read_qwen3_5(HfConfigReader& reader, ModelSpec& model) {
+  auto text = reader.object("text_config");
+  if (!text) return reader.adopt(text.error());
+  read_qwen3_5_text(text.value(), model);
+  if (text.value().failed()) reader.adopt(text.value().error());
 }
 
 // linear_attn_config numbers layers from 1.
@@ -255,15 +273,17 @@ void read_minimax_text_01(HfConfigReader& reader, ModelSpec& model) {
 }
 
 constexpr HfFamily kFamilies[] = {
-    {"MambaForCausalLM", read_mamba},
-    {"Mamba2ForCausalLM", read_mamba2},
-    {"BambaForCausalLM", read_bamba},
-    {"NemotronHForCausalLM", read_nemotron_h},
-    {"GraniteMoeHybridForCausalLM", read_granite},
-    {"Qwen3NextForCausalLM", read_qwen3_next},
-    {"KimiLinearForCausalLM", read_kimi_linear},
-    {"Lfm2ForCausalLM", read_lfm2},
-    {"MiniMaxText01ForCausalLM", read_minimax_text_01},
+    {"MambaForCausalLM", "mamba", read_mamba},
+    {"Mamba2ForCausalLM", "mamba2", read_mamba2},
+    {"BambaForCausalLM", "bamba", read_bamba},
+    {"NemotronHForCausalLM", "nemotron_h", read_nemotron_h},
+    {"GraniteMoeHybridForCausalLM", "granitemoehybrid", read_granite},
+    {"Qwen3NextForCausalLM", "qwen3_next", read_qwen3_next},
+    {"Qwen3_5ForCausalLM", "qwen3_5_text", read_qwen3_5_text},
+    {"Qwen3_5ForConditionalGeneration", "qwen3_5", read_qwen3_5},
+    {"KimiLinearForCausalLM", "kimi_linear", read_kimi_linear},
+    {"Lfm2ForCausalLM", "lfm2", read_lfm2},
+    {"MiniMaxText01ForCausalLM", "minimax_text_01", read_minimax_text_01},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace hybridscope {
 
 struct HfFamily {
   const char* architecture;  // config.json "architectures"[0]
+  const char* model_type;    // "model_type", where there are no architectures
   // Sets everything but name, source and dtype.
   void (*read)(HfConfigReader& reader, ModelSpec& model);
 };

@@ -1,5 +1,6 @@
 #include "sessions/scenario/hf_config_reader.h"
 
+#include <cmath>
 #include <limits>
 
 namespace hybridscope {
@@ -41,6 +42,10 @@ bool HfConfigReader::is_text(const char* key, std::string_view text) const {
          object_->at(key).get_ref<const std::string&>() == text;
 }
 
+bool HfConfigReader::is_number(const char* key, std::int64_t number) const {
+  return has(key) && object_->at(key).is_number_integer() && object_->at(key) == number;
+}
+
 std::string HfConfigReader::wrong(const char* key, std::string_view expected) const {
   const auto found = object_->find(key);
   const std::string what = found == object_->end() ? " is missing" : ": found " + shown(*found);
@@ -72,6 +77,22 @@ std::int64_t HfConfigReader::count(const char* key) {
 
 std::int64_t HfConfigReader::count_or(const char* key, std::int64_t absent) {
   return has(key) ? count(key) : absent;
+}
+
+bool HfConfigReader::flag_or(const char* key, bool absent) {
+  if (!has(key)) return absent;
+  const nlohmann::json& value = object_->at(key);
+  if (value.is_boolean()) return value.get<bool>();
+  fail(wrong(key, "true or false"));
+  return absent;
+}
+
+double HfConfigReader::real_or(const char* key, double absent) {
+  if (!has(key)) return absent;
+  const nlohmann::json& value = object_->at(key);
+  if (value.is_number() && std::isfinite(value.get<double>())) return value.get<double>();
+  fail(wrong(key, "a number"));
+  return absent;
 }
 
 std::int64_t HfConfigReader::count_of_any(std::initializer_list<const char*> keys) {
@@ -121,6 +142,25 @@ std::vector<std::int64_t> HfConfigReader::numbers(const char* key) {
   if (good) return result;
   fail(wrong(key, kExpected));
   return {};
+}
+
+std::vector<std::int64_t> HfConfigReader::numbers_or(const char* key,
+                                                     std::vector<std::int64_t> absent) {
+  return has(key) ? numbers(key) : absent;
+}
+
+std::vector<double> HfConfigReader::reals_or(const char* key, std::vector<double> absent) {
+  if (!has(key)) return absent;
+  const nlohmann::json& value = object_->at(key);
+  std::vector<double> result;
+  bool good = value.is_array();
+  for (std::size_t i = 0; good && i < value.size(); ++i) {
+    good = value[i].is_number() && std::isfinite(value[i].get<double>());
+    if (good) result.push_back(value[i].get<double>());
+  }
+  if (good) return result;
+  fail(wrong(key, "a list of numbers"));
+  return absent;
 }
 
 Result<HfConfigReader> HfConfigReader::object(const char* key) const {

@@ -1,5 +1,5 @@
 // Reads keys of one JSON object and keeps the first error, so that a reader of many keys checks
-// only once at the end. Only for hf_config.cpp.
+// only once at the end.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,20 @@ class HfConfigReader {
 
   bool is_text(const char* key, std::string_view text) const;  // present and equal to this string
 
+  bool is_number(const char* key, std::int64_t number) const;  // present and equal to it
+
   // A whole number 1 .. 2^31-1; after an error 1, so that callers can continue.
   std::int64_t count(const char* key);
   std::int64_t count_or(const char* key, std::int64_t absent);
+  bool flag_or(const char* key, bool absent);
+  double real_or(const char* key, double absent);  // any finite number
   std::string text(const char* key);
   std::vector<std::string> texts(const char* key);
   // Whole numbers 0 .. 2^31-1.
   std::vector<std::int64_t> numbers(const char* key);
+  std::vector<std::int64_t> numbers_or(const char* key, std::vector<std::int64_t> absent);
+  // Finite numbers.
+  std::vector<double> reals_or(const char* key, std::vector<double> absent);
   // A nested object. Its reader keeps its own errors.
   Result<HfConfigReader> object(const char* key) const;
 

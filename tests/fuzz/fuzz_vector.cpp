@@ -14,8 +14,8 @@ namespace {
 
 void check(const VectorKind& kind, const nlohmann::json& vector) {
   try {
-    const auto difference =
-        check_vector(kind, vector, {.execute_copies = &execute_copies}, kNewestRelease);
+    const auto difference = check_vector(kind, vector, {.execute_copies = &execute_copies},
+                                         {.release = kNewestRelease});
     if (difference)
       expect(!difference->got.starts_with("internal error"), kind.name, difference->got);
   } catch (const VectorError& error) {

@@ -99,7 +99,7 @@ TEST_P(HostileVectors, EndWithAnAnswerOrAVectorError) {
       SCOPED_TRACE(vector.at("id").get<std::string>() + " " + change_one_place(changed, random));
       try {
         const auto difference =
-            check_vector(kind, changed, {.execute_copies = &execute_copies}, GetParam().release);
+            check_vector(kind, changed, {.execute_copies = &execute_copies}, GetParam().place());
         EXPECT_THAT(difference ? difference->got : "", Not(HasSubstr("internal error")));
       } catch (const VectorError& error) {
         EXPECT_FALSE(std::string(error.what()).empty());

@@ -1,0 +1,26 @@
+// Makes a model that runs out of a folder in Hugging Face layout: config.json and safetensors
+// (numerics: architectures and weights).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/model/model_spec.h"
+#include "core/numeric/hybrid_model.h"
+
+namespace hybridscope {
+
+struct LoadedModel {
+  ModelSpec spec;  // what an engine needs to know of it
+  HybridModel model;
+};
+
+// Reads all weights as float32. `most_bytes`: that they may take in memory; 0: what is free.
+// Errors, before anything runs, with file and tensor: those of load_weights_config and
+// Safetensors; a tensor that is missing, of another shape, that the architecture does not have, of
+// another dtype than F32, BF16 and F16, or with values that are not finite; weights larger than
+// the memory, with the sizes.
+Result<LoadedModel> load_model(const std::string& folder, std::int64_t most_bytes = 0);
+
+}  // namespace hybridscope
