@@ -1,9 +1,9 @@
 #include "core/numeric/conv.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
-#include "core/base/check.h"
 #include "core/numeric/arithmetic.h"
 
 namespace hybridscope {
@@ -15,13 +15,14 @@ class Window {
   explicit Window(const ConvLayer& layer)
       : layer_(layer), dim_(static_cast<std::size_t>(layer.dim)) {}
 
-  // Positions [offset, offset + W - 1) of `block`; empty: zeros.
+  // Positions [offset, offset + W - 1) of `block`; those behind its end are NaN. Empty: zeros.
   void begin(std::span<const float> block, std::int32_t offset) {
     values_.assign(history_tokens() * dim_, 0.0F);
     if (block.empty()) return;
-    const std::size_t first = static_cast<std::size_t>(offset) * dim_;
-    HS_EXPECT(first + values_.size() <= block.size());
-    std::ranges::copy(block.subspan(first, values_.size()), values_.begin());
+    const std::size_t first = std::min(static_cast<std::size_t>(offset) * dim_, block.size());
+    const std::size_t count = std::min(values_.size(), block.size() - first);
+    std::ranges::fill(values_, std::numeric_limits<float>::quiet_NaN());
+    std::ranges::copy(block.subspan(first, count), values_.begin());
   }
   void append(std::span<const float> tokens) {
     values_.insert(values_.end(), tokens.begin(), tokens.end());
@@ -32,6 +33,7 @@ class Window {
   }
   // `count` tokens from `first` on, where 0 is the oldest of the history.
   std::span<const float> slice(std::int32_t first, std::int32_t count) const {
+    if (count == 0) return {};
     return values().subspan(static_cast<std::size_t>(first) * dim_,
                             static_cast<std::size_t>(count) * dim_);
   }
@@ -86,8 +88,7 @@ void conv_prefill(const ConvLayer& layer, const PrefillRows& rows, const StatePo
   for (std::int32_t row = 0; row < rows.num_rows(); ++row) {
     const BatchTokens range = rows.tokens(row);
     if (range.size() <= 0) continue;
-    const bool reads = rows.has_initial_states[static_cast<std::size_t>(row)] != 0 &&
-                       is_state_block(rows.source(row));
+    const bool reads = rows.has_initial_state(row);
     window.begin(reads ? pool.block(rows.source(row)) : std::span<float>(), 0);
     window.append(tokens_of(layer, tokens.x, range));
     convolve_row(window, range, static_cast<std::size_t>(layer.dim), tokens.y);
@@ -103,7 +104,7 @@ void conv_update(const ConvLayer& layer, const DecodeRows& rows, const StatePool
   for (std::int32_t row = 0; row < rows.num_rows(); ++row) {
     const BatchTokens range = rows.tokens(row);
     if (range.size() <= 0) continue;
-    const std::int32_t source = rows.source(row, 0);
+    const std::int32_t source = rows.conv_source(row);
     if (!is_state_block(source)) continue;
     window.begin(pool.block(source), rows.offset(row));
     window.append(tokens_of(layer, tokens.x, range));
@@ -111,6 +112,11 @@ void conv_update(const ConvLayer& layer, const DecodeRows& rows, const StatePool
     const std::int32_t destination = rows.destination(row, 0);
     if (rows.num_accepted_tokens.empty())
       store(pool, destination, window.after(range.size()), 0);
+    else if (range.size() < layer.rolled_tokens)
+      store(pool, destination,
+            window.slice(layer.rolled_tokens - range.size() + 1,
+                         std::max(layer.width - 2 + 2 * range.size() - layer.rolled_tokens, 0)),
+            0);
     else  // W - 2 old tokens and all of the row's: which of them count is not known yet
       store(pool, destination, window.slice(1, layer.width - 2 + range.size()), 0);
   }

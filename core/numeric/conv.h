@@ -21,6 +21,9 @@ struct ConvLayer {
   std::span<const float> weight;  // [dim, W]; column W - 1 multiplies the current token
   std::span<const float> bias{};  // [dim], or empty
   ConvActivation activation = ConvActivation::silu;
+  // Known bug 47: decode rows with counts of fewer tokens roll their block as if they had so many;
+  // 0: right.
+  std::int32_t rolled_tokens = 0;
 };
 
 // The layer's inputs and outputs [tokens, dim]; outputs of tokens that no row has stay.

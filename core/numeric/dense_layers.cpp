@@ -82,6 +82,18 @@ void RopeTable::grow(std::int32_t position) {
     }
 }
 
+std::span<const float> RopeTable::cosines(std::int32_t num_positions) {
+  grow(num_positions - 1);
+  const std::int32_t size = num_positions * (rotary_dim_ / 2);
+  return std::span<const float>(cosines_).first(static_cast<std::size_t>(size));
+}
+
+std::span<const float> RopeTable::sines(std::int32_t num_positions) {
+  grow(num_positions - 1);
+  const std::int32_t size = num_positions * (rotary_dim_ / 2);
+  return std::span<const float>(sines_).first(static_cast<std::size_t>(size));
+}
+
 void RopeTable::turn(std::int32_t position, std::span<float> head) {
   grow(position);
   const auto half = static_cast<std::size_t>(rotary_dim_ / 2);

@@ -48,6 +48,11 @@ class RopeTable {
   RopeTable(std::int32_t rotary_dim, double theta);
   // Turns the first rotary_dim elements of one head in place, in halves; the rest stays.
   void turn(std::int32_t position, std::span<float> head);
+  std::int32_t rotary_dim() const { return rotary_dim_; }
+  // [num_positions, rotary_dim / 2] of positions from 0 on, for kernels that turn by the same
+  // numbers.
+  std::span<const float> cosines(std::int32_t num_positions);
+  std::span<const float> sines(std::int32_t num_positions);
 
  private:
   void grow(std::int32_t position);

@@ -8,13 +8,13 @@ struct SizeOf {
     const Mamba2Layer& layer = mixer.recurrence;
     return {.conv_dim = mixer.conv.dim,
             .conv_width = mixer.conv.width,
-            .temporal = layer.num_heads * layer.head_dim * layer.state_size};
+            .temporal = std::int64_t{layer.num_heads} * layer.head_dim * layer.state_size};
   }
   LayerStateSize operator()(const GatedDeltaNetMixer& mixer) const {
     const DeltaRuleLayer& layer = mixer.recurrence;
     return {.conv_dim = mixer.conv.dim,
             .conv_width = mixer.conv.width,
-            .temporal = layer.num_value_heads * layer.value_dim * layer.key_dim};
+            .temporal = std::int64_t{layer.num_value_heads} * layer.value_dim * layer.key_dim};
   }
   LayerStateSize operator()(const ShortConvMixer& mixer) const {
     return {.conv_dim = mixer.conv.dim, .conv_width = mixer.conv.width};

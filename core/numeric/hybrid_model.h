@@ -81,7 +81,7 @@ struct HybridLayer {
 struct LayerStateSize {
   std::int32_t conv_dim = 0;        // a conv position; 0: no convolution
   std::int32_t conv_width = 0;      // W
-  std::int32_t temporal = 0;        // a temporal state; 0: none
+  std::int64_t temporal = 0;        // a temporal state; 0: none
   std::int32_t keys_or_values = 0;  // of one attention slot; 0: no attention
 };
 LayerStateSize layer_state_size(const HybridLayer& layer);

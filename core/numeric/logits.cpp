@@ -45,7 +45,7 @@ double kl_divergence(std::span<const float> reference, std::span<const float> ot
   const std::vector<double> r = log_probabilities(other);
   double sum = 0;
   for (std::size_t i = 0; i < p.size(); ++i) sum += std::exp(p[i]) * (p[i] - r[i]);
-  return sum;
+  return std::isnan(sum) ? std::numeric_limits<double>::infinity() : sum;
 }
 
 }  // namespace hybridscope

@@ -13,7 +13,7 @@ std::int32_t greedy_token(std::span<const float> logits);
 float logit_margin(std::span<const float> logits);
 
 // KL(reference || other) of the two distributions, in nats, computed in float64. Requires: equal
-// lengths.
+// lengths. Infinite where a logit is no number.
 double kl_divergence(std::span<const float> reference, std::span<const float> other);
 
 }  // namespace hybridscope

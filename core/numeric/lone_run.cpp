@@ -91,7 +91,7 @@ std::vector<LayerStates> LoneRun::states() const {
   return states;
 }
 
-void LoneRun::replace_states(const std::vector<LayerStates>& states) {
+void LoneRun::go_on_from(const std::vector<LayerStates>& states, std::int32_t num_tokens) {
   const auto put = [](const std::vector<float>& block, std::vector<float>& pool) {
     std::ranges::copy(block, pool.begin() + static_cast<std::ptrdiff_t>(pool.size() / 2));
   };
@@ -99,6 +99,7 @@ void LoneRun::replace_states(const std::vector<LayerStates>& states) {
     put(states[i].conv, conv_[i]);
     put(states[i].temporal, temporal_[i]);
   }
+  num_tokens_ = num_tokens;
 }
 
 }  // namespace hybridscope

@@ -30,8 +30,8 @@ class LoneRun {
   std::int32_t num_tokens() const { return num_tokens_; }
   // [layers]
   std::vector<LayerStates> states() const;
-  // Puts recurrent states of another run in place of its own; keys and values stay.
-  void replace_states(const std::vector<LayerStates>& states);
+  // Goes on behind `num_tokens` tokens with these recurrent states; keys and values stay.
+  void go_on_from(const std::vector<LayerStates>& states, std::int32_t num_tokens);
 
  private:
   void reserve(std::int32_t num_tokens);

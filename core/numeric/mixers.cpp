@@ -54,13 +54,14 @@ ConvLayer conv_of(const ConvLayer& layer, const StatePool& pool) {
 // is.
 std::vector<float> convolve(const ConvLayer& layer, std::span<const float> table,
                             const Columns& columns, const MixerInputs& in) {
-  const ConvLayer conv = conv_of(layer, in.memory.conv);
+  ConvLayer conv = conv_of(layer, in.memory.conv);
   const std::size_t dim = columns.width;
   std::vector<float> out(in.num_tokens() * dim);
   std::vector<float> y;
   for (const DecodePart& part : in.group.decodes) {
     const std::vector<float> x = gather(table, columns, part.tokens);
     y.assign(x.size(), 0.0F);
+    conv.rolled_tokens = part.rolled_tokens;
     conv_update(conv, part.rows, in.memory.conv, {x, y});
     scatter(y, dim, part.tokens, out);
   }
@@ -110,7 +111,11 @@ std::vector<float> run_mixer(const Mamba2Mixer& mixer, const MixerInputs& in) {
     });
   for (const PrefillPart& part : in.group.prefills)
     run(part.tokens, [&](const Mamba2Tokens& tokens) {
-      mamba2_prefill(layer, part.rows, in.memory.temporal, tokens, part.prep_initial_states);
+      if (part.is_chunked())
+        mamba2_prefill_chunked(layer, part.rows, in.memory.temporal, tokens,
+                               part.prep_initial_states, part.mamba2_chunks);
+      else
+        mamba2_prefill(layer, part.rows, in.memory.temporal, tokens, part.prep_initial_states);
     });
   for (std::size_t t = 0; t < in.num_tokens(); ++t) {
     const auto row = std::span<float>(y).subspan(t * inner, inner);
@@ -151,7 +156,10 @@ std::vector<float> run_mixer(const GatedDeltaNetMixer& mixer, const MixerInputs&
         });
   for (const PrefillPart& part : in.group.prefills)
     run(part.tokens, part.tokens, [&](const DeltaRuleTokens& tokens) {
-      delta_rule_prefill(layer, part.rows, in.memory.temporal, tokens);
+      if (part.is_chunked())
+        delta_rule_prefill_chunked(layer, part.rows, in.memory.temporal, tokens, part.row_chunks);
+      else
+        delta_rule_prefill(layer, part.rows, in.memory.temporal, tokens);
     });
   const std::size_t Dv = as_size(layer.value_dim);
   for (std::size_t at = 0; at < o.size(); at += Dv) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/numeric/chunked.h"
 #include "core/numeric/hybrid_model.h"
 #include "core/numeric/state_rows.h"
 
@@ -18,11 +19,17 @@ struct DecodePart {
   std::vector<std::int32_t> tokens;  // [tokens of the part]
   // Whose gates a gathered token takes; empty: its own (known bug 15).
   std::vector<std::int32_t> gate_tokens{};
+  std::int32_t rolled_tokens = 0;  // ConvLayer::rolled_tokens
 };
 struct PrefillPart {
   PrefillRows rows;
   std::vector<std::int32_t> tokens;
   bool prep_initial_states = true;  // false: no row reads an initial state (Mamba2)
+  // Form chunked: where rows are cut, once as each kernel is told it; else empty.
+  std::vector<RowChunk> row_chunks{};
+  Mamba2Chunks mamba2_chunks{};
+
+  bool is_chunked() const { return !row_chunks.empty(); }
 };
 
 // One KV-cache group's rows: those of attention, or those of recurrent layers.

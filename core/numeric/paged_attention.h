@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/host_device.h"
 #include "core/base/tensor_view.h"
 
 namespace hybridscope {
@@ -28,7 +29,9 @@ struct AttentionRows {
   std::span<const std::int32_t> seq_lens;         // [rows] computed tokens and the row's own
   TensorView<std::int32_t> block_table;           // [rows, columns]
 
-  std::int32_t num_rows() const { return static_cast<std::int32_t>(seq_lens.size()); }
+  HS_HOST_DEVICE std::int32_t num_rows() const {
+    return static_cast<std::int32_t>(seq_lens.size());
+  }
   // Of the row's token t; negative: the row has no tokens.
   std::int32_t position(std::int32_t row, std::int32_t t) const;
 };

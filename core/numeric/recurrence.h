@@ -43,9 +43,7 @@ void run_prefill_rows(const PrefillRows& rows, const StatePool& pool, bool reads
   for (std::int32_t row = 0; row < rows.num_rows(); ++row) {
     const BatchTokens tokens = rows.tokens(row);
     if (tokens.size() <= 0 && rows.is_mode_all()) continue;
-    const bool reads = reads_states &&
-                       rows.has_initial_states[static_cast<std::size_t>(row)] != 0 &&
-                       is_state_block(rows.source(row));
+    const bool reads = reads_states && rows.has_initial_state(row);
     if (reads)
       std::ranges::copy(pool.block(rows.source(row)), state.begin());
     else

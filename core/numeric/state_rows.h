@@ -7,6 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "core/base/check.h"
+#include "core/base/host_device.h"
+#include "core/base/ids.h"
 #include "core/base/tensor_view.h"
 
 namespace hybridscope {
@@ -27,16 +30,23 @@ struct StatePool {
 };
 
 // Is it a block that a row may read or write?
-constexpr bool is_state_block(std::int32_t id) { return id > 0; }
+HS_HOST_DEVICE constexpr bool is_state_block(std::int32_t id) { return id > 0; }
+
+// The block in a column of a row; a column that the table does not have is no block.
+HS_HOST_DEVICE inline std::int32_t block_at(const TensorView<std::int32_t>& table, std::int32_t row,
+                                            std::int32_t column) {
+  return column >= 0 && column < table.cols ? table.at(row, column) : kPadSlotId;
+}
 
 // Tokens [first, last) of the batch.
 struct BatchTokens {
   std::int32_t first = 0;
   std::int32_t last = 0;
-  std::int32_t size() const { return last - first; }
+  HS_HOST_DEVICE std::int32_t size() const { return last - first; }
 };
 
-// Decode and verify rows. Arrays that a mode does not have are empty.
+// Decode and verify rows. Arrays that a mode does not have are empty; a column outside the table is
+// no block.
 struct DecodeRows {
   TensorView<std::int32_t> state_indices;               // [rows, columns] block ids
   std::span<const std::int32_t> query_start_loc{};      // [rows + 1]; empty: token r is row r's
@@ -44,20 +54,41 @@ struct DecodeRows {
   // Mode all: [rows] the base columns; empty: column 0.
   std::span<const std::int32_t> source_column{};
   std::span<const std::int32_t> destination_column{};
+  std::span<const std::int32_t> conv_source_column{};  // empty: source_column
 
-  std::int32_t num_rows() const { return state_indices.rows; }
-  BatchTokens tokens(std::int32_t row) const;
+  HS_HOST_DEVICE std::int32_t num_rows() const { return state_indices.rows; }
+  HS_HOST_DEVICE BatchTokens tokens(std::int32_t row) const {
+    if (query_start_loc.empty()) return {row, row + 1};
+    const auto r = static_cast<std::size_t>(row);
+    return {query_start_loc[r], query_start_loc[r + 1]};
+  }
   // The accepted tokens of the row's last step, less the one that is always there: 0 without
   // counts.
-  std::int32_t offset(std::int32_t row) const;
+  HS_HOST_DEVICE std::int32_t offset(std::int32_t row) const {
+    if (num_accepted_tokens.empty()) return 0;
+    const std::int32_t accepted = num_accepted_tokens[static_cast<std::size_t>(row)];
+    return accepted > 1 ? accepted - 1 : 0;
+  }
   // The block of the base source column, and of the one that `offset` columns further holds what
   // the row continues.
-  std::int32_t source(std::int32_t row, std::int32_t offset) const;
+  HS_HOST_DEVICE std::int32_t source(std::int32_t row, std::int32_t offset) const {
+    const auto r = static_cast<std::size_t>(row);
+    return at(row, (source_column.empty() ? 0 : source_column[r]) + offset);
+  }
+  HS_HOST_DEVICE std::int32_t conv_source(std::int32_t row) const {
+    if (conv_source_column.empty()) return source(row, 0);
+    return at(row, conv_source_column[static_cast<std::size_t>(row)]);
+  }
   // Where the state after the row's query token t goes; 0: nowhere.
-  std::int32_t destination(std::int32_t row, std::int32_t t) const;
+  HS_HOST_DEVICE std::int32_t destination(std::int32_t row, std::int32_t t) const {
+    const auto r = static_cast<std::size_t>(row);
+    return at(row, (destination_column.empty() ? 0 : destination_column[r]) + t);
+  }
 
  private:
-  std::int32_t at(std::int32_t row, std::int32_t column) const;
+  HS_HOST_DEVICE std::int32_t at(std::int32_t row, std::int32_t column) const {
+    return block_at(state_indices, row, column);
+  }
 };
 
 // Rows of prompt tokens. `query_start_loc` starts at 0, behind the decode rows.
@@ -71,22 +102,55 @@ struct PrefillRows {
   std::span<const std::int32_t> block_idx_last_computed_token{};
   std::span<const std::int32_t> num_computed_tokens{};
   std::int32_t mamba_block_size = 0;  // tokens
+  // Other modes: the state after so many tokens of the row (0: none) goes to a block too.
+  std::span<const std::int32_t> checkpoint_offsets{};  // [rows], or empty
+  std::span<const std::int32_t> checkpoint_blocks{};   // [rows]
 
-  std::int32_t num_rows() const { return static_cast<std::int32_t>(has_initial_states.size()); }
-  bool is_mode_all() const { return mamba_block_size > 0; }
-  BatchTokens tokens(std::int32_t row) const;
+  HS_HOST_DEVICE std::int32_t num_rows() const {
+    return static_cast<std::int32_t>(has_initial_states.size());
+  }
+  HS_HOST_DEVICE bool is_mode_all() const { return mamba_block_size > 0; }
+  HS_HOST_DEVICE BatchTokens tokens(std::int32_t row) const {
+    const auto r = static_cast<std::size_t>(row);
+    return {query_start_loc[r], query_start_loc[r + 1]};
+  }
   // Of the state that the row continues; nothing of it may be read without an initial state.
-  std::int32_t source(std::int32_t row) const;
+  HS_HOST_DEVICE std::int32_t source(std::int32_t row) const {
+    const auto r = static_cast<std::size_t>(row);
+    return block_at(state_indices, row, is_mode_all() ? block_idx_last_computed_token[r] : 0);
+  }
+  HS_HOST_DEVICE bool has_initial_state(std::int32_t row) const {
+    return has_initial_states[static_cast<std::size_t>(row)] != 0 && is_state_block(source(row));
+  }
   // Of the state after the row's last token; 0: nowhere.
-  std::int32_t destination(std::int32_t row) const;
+  HS_HOST_DEVICE std::int32_t destination(std::int32_t row) const {
+    const auto r = static_cast<std::size_t>(row);
+    return block_at(state_indices, row, is_mode_all() ? block_idx_last_scheduled_token[r] : 0);
+  }
 };
 
-// Mode all: the state after `num_tokens` tokens of the row goes to `block` too.
+// Mode all: the states after `num_tokens` tokens of a row, and after each further block's, go to
+// the blocks of columns [first, last). No column in other modes.
+struct BoundaryColumns {
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+  std::int32_t num_tokens = 0;
+};
+HS_HOST_DEVICE inline BoundaryColumns boundary_columns(const PrefillRows& rows, std::int32_t row) {
+  if (!rows.is_mode_all()) return {};
+  const auto r = static_cast<std::size_t>(row);
+  const std::int32_t within_block = rows.num_computed_tokens[r] % rows.mamba_block_size;
+  return {.first = rows.block_idx_first_scheduled_token[r],
+          .last = rows.block_idx_last_scheduled_token[r],
+          .num_tokens = rows.mamba_block_size - within_block};
+}
+
+// The state after `num_tokens` tokens of the row goes to `block` too.
 struct BoundaryState {
   std::int32_t num_tokens = 0;
   std::int32_t block = 0;
 };
-// Of one row in ascending order; empty in other modes.
+// Of one row in ascending order.
 std::vector<BoundaryState> boundary_states(const PrefillRows& rows, std::int32_t row);
 
 }  // namespace hybridscope
