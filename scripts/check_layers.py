@@ -13,7 +13,7 @@ from source_tree import CPP_SUFFIXES, files
 _BELOW_CACHING = ("core/base", "core/model")
 _BELOW_TRACE = _BELOW_CACHING + ("core/caching", "core/metadata", "core/state", "core/numeric")
 _BELOW_CHECK = _BELOW_TRACE + ("core/trace",)
-_CORE = _BELOW_CHECK + ("core/engine", "core/check")
+_CORE = _BELOW_CHECK + ("core/engine", "core/check", "core/language")
 
 
 def _room(*rooms: str) -> tuple[str, ...]:
@@ -59,6 +59,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "core/trace": _BELOW_TRACE,
     "core/engine": _BELOW_CHECK,
     "core/check": _BELOW_CHECK,
+    "core/language": _BELOW_CHECK + ("core/check",),
     "kernels": _CORE,
     **_ROOMS,
     "storage": _CORE + tuple(_ROOMS),

@@ -60,6 +60,7 @@ struct MetadataSays {
   std::vector<MetadataBatchRow> rows = {};
   std::vector<MetadataMismatch> mismatches = {};
   std::vector<StateAccess> accesses = {};
+  std::vector<std::int32_t> boundary_tokens = {};  // of one row
 };
 
 // Everything that lives from step to step.

@@ -153,6 +153,12 @@ void run_all_mode_prefill(CheckContext& context, const RowTruth& truth, const Gr
   const std::int32_t first = access.first_scheduled_column;
   const std::int32_t last = access.last_scheduled_column;
   if (skipped_whole(context, group, access.row, access.block_at(last))) return;
+  const auto boundary_blocks = columns_from(access.blocks, first, last - first);
+  std::vector<std::int32_t>& tokens = context.shared().metadata.boundary_tokens;
+  tokens.clear();
+  if (access.boundary_chunks.stride > 0)
+    for (std::size_t i = 0; i < boundary_blocks.size(); ++i)
+      tokens.push_back(access.boundary_chunks.tokens_at(static_cast<std::int32_t>(i)));
   execute_prefill_row(context, truth,
                       {.row = access.row,
                        .group = group.group,
@@ -162,9 +168,10 @@ void run_all_mode_prefill(CheckContext& context, const RowTruth& truth, const Gr
                        .src_column = access.computed_column,
                        .dst_block = access.block_at(last),
                        .dst_column = last,
-                       .boundary_blocks = columns_from(access.blocks, first, last - first),
+                       .boundary_blocks = boundary_blocks,
                        .first_boundary_column = first,
-                       .boundary_block_size = group.block_size});
+                       .boundary_block_size = group.block_size,
+                       .boundary_tokens = tokens});
 }
 
 // Prefill rows of mode all past the batch are skipped: check_group_metadata reports them.

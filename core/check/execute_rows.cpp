@@ -341,7 +341,15 @@ void execute_prefill_row(CheckContext& context, const RowTruth& truth, const Pre
       where.expected = where.seen = -1;
       continue;
     }
-    write_state(row.boundary_blocks[i], column, end);
+    const std::int32_t held = row.boundary_tokens.empty() ? end : computed + row.boundary_tokens[i];
+    if (held <= computed || held > computed + row.num_query_tokens) {
+      where.rule = Rule::metadata_inconsistent;
+      where.column = column;
+      where.detail = "the state of a block boundary is taken from a chunk of another row";
+      context.report(where);
+    } else {
+      write_state(row.boundary_blocks[i], column, held);
+    }
     write_conv(row.boundary_blocks[i], column, end);
   }
   // In the order of a layer: the row's own window, the state stored inside it, the row's own state.

@@ -40,6 +40,9 @@ struct PrefillRow {
   std::span<const std::int32_t> boundary_blocks{};
   std::int32_t first_boundary_column = 0;
   std::int32_t boundary_block_size = 0;
+  // [boundary_blocks] tokens of the row that each of these states holds, -1: it is of another row's
+  // chunk; empty: those up to its boundary.
+  std::span<const std::int32_t> boundary_tokens{};
   // The state after checkpoint_tokens of the row's tokens goes to checkpoint_block; 0: none.
   std::int32_t checkpoint_tokens = 0;
   std::int32_t checkpoint_block = 0;

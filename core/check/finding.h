@@ -34,6 +34,9 @@ enum class Rule : std::uint8_t {
   state_changed,
   copy_differs,
   write_missing,
+  state_differs,
+  logits_differ,
+  acceptance_differs,
   chunk_off_grid,
   state_unchanged,
   drafts_cut,
@@ -47,6 +50,7 @@ enum class Evidence : std::uint8_t {
   decisions,  // of every step
   bytes,      // of our own memory (StateMirror), where a run keeps state in bytes
   memory,     // another engine's, where its trace tells hashes (StateHashCheck)
+  numbers,    // of a language model that runs on the decisions (core/language)
 };
 
 struct RuleInfo {
@@ -101,7 +105,7 @@ struct Finding {
   std::string_view detail{};  // a literal that tells variants of a rule apart
   WriteEvent cause;           // the write that left what was seen
   // state_bytes_wrong: which element, row-major; expected and seen are unsigned numbers of its
-  // size.
+  // size. state_differs: the first element, expected tokens, seen elements that differ.
   std::int32_t layer = -1;  // of the model
   std::int32_t state = -1;  // of the layer's states
   std::int64_t element = -1;

@@ -100,6 +100,7 @@ void StepChecker::execute(CheckContext& context, CheckScope scope) {
   truth_.fold(trace, state_.config.conv_kernel);
   log_tokens(context, truth_);
   execute_copies(context, trace.pre_copies, WriteKind::pre_copy);
+  state_.ops.num_before_forward = state_.ops.batches.size();
   for (const GroupTrace& group : trace.groups) {
     check_block_tables(context, truth_, group);
     if (group.is_mamba) {

@@ -5,17 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/fingerprint.h"
+#include "core/base/token_content.h"
 
 namespace hybridscope {
-
-// The origin of a token, kept in its two top bits, so that kinds never collide.
-enum class TokenKind : std::uint8_t { prompt, output, rejected_draft, placeholder };
-
-// `content` with its top bits replaced by the kind.
-constexpr TokenContent tagged_token(TokenKind kind, std::uint64_t content) {
-  return (content >> 2) | (static_cast<std::uint64_t>(kind) << 62);
-}
 
 // The token that a request with key `request_key` has at position `position` once it has generated
 // it; equal for every cache mode, runner and schedule.

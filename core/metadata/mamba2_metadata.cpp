@@ -80,6 +80,24 @@ void mark_last_chunks(const Mamba2Metadata& m, ChunkView& view) {
       view.chunks[last].is_last = true;
 }
 
+// Of prefill row `index`.
+BoundaryChunks boundary_chunks_of(const Mamba2Metadata& m, const ForwardContext& context,
+                                  std::int32_t index) {
+  const TensorView<std::int32_t>& last = m.last_chunk_indices_p;
+  const bool known = m.cu_chunk_seqlen_p.present && m.seq_idx_p.present && last.present &&
+                     m.base.num_computed_tokens_p.present && m.chunk_size > 0;
+  if (!known || context.block_size < m.chunk_size) return {};
+  const std::int32_t stride = context.block_size / m.chunk_size;
+  const std::int32_t computed = element_or(m.base.num_computed_tokens_p, index, 0);
+  const std::int32_t row_chunk = index == 0 ? 0 : element_or(last, index - 1, -1) + 1;
+  return {.cu_chunk_seqlen = m.cu_chunk_seqlen_p,
+          .seq_idx = m.seq_idx_p,
+          .sequence = index,
+          .first_token = element_or(m.base.query_start_loc_p, index, 0),
+          .first_chunk = row_chunk + stride - 1 - computed % context.block_size / m.chunk_size,
+          .stride = stride};
+}
+
 }  // namespace
 
 void append_needed_arrays(const Mamba2Metadata& m, const ForwardContext& context,
@@ -97,6 +115,7 @@ void append_state_accesses(const Mamba2Metadata& m, const ForwardContext& contex
     if (out[i].is_decode) continue;
     out[i].checkpoint_tokens = element_or(checkpoints.checkpoint_offsets, index, 0);
     out[i].checkpoint_block = element_or(checkpoints.state_indices, index, 0);
+    if (out[i].by_column) out[i].boundary_chunks = boundary_chunks_of(m, context, index);
     ++index;
   }
 }

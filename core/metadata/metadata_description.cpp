@@ -4,6 +4,13 @@
 
 namespace hybridscope {
 
+std::int32_t BoundaryChunks::tokens_at(std::int32_t i) const {
+  const std::int32_t chunk = first_chunk + i * stride;
+  const bool is_own = chunk >= 0 && chunk < seq_idx.rows && chunk + 1 < cu_chunk_seqlen.rows &&
+                      seq_idx.at(chunk) == sequence;
+  return is_own ? cu_chunk_seqlen.at(chunk + 1) - first_token : -1;
+}
+
 std::int32_t StateAccess::block_at(std::int32_t column) const {
   const auto place = static_cast<std::size_t>(column);
   return column >= 0 && place < blocks.size() ? blocks[place] : kPadSlotId;

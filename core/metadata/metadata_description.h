@@ -18,11 +18,26 @@ namespace hybridscope {
 // What the kernels of a group are given besides the metadata.
 struct ForwardContext {
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
-  std::int32_t num_rows = 0;  // of the batch, without padding rows
+  std::int32_t num_rows = 0;    // of the batch, without padding rows
+  std::int32_t block_size = 0;  // of the group, tokens; 0: not known
   // Mode all with drafts: columns that decode rows read from; absent:
   // block_idx_last_computed_token.
   TensorView<std::int32_t> temporal_source_column{};  // [num_decodes]
   TensorView<std::int32_t> conv_source_column{};      // [num_decodes]
+};
+
+// Where SSD kernels take the states at a row's block boundaries from in mode all: the end of every
+// `stride`-th chunk from `first_chunk` on (vLLM mamba_mixer2.py, first_chunk and chunk_stride).
+struct BoundaryChunks {
+  TensorView<std::int32_t> cu_chunk_seqlen{};  // [chunks + 1] packed tokens
+  TensorView<std::int32_t> seq_idx{};          // [chunks]
+  std::int32_t sequence = -1;                  // of the row
+  std::int32_t first_token = 0;                // packed, of the row
+  std::int32_t first_chunk = 0;
+  std::int32_t stride = 0;  // 0: states are taken by position
+
+  // Tokens of the row that the state of its i-th boundary holds; -1: the chunk is no chunk of it.
+  std::int32_t tokens_at(std::int32_t i) const;
 };
 
 // What the kernels do with the state of one row, according to the metadata. `blocks` are the row's
@@ -44,6 +59,7 @@ struct StateAccess {
   // Prefill rows: the state after so many of the row's tokens also goes to the block; 0: none.
   std::int32_t checkpoint_tokens = 0;
   std::int32_t checkpoint_block = 0;
+  BoundaryChunks boundary_chunks{};
 
   // With by_column: columns of the request's block table.
   std::int32_t computed_column = -1;         // of the last computed token

@@ -13,6 +13,7 @@ void count_in(std::vector<StateOpBatch>& batches, StateOpKind kind, std::size_t 
 
 void StateOps::clear() {
   batches.clear();
+  num_before_forward = 0;
   poisoned.clear();
   copies.clear();
   rows.clear();

@@ -3,6 +3,7 @@
 // arrays, so that they go to a device as they are.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
@@ -76,6 +77,7 @@ struct StateOpBatch {
 
 struct StateOps {
   std::vector<StateOpBatch> batches;   // in order
+  std::size_t num_before_forward = 0;  // batches before the layers run
   std::vector<std::int32_t> poisoned;  // blocks given to a new owner
   std::vector<StateCopyOp> copies;
   std::vector<ForwardRow> rows;      // in order

@@ -76,6 +76,7 @@ ForwardContext forward_context(const StepTrace& trace, const GroupTrace& group,
                                MambaCacheMode mamba_cache_mode) {
   return {.mamba_cache_mode = mamba_cache_mode,
           .num_rows = static_cast<std::int32_t>(trace.rows.size()),
+          .block_size = group.block_size,
           .temporal_source_column = group.temporal_source_column,
           .conv_source_column = group.conv_source_column};
 }

@@ -232,5 +232,39 @@ INSTANTIATE_TEST_SUITE_P(Mamba, PlantedMetadata, testing::ValuesIn(mamba_plants(
 INSTANTIATE_TEST_SUITE_P(AllMode, PlantedMetadata, testing::ValuesIn(all_mode_plants()),
                          name_of_plant);
 
+// Blocks and chunks of 8 tokens, mode all: the state of 8 tokens, in A's column 0, is the one at
+// the end of its first chunk (vLLM mamba_mixer2.py). A chunk that ends one token early leaves that
+// of 7.
+TEST(PlantedChunks, ABoundaryStateIsTheOneAtTheEndOfItsChunk) {
+  PlantedRun run(kAll);
+  run.add(request_of(12, 9, 1)).add(request_of(6, 9, 2));
+  run.step([](StepTrace& trace, OwnedArrays& arrays) {
+    const auto ends = arrays.edit(mamba2_of(trace).cu_chunk_seqlen_p);
+    ASSERT_EQ(ends[1], 8);
+    ends[1] = 7;
+  });
+  EXPECT_TRUE(found(run.findings(), {.rule = Rule::label_mismatch,
+                                     .step = 1,
+                                     .group = 1,
+                                     .content = ContentKind::temporal,
+                                     .expected = 8,
+                                     .seen = 7}));
+}
+
+TEST(PlantedChunks, ABoundaryStateIsNotTakenFromAnotherRowsChunk) {
+  PlantedRun run(kAll);
+  run.add(request_of(12, 9, 1)).add(request_of(6, 9, 2));
+  run.step([](StepTrace& trace, OwnedArrays& arrays) {
+    arrays.edit(mamba2_of(trace).seq_idx_p)[0] = 1;
+  });
+  EXPECT_TRUE(
+      found(run.findings(),
+            {.rule = Rule::metadata_inconsistent,
+             .step = 1,
+             .request = 0,
+             .column = 0,
+             .detail = "the state of a block boundary is taken from a chunk of another row"}));
+}
+
 }  // namespace
 }  // namespace hybridscope::test::planted_metadata_test

@@ -1,0 +1,397 @@
+#include "core/language/language_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "core/caching/cache_events.h"
+#include "core/language/state_judge.h"
+#include "core/numeric/logits.h"
+
+namespace hybridscope {
+namespace {
+
+// Of logits of a whole model in form chunked.
+double tolerance_of(std::span<const float> logits) {
+  double largest = 1;
+  for (const float logit : logits)
+    largest = std::max(largest, std::abs(static_cast<double>(logit)));
+  return 1e-4 * largest;
+}
+
+bool same_floats(std::span<const float> a, std::span<const float> b) {
+  return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+}  // namespace
+
+// What is known of one request.
+struct LanguageRun::Spoken {
+  explicit Spoken(const HybridModel& model) : twin(model) {}
+  std::vector<std::int32_t> ids;  // of its sequence: the prompt, then what it sampled
+  TwinSequence twin;
+  SpokenText text;
+  std::int32_t num_taken = 0;  // tokens that the scheduler appended
+};
+
+// One row of a step.
+struct LanguageRun::Row {
+  std::size_t index = 0;  // of the batch
+  Spoken* spoken = nullptr;
+  std::int32_t first_token = 0;   // in the batch
+  std::int32_t num_computed = 0;  // c
+  std::int32_t num_tokens = 0;    // q
+  std::int32_t num_drafts = 0;    // d, the last of q
+  std::int32_t num_sampled = 0;   // a
+  // More tokens are counted than there are: the row runs, and nothing of it is compared.
+  bool counts_too_many = false;
+  std::vector<std::int32_t> drafts;  // [d]
+  // [1 + d] the lone run's logits behind the last known token and behind each draft; empty: the
+  // row samples nothing.
+  std::vector<std::vector<float>> twin_logits;
+
+  std::int32_t num_known() const { return num_tokens - num_drafts; }
+};
+
+Result<std::unique_ptr<LanguageRun>> LanguageRun::create(const HybridModel& model,
+                                                         const LanguageConfig& config) {
+  auto memory = NumericMemory::create(model, config.kv_cache_config, config.num_speculative_tokens);
+  if (!memory) return memory.error();
+  return std::unique_ptr<LanguageRun>(new LanguageRun(model, config, std::move(memory).value()));
+}
+
+LanguageRun::LanguageRun(const HybridModel& model, const LanguageConfig& config,
+                         NumericMemory memory)
+    : model_(model),
+      config_(config),
+      memory_(std::move(memory)),
+      forward_(model),
+      ids_(model.vocab_size) {}
+
+LanguageRun::~LanguageRun() = default;
+
+void LanguageRun::run_batches(const StepTrace& trace, const StateOps& ops, std::size_t first,
+                              std::size_t end) {
+  for (std::size_t i = first; i < end; ++i) {
+    const StateOpBatch& batch = ops.batches[i];
+    const auto from = static_cast<std::size_t>(batch.first);
+    const auto count = static_cast<std::size_t>(batch.count);
+    if (batch.kind == StateOpKind::poison)
+      for (const std::int32_t block : std::span(ops.poisoned).subspan(from, count))
+        memory_.poison(block);
+    if (batch.kind == StateOpKind::copy)
+      memory_.copy(std::span(ops.copies).subspan(from, count),
+                   trace.kernels.shifts_last_position_first);
+  }
+}
+
+LanguageRun::Spoken& LanguageRun::spoken(const StepTrace& trace, std::size_t row,
+                                         const TokenContentOf& content_of) {
+  const RequestId request = trace.rows[row].request;
+  const auto found = spoken_.find(request);
+  if (found != spoken_.end()) return found->second;
+  Spoken& added = spoken_.try_emplace(request, model_).first->second;
+  added.text.request = request;
+  const std::int32_t prompt = trace.scheduled_of(trace.rows[row]).num_prompt_tokens;
+  for (std::int32_t position = 0; position < prompt; ++position)
+    added.ids.push_back(ids_.id(content_of(request, position)));
+  added.text.prompt = added.ids;
+  return added;
+}
+
+LanguageRun::Row LanguageRun::prepare_row(const StepTrace& trace, std::size_t index,
+                                          const TokenContentOf& content_of) {
+  const RowTrace& traced = trace.rows[index];
+  Row row{.index = index, .spoken = &spoken(trace, index, content_of)};
+  row.first_token = trace.common.query_start_loc[index];
+  row.num_tokens = trace.common.query_start_loc[index + 1] - row.first_token;
+  row.num_computed = traced.num_computed_tokens;
+  row.num_drafts =
+      std::clamp(trace.scheduled_of(traced).num_draft_tokens, 0, std::max(row.num_tokens - 1, 0));
+  row.num_sampled = std::min(traced.num_sampled_tokens, row.num_drafts + 1);
+  std::vector<std::int32_t>& ids = row.spoken->ids;
+  row.counts_too_many = static_cast<std::size_t>(row.num_computed) > ids.size();
+  if (row.counts_too_many) {
+    for (std::int32_t i = row.first_token; i < row.first_token + row.num_tokens; ++i)
+      token_ids_[static_cast<std::size_t>(i)] = ids_.id(trace.tokens[static_cast<std::size_t>(i)]);
+    return row;
+  }
+  // Tokens that the request has; another content in the batch is another token.
+  for (std::int32_t i = 0; i < row.num_known(); ++i) {
+    const auto position = static_cast<std::size_t>(row.num_computed + i);
+    const TokenContent content = trace.tokens[static_cast<std::size_t>(row.first_token + i)];
+    if (position >= ids.size()) ids.resize(position + 1, ids_.id(content));
+    const bool is_its_own =
+        content == content_of(traced.request, static_cast<std::int32_t>(position));
+    token_ids_[static_cast<std::size_t>(row.first_token + i)] =
+        is_its_own ? ids[position] : ids_.id(content);
+  }
+  for (std::int32_t i = 0; i < row.num_tokens; ++i)
+    positions_[static_cast<std::size_t>(row.first_token + i)] = row.num_computed + i;
+  return row;
+}
+
+// Brings the lone run from what the row continues to the last token it has, and keeps the states
+// that the row should leave on the way.
+void LanguageRun::follow_twin(Row& row) {
+  TwinSequence& twin = row.spoken->twin;
+  const std::vector<std::int32_t>& ids = row.spoken->ids;
+  twin.stand_behind(row.num_computed, ids);
+  std::set<std::int32_t> stops;  // tokens of the row
+  for (const GroupRows& group : groups_)
+    for (const RowState& place : group.writes())
+      if (place.row == static_cast<std::int32_t>(row.index) && place.num_tokens < row.num_known())
+        stops.insert(place.num_tokens);
+  stops.insert(row.num_known());
+  std::int32_t done = 0;
+  for (const std::int32_t stop : stops) {
+    if (stop <= done) continue;
+    twin.extend(std::span(ids).subspan(static_cast<std::size_t>(row.num_computed + done),
+                                       static_cast<std::size_t>(stop - done)));
+    done = stop;
+  }
+}
+
+// Drafts are the lone run's own choice where the engine accepts them, and another token where it
+// does not, so that a right state accepts what the engine accepts.
+void LanguageRun::choose_drafts(const StepTrace& trace, Row& row,
+                                const TokenContentOf& content_of) {
+  TwinSequence& twin = row.spoken->twin;
+  if (row.num_sampled <= 0 && row.num_drafts == 0) return;
+  row.twin_logits.push_back(twin.logits());
+  for (std::int32_t j = 0; j < row.num_drafts; ++j) {
+    const auto at = static_cast<std::size_t>(row.first_token + row.num_known() + j);
+    const TokenContent content = trace.tokens[at];
+    const std::int32_t right = greedy_token(row.twin_logits.back());
+    const bool is_accepted = j < row.num_sampled - 1;
+    const TokenContent own =
+        content_of(trace.rows[row.index].request, row.num_computed + row.num_known() + j);
+    std::int32_t id = 0;
+    if (config_.forces_tokens)  // a trace may not know a draft, but the token that it became
+      id = ids_.id(is_accepted ? own : content);
+    else if (token_kind(content) != TokenKind::placeholder)
+      id = is_accepted ? ids_.settled(own).value_or(right) : ids_.wrong_draft(right, content);
+    row.drafts.push_back(id);
+    token_ids_[at] = id;
+    twin.extend({&id, 1});
+    row.twin_logits.push_back(twin.logits());
+  }
+}
+
+void LanguageRun::read_groups(const StepTrace& trace) {
+  groups_.resize(trace.groups.size());
+  forward_groups_.clear();
+  for (std::size_t g = 0; g < trace.groups.size(); ++g) {
+    const BatchSize size{.num_tokens = static_cast<std::int32_t>(token_ids_.size()),
+                         .num_blocks = memory_.num_blocks(),
+                         .num_speculative_tokens = config_.num_speculative_tokens,
+                         .is_chunked = config_.form == NumericForm::chunked};
+    groups_[g].read(trace, trace.groups[g], config_.mamba_cache_mode, size);
+    forward_groups_.push_back(groups_[g].group());
+  }
+}
+
+void LanguageRun::judge(const StepTrace& trace, std::span<const Row> rows, bool reads) {
+  if (config_.form == NumericForm::chunked) return;  // states differ by rounding
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    for (const RowState& place : reads ? groups_[g].reads() : groups_[g].writes()) {
+      if (static_cast<std::size_t>(place.row) >= rows.size()) continue;
+      const Row& row = rows[static_cast<std::size_t>(place.row)];
+      if (row.counts_too_many) continue;
+      const std::int32_t num_tokens = row.num_computed + place.num_tokens;
+      const auto* truth = row.spoken->twin.states_after(num_tokens);
+      if (truth == nullptr) continue;
+      const std::size_t first = step_.states.size();
+      append_differences(memory_, {place, static_cast<std::int32_t>(g), *truth}, step_.states);
+      for (std::size_t i = first; i < step_.states.size(); ++i) {
+        step_.states[i].step = trace.step;
+        step_.states[i].request = trace.rows[row.index].request;
+        step_.states[i].num_tokens = num_tokens;
+      }
+    }
+}
+
+// Tokens that the logits accept, the bonus token included. Placeholders are never accepted.
+std::int32_t LanguageRun::num_accepted(const StepTrace& trace, const Row& row,
+                                       std::span<const std::int32_t> greedy) const {
+  std::size_t accepted = 0;
+  for (; accepted < row.drafts.size(); ++accepted) {
+    const auto at = static_cast<std::size_t>(row.first_token + row.num_known()) + accepted;
+    if (token_kind(trace.tokens[at]) == TokenKind::placeholder ||
+        row.drafts[accepted] != greedy[accepted])
+      break;
+  }
+  return static_cast<std::int32_t>(accepted) + 1;
+}
+
+void LanguageRun::sample(const StepTrace& trace, Row& row, const TokenContentOf& content_of) {
+  if (row.num_sampled <= 0 || row.counts_too_many) return;
+  const RequestId request = trace.rows[row.index].request;
+  Spoken& spoken = *row.spoken;
+  const std::int32_t first = row.num_computed + row.num_known();  // position of the first token
+  std::vector<float> logits(static_cast<std::size_t>(model_.vocab_size));
+  std::vector<std::int32_t> greedy;
+  for (std::int32_t j = 0; j <= row.num_drafts; ++j) {
+    forward_.logits(row.first_token + row.num_known() - 1 + j, logits);
+    greedy.push_back(greedy_token(logits));
+    if (j >= row.num_sampled) continue;
+    const std::vector<float>& twin_logits = row.twin_logits[static_cast<std::size_t>(j)];
+    if (!is_equal(logits, twin_logits))
+      step_.logits.push_back({request, static_cast<std::int32_t>(row.index), first + j,
+                              greedy.back(), greedy_token(twin_logits)});
+    const bool was_drafted = j < row.num_sampled - 1;
+    SpokenToken token{.step = trace.step,
+                      .position = first + j,
+                      .id = was_drafted ? row.drafts[static_cast<std::size_t>(j)] : greedy.back(),
+                      .twin_id = greedy_token(twin_logits),
+                      .was_drafted = was_drafted,
+                      .margin = logit_margin(twin_logits),
+                      .divergence = kl_divergence(twin_logits, logits)};
+    add_token(std::move(token), content_of(request, first + j), spoken);
+  }
+  const std::int32_t accepted = num_accepted(trace, row, greedy);
+  if (accepted != row.num_sampled && !spoken.text.is_forced && !config_.forces_tokens &&
+      !has_near_tie(row))
+    step_.accepted.push_back(
+        {request, static_cast<std::int32_t>(row.index), row.num_sampled, accepted});
+}
+
+bool LanguageRun::is_equal(std::span<const float> logits,
+                           std::span<const float> twin_logits) const {
+  if (config_.form == NumericForm::recurrent) return same_floats(logits, twin_logits);
+  const double tolerance = tolerance_of(twin_logits);
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    if (!(std::abs(static_cast<double>(logits[i]) - static_cast<double>(twin_logits[i])) <=
+          tolerance))
+      return false;
+  return true;
+}
+
+// Form chunked: rounding may choose another token where the lone run's margin is small.
+bool LanguageRun::has_near_tie(const Row& row) const {
+  return config_.form == NumericForm::chunked &&
+         std::ranges::any_of(row.twin_logits, [](const std::vector<float>& logits) {
+           return logit_margin(logits) <= 2 * tolerance_of(logits);
+         });
+}
+
+void LanguageRun::add_token(SpokenToken token, TokenContent content, Spoken& spoken) {
+  const std::int32_t id =
+      config_.forces_tokens ? ids_.id(content) : ids_.generated(content, token.id);
+  spoken.text.is_forced = spoken.text.is_forced || id != token.id;
+  token.id = id;
+  spoken.ids.resize(static_cast<std::size_t>(token.position));
+  spoken.ids.push_back(id);
+  // A request that begins again samples what it had sampled once more.
+  std::vector<SpokenToken>& tokens = spoken.text.tokens;
+  while (!tokens.empty() && tokens.back().position >= token.position) tokens.pop_back();
+  tokens.push_back(std::move(token));
+}
+
+const LanguageStep& LanguageRun::follow(const StepTrace& trace, const StateOps& ops,
+                                        const TokenContentOf& content_of) {
+  step_.states.clear();
+  step_.logits.clear();
+  step_.accepted.clear();
+  // Blocks are given out, then zeroed, then copied to.
+  std::size_t given_out = 0;
+  while (given_out < ops.num_before_forward && ops.batches[given_out].kind == StateOpKind::poison)
+    ++given_out;
+  run_batches(trace, ops, 0, given_out);
+  for (const std::int32_t block : trace.zeroed_blocks) memory_.zero(block);
+  run_batches(trace, ops, given_out, ops.num_before_forward);
+  memory_.copy_blocks(block_copies_of(trace.cache_events));
+  if (!trace.rows.empty() && trace.common.query_start_loc.size() > trace.rows.size()) {
+    const auto num_tokens = std::max(
+        trace.tokens.size(), static_cast<std::size_t>(std::max(trace.common.num_actual_tokens, 0)));
+    token_ids_.assign(num_tokens, 0);
+    positions_.assign(num_tokens, 0);
+    std::vector<Row> rows;
+    for (std::size_t i = 0; i < trace.rows.size(); ++i)
+      rows.push_back(prepare_row(trace, i, content_of));
+    read_groups(trace);
+    for (Row& row : rows) {
+      if (row.counts_too_many) continue;
+      follow_twin(row);
+      choose_drafts(trace, row, content_of);
+    }
+    judge(trace, rows, true);
+    forward_.run({.token_ids = token_ids_,
+                  .positions = positions_,
+                  .groups = forward_groups_,
+                  .group_of_layer = memory_.group_of_layer(),
+                  .memory = memory_.layers()});
+    judge(trace, rows, false);
+    for (Row& row : rows) sample(trace, row, content_of);
+  }
+  run_batches(trace, ops, ops.num_before_forward, ops.batches.size());
+  run_dummy_rows(trace);
+  for (const CommitTrace& commit : trace.committed)
+    if (const auto found = spoken_.find(commit.request); found != spoken_.end())
+      take(commit, found->second);
+  return step_;
+}
+
+void LanguageRun::take(const CommitTrace& commit, Spoken& spoken) {
+  spoken.num_taken += commit.num_appended_tokens;
+  if (commit.finished) spoken.twin = TwinSequence(model_);  // its keys and values are not needed
+}
+
+// Rows of a dummy run that name a block (known bug 14) fold token 0 into its state. Rows of one
+// launch do not wait for each other: of several that name one block, the first stands for all.
+void LanguageRun::run_dummy_rows(const StepTrace& trace) {
+  if (trace.dummy_rows.empty()) return;
+  const std::int32_t one_row[] = {0, 1};
+  for (auto row = trace.dummy_rows.begin(); row != trace.dummy_rows.end(); ++row) {
+    const bool is_group =
+        row->group >= 0 && static_cast<std::size_t>(row->group) < trace.groups.size();
+    const bool written = std::any_of(trace.dummy_rows.begin(), row, [&](const DummyRow& before) {
+      return before.group == row->group && before.block == row->block;
+    });
+    if (!is_group || written || row->block <= 0 || row->block >= memory_.num_blocks()) continue;
+    forward_groups_.assign(trace.groups.size(), {});
+    DecodePart part;
+    part.tokens = {0};
+    part.rows = {.state_indices = matrix_view(&row->block, 1, 1), .query_start_loc = one_row};
+    forward_groups_[static_cast<std::size_t>(row->group)].decodes.push_back(std::move(part));
+    token_ids_.assign(1, 0);
+    positions_.assign(1, 0);
+    forward_.run({.token_ids = token_ids_,
+                  .positions = positions_,
+                  .groups = forward_groups_,
+                  .group_of_layer = memory_.group_of_layer(),
+                  .memory = memory_.layers()});
+  }
+}
+
+std::vector<SpokenText> LanguageRun::texts() const {
+  std::vector<SpokenText> texts;
+  for (const auto& [request, spoken] : spoken_) {
+    SpokenText text = spoken.text;
+    // A step may sample more than the request is allowed to say.
+    if (text.tokens.size() > static_cast<std::size_t>(spoken.num_taken))
+      text.tokens.resize(static_cast<std::size_t>(spoken.num_taken));
+    if (std::ranges::any_of(text.tokens,
+                            [](const SpokenToken& token) { return token.id != token.twin_id; }))
+      text.alone = say_alone(text.prompt, text.tokens.size());
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+std::vector<std::int32_t> LanguageRun::say_alone(std::span<const std::int32_t> prompt,
+                                                 std::size_t count) const {
+  LoneRun lone(model_);
+  lone.extend(prompt);
+  std::vector<std::int32_t> said{
+      greedy_token(lone.logits(static_cast<std::int32_t>(prompt.size()) - 1))};
+  while (said.size() < count) {
+    lone.extend({&said.back(), 1});
+    said.push_back(greedy_token(lone.logits(0)));
+  }
+  return said;
+}
+
+}  // namespace hybridscope

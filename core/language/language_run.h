@@ -1,0 +1,116 @@
+// A language model that runs on an engine's decisions: after each step its forward pass is made
+// out of the step's metadata and the blocks that copies left, and every state, token and accepted
+// count is held against a lone run of each request (numerics). The engine's decisions stay those
+// of its own draws; the text is the model's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/language/group_rows.h"
+#include "core/language/language_values.h"
+#include "core/language/numeric_memory.h"
+#include "core/language/token_ids.h"
+#include "core/language/twin_sequence.h"
+#include "core/model/kv_cache_spec.h"
+#include "core/numeric/model_forward.h"
+#include "core/state/state_ops.h"
+#include "core/trace/step_trace.h"
+
+namespace hybridscope {
+
+struct LanguageConfig {
+  KVCacheConfig kv_cache_config{};
+  MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
+  std::int32_t num_speculative_tokens = 0;  // K
+  NumericForm form = NumericForm::recurrent;
+  // A trace of another model: its tokens are taken as they are, and no count is compared.
+  bool forces_tokens = false;
+};
+
+// Token `position` of a request's sequence, generated or not.
+using TokenContentOf = std::function<TokenContent(RequestId request, std::int32_t position)>;
+
+// A verify row whose logits accept another number of tokens than the engine's draws.
+struct AcceptanceDifference {
+  RequestId request{};
+  std::int32_t row = -1;
+  std::int32_t by_engine = 0;  // bonus token included
+  std::int32_t by_logits = 0;
+};
+
+// A row whose logits are not, bit for bit, those of the lone run with the same tokens.
+struct LogitsDifference {
+  RequestId request{};
+  std::int32_t row = -1;
+  std::int32_t position = 0;  // of the token that they choose
+  std::int32_t id = 0;
+  std::int32_t twin_id = 0;
+};
+
+struct LanguageStep {
+  std::vector<StateDifference> states;  // reads before writes
+  std::vector<LogitsDifference> logits;
+  std::vector<AcceptanceDifference> accepted;
+};
+
+class LanguageRun {
+ public:
+  // `model` must outlive it. Error: groups that are not those of the model, memory that cannot be
+  // had.
+  static Result<std::unique_ptr<LanguageRun>> create(const HybridModel& model,
+                                                     const LanguageConfig& config);
+  ~LanguageRun();
+
+  // Runs a step: `ops` are what the checker executed of it. Steps come in order. Valid until the
+  // next call.
+  const LanguageStep& follow(const StepTrace& trace, const StateOps& ops,
+                             const TokenContentOf& content_of);
+
+  // Of all requests that had a row, by request, as far as the scheduler took their tokens. Those
+  // that part from the lone run's have what it says by itself.
+  std::vector<SpokenText> texts() const;
+
+ private:
+  struct Spoken;
+  struct Row;
+  LanguageRun(const HybridModel& model, const LanguageConfig& config, NumericMemory memory);
+
+  void run_batches(const StepTrace& trace, const StateOps& ops, std::size_t first, std::size_t end);
+  void take(const CommitTrace& commit, Spoken& spoken);
+  void run_dummy_rows(const StepTrace& trace);
+  Spoken& spoken(const StepTrace& trace, std::size_t row, const TokenContentOf& content_of);
+  Row prepare_row(const StepTrace& trace, std::size_t index, const TokenContentOf& content_of);
+  void read_groups(const StepTrace& trace);
+  void follow_twin(Row& row);
+  void choose_drafts(const StepTrace& trace, Row& row, const TokenContentOf& content_of);
+  void judge(const StepTrace& trace, std::span<const Row> rows, bool reads);
+  std::int32_t num_accepted(const StepTrace& trace, const Row& row,
+                            std::span<const std::int32_t> greedy) const;
+  bool is_equal(std::span<const float> logits, std::span<const float> twin_logits) const;
+  bool has_near_tie(const Row& row) const;
+  void sample(const StepTrace& trace, Row& row, const TokenContentOf& content_of);
+  std::vector<std::int32_t> say_alone(std::span<const std::int32_t> prompt,
+                                      std::size_t count) const;
+  void add_token(SpokenToken token, TokenContent content, Spoken& spoken);
+
+  const HybridModel& model_;
+  LanguageConfig config_;
+  NumericMemory memory_;
+  ModelForward forward_;
+  ModelTokenIds ids_;
+  std::vector<GroupRows> groups_;
+  std::vector<ForwardGroup> forward_groups_;
+  std::vector<std::int32_t> token_ids_;  // [T] of the step, padding included
+  std::vector<std::int32_t> positions_;
+  std::map<RequestId, Spoken> spoken_;
+  LanguageStep step_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,94 @@
+// The blocks of a model's layers as floats: what copies and the forward pass move between
+// (numerics: which array says what).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/caching/cache_events.h"
+#include "core/model/kv_cache_spec.h"
+#include "core/numeric/model_forward.h"
+#include "core/state/state_ops.h"
+
+namespace hybridscope {
+
+struct NumericMemorySize {
+  std::int64_t num_blocks = 0;
+  std::int64_t bytes_per_block = 0;  // over all layers
+  std::int64_t bytes() const { return num_blocks * bytes_per_block; }
+};
+
+// [layers] the group that each of the model's layers runs in. Groups of another model take them in
+// turn: attention layers go to attention groups, recurrent ones to recurrent groups. Error: no
+// group of a layer's kind.
+Result<std::vector<std::int32_t>> groups_of_layers(const HybridModel& model,
+                                                   const KVCacheConfig& config);
+
+class NumericMemory {
+ public:
+  // `num_drafts`: K, which makes conv blocks longer. Pages are taken from the machine when a block
+  // is first given out. Errors: those of groups_of_layers; memory that cannot be had.
+  static Result<NumericMemory> create(const HybridModel& model, const KVCacheConfig& config,
+                                      std::int32_t num_drafts);
+  static Result<NumericMemorySize> size_of(const HybridModel& model, const KVCacheConfig& config,
+                                           std::int32_t num_drafts);
+
+  // [layers] views of the pools.
+  std::span<const LayerMemory> layers() const { return views_; }
+  std::span<const std::int32_t> group_of_layer() const { return group_of_layer_; }
+  std::int32_t num_blocks() const { return num_blocks_; }
+  // Elements of a conv position of a layer; 0: it has no convolution.
+  std::int32_t conv_dim(std::size_t layer) const { return conv_dim_[layer]; }
+
+  // The block was given to a new owner: every element becomes a number that must show when it is
+  // read (a poison of the byte backends, read as a float).
+  void poison(std::int32_t block);
+  void zero(std::int32_t block);
+  // Copies of one launch: every source is read before anything is written. Conv positions move by
+  // accept_token_bias; what does not exist behind the source's end stays.
+  // `shifts_last_position_first`: a window that moves inside its block loses positions before they
+  // are read (known bug 4).
+  void copy(std::span<const StateCopyOp> copies, bool shifts_last_position_first = false);
+  // Keys and values of whole blocks, of attention groups.
+  void copy_blocks(std::span<const BlockCopy> copies);
+
+ private:
+  struct Release {
+    void operator()(float* data) const;
+  };
+  struct Pool {
+    std::unique_ptr<float, Release> data;
+    std::int64_t elements = 0;  // of a block
+  };
+  struct Layer {
+    Pool conv, temporal, keys, values;
+  };
+  // What a copy writes, read before anything is written.
+  struct Moved {
+    std::span<float> to;
+    std::vector<float> values;
+  };
+  struct Move {
+    std::int32_t from = 0;  // below 0: cannot be read
+    std::int32_t to = 0;
+    std::int64_t shift = 0;  // elements of the source that are left out in front
+  };
+  NumericMemory() = default;
+  void shift_last_position_first(const StateCopyOp& copy, std::size_t layer);
+  void read(const Pool& pool, const Move& move, std::vector<Moved>& moved) const;
+  Status allocate(Pool& pool, std::int64_t elements);
+  std::span<float> block_of(const Pool& pool, std::int32_t block) const;
+  void fill(std::int32_t block, float value);
+
+  std::int32_t num_blocks_ = 0;
+  std::vector<Layer> layers_;
+  std::vector<LayerMemory> views_;
+  std::vector<std::int32_t> group_of_layer_;
+  std::vector<std::int32_t> mamba_groups_;  // which of the groups
+  std::vector<std::int32_t> conv_dim_;      // [layers] elements of a conv position
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,217 @@
+// Rules about what a language model on the engine's decisions holds and says: state-differs,
+// logits-differ, acceptance-differs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/base/token_content.h"
+#include "core/language/language_findings.h"
+#include "core/language/language_run.h"
+#include "sessions/run/check_setup.h"
+#include "tests/core/check/expected_finding.h"
+#include "tests/core/check/planted.h"
+#include "tests/support/small_language_model.h"
+
+namespace hybridscope::test::planted_language_test {
+namespace {
+
+// An engine, its checker, and a language model that runs on what they are given.
+class SpeakingRun {
+ public:
+  explicit SpeakingRun(const SmallEngine& small, HybridModel model = small_language_model())
+      : model_(std::move(model)),
+        engine_(Engine::create(engine_config(small)).value()),
+        checker_(StepChecker::create(make_check_config(engine_.config())).value()) {
+    const CheckConfig config = make_check_config(engine_.config());
+    language_ =
+        LanguageRun::create(model_, {.kv_cache_config = config.kv_cache_config,
+                                     .mamba_cache_mode = config.mamba_cache_mode,
+                                     .num_speculative_tokens = config.num_speculative_tokens})
+            .value();
+    checker_.log_ops();
+  }
+
+  void add(const AddRequest& request) { (void)engine_.add_request(request).value(); }
+  void apply(const Command& command) { (void)engine_.apply(command); }
+  void step(const Plant& plant = {}) {
+    StepTrace trace = engine_.step();
+    if (plant) plant(trace, arrays_);
+    (void)checker_.check(trace);
+    const LanguageStep& step =
+        language_->follow(trace, checker_.ops(), [this](RequestId request, std::int32_t position) {
+          return engine_.token(request, position);
+        });
+    found_.append(step, trace.step, checker_.state(), findings_);
+  }
+  void steps(int count) {
+    for (int i = 0; i < count; ++i) step();
+  }
+  void finish() {
+    while (engine_.num_unfinished() > 0 || engine_.has_frame_in_flight()) step();
+  }
+  std::span<const Finding> findings() const { return findings_; }
+  LanguageRun& language() { return *language_; }
+
+ private:
+  HybridModel model_;
+  Engine engine_;
+  StepChecker checker_;
+  std::unique_ptr<LanguageRun> language_;
+  LanguageFindings found_;
+  std::vector<Finding> findings_;
+  OwnedArrays arrays_;
+};
+
+std::vector<std::int32_t> ids_of(const SpokenText& text) {
+  std::vector<std::int32_t> ids;
+  for (const SpokenToken& token : text.tokens) ids.push_back(token.id);
+  return ids;
+}
+
+// K = 2, 6 prompt tokens. Step 2 accepts all three tokens: S(7), S(8), S(9) in columns 1, 2, 3.
+SpeakingRun verify_rows() {
+  SpeakingRun run({.num_speculative_tokens = 2});
+  run.add(request_of(6, 12, 1));
+  run.steps(1);
+  run.apply(SetAcceptedTokens{kA, 3});
+  return run;
+}
+
+TEST(PlantedLanguage, ARightRunSaysWhatTheLoneRunSays) {
+  for (const MambaCacheMode mode :
+       {MambaCacheMode::none, MambaCacheMode::align, MambaCacheMode::all}) {
+    SpeakingRun run({.mode = mode, .num_speculative_tokens = 2});
+    run.add(request_of(20, 9, 1));
+    run.add(request_of(6, 12, 2));
+    run.finish();
+    EXPECT_TRUE(run.findings().empty());
+    const std::vector<SpokenText> texts = run.language().texts();
+    ASSERT_EQ(texts.size(), 2U);
+    EXPECT_EQ(texts[0].tokens.size(), 9U);
+    EXPECT_EQ(texts[1].tokens.size(), 12U);
+    for (const SpokenText& text : texts) EXPECT_TRUE(text.alone.empty());
+  }
+}
+
+// All modes say the same.
+TEST(PlantedLanguage, TheTextDoesNotDependOnTheCacheMode) {
+  std::vector<std::vector<std::int32_t>> said;
+  for (const MambaCacheMode mode :
+       {MambaCacheMode::none, MambaCacheMode::align, MambaCacheMode::all}) {
+    SpeakingRun run({.mode = mode});
+    run.add(request_of(20, 9, 1));
+    run.finish();
+    said.push_back(ids_of(run.language().texts()[0]));
+  }
+  EXPECT_EQ(said[0], said[1]);
+  EXPECT_EQ(said[0], said[2]);
+}
+
+// Step 3 continues S(9); with a count of 2 it reads S(8).
+TEST(PlantedLanguage, AWrongCountReadsAnotherState) {
+  SpeakingRun run = verify_rows();
+  run.step();
+  EXPECT_TRUE(run.findings().empty());
+  run.step([](StepTrace& trace, OwnedArrays& arrays) {
+    const auto counts = arrays.edit(mamba_of(trace).num_accepted_tokens);
+    ASSERT_EQ(counts[0], 3);
+    counts[0] = 2;
+  });
+  EXPECT_TRUE(found_only(run.findings(), {{.rule = Rule::state_differs,
+                                           .step = 3,
+                                           .request = 0,
+                                           .row = 0,
+                                           .group = 1,
+                                           .content = ContentKind::temporal,
+                                           .column = 2,
+                                           .expected = 9,
+                                           .detail = "read"}}));
+}
+
+// The row of step 2 continues a block that nobody wrote.
+TEST(PlantedLanguage, AMissingCopyIsFoundWhereTheRowReads) {
+  SpeakingRun run({});
+  run.add(request_of(20, 6, 1));
+  run.steps(1);
+  run.step([](StepTrace& trace, OwnedArrays&) { trace.pre_copies.clear(); });
+  EXPECT_TRUE(found_only(run.findings(), {{.rule = Rule::state_differs,
+                                           .step = 2,
+                                           .request = 0,
+                                           .content = ContentKind::temporal,
+                                           .block = 5,
+                                           .expected = 16,
+                                           .detail = "read"}}));
+}
+
+// The first block of attention is B's: keys and values of another request, in front of the layers
+// whose states are compared.
+TEST(PlantedLanguage, KeysAndValuesOfAnotherBlockChangeTheStatesAbove) {
+  SpeakingRun run({});
+  run.add(request_of(12, 9, 1));
+  run.add(request_of(12, 9, 2));
+  run.steps(2);
+  run.step([](StepTrace& trace, OwnedArrays& arrays) {
+    const auto cols = static_cast<std::size_t>(trace.groups[0].block_table.cols);
+    const auto table = arrays.edit(trace.groups[0].block_table);
+    table[0] = table[cols];
+  });
+  ASSERT_EQ(run.findings().size(), 1U);
+  EXPECT_EQ(run.findings()[0].rule, Rule::state_differs);
+}
+
+// Without recurrent layers above, only the logits tell.
+TEST(PlantedLanguage, AttentionThatReadsAnotherBlock) {
+  SpeakingRun run({}, [] {
+    HybridModel model = small_language_model();
+    std::swap(model.layers[0], model.layers[2]);
+    return model;
+  }());
+  run.add(request_of(12, 9, 1));
+  run.add(request_of(12, 9, 2));
+  run.steps(2);
+  run.step([](StepTrace& trace, OwnedArrays& arrays) {
+    const auto cols = static_cast<std::size_t>(trace.groups[0].block_table.cols);
+    const auto table = arrays.edit(trace.groups[0].block_table);
+    table[0] = table[cols];
+  });
+  ASSERT_EQ(run.findings().size(), 1U);
+  EXPECT_EQ(run.findings()[0].rule, Rule::logits_differ);
+  EXPECT_EQ(run.findings()[0].step, 3);
+}
+
+// Drafts of -1 run as token 0 and are never accepted.
+TEST(PlantedLanguage, PlaceholdersThatTheEngineCountsAsAccepted) {
+  SpeakingRun run = verify_rows();
+  run.step([](StepTrace& trace, OwnedArrays&) {
+    for (std::size_t i = 1; i < trace.tokens.size(); ++i)
+      trace.tokens[i] = tagged_token(TokenKind::placeholder, 0);
+  });
+  EXPECT_TRUE(found_only(run.findings(), {{.rule = Rule::acceptance_differs,
+                                           .step = 2,
+                                           .request = 0,
+                                           .row = 0,
+                                           .expected = 3,
+                                           .seen = 1}}));
+}
+
+// Where the texts part, what the lone run goes on with is kept beside the run's.
+TEST(PlantedLanguage, AWrongStateBecomesAnotherText) {
+  SpeakingRun run = verify_rows();
+  run.step();
+  run.step([](StepTrace& trace, OwnedArrays& arrays) {
+    arrays.edit(mamba_of(trace).num_accepted_tokens)[0] = 1;
+  });
+  run.finish();
+  const SpokenText text = run.language().texts()[0];
+  EXPECT_EQ(text.tokens.size(), 12U);
+  EXPECT_EQ(text.alone.size(), 12U);
+  EXPECT_NE(ids_of(text), text.alone);
+  // The four tokens before the fault are the same.
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(text.tokens[i].id, text.alone[i]);
+}
+
+}  // namespace
+}  // namespace hybridscope::test::planted_language_test
