@@ -272,7 +272,7 @@ std::optional<VectorDifference> check_vector(const VectorKind& kind, const json&
     }
     if (kind.numeric_op != nullptr) {
       static_cast<void>(open_vector(kind, vector, file.release));
-      return check_numeric(kind.numeric_op, vector);
+      return check_numeric({kind.numeric_op, kind.chunked_op}, vector, kernels.numeric);
     }
     const VectorParts parts = split_vector(kind, vector);
     const VectorCase asked = open_vector(kind, parts.asked, file.release);

@@ -170,7 +170,7 @@ class ModelVector {
     shorter.extend(std::span(prompt).first(static_cast<std::size_t>(count - missing)));
     LoneRun faulty(model_);
     faulty.extend(prompt);
-    faulty.replace_states(shorter.states());
+    faulty.go_on_from(shorter.states(), count);
     const Rows right = extend(healthy, rest);
     const Rows wrong = extend(faulty, rest);
     const VectorValue expect = top_["expect"];

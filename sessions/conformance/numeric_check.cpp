@@ -14,7 +14,8 @@
 namespace hybridscope {
 namespace {
 
-// Of one operation in float32, form recurrent.
+// Of one operation in float32: form chunked, and form recurrent.
+constexpr FloatTolerance kChunkedTolerance{.relative = 2e-5, .absolute = 2e-5, .error_ratio = 1e-5};
 constexpr FloatTolerance kOperationTolerance{
     .relative = 2e-5, .absolute = 2e-6, .error_ratio = 2e-6};
 
@@ -25,8 +26,9 @@ bool holds_copies(const std::string& pool) { return pool != "ssm_state" && pool 
 
 class NumericComparison {
  public:
-  NumericComparison(const VectorValue& vector, const NumericAnswer& answer)
-      : vector_(vector), answer_(answer) {}
+  NumericComparison(const VectorValue& vector, const NumericAnswer& answer,
+                    const FloatTolerance& tolerance)
+      : vector_(vector), answer_(answer), tolerance_(tolerance) {}
 
   std::optional<VectorDifference> in(const char* member, bool by_bits) const {
     const VectorValue expected = vector_[member];
@@ -37,8 +39,8 @@ class NumericComparison {
   }
 
  private:
-  static std::optional<VectorDifference> compare(const Tensor& tensor, bool by_bits) {
-    return by_bits ? differing_bits(tensor) : differing_values(tensor, kOperationTolerance);
+  std::optional<VectorDifference> compare(const Tensor& tensor, bool by_bits) const {
+    return by_bits ? differing_bits(tensor) : differing_values(tensor, tolerance_);
   }
 
   std::optional<VectorDifference> in_outputs(const VectorValue& expected, bool by_bits) const {
@@ -86,17 +88,24 @@ class NumericComparison {
 
   const VectorValue& vector_;
   const NumericAnswer& answer_;
+  FloatTolerance tolerance_;
 };
 
 }  // namespace
 
-std::optional<VectorDifference> check_numeric(NumericOp op, const nlohmann::json& vector) {
+std::optional<VectorDifference> check_numeric(const NumericForms& forms,
+                                              const nlohmann::json& vector,
+                                              const NumericKernels& kernels) {
   const VectorValue top(vector, "");
-  const NumericAnswer answer =
-      op({.op = top["op"].string(), .config = top["config"], .input = top["input"]});
-  const NumericComparison comparison(top, answer);
-  if (auto found = comparison.in("bits", true)) return found;
-  return comparison.in("expect", false);
+  const NumericCase asked{
+      .op = top["op"].string(), .config = top["config"], .input = top["input"], .kernels = kernels};
+  const NumericAnswer answer = forms.recurrent(asked);
+  const NumericComparison recurrent(top, answer, kOperationTolerance);
+  if (auto found = recurrent.in("bits", true)) return found;
+  if (auto found = recurrent.in("expect", false)) return found;
+  if (forms.chunked == nullptr) return std::nullopt;
+  const NumericAnswer in_chunks = forms.chunked(asked);
+  return NumericComparison(top, in_chunks, kChunkedTolerance).in("expect", false);
 }
 
 }  // namespace hybridscope

@@ -6,13 +6,23 @@
 #include <optional>
 
 #include "sessions/conformance/compare.h"
+#include "sessions/conformance/numeric_kernels.h"
 #include "sessions/conformance/numeric_op.h"
 
 namespace hybridscope {
 
-// Runs the operation and returns the first place that differs, first of `bits`, then of `expect`;
-// NaN equals NaN. Outputs of tokens that are not in `compare_tokens` are not compared. Blocks that
-// the vector does not name must keep their bits. Throws VectorError.
-std::optional<VectorDifference> check_numeric(NumericOp op, const nlohmann::json& vector);
+struct NumericForms {
+  NumericOp recurrent = nullptr;
+  NumericOp chunked = nullptr;  // null: there is none
+};
+
+// Runs the operation with `kernels` and returns the first place that differs: of `bits` and of
+// `expect` in form recurrent, then of `expect` in form chunked, on the host and with its wider
+// tolerances. NaN equals NaN. Outputs of tokens that are not in `compare_tokens` are not compared.
+// Blocks that the vector does not name must keep their bits. Throws VectorError and
+// VectorKernelError.
+std::optional<VectorDifference> check_numeric(const NumericForms& forms,
+                                              const nlohmann::json& vector,
+                                              const NumericKernels& kernels);
 
 }  // namespace hybridscope

@@ -6,7 +6,8 @@ namespace hybridscope {
 struct NumericAnswer;
 struct NumericCase;
 
-// Returns what form recurrent computes on the host. Throws VectorError.
+// Returns what one form computes: recurrent with the kernels of the case, chunked on the host.
+// Throws VectorError and VectorKernelError.
 using NumericOp = NumericAnswer (*)(const NumericCase& vector);
 
 }  // namespace hybridscope

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sessions/conformance/numeric_kernels.h"
 #include "sessions/conformance/numeric_values.h"
 #include "sessions/conformance/vector_value.h"
 
@@ -20,6 +21,7 @@ struct NumericCase {
   std::string op;  // "conv_prefill"
   VectorValue config;
   VectorValue input;
+  const NumericKernels& kernels;
 };
 
 // numeric_ops.cpp
@@ -30,7 +32,10 @@ NumericAnswer run_gated_norm(const NumericCase& vector);
 NumericAnswer run_norm_gated(const NumericCase& vector);
 NumericAnswer run_mlp(const NumericCase& vector);
 NumericAnswer run_attention(const NumericCase& vector);
-// numeric_state_ops.cpp
+// numeric_state_ops.cpp; *_chunked: form chunked
+NumericAnswer run_mamba2_prefill_chunked(const NumericCase& vector);
+NumericAnswer run_gdn_prefill_chunked(const NumericCase& vector);
+NumericAnswer run_kda_prefill_chunked(const NumericCase& vector);
 NumericAnswer run_conv_prefill(const NumericCase& vector);
 NumericAnswer run_conv_update(const NumericCase& vector);
 NumericAnswer run_short_conv(const NumericCase& vector);

@@ -1,7 +1,9 @@
 // Operations on recurrent states: convolutions and recurrences of every kind of layer.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <algorithm>
 
+#include "core/numeric/chunked.h"
 #include "core/numeric/conv.h"
 #include "core/numeric/delta_rule.h"
 #include "core/numeric/lightning.h"
@@ -9,11 +11,12 @@
 #include "core/numeric/mamba2.h"
 #include "sessions/conformance/numeric_ops.h"
 #include "sessions/conformance/numeric_rows.h"
+#include "sessions/conformance/vector_kernels.h"
 
 namespace hybridscope {
 namespace {
 
-enum class Part : std::uint8_t { prefill, update };
+enum class Part : std::uint8_t { prefill, prefill_chunked, update };
 
 using Shape = std::vector<std::int32_t>;
 
@@ -64,32 +67,78 @@ struct ConvCase {
   }
 };
 
-std::vector<float> run_conv(Part part, const VectorValue& input, const ConvLayer& layer,
-                            NumericPool& pool, const std::vector<float>& x) {
-  const auto tokens = static_cast<std::int32_t>(x.size()) / layer.dim;
-  std::vector<float> y(x.size());
+// `prefill(rows)` or `update(rows)` for the rows of a batch of `tokens`.
+template <class Prefill, class Update>
+void run_part(Part part, const VectorValue& input, std::int32_t tokens, const NumericPool& pool,
+              Prefill&& prefill, Update&& update) {
   if (part == Part::prefill) {
     const NumericPrefillRows rows(input, tokens, pool.shape.front());
-    conv_prefill(layer, rows.rows(), pool.view(), {x, y});
+    expect_launched(prefill(rows.rows()));
   } else {
     const NumericDecodeRows rows(input, tokens, pool.shape.front());
-    for (std::int32_t row = 0; row < rows.rows().num_rows(); ++row)
-      if (rows.rows().offset(row) + layer.width - 1 > layer.state_len)
-        input["num_accepted_tokens"].fail(fmt::format("row {} reads behind its block", row));
-    conv_update(layer, rows.rows(), pool.view(), {x, y});
+    expect_launched(update(rows.rows()));
   }
-  return y;
 }
 
-NumericAnswer run_conv_case(Part part, const VectorValue& config, const VectorValue& input) {
+void expect_reads_inside(const VectorValue& input, const ConvLayer& layer, const DecodeRows& rows) {
+  for (std::int32_t row = 0; row < rows.num_rows(); ++row)
+    if (rows.offset(row) + layer.width - 1 > layer.state_len)
+      input["num_accepted_tokens"].fail(fmt::format("row {} reads behind its block", row));
+}
+
+NumericAnswer run_conv_case(Part part, const NumericCase& vector) {
+  const auto& [op, config, input, kernels] = vector;
   const NumericTensor x = read_numeric_tensor(input["x"], 2);
   ConvCase conv(input, x.size(1));
-  std::vector<float> y =
-      run_conv(part, input, conv.layer(read_activation(config)), conv.pool, x.data);
+  const ConvLayer layer = conv.layer(read_activation(config));
+  std::vector<float> y(x.data.size());
+  run_part(
+      part, input, x.size(0), conv.pool,
+      [&](const PrefillRows& rows) {
+        return vector.kernels.conv_prefill(layer, rows, conv.pool.view(), {x.data, y});
+      },
+      [&](const DecodeRows& rows) {
+        expect_reads_inside(vector.input, layer, rows);
+        return vector.kernels.conv_update(layer, rows, conv.pool.view(), {x.data, y});
+      });
   return answer_of(std::move(y), "conv_state", std::move(conv.pool));
 }
 
-NumericAnswer run_mamba2(Part part, const VectorValue& input) {
+// The chunks of a Mamba2 batch, as its builder cuts them.
+class ChunkArrays {
+ public:
+  ChunkArrays(const VectorValue& input, std::int32_t num_rows)
+      : cu_chunk_seqlen_(input["cu_chunk_seqlen_p"].int32s()),
+        seq_idx_(input["seq_idx_p"].int32s()),
+        last_chunk_indices_(input["last_chunk_indices_p"].int32s(num_rows)),
+        chunk_size_(input["chunk_size"].int32_in(1, kMaxChunkSize)) {
+    if (cu_chunk_seqlen_.size() != seq_idx_.size() + 1)
+      input["cu_chunk_seqlen_p"].fail(fmt::format("expected {} elements", seq_idx_.size() + 1));
+  }
+  Mamba2Chunks view() const {
+    return {cu_chunk_seqlen_, seq_idx_, last_chunk_indices_, chunk_size_};
+  }
+
+ private:
+  static constexpr std::int32_t kMaxChunkSize = 1 << 20;
+  std::vector<std::int32_t> cu_chunk_seqlen_, seq_idx_, last_chunk_indices_;
+  std::int32_t chunk_size_;
+};
+
+// Chunks of the FLA kernels, from each row's first token on.
+std::vector<RowChunk> row_chunks(const PrefillRows& rows) {
+  constexpr std::int32_t kFlaChunk = 64;
+  std::vector<RowChunk> chunks;
+  for (std::int32_t row = 0; row < rows.num_rows(); ++row) {
+    const BatchTokens tokens = rows.tokens(row);
+    for (std::int32_t first = tokens.first; first < tokens.last; first += kFlaChunk)
+      chunks.push_back({row, first, std::min(first + kFlaChunk, tokens.last)});
+  }
+  return chunks;
+}
+
+NumericAnswer run_mamba2(Part part, const NumericCase& vector) {
+  const VectorValue& input = vector.input;
   const NumericTensor x = read_numeric_tensor(input["x"], 3);
   const NumericTensor B = read_numeric_tensor(input["B"], 3);
   const std::int32_t heads = x.size(1);
@@ -110,18 +159,27 @@ NumericAnswer run_mamba2(Part part, const VectorValue& input) {
                           .dt_bias = dt_bias.data};
   std::vector<float> y(x.data.size());
   const Mamba2Tokens tokens{x.data, dt.data, B.data, C.data, y};
-  if (part == Part::prefill) {
+  if (part == Part::prefill_chunked) {
     const NumericPrefillRows rows(input, x.size(0), pool.shape.front());
-    mamba2_prefill(layer, rows.rows(), pool.view(), tokens,
-                   input["prep_initial_states"].int32_in(0, 1) == 1);
+    const ChunkArrays chunks(input, rows.rows().num_rows());
+    mamba2_prefill_chunked(layer, rows.rows(), pool.view(), tokens,
+                           input["prep_initial_states"].int32_in(0, 1) == 1, chunks.view());
   } else {
-    const NumericDecodeRows rows(input, x.size(0), pool.shape.front());
-    mamba2_update(layer, rows.rows(), pool.view(), tokens);
+    run_part(
+        part, input, x.size(0), pool,
+        [&](const PrefillRows& rows) {
+          return vector.kernels.mamba2_prefill(layer, rows, pool.view(), tokens,
+                                               input["prep_initial_states"].int32_in(0, 1) == 1);
+        },
+        [&](const DecodeRows& rows) {
+          return vector.kernels.mamba2_update(layer, rows, pool.view(), tokens);
+        });
   }
   return answer_of(std::move(y), "ssm_state", std::move(pool));
 }
 
-NumericAnswer run_mamba1(Part part, const VectorValue& input) {
+NumericAnswer run_mamba1(Part part, const NumericCase& vector) {
+  const VectorValue& input = vector.input;
   const NumericTensor x = read_numeric_tensor(input["x"], 2);
   const NumericTensor B = read_numeric_tensor(input["B"], 2);
   const std::int32_t channels = x.size(1);
@@ -139,17 +197,19 @@ NumericAnswer run_mamba1(Part part, const VectorValue& input) {
                           .dt_bias = dt_bias.data};
   std::vector<float> y(x.data.size());
   const Mamba1Tokens tokens{x.data, delta.data, B.data, C.data, z.data, y};
-  if (part == Part::prefill) {
-    const NumericPrefillRows rows(input, x.size(0), pool.shape.front());
-    mamba1_prefill(layer, rows.rows(), pool.view(), tokens);
-  } else {
-    const NumericDecodeRows rows(input, x.size(0), pool.shape.front());
-    mamba1_update(layer, rows.rows(), pool.view(), tokens);
-  }
+  run_part(
+      part, input, x.size(0), pool,
+      [&](const PrefillRows& rows) {
+        return vector.kernels.mamba1_prefill(layer, rows, pool.view(), tokens);
+      },
+      [&](const DecodeRows& rows) {
+        return vector.kernels.mamba1_update(layer, rows, pool.view(), tokens);
+      });
   return answer_of(std::move(y), "ssm_state", std::move(pool));
 }
 
-NumericAnswer run_delta_rule(Part part, DecayOf decay_of, const VectorValue& input) {
+NumericAnswer run_delta_rule(Part part, DecayOf decay_of, const NumericCase& vector) {
+  const VectorValue& input = vector.input;
   const NumericTensor q = read_numeric_tensor(input["q"], 3);
   const NumericTensor v = read_numeric_tensor(input["v"], 3);
   const std::int32_t tokens = q.size(0);
@@ -176,17 +236,24 @@ NumericAnswer run_delta_rule(Part part, DecayOf decay_of, const VectorValue& inp
                              .dt_bias = dt_bias.data};
   std::vector<float> o(v.data.size());
   const DeltaRuleTokens io{q.data, k.data, v.data, a.data, b.data, o};
-  if (part == Part::prefill) {
+  if (part == Part::prefill_chunked) {
     const NumericPrefillRows rows(input, tokens, pool.shape.front());
-    delta_rule_prefill(layer, rows.rows(), pool.view(), io);
+    delta_rule_prefill_chunked(layer, rows.rows(), pool.view(), io, row_chunks(rows.rows()));
   } else {
-    const NumericDecodeRows rows(input, tokens, pool.shape.front());
-    delta_rule_update(layer, rows.rows(), pool.view(), io);
+    run_part(
+        part, input, tokens, pool,
+        [&](const PrefillRows& rows) {
+          return vector.kernels.delta_rule_prefill(layer, rows, pool.view(), io);
+        },
+        [&](const DecodeRows& rows) {
+          return vector.kernels.delta_rule_update(layer, rows, pool.view(), io);
+        });
   }
   return answer_of(std::move(o), "ssm_state", std::move(pool));
 }
 
-NumericAnswer run_lightning(Part part, const VectorValue& input) {
+NumericAnswer run_lightning(Part part, const NumericCase& vector) {
+  const VectorValue& input = vector.input;
   const NumericTensor q = read_numeric_tensor(input["q"], 3);
   const NumericTensor k = read_shaped(input["k"], q.shape);
   const NumericTensor v = read_shaped(input["v"], q.shape);
@@ -195,74 +262,85 @@ NumericAnswer run_lightning(Part part, const VectorValue& input) {
   const LightningLayer layer{.num_heads = q.size(1), .head_dim = q.size(2), .rate = rate.data};
   std::vector<float> o(q.data.size());
   const LightningTokens io{q.data, k.data, v.data, o};
-  if (part == Part::prefill) {
-    const NumericPrefillRows rows(input, q.size(0), pool.shape.front());
-    lightning_prefill(layer, rows.rows(), pool.view(), io);
-  } else {
-    const NumericDecodeRows rows(input, q.size(0), pool.shape.front());
-    lightning_update(layer, rows.rows(), pool.view(), io);
-  }
+  run_part(
+      part, input, q.size(0), pool,
+      [&](const PrefillRows& rows) {
+        return vector.kernels.lightning_prefill(layer, rows, pool.view(), io);
+      },
+      [&](const DecodeRows& rows) {
+        return vector.kernels.lightning_update(layer, rows, pool.view(), io);
+      });
   return answer_of(std::move(o), "kv_state", std::move(pool));
 }
 
 }  // namespace
 
 NumericAnswer run_conv_prefill(const NumericCase& vector) {
-  return run_conv_case(Part::prefill, vector.config, vector.input);
+  return run_conv_case(Part::prefill, vector);
 }
 NumericAnswer run_conv_update(const NumericCase& vector) {
-  return run_conv_case(Part::update, vector.config, vector.input);
+  return run_conv_case(Part::update, vector);
 }
 
-// [tokens, 3 dim]: what gates the input, what gates the output, the input.
 NumericAnswer run_short_conv(const NumericCase& vector) {
-  const auto& [op, config, input] = vector;
+  const auto& [op, config, input, kernels] = vector;
   const NumericTensor BCx = read_numeric_tensor(input["BCx"], 2);
   if (BCx.size(1) % 3 != 0) input["BCx"]["shape"].fail("expected [tokens, 3 dim]");
-  const auto dim = static_cast<std::size_t>(BCx.size(1) / 3);
-  const auto tokens = static_cast<std::size_t>(BCx.size(0));
   ConvCase conv(input, BCx.size(1) / 3);
-  std::vector<float> gated(tokens * dim);
-  for (std::size_t t = 0; t < tokens; ++t)
-    for (std::size_t i = 0; i < dim; ++i)
-      gated[t * dim + i] = BCx.data[t * 3 * dim + i] * BCx.data[t * 3 * dim + 2 * dim + i];
+  const ConvLayer layer = conv.layer(ConvActivation::none);
   const Part part =
       config["part"].one_of({"prefill", "update"}) == 0 ? Part::prefill : Part::update;
-  std::vector<float> y = run_conv(part, input, conv.layer(ConvActivation::none), conv.pool, gated);
-  for (std::size_t t = 0; t < tokens; ++t)
-    for (std::size_t i = 0; i < dim; ++i) y[t * dim + i] *= BCx.data[t * 3 * dim + dim + i];
+  std::vector<float> y(BCx.data.size() / 3);
+  run_part(
+      part, input, BCx.size(0), conv.pool,
+      [&](const PrefillRows& rows) {
+        return vector.kernels.short_conv_prefill(layer, rows, conv.pool.view(), BCx.data, y);
+      },
+      [&](const DecodeRows& rows) {
+        expect_reads_inside(vector.input, layer, rows);
+        return vector.kernels.short_conv_update(layer, rows, conv.pool.view(), BCx.data, y);
+      });
   return answer_of(std::move(y), "conv_state", std::move(conv.pool));
 }
 
 NumericAnswer run_mamba2_prefill(const NumericCase& vector) {
-  return run_mamba2(Part::prefill, vector.input);
+  return run_mamba2(Part::prefill, vector);
+}
+NumericAnswer run_mamba2_prefill_chunked(const NumericCase& vector) {
+  return run_mamba2(Part::prefill_chunked, vector);
 }
 NumericAnswer run_mamba2_update(const NumericCase& vector) {
-  return run_mamba2(Part::update, vector.input);
+  return run_mamba2(Part::update, vector);
 }
 NumericAnswer run_mamba1_prefill(const NumericCase& vector) {
-  return run_mamba1(Part::prefill, vector.input);
+  return run_mamba1(Part::prefill, vector);
 }
 NumericAnswer run_mamba1_update(const NumericCase& vector) {
-  return run_mamba1(Part::update, vector.input);
+  return run_mamba1(Part::update, vector);
 }
 NumericAnswer run_gdn_prefill(const NumericCase& vector) {
-  return run_delta_rule(Part::prefill, DecayOf::head, vector.input);
+  return run_delta_rule(Part::prefill, DecayOf::head, vector);
+}
+NumericAnswer run_gdn_prefill_chunked(const NumericCase& vector) {
+  return run_delta_rule(Part::prefill_chunked, DecayOf::head, vector);
 }
 NumericAnswer run_gdn_update(const NumericCase& vector) {
-  return run_delta_rule(Part::update, DecayOf::head, vector.input);
+  return run_delta_rule(Part::update, DecayOf::head, vector);
 }
 NumericAnswer run_kda_prefill(const NumericCase& vector) {
-  return run_delta_rule(Part::prefill, DecayOf::key_channel, vector.input);
+  return run_delta_rule(Part::prefill, DecayOf::key_channel, vector);
+}
+NumericAnswer run_kda_prefill_chunked(const NumericCase& vector) {
+  return run_delta_rule(Part::prefill_chunked, DecayOf::key_channel, vector);
 }
 NumericAnswer run_kda_update(const NumericCase& vector) {
-  return run_delta_rule(Part::update, DecayOf::key_channel, vector.input);
+  return run_delta_rule(Part::update, DecayOf::key_channel, vector);
 }
 NumericAnswer run_lightning_prefill(const NumericCase& vector) {
-  return run_lightning(Part::prefill, vector.input);
+  return run_lightning(Part::prefill, vector);
 }
 NumericAnswer run_lightning_update(const NumericCase& vector) {
-  return run_lightning(Part::update, vector.input);
+  return run_lightning(Part::update, vector);
 }
 
 }  // namespace hybridscope

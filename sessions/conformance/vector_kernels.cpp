@@ -2,20 +2,9 @@
 
 #include <stdexcept>
 
+#include "sessions/conformance/counted_kernel.h"
+
 namespace hybridscope {
-namespace {
-
-template <class Out, class... In>
-void count(std::function<Out(In...)>& kernel, std::int64_t& num_launches) {
-  if (kernel == nullptr) return;
-  kernel = [&num_launches, run = std::move(kernel)](In... in) {
-    ++num_launches;
-    return run(std::forward<In>(in)...);
-  };
-}
-
-}  // namespace
-
 void expect_launched(const Status& status) {
   if (status) return;
   const Error& error = status.error();
@@ -25,11 +14,12 @@ void expect_launched(const Status& status) {
 }
 
 VectorKernels counted(VectorKernels kernels, std::int64_t& num_launches) {
-  count(kernels.execute_copies, num_launches);
-  count(kernels.fused_postprocess, num_launches);
-  count(kernels.fused_postprocess_align, num_launches);
-  count(kernels.advance_and_precopy, num_launches);
-  count(kernels.gather_block_table, num_launches);
+  count_calls(kernels.execute_copies, num_launches);
+  count_calls(kernels.fused_postprocess, num_launches);
+  count_calls(kernels.fused_postprocess_align, num_launches);
+  count_calls(kernels.advance_and_precopy, num_launches);
+  count_calls(kernels.gather_block_table, num_launches);
+  kernels.numeric = counted(std::move(kernels.numeric), num_launches);
   return kernels;
 }
 

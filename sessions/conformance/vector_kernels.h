@@ -15,6 +15,7 @@
 #include "core/state/align_precopy.h"
 #include "core/state/host_states.h"
 #include "core/state/state_copy.h"
+#include "sessions/conformance/numeric_kernels.h"
 
 namespace hybridscope {
 
@@ -43,6 +44,8 @@ struct VectorKernels {
   // The window that find_block_table_window finds, [rows, width] row-major.
   std::function<Result<std::vector<std::int32_t>>(const BlockTableGatherInput& input)>
       gather_block_table{};
+  // The operations of real recurrences.
+  NumericKernels numeric = host_numeric_kernels();
 };
 
 // A kernel could not run: the machine lacks something, or its device failed. No fault of the

@@ -35,14 +35,16 @@ constexpr std::string_view kPipelineConfig =
 // Of real recurrences.
 constexpr VectorKind numeric_kind(std::string_view name, std::string_view covers,
                                   std::string_view config_fields, std::string_view input_fields,
-                                  NumericOp op) {
+                                  NumericOp op, NumericOp chunked_op = nullptr) {
   return {.name = name,
           .covers = covers,
           .config_fields = config_fields,
           .input_field = "input",
           .input_fields = input_fields,
           .recompute = nullptr,
-          .numeric_op = op};
+          .on_device = "layer kernel",
+          .numeric_op = op,
+          .chunked_op = chunked_op};
 }
 
 constexpr auto kVectorKinds = std::to_array<VectorKind>({
@@ -193,7 +195,8 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
     numeric_kind("short_conv", "the short convolution of LFM2", "part width",
                  "BCx weight bias conv_state", &run_short_conv),
     numeric_kind("mamba2_prefill", "the recurrence of Mamba2, prompt rows", "mode",
-                 "x dt B C A_log D dt_bias ssm_state prep_initial_states", &run_mamba2_prefill),
+                 "x dt B C A_log D dt_bias ssm_state prep_initial_states", &run_mamba2_prefill,
+                 &run_mamba2_prefill_chunked),
     numeric_kind("mamba2_update", "the recurrence of Mamba2, decode and verify rows", "kind",
                  "x dt B C A_log D dt_bias ssm_state state_indices_tensor_d", &run_mamba2_update),
     numeric_kind("mamba1_prefill", "the recurrence of Mamba1, prompt rows", "mode",
@@ -202,11 +205,13 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
                  "x delta z B C A_log D dt_bias ssm_state state_indices_tensor_d",
                  &run_mamba1_update),
     numeric_kind("gdn_prefill", "the gated delta rule, prompt rows", "mode",
-                 "q k v a b A_log dt_bias ssm_state query_start_loc_p", &run_gdn_prefill),
+                 "q k v a b A_log dt_bias ssm_state query_start_loc_p", &run_gdn_prefill,
+                 &run_gdn_prefill_chunked),
     numeric_kind("gdn_update", "the gated delta rule, decode and verify rows", "kind",
                  "q k v a b A_log dt_bias ssm_state state_indices_tensor_d", &run_gdn_update),
     numeric_kind("kda_prefill", "the delta rule with a decay for each key channel, prompt rows",
-                 "mode", "q k v f b A_log dt_bias ssm_state query_start_loc_p", &run_kda_prefill),
+                 "mode", "q k v f b A_log dt_bias ssm_state query_start_loc_p", &run_kda_prefill,
+                 &run_kda_prefill_chunked),
     numeric_kind("kda_update",
                  "the delta rule with a decay for each key channel, decode and verify rows", "kind",
                  "q k v f b A_log dt_bias ssm_state state_indices_tensor_d", &run_kda_update),

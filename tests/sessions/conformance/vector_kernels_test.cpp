@@ -88,10 +88,22 @@ TEST_P(GoldenOnKernels, WhatWasLaunchedAgreesAndTheRestIsNotRun) {
   EXPECT_THAT(report.invalid, IsEmpty());
 }
 
+class NumericOnKernels : public testing::TestWithParam<test::GoldenOnDevice> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, NumericOnKernels,
+                         testing::ValuesIn(test::numeric_golden_on_device()),
+                         [](const auto& file) { return file.param.kind; });
+
+TEST_P(NumericOnKernels, EveryCaseLaunchesAKernelAndAgrees) {
+  const FileReport report = check("numeric/" + GetParam().kind, kernels_that_decide());
+  EXPECT_EQ(report.passed, GetParam().run);
+  EXPECT_EQ(report.not_run, 0);
+  EXPECT_THAT(report.failed, IsEmpty());
+}
+
 TEST(VectorKernels, TheTableNamesTheKindsThatHaveKernels) {
   std::vector<std::string> names;
   for (const VectorKind& kind : vector_kinds())
-    if (!kind.on_device.empty()) names.emplace_back(kind.name);
+    if (!kind.on_device.empty() && kind.numeric_op == nullptr) names.emplace_back(kind.name);
   EXPECT_THAT(names, testing::ElementsAre("block_table_gather", "preprocess_align",
                                           "postprocess_align", "precopy_align", "pipeline"));
 }

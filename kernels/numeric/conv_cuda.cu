@@ -1,0 +1,116 @@
+#include "kernels/numeric/conv_cuda.h"
+
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "kernels/cuda/cuda_check.h"
+#include "kernels/numeric/conv_kernels.cuh"
+
+namespace hybridscope {
+namespace {
+
+using namespace numeric_cuda;
+
+template <int kWidth, int kSize, class Tokens, class Rows>
+Status launch_width(const ConvTask<Tokens, Rows>& task, CUstream_st* stream) {
+  constexpr int kPerBlock = kConvThreads * kSize;
+  const auto blocks = static_cast<unsigned int>(conv_groups(task.rows)) *
+                      static_cast<unsigned int>((task.layer.dim + kPerBlock - 1) / kPerBlock);
+  if (blocks == 0) return Ok{};
+  conv_rows<kWidth, kSize><<<blocks, kConvThreads, 0, stream>>>(task);
+  return cuda_status(cudaGetLastError(), "launch of a convolution");
+}
+
+template <int kSize, class Tokens, class Rows>
+Status launch(const ConvTask<Tokens, Rows>& task, CUstream_st* stream) {
+  switch (task.layer.width) {
+    case 2:
+      return launch_width<2, kSize>(task, stream);
+    case 3:
+      return launch_width<3, kSize>(task, stream);
+    case 4:
+      return launch_width<4, kSize>(task, stream);
+    default:
+      return invalid_input("a convolution of width " + std::to_string(task.layer.width) +
+                           "; kernels take 2 to 4");
+  }
+}
+
+// Channels of bfloat16 that a thread takes where everything is aligned for it.
+constexpr int kBf16Channels = 4;
+
+bool is_aligned(const void* address, std::uintptr_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+}
+
+bool is_aligned(const ConvLayer& layer, const Bf16StatePool& pool, const Bf16ConvTokens& tokens) {
+  constexpr std::uintptr_t kBytes = kBf16Channels * sizeof(Bf16);
+  return layer.dim % kBf16Channels == 0 && pool.block_elements % kBf16Channels == 0 &&
+         is_aligned(pool.data.data(), kBytes) && is_aligned(tokens.x.data(), kBytes) &&
+         is_aligned(tokens.y.data(), kBytes) && is_aligned(layer.weight.data(), 16);
+}
+
+std::int32_t tokens_of(std::ptrdiff_t elements, const ConvLayer& layer) {
+  return layer.dim == 0 ? 0 : static_cast<std::int32_t>(elements / layer.dim);
+}
+
+template <class Rows>
+Status launch_plain(const ConvLayer& layer, const Rows& rows, const StatePool& pool,
+                    const ConvTokens& tokens, CUstream_st* stream) {
+  return launch<1>(ConvTask<PlainTokens<float>, Rows>{layer,
+                                                      rows,
+                                                      device_pool(pool),
+                                                      {tokens.x.data(), tokens.y.data(), layer.dim},
+                                                      tokens_of(std::ssize(tokens.y), layer)},
+                   stream);
+}
+
+template <class Rows>
+Status launch_short(const ConvLayer& layer, const Rows& rows, const StatePool& pool,
+                    const ShortConvTokens& tokens, CUstream_st* stream) {
+  return launch<1>(ConvTask<GatedTokens, Rows>{layer,
+                                               rows,
+                                               device_pool(pool),
+                                               {tokens.BCx.data(), tokens.y.data(), layer.dim},
+                                               tokens_of(std::ssize(tokens.y), layer)},
+                   stream);
+}
+
+}  // namespace
+
+Status conv_prefill_cuda(const ConvLayer& layer, const PrefillRows& rows, const StatePool& pool,
+                         const ConvTokens& tokens, CUstream_st* stream) {
+  return launch_plain(layer, rows, pool, tokens, stream);
+}
+
+Status conv_update_cuda(const ConvLayer& layer, const DecodeRows& rows, const StatePool& pool,
+                        const ConvTokens& tokens, CUstream_st* stream) {
+  return launch_plain(layer, rows, pool, tokens, stream);
+}
+
+Status conv_update_cuda(const ConvLayer& layer, const DecodeRows& rows, const Bf16StatePool& pool,
+                        const Bf16ConvTokens& tokens, CUstream_st* stream) {
+  const ConvTask<PlainTokens<Bf16>, DecodeRows> task{
+      layer,
+      rows,
+      device_pool(pool),
+      {reinterpret_cast<const Bf16*>(tokens.x.data()), reinterpret_cast<Bf16*>(tokens.y.data()),
+       layer.dim},
+      tokens_of(std::ssize(tokens.y), layer)};
+  return is_aligned(layer, pool, tokens) ? launch<kBf16Channels>(task, stream)
+                                         : launch<1>(task, stream);
+}
+
+Status short_conv_prefill_cuda(const ConvLayer& layer, const PrefillRows& rows,
+                               const StatePool& pool, const ShortConvTokens& tokens,
+                               CUstream_st* stream) {
+  return launch_short(layer, rows, pool, tokens, stream);
+}
+
+Status short_conv_update_cuda(const ConvLayer& layer, const DecodeRows& rows, const StatePool& pool,
+                              const ShortConvTokens& tokens, CUstream_st* stream) {
+  return launch_short(layer, rows, pool, tokens, stream);
+}
+
+}  // namespace hybridscope

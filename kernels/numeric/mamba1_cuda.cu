@@ -1,0 +1,128 @@
+#include "kernels/numeric/fold_rows.cuh"
+#include "kernels/numeric/quick_exp.h"
+#include "kernels/numeric/recurrences_cuda.h"
+
+namespace hybridscope {
+namespace {
+
+using namespace numeric_cuda;
+
+// Channels are the rows of one head.
+template <int kRows, int kChunks, Fit kFit>
+struct Mamba1Step {
+  using PartOf = Part<kRows, kChunks, kFit>;
+  static constexpr int kElements = PartOf::kElements;
+  static constexpr int kLanes = PartOf::kLanes;
+  static constexpr int kThreadRows = PartOf::kThreadRows;
+
+  Mamba1Layer layer;
+  Mamba1Tokens io;
+
+  struct Fixed {
+    float A[kThreadRows][kElements] = {};
+    float D = 0;  // of the lane's own row, as dt_bias
+    float dt_bias = 0;
+  };
+  struct Prepared {
+    alignas(16) float B[kWarp * kChunks];
+    alignas(16) float C[kWarp * kChunks];
+  };
+  struct Own {
+    float x = 0;
+    float delta = 0;
+    float z = 0;
+  };
+
+  __device__ Fixed fixed(const PartOf& part) const {
+    Fixed values;
+    const std::int64_t channels = part.first;
+#pragma unroll
+    for (int r = 0; r < kThreadRows; ++r) {
+      if (!part.has_row(r)) continue;
+      const float* A_log =
+          layer.A_log.data() + (channels + part.row(r)) * layer.state_size + part.first_element();
+#pragma unroll
+      for (int e = 0; e < kElements; ++e)
+        if (part.has(e)) values.A[r][e] = -quick_exp_f32(A_log[PartOf::element(e)]);
+    }
+    if (part.has_own_row()) {
+      values.D = layer.D[channels + part.own_row()];
+      values.dt_bias = layer.dt_bias[channels + part.own_row()];
+    }
+    return values;
+  }
+
+  __device__ void prepare(Prepared& prepared, std::int32_t token, std::int32_t, int lane) const {
+    const std::int64_t at = static_cast<std::int64_t>(token) * layer.state_size;
+#pragma unroll
+    for (int i = lane; i < kWarp * kChunks; i += kWarp) {
+      prepared.B[i] = i < layer.state_size ? io.B[at + i] : 0.0F;
+      prepared.C[i] = i < layer.state_size ? io.C[at + i] : 0.0F;
+    }
+  }
+
+  __device__ Own own(std::int32_t token, const PartOf& part) const {
+    if (!part.has_own_row()) return {};
+    const std::int64_t at = index(token, part);
+    return {io.x[at], io.delta[at], io.z[at]};
+  }
+
+  template <class Rows>
+  __device__ float fold(const Rows& rows, const Prepared& prepared, const Own& own,
+                        const Fixed& fixed, const PartOf& part) const {
+    float B[kElements], C[kElements];
+    part.read(prepared.B, B);
+    part.read(prepared.C, C);
+    const float own_delta = quick_softplus_f32(own.delta + fixed.dt_bias);
+    float sums[kThreadRows * kLanes] = {};
+#pragma unroll
+    for (int r = 0; r < kThreadRows; ++r) {
+      const float delta = part.of_row(own_delta, r);
+      const float x = part.of_row(own.x, r);
+      RowElements<PartOf> row;
+      rows.load(row, r, part);
+#pragma unroll
+      for (int e = 0; e < kElements; ++e) {
+        row[e] = row[e] * quick_exp_f32(delta * fixed.A[r][e]) + B[e] * delta * x;
+        sums[r * kLanes + e % kLanes] += part.masked(e, row[e] * C[e]);
+      }
+      rows.store(row, r, part);
+    }
+    const float out = PartOf::Sums::total(sums, part.lane) + own.x * fixed.D;
+    return out * quick_silu_f32(own.z);
+  }
+
+  __device__ float* output(std::int32_t token, const PartOf& part) const {
+    return io.y.data() + index(token, part);
+  }
+
+ private:
+  // Of the lane's own row in x, delta, z and y.
+  __device__ std::int64_t index(std::int32_t token, const PartOf& part) const {
+    return static_cast<std::int64_t>(token) * layer.intermediate_size + part.first + part.own_row();
+  }
+};
+
+template <class Rows>
+Status launch(const Mamba1Layer& layer, const Rows& rows, const StatePool& pool,
+              const Mamba1Tokens& tokens, CUstream_st* stream) {
+  const MatrixShape shape{1, layer.intermediate_size, layer.state_size};
+  if (shape.head_rows == 0) return Ok{};
+  const auto num_tokens = static_cast<std::int32_t>(std::ssize(tokens.y) / shape.head_rows);
+  return launch_fold_of<Mamba1Step>(shape, rows, device_pool(pool), num_tokens, true, stream, layer,
+                                    tokens);
+}
+
+}  // namespace
+
+Status mamba1_update_cuda(const Mamba1Layer& layer, const DecodeRows& rows, const StatePool& pool,
+                          const Mamba1Tokens& tokens, CUstream_st* stream) {
+  return launch(layer, rows, pool, tokens, stream);
+}
+
+Status mamba1_prefill_cuda(const Mamba1Layer& layer, const PrefillRows& rows, const StatePool& pool,
+                           const Mamba1Tokens& tokens, CUstream_st* stream) {
+  return launch(layer, rows, pool, tokens, stream);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,255 @@
+#include "kernels/numeric/numeric_on_host.h"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/numeric/stage_arguments.h"
+#include "kernels/numeric/staged_call.h"
+
+namespace hybridscope {
+namespace {
+
+// `launch(arguments..., stream)` with `arguments` on the device, of which four say all: a layer,
+// rows, a pool and tokens.
+template <class Layer, class Rows, class Pool, class Tokens, class Launch>
+Status call_layer(std::int32_t device, const Layer& layer, const Rows& rows, const Pool& pool,
+                  const Tokens& tokens, Launch&& launch) {
+  StagedCall call(device);
+  const Layer on_layer = staged(call, layer);
+  const Rows on_rows = staged(call, rows);
+  const Pool on_pool = staged(call, pool);
+  const Tokens on_tokens = staged(call, tokens);
+  return call.run(
+      [&](CUstream_st* stream) { return launch(on_layer, on_rows, on_pool, on_tokens, stream); });
+}
+
+}  // namespace
+
+Status NumericOnHost::apply(NumericFunction function, std::span<const float> x,
+                            std::span<float> y) const {
+  StagedCall call(device_);
+  const auto on_x = call.in(x);
+  const auto on_y = call.in_out(y);
+  return call.run([&](CUstream_st* stream) { return apply_cuda(function, on_x, on_y, stream); });
+}
+
+Status NumericOnHost::dots(std::span<const float> a, std::span<const float> b,
+                           std::span<float> y) const {
+  StagedCall call(device_);
+  const auto on_a = call.in(a);
+  const auto on_b = call.in(b);
+  const auto on_y = call.in_out(y);
+  return call.run([&](CUstream_st* stream) { return dots_cuda(on_a, on_b, on_y, stream); });
+}
+
+Result<std::uint64_t> NumericOnHost::compare_quick_functions() const {
+  StagedCall call(device_);
+  std::array<std::uint64_t, 1> num_different{};
+  const auto on_different = call.in_out(std::span<std::uint64_t>(num_different));
+  const Status status = call.run([&](CUstream_st* stream) {
+    return compare_quick_functions_cuda(on_different.data(), stream);
+  });
+  if (!status) return status.error();
+  return num_different[0];
+}
+
+Status NumericOnHost::linear(const LinearShape& shape, std::span<const float> weight,
+                             std::span<const float> x, std::span<float> y) const {
+  StagedCall call(device_);
+  const auto on_weight = call.in(weight);
+  const auto on_x = call.in(x);
+  const auto on_y = call.in_out(y);
+  return call.run(
+      [&](CUstream_st* stream) { return linear_cuda(shape, on_weight, on_x, on_y, stream); });
+}
+
+Status NumericOnHost::rms_norm(const RmsNorm& norm, std::span<const float> x,
+                               std::span<float> y) const {
+  StagedCall call(device_);
+  const RmsNorm on_norm = staged(call, norm);
+  const auto on_x = call.in(x);
+  const auto on_y = call.in_out(y);
+  return call.run([&](CUstream_st* stream) { return rms_norm_cuda(on_norm, on_x, on_y, stream); });
+}
+
+Status NumericOnHost::gated_norm(const RmsNorm& norm, std::int32_t groups, std::span<const float> x,
+                                 std::span<const float> z, std::span<float> y) const {
+  StagedCall call(device_);
+  const RmsNorm on_norm = staged(call, norm);
+  const auto on_x = call.in(x);
+  const auto on_z = call.in(z);
+  const auto on_y = call.in_out(y);
+  return call.run([&](CUstream_st* stream) {
+    return gated_norm_cuda(on_norm, groups, on_x, on_z, on_y, stream);
+  });
+}
+
+Status NumericOnHost::norm_gated(const RmsNorm& norm, OutputGate gate, std::span<const float> x,
+                                 std::span<const float> z, std::span<float> y) const {
+  StagedCall call(device_);
+  const RmsNorm on_norm = staged(call, norm);
+  const auto on_x = call.in(x);
+  const auto on_z = call.in(z);
+  const auto on_y = call.in_out(y);
+  return call.run([&](CUstream_st* stream) {
+    return norm_gated_cuda(on_norm, gate, on_x, on_z, on_y, stream);
+  });
+}
+
+Status NumericOnHost::gated_mlp(const GatedMlp& mlp, std::int32_t num_tokens,
+                                std::span<const float> x, std::span<float> y) const {
+  StagedCall call(device_);
+  const GatedMlp on_mlp = staged(call, mlp);
+  const auto on_x = call.in(x);
+  const auto on_y = call.in_out(y);
+  const auto between =
+      call.room(static_cast<std::size_t>(num_tokens) * static_cast<std::size_t>(mlp.inner));
+  return call.run([&](CUstream_st* stream) {
+    return gated_mlp_cuda(on_mlp, num_tokens, on_x, between, on_y, stream);
+  });
+}
+
+Status NumericOnHost::rope(RopeTable& table, std::span<const std::int32_t> positions,
+                           std::int32_t head_dim, std::span<float> heads) const {
+  if (positions.empty() || head_dim == 0) return Ok{};
+  StagedCall call(device_);
+  const std::int32_t num_positions = *std::ranges::max_element(positions) + 1;
+  const auto elements = static_cast<std::int64_t>(positions.size()) * head_dim;
+  const RopeTokens tokens{.positions = call.in(positions),
+                          .num_heads = static_cast<std::int32_t>(std::ssize(heads) / elements),
+                          .head_dim = head_dim,
+                          .rotary_dim = table.rotary_dim(),
+                          .cosines = call.in(table.cosines(num_positions)),
+                          .sines = call.in(table.sines(num_positions))};
+  const auto on_heads = call.in_out(heads);
+  return call.run([&](CUstream_st* stream) { return rope_cuda(tokens, on_heads, stream); });
+}
+
+Status NumericOnHost::embed_tokens(std::span<const std::int32_t> token_ids,
+                                   std::span<const float> embedding, std::span<float> x) const {
+  StagedCall call(device_);
+  const auto on_ids = call.in(token_ids);
+  const auto on_embedding = call.in(embedding);
+  const auto on_x = call.in_out(x);
+  return call.run(
+      [&](CUstream_st* stream) { return embed_tokens_cuda(on_ids, on_embedding, on_x, stream); });
+}
+
+Status NumericOnHost::greedy_tokens(std::span<const float> logits,
+                                    std::span<std::int32_t> token_ids) const {
+  StagedCall call(device_);
+  const auto on_logits = call.in(logits);
+  const auto on_ids = call.in_out(token_ids);
+  return call.run(
+      [&](CUstream_st* stream) { return greedy_tokens_cuda(on_logits, on_ids, stream); });
+}
+
+Status NumericOnHost::paged_attention(const AttentionLayer& layer, const AttentionRows& rows,
+                                      const KvCache& pool, const AttentionTokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return paged_attention_cuda(in...); });
+}
+
+Status NumericOnHost::conv_prefill(const ConvLayer& layer, const PrefillRows& rows,
+                                   const StatePool& pool, const ConvTokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return conv_prefill_cuda(in...); });
+}
+
+Status NumericOnHost::conv_update(const ConvLayer& layer, const DecodeRows& rows,
+                                  const StatePool& pool, const ConvTokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return conv_update_cuda(in...); });
+}
+
+Status NumericOnHost::conv_update(const ConvLayer& layer, const DecodeRows& rows,
+                                  const Bf16StatePool& pool, const Bf16ConvTokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return conv_update_cuda(in...); });
+}
+
+Status NumericOnHost::short_conv_prefill(const ConvLayer& layer, const PrefillRows& rows,
+                                         const StatePool& pool,
+                                         const ShortConvTokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return short_conv_prefill_cuda(in...); });
+}
+
+Status NumericOnHost::short_conv_update(const ConvLayer& layer, const DecodeRows& rows,
+                                        const StatePool& pool,
+                                        const ShortConvTokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return short_conv_update_cuda(in...); });
+}
+
+Status NumericOnHost::mamba1_update(const Mamba1Layer& layer, const DecodeRows& rows,
+                                    const StatePool& pool, const Mamba1Tokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return mamba1_update_cuda(in...); });
+}
+
+Status NumericOnHost::mamba1_prefill(const Mamba1Layer& layer, const PrefillRows& rows,
+                                     const StatePool& pool, const Mamba1Tokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return mamba1_prefill_cuda(in...); });
+}
+
+Status NumericOnHost::mamba2_update(const Mamba2Layer& layer, const DecodeRows& rows,
+                                    const StatePool& pool, const Mamba2Tokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return mamba2_update_cuda(in...); });
+}
+
+Status NumericOnHost::mamba2_update(const Mamba2Layer& layer, const DecodeRows& rows,
+                                    const Bf16StatePool& pool, const Mamba2Tokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return mamba2_update_cuda(in...); });
+}
+
+Status NumericOnHost::mamba2_prefill(const Mamba2Layer& layer, const PrefillRows& rows,
+                                     const StatePool& pool, const Mamba2Tokens& tokens,
+                                     bool prep_initial_states) const {
+  return call_layer(
+      device_, layer, rows, pool, tokens,
+      [&](const Mamba2Layer& on_layer, const PrefillRows& on_rows, const StatePool& on_pool,
+          const Mamba2Tokens& on_tokens, CUstream_st* stream) {
+        return mamba2_prefill_cuda(on_layer, on_rows, on_pool, on_tokens, prep_initial_states,
+                                   stream);
+      });
+}
+
+Status NumericOnHost::delta_rule_update(const DeltaRuleLayer& layer, const DecodeRows& rows,
+                                        const StatePool& pool,
+                                        const DeltaRuleTokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return delta_rule_update_cuda(in...); });
+}
+
+Status NumericOnHost::delta_rule_update(const DeltaRuleLayer& layer, const DecodeRows& rows,
+                                        const Bf16StatePool& pool,
+                                        const DeltaRuleTokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return delta_rule_update_cuda(in...); });
+}
+
+Status NumericOnHost::delta_rule_prefill(const DeltaRuleLayer& layer, const PrefillRows& rows,
+                                         const StatePool& pool,
+                                         const DeltaRuleTokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return delta_rule_prefill_cuda(in...); });
+}
+
+Status NumericOnHost::lightning_update(const LightningLayer& layer, const DecodeRows& rows,
+                                       const StatePool& pool, const LightningTokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return lightning_update_cuda(in...); });
+}
+
+Status NumericOnHost::lightning_prefill(const LightningLayer& layer, const PrefillRows& rows,
+                                        const StatePool& pool,
+                                        const LightningTokens& tokens) const {
+  return call_layer(device_, layer, rows, pool, tokens,
+                    [](const auto&... in) { return lightning_prefill_cuda(in...); });
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,76 @@
+// One row's way through the blocks of a pool, on the device: what run_decode_rows and
+// run_prefill_rows do on the host.
+#pragma once
+
+#include <cstdint>
+
+#include "core/numeric/state_rows.h"
+
+namespace hybridscope::numeric_cuda {
+
+// The tokens behind the last row, which belong to none, begin here.
+__device__ inline std::int32_t end_of_rows(const DecodeRows& rows) {
+  const std::int32_t num_rows = rows.num_rows();
+  return rows.query_start_loc.empty() ? num_rows
+                                      : rows.query_start_loc[static_cast<std::size_t>(num_rows)];
+}
+__device__ inline std::int32_t end_of_rows(const PrefillRows& rows) {
+  return rows.query_start_loc[static_cast<std::size_t>(rows.num_rows())];
+}
+
+// after(t) must be asked for t = 0, 1, ...: where the state after t + 1 tokens goes; last(): where
+// the row's last state goes besides. 0: nowhere.
+template <class Rows>
+class RowWalk;
+
+template <>
+class RowWalk<DecodeRows> {
+ public:
+  __device__ RowWalk(const DecodeRows& rows, std::int32_t row, bool)
+      : rows_(rows), row_(row), tokens_(rows.tokens(row)) {
+    if (tokens_.size() > 0) source_ = rows.source(row, rows.offset(row));
+  }
+  __device__ BatchTokens tokens() const { return tokens_; }
+  // False: the row is padding; nothing of it is read or written but zero outputs.
+  __device__ bool runs() const { return is_state_block(source_); }
+  __device__ std::int32_t source() const { return source_; }
+  __device__ std::int32_t after(std::int32_t t) { return rows_.destination(row_, t); }
+  __device__ std::int32_t last() const { return 0; }
+
+ private:
+  const DecodeRows& rows_;
+  std::int32_t row_;
+  BatchTokens tokens_;
+  std::int32_t source_ = 0;
+};
+
+template <>
+class RowWalk<PrefillRows> {
+ public:
+  __device__ RowWalk(const PrefillRows& rows, std::int32_t row, bool reads_states)
+      : rows_(rows),
+        row_(row),
+        tokens_(rows.tokens(row)),
+        columns_(boundary_columns(rows, row)),
+        source_(reads_states && rows.has_initial_state(row) ? rows.source(row) : 0) {}
+  __device__ BatchTokens tokens() const { return tokens_; }
+  // A row without tokens stores its state as it is, in mode all nothing.
+  __device__ bool runs() const { return tokens_.size() > 0 || !rows_.is_mode_all(); }
+  // 0: the row begins with zeros.
+  __device__ std::int32_t source() const { return source_; }
+  __device__ std::int32_t after(std::int32_t t) {
+    if (columns_.first >= columns_.last || columns_.num_tokens != t + 1) return 0;
+    columns_.num_tokens += rows_.mamba_block_size;
+    return rows_.state_indices.at(row_, columns_.first++);
+  }
+  __device__ std::int32_t last() const { return rows_.destination(row_); }
+
+ private:
+  const PrefillRows& rows_;
+  std::int32_t row_;
+  BatchTokens tokens_;
+  BoundaryColumns columns_;
+  std::int32_t source_;
+};
+
+}  // namespace hybridscope::numeric_cuda

@@ -1,0 +1,215 @@
+// The kernels of a program that was built without CUDA.
+#include "kernels/numeric/numeric_on_host.h"
+
+namespace hybridscope {
+namespace {
+
+Error without_cuda() {
+  return {ErrorKind::not_available,
+          "this hybridscope was built without CUDA; --backend cpu needs none"};
+}
+
+}  // namespace
+
+Status mamba1_update_cuda(const Mamba1Layer&, const DecodeRows&, const StatePool&,
+                          const Mamba1Tokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status mamba1_prefill_cuda(const Mamba1Layer&, const PrefillRows&, const StatePool&,
+                           const Mamba1Tokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status mamba2_update_cuda(const Mamba2Layer&, const DecodeRows&, const StatePool&,
+                          const Mamba2Tokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status mamba2_update_cuda(const Mamba2Layer&, const DecodeRows&, const Bf16StatePool&,
+                          const Mamba2Tokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status mamba2_prefill_cuda(const Mamba2Layer&, const PrefillRows&, const StatePool&,
+                           const Mamba2Tokens&, bool, CUstream_st*) {
+  return without_cuda();
+}
+Status delta_rule_update_cuda(const DeltaRuleLayer&, const DecodeRows&, const StatePool&,
+                              const DeltaRuleTokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status delta_rule_update_cuda(const DeltaRuleLayer&, const DecodeRows&, const Bf16StatePool&,
+                              const DeltaRuleTokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status delta_rule_prefill_cuda(const DeltaRuleLayer&, const PrefillRows&, const StatePool&,
+                               const DeltaRuleTokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status lightning_update_cuda(const LightningLayer&, const DecodeRows&, const StatePool&,
+                             const LightningTokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status lightning_prefill_cuda(const LightningLayer&, const PrefillRows&, const StatePool&,
+                              const LightningTokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status conv_prefill_cuda(const ConvLayer&, const PrefillRows&, const StatePool&, const ConvTokens&,
+                         CUstream_st*) {
+  return without_cuda();
+}
+Status conv_update_cuda(const ConvLayer&, const DecodeRows&, const StatePool&, const ConvTokens&,
+                        CUstream_st*) {
+  return without_cuda();
+}
+Status conv_update_cuda(const ConvLayer&, const DecodeRows&, const Bf16StatePool&,
+                        const Bf16ConvTokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status short_conv_prefill_cuda(const ConvLayer&, const PrefillRows&, const StatePool&,
+                               const ShortConvTokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status short_conv_update_cuda(const ConvLayer&, const DecodeRows&, const StatePool&,
+                              const ShortConvTokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status linear_cuda(const LinearShape&, std::span<const float>, std::span<const float>,
+                   std::span<float>, CUstream_st*) {
+  return without_cuda();
+}
+Status rms_norm_cuda(const RmsNorm&, std::span<const float>, std::span<float>, CUstream_st*) {
+  return without_cuda();
+}
+Status gated_norm_cuda(const RmsNorm&, std::int32_t, std::span<const float>, std::span<const float>,
+                       std::span<float>, CUstream_st*) {
+  return without_cuda();
+}
+Status norm_gated_cuda(const RmsNorm&, OutputGate, std::span<const float>, std::span<const float>,
+                       std::span<float>, CUstream_st*) {
+  return without_cuda();
+}
+Status gated_mlp_cuda(const GatedMlp&, std::int32_t, std::span<const float>, std::span<float>,
+                      std::span<float>, CUstream_st*) {
+  return without_cuda();
+}
+Status rope_cuda(const RopeTokens&, std::span<float>, CUstream_st*) { return without_cuda(); }
+Status paged_attention_cuda(const AttentionLayer&, const AttentionRows&, const KvCache&,
+                            const AttentionTokens&, CUstream_st*) {
+  return without_cuda();
+}
+Status embed_tokens_cuda(std::span<const std::int32_t>, std::span<const float>, std::span<float>,
+                         CUstream_st*) {
+  return without_cuda();
+}
+Status greedy_tokens_cuda(std::span<const float>, std::span<std::int32_t>, CUstream_st*) {
+  return without_cuda();
+}
+Status apply_cuda(NumericFunction, std::span<const float>, std::span<float>, CUstream_st*) {
+  return without_cuda();
+}
+Status dots_cuda(std::span<const float>, std::span<const float>, std::span<float>, CUstream_st*) {
+  return without_cuda();
+}
+Status compare_quick_functions_cuda(std::uint64_t*, CUstream_st*) { return without_cuda(); }
+
+Status NumericOnHost::apply(NumericFunction, std::span<const float>, std::span<float>) const {
+  return without_cuda();
+}
+Status NumericOnHost::dots(std::span<const float>, std::span<const float>, std::span<float>) const {
+  return without_cuda();
+}
+Result<std::uint64_t> NumericOnHost::compare_quick_functions() const { return without_cuda(); }
+Status NumericOnHost::linear(const LinearShape&, std::span<const float>, std::span<const float>,
+                             std::span<float>) const {
+  return without_cuda();
+}
+Status NumericOnHost::rms_norm(const RmsNorm&, std::span<const float>, std::span<float>) const {
+  return without_cuda();
+}
+Status NumericOnHost::gated_norm(const RmsNorm&, std::int32_t, std::span<const float>,
+                                 std::span<const float>, std::span<float>) const {
+  return without_cuda();
+}
+Status NumericOnHost::norm_gated(const RmsNorm&, OutputGate, std::span<const float>,
+                                 std::span<const float>, std::span<float>) const {
+  return without_cuda();
+}
+Status NumericOnHost::gated_mlp(const GatedMlp&, std::int32_t, std::span<const float>,
+                                std::span<float>) const {
+  return without_cuda();
+}
+Status NumericOnHost::rope(RopeTable&, std::span<const std::int32_t>, std::int32_t,
+                           std::span<float>) const {
+  return without_cuda();
+}
+Status NumericOnHost::embed_tokens(std::span<const std::int32_t>, std::span<const float>,
+                                   std::span<float>) const {
+  return without_cuda();
+}
+Status NumericOnHost::greedy_tokens(std::span<const float>, std::span<std::int32_t>) const {
+  return without_cuda();
+}
+Status NumericOnHost::paged_attention(const AttentionLayer&, const AttentionRows&, const KvCache&,
+                                      const AttentionTokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::conv_prefill(const ConvLayer&, const PrefillRows&, const StatePool&,
+                                   const ConvTokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::conv_update(const ConvLayer&, const DecodeRows&, const StatePool&,
+                                  const ConvTokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::conv_update(const ConvLayer&, const DecodeRows&, const Bf16StatePool&,
+                                  const Bf16ConvTokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::short_conv_prefill(const ConvLayer&, const PrefillRows&, const StatePool&,
+                                         const ShortConvTokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::short_conv_update(const ConvLayer&, const DecodeRows&, const StatePool&,
+                                        const ShortConvTokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::mamba1_update(const Mamba1Layer&, const DecodeRows&, const StatePool&,
+                                    const Mamba1Tokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::mamba1_prefill(const Mamba1Layer&, const PrefillRows&, const StatePool&,
+                                     const Mamba1Tokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::mamba2_update(const Mamba2Layer&, const DecodeRows&, const StatePool&,
+                                    const Mamba2Tokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::mamba2_update(const Mamba2Layer&, const DecodeRows&, const Bf16StatePool&,
+                                    const Mamba2Tokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::mamba2_prefill(const Mamba2Layer&, const PrefillRows&, const StatePool&,
+                                     const Mamba2Tokens&, bool) const {
+  return without_cuda();
+}
+Status NumericOnHost::delta_rule_update(const DeltaRuleLayer&, const DecodeRows&, const StatePool&,
+                                        const DeltaRuleTokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::delta_rule_update(const DeltaRuleLayer&, const DecodeRows&,
+                                        const Bf16StatePool&, const DeltaRuleTokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::delta_rule_prefill(const DeltaRuleLayer&, const PrefillRows&,
+                                         const StatePool&, const DeltaRuleTokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::lightning_update(const LightningLayer&, const DecodeRows&, const StatePool&,
+                                       const LightningTokens&) const {
+  return without_cuda();
+}
+Status NumericOnHost::lightning_prefill(const LightningLayer&, const PrefillRows&, const StatePool&,
+                                        const LightningTokens&) const {
+  return without_cuda();
+}
+
+}  // namespace hybridscope
