@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,9 +22,12 @@
 #include "cli/run_tests.h"
 #include "cli/text_table.h"
 #include "cli/version.h"
+#include "core/numeric/hybrid_model.h"
 #include "sessions/known_bugs/bug_run.h"
+#include "sessions/known_bugs/spoken_bug.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/text/number_words.h"
+#include "sessions/weights/load_model.h"
 
 namespace hybridscope {
 namespace {
@@ -35,11 +40,16 @@ struct BugsRunOptions {
   bool all = false;
   bool explain = false;
   std::string junit;
+  bool numeric = false;   // a language model runs on both sides
+  bool symbolic = false;  // --state symbolic was given
+  bool markdown = false;
+  std::string weights;  // its folder; empty: the shipped one's
 };
 
 struct RanBug {
   BugExhibit exhibit;
   BugRun run;
+  std::optional<SpokenBug> spoken;
 };
 
 // What differs from the bug's file, for JUnit and for the text output.
@@ -74,11 +84,13 @@ Json side_json(const BugSide& side) {
 
 Json runs_to_json(const std::vector<RanBug>& bugs) {
   Json json = Json::array();
-  for (const auto& [exhibit, run] : bugs)
+  for (const auto& [exhibit, run, spoken] : bugs) {
     json.push_back({{"id", exhibit.bug->id},
                     {"as_declared", run.as_declared()},
                     {"faulty", side_json(run.faulty)},
                     {"healthy", side_json(run.healthy)}});
+    if (spoken) json.back()["answers"] = spoken_bug_json(*spoken);
+  }
   return json;
 }
 
@@ -108,12 +120,19 @@ void print_run(std::FILE* out, const RanBug& bug) {
   fmt::print(out, "{}: {}\n", bug.exhibit.bug->id, printable(bug.exhibit.title, kBugTitleColumns));
   print_side(out, bug.run.faulty, "faulty");
   print_side(out, bug.run.healthy, "healthy");
+  if (bug.spoken) fmt::print(out, "{}", format_spoken_bug(*bug.spoken));
+}
+
+void print_markdown(const std::vector<RanBug>& bugs) {
+  std::vector<std::pair<std::string, SpokenBug>> spoken;
+  for (const RanBug& bug : bugs) spoken.emplace_back(bug.exhibit.bug->id, *bug.spoken);
+  fmt::print("{}", spoken_bugs_section(spoken));
 }
 
 void print_table(std::FILE* out, const std::vector<RanBug>& bugs) {
   TextTable table({"<result", "findings", "warnings", "steps", "healthy", "<id"});
   std::size_t wrong = 0;
-  for (const auto& [exhibit, run] : bugs) {
+  for (const auto& [exhibit, run, spoken] : bugs) {
     wrong += run.as_declared() ? 0 : 1;
     table.add({run.as_declared() ? "ok" : "differs",
                std::to_string(run.faulty.findings.num_found(Severity::error)),
@@ -146,7 +165,29 @@ void print_text(std::FILE* out, const BugsRunOptions& options, const std::vector
   print_table(out, bugs);
 }
 
+// Of --state numeric; null: no model runs.
+Result<BugModel> load_bug_model(const BugsRunOptions& options) {
+  if (!options.numeric && options.weights.empty()) return BugModel();
+  std::string folder = options.weights;
+  if (folder.empty()) {
+    constexpr const char* kShipped = "scenarios/models/jargon-gdn";
+    std::error_code code;
+    if (!std::filesystem::is_directory(kShipped, code))
+      return Error{
+          ErrorKind::not_found,
+          fmt::format("{}: no such folder here; name the model's with --weights DIR", kShipped)};
+    folder = kShipped;
+  }
+  auto loaded = load_model(folder);
+  if (!loaded.ok()) return loaded.error();
+  return BugModel(std::make_shared<const HybridModel>(std::move(loaded).value().model));
+}
+
 int run_bugs_command(const BugsRunOptions& options) {
+  if (options.symbolic && !options.weights.empty())
+    return report_usage("bugs run", "--weights is for --state numeric");
+  if (options.markdown && !options.numeric && options.weights.empty())
+    return report_usage("bugs run", "--markdown is for --state numeric");
   const OutputTarget json{"--json", options.json ? "-" : ""};
   const OutputTarget junit{"--junit", options.junit};
   if (const Status one = check_one_document({json, junit}); !one.ok()) {
@@ -158,20 +199,26 @@ int run_bugs_command(const BugsRunOptions& options) {
   if (names.empty()) {
     return report_usage("bugs run", "name a bug (bugs list has them), or --all");
   }
+  auto model = load_bug_model(options);
+  if (!model.ok()) return fail_bugs("run", model.error());
   std::vector<RanBug> bugs;
   std::vector<TestedUnit> units;
   for (const std::string& name : names) {
     auto exhibit = shipped_bug(name);
     if (!exhibit.ok())
       return fail_bugs("run", name_right_command("bugs run", name, exhibit.error()));
-    auto run = run_bug(exhibit.value());
+    auto run = run_bug(exhibit.value(), model.value());
     if (!run.ok()) return fail_bugs("run", run.error());
     units.push_back(tested_side(exhibit.value(), run.value().faulty, "faulty"));
     units.push_back(tested_side(exhibit.value(), run.value().healthy, "healthy"));
-    bugs.push_back({std::move(exhibit).value(), std::move(run).value()});
+    std::optional<SpokenBug> spoken;
+    if (model.value() != nullptr) spoken = spoken_bug(run.value());
+    bugs.push_back({std::move(exhibit).value(), std::move(run).value(), std::move(spoken)});
   }
   if (options.json)
     print_bugs_json(runs_to_json(bugs));
+  else if (options.markdown)
+    print_markdown(bugs);
   else
     print_text(text_stream({junit}), options, bugs);
   const bool declared =
@@ -191,14 +238,31 @@ BugsSubcommand add_bugs_run(CLI::App& bugs) {
       "Examples:\n"
       "  hybridscope bugs run 48 --explain\n"
       "  hybridscope bugs run --all --junit bugs.xml\n"
+      "  hybridscope bugs run 7 --state numeric\n"
       "\n"
       "Exit codes: 0 fine, 1 a scenario does not do what its file says, 2 usage or no such bug,\n"
-      "4 a report that cannot be written.");
+      "3 weights that cannot be read, 4 a report that cannot be written.");
   auto* names = app.add_option("bugs", options->names, "ids or numbers")->type_name("ID");
   app.add_flag("--all", options->all, "every one")->excludes(names);
   auto* explain =
       app.add_flag("--explain", options->explain, "explain the first wrong step of each in full");
-  app.add_flag("--json", options->json, "as a JSON array")->excludes(explain);
+  auto* json = app.add_flag("--json", options->json, "as a JSON array")->excludes(explain);
+  app.add_option_function<std::string>(
+         "--state",
+         [options](const std::string& name) {
+           options->numeric = name == "numeric";
+           options->symbolic = name == "symbolic";
+         },
+         "numeric: a language model runs on both sides, and their answers are compared")
+      ->check(CLI::IsMember({"symbolic", "numeric"}))
+      ->type_name("symbolic|numeric");
+  app.add_option("--weights", options->weights,
+                 "folder of the model for --state numeric, which it implies (default: "
+                 "scenarios/models/jargon-gdn)")
+      ->type_name("DIR");
+  app.add_flag("--markdown", options->markdown, "the answers as a table")
+      ->excludes(json)
+      ->excludes(explain);
   app.add_option("--junit", options->junit, "write a JUnit report: two testsuites per bug")
       ->type_name("FILE|-");
   return {&app, [options] { return run_bugs_command(*options); }};

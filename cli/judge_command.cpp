@@ -21,8 +21,10 @@
 #include "cli/settings_options.h"
 #include "cli/trace_input.h"
 #include "cli/version.h"
+#include "core/numeric/hybrid_model.h"
 #include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/pipeline_trace.h"
+#include "sessions/weights/load_model.h"
 
 namespace hybridscope {
 
@@ -36,6 +38,7 @@ std::string judge_words(const JudgeOptions& options, const TraceReport& trace, s
   if (options.check == CheckScope::all) words += " --check all";
   if (!options.engine.empty()) words += " --engine " + options.engine;
   if (options.strict) words += " --strict";
+  if (!options.weights.empty()) words += " --weights " + shell_word(options.weights);
   if (step > 0) words += fmt::format(" --explain {}", step);
   return options.input == "-" ? words + " <TRACE.jsonl" : words;
 }
@@ -46,6 +49,7 @@ TestedUnit tested_trace(const JudgeOptions& options, const TraceReport& trace) {
                   .steps = trace.steps,
                   .findings = trace.findings.num_found(Severity::error),
                   .in_memory = trace.memory_steps > 0,
+                  .in_numbers = options.language != nullptr,
                   .properties = {{"version", kVersion}, {"engine", trace.engine}},
                   .command = judge_words(options, trace, 0)};
   if (!options.engine.empty()) unit.properties.push_back({"profile", options.engine});
@@ -208,6 +212,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "  hybridscope judge trace.jsonl --engine reference --junit report.xml\n"
       "  hybridscope judge trace.jsonl --record runs.db:nightly\n"
       "  hybridscope judge --follow trace.jsonl\n"
+      "  hybridscope judge trace.jsonl --weights scenarios/models/jargon-gdn\n"
       "\n"
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
       "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
@@ -251,6 +256,11 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
                   "first difference")
       ->transform(is_engine_profile())
       ->type_name("PROFILE");
+  command
+      .add_option("--weights", options.weights,
+                  "folder of a language model that runs on the trace's decisions: its states and "
+                  "logits are compared with a lone run of each request (docs/numeric.md)")
+      ->type_name("DIR");
   auto* json = command.add_flag("--json", options.json, "one object {config, summary, traces}");
   explain->excludes(json);
   convert->excludes(json);
@@ -274,7 +284,7 @@ std::FILE* text_stream(const JudgeOptions& options) {
   return text_stream({{"--junit", options.junit}, {"--tap", options.tap}});
 }
 
-int judge_command(const JudgeOptions& options) {
+int judge_command(JudgeOptions options) {
   if (const Status one = check_one_document({{"--json", options.json ? "-" : ""},
                                              {"--convert", options.convert ? "-" : ""},
                                              {"--junit", options.junit},
@@ -284,6 +294,11 @@ int judge_command(const JudgeOptions& options) {
   }
   if (options.convert && !options.from_pipeline) {
     return report_usage("judge", "--convert needs --from pipeline, not --from trace");
+  }
+  if (!options.weights.empty()) {
+    auto model = load_model(options.weights);
+    if (!model.ok()) return report_error("judge", model.error());
+    options.language = std::make_shared<const HybridModel>(std::move(model).value().model);
   }
   auto source = open_source(options);
   if (!source.ok()) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@
 namespace hybridscope {
 
 class JudgeSession;
+
+struct HybridModel;
 
 struct JudgeOptions {
   std::string input;           // a file, or "-"
@@ -34,6 +37,8 @@ struct JudgeOptions {
   bool quiet = false;   // print the summary only
   std::string junit;    // file to write, empty: none
   std::string tap;      // as well
+  std::string weights;  // folder of a language model that runs on the decisions; empty: none
+  std::shared_ptr<const HybridModel> language;  // of `weights`, when it is loaded
   RecordOption record;  // several traces: the second one's name ends in "-2"
 };
 
@@ -50,6 +55,6 @@ Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession
 std::FILE* text_stream(const JudgeOptions& options);
 
 void add_judge_options(CLI::App& command, JudgeOptions& options);
-int judge_command(const JudgeOptions& options);
+int judge_command(JudgeOptions options);
 
 }  // namespace hybridscope

@@ -15,8 +15,10 @@ namespace hybridscope {
 JudgeSession::JudgeSession(const JudgeOptions& options, JudgeEvents events)
     : options_(options),
       events_(std::move(events)),
-      trace_(options.input, options.check,
-             [this](const ForeignHeader& header) { return ends_previous_and_wants(header); }) {
+      trace_(
+          options.input, options.check,
+          [this](const ForeignHeader& header) { return ends_previous_and_wants(header); },
+          options.language) {
   report_.input = trace_.file();
   report_.engine = options.engine;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sessions/known_bugs/finding_cause.h"
+#include "sessions/weights/load_model.h"
 
 namespace hybridscope {
 
@@ -17,6 +18,12 @@ Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const Run
     if (!bytes.ok()) return bytes.error();
     checks.state = std::move(bytes.value().backend);
     state = std::move(bytes.value().held);
+  }
+  if (options.state.is_numeric()) {
+    auto model = load_model(options.state.weights);
+    if (!model.ok()) return model.error();
+    checks.form = options.state.form.value_or(NumericForm::recurrent);
+    checks.language = std::make_shared<const HybridModel>(std::move(model).value().model);
   }
   auto run = CheckedRun::create(std::move(plan), std::move(checks));
   if (!run.ok()) return run.error();
@@ -67,6 +74,7 @@ RunReport ReportedRun::finish(const EarlyEnd& end) {
   report_.summary = summary();
   report_.stopped = why_stopped(end);
   if (report_.state) report_.state->num_elements_verified = run_.num_elements_verified();
+  if (run_.has_language()) report_.texts = spoken_words(run_.texts(), run_.vocab_size(), names_);
   if (has_ended()) report_.unmet = expectation_.unmet(report_.summary);
   if (end.timings)
     report_.wall_seconds =

@@ -344,9 +344,14 @@ int run_command(const RunOptions& options, const Backends& backends) {
     report_error("run", state.error());
     return kExitUsage;
   }
-  if (options.twin && options.state.in_bytes()) {
-    report_error("run",
-                 invalid_input("--twin compares two symbolic runs: --state bytes is for one"));
+  if (options.twin && (options.state.in_bytes() || options.state.is_numeric())) {
+    report_error(
+        "run", invalid_input(fmt::format("--twin compares two symbolic runs: --state {} is for one",
+                                         options.state.is_numeric() ? "numeric" : "bytes")));
+    return kExitUsage;
+  }
+  if (!options.record.place.empty() && options.state.is_numeric()) {
+    report_error("run", invalid_input("--record keeps no texts: leave out --state numeric"));
     return kExitUsage;
   }
   if (options.suite.is_suite()) return suite_command(options, backends);

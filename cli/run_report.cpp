@@ -54,6 +54,7 @@ std::string format_summary(const RunPlan& plan, const RunReport& report) {
     text += fmt::format("{:.2f} s wall, {:.0f} MiB peak memory\n", *report.wall_seconds,
                         static_cast<double>(report.peak_rss_bytes.value_or(0)) / 1048576.0);
   if (report.state) text += format_state_in_bytes(*report.state);
+  if (report.texts) text += format_spoken(*report.texts);
   text += report.findings.format_left_out();
   for (const std::string& unmet : report.unmet) text += "expectation not met: " + unmet + "\n";
   if (!report.stopped.empty()) text += "the run is not complete: " + report.stopped + "\n";
@@ -94,6 +95,7 @@ nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& repo
                                  {"summary", summary},
                                  {"roots", report.findings.roots_json()},
                                  {"findings", findings}};
+  if (report.texts) json["texts"] = spoken_to_json(*report.texts);
   if (!report.unmet.empty()) json["unmet_expectations"] = report.unmet;
   if (!report.stopped.empty()) json["stopped"] = report.stopped;
   if (!plan.notes.empty()) json["notes"] = plan.notes;

@@ -142,6 +142,7 @@ TestedUnit tested_run(const RunOptions& options, const std::string& file, const 
                   .steps = report.summary.steps,
                   .findings = report.findings.num_found(Severity::error),
                   .in_bytes = report.state.has_value(),
+                  .in_numbers = report.texts.has_value(),
                   .seconds = report.wall_seconds,
                   .properties = properties_of(plan),
                   .command = run_words(options, file)};

@@ -7,7 +7,7 @@
 namespace hybridscope {
 namespace {
 
-constexpr const char* kGroup = "State in bytes";
+constexpr const char* kGroup = "State";
 
 const CLI::Validator kByteSize(
     [](std::string& text) {
@@ -24,6 +24,11 @@ bool StateOption::in_bytes() const {
 }
 
 std::vector<std::string> StateOption::words() const {
+  if (is_numeric()) {
+    std::vector<std::string> words = {"--state", "numeric", "--weights", weights};
+    if (form == NumericForm::chunked) words.insert(words.end(), {"--form", "chunked"});
+    return words;
+  }
   if (!in_bytes()) return {};
   std::vector<std::string> words;
   if (backend == StateBackendKind::cuda)
@@ -40,12 +45,37 @@ void add_state_options(CLI::App& command, StateOption& option) {
       .add_option_function<std::string>(
           "--state",
           [&option](const std::string& name) {
-            option.fidelity = name == "bytes" ? StateFidelity::bytes : StateFidelity::symbolic;
+            option.fidelity = name == "numeric" ? StateFidelity::numeric
+                              : name == "bytes" ? StateFidelity::bytes
+                                                : StateFidelity::symbolic;
           },
           "symbolic: a fingerprint of what each block holds (default); bytes: also every element "
-          "of every layer in memory, compared with the fingerprints after each step")
-      ->check(CLI::IsMember({"symbolic", "bytes"}))
-      ->type_name("symbolic|bytes")
+          "of every layer in memory, compared with the fingerprints after each step; numeric: a "
+          "language model runs on the decisions, its states and text compared with a lone run of "
+          "each request")
+      ->check(CLI::IsMember({"symbolic", "bytes", "numeric"}))
+      ->type_name("symbolic|bytes|numeric")
+      ->group(kGroup);
+  command
+      .add_option("--weights", option.weights,
+                  "folder of the language model for --state numeric, which it implies: config.json "
+                  "and model.safetensors of Bamba, Qwen3.5, Qwen3-Next without experts or LFM2")
+      ->check([](const std::string& folder) {
+        return folder.empty() ? std::string("expected a folder, found \"\"") : std::string();
+      })
+      ->type_name("DIR")
+      ->group(kGroup);
+  command
+      .add_option_function<std::string>(
+          "--form",
+          [&option](const std::string& name) {
+            option.form = name == "chunked" ? NumericForm::chunked : NumericForm::recurrent;
+          },
+          "how the language model computes prompt rows: recurrent, token after token (default; "
+          "states are compared bit for bit), or chunked, by the builders' chunks (logits are "
+          "compared within a tolerance)")
+      ->check(CLI::IsMember({"recurrent", "chunked"}))
+      ->type_name("recurrent|chunked")
       ->group(kGroup);
   command
       .add_option_function<std::string>(
@@ -77,6 +107,13 @@ void add_state_options(CLI::App& command, StateOption& option) {
 }
 
 Status check_state_option(const StateOption& option) {
+  if (option.fidelity == StateFidelity::numeric && option.weights.empty())
+    return invalid_input("--state numeric needs a model: --weights DIR");
+  if (!option.weights.empty() && option.fidelity && option.fidelity != StateFidelity::numeric)
+    return invalid_input("--weights is for --state numeric");
+  if (option.form && !option.is_numeric()) return invalid_input("--form is for --state numeric");
+  if (option.is_numeric() && option.backend == StateBackendKind::cuda)
+    return invalid_input("--state numeric runs on the CPU only: leave out --backend cuda");
   if (option.fidelity == StateFidelity::symbolic && option.backend == StateBackendKind::cuda)
     return invalid_input("--backend cuda keeps state in bytes, --state says symbolic");
   if (option.device && option.backend != StateBackendKind::cuda)

@@ -1,4 +1,5 @@
-// --state, --backend, --device and --state-memory: whether a run keeps state in bytes, and where.
+// --state, --weights, --form, --backend, --device and --state-memory: whether a run keeps state in
+// bytes or runs a language model, and where.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +9,11 @@
 
 #include "cli/cli_fwd.h"
 #include "core/base/result.h"
+#include "core/language/language_values.h"
 
 namespace hybridscope {
 
-enum class StateFidelity : std::uint8_t { symbolic, bytes };
+enum class StateFidelity : std::uint8_t { symbolic, bytes, numeric };
 enum class StateBackendKind : std::uint8_t { cpu, cuda };
 
 struct StateOption {
@@ -19,7 +21,11 @@ struct StateOption {
   std::optional<StateBackendKind> backend;
   std::optional<std::int32_t> device;        // of several GPUs
   std::optional<std::int64_t> memory_bytes;  // the most that state may take
+  std::string weights;                       // folder of a language model; empty: none runs
+  std::optional<NumericForm> form;           // of the language model's prompt rows
 
+  // Does a language model run on the decisions? Always with weights.
+  bool is_numeric() const { return fidelity == StateFidelity::numeric || !weights.empty(); }
   // Is state kept in bytes? Always with backend cuda.
   bool in_bytes() const;
   StateBackendKind backend_kind() const { return backend.value_or(StateBackendKind::cpu); }

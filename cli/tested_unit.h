@@ -40,6 +40,7 @@ struct TestedUnit {
   std::int64_t findings = 0;           // of severity error, expected ones too
   bool in_bytes = false;               // was state in bytes checked, too?
   bool in_memory = false;              // did the trace tell hashes of the engine's memory?
+  bool in_numbers = false;             // did a language model run on the decisions?
   std::optional<double> seconds{};     // absent: --no-timings, or it did not run
   std::vector<Property> properties{};  // enough to run the same again
   std::string command{};               // runs it alone
@@ -50,7 +51,17 @@ struct TestedUnit {
 
   // Did the unit have what rules with this evidence look at?
   bool looked_at(Evidence evidence) const {
-    return evidence == Evidence::decisions || (evidence == Evidence::bytes ? in_bytes : in_memory);
+    switch (evidence) {
+      case Evidence::decisions:
+        return true;
+      case Evidence::bytes:
+        return in_bytes;
+      case Evidence::memory:
+        return in_memory;
+      case Evidence::numbers:
+        return in_numbers;
+    }
+    return false;
   }
 };
 

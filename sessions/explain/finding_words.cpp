@@ -182,6 +182,24 @@ constexpr std::array kPhrases = {
            "{expected_bits}"},
     Phrase{Rule::state_bytes_wrong, "", nullptr,
            "{block}: an element of its state is {seen_bits}, expected {expected_bits}"},
+    Phrase{Rule::state_differs, "read", is_conv,
+           "{block}: the row reads a conv window that a lone run does not have after "
+           "{expected_tokens}: {seen} of its elements differ in layer {layer}"},
+    Phrase{Rule::state_differs, "read", nullptr,
+           "{block}: the row reads a state that a lone run does not have after {expected_tokens}: "
+           "{seen} of its elements differ in layer {layer}"},
+    Phrase{Rule::state_differs, "", is_conv,
+           "{block}: the row left a conv window that a lone run does not have after "
+           "{expected_tokens}: {seen} of its elements differ in layer {layer}"},
+    Phrase{Rule::state_differs, "", nullptr,
+           "{block}: the row left a state that a lone run does not have after {expected_tokens}: "
+           "{seen} of its elements differ in layer {layer}"},
+    Phrase{Rule::logits_differ, "the token is the same", nullptr,
+           "the row's logits are not those of a lone run, though both choose token {seen}"},
+    Phrase{Rule::logits_differ, "", nullptr,
+           "the row chooses token {seen}, a lone run with the same tokens {expected}"},
+    Phrase{Rule::acceptance_differs, "", nullptr,
+           "the logits accept {seen} tokens of the row, the engine counted {expected}"},
     Phrase{Rule::schedule_over_limit, "", nullptr, "{detail}: {seen}, at most {expected}"},
     Phrase{Rule::graph_not_captured, "uniform", nullptr,
            "{detail} is {seen}, but the graph has the rows of one with {expected}"},

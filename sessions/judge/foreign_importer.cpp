@@ -257,4 +257,10 @@ Status ForeignImporter::prepare(const ForeignStep& step) {
   return build_metadata(step);
 }
 
+TokenContent ForeignImporter::token(RequestId request, std::int32_t position) const {
+  if (!requests_.holds(request) || position < 0 || position >= requests_.at(request).num_tokens())
+    return tagged_token(TokenKind::placeholder, static_cast<std::uint64_t>(position));
+  return requests_.at(request).token(position);
+}
+
 }  // namespace hybridscope

@@ -88,6 +88,8 @@ class ForeignImporter {
   const EngineConfig& config() const { return config_; }
   // The scheduler's tables after the last step.
   const BlockTableMirror& tables() const { return tables_.tables(); }
+  // A token of a request; past its known ones, or of a request that left, one that nobody has.
+  TokenContent token(RequestId request, std::int32_t position) const;
 
  private:
   ForeignImporter(const ForeignHeader& header, BatchMetadata metadata, ForeignBlockTables tables);

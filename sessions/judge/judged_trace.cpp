@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/language/language_findings.h"
+#include "core/language/language_run.h"
 #include "sessions/run/check_setup.h"
 
 namespace hybridscope {
@@ -27,7 +29,16 @@ std::vector<std::int32_t> sizes_of_any_release(EngineConfig config) {
 
 }  // namespace
 
-Result<TraceJudge> TraceJudge::create(const ForeignHeader& header) {
+struct TraceJudge::Language {
+  std::unique_ptr<LanguageRun> run;
+  LanguageFindings findings;
+};
+
+TraceJudge::TraceJudge(TraceJudge&&) noexcept = default;
+TraceJudge& TraceJudge::operator=(TraceJudge&&) noexcept = default;
+TraceJudge::~TraceJudge() = default;
+
+Result<TraceJudge> TraceJudge::create(const ForeignHeader& header, LanguageModel language) {
   auto importer = ForeignImporter::create(header);
   if (!importer.ok()) return importer.error();
   CheckConfig config = make_check_config(header.config);
@@ -39,7 +50,19 @@ Result<TraceJudge> TraceJudge::create(const ForeignHeader& header) {
     config.limits->cudagraph_capture_sizes = sizes_of_any_release(header.config);
   auto checker = StepChecker::create(config);
   if (!checker.ok()) return checker.error();
-  return TraceJudge(std::move(importer).value(), std::move(checker).value());
+  TraceJudge judge(std::move(importer).value(), std::move(checker).value());
+  if (language == nullptr) return judge;
+  auto run =
+      LanguageRun::create(*language, {.kv_cache_config = config.kv_cache_config,
+                                      .mamba_cache_mode = config.mamba_cache_mode,
+                                      .num_speculative_tokens = config.num_speculative_tokens,
+                                      .forces_tokens = true});
+  if (!run.ok()) return run.error();
+  judge.model_ = std::move(language);
+  judge.language_ = std::make_unique<Language>();
+  judge.language_->run = std::move(run).value();
+  judge.checker_.log_ops();
+  return judge;
 }
 
 TraceJudge::TraceJudge(ForeignImporter importer, StepChecker checker)
@@ -62,17 +85,28 @@ std::span<const Finding> TraceJudge::check(const StepTrace& trace, const Foreign
   }
   if (!step.states.empty()) ++num_memory_steps_;
   const auto findings = checker_.check(trace, scope);
-  if (!hash_check_) return findings;
+  if (!hash_check_ && !language_) return findings;
   findings_.assign(findings.begin(), findings.end());
-  const auto of_memory = hash_check_->follow(checker_, trace, step.states);
-  findings_.insert(findings_.end(), of_memory.begin(), of_memory.end());
+  if (hash_check_) {
+    const auto of_memory = hash_check_->follow(checker_, trace, step.states);
+    findings_.insert(findings_.end(), of_memory.begin(), of_memory.end());
+  }
+  if (language_) {
+    const LanguageStep& spoken = language_->run->follow(
+        trace, checker_.ops(), [this](RequestId request, std::int32_t position) {
+          return importer_.token(request, position);
+        });
+    language_->findings.append(spoken, trace.step, checker_.state(), findings_);
+  }
   return findings_;
 }
 
-JudgedTrace::JudgedTrace(std::string file, CheckScope scope, IsTraceWanted is_wanted)
+JudgedTrace::JudgedTrace(std::string file, CheckScope scope, IsTraceWanted is_wanted,
+                         LanguageModel language)
     : reader_(std::move(file)),
       scope_(scope),
       is_wanted_(std::move(is_wanted)),
+      language_(std::move(language)),
       names_(numbered_names()) {}
 
 Result<JudgedLine> JudgedTrace::take(PaddedLine text, std::int64_t line) {
@@ -102,7 +136,7 @@ Status JudgedTrace::begin() {
   const bool wanted = !is_wanted_ || is_wanted_(reader_.header());
   end();
   if (!wanted) return Ok{};
-  auto judge = TraceJudge::create(reader_.header());
+  auto judge = TraceJudge::create(reader_.header(), language_);
   if (!judge.ok()) return at_line(judge.error());
   judge_.emplace(std::move(judge).value());
   names_ =

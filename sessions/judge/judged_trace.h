@@ -21,6 +21,9 @@
 
 namespace hybridscope {
 
+struct HybridModel;
+using LanguageModel = std::shared_ptr<const HybridModel>;
+
 // A step and its findings; valid until the next step.
 struct JudgedStep {
   const StepTrace& trace;
@@ -33,7 +36,12 @@ class TraceJudge {
  public:
   // Judges one trace: executes each traced step on symbolic state and checks it. Errors: a set-up
   // that no engine can have, with a pointer into the header.
-  static Result<TraceJudge> create(const ForeignHeader& header);
+  // With `language`, this model runs on the trace's decisions too: it takes the trace's tokens,
+  // each as one of its own, and its states and logits are compared with lone runs.
+  static Result<TraceJudge> create(const ForeignHeader& header, LanguageModel language = nullptr);
+  TraceJudge(TraceJudge&&) noexcept;
+  TraceJudge& operator=(TraceJudge&&) noexcept;
+  ~TraceJudge();
 
   // Errors: those of ForeignImporter::import; the trace cannot be judged any further.
   Result<JudgedStep> judge(const ForeignStep& step, CheckScope scope);
@@ -50,13 +58,16 @@ class TraceJudge {
   std::int64_t num_memory_steps() const { return num_memory_steps_; }
 
  private:
+  struct Language;  // the model's run, and its findings
   TraceJudge(ForeignImporter importer, StepChecker checker);
   std::span<const Finding> check(const StepTrace& trace, const ForeignStep& step, CheckScope scope);
 
   ForeignImporter importer_;
   StepChecker checker_;
   std::optional<StateHashCheck> hash_check_;  // from the first step on that tells states
-  std::vector<Finding> findings_;             // of the step, where states are checked
+  LanguageModel model_;
+  std::unique_ptr<Language> language_;  // with a model
+  std::vector<Finding> findings_;       // of the step, where more than it is checked
   std::int64_t num_steps_ = 0;
   std::int64_t num_request_steps_ = 0;
   std::int64_t num_memory_steps_ = 0;
@@ -73,8 +84,10 @@ using IsTraceWanted = std::function<bool(const ForeignHeader&)>;
 
 class JudgedTrace {
  public:
-  // Messages name `file`; "-" is "<stdin>". Without `is_wanted` every trace is judged.
-  JudgedTrace(std::string file, CheckScope scope, IsTraceWanted is_wanted = {});
+  // Messages name `file`; "-" is "<stdin>". Without `is_wanted` every trace is judged. `language`
+  // as TraceJudge's.
+  JudgedTrace(std::string file, CheckScope scope, IsTraceWanted is_wanted = {},
+              LanguageModel language = nullptr);
   JudgedTrace(const JudgedTrace&) = delete;  // names_ refers to reader_
   JudgedTrace& operator=(const JudgedTrace&) = delete;
 
@@ -111,6 +124,7 @@ class JudgedTrace {
   TraceReader reader_;
   CheckScope scope_;
   IsTraceWanted is_wanted_;
+  LanguageModel language_;
   std::optional<TraceJudge> judge_;
   Names names_;
   std::int64_t line_ = 0;

@@ -4,18 +4,23 @@
 
 #include <utility>
 
+#include "core/base/token_content.h"
+#include "core/numeric/hybrid_model.h"
 #include "core/trace/block_table_mirror.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_step.h"
+#include "sessions/known_bugs/recall_prompts.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/run_summary.h"
 
 namespace hybridscope {
 
-Result<BugSide> run_bug_side(Scenario scenario) {
+Result<BugSide> run_bug_side(Scenario scenario, const BugModel& model) {
+  if (model != nullptr && model->vocab_size == kByteVocabulary)
+    scenario = with_recall_prompts(std::move(scenario));
   auto plan = plan_scenario(scenario, scenario.name);
   if (!plan.ok()) return plan.error();
-  auto created = CheckedRun::create(std::move(plan).value());
+  auto created = CheckedRun::create(std::move(plan).value(), {.language = model});
   if (!created.ok()) return created.error();
   CheckedRun& run = created.value();
   const EngineConfig& config = run.engine().config();
@@ -55,6 +60,7 @@ Result<BugSide> run_bug_side(Scenario scenario) {
   }
   side.summary = summary.summary();
   side.unmet = expectation.unmet(side.summary);
+  if (run.has_language()) side.texts = spoken_words(run.texts(), run.vocab_size(), names);
   return side;
 }
 
@@ -63,10 +69,10 @@ bool BugSide::as_declared() const {
          findings.num_unexpected(Severity::warning) == 0;
 }
 
-Result<BugRun> run_bug(const BugExhibit& exhibit) {
-  auto faulty = run_bug_side(faulty_scenario(exhibit));
+Result<BugRun> run_bug(const BugExhibit& exhibit, const BugModel& model) {
+  auto faulty = run_bug_side(faulty_scenario(exhibit), model);
   if (!faulty.ok()) return faulty.error();
-  auto healthy = run_bug_side(healthy_scenario(exhibit));
+  auto healthy = run_bug_side(healthy_scenario(exhibit), model);
   if (!healthy.ok()) return healthy.error();
   return BugRun{std::move(faulty).value(), std::move(healthy).value()};
 }

@@ -5,12 +5,23 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/language/language_findings.h"
+#include "core/language/language_run.h"
 #include "sessions/run/check_setup.h"
 
 namespace hybridscope {
 
+struct CheckedRun::Language {
+  std::unique_ptr<LanguageRun> run;
+  LanguageFindings findings;
+};
+
+CheckedRun::CheckedRun(CheckedRun&&) noexcept = default;
+CheckedRun& CheckedRun::operator=(CheckedRun&&) noexcept = default;
+CheckedRun::~CheckedRun() = default;
+
 Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
-  HS_EXPECT(options.check || options.state == nullptr);
+  HS_EXPECT(options.check || (options.state == nullptr && options.language == nullptr));
   auto runner = Runner::create(std::move(plan));
   if (!runner.ok()) return runner.error();
   if (!options.check) return CheckedRun(std::move(runner).value(), {}, std::move(options));
@@ -18,6 +29,17 @@ Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
   auto checker = StepChecker::create(config);
   if (!checker.ok()) return checker.error();
   CheckedRun run(std::move(runner).value(), std::move(checker).value(), std::move(options));
+  if (run.options_.language != nullptr) {
+    auto language = LanguageRun::create(*run.options_.language,
+                                        {.kv_cache_config = config.kv_cache_config,
+                                         .mamba_cache_mode = config.mamba_cache_mode,
+                                         .num_speculative_tokens = config.num_speculative_tokens,
+                                         .form = run.options_.form});
+    if (!language.ok()) return language.error();
+    run.language_ = std::make_unique<Language>();
+    run.language_->run = std::move(language).value();
+    run.checker_->log_ops();
+  }
   if (run.options_.state == nullptr) return run;
   auto mirror = StateMirror::create(config, *run.options_.state);
   if (!mirror.ok()) return mirror.error();
@@ -30,7 +52,7 @@ CheckedRun::CheckedRun(Runner runner, std::optional<StepChecker> checker, Checke
     : options_(std::move(options)), runner_(std::move(runner)), checker_(std::move(checker)) {}
 
 CheckedRun CheckedRun::clone() const {
-  HS_EXPECT(!mirror_);
+  HS_EXPECT(!mirror_ && !language_);
   CheckedRun copy(runner_.clone(), checker_,
                   {.check = options_.check, .max_steps = options_.max_steps});
   copy.progress_ = progress_;
@@ -66,15 +88,31 @@ Result<CheckedStep> CheckedRun::step() {
 
 Result<std::span<const Finding>> CheckedRun::check(const StepTrace& trace) {
   const std::span<const Finding> findings = checker_->check(trace, *options_.check);
-  if (!mirror_) return findings;
-  // After the last step, state that no step should have written is compared as well.
-  const CheckScope scope = runner_.done() ? CheckScope::all : *options_.check;
-  const auto of_bytes = mirror_->follow(*checker_, trace.step, scope);
-  if (!of_bytes.ok()) return of_bytes.error();
+  if (!mirror_ && !language_) return findings;
   findings_.assign(findings.begin(), findings.end());
-  findings_.insert(findings_.end(), of_bytes.value().begin(), of_bytes.value().end());
+  if (mirror_) {
+    // After the last step, state that no step should have written is compared as well.
+    const CheckScope scope = runner_.done() ? CheckScope::all : *options_.check;
+    const auto of_bytes = mirror_->follow(*checker_, trace.step, scope);
+    if (!of_bytes.ok()) return of_bytes.error();
+    findings_.insert(findings_.end(), of_bytes.value().begin(), of_bytes.value().end());
+  }
+  if (language_) {
+    const LanguageStep& step = language_->run->follow(
+        trace, checker_->ops(), [this](RequestId request, std::int32_t position) {
+          return runner_.engine().token(request, position);
+        });
+    language_->findings.append(step, trace.step, checker_->state(), findings_);
+  }
   return std::span<const Finding>(findings_);
 }
+
+std::vector<SpokenText> CheckedRun::texts() const {
+  HS_EXPECT(language_ != nullptr);
+  return language_->run->texts();
+}
+
+std::int32_t CheckedRun::vocab_size() const { return options_.language->vocab_size; }
 
 void CheckedRun::log_writes() {
   HS_EXPECT(checker_.has_value());

@@ -13,9 +13,12 @@
 #include "core/check/progress_watch.h"
 #include "core/check/state_mirror.h"
 #include "core/check/step_checker.h"
+#include "core/language/language_values.h"
 #include "sessions/run/runner.h"
 
 namespace hybridscope {
+
+struct HybridModel;
 
 // One step and its findings; valid until the next step.
 struct CheckedStep {
@@ -40,15 +43,22 @@ struct CheckedRunOptions {
   // Also keeps the states in bytes in this memory, and compares them with the symbolic states after
   // each step. May be null. Requires: every byte of it is poison; the run is checked.
   std::unique_ptr<StateBackend> state = nullptr;
+  // Also runs this model on the engine's decisions, and compares its states and tokens with lone
+  // runs. May be null. Requires: the run is checked.
+  std::shared_ptr<const HybridModel> language = nullptr;
+  NumericForm form = NumericForm::recurrent;  // of the language model's prompt rows
 };
 
 class CheckedRun {
  public:
   // Starts before the first step. Error: what Runner, StepChecker or StateMirror refuses.
   static Result<CheckedRun> create(RunPlan plan, CheckedRunOptions options = {});
+  CheckedRun(CheckedRun&&) noexcept;
+  CheckedRun& operator=(CheckedRun&&) noexcept;
+  ~CheckedRun();
 
   // An independent copy in the current state; both continue identically. Requires: no state in
-  // bytes.
+  // bytes, no language model.
   CheckedRun clone() const;
   // Continues with another plan. Requires: it is equal for the steps that were run.
   void follow(std::shared_ptr<const RunPlan> plan) { runner_.follow(std::move(plan)); }
@@ -70,6 +80,11 @@ class CheckedRun {
   // The content of blocks after the last step. Requires: the run is checked.
   const CheckState& state() const;
 
+  bool has_language() const { return language_ != nullptr; }
+  // What the language model said so far, and its vocabulary. Requires: there is one.
+  std::vector<SpokenText> texts() const;
+  std::int32_t vocab_size() const;
+
   // Null without state in bytes.
   StateBackend* state_backend() const { return options_.state.get(); }
   std::int64_t num_elements_verified() const {
@@ -77,15 +92,17 @@ class CheckedRun {
   }
 
  private:
+  struct Language;  // the model's run, and its findings
   CheckedRun(Runner runner, std::optional<StepChecker> checker, CheckedRunOptions options);
   Result<std::span<const Finding>> check(const StepTrace& trace);
 
   CheckedRunOptions options_;
   Runner runner_;
   std::optional<StepChecker> checker_;
-  std::optional<StateMirror> mirror_;  // with options_.state
-  std::vector<Finding> findings_;      // of the last step, with options_.state
-  ProgressWatch progress_;             // of an unchecked run; the checker has its own
+  std::optional<StateMirror> mirror_;   // with options_.state
+  std::unique_ptr<Language> language_;  // with options_.language
+  std::vector<Finding> findings_;       // of the last step, with options_.state or a language model
+  ProgressWatch progress_;              // of an unchecked run; the checker has its own
   bool no_progress_ = false;
   std::int64_t num_steps_ = 0;
 };

@@ -20,11 +20,12 @@ inline constexpr std::int64_t kMaxArrivalUs = std::int64_t{1} << 52;
 
 // A prompt of `tokens` tokens. The first `share_tokens` are taken from `share`: from the sequence
 // (prompt, then generated output) of the request with that id, or else from a text with that name.
-// The rest occurs in no other request.
+// The rest is `text`, one token a byte; without a text it occurs in no other request.
 struct PromptSpec {
   std::int32_t tokens = 0;
   std::string share = {};         // empty: nothing is shared
   std::int32_t share_tokens = 0;  // 0 iff nothing is shared
+  std::string text = {};          // empty, or of tokens - share_tokens bytes
   friend bool operator==(const PromptSpec&, const PromptSpec&) = default;
 };
 

@@ -17,6 +17,27 @@
 namespace hybridscope {
 namespace {
 
+// {"text": ...}, behind what it shares, whose length must be said.
+PromptSpec read_text_prompt(const ObjectReader& reader, const JsonPlace& text, JsonErrors& errors) {
+  PromptSpec prompt;
+  prompt.text = read_string(text, errors);
+  if (prompt.text.empty()) errors.fail(text.pointer, "expected a text, found \"\"");
+  if (const auto tokens = reader.find("tokens"))
+    errors.fail(tokens->pointer, "tokens and text (a text has one token a byte)");
+  if (const auto share = reader.find("share")) {
+    prompt.share = read_name(*share, errors);
+    reader.require("share_tokens");
+    prompt.share_tokens = static_cast<std::int32_t>(
+        reader.integer("share_tokens", {1, kMaxPromptTokens}).value_or(1));
+  }
+  const std::size_t length = prompt.text.size() + static_cast<std::size_t>(prompt.share_tokens);
+  if (length > kMaxPromptTokens)
+    errors.fail(text.pointer, fmt::format("a prompt of {} tokens, expected at most {}", length,
+                                          kMaxPromptTokens));
+  prompt.tokens = static_cast<std::int32_t>(std::min<std::size_t>(length, kMaxPromptTokens));
+  return prompt;
+}
+
 PromptSpec read_prompt(const JsonPlace& place, JsonErrors& errors) {
   const IntegerRange tokens = {1, kMaxPromptTokens};
   PromptSpec prompt;
@@ -29,7 +50,8 @@ PromptSpec read_prompt(const JsonPlace& place, JsonErrors& errors) {
                                            describe_json(*place.value)));
     return prompt;
   }
-  const ObjectReader reader(place, {"tokens", "share", "share_tokens"}, errors);
+  const ObjectReader reader(place, {"tokens", "share", "share_tokens", "text"}, errors);
+  if (const auto text = reader.find("text")) return read_text_prompt(reader, *text, errors);
   reader.require("tokens");
   prompt.tokens = static_cast<std::int32_t>(reader.integer("tokens", tokens).value_or(1));
   if (const auto share = reader.find("share")) {

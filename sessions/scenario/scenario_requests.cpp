@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/base/token_content.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/object_reader.h"
 
@@ -25,6 +26,18 @@ std::int32_t append_prefix(Prompt& prompt, const Prompt& segments, std::int32_t 
     prompt.push_back(part);
   }
   return count;
+}
+
+// The part of a prompt that is not shared.
+void append_own(Prompt& prompt, const ScenarioRequest& request) {
+  const PromptSpec& spec = request.prompt;
+  for (const char byte : spec.text)
+    prompt.push_back(
+        {.content = kByteText, .first = static_cast<unsigned char>(byte), .length = 1});
+  if (spec.text.empty() && spec.tokens > spec.share_tokens)
+    prompt.push_back({.content = text_content(request.id),
+                      .first = spec.share_tokens,
+                      .length = spec.tokens - spec.share_tokens});
 }
 
 class PromptResolver {
@@ -81,10 +94,7 @@ class PromptResolver {
     } else if (spec.share_tokens > 0) {
       prompt.push_back({.content = text_content(spec.share), .length = spec.share_tokens});
     }
-    if (spec.tokens > spec.share_tokens)
-      prompt.push_back({.content = text_content(request.id),
-                        .first = spec.share_tokens,
-                        .length = spec.tokens - spec.share_tokens});
+    append_own(prompt, request);
     return Ok{};
   }
 
@@ -175,10 +185,7 @@ Result<AddRequest> resolve_request(const ScenarioRequest& request,
                                  .first = static_cast<std::int32_t>(prompt),
                                  .length = output});
   }
-  if (spec.tokens > spec.share_tokens)
-    resolved.prompt.push_back({.content = text_content(request.id),
-                               .first = spec.share_tokens,
-                               .length = spec.tokens - spec.share_tokens});
+  append_own(resolved.prompt, request);
   return resolved;
 }
 

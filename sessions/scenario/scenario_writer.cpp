@@ -14,6 +14,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json prompt_to_json(const PromptSpec& prompt) {
+  if (!prompt.text.empty()) {
+    Json json = {{"text", prompt.text}};
+    if (prompt.share_tokens > 0) {
+      json["share"] = prompt.share;
+      json["share_tokens"] = prompt.share_tokens;
+    }
+    return json;
+  }
   if (prompt.share.empty()) return prompt.tokens;
   Json json = {{"tokens", prompt.tokens}, {"share", prompt.share}};
   if (prompt.share_tokens != prompt.tokens) json["share_tokens"] = prompt.share_tokens;

@@ -1,8 +1,9 @@
 #include "sessions/weights/load_model.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <fstream>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -267,15 +268,23 @@ class ModelBuilder {
   std::int32_t hidden_;
 };
 
-std::int64_t free_memory() {
-  return std::int64_t{::sysconf(_SC_AVPHYS_PAGES)} * ::sysconf(_SC_PAGE_SIZE);
+// What the machine can give without swapping; where it does not say, any size.
+std::int64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::int64_t kib = 0;
+  while (file >> name) {
+    if (name == "MemAvailable:" && file >> kib) return kib * 1024;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return std::numeric_limits<std::int64_t>::max();
 }
 
 // In memory every weight has four bytes.
 Status check_fits(const Safetensors& stored, std::int64_t most_bytes) {
   std::int64_t needed = 0;
   for (const auto& [name, tensor] : stored.tensors()) needed += 4 * tensor.num_elements();
-  const std::int64_t most = most_bytes > 0 ? most_bytes : free_memory();
+  const std::int64_t most = most_bytes > 0 ? most_bytes : available_memory();
   if (needed <= most) return Ok{};
   return invalid_input(fmt::format(
       "{}: the weights take {} as float32, but only {} of memory may be used: a model of at most "

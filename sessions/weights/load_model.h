@@ -16,8 +16,8 @@ struct LoadedModel {
   HybridModel model;
 };
 
-// Reads all weights as float32. `most_bytes`: that they may take in memory; 0: what is free.
-// Errors, before anything runs, with file and tensor: those of load_weights_config and
+// Reads all weights as float32. `most_bytes`: that they may take in memory; 0: what the machine can
+// give. Errors, before anything runs, with file and tensor: those of load_weights_config and
 // Safetensors; a tensor that is missing, of another shape, that the architecture does not have, of
 // another dtype than F32, BF16 and F16, or with values that are not finite; weights larger than
 // the memory, with the sizes.

@@ -59,8 +59,8 @@ std::span<const float> TensorTaker::rows_of(std::span<const float> tensor, std::
 }
 
 bool TensorTaker::is_ignored(const std::string& name) const {
-  return std::ranges::any_of(
-      ignored_, [&](const std::string& prefix) { return name.starts_with(prefix); });
+  return std::ranges::any_of(ignored_,
+                             [&](const std::string& prefix) { return name.starts_with(prefix); });
 }
 
 std::optional<Error> TensorTaker::error() const {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <variant>
 
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/hf_config_reader.h"
@@ -38,7 +39,7 @@ void read_rope(HfConfigReader& reader, const RopeDefaults& defaults, WeightsConf
     factor = rope.value().real_or("partial_rotary_factor", factor);
     if (rope.value().failed()) return reader.adopt(rope.value().error());
   }
-  if (!(theta > 0)) reader.fail(reader.wrong("rope_theta", "a number above 0"));
+  if (!(theta >= 1)) reader.fail(reader.wrong("rope_theta", "a number from 1"));
   if (!(factor >= 0 && factor <= 1))
     reader.fail(reader.wrong("partial_rotary_factor", "a number from 0 to 1"));
   // Bamba turns half of a head whatever its file says.
@@ -47,8 +48,7 @@ void read_rope(HfConfigReader& reader, const RopeDefaults& defaults, WeightsConf
   config.rotary_dim =
       static_cast<std::int32_t>(static_cast<double>(config.model.attention.head_size) * factor);
   if (config.rotary_dim % 2 != 0)
-    reader.fail("an odd number of elements of a head, " + std::to_string(config.rotary_dim) +
-                ", would be turned");
+    reader.fail("the rotary dimension, " + std::to_string(config.rotary_dim) + ", is odd");
 }
 
 void read_bamba(HfConfigReader& reader, WeightsConfig& config) {
@@ -63,6 +63,8 @@ void read_bamba(HfConfigReader& reader, WeightsConfig& config) {
     config.has_dt_limit = true;
     config.dt_min = static_cast<float>(limit[0]);
     config.dt_max = static_cast<float>(limit[1]);
+    if (!(limit[0] <= limit[1]))
+      reader.fail(reader.wrong("time_step_limit", "the smaller number first"));
   } else if (!limit.empty()) {
     reader.fail(reader.wrong("time_step_limit", "two numbers"));
   }
@@ -100,6 +102,38 @@ void read_lfm2(HfConfigReader& reader, WeightsConfig& config) {
   read_rope(reader, {.theta = 1e6}, config);
 }
 
+// The most elements that one layer's state or projection may have: larger ones are no model that
+// runs here, and sizes below it cannot overflow.
+constexpr double kMostElements = 1 << 28;
+
+void check_sizes(HfConfigReader& reader, const WeightsConfig& config) {
+  const double hidden = config.hidden_size;
+  double state = 0;
+  double width = 0;  // of the widest projection
+  if (const auto* mamba2 = std::get_if<Mamba2Dims>(&config.model.recurrent)) {
+    const double inner =
+        static_cast<double>(mamba2->num_heads) * static_cast<double>(mamba2->head_dim);
+    const double groups =
+        static_cast<double>(mamba2->n_groups) * static_cast<double>(mamba2->state_size);
+    state = inner * static_cast<double>(mamba2->state_size);
+    width = 2 * inner + 2 * groups;
+  } else if (const auto* delta = std::get_if<GatedDeltaNetDims>(&config.model.recurrent)) {
+    const double values =
+        static_cast<double>(delta->num_v_heads) * static_cast<double>(delta->head_v_dim);
+    state = values * static_cast<double>(delta->head_k_dim);
+    width = 2 * static_cast<double>(delta->num_k_heads) * static_cast<double>(delta->head_k_dim) +
+            2 * values;
+  } else {
+    width = 3 * hidden;
+  }
+  const double heads =
+      2.0 * config.num_attention_heads * static_cast<double>(config.model.attention.head_size);
+  const double widest =
+      std::max({width, heads, 1.0 * config.intermediate_size, 1.0 * config.vocab_size});
+  if (state > kMostElements || widest * hidden > kMostElements || widest > kMostElements)
+    reader.fail("a layer of more than 268,435,456 elements");
+}
+
 struct ArchitectureRow {
   const char* model_type;
   WeightsArchitecture architecture;
@@ -130,10 +164,12 @@ Result<WeightsConfig> read_config(HfConfigReader& reader, WeightsConfig config) 
   if (reader.has("hidden_act") && !reader.is_text("hidden_act", "silu"))
     reader.fail(reader.wrong("hidden_act", "\"silu\""));
   row->read(reader, config);
+  if (!(config.norm_eps >= 0)) reader.fail("the eps of its norms is negative");
   const auto kv_heads = config.model.attention.num_kv_heads;
   if (kv_heads > 0 && config.num_attention_heads % kv_heads != 0)
     reader.fail(reader.wrong("num_attention_heads",
                              "a multiple of num_key_value_heads, " + std::to_string(kv_heads)));
+  check_sizes(reader, config);
   if (reader.failed()) return reader.error();
   return config;
 }

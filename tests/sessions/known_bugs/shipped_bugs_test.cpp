@@ -182,7 +182,9 @@ TEST(ShippedBugs, EveryNumberOfTheNotesHasAnEntryOrAReason) {
 TEST(ShippedBugs, ThePageIsMadeOfTheTable) {
   const auto page = known_bugs_page();
   ASSERT_TRUE(page.ok()) << page.error().message;
-  EXPECT_EQ(read_source("docs/known-bugs.md"), page.value())
+  const std::string shipped = read_source("docs/known-bugs.md");
+  const std::size_t answers = shipped.find("\n## What a language model says\n");
+  EXPECT_EQ(shipped.substr(0, answers), page.value())
       << "hybridscope bugs list --markdown > docs/known-bugs.md";
 }
 

@@ -9,6 +9,8 @@
 namespace hybridscope::scenario_reader_test {
 namespace {
 
+using testing::HasSubstr;
+
 using testing::ElementsAre;
 
 Scenario parsed(std::string_view text) {
@@ -63,6 +65,31 @@ TEST(ScenarioReader, SharingWithoutACountSharesTheWholePrompt) {
     "requests": [{"id": "A", "prompt": {"tokens": 10, "share": "text"}}]})");
   EXPECT_EQ(scenario.requests[0].prompt.share_tokens, 10);
   EXPECT_EQ(scenario.requests[0].max_tokens, 1);
+}
+
+// One token a byte, behind what is shared.
+TEST(ScenarioReader, APromptMayBeAText) {
+  const Scenario scenario = parsed(R"({"version": 1, "model": "tiny-gdn", "requests": [
+    {"id": "A", "prompt": {"text": "#k7?k="}, "max_tokens": 4},
+    {"id": "B", "prompt": {"text": "?k=", "share": "A", "share_tokens": 8}}]})");
+  EXPECT_EQ(scenario.requests[0].prompt, (PromptSpec{.tokens = 6, .text = "#k7?k="}));
+  EXPECT_EQ(scenario.requests[1].prompt,
+            (PromptSpec{.tokens = 11, .share = "A", .share_tokens = 8, .text = "?k="}));
+}
+
+TEST(ScenarioReader, ATextSaysItsOwnLength) {
+  const auto error_of = [](const char* prompt) {
+    return parse_scenario({.text = std::string(R"({"version": 1, "model": "tiny-gdn", "requests": )"
+                                               R"([{"id": "A", "prompt": )") +
+                                   prompt + "}]}",
+                           .file = "s.json"})
+        .error()
+        .message;
+  };
+  EXPECT_THAT(error_of(R"({"text": "ab", "tokens": 2})"),
+              HasSubstr("/requests/0/prompt/tokens: tokens and text"));
+  EXPECT_THAT(error_of(R"({"text": ""})"), HasSubstr("/requests/0/prompt/text: expected a text"));
+  EXPECT_THAT(error_of(R"({"text": "ab", "share": "B"})"), HasSubstr("share_tokens"));
 }
 
 TEST(ScenarioReader, ReadsEveryKeyOfAScriptStep) {

@@ -30,6 +30,17 @@ TEST(NameHash, IsTheSameForEver) {
   EXPECT_EQ(text_content(""), 14249332807410773914ULL);
 }
 
+// Equal bytes are equal tokens, wherever they stand.
+TEST(ScenarioRequests, ATextHasOneTokenAByte) {
+  const auto requests =
+      resolve_requests(with({{.id = "A", .prompt = {.tokens = 3, .text = "aba"}}}));
+  const TokenSequence tokens(requests.value()[0].request.prompt, 1, 2);
+  ASSERT_EQ(tokens.num_prompt_tokens(), 3);
+  EXPECT_EQ(tokens.token(0), tokens.token(2));
+  EXPECT_NE(tokens.token(0), tokens.token(1));
+  EXPECT_EQ(tokens.token(1), prompt_token(kByteText, 'b'));
+}
+
 TEST(ScenarioRequests, AnUnsharedPromptIsATextOfItsOwn) {
   const Scenario scenario = with({{.id = "A", .prompt = {.tokens = 6}}});
   EXPECT_THAT(prompt_of(scenario, 0),

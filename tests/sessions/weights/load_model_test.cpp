@@ -179,7 +179,7 @@ TEST_F(ChangedModel, StackedProjectionsOfQwen3NextAreSplitByKeyHead) {
 // The model of a checkpoint with images lies under text_config and model.language_model.
 TEST_F(ChangedModel, TheLanguageModelOfACheckpointWithImagesIsRun) {
   copy("model_qwen3_5_text");
-  LoneRun plain(load_model(folder_.path()).value().model);
+  const LoadedModel plain = load_model(folder_.path()).value();
   change_header([](json& header) {
     json changed;
     for (const auto& [name, entry] : header.items())
@@ -192,7 +192,14 @@ TEST_F(ChangedModel, TheLanguageModelOfACheckpointWithImagesIsRun) {
                     {"text_config", config}};
     config = wrapped;
   });
-  EXPECT_EQ(error(), "none");
+  const auto wrapped = load_model(folder_.path());
+  ASSERT_TRUE(wrapped) << wrapped.error().message;
+  const std::int32_t tokens[] = {3, 14, 15};
+  LoneRun one(plain.model);
+  LoneRun other(wrapped.value().model);
+  one.extend(tokens);
+  other.extend(tokens);
+  EXPECT_EQ(one.logits(2), other.logits(2));
 }
 
 }  // namespace

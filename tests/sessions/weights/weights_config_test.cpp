@@ -83,6 +83,17 @@ TEST(WeightsConfigFile, AMissingKeyIsNamed) {
   }
 }
 
+TEST(WeightsConfigFile, NumbersThatMakeNoModelAreRefused) {
+  const auto changed = [](const char* key, const json& value) {
+    json config = shipped("model_bamba");
+    config[key] = value;
+    return error_of(config);
+  };
+  EXPECT_THAT(changed("rms_norm_eps", -1), HasSubstr("eps of its norms is negative"));
+  EXPECT_THAT(changed("time_step_limit", {5, 1}), HasSubstr("the smaller number first"));
+  EXPECT_THAT(changed("mamba_d_state", 1 << 24), HasSubstr("a layer of more than 268,435,456"));
+}
+
 TEST(WeightsConfigFile, ExpertsAreRefused) {
   json config = shipped("model_qwen3_5_text");
   config["num_experts"] = 8;

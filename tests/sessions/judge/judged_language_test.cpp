@@ -1,0 +1,84 @@
+// A language model on the decisions of recorded engines: it holds what lone runs hold, except where
+// the judge finds a fault too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "core/numeric/hybrid_model.h"
+#include "sessions/explain/explain_finding.h"
+#include "sessions/judge/judged_trace.h"
+#include "sessions/text/line_source.h"
+#include "sessions/weights/load_model.h"
+
+namespace hybridscope::judged_language_test {
+namespace {
+
+LanguageModel model() {
+  auto loaded = load_model(HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/model_qwen3_5_text");
+  return std::make_shared<const HybridModel>(std::move(loaded).value().model);
+}
+
+struct Found {
+  int traces = 0;
+  int with_numbers = 0;      // traces with a finding about states or logits
+  std::string only_numbers;  // such a finding of a trace in which nothing else is wrong
+};
+
+Found judge_file(const std::string& file) {
+  Found found;
+  LineSource source = LineSource::open(HYBRIDSCOPE_SOURCE_DIR "/tests/recordings/" + file).value();
+  JudgedTrace trace(file, CheckScope::step, {}, model());
+  std::string numbers;
+  bool other = false;
+  const auto end_trace = [&] {
+    found.with_numbers += numbers.empty() ? 0 : 1;
+    if (!numbers.empty() && !other) found.only_numbers = numbers;
+    numbers.clear();
+    other = false;
+  };
+  std::int64_t number = 0;
+  for (auto line = source.next(); line.value(); line = source.next()) {
+    const auto taken = trace.take(line.value()->text, ++number);
+    if (!taken.ok()) {
+      ADD_FAILURE() << taken.error().message;
+      break;
+    }
+    if (taken.value().kind == TraceLine::header) {
+      end_trace();
+      ++found.traces;
+    }
+    if (!taken.value().step) continue;
+    for (const Finding& finding : taken.value().step->findings) {
+      const RuleInfo& rule = rule_info(finding.rule);
+      if (rule.evidence == Evidence::numbers)
+        numbers =
+            "step " + std::to_string(finding.step) + ": " + explain_finding(finding, trace.names());
+      else
+        other = other || rule.severity == Severity::error;
+    }
+  }
+  end_trace();
+  return found;
+}
+
+// Runner V2 of 0.33.0, and memory of healthy engines.
+TEST(JudgedLanguage, HealthyEnginesHoldWhatLoneRunsHold) {
+  for (const char* file : {"0.33.0_v2.jsonl.zst", "states_healthy.jsonl.zst"}) {
+    const Found found = judge_file(file);
+    EXPECT_GT(found.traces, 0);
+    EXPECT_EQ(found.with_numbers, 0) << file << ": " << found.only_numbers;
+  }
+}
+
+TEST(JudgedLanguage, StatesAreWrongWhereTheJudgeFindsAFault) {
+  for (const char* file : {"0.24.0.jsonl.zst", "0.33.0.jsonl.zst"}) {
+    const Found found = judge_file(file);
+    EXPECT_GT(found.with_numbers, 3) << file;
+    EXPECT_EQ(found.only_numbers, "") << file;
+  }
+}
+
+}  // namespace
+}  // namespace hybridscope::judged_language_test
