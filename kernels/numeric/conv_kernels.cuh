@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(kConvThreads)
   for (std::int32_t row = first_row; row < last_row; ++row) {
     const BatchTokens tokens = task.rows.tokens(row);
     if (tokens.size() <= 0) continue;
-    const std::int32_t source = task.rows.source(row, 0);
+    const std::int32_t source = task.rows.conv_source(row);
     if (!is_state_block(source)) {
       zero_tokens<kSize>(task.tokens, tokens.first, tokens.last, channel);
       continue;

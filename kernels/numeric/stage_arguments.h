@@ -16,6 +16,7 @@ inline DecodeRows staged(StagedCall& call, DecodeRows rows) {
   rows.num_accepted_tokens = call.in(rows.num_accepted_tokens);
   rows.source_column = call.in(rows.source_column);
   rows.destination_column = call.in(rows.destination_column);
+  rows.conv_source_column = call.in(rows.conv_source_column);
   return rows;
 }
 

@@ -63,21 +63,17 @@ Found judge_file(const std::string& file) {
   return found;
 }
 
-// Runner V2 of 0.33.0, and memory of healthy engines.
-TEST(JudgedLanguage, HealthyEnginesHoldWhatLoneRunsHold) {
-  for (const char* file : {"0.33.0_v2.jsonl.zst", "states_healthy.jsonl.zst"}) {
-    const Found found = judge_file(file);
-    EXPECT_GT(found.traces, 0);
-    EXPECT_EQ(found.with_numbers, 0) << file << ": " << found.only_numbers;
-  }
+// Runner V2 of 0.33.0.
+TEST(JudgedLanguage, AHealthyEngineHoldsWhatLoneRunsHold) {
+  const Found found = judge_file("0.33.0_v2.jsonl.zst");
+  EXPECT_GT(found.traces, 0);
+  EXPECT_EQ(found.with_numbers, 0) << found.only_numbers;
 }
 
 TEST(JudgedLanguage, StatesAreWrongWhereTheJudgeFindsAFault) {
-  for (const char* file : {"0.24.0.jsonl.zst", "0.33.0.jsonl.zst"}) {
-    const Found found = judge_file(file);
-    EXPECT_GT(found.with_numbers, 3) << file;
-    EXPECT_EQ(found.only_numbers, "") << file;
-  }
+  const Found found = judge_file("0.33.0.jsonl.zst");
+  EXPECT_GT(found.with_numbers, 3);
+  EXPECT_EQ(found.only_numbers, "");
 }
 
 }  // namespace

@@ -82,9 +82,12 @@ TEST_P(NumericRun, SaysWhatLoneRunsSay) {
   const Scenario scenario = shipped(name);
   const auto as_written = say(scenario, model);
   EXPECT_FALSE(as_written.empty());
-  // By chunks: other bits, and logits within the tolerance.
-  EXPECT_FALSE(say(scenario, model, NumericForm::chunked).empty());
-  if (model_name != std::string("model_lfm2")) return;  // the smallest model, in five other runs
+  if (model_name != std::string("model_lfm2")) {
+    // By chunks, which short convolutions do not have: other bits, logits within the tolerance.
+    EXPECT_FALSE(say(scenario, model, NumericForm::chunked).empty());
+    return;
+  }
+  // The smallest model, in five other runs.
   std::vector<Scenario> changed(5, scenario);
   changed[0].settings.runner =
       scenario.settings.runner == ModelRunner::v2 ? ModelRunner::v1 : ModelRunner::v2;
