@@ -1,4 +1,4 @@
-// Random scenarios of the matrix with a language model on their decisions. HYBRIDSCOPE_TIMES=50
+// Random scenarios of the matrix with a language model on their decisions. HYBRIDSCOPE_TIMES=100
 // runs 2,000.
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 namespace hybridscope::numeric_random_test {
 namespace {
 
-constexpr std::size_t kScenarios = 40;
+constexpr std::size_t kScenarios = 20;
 
 std::shared_ptr<const HybridModel> model_of(const std::string& name) {
   auto loaded = load_model(HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/" + name);
