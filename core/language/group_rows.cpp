@@ -177,6 +177,7 @@ void GroupRows::read_mamba(const StepTrace& trace, const GroupTrace& group, cons
   } else if (mamba2 != nullptr) {
     set_checkpoints(mamba2->checkpoint_meta, 0, prefills, part.rows);
   }
+  part.stores_boundaries_by_piece = trace.kernels.stores_boundaries_by_piece;
   part.prep_initial_states = mamba2 == nullptr || mamba2->prep_initial_states;
   set_chunks(*group.metadata, {context.num_rows, 0}, rows.prefills, part);
   note_prefills(part, rows.prefills);

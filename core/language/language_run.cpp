@@ -57,7 +57,9 @@ struct LanguageRun::Row {
 
 Result<std::unique_ptr<LanguageRun>> LanguageRun::create(const HybridModel& model,
                                                          const LanguageConfig& config) {
-  auto memory = NumericMemory::create(model, config.kv_cache_config, config.num_speculative_tokens);
+  auto memory = NumericMemory::create(
+      model, config.kv_cache_config,
+      {.num_drafts = config.num_speculative_tokens, .missing = config.missing_conv_positions});
   if (!memory) return memory.error();
   return std::unique_ptr<LanguageRun>(new LanguageRun(model, config, std::move(memory).value()));
 }

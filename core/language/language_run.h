@@ -29,6 +29,7 @@ struct LanguageConfig {
   KVCacheConfig kv_cache_config{};
   MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
   std::int32_t num_speculative_tokens = 0;  // K
+  std::int32_t missing_conv_positions = 0;  // that verify rows use and blocks lack (known bug 25)
   NumericForm form = NumericForm::recurrent;
   // A trace of another model: its tokens are taken as they are, and no count is compared.
   bool forces_tokens = false;

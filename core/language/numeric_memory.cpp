@@ -20,9 +20,10 @@ struct BlockElements {
 };
 
 BlockElements block_elements(const HybridLayer& layer, std::int32_t block_size,
-                             std::int32_t num_drafts) {
+                             const ConvRoom& room) {
   const LayerStateSize size = layer_state_size(layer);
-  const std::int64_t positions = size.conv_dim > 0 ? size.conv_width - 1 + num_drafts : 0;
+  const std::int64_t positions =
+      size.conv_dim > 0 ? size.conv_width - 1 + room.num_drafts - room.missing : 0;
   return {.conv = positions * size.conv_dim,
           .temporal = size.temporal,
           .keys_or_values = std::int64_t{block_size} * size.keys_or_values};
@@ -61,20 +62,19 @@ Result<std::vector<std::int32_t>> groups_of_layers(const HybridModel& model,
 
 Result<NumericMemorySize> NumericMemory::size_of(const HybridModel& model,
                                                  const KVCacheConfig& config,
-                                                 std::int32_t num_drafts) {
+                                                 const ConvRoom& room) {
   const auto groups = groups_of_layers(model, config);
   if (!groups) return groups.error();
   NumericMemorySize size{.num_blocks = config.num_blocks};
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const KVCacheGroup& group = config.groups[static_cast<std::size_t>(groups.value()[i])];
-    size.bytes_per_block +=
-        4 * block_elements(model.layers[i], group.block_size(), num_drafts).total();
+    size.bytes_per_block += 4 * block_elements(model.layers[i], group.block_size(), room).total();
   }
   return size;
 }
 
 Result<NumericMemory> NumericMemory::create(const HybridModel& model, const KVCacheConfig& config,
-                                            std::int32_t num_drafts) {
+                                            const ConvRoom& room) {
   auto groups = groups_of_layers(model, config);
   if (!groups) return groups.error();
   NumericMemory memory;
@@ -84,30 +84,32 @@ Result<NumericMemory> NumericMemory::create(const HybridModel& model, const KVCa
     if (config.groups[g].is_mamba()) memory.mamba_groups_.push_back(static_cast<std::int32_t>(g));
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const KVCacheGroup& group = config.groups[static_cast<std::size_t>(memory.group_of_layer_[i])];
-    const BlockElements elements = block_elements(model.layers[i], group.block_size(), num_drafts);
+    const BlockElements elements = block_elements(model.layers[i], group.block_size(), room);
+    const bool shares = room.missing > 0 && elements.temporal > 0;
     Layer& layer = memory.layers_.emplace_back();
     for (const auto& [pool, count] :
-         {std::pair(&layer.conv, elements.conv), std::pair(&layer.temporal, elements.temporal),
+         {std::pair(&layer.conv, elements.conv + (shares ? elements.temporal : 0)),
+          std::pair(&layer.temporal, shares ? 0 : elements.temporal),
           std::pair(&layer.keys, elements.keys_or_values),
           std::pair(&layer.values, elements.keys_or_values)})
       if (Status done = memory.allocate(*pool, count); !done) return done.error();
-    const auto all = [&](const Pool& pool) {
-      return std::span<float>(pool.data.get(),
-                              static_cast<std::size_t>(pool.elements * memory.num_blocks_));
-    };
-    memory.views_.push_back({.conv = {all(layer.conv), layer.conv.elements},
-                             .temporal = {all(layer.temporal), layer.temporal.elements},
-                             .kv = {all(layer.keys), all(layer.values)}});
+    if (shares) share_pages(layer.conv, layer.temporal, elements.conv);
+    memory.views_.push_back(
+        {.conv = memory.view_of(layer.conv, layer.conv.stride),  // rows write past the window
+         .temporal = memory.view_of(layer.temporal, layer.temporal.elements),
+         .kv = {memory.view_of(layer.keys, layer.keys.elements).data,
+                memory.view_of(layer.values, layer.values.elements).data}});
     memory.conv_dim_.push_back(layer_state_size(model.layers[i]).conv_dim);
   }
   return memory;
 }
 
 Status NumericMemory::allocate(Pool& pool, std::int64_t elements) {
-  pool.elements = elements;
+  pool.elements = pool.stride = elements;
   if (elements == 0) return Ok{};
   const auto count = static_cast<std::size_t>(elements) * static_cast<std::size_t>(num_blocks_);
-  pool.data.reset(static_cast<float*>(std::calloc(count, sizeof(float))));
+  pool.owned.reset(static_cast<float*>(std::calloc(count, sizeof(float))));
+  pool.data = pool.owned.get();
   if (pool.data == nullptr)
     return Error{ErrorKind::not_available,
                  std::to_string(count * sizeof(float)) + " bytes of memory for a layer's " +
@@ -116,9 +118,23 @@ Status NumericMemory::allocate(Pool& pool, std::int64_t elements) {
   return Ok{};
 }
 
+// `conv` has whole pages: a window, and behind it the temporal state.
+void NumericMemory::share_pages(Pool& conv, Pool& temporal, std::int64_t window) {
+  temporal.data = conv.data + window;
+  temporal.elements = conv.stride - window;
+  temporal.stride = conv.stride;
+  conv.elements = window;
+}
+
+// `elements` of every block, from the pool's first on.
+StatePool NumericMemory::view_of(const Pool& pool, std::int64_t elements) const {
+  if (elements == 0) return {};
+  const std::int64_t count = pool.stride * (num_blocks_ - 1) + elements;
+  return {{pool.data, static_cast<std::size_t>(count)}, elements, pool.stride};
+}
+
 std::span<float> NumericMemory::block_of(const Pool& pool, std::int32_t block) const {
-  return {pool.data.get() + std::int64_t{block} * pool.elements,
-          static_cast<std::size_t>(pool.elements)};
+  return {pool.data + std::int64_t{block} * pool.stride, static_cast<std::size_t>(pool.elements)};
 }
 
 void NumericMemory::fill(std::int32_t block, float value) {

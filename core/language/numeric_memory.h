@@ -21,6 +21,14 @@ struct NumericMemorySize {
   std::int64_t bytes() const { return num_blocks * bytes_per_block; }
 };
 
+// Positions of a conv block behind the last W - 1 tokens.
+struct ConvRoom {
+  std::int32_t num_drafts = 0;  // K, as many as verify rows use
+  // So many of them are not there: rows write into the temporal state, which lies behind the window
+  // in the block's page (known bug 25).
+  std::int32_t missing = 0;
+};
+
 // [layers] the group that each of the model's layers runs in. Groups of another model take them in
 // turn: attention layers go to attention groups, recurrent ones to recurrent groups. Error: no
 // group of a layer's kind.
@@ -29,12 +37,12 @@ Result<std::vector<std::int32_t>> groups_of_layers(const HybridModel& model,
 
 class NumericMemory {
  public:
-  // `num_drafts`: K, which makes conv blocks longer. Pages are taken from the machine when a block
-  // is first given out. Errors: those of groups_of_layers; memory that cannot be had.
+  // Pages are taken from the machine when a block is first given out. Errors: those of
+  // groups_of_layers; memory that cannot be had.
   static Result<NumericMemory> create(const HybridModel& model, const KVCacheConfig& config,
-                                      std::int32_t num_drafts);
+                                      const ConvRoom& room);
   static Result<NumericMemorySize> size_of(const HybridModel& model, const KVCacheConfig& config,
-                                           std::int32_t num_drafts);
+                                           const ConvRoom& room);
 
   // [layers] views of the pools.
   std::span<const LayerMemory> layers() const { return views_; }
@@ -60,8 +68,10 @@ class NumericMemory {
     void operator()(float* data) const;
   };
   struct Pool {
-    std::unique_ptr<float, Release> data;
+    std::unique_ptr<float, Release> owned;  // empty: a part of another pool's pages
+    float* data = nullptr;
     std::int64_t elements = 0;  // of a block
+    std::int64_t stride = 0;    // from a block to the next
   };
   struct Layer {
     Pool conv, temporal, keys, values;
@@ -80,6 +90,8 @@ class NumericMemory {
   void shift_last_position_first(const StateCopyOp& copy, std::size_t layer);
   void read(const Pool& pool, const Move& move, std::vector<Moved>& moved) const;
   Status allocate(Pool& pool, std::int64_t elements);
+  static void share_pages(Pool& conv, Pool& temporal, std::int64_t window);
+  StatePool view_of(const Pool& pool, std::int64_t elements) const;
   std::span<float> block_of(const Pool& pool, std::int32_t block) const;
   void fill(std::int32_t block, float value);
 

@@ -59,6 +59,8 @@ std::string reason_of(Rule rule) {
       return "counts and tables are wrong, and no state is";
     case Rule::metadata_inconsistent:
       return "the array that is wrong leads to no state that a request reads here";
+    case Rule::foreign_row_datum:
+      return "the layers of this model do not read the data that are wrong";
     case Rule::read_of_unwritten_block:
       return "what was copied is replaced before a request reads it";
     default:

@@ -34,6 +34,7 @@ Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
                                         {.kv_cache_config = config.kv_cache_config,
                                          .mamba_cache_mode = config.mamba_cache_mode,
                                          .num_speculative_tokens = config.num_speculative_tokens,
+                                         .missing_conv_positions = config.missing_conv_positions(),
                                          .form = run.options_.form});
     if (!language.ok()) return language.error();
     run.language_ = std::make_unique<Language>();
