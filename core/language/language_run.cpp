@@ -32,8 +32,7 @@ struct LanguageRun::Spoken {
   explicit Spoken(const HybridModel& model) : twin(model) {}
   std::vector<std::int32_t> ids;  // of its sequence: the prompt, then what it sampled
   TwinSequence twin;
-  SpokenText text;
-  std::int32_t num_taken = 0;  // tokens that the scheduler appended
+  bool is_forced = false;  // a token was not the model's choice
 };
 
 // One row of a step.
@@ -95,11 +94,10 @@ LanguageRun::Spoken& LanguageRun::spoken(const StepTrace& trace, std::size_t row
   const auto found = spoken_.find(request);
   if (found != spoken_.end()) return found->second;
   Spoken& added = spoken_.try_emplace(request, model_).first->second;
-  added.text.request = request;
   const std::int32_t prompt = trace.scheduled_of(trace.rows[row]).num_prompt_tokens;
   for (std::int32_t position = 0; position < prompt; ++position)
     added.ids.push_back(ids_.id(content_of(request, position)));
-  added.text.prompt = added.ids;
+  step_.words.prompts.push_back({request, added.ids});
   return added;
 }
 
@@ -205,6 +203,8 @@ void LanguageRun::judge(const StepTrace& trace, std::span<const Row> rows, bool 
       const std::int32_t num_tokens = row.num_computed + place.num_tokens;
       const auto* truth = row.spoken->twin.states_after(num_tokens);
       if (truth == nullptr) continue;
+      step_.compared.push_back({trace.rows[row.index].request, static_cast<std::int32_t>(g),
+                                place.block, place.kind, place.num_tokens == 0});
       const std::size_t first = step_.states.size();
       append_differences(memory_, {place, static_cast<std::int32_t>(g), *truth}, step_.states);
       for (std::size_t i = first; i < step_.states.size(); ++i) {
@@ -251,10 +251,15 @@ void LanguageRun::sample(const StepTrace& trace, Row& row, const TokenContentOf&
                       .was_drafted = was_drafted,
                       .margin = logit_margin(twin_logits),
                       .divergence = kl_divergence(twin_logits, logits)};
-    add_token(std::move(token), content_of(request, first + j), spoken);
+    if (config_.num_likely > 0) {
+      token.likely = likely_tokens(logits, config_.num_likely);
+      token.twin_likely = likely_tokens(twin_logits, config_.num_likely);
+    }
+    add_token(std::move(token), content_of(request, first + j), request, spoken);
   }
+  note_rejected(trace, row);
   const std::int32_t accepted = num_accepted(trace, row, greedy);
-  if (accepted != row.num_sampled && !spoken.text.is_forced && !config_.forces_tokens &&
+  if (accepted != row.num_sampled && !spoken.is_forced && !config_.forces_tokens &&
       !has_near_tie(row))
     step_.accepted.push_back(
         {request, static_cast<std::int32_t>(row.index), row.num_sampled, accepted});
@@ -279,24 +284,32 @@ bool LanguageRun::has_near_tie(const Row& row) const {
          });
 }
 
-void LanguageRun::add_token(SpokenToken token, TokenContent content, Spoken& spoken) {
+void LanguageRun::note_rejected(const StepTrace& trace, const Row& row) {
+  const std::int32_t first = row.num_computed + row.num_known();
+  for (std::int32_t j = row.num_sampled - 1; j < row.num_drafts; ++j) {
+    const auto at = static_cast<std::size_t>(row.first_token + row.num_known() + j);
+    if (token_kind(trace.tokens[at]) == TokenKind::placeholder) continue;
+    step_.words.rejected.push_back(
+        {trace.rows[row.index].request,
+         {trace.step, first + j, row.drafts[static_cast<std::size_t>(j)]}});
+  }
+}
+
+void LanguageRun::add_token(SpokenToken token, TokenContent content, RequestId request,
+                            Spoken& spoken) {
   const std::int32_t id =
       config_.forces_tokens ? ids_.id(content) : ids_.generated(content, token.id);
-  spoken.text.is_forced = spoken.text.is_forced || id != token.id;
+  token.is_forced = id != token.id;
+  spoken.is_forced = spoken.is_forced || token.is_forced;
   token.id = id;
   spoken.ids.resize(static_cast<std::size_t>(token.position));
   spoken.ids.push_back(id);
-  // A request that begins again samples what it had sampled once more.
-  std::vector<SpokenToken>& tokens = spoken.text.tokens;
-  while (!tokens.empty() && tokens.back().position >= token.position) tokens.pop_back();
-  tokens.push_back(std::move(token));
+  step_.words.tokens.push_back({request, std::move(token)});
 }
 
 const LanguageStep& LanguageRun::follow(const StepTrace& trace, const StateOps& ops,
                                         const TokenContentOf& content_of) {
-  step_.states.clear();
-  step_.logits.clear();
-  step_.accepted.clear();
+  step_ = {};
   // Blocks are given out, then zeroed, then copied to.
   std::size_t given_out = 0;
   while (given_out < ops.num_before_forward && ops.batches[given_out].kind == StateOpKind::poison)
@@ -333,11 +346,13 @@ const LanguageStep& LanguageRun::follow(const StepTrace& trace, const StateOps& 
   for (const CommitTrace& commit : trace.committed)
     if (const auto found = spoken_.find(commit.request); found != spoken_.end())
       take(commit, found->second);
+  texts_.add(step_.words);
   return step_;
 }
 
 void LanguageRun::take(const CommitTrace& commit, Spoken& spoken) {
-  spoken.num_taken += commit.num_appended_tokens;
+  if (commit.num_appended_tokens != 0)
+    step_.words.taken.push_back({commit.request, commit.num_appended_tokens});
   if (commit.finished) spoken.twin = TwinSequence(model_);  // its keys and values are not needed
 }
 
@@ -369,31 +384,10 @@ void LanguageRun::run_dummy_rows(const StepTrace& trace) {
 }
 
 std::vector<SpokenText> LanguageRun::texts() const {
-  std::vector<SpokenText> texts;
-  for (const auto& [request, spoken] : spoken_) {
-    SpokenText text = spoken.text;
-    // A step may sample more than the request is allowed to say.
-    if (text.tokens.size() > static_cast<std::size_t>(spoken.num_taken))
-      text.tokens.resize(static_cast<std::size_t>(spoken.num_taken));
-    if (std::ranges::any_of(text.tokens,
-                            [](const SpokenToken& token) { return token.id != token.twin_id; }))
-      text.alone = say_alone(text.prompt, text.tokens.size());
-    texts.push_back(std::move(text));
-  }
+  std::vector<SpokenText> texts = texts_.taken();
+  for (SpokenText& text : texts)
+    if (parts_from_lone_run(text)) text.alone = say_alone(model_, text.prompt, text.tokens.size());
   return texts;
-}
-
-std::vector<std::int32_t> LanguageRun::say_alone(std::span<const std::int32_t> prompt,
-                                                 std::size_t count) const {
-  LoneRun lone(model_);
-  lone.extend(prompt);
-  std::vector<std::int32_t> said{
-      greedy_token(lone.logits(static_cast<std::int32_t>(prompt.size()) - 1))};
-  while (said.size() < count) {
-    lone.extend({&said.back(), 1});
-    said.push_back(greedy_token(lone.logits(0)));
-  }
-  return said;
 }
 
 }  // namespace hybridscope

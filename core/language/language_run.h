@@ -16,6 +16,7 @@
 #include "core/language/group_rows.h"
 #include "core/language/language_values.h"
 #include "core/language/numeric_memory.h"
+#include "core/language/spoken_texts.h"
 #include "core/language/token_ids.h"
 #include "core/language/twin_sequence.h"
 #include "core/model/kv_cache_spec.h"
@@ -33,6 +34,7 @@ struct LanguageConfig {
   NumericForm form = NumericForm::recurrent;
   // A trace of another model: its tokens are taken as they are, and no count is compared.
   bool forces_tokens = false;
+  std::int32_t num_likely = 0;  // most probable tokens that are kept with each token
 };
 
 // Token `position` of a request's sequence, generated or not.
@@ -56,9 +58,11 @@ struct LogitsDifference {
 };
 
 struct LanguageStep {
-  std::vector<StateDifference> states;  // reads before writes
+  std::vector<ComparedState> compared;  // reads before writes; none with form chunked
+  std::vector<StateDifference> states;  // of `compared`
   std::vector<LogitsDifference> logits;
   std::vector<AcceptanceDifference> accepted;
+  StepWords words;
 };
 
 class LanguageRun {
@@ -97,9 +101,8 @@ class LanguageRun {
   bool is_equal(std::span<const float> logits, std::span<const float> twin_logits) const;
   bool has_near_tie(const Row& row) const;
   void sample(const StepTrace& trace, Row& row, const TokenContentOf& content_of);
-  std::vector<std::int32_t> say_alone(std::span<const std::int32_t> prompt,
-                                      std::size_t count) const;
-  void add_token(SpokenToken token, TokenContent content, Spoken& spoken);
+  void note_rejected(const StepTrace& trace, const Row& row);
+  void add_token(SpokenToken token, TokenContent content, RequestId request, Spoken& spoken);
 
   const HybridModel& model_;
   LanguageConfig config_;
@@ -111,6 +114,7 @@ class LanguageRun {
   std::vector<std::int32_t> token_ids_;  // [T] of the step, padding included
   std::vector<std::int32_t> positions_;
   std::map<RequestId, Spoken> spoken_;
+  SpokenTexts texts_;
   LanguageStep step_;
 };
 

@@ -39,6 +39,22 @@ float logit_margin(std::span<const float> logits) {
   return logits[best] - second;
 }
 
+std::vector<TokenChance> likely_tokens(std::span<const float> logits, std::int32_t count) {
+  const std::vector<double> logs = log_probabilities(logits);
+  std::vector<TokenChance> tokens;
+  for (std::size_t i = 0; i < logs.size(); ++i)
+    if (!std::isnan(logs[i]))
+      tokens.push_back({static_cast<std::int32_t>(i), static_cast<float>(std::exp(logs[i]))});
+  const auto shown = std::min(tokens.size(), static_cast<std::size_t>(std::max(count, 0)));
+  const auto before = [](const TokenChance& a, const TokenChance& b) {
+    return a.probability != b.probability ? a.probability > b.probability : a.id < b.id;
+  };
+  std::partial_sort(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(shown),
+                    tokens.end(), before);
+  tokens.resize(shown);
+  return tokens;
+}
+
 double kl_divergence(std::span<const float> reference, std::span<const float> other) {
   HS_EXPECT(reference.size() == other.size());
   const std::vector<double> p = log_probabilities(reference);

@@ -14,6 +14,7 @@ namespace hybridscope {
 struct CheckedRun::Language {
   std::unique_ptr<LanguageRun> run;
   LanguageFindings findings;
+  const LanguageStep* last = nullptr;
 };
 
 CheckedRun::CheckedRun(CheckedRun&&) noexcept = default;
@@ -35,7 +36,8 @@ Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
                                          .mamba_cache_mode = config.mamba_cache_mode,
                                          .num_speculative_tokens = config.num_speculative_tokens,
                                          .missing_conv_positions = config.missing_conv_positions(),
-                                         .form = run.options_.form});
+                                         .form = run.options_.form,
+                                         .num_likely = run.options_.num_likely});
     if (!language.ok()) return language.error();
     run.language_ = std::make_unique<Language>();
     run.language_->run = std::move(language).value();
@@ -103,6 +105,7 @@ Result<std::span<const Finding>> CheckedRun::check(const StepTrace& trace) {
         trace, checker_->ops(), [this](RequestId request, std::int32_t position) {
           return runner_.engine().token(request, position);
         });
+    language_->last = &step;
     language_->findings.append(step, trace.step, checker_->state(), findings_);
   }
   return std::span<const Finding>(findings_);
@@ -111,6 +114,11 @@ Result<std::span<const Finding>> CheckedRun::check(const StepTrace& trace) {
 std::vector<SpokenText> CheckedRun::texts() const {
   HS_EXPECT(language_ != nullptr);
   return language_->run->texts();
+}
+
+const LanguageStep& CheckedRun::language_step() const {
+  HS_EXPECT(language_ != nullptr && language_->last != nullptr);
+  return *language_->last;
 }
 
 std::int32_t CheckedRun::vocab_size() const { return options_.language->vocab_size; }

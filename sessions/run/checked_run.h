@@ -19,6 +19,7 @@
 namespace hybridscope {
 
 struct HybridModel;
+struct LanguageStep;
 
 // One step and its findings; valid until the next step.
 struct CheckedStep {
@@ -47,6 +48,7 @@ struct CheckedRunOptions {
   // runs. May be null. Requires: the run is checked.
   std::shared_ptr<const HybridModel> language = nullptr;
   NumericForm form = NumericForm::recurrent;  // of the language model's prompt rows
+  std::int32_t num_likely = 0;                // most probable tokens kept with each it says
 };
 
 class CheckedRun {
@@ -84,6 +86,9 @@ class CheckedRun {
   // What the language model said so far, and its vocabulary. Requires: there is one.
   std::vector<SpokenText> texts() const;
   std::int32_t vocab_size() const;
+  // What the last step said and compared; valid until the next step. Requires: there is a language
+  // model, and a step was run.
+  const LanguageStep& language_step() const;
 
   // Null without state in bytes.
   StateBackend* state_backend() const { return options_.state.get(); }

@@ -29,7 +29,8 @@ class SpeakingRun {
     language_ =
         LanguageRun::create(model_, {.kv_cache_config = config.kv_cache_config,
                                      .mamba_cache_mode = config.mamba_cache_mode,
-                                     .num_speculative_tokens = config.num_speculative_tokens})
+                                     .num_speculative_tokens = config.num_speculative_tokens,
+                                     .num_likely = 2})
             .value();
     checker_.log_ops();
   }
@@ -45,6 +46,7 @@ class SpeakingRun {
           return engine_.token(request, position);
         });
     found_.append(step, trace.step, checker_.state(), findings_);
+    last_ = step;
   }
   void steps(int count) {
     for (int i = 0; i < count; ++i) step();
@@ -54,6 +56,7 @@ class SpeakingRun {
   }
   std::span<const Finding> findings() const { return findings_; }
   LanguageRun& language() { return *language_; }
+  const LanguageStep& last() const { return last_; }
 
  private:
   HybridModel model_;
@@ -62,6 +65,7 @@ class SpeakingRun {
   std::unique_ptr<LanguageRun> language_;
   LanguageFindings found_;
   std::vector<Finding> findings_;
+  LanguageStep last_;
   OwnedArrays arrays_;
 };
 
@@ -211,6 +215,47 @@ TEST(PlantedLanguage, AWrongStateBecomesAnotherText) {
   EXPECT_NE(ids_of(text), text.alone);
   // The four tokens before the fault are the same.
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(text.tokens[i].id, text.alone[i]);
+}
+
+// Step 2 runs token 6 and drafts at 7 and 8; none is accepted, so another token comes at 7.
+TEST(PlantedLanguage, RejectedDraftsStandWhereAnotherTokenCame) {
+  SpeakingRun run({.num_speculative_tokens = 2});
+  run.add(request_of(6, 12, 1));
+  run.steps(1);
+  run.apply(SetAcceptedTokens{kA, 1});
+  run.step();
+  const StepWords& words = run.last().words;
+  ASSERT_EQ(words.tokens.size(), 1U);
+  EXPECT_EQ(words.tokens[0].token.position, 7);
+  ASSERT_EQ(words.rejected.size(), 2U);
+  EXPECT_EQ(words.rejected[0].draft.position, 7);
+  EXPECT_EQ(words.rejected[1].draft.position, 8);
+  EXPECT_NE(words.rejected[0].draft.id, words.tokens[0].token.id);
+  run.finish();
+  EXPECT_EQ(run.language().texts()[0].rejected[0].step, 2);
+}
+
+TEST(PlantedLanguage, TokensComeWithTheMostProbableOnesOfBothRuns) {
+  SpeakingRun run({});
+  run.add(request_of(6, 3, 1));
+  run.step();
+  const SpokenToken token = run.last().words.tokens.at(0).token;
+  ASSERT_EQ(token.likely.size(), 2U);
+  EXPECT_EQ(token.likely[0].id, token.id);
+  EXPECT_GT(token.likely[0].probability, token.likely[1].probability);
+  EXPECT_EQ(token.likely, token.twin_likely);
+}
+
+// The row of step 2 reads a state and a conv window; each of its three tokens leaves one of each.
+TEST(PlantedLanguage, ComparedStatesAreWhatRowsReadAndLeave) {
+  SpeakingRun run = verify_rows();
+  run.step();
+  const std::vector<ComparedState>& compared = run.last().compared;
+  ASSERT_EQ(compared.size(), 8U);
+  EXPECT_TRUE(compared[0].is_read);
+  EXPECT_TRUE(compared[1].is_read);
+  for (std::size_t i = 2; i < 8; ++i) EXPECT_FALSE(compared[i].is_read);
+  EXPECT_TRUE(run.last().states.empty());
 }
 
 }  // namespace

@@ -32,5 +32,21 @@ TEST(Logits, TheDivergenceIsOfTheReferenceFromTheOther) {
   EXPECT_EQ(kl_divergence(r, r), 0.0);
 }
 
+// exp of the logits: 1, 3, 0, 4 of 8.
+TEST(Logits, LikelyTokensComeWithTheirProbabilityMostProbableFirst) {
+  const float least = -std::numeric_limits<float>::infinity();
+  const std::vector<float> logits{0, std::log(3.0F), least, std::log(4.0F)};
+  const std::vector<TokenChance> two = likely_tokens(logits, 2);
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two[0].id, 3);
+  EXPECT_NEAR(two[0].probability, 0.5, 1e-6);
+  EXPECT_EQ(two[1].id, 1);
+  EXPECT_NEAR(two[1].probability, 0.375, 1e-6);
+  EXPECT_EQ(likely_tokens(logits, 9).size(), 4U);
+  EXPECT_EQ(likely_tokens(std::vector<float>{5, 5}, 2)[0].id, 0);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(likely_tokens(std::vector<float>{nan, nan}, 2).empty());
+}
+
 }  // namespace
 }  // namespace hybridscope::logits_test

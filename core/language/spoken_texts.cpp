@@ -1,0 +1,66 @@
+#include "core/language/spoken_texts.h"
+
+#include <algorithm>
+
+#include "core/numeric/logits.h"
+#include "core/numeric/lone_run.h"
+
+namespace hybridscope {
+
+void SpokenTexts::add(const StepWords& words) {
+  for (const StepWords::Prompt& prompt : words.prompts) {
+    SpokenText& text = requests_[prompt.request].text;
+    text.request = prompt.request;
+    text.prompt = prompt.ids;
+  }
+  for (const StepWords::Token& said : words.tokens) {
+    SpokenText& text = requests_[said.request].text;
+    // A request that begins again samples what it had sampled once more.
+    while (!text.tokens.empty() && text.tokens.back().position >= said.token.position)
+      text.tokens.pop_back();
+    text.tokens.push_back(said.token);
+    text.is_forced = text.is_forced || said.token.is_forced;
+  }
+  for (const StepWords::Draft& rejected : words.rejected)
+    requests_[rejected.request].text.rejected.push_back(rejected.draft);
+  for (const StepWords::Taken& taken : words.taken)
+    requests_[taken.request].num_taken += taken.num_tokens;
+}
+
+std::vector<SpokenText> SpokenTexts::taken() const {
+  std::vector<SpokenText> texts = sampled();
+  std::size_t i = 0;
+  for (const auto& [id, request] : requests_) {
+    // A step may sample more than the request is allowed to say.
+    std::vector<SpokenToken>& tokens = texts[i++].tokens;
+    if (tokens.size() > static_cast<std::size_t>(request.num_taken))
+      tokens.resize(static_cast<std::size_t>(request.num_taken));
+  }
+  return texts;
+}
+
+std::vector<SpokenText> SpokenTexts::sampled() const {
+  std::vector<SpokenText> texts;
+  for (const auto& [id, request] : requests_) texts.push_back(request.text);
+  return texts;
+}
+
+bool parts_from_lone_run(const SpokenText& text) {
+  return std::ranges::any_of(text.tokens,
+                             [](const SpokenToken& token) { return token.id != token.twin_id; });
+}
+
+std::vector<std::int32_t> say_alone(const HybridModel& model, std::span<const std::int32_t> prompt,
+                                    std::size_t num_tokens) {
+  LoneRun lone(model);
+  lone.extend(prompt);
+  std::vector<std::int32_t> said{
+      greedy_token(lone.logits(static_cast<std::int32_t>(prompt.size()) - 1))};
+  while (said.size() < num_tokens) {
+    lone.extend({&said.back(), 1});
+    said.push_back(greedy_token(lone.logits(0)));
+  }
+  return said;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,40 @@
+// What a language model said up to a step, put together out of what each step said.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "core/language/language_values.h"
+#include "core/numeric/hybrid_model.h"
+
+namespace hybridscope {
+
+class SpokenTexts {
+ public:
+  // Steps come in order.
+  void add(const StepWords& words);
+
+  // Of all requests that had a row, by request, as far as the scheduler took their tokens. `alone`
+  // is empty.
+  std::vector<SpokenText> taken() const;
+  // The same with the tokens that rows sampled and the scheduler has not taken yet.
+  std::vector<SpokenText> sampled() const;
+
+ private:
+  struct Request {
+    SpokenText text;
+    std::int32_t num_taken = 0;
+  };
+  std::map<RequestId, Request> requests_;
+};
+
+// True: some token is not what the lone run of the same tokens chooses.
+bool parts_from_lone_run(const SpokenText& text);
+
+// What the model goes on with by itself, `num_tokens` tokens. Requires: a prompt.
+std::vector<std::int32_t> say_alone(const HybridModel& model, std::span<const std::int32_t> prompt,
+                                    std::size_t num_tokens);
+
+}  // namespace hybridscope
