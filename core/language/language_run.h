@@ -14,8 +14,9 @@
 
 #include "core/base/result.h"
 #include "core/language/group_rows.h"
+#include "core/language/language_machine.h"
 #include "core/language/language_values.h"
-#include "core/language/numeric_memory.h"
+#include "core/language/state_judge.h"
 #include "core/language/token_ids.h"
 #include "core/language/twin_sequence.h"
 #include "core/model/kv_cache_spec.h"
@@ -30,6 +31,7 @@ struct LanguageConfig {
   MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
   std::int32_t num_speculative_tokens = 0;  // K
   NumericForm form = NumericForm::recurrent;
+  std::int32_t max_num_tokens = 0;  // of a step, padding included; 0: not known
   // A trace of another model: its tokens are taken as they are, and no count is compared.
   bool forces_tokens = false;
 };
@@ -62,16 +64,19 @@ struct LanguageStep {
 
 class LanguageRun {
  public:
-  // `model` must outlive it. Error: groups that are not those of the model, memory that cannot be
-  // had.
+  // `model` must outlive it. `make_machine`: where the model runs; null: on the host. Errors: those
+  // of MakeLanguageMachine.
   static Result<std::unique_ptr<LanguageRun>> create(const HybridModel& model,
-                                                     const LanguageConfig& config);
+                                                     const LanguageConfig& config,
+                                                     const MakeLanguageMachine& make_machine = {});
   ~LanguageRun();
 
   // Runs a step: `ops` are what the checker executed of it. Steps come in order. Valid until the
   // next call.
   const LanguageStep& follow(const StepTrace& trace, const StateOps& ops,
                              const TokenContentOf& content_of);
+  // Of the machine, after follow(). Error: the device's; there is no next step then.
+  const Status& status() const { return status_; }
 
   // Of all requests that had a row, by request, as far as the scheduler took their tokens. Those
   // that part from the lone run's have what it says by itself.
@@ -80,7 +85,8 @@ class LanguageRun {
  private:
   struct Spoken;
   struct Row;
-  LanguageRun(const HybridModel& model, const LanguageConfig& config, NumericMemory memory);
+  LanguageRun(const HybridModel& model, const LanguageConfig& config,
+              std::unique_ptr<LanguageMachine> machine);
 
   void run_batches(const StepTrace& trace, const StateOps& ops, std::size_t first, std::size_t end);
   void take(const CommitTrace& commit, Spoken& spoken);
@@ -90,20 +96,20 @@ class LanguageRun {
   void read_groups(const StepTrace& trace);
   void follow_twin(Row& row);
   void choose_drafts(const StepTrace& trace, Row& row, const TokenContentOf& content_of);
-  void judge(const StepTrace& trace, std::span<const Row> rows, bool reads);
+  void run_rows(const StepTrace& trace, std::vector<Row>& rows, const TokenContentOf& content_of);
+  void keep_states(const StepTrace& trace, std::span<const Row> rows, bool reads);
+  void keep_logits(Row& row);
   std::int32_t num_accepted(const StepTrace& trace, const Row& row,
                             std::span<const std::int32_t> greedy) const;
-  bool is_equal(std::span<const float> logits, std::span<const float> twin_logits) const;
   bool has_near_tie(const Row& row) const;
   void sample(const StepTrace& trace, Row& row, const TokenContentOf& content_of);
-  std::vector<std::int32_t> say_alone(std::span<const std::int32_t> prompt,
-                                      std::size_t count) const;
   void add_token(SpokenToken token, TokenContent content, Spoken& spoken);
 
   const HybridModel& model_;
   LanguageConfig config_;
-  NumericMemory memory_;
-  ModelForward forward_;
+  std::unique_ptr<LanguageMachine> machine_;
+  StateJudge judge_;
+  Status status_ = Ok{};
   ModelTokenIds ids_;
   std::vector<GroupRows> groups_;
   std::vector<ForwardGroup> forward_groups_;
