@@ -113,7 +113,8 @@ void GroupRows::read(const StepTrace& trace, const GroupTrace& group, MambaCache
 }
 
 void GroupRows::read_attention(const StepTrace& trace, const GroupTrace& group) {
-  const auto rows = static_cast<std::int32_t>(trace.rows.size());
+  // Padding rows of a graph have no sequence.
+  const auto rows = std::max(static_cast<std::int32_t>(trace.rows.size()), trace.common.num_reqs);
   const auto& starts = trace.common.query_start_loc;
   group_.attention.query_start_loc = keep_starts(
       vector_view(starts.data(), static_cast<std::int32_t>(starts.size())), rows, size_.num_tokens);

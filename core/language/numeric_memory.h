@@ -2,6 +2,7 @@
 // (numerics: which array says what).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -9,47 +10,27 @@
 
 #include "core/base/result.h"
 #include "core/caching/cache_events.h"
+#include "core/language/language_layout.h"
 #include "core/model/kv_cache_spec.h"
 #include "core/numeric/model_forward.h"
 #include "core/state/state_ops.h"
 
 namespace hybridscope {
 
-struct NumericMemorySize {
-  std::int64_t num_blocks = 0;
-  std::int64_t bytes_per_block = 0;  // over all layers
-  std::int64_t bytes() const { return num_blocks * bytes_per_block; }
-};
-
-// Positions of a conv block behind the last W - 1 tokens.
-struct ConvRoom {
-  std::int32_t num_drafts = 0;  // K, as many as verify rows use
-  // So many of them are not there: rows write into the temporal state, which lies behind the window
-  // in the block's page (known bug 25).
-  std::int32_t missing = 0;
-};
-
-// [layers] the group that each of the model's layers runs in. Groups of another model take them in
-// turn: attention layers go to attention groups, recurrent ones to recurrent groups. Error: no
-// group of a layer's kind.
-Result<std::vector<std::int32_t>> groups_of_layers(const HybridModel& model,
-                                                   const KVCacheConfig& config);
+// What a block that was given to a new owner holds: the halves of kPoison, read as a float
+// (-8.02e18).
+inline constexpr float kPoisonFloat = std::bit_cast<float>(static_cast<std::uint32_t>(kPoison));
 
 class NumericMemory {
  public:
   // Pages are taken from the machine when a block is first given out. Errors: those of
-  // groups_of_layers; memory that cannot be had.
+  // make_language_layout; memory that cannot be had.
   static Result<NumericMemory> create(const HybridModel& model, const KVCacheConfig& config,
                                       const ConvRoom& room);
-  static Result<NumericMemorySize> size_of(const HybridModel& model, const KVCacheConfig& config,
-                                           const ConvRoom& room);
 
+  const LanguageLayout& layout() const { return layout_; }
   // [layers] views of the pools.
   std::span<const LayerMemory> layers() const { return views_; }
-  std::span<const std::int32_t> group_of_layer() const { return group_of_layer_; }
-  std::int32_t num_blocks() const { return num_blocks_; }
-  // Elements of a conv position of a layer; 0: it has no convolution.
-  std::int32_t conv_dim(std::size_t layer) const { return conv_dim_[layer]; }
 
   // The block was given to a new owner: every element becomes a number that must show when it is
   // read (a poison of the byte backends, read as a float).
@@ -95,12 +76,9 @@ class NumericMemory {
   std::span<float> block_of(const Pool& pool, std::int32_t block) const;
   void fill(std::int32_t block, float value);
 
-  std::int32_t num_blocks_ = 0;
+  LanguageLayout layout_;
   std::vector<Layer> layers_;
   std::vector<LayerMemory> views_;
-  std::vector<std::int32_t> group_of_layer_;
-  std::vector<std::int32_t> mamba_groups_;  // which of the groups
-  std::vector<std::int32_t> conv_dim_;      // [layers] elements of a conv position
 };
 
 }  // namespace hybridscope

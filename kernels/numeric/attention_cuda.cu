@@ -179,33 +179,57 @@ __global__ void __launch_bounds__(kMostDimensions)
   query.attend(task.io.o.data() + at);
 }
 
+// Error: sizes that no kernel takes.
+Status check_sizes(const AttentionLayer& layer) {
+  if (layer.head_dim <= kMostDimensions) return Ok{};
+  return invalid_input("attention of " + std::to_string(layer.head_dim) +
+                       " dimensions a head; kernels take up to " + std::to_string(kMostDimensions));
+}
+
+std::int64_t tokens_of(const AttentionLayer& layer, const AttentionTokens& tokens) {
+  const std::int64_t elements = static_cast<std::int64_t>(layer.num_heads) * layer.head_dim;
+  return elements == 0 ? 0 : std::ssize(tokens.o) / elements;
+}
+
+AttentionTask task_of(const AttentionLayer& layer, const AttentionRows& rows, const KvCache& cache,
+                      const AttentionTokens& tokens) {
+  return {layer,
+          rows,
+          cache,
+          tokens,
+          static_cast<std::int32_t>(tokens_of(layer, tokens)),
+          static_cast<float>(1.0 / std::sqrt(static_cast<double>(layer.head_dim)))};
+}
+
 }  // namespace
+
+Status write_keys_cuda(const AttentionLayer& layer, const AttentionRows& rows, const KvCache& cache,
+                       const AttentionTokens& tokens, CUstream_st* stream) {
+  if (Status status = check_sizes(layer); !status) return status;
+  const std::int64_t num_tokens = tokens_of(layer, tokens);
+  if (num_tokens == 0) return Ok{};
+  write_keys<<<static_cast<unsigned int>(num_tokens), kWriteThreads, 0, stream>>>(
+      task_of(layer, rows, cache, tokens));
+  return cuda_status(cudaGetLastError(), "launch of the writes of attention");
+}
+
+Status attend_cuda(const AttentionLayer& layer, const AttentionRows& rows, const KvCache& cache,
+                   const AttentionTokens& tokens, CUstream_st* stream) {
+  if (Status status = check_sizes(layer); !status) return status;
+  const std::int64_t num_tokens = tokens_of(layer, tokens);
+  if (num_tokens == 0) return Ok{};
+  const int threads = std::max(128, (layer.head_dim + kWarp - 1) / kWarp * kWarp);
+  attend<<<static_cast<unsigned int>(num_tokens * layer.num_heads),
+           static_cast<unsigned int>(threads), static_cast<std::size_t>(threads) * sizeof(float),
+           stream>>>(task_of(layer, rows, cache, tokens));
+  return cuda_status(cudaGetLastError(), "launch of attention");
+}
 
 Status paged_attention_cuda(const AttentionLayer& layer, const AttentionRows& rows,
                             const KvCache& cache, const AttentionTokens& tokens,
                             CUstream_st* stream) {
-  const std::int64_t elements = static_cast<std::int64_t>(layer.num_heads) * layer.head_dim;
-  if (elements == 0 || tokens.o.empty()) return Ok{};
-  if (layer.head_dim > kMostDimensions)
-    return invalid_input("attention of " + std::to_string(layer.head_dim) +
-                         " dimensions a head; kernels take up to " +
-                         std::to_string(kMostDimensions));
-  const std::int64_t num_tokens = std::ssize(tokens.o) / elements;
-  const AttentionTask task{
-      layer,
-      rows,
-      cache,
-      tokens,
-      static_cast<std::int32_t>(num_tokens),
-      static_cast<float>(1.0 / std::sqrt(static_cast<double>(layer.head_dim)))};
-  write_keys<<<static_cast<unsigned int>(num_tokens), kWriteThreads, 0, stream>>>(task);
-  if (Status status = cuda_status(cudaGetLastError(), "launch of the writes of attention"); !status)
-    return status;
-  const int threads = std::max(128, (layer.head_dim + kWarp - 1) / kWarp * kWarp);
-  attend<<<static_cast<unsigned int>(num_tokens * layer.num_heads),
-           static_cast<unsigned int>(threads), static_cast<std::size_t>(threads) * sizeof(float),
-           stream>>>(task);
-  return cuda_status(cudaGetLastError(), "launch of attention");
+  if (Status status = write_keys_cuda(layer, rows, cache, tokens, stream); !status) return status;
+  return attend_cuda(layer, rows, cache, tokens, stream);
 }
 
 }  // namespace hybridscope

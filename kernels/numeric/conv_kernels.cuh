@@ -99,12 +99,36 @@ class ConvWindow {
       bias_[i] = layer.bias.empty() ? 0.0F : layer.bias[static_cast<std::size_t>(channel + i)];
     }
   }
-  // What the tokens before a row are: positions [offset, offset + W - 1) of a block; null: zeros.
-  __device__ void begin(const T* block, std::int32_t offset) {
+  // What the tokens before a row are: positions [offset, offset + W - 1) of a block, NaN behind its
+  // `state_len` positions; null: zeros.
+  __device__ void begin(const T* block, std::int32_t offset, std::int32_t state_len) {
 #pragma unroll
     for (int p = 0; p < kWidth - 1; ++p) {
       positions_[p] = {};
-      if (block != nullptr) positions_[p] = *at(block, offset + p);
+      if (block == nullptr) continue;
+      if (offset + p < state_len)
+        positions_[p] = *at(block, offset + p);
+      else
+        positions_[p] = not_a_number();
+    }
+  }
+  // Of a row that rolls its block as if it had `rolled` tokens (ConvLayer::rolled_tokens):
+  // positions that count from rolled - q + 1 on, where 0 is the oldest of begin(). Before the first
+  // token.
+  template <class Tokens>
+  __device__ void roll(T* block, const ConvLayer& layer, const BatchTokens& row,
+                       const Tokens& tokens) const {
+    const std::int32_t first = layer.rolled_tokens - row.size() + 1;
+    const std::int32_t count =
+        min(kWidth - 2 + 2 * row.size() - layer.rolled_tokens, layer.state_len);
+    for (std::int32_t i = 0; i < count; ++i) {
+      const std::int32_t from = first + i;
+      Position position =
+          tokens.template input<kSize>(row.first + max(from - (kWidth - 1), 0), channel_);
+#pragma unroll
+      for (int p = 0; p < kWidth - 1; ++p)
+        if (p == from) position = positions_[p];
+      *at(block, i) = position;
     }
   }
   // The sums of the next token, which becomes the newest position.
@@ -132,6 +156,12 @@ class ConvWindow {
   }
 
  private:
+  __device__ static Position not_a_number() {
+    Position position;
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) position.values[i] = from_float<T>(__int_as_float(0x7FC00000));
+    return position;
+  }
   // One channel alone may lie anywhere; several are aligned (is_aligned).
   struct alignas(kSize == 1 || kWidth == 3 ? 4 : 4 * kWidth) Weights {
     float values[kWidth];
@@ -201,9 +231,12 @@ __global__ void __launch_bounds__(kConvThreads)
     }
     const std::int32_t destination = task.rows.destination(row, 0);
     T* to = is_state_block(destination) ? task.pool.block(destination) : nullptr;
-    window.begin(task.pool.block(source), task.rows.offset(row));
+    const bool rolls = has_counts && tokens.size() < task.layer.rolled_tokens;
+    window.begin(task.pool.block(source), task.rows.offset(row), task.layer.state_len);
     auto next = task.tokens.template input<kSize>(tokens.first, channel);
     // With counts: W - 2 old tokens and all of the row's; which of them count is not known yet.
+    if (rolls && to != nullptr) window.roll(to, task.layer, tokens, task.tokens);
+    if (rolls) to = nullptr;  // nothing else is stored
     if (has_counts && to != nullptr) window.store(to, 1);
     for (std::int32_t t = 0; t < tokens.size(); ++t) {
       const auto token = next;
@@ -233,7 +266,8 @@ __global__ void __launch_bounds__(kConvThreads)
     RowWalk<PrefillRows> walk(task.rows, row, true);
     const BatchTokens tokens = walk.tokens();
     if (tokens.size() <= 0) continue;
-    window.begin(is_state_block(walk.source()) ? task.pool.block(walk.source()) : nullptr, 0);
+    window.begin(is_state_block(walk.source()) ? task.pool.block(walk.source()) : nullptr, 0,
+                 task.layer.state_len);
     const auto store = [&](std::int32_t block) {
       if (is_state_block(block)) window.store(task.pool.block(block), 0);
     };

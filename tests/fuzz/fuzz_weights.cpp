@@ -1,9 +1,8 @@
 // A folder of weights: config.json up to the first zero byte of the input, model.safetensors behind
 // it. What is read has finite values only.
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>

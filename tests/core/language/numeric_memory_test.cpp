@@ -41,7 +41,7 @@ TEST_F(LanguageMemory, BlocksHaveTheStatesOfTheirLayers) {
   EXPECT_EQ(memory_.layers()[2].conv.block_elements, 4 * 16);
   EXPECT_EQ(memory_.layers()[2].temporal.block_elements, 0);
   EXPECT_EQ(memory_.layers()[0].kv.keys.size(), 6U * 4 * 8);
-  EXPECT_EQ(NumericMemory::size_of(model_, two_groups(), {.num_drafts = 2}).value().bytes_per_block,
+  EXPECT_EQ(make_language_layout(model_, two_groups(), {.num_drafts = 2}).value().bytes_per_block(),
             4 * (5 * 24 + 32 + 4 * 16 + 2 * 4 * 8));
 }
 
