@@ -57,7 +57,7 @@ std::size_t HostLanguageMachine::keep(std::span<const float> values) {
   return ends_.size() - 1;
 }
 
-std::size_t HostLanguageMachine::keep_state(const StatePlace& place) {
+std::size_t HostLanguageMachine::keep_state(const BlockElementRange& place) {
   const LayerMemory& layer = memory_.layers()[static_cast<std::size_t>(place.layer)];
   const StatePool& pool = place.kind == StateKind::temporal ? layer.temporal : layer.conv;
   return keep(

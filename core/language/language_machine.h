@@ -28,7 +28,7 @@ struct MachineForward {
 };
 
 // Elements of a block of one layer: [first, first + count).
-struct StatePlace {
+struct BlockElementRange {
   std::int32_t layer = 0;
   StateKind kind = StateKind::temporal;
   std::int32_t block = 0;
@@ -52,7 +52,7 @@ class LanguageMachine {
   // Keep what the place holds at this point of the step, or the logits of token t of the last
   // forward pass. Both return a number for kept(), counted from 0 in each step. Requires: the place
   // lies inside its block; a forward pass in this step.
-  virtual std::size_t keep_state(const StatePlace& place) = 0;
+  virtual std::size_t keep_state(const BlockElementRange& place) = 0;
   virtual std::size_t keep_logits(std::int32_t token) = 0;
 
   // Ends the step: all its work is done, and what it keeps can be read until the next step's work

@@ -299,7 +299,7 @@ void CudaLanguageMachine::forward(const MachineForward& batch) {
   });
 }
 
-std::size_t CudaLanguageMachine::keep_state(const StatePlace& place) {
+std::size_t CudaLanguageMachine::keep_state(const BlockElementRange& place) {
   Content& content = *content_;
   content.begin_if_finished();
   const LayerMemory& layer = content.pools.layers()[static_cast<std::size_t>(place.layer)];

@@ -36,7 +36,7 @@ class CudaLanguageMachine final : public LanguageMachine {
   void copy(std::span<const StateCopyOp> copies, bool shifts_last_position_first) override;
   void copy_blocks(std::span<const BlockCopy> copies) override;
   void forward(const MachineForward& batch) override;
-  std::size_t keep_state(const StatePlace& place) override;
+  std::size_t keep_state(const BlockElementRange& place) override;
   std::size_t keep_logits(std::int32_t token) override;
   // Error besides the device's: invalid_input for a size that no kernel takes.
   Status finish() override;

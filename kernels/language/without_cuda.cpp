@@ -24,7 +24,7 @@ void CudaLanguageMachine::zero(std::span<const std::int32_t>) {}
 void CudaLanguageMachine::copy(std::span<const StateCopyOp>, bool) {}
 void CudaLanguageMachine::copy_blocks(std::span<const BlockCopy>) {}
 void CudaLanguageMachine::forward(const MachineForward&) {}
-std::size_t CudaLanguageMachine::keep_state(const StatePlace&) { return 0; }
+std::size_t CudaLanguageMachine::keep_state(const BlockElementRange&) { return 0; }
 std::size_t CudaLanguageMachine::keep_logits(std::int32_t) { return 0; }
 Status CudaLanguageMachine::finish() { return Ok{}; }
 std::span<const float> CudaLanguageMachine::kept(std::size_t) const { return {}; }

@@ -64,7 +64,7 @@ void PairedMachine::forward(const MachineForward& batch) {
   device_->forward(batch);
 }
 
-std::size_t PairedMachine::keep_state(const StatePlace& place) {
+std::size_t PairedMachine::keep_state(const BlockElementRange& place) {
   is_logits_.push_back(false);
   const std::size_t number = host_->keep_state(place);
   EXPECT_EQ(device_->keep_state(place), number);
@@ -98,14 +98,14 @@ Status PairedMachine::finish() {
 
 void PairedMachine::compare_memory() {
   constexpr std::int32_t kMostBlocks = 96;
-  std::vector<StatePlace> places;
+  std::vector<BlockElementRange> places;
   for (std::size_t i = 0; i < layout().num_layers(); ++i)
     for (const auto& [kind, count] : {std::pair(StateKind::conv, layout().blocks[i].conv),
                                       std::pair(StateKind::temporal, layout().blocks[i].temporal)})
       for (std::int32_t block = 0; count > 0 && block < std::min(layout().num_blocks, kMostBlocks);
            ++block)
         places.push_back({static_cast<std::int32_t>(i), kind, block, 0, count});
-  for (const StatePlace& place : places) {
+  for (const BlockElementRange& place : places) {
     static_cast<void>(host_->keep_state(place));
     static_cast<void>(device_->keep_state(place));
   }

@@ -21,7 +21,7 @@ class PairedMachine final : public LanguageMachine {
   void copy(std::span<const StateCopyOp> copies, bool shifts_last_position_first) override;
   void copy_blocks(std::span<const BlockCopy> copies) override;
   void forward(const MachineForward& batch) override;
-  std::size_t keep_state(const StatePlace& place) override;
+  std::size_t keep_state(const BlockElementRange& place) override;
   std::size_t keep_logits(std::int32_t token) override;
   Status finish() override;
   std::span<const float> kept(std::size_t number) const override { return kept_[number].values; }
