@@ -17,6 +17,7 @@
 #include "core/language/language_machine.h"
 #include "core/language/language_values.h"
 #include "core/language/state_judge.h"
+#include "core/language/step_copies.h"
 #include "core/language/token_ids.h"
 #include "core/language/twin_sequence.h"
 #include "core/model/kv_cache_spec.h"
@@ -32,6 +33,8 @@ struct LanguageConfig {
   std::int32_t num_speculative_tokens = 0;  // K
   NumericForm form = NumericForm::recurrent;
   std::int32_t max_num_tokens = 0;  // of a step, padding included; 0: not known
+  // The engine is one of ours: a machine with its kernels may decide about copies by itself.
+  bool has_own_engine = false;
   // A trace of another model: its tokens are taken as they are, and no count is compared.
   bool forces_tokens = false;
 };
@@ -88,7 +91,6 @@ class LanguageRun {
   LanguageRun(const HybridModel& model, const LanguageConfig& config,
               std::unique_ptr<LanguageMachine> machine);
 
-  void run_batches(const StepTrace& trace, const StateOps& ops, std::size_t first, std::size_t end);
   void take(const CommitTrace& commit, Spoken& spoken);
   void run_dummy_rows(const StepTrace& trace);
   Spoken& spoken(const StepTrace& trace, std::size_t row, const TokenContentOf& content_of);
@@ -108,6 +110,7 @@ class LanguageRun {
   const HybridModel& model_;
   LanguageConfig config_;
   std::unique_ptr<LanguageMachine> machine_;
+  StepCopies copies_;
   StateJudge judge_;
   Status status_ = Ok{};
   ModelTokenIds ids_;

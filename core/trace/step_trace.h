@@ -191,6 +191,7 @@ struct KernelVariants {
   bool gates_in_batch_order = false;        // of GDN's spec tokens in a mixed batch
   bool rolls_conv_by_window = false;        // verify rows, as if they had 1 + K tokens
   bool runs_null_rows = false;              // padding rows of decodes
+  bool varies_post_copies = false;          // decided or carried out otherwise than by core/state
   friend bool operator==(const KernelVariants&, const KernelVariants&) = default;
 };
 

@@ -38,7 +38,8 @@ Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
                                          .mamba_cache_mode = config.mamba_cache_mode,
                                          .num_speculative_tokens = config.num_speculative_tokens,
                                          .form = run.options_.form,
-                                         .max_num_tokens = most_tokens},
+                                         .max_num_tokens = most_tokens,
+                                         .has_own_engine = true},
                                         run.options_.make_machine);
     if (!language.ok()) return language.error();
     run.language_ = std::make_unique<Language>();
