@@ -7,13 +7,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "core/base/result.h"
+#include "core/base/tensor_view.h"
 #include "core/caching/cache_events.h"
 #include "core/language/language_layout.h"
 #include "core/language/language_values.h"
 #include "core/numeric/model_forward.h"
+#include "core/state/copy_launch.h"
 #include "core/state/state_ops.h"
 
 namespace hybridscope {
@@ -36,6 +39,16 @@ struct BlockElementRange {
   std::int64_t count = 0;
 };
 
+// A launch of copies with what the engine's kernels decide by: the inputs that its decisions carry,
+// and the block tables. Arrays are read during the call only.
+struct DecidedCopies {
+  std::span<const CopyDecisionTrace> decisions;            // [rows]
+  std::span<const std::int32_t> slots;                     // [rows] V2: idx_mapping
+  std::span<const std::int32_t> query_start_loc;           // [rows + 1] of the batch
+  std::span<const TensorView<std::int32_t>> block_tables;  // of the recurrent groups, by row
+  std::span<const StateCopyOp> copies;                     // what the decisions come to
+};
+
 class LanguageMachine {
  public:
   virtual ~LanguageMachine() = default;
@@ -46,6 +59,13 @@ class LanguageMachine {
   virtual void poison(std::span<const std::int32_t> blocks) = 0;
   virtual void zero(std::span<const std::int32_t> blocks) = 0;
   virtual void copy(std::span<const StateCopyOp> copies, bool shifts_last_position_first) = 0;
+  // The same copies. A machine that has the engine's kernels has them decide and copy, and returns
+  // a number for decided(), counted from 0 in each step; absent: it has none for this launch, or
+  // the copies meet.
+  virtual std::optional<std::size_t> copy_decided(const DecidedCopies& decided) {
+    copy(decided.copies, false);
+    return std::nullopt;
+  }
   virtual void copy_blocks(std::span<const BlockCopy> copies) = 0;
   virtual void forward(const MachineForward& batch) = 0;
 
@@ -61,6 +81,8 @@ class LanguageMachine {
   virtual std::span<const float> kept(std::size_t number) const = 0;
   // The greedy token of kept logits (greedy_token).
   virtual std::int32_t greedy(std::size_t number) const = 0;
+  // [rows] what a launch decided.
+  virtual std::span<const StateCopyDecision> decided(std::size_t) const { return {}; }
 };
 
 // What a machine is made for. `kv_cache_config`: of the engine, whose groups the layers run in.

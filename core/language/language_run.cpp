@@ -67,23 +67,13 @@ Result<std::unique_ptr<LanguageRun>> LanguageRun::create(const HybridModel& mode
 
 LanguageRun::LanguageRun(const HybridModel& model, const LanguageConfig& config,
                          std::unique_ptr<LanguageMachine> machine)
-    : model_(model), config_(config), machine_(std::move(machine)), ids_(model.vocab_size) {}
+    : model_(model),
+      config_(config),
+      machine_(std::move(machine)),
+      copies_(config.has_own_engine),
+      ids_(model.vocab_size) {}
 
 LanguageRun::~LanguageRun() = default;
-
-void LanguageRun::run_batches(const StepTrace& trace, const StateOps& ops, std::size_t first,
-                              std::size_t end) {
-  for (std::size_t i = first; i < end; ++i) {
-    const StateOpBatch& batch = ops.batches[i];
-    const auto from = static_cast<std::size_t>(batch.first);
-    const auto count = static_cast<std::size_t>(batch.count);
-    if (batch.kind == StateOpKind::poison)
-      machine_->poison(std::span(ops.poisoned).subspan(from, count));
-    if (batch.kind == StateOpKind::copy)
-      machine_->copy(std::span(ops.copies).subspan(from, count),
-                     trace.kernels.shifts_last_position_first);
-  }
-}
 
 LanguageRun::Spoken& LanguageRun::spoken(const StepTrace& trace, std::size_t row,
                                          const TokenContentOf& content_of) {
@@ -306,15 +296,17 @@ const LanguageStep& LanguageRun::follow(const StepTrace& trace, const StateOps& 
   std::size_t given_out = 0;
   while (given_out < ops.num_before_forward && ops.batches[given_out].kind == StateOpKind::poison)
     ++given_out;
-  run_batches(trace, ops, 0, given_out);
+  copies_.run(trace, ops, {0, given_out, nullptr}, *machine_);
   machine_->zero(trace.zeroed_blocks);
-  run_batches(trace, ops, given_out, ops.num_before_forward);
+  copies_.run(trace, ops, {given_out, ops.num_before_forward, &trace.pre_copies}, *machine_);
   machine_->copy_blocks(block_copies_of(trace.cache_events));
   std::vector<Row> rows;
   if (has_rows(trace)) run_rows(trace, rows, content_of);
-  run_batches(trace, ops, ops.num_before_forward, ops.batches.size());
+  copies_.run(trace, ops, {ops.num_before_forward, ops.batches.size(), &trace.post_copies},
+              *machine_);
   run_dummy_rows(trace);
   status_ = machine_->finish();
+  if (status_) status_ = copies_.check(*machine_);
   if (!status_) return step_;
   judge_.append_differences(*machine_, step_.states);
   for (Row& row : rows) sample(trace, row, content_of);

@@ -18,6 +18,7 @@
 #include "core/language/language_values.h"
 #include "core/language/spoken_texts.h"
 #include "core/language/state_judge.h"
+#include "core/language/step_copies.h"
 #include "core/language/token_ids.h"
 #include "core/language/twin_sequence.h"
 #include "core/model/kv_cache_spec.h"
@@ -34,6 +35,8 @@ struct LanguageConfig {
   std::int32_t missing_conv_positions = 0;  // that verify rows use and blocks lack (known bug 25)
   NumericForm form = NumericForm::recurrent;
   std::int32_t max_num_tokens = 0;  // of a step, padding included; 0: not known
+  // The engine is one of ours: a machine with its kernels may decide about copies by itself.
+  bool has_own_engine = false;
   // A trace of another model: its tokens are taken as they are, and no count is compared.
   bool forces_tokens = false;
   std::int32_t num_likely = 0;  // most probable tokens that are kept with each token
@@ -93,7 +96,6 @@ class LanguageRun {
   LanguageRun(const HybridModel& model, const LanguageConfig& config,
               std::unique_ptr<LanguageMachine> machine);
 
-  void run_batches(const StepTrace& trace, const StateOps& ops, std::size_t first, std::size_t end);
   void take(const CommitTrace& commit, Spoken& spoken);
   void run_dummy_rows(const StepTrace& trace);
   Spoken& spoken(const StepTrace& trace, std::size_t row, const TokenContentOf& content_of);
@@ -114,6 +116,7 @@ class LanguageRun {
   const HybridModel& model_;
   LanguageConfig config_;
   std::unique_ptr<LanguageMachine> machine_;
+  StepCopies copies_;
   StateJudge judge_;
   Status status_ = Ok{};
   ModelTokenIds ids_;

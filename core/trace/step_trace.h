@@ -193,6 +193,7 @@ struct KernelVariants {
   bool stores_boundaries_by_piece = false;  // conv windows of prompt rows, mode all
   bool steps_kda_gates_by_head = false;     // of verify rows
   bool runs_null_rows = false;              // padding rows of decodes
+  bool varies_post_copies = false;          // decided or carried out otherwise than by core/state
   friend bool operator==(const KernelVariants&, const KernelVariants&) = default;
 };
 

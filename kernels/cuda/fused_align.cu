@@ -37,6 +37,7 @@ struct DecidePostprocessV1 {
   }
   __device__ void publish(int row, const StateCopyDecision& decision) const {
     in.num_accepted_tokens_out[row] = decision.num_accepted_tokens_after();
+    if (in.decisions != nullptr) in.decisions[row] = decision;
   }
 };
 
@@ -59,6 +60,7 @@ struct DecidePostprocessV2 {
   }
   __device__ void publish(int row, const StateCopyDecision& decision) const {
     if (decision.resets_accepted_count) in.num_accepted_tokens_out[in.idx_mapping[row]] = 1;
+    if (in.decisions != nullptr) in.decisions[row] = decision;
   }
 };
 
@@ -94,6 +96,7 @@ __global__ void align_advance(const AlignAdvanceDevice in, const LaunchOrder ord
   in.src_off[slot] = decision.accept_token_bias;
   in.state_idx[slot] = decision.dst_col;
   in.num_accepted_tokens[slot] = decision.num_accepted_tokens_after();
+  if (in.decisions != nullptr) in.decisions[row] = decision;
 }
 
 std::vector<fused::DeviceTile> with_addresses(const CopyTiles& tiles,

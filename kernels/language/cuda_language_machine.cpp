@@ -1,215 +1,15 @@
 #include "kernels/language/cuda_language_machine.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "core/language/numeric_memory.h"
-#include "kernels/copy_conflicts.h"
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/describe_cuda.h"
-#include "kernels/cuda/launch_graph.h"
-#include "kernels/language/device_forward.h"
-#include "kernels/language/device_language_step.h"
-#include "kernels/language/device_pools.h"
-#include "kernels/language/pool_moves.h"
+#include "kernels/language/language_machine_content.h"
 
 namespace hybridscope {
-namespace {
-
-// Room at creation; larger steps take more, once.
-constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;
-constexpr std::int32_t kPositions = 8192;
-constexpr std::size_t kMostGraphs = 256;
-
-}  // namespace
-
-struct CudaLanguageMachine::Content {
-  Content(const HybridModel& model, LanguageLayout with_layout, DevicePools with_pools,
-          DeviceForward with_forward)
-      : vocab_size(model.vocab_size),
-        layout(std::move(with_layout)),
-        pools(std::move(with_pools)),
-        forward(std::move(with_forward)),
-        conflicts(layout.num_blocks),
-        meetings(layout.num_blocks) {}
-
-  std::int32_t vocab_size;
-  LanguageLayout layout;
-  Stream stream;
-  LaunchContext context;
-  DevicePools pools;
-  DeviceForward forward;
-  CopyConflicts conflicts;
-  RowMeetings meetings;
-  DeviceUpload upload;
-  DeviceLanguageStep step;
-  std::int64_t allocations_at_creation = 0;
-
-  // What the step keeps: states, logits [rows, vocab], greedy tokens [rows].
-  struct Kept {
-    bool is_logits = false;
-    std::int64_t first = 0;  // float of the states, or row of the logits
-    std::int64_t count = 0;
-  };
-  bool finished = false;  // what comes next is the next step's
-  std::vector<Kept> kept;
-  std::int64_t num_state_floats = 0;
-  std::int64_t num_logits_rows = 0;
-  std::vector<PlacedFloats> pending_states;
-  std::vector<std::int32_t> pending_logits;
-  DeviceMemory device_kept;
-  PinnedMemory host_kept;
-
-  // The largest needs of the step.
-  std::int32_t most_tokens = 0;
-  std::int32_t most_positions = 0;
-  std::int64_t move_floats = 0;
-  DeviceMemory move_scratch;
-  bool has_front = false;
-
-  // Captured graphs, while what they read stays where it is.
-  std::map<std::vector<std::int64_t>, LaunchGraph> graphs;
-  const std::byte* graphs_read = nullptr;
-  std::int64_t graphs_at_allocation = 0;
-  LanguageMachineDelays delays;
-
-  float* states() const { return reinterpret_cast<float*>(device_kept.data()); }
-  float* logits() const { return states() + num_state_floats; }
-  std::int32_t* greedy() const {
-    return reinterpret_cast<std::int32_t*>(logits() + num_logits_rows * vocab_size);
-  }
-  std::int64_t kept_bytes() const {
-    return 4 * (num_state_floats + num_logits_rows * (vocab_size + 1));
-  }
-  std::int64_t num_allocations() const {
-    return upload.num_allocations() + forward.num_allocations() + device_kept.num_allocations() +
-           host_kept.num_allocations() + move_scratch.num_allocations();
-  }
-
-  Status reserve(std::int32_t max_num_tokens);
-  void begin_if_finished();
-  void flush_states();
-  void flush_logits();
-  void fill(std::span<const std::int32_t> blocks, float value);
-  void move(const PoolMoves& moves);
-  Status launch_forward(const StagedBatch& batch, const std::byte* piece, bool replays_graph);
-  Status make_room();
-};
-
-Status CudaLanguageMachine::Content::reserve(std::int32_t max_num_tokens) {
-  auto made = make_stream(context.device);
-  if (!made) return made.error();
-  stream = std::move(made).value();
-  context.stream = stream.get();
-  if (Status status = upload.reserve(context.device, kPieceBytes); !status) return status;
-  if (Status status = forward.reserve(std::max(max_num_tokens, 1), kPositions); !status)
-    return status;
-  allocations_at_creation = num_allocations();
-  HS_CUDA(context.device, cudaDeviceSynchronize);  // copies so far were on no stream of ours
-  return Ok{};
-}
-
-void CudaLanguageMachine::Content::begin_if_finished() {
-  if (!std::exchange(finished, false)) return;
-  kept.clear();
-  num_state_floats = num_logits_rows = 0;
-  most_tokens = most_positions = 0;
-  move_floats = 0;
-  has_front = false;
-}
-
-void CudaLanguageMachine::Content::flush_states() {
-  if (pending_states.empty()) return;
-  const auto floats = step.rest().add(pending_states);
-  step.add([this, floats, count = pending_states.size()](const StepPieces& pieces) {
-    return gather_floats_cuda({floats.in(pieces.rest), count}, states(), context.stream);
-  });
-  pending_states.clear();
-}
-
-void CudaLanguageMachine::Content::flush_logits() {
-  if (pending_logits.empty()) return;
-  const auto tokens = step.rest().add(pending_logits);
-  const auto rows = static_cast<std::int64_t>(pending_logits.size());
-  step.add([this, tokens, rows, first = num_logits_rows - rows](const StepPieces& pieces) {
-    const auto count = static_cast<std::size_t>(rows);
-    return forward.launch_logits(
-        {tokens.in(pieces.rest), count},
-        {logits() + first * vocab_size, count * static_cast<std::size_t>(vocab_size)},
-        {greedy() + first, count}, context.stream);
-  });
-  pending_logits.clear();
-}
-
-void CudaLanguageMachine::Content::fill(std::span<const std::int32_t> blocks, float value) {
-  begin_if_finished();
-  flush_states();
-  std::vector<std::int32_t> there;
-  std::ranges::copy_if(blocks, std::back_inserter(there), [this](std::int32_t block) {
-    return block > 0 && block < layout.num_blocks;
-  });
-  if (there.empty()) return;
-  const auto at = step.rest().add(there);
-  step.add([this, at, count = there.size(), value](const StepPieces& pieces) {
-    return fill_blocks_cuda(pools.table(), {at.in(pieces.rest), count}, value, context.stream);
-  });
-}
-
-// Moves that meet: read together, then written one after the other.
-void CudaLanguageMachine::Content::move(const PoolMoves& moves) {
-  move_floats = std::max(move_floats, moves.num_floats);
-  const auto scratch = [this] { return reinterpret_cast<float*>(move_scratch.data()); };
-  for (const PoolMoves::Read& read : moves.reads) {
-    const auto floats = step.rest().add(read.floats);
-    step.add([this, floats, count = read.floats.size(), scratch](const StepPieces& pieces) {
-      return gather_floats_cuda({floats.in(pieces.rest), count}, scratch(), context.stream);
-    });
-    if (!read.shift) continue;
-    const auto copy = step.rest().add(std::span(&*read.shift, 1));
-    step.add([this, copy](const StepPieces& pieces) {
-      return copy_states_cuda(pools.table(),
-                              {.copies = {copy.in(pieces.rest), 1},
-                               .shifts_last_position_first = true,
-                               .only_such_shifts = true},
-                              context.stream);
-    });
-  }
-  const auto writes = step.rest().add(moves.writes);
-  for (std::size_t i = 0; i < moves.writes.size(); ++i)
-    step.add([this, writes, i, scratch](const StepPieces& pieces) {
-      return spread_floats_cuda({writes.in(pieces.rest) + i, 1}, scratch(), context.stream);
-    });
-}
-
-Status CudaLanguageMachine::Content::launch_forward(const StagedBatch& batch,
-                                                    const std::byte* piece, bool replays_graph) {
-  const auto launch = [&] {
-    return forward.launch(batch.in(piece), pools.layers(), layout.group_of_layer, context.stream);
-  };
-  if (!replays_graph) return launch();
-  if (graphs_read != piece || graphs_at_allocation != forward.num_allocations()) graphs.clear();
-  graphs_read = piece;
-  graphs_at_allocation = forward.num_allocations();
-  auto found = graphs.find(batch.key());
-  if (found == graphs.end()) {
-    if (graphs.size() >= kMostGraphs) return launch();
-    auto graph = LaunchGraph::record(context, launch);
-    if (!graph) return graph.error();
-    found = graphs.emplace(batch.key(), std::move(graph).value()).first;
-    ++delays.num_captures;
-  }
-  ++delays.num_replays;
-  return found->second.launch();
-}
-
-Status CudaLanguageMachine::Content::make_room() {
-  if (Status status = forward.reserve(most_tokens, most_positions); !status) return status;
-  if (Status status = device_kept.reserve(context.device, kept_bytes()); !status) return status;
-  if (Status status = host_kept.reserve(context.device, kept_bytes()); !status) return status;
-  return move_scratch.reserve(context.device, 4 * move_floats);
-}
 
 Result<std::unique_ptr<CudaLanguageMachine>> CudaLanguageMachine::create(
     const LanguageMachineRequest& request, std::int32_t device) {
@@ -227,8 +27,9 @@ Result<std::unique_ptr<CudaLanguageMachine>> CudaLanguageMachine::create(
   if (!forward) return forward.error();
   auto pools = DevicePools::create(layout.value(), device);
   if (!pools) return pools.error();
-  auto content = std::make_unique<Content>(request.model, std::move(layout).value(),
-                                           std::move(pools).value(), std::move(forward).value());
+  auto content =
+      std::make_unique<Content>(request.model, std::move(layout).value(), std::move(pools).value(),
+                                std::move(forward).value(), device);
   content->context.device = device;
   if (Status status = content->reserve(request.max_num_tokens); !status) return status.error();
   return std::unique_ptr<CudaLanguageMachine>(new CudaLanguageMachine(std::move(content)));
@@ -265,6 +66,31 @@ void CudaLanguageMachine::copy(std::span<const StateCopyOp> copies,
                                  .shifts_last_position_first = shifts_last_position_first},
                                 content.context.stream);
       });
+}
+
+std::optional<std::size_t> CudaLanguageMachine::copy_decided(const DecidedCopies& decided) {
+  Content& content = *content_;
+  const bool has_kernel =
+      DeviceCopies::has_kernel(decided) && !content.conflicts.found_in(decided.copies);
+  if (const Status room = has_kernel ? content.fused.reserve(decided) : Status(Ok{});
+      !room && !content.fused_error)
+    content.fused_error = room.error();
+  if (!has_kernel || content.fused_error) {
+    copy(decided.copies, false);
+    return std::nullopt;
+  }
+  content.begin_if_finished();
+  content.flush_states();
+  const DeviceCopies::Staged staged = content.fused.stage(decided, content.step.rest());
+  const std::int64_t first = content.num_decisions;
+  content.step.add([&content, staged, first](const StepPieces& pieces) {
+    return content.fused.launch(staged, pieces.rest, content.decisions() + first,
+                                content.context.stream);
+  });
+  content.num_decisions += staged.num_rows;
+  content.decided.emplace_back(first, decided.decisions.size());
+  ++content.delays.num_decided;
+  return content.decided.size() - 1;
 }
 
 void CudaLanguageMachine::copy_blocks(std::span<const BlockCopy> copies) {
@@ -324,6 +150,7 @@ Status CudaLanguageMachine::finish() {
   Content& content = *content_;
   content.begin_if_finished();
   content.finished = true;
+  if (content.fused_error) return *content.fused_error;
   content.flush_states();
   content.flush_logits();
   if (content.step.empty()) return Ok{};
@@ -353,6 +180,14 @@ std::int32_t CudaLanguageMachine::greedy(std::size_t number) const {
   const auto* tokens = reinterpret_cast<const std::int32_t*>(content.host_kept.data());
   return tokens[content.num_state_floats + content.num_logits_rows * content.vocab_size +
                 content.kept[number].first];
+}
+
+std::span<const StateCopyDecision> CudaLanguageMachine::decided(std::size_t number) const {
+  const Content& content = *content_;
+  const auto& [first, count] = content.decided[number];
+  const auto* decisions = reinterpret_cast<const StateCopyDecision*>(content.host_kept.data() +
+                                                                     content.decisions_offset());
+  return {decisions + first, count};
 }
 
 LanguageMachineDelays CudaLanguageMachine::delays() const {

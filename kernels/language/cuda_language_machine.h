@@ -18,6 +18,7 @@ struct LanguageMachineDelays {
   std::int64_t num_allocations = 0;  // of memory, for a step larger than any before
   std::int64_t num_captures = 0;     // of CUDA graphs
   std::int64_t num_replays = 0;
+  std::int64_t num_decided = 0;  // launches of copies that the fused kernels decided
   friend bool operator==(const LanguageMachineDelays&, const LanguageMachineDelays&) = default;
 };
 
@@ -34,6 +35,7 @@ class CudaLanguageMachine final : public LanguageMachine {
   void poison(std::span<const std::int32_t> blocks) override;
   void zero(std::span<const std::int32_t> blocks) override;
   void copy(std::span<const StateCopyOp> copies, bool shifts_last_position_first) override;
+  std::optional<std::size_t> copy_decided(const DecidedCopies& decided) override;
   void copy_blocks(std::span<const BlockCopy> copies) override;
   void forward(const MachineForward& batch) override;
   std::size_t keep_state(const BlockElementRange& place) override;
@@ -42,6 +44,7 @@ class CudaLanguageMachine final : public LanguageMachine {
   Status finish() override;
   std::span<const float> kept(std::size_t number) const override;
   std::int32_t greedy(std::size_t number) const override;
+  std::span<const StateCopyDecision> decided(std::size_t number) const override;
 
   LanguageMachineDelays delays() const;
 

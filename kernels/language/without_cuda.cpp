@@ -29,6 +29,10 @@ std::size_t CudaLanguageMachine::keep_logits(std::int32_t) { return 0; }
 Status CudaLanguageMachine::finish() { return Ok{}; }
 std::span<const float> CudaLanguageMachine::kept(std::size_t) const { return {}; }
 std::int32_t CudaLanguageMachine::greedy(std::size_t) const { return 0; }
+std::optional<std::size_t> CudaLanguageMachine::copy_decided(const DecidedCopies&) {
+  return std::nullopt;
+}
+std::span<const StateCopyDecision> CudaLanguageMachine::decided(std::size_t) const { return {}; }
 LanguageMachineDelays CudaLanguageMachine::delays() const { return {}; }
 
 }  // namespace hybridscope

@@ -69,7 +69,14 @@ __global__ void __launch_bounds__(kWriteThreads)
     write_keys(const __grid_constant__ AttentionTask task) {
   const auto token = static_cast<std::int32_t>(blockIdx.x);
   const Place place = place_of(task.rows, token);
-  if (place.row < 0 || place.position < 0 || task.block_of(place.row, place.position) <= 0) return;
+  if (place.row < 0 || place.position < 0) return;
+  const std::int32_t block = task.block_of(place.row, place.position);
+  if (block <= 0) return;
+  // A block that a row has twice, which only a fault makes, keeps what the later token writes.
+  const std::int32_t end = task.rows.seq_lens[static_cast<std::size_t>(place.row)];
+  for (std::int32_t later = place.position + task.layer.block_size; later < end;
+       later += task.layer.block_size)
+    if (task.block_of(place.row, later) == block) return;
   const std::int32_t size = task.layer.num_kv_heads * task.layer.head_dim;
   const std::int64_t from = static_cast<std::int64_t>(token) * size;
   const std::int64_t to = task.slot(place.row, place.position);

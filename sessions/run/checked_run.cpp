@@ -41,6 +41,7 @@ Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
                                          .missing_conv_positions = config.missing_conv_positions(),
                                          .form = run.options_.form,
                                          .max_num_tokens = most_tokens,
+                                         .has_own_engine = true,
                                          .num_likely = run.options_.num_likely},
                                         run.options_.make_machine);
     if (!language.ok()) return language.error();

@@ -52,12 +52,13 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
   return files;
 }
 
-// Steps that were run; 0: the settings do not allow the run.
-std::int64_t run_on_both(const Scenario& scenario, const Model& model) {
+// Steps that were run; 0: the settings do not allow the run. `make_machine`: of PairedMachine.
+std::int64_t run_on_both(const Scenario& scenario, const Model& model,
+                         const MakeLanguageMachine& make_machine = &PairedMachine::create) {
   auto plan = plan_scenario(scenario, "scenario.json");
   if (!plan.ok()) return 0;
   auto created = CheckedRun::create(std::move(plan).value(),
-                                    {.language = model, .make_machine = &PairedMachine::create});
+                                    {.language = model, .make_machine = make_machine});
   if (!created.ok()) return 0;
   CheckedRun& run = created.value();
   while (!run.has_ended()) {
@@ -101,6 +102,25 @@ TEST(LanguageCuda, ScenariosWithOtherSettingsHaveTheBitsOfTheHost) {
     if (HasFailure()) return;
   }
   EXPECT_GT(steps, 500);
+}
+
+// Pre-copies and the advance of V2, post-copies of both runners.
+TEST(LanguageCuda, TheDeviceDecidesAboutCopiesAsTheEngineDoes) {
+  HS_NEED_CUDA();
+  const Model model = model_of("model_qwen3_5_text");
+  std::int64_t decided = 0;
+  for (const char* name : {"align_boundary_by_accepted_drafts", "align_boundary_by_decode",
+                           "shared_prefix_align", "multi_turn_with_drafts", "several_groups"})
+    for (const ModelRunner runner : {ModelRunner::v1, ModelRunner::v2}) {
+      SCOPED_TRACE(name);
+      Scenario scenario =
+          read_scenario_file((scenario_dir() / (std::string(name) + ".json")).string()).value();
+      scenario.settings.runner = runner;
+      const std::int64_t before = decided;
+      const std::int64_t steps = run_on_both(scenario, model, PairedMachine::counting(decided));
+      EXPECT_TRUE(runner == ModelRunner::v1 || steps == 0 || decided > before);
+    }
+  EXPECT_GT(decided, 40);
 }
 
 TEST(LanguageCuda, KnownBugsHaveTheBitsOfTheHost) {

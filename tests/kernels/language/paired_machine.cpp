@@ -39,6 +39,14 @@ Result<std::unique_ptr<LanguageMachine>> PairedMachine::create(
       new PairedMachine(std::move(host).value(), std::move(device).value()));
 }
 
+MakeLanguageMachine PairedMachine::counting(std::int64_t& num_decided) {
+  return [&num_decided](const LanguageMachineRequest& request) {
+    auto made = create(request);
+    if (made) static_cast<PairedMachine&>(*made.value()).count_decided_ = &num_decided;
+    return made;
+  };
+}
+
 PairedMachine::PairedMachine(std::unique_ptr<LanguageMachine> host,
                              std::unique_ptr<LanguageMachine> device)
     : host_(std::move(host)), device_(std::move(device)) {}
@@ -54,6 +62,14 @@ void PairedMachine::zero(std::span<const std::int32_t> blocks) {
 void PairedMachine::copy(std::span<const StateCopyOp> copies, bool shifts_last_position_first) {
   host_->copy(copies, shifts_last_position_first);
   device_->copy(copies, shifts_last_position_first);
+}
+std::optional<std::size_t> PairedMachine::copy_decided(const DecidedCopies& decided) {
+  EXPECT_EQ(host_->copy_decided(decided), std::nullopt);
+  const auto number = device_->copy_decided(decided);
+  if (!number) return number;
+  EXPECT_EQ(*number, num_decided_++);
+  if (count_decided_ != nullptr) ++*count_decided_;
+  return number;
 }
 void PairedMachine::copy_blocks(std::span<const BlockCopy> copies) {
   host_->copy_blocks(copies);
@@ -80,6 +96,12 @@ std::size_t PairedMachine::keep_logits(std::int32_t token) {
 Status PairedMachine::finish() {
   if (Status status = host_->finish(); !status) return status;
   if (Status status = device_->finish(); !status) return status;
+  decided_.clear();
+  for (std::size_t i = 0; i < num_decided_; ++i) {
+    const std::span<const StateCopyDecision> decisions = device_->decided(i);
+    decided_.emplace_back(decisions.begin(), decisions.end());
+  }
+  num_decided_ = 0;
   kept_.clear();
   for (std::size_t i = 0; i < is_logits_.size(); ++i) {
     const std::span<const float> values = host_->kept(i);
