@@ -189,10 +189,13 @@ Status FusedAlign::Impl::launch(std::int32_t num_reqs, DeviceBlockTables block_t
   for (std::int32_t first = 0; first == 0 || first < num_reqs; first += fused::kMaxRows) {
     launch_args.first_row = first;
     launch_args.num_rows = std::min(num_reqs - first, fused::kMaxRows);
-    const int dynamic_bytes = device.has_engine ? fused::kStageBytes : 0;
-    fused::fused_copy<<<device.num_sms, fused::kThreads, dynamic_bytes, stream>>>(launch_args,
-                                                                                  decide);
-    if (Status status = launch_status("fused_copy"); !status) return status;
+    const LaunchShape shape{static_cast<unsigned int>(device.num_sms), fused::kThreads,
+                            device.has_engine ? fused::kStageBytes : 0U};
+    if (Status status =
+            cuda_status(launch_early(fused::fused_copy<Decide>, shape, stream, launch_args, decide),
+                        std::string("launch of fused_copy"));
+        !status)
+      return status;
   }
   return Ok{};
 }

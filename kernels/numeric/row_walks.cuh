@@ -28,7 +28,8 @@ class RowWalk<DecodeRows> {
  public:
   __device__ RowWalk(const DecodeRows& rows, std::int32_t row, bool)
       : rows_(rows), row_(row), tokens_(rows.tokens(row)) {
-    if (tokens_.size() > 0) source_ = rows.source(row, rows.offset(row));
+    const std::int32_t source = rows.source(row, rows.offset(row));  // asked for beside the tokens
+    if (tokens_.size() > 0) source_ = source;
   }
   __device__ BatchTokens tokens() const { return tokens_; }
   // False: the row is padding; nothing of it is read or written but zero outputs.
