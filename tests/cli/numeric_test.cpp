@@ -70,6 +70,10 @@ TEST(RunNumeric, SessionsKeepTheTexts) {
   EXPECT_THAT(shown.out, HasSubstr("Language model model_qwen3_5_text, form recurrent\nA: \""));
   EXPECT_THAT(shown.out, HasSubstr("they part at token 5 (step 3): \"7\" for \"10\""));
   EXPECT_THAT(shown.out, Not(HasSubstr("layer -1")));
+  const std::string step = "sessions show " + file + ":wrong --step 3";
+  EXPECT_THAT(run_program(step + " --explain").out,
+              HasSubstr("  A says \"7\", a lone run there \"10\"\n"));
+  EXPECT_EQ(nlohmann::json::parse(run_program(step + " --json").out)["speech"]["tokens"][0][2], 7);
   const ProgramResult diff = run_program("diff " + file + ":wrong " + file + ":right");
   EXPECT_THAT(diff.out, HasSubstr("A: the texts part at token 5 (step 3 of A, step 3 of B): "
                                   "\"7\" and \"10\""));
