@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <utility>
 
-#include "core/base/check.h"
 #include "core/numeric/hybrid_model.h"
 
 namespace hybridscope {
@@ -74,8 +74,8 @@ void LiveSpeech::compute(Work& work) {
       const std::lock_guard lock(work.mutex);
       work.made.push_back(work.run->speech());
     }
-  } catch (const ContractViolation& violation) {
-    end(violation.what());
+  } catch (const std::exception& fault) {  // a fault of the program, or no memory
+    end(fault.what());
   }
 }
 

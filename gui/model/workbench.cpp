@@ -278,6 +278,7 @@ void Workbench::open(std::unique_ptr<ShownRun> run) {
 void Workbench::show_run(std::unique_ptr<ShownRun> run) {
   end_comparison();
   run_ = std::move(run);
+  if (run_ != nullptr) run_->speak_with(speaking_);
   lesson_.reset();
   forget_causes();
   bring_back(view_.layout, "lesson", std::exchange(lesson_neighbour_, {}));
