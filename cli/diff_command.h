@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,7 @@
 #include "core/base/result.h"
 #include "sessions/record/session_header.h"
 #include "sessions/record/step_source.h"
+#include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
 
@@ -19,6 +21,7 @@ struct DiffSide {
   std::string look_further;  // command line that explains step {} in full
   // Of a recorded session; a run that is made for the comparison is complete.
   SessionStatus status = SessionStatus::complete;
+  std::optional<SpokenWords> texts = {};  // empty: no language model ran
 };
 
 // What is wrong with the settings of either side before any scenario is read: an unknown profile or

@@ -15,6 +15,7 @@
 #include "sessions/record/session_header.h"
 #include "storage/session_file.h"
 #include "storage/session_reader.h"
+#include "storage/spoken_session.h"
 
 namespace hybridscope {
 namespace {
@@ -35,6 +36,15 @@ class WatchedSource final : public ForwardedSource {
   std::function<void(std::int64_t)> on_step_;
 };
 
+Result<std::optional<SpokenWords>> texts_of(const SessionPlace& place) {
+  const auto reader = SessionReader::open(place);
+  if (!reader.ok()) return reader.error();
+  SessionReader& session = *reader.value();
+  return spoken_session(session, make_names(session.info().header.config, [&](RequestId request) {
+                          return session.request_name(request);
+                        }));
+}
+
 Result<DiffSide> open_recorded(const std::string& text) {
   SessionPlace place = parse_session_place(text);
   const auto file = SessionFile::open(place.file, FileAccess::read);
@@ -45,11 +55,14 @@ Result<DiffSide> open_recorded(const std::string& text) {
   auto source = open_session_source(place);
   if (!source.ok()) return source.error();
   // At level counts there is nothing to explain, only the step's sums.
+  auto texts = texts_of(place);
+  if (!texts.ok()) return texts.error();
   const bool explains = source.value()->level() != RecordLevel::counts;
   return DiffSide{.source = std::move(source).value(),
                   .look_further = fmt::format("hybridscope sessions show {} --step {{}}{}",
                                               shell_quoted(text), explains ? " --explain" : ""),
-                  .status = info.value().status};
+                  .status = info.value().status,
+                  .texts = std::move(texts).value()};
 }
 
 Result<DiffSide> open_side(const DiffOptions& options, int side) {
@@ -97,6 +110,13 @@ void note_digests(const DiffSide& a, const DiffSide& b, DiffReport& report) {
         of_a, of_b));
 }
 
+void note_texts(const DiffSide& a, const DiffSide& b, DiffReport& report) {
+  if (a.texts && b.texts) report.texts = differing_texts(*a.texts, *b.texts);
+  if (a.texts.has_value() == b.texts.has_value()) return;
+  report.notes.push_back(
+      fmt::format("A language model ran in {} only: texts are not compared.", a.texts ? "A" : "B"));
+}
+
 void note_end(std::string_view side, SessionStatus status, DiffReport& report) {
   if (status == SessionStatus::recording)
     report.notes.push_back(
@@ -140,6 +160,7 @@ SideComparison::SideComparison(const DiffOptions& options, const TakeDiff& take,
   report_.ignored = options.ignore;
   report_.limit = static_cast<std::size_t>(options.limit);
   report_.all = options.all;
+  note_texts(a_, b_, report_);
   note_end("A", a_.status, report_);
   note_end("B", b_.status, report_);
 }

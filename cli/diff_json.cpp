@@ -138,6 +138,16 @@ Json diff_to_json(const DiffReport& report) {
                {"notes", report.notes},
                {"ignored", report.ignored},
                {"settings", std::move(settings)}};
+  if (report.texts) {
+    json["texts"] = Json::array();
+    for (const DifferingText& text : *report.texts)
+      json["texts"].push_back({{"request", text.request},
+                               {"first_difference", text.first - 1},
+                               {"words", text_difference_words(text)},
+                               {"step", {{"a", text.step_a}, {"b", text.step_b}}},
+                               {"a", text.a},
+                               {"b", text.b}});
+  }
   if (report.by_request) {
     add_totals(report, json);
     return json;

@@ -219,6 +219,27 @@ void add_totals(const DiffReport& report, TextPage& page) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::size_t kMostTextsListed = 20;
+
+void add_texts(const DiffReport& report, TextPage& page) {
+  if (!report.texts) return;
+  page.heading("Texts");
+  if (report.texts->empty()) page.line("The language model says the same in both.");
+  for (std::size_t i = 0; i < std::min(report.texts->size(), kMostTextsListed); ++i) {
+    const DifferingText& text = (*report.texts)[i];
+    page.line(text_difference_words(text));
+    page.line(fmt::format("A \"{}\"", text.a));
+    page.line(fmt::format("B \"{}\"", text.b));
+  }
+  if (report.texts->size() > kMostTextsListed)
+    page.line(
+        fmt::format("... and {} more (--json has all)", report.texts->size() - kMostTextsListed));
+}
+
+}  // namespace
+
 std::string format_diff(const DiffReport& report) {
   TextPage page;
   for (const bool is_a : {true, false}) {
@@ -230,6 +251,7 @@ std::string format_diff(const DiffReport& report) {
   if (!report.ignored.empty())
     page.line(fmt::format("Ignored: {}", fmt::join(report.ignored, ", ")));
   add_settings(report, page);
+  add_texts(report, page);
   if (report.by_request) {
     add_totals(report, page);
     return page.take();

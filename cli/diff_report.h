@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "sessions/diff/collected_diff.h"
 #include "sessions/diff/config_difference.h"
 #include "sessions/diff/request_totals.h"
+#include "sessions/run/text_differences.h"
 
 namespace hybridscope {
 
@@ -33,10 +35,16 @@ struct DiffReport {
   std::vector<TotalDifference> totals;
   std::int64_t num_requests = 0;  // compared
 
+  // Of a language model that ran in both; empty: none did.
+  std::optional<std::vector<DifferingText>> texts = {};
+
   std::size_t limit = 100;
   bool all = false;
 
-  bool differs() const { return by_request ? !totals.empty() : summary.num_differences > 0; }
+  bool differs() const {
+    if (texts && !texts->empty()) return true;
+    return by_request ? !totals.empty() : summary.num_differences > 0;
+  }
 };
 
 std::string format_diff(const DiffReport& report);

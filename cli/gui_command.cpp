@@ -29,6 +29,7 @@ constexpr const char* kGuiExamples =
     "  hybridscope gui scenarios/async_worked_example.json --screenshot step3.png \\\n"
     "      --command \"run.go_to 3\" --command \"select.cell A 1 0\"\n"
     "  hybridscope gui runs.db:before --bench\n"
+    "  hybridscope gui scenarios/plain_decode.json --weights scenarios/models/jargon-gdn\n"
     "  hybridscope gui --attach unix:/run/engine.sock --record living.db\n"
     "  hybridscope gui --commands\n"
     "\n"
@@ -84,6 +85,11 @@ Status check_options(const GuiOptions& options) {
     return invalid_input(
         "--attach: the trace has the engine's settings (--model and engine "
         "settings go with a scenario or --traffic)");
+  if (!options.weights.empty() && (is_session(options.file) || !options.attach.empty()))
+    return invalid_input(
+        "--weights: a language model runs on the decisions of our engine only (a session has what "
+        "was said when it was recorded; `hybridscope judge TRACE --weights DIR` runs one on a "
+        "trace)");
   return check_given_settings(options.settings, options.file, options.model);
 }
 
@@ -151,6 +157,15 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
       ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a number from 1 on"))
       ->type_name("N");
+  auto* weights = command
+                      .add_option("--weights", options.weights,
+                                  "folder of a language model that runs on the decisions "
+                                  "(docs/numeric.md)")
+                      ->type_name("DIR");
+  command.add_option("--form", options.form, "how it computes prompt rows")
+      ->check(CLI::IsMember({"recurrent", "chunked"}))
+      ->type_name("recurrent|chunked")
+      ->needs(weights);
   auto* screenshot =
       command.add_option("--screenshot", options.screenshot, "draw, write a picture, and end")
           ->type_name("FILE.png");
@@ -201,6 +216,8 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   }
   start.program = std::string("hybridscope ") + kVersion;
   start.screenshot = options.screenshot;
+  start.weights = options.weights;
+  start.form = options.form;
   start.script = options.script;
   start.bench = options.bench;
   start.lists_commands = options.lists_commands;

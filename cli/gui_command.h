@@ -19,6 +19,8 @@ struct GuiOptions {
   std::string model;
   std::int64_t limit = 0;
   SettingsOptions settings;
+  std::string weights;  // folder of a language model; empty: none runs
+  std::string form;     // of its prompt rows
   std::string screenshot;
   std::string script;
   std::string size;  // "1600x1000"; empty: as it was the last time

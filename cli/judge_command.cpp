@@ -38,7 +38,9 @@ std::string judge_words(const JudgeOptions& options, const TraceReport& trace, s
   if (options.check == CheckScope::all) words += " --check all";
   if (!options.engine.empty()) words += " --engine " + options.engine;
   if (options.strict) words += " --strict";
-  if (!options.weights.empty()) words += " --weights " + shell_word(options.weights);
+  if (!options.language.folder.empty())
+    words += " --weights " + shell_word(options.language.folder);
+  if (options.language.form == NumericForm::chunked) words += " --form chunked";
   if (step > 0) words += fmt::format(" --explain {}", step);
   return options.input == "-" ? words + " <TRACE.jsonl" : words;
 }
@@ -49,7 +51,7 @@ TestedUnit tested_trace(const JudgeOptions& options, const TraceReport& trace) {
                   .steps = trace.steps,
                   .findings = trace.findings.num_found(Severity::error),
                   .in_memory = trace.memory_steps > 0,
-                  .in_numbers = options.language != nullptr,
+                  .in_numbers = options.language.model != nullptr,
                   .properties = {{"version", kVersion}, {"engine", trace.engine}},
                   .command = judge_words(options, trace, 0)};
   if (!options.engine.empty()) unit.properties.push_back({"profile", options.engine});
@@ -257,10 +259,21 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       ->transform(is_engine_profile())
       ->type_name("PROFILE");
   command
-      .add_option("--weights", options.weights,
+      .add_option("--weights", options.language.folder,
                   "folder of a language model that runs on the trace's decisions: its states and "
                   "logits are compared with a lone run of each request (docs/numeric.md)")
       ->type_name("DIR");
+  command
+      .add_option_function<std::string>(
+          "--form",
+          [&options](const std::string& name) {
+            options.language.form =
+                name == "chunked" ? NumericForm::chunked : NumericForm::recurrent;
+          },
+          "how it computes prompt rows (default recurrent)")
+      ->check(CLI::IsMember({"recurrent", "chunked"}))
+      ->type_name("recurrent|chunked")
+      ->needs("--weights");
   auto* json = command.add_flag("--json", options.json, "one object {config, summary, traces}");
   explain->excludes(json);
   convert->excludes(json);
@@ -295,10 +308,10 @@ int judge_command(JudgeOptions options) {
   if (options.convert && !options.from_pipeline) {
     return report_usage("judge", "--convert needs --from pipeline, not --from trace");
   }
-  if (!options.weights.empty()) {
-    auto model = load_model(options.weights);
+  if (!options.language.folder.empty()) {
+    auto model = load_model(options.language.folder);
     if (!model.ok()) return report_error("judge", model.error());
-    options.language = std::make_shared<const HybridModel>(std::move(model).value().model);
+    options.language.model = std::make_shared<const HybridModel>(std::move(model).value().model);
   }
   auto source = open_source(options);
   if (!source.ok()) {

@@ -15,12 +15,11 @@
 #include "cli/trace_input.h"
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
+#include "sessions/run/language_model.h"
 
 namespace hybridscope {
 
 class JudgeSession;
-
-struct HybridModel;
 
 struct JudgeOptions {
   std::string input;           // a file, or "-"
@@ -34,12 +33,11 @@ struct JudgeOptions {
   bool json = false;
   bool timings = true;
   bool strict = false;
-  bool quiet = false;   // print the summary only
-  std::string junit;    // file to write, empty: none
-  std::string tap;      // as well
-  std::string weights;  // folder of a language model that runs on the decisions; empty: none
-  std::shared_ptr<const HybridModel> language;  // of `weights`, when it is loaded
-  RecordOption record;  // several traces: the second one's name ends in "-2"
+  bool quiet = false;      // print the summary only
+  std::string junit;       // file to write, empty: none
+  std::string tap;         // as well
+  LanguageModel language;  // that runs on the decisions; its folder is empty: none
+  RecordOption record;     // several traces: the second one's name ends in "-2"
 };
 
 // Judged traces as tested units, one per trace; one more, named after the input, when judging was

@@ -90,6 +90,9 @@ std::string format_judge_summary(const JudgeReport& report) {
   if (report.num_memory_steps() > 0)
     text += "memory compared, as the trace tells it: in " +
             counted(report.num_memory_steps(), "step") + "\n";
+  if (report.language)
+    text += speech_words(*report.language) +
+            ": its states and logits compared with a lone run of each request\n";
   if (!report.engine.empty())
     text +=
         fmt::format("profile {}: differences in {} of {}\n", report.engine, report.num_differing(),
@@ -148,6 +151,9 @@ nlohmann::ordered_json judge_report_to_json(const JudgeReport& report) {
     traces.push_back(trace_report_to_json(trace, compared));
   nlohmann::ordered_json config = {{"input", report.input}};
   if (compared) config["profile"] = report.engine;
+  if (report.language)
+    config["language_model"] = {{"weights", report.language->weights},
+                                {"form", numeric_form_name(report.language->form)}};
   nlohmann::ordered_json json = {{"config", config}, {"summary", summary}, {"traces", traces}};
   if (!report.stopped.empty()) json["stopped"] = report.stopped;
   return json;

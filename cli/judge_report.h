@@ -12,6 +12,7 @@
 #include "sessions/judge/engine_difference.h"
 #include "sessions/judge/foreign_importer.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/run/speech_info.h"
 
 namespace hybridscope {
 
@@ -31,7 +32,8 @@ struct TraceReport {
 
 struct JudgeReport {
   std::string input;
-  std::string engine;  // profile that traces were compared with; empty: none
+  std::string engine;                  // profile that traces were compared with; empty: none
+  std::optional<SpeechInfo> language;  // that ran on the decisions, without layers; empty: none
   std::vector<TraceReport> traces;
   std::string stopped;       // why judging ended early, empty: all was judged
   bool interrupted = false;  // it was a signal

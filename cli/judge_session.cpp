@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/engine/cudagraph_setup.h"
+#include "core/numeric/hybrid_model.h"
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/known_bugs/finding_cause.h"
@@ -21,6 +22,11 @@ JudgeSession::JudgeSession(const JudgeOptions& options, JudgeEvents events)
           options.language) {
   report_.input = trace_.file();
   report_.engine = options.engine;
+  if (options.language.model != nullptr)
+    report_.language = {.weights = weights_name(options.language.folder),
+                        .form = options.language.form,
+                        .vocab_size = options.language.model->vocab_size,
+                        .layers = {}};
 }
 
 Status JudgeSession::take(PaddedLine text, std::int64_t line) {
@@ -77,14 +83,19 @@ Status JudgeSession::begin_recording(std::string_view header_line) {
   SessionPlace place = parse_session_place(options_.record.place);
   if (!place.name.empty() && report_.traces.size() > 1)
     place.name += fmt::format("-{}", report_.traces.size());
-  auto begun = RecordedSession::begin(
-      options_.record, place,
+  SessionHeader header =
       judge_header({.source = foreign.name.empty() ? report_.input : foreign.name,
                     .engine = foreign.engine,
                     .header_line = header_line,
                     .config = foreign.config,
-                    .scope = options_.check}),
-      trace_.names());
+                    .scope = options_.check});
+  if (const LanguageModel& language = options_.language; language.model != nullptr) {
+    auto info = make_speech_info(*language.model, foreign.config.kv_cache_config, language.folder,
+                                 language.form);
+    if (!info.ok()) return info.error();
+    header.language = std::move(info).value();
+  }
+  auto begun = RecordedSession::begin(options_.record, place, std::move(header), trace_.names());
   if (!begun.ok()) {
     record_failure_ = begun.error();
     return begun.error();
@@ -116,7 +127,7 @@ Status JudgeSession::add_step(const JudgedStep& step) {
   trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
   if (events_.step) events_.step(step, num_kept);
   if (!recorded_) return Ok{};
-  Status added = recorded_->add(step.trace, step.findings, step.writes);
+  Status added = recorded_->add(step.trace, step.findings, step.writes, step.speech);
   if (!added.ok()) record_failure_ = added.error();
   return added;
 }

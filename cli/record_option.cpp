@@ -73,8 +73,10 @@ RecordedSession::RecordedSession(const RecordOption& option, std::string file,
       writer_(std::move(writer)) {}
 
 Status RecordedSession::add(const StepTrace& trace, std::span<const Finding> findings,
-                            std::span<const StateWrite> writes) {
-  recorder_.record(trace, findings, writes, writer_->next_record());
+                            std::span<const StateWrite> writes, const StepSpeech* speech) {
+  StepRecord& record = writer_->next_record();
+  recorder_.record(trace, findings, writes, record);
+  if (speech != nullptr) record.speech = *speech;
   ++num_steps_;
   return writer_->push();
 }

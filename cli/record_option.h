@@ -32,9 +32,10 @@ class RecordedSession {
                                                         SessionHeader header, const Names& names);
 
   RecordLevel level() const { return recorder_.level(); }
-  // Error: what keeps the file from being written; the command ends then.
+  // `speech`: of a language model; null: none runs. Error: what keeps the file from being written;
+  // the command ends then.
   Status add(const StepTrace& trace, std::span<const Finding> findings,
-             std::span<const StateWrite> writes);
+             std::span<const StateWrite> writes, const StepSpeech* speech = nullptr);
   // Says on stderr what was recorded, unless it is quiet. Error: as add().
   Status finish(SessionStatus status, const std::string& reason);
 

@@ -8,6 +8,8 @@
 #include "cli/step_json.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/record/record_views.h"
+#include "sessions/record/speech_json.h"
+#include "sessions/run/speech_words.h"
 
 namespace hybridscope {
 
@@ -25,6 +27,8 @@ Result<nlohmann::ordered_json> recorded_step_to_json(SessionPlayer& player, std:
   if (Status gone = player.go_to(step); !gone.ok()) return gone.error();
   auto json = record_to_json(player.record(), player.reader().info().header.level, names);
   if (!knows_free_blocks(player)) json.erase("num_free_blocks");
+  if (player.reader().info().header.language)
+    json["speech"] = speech_to_json(player.record().speech);
   return json;
 }
 
@@ -49,6 +53,7 @@ Result<std::string> explain_recorded_step(SessionPlayer& player, std::int64_t st
        .findings = player.record().findings,
        .own_count = [&](RequestId request) { return player.reader().own_count(request, step); },
        .chain_words = findings.value().last_chain_words()});
+  if (header.language) text += explain_speech(player.record().speech, *header.language, names);
   if (header.level != RecordLevel::full)
     text +=
         "\nRecorded at level blocks: decisions that change nothing, metadata and slots are not "

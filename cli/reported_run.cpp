@@ -13,12 +13,12 @@ namespace hybridscope {
 Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const RunOptions& options,
                                                          const Backends& backends) {
   CheckedRunOptions checks{.check = options.check};
-  std::optional<StateInBytes> state;
+  Kept kept;
   if (options.state.in_bytes()) {
     auto bytes = make_state_bytes(options.state, plan, backends);
     if (!bytes.ok()) return bytes.error();
     checks.state = std::move(bytes.value().backend);
-    state = std::move(bytes.value().held);
+    kept.state = std::move(bytes.value().held);
   }
   if (options.state.is_numeric()) {
     auto model = load_model(options.state.weights);
@@ -32,20 +32,26 @@ Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const Run
             HS_EXPECT(make != nullptr);
             return make(request, device);
           };
+    checks.keeps_speech = !options.record.place.empty();
+    auto info = make_speech_info(*checks.language, plan.setup.config.kv_cache_config,
+                                 options.state.weights, checks.form);
+    if (!info.ok()) return info.error();
+    kept.language = std::move(info).value();
   }
   auto run = CheckedRun::create(std::move(plan), std::move(checks));
   if (!run.ok()) return run.error();
   return std::unique_ptr<ReportedRun>(
-      new ReportedRun(std::move(run).value(), options.check, std::move(state)));
+      new ReportedRun(std::move(run).value(), options.check, std::move(kept)));
 }
 
-ReportedRun::ReportedRun(CheckedRun run, CheckScope scope, std::optional<StateInBytes> state)
+ReportedRun::ReportedRun(CheckedRun run, CheckScope scope, Kept kept)
     : run_(std::move(run)),
       scope_(scope),
       names_(make_names(run_.engine())),
       summary_(run_.engine().config()),
       expectation_(run_.plan().expect) {
-  report_.state = std::move(state);
+  report_.state = std::move(kept.state);
+  report_.language = std::move(kept.language);
 }
 
 Status ReportedRun::digest_state() {

@@ -49,6 +49,10 @@ class ReportedRun {
   void log_writes() { run_.log_writes(); }
 
   CheckScope scope() const { return scope_; }
+  // The language model that runs; empty: none.
+  const std::optional<SpeechInfo>& language() const { return report_.language; }
+  // What the last step said; null: no language model runs, or nothing is recorded.
+  const StepSpeech* speech() const { return run_.keeps_speech() ? &run_.speech() : nullptr; }
   const Engine& engine() const { return run_.engine(); }
   const RunPlan& plan() const { return run_.plan(); }
   const Names& names() const { return names_; }
@@ -62,7 +66,11 @@ class ReportedRun {
   std::int64_t num_errors() const { return report_.findings.num_found(Severity::error); }
 
  private:
-  ReportedRun(CheckedRun run, CheckScope scope, std::optional<StateInBytes> state);
+  struct Kept {
+    std::optional<StateInBytes> state;
+    std::optional<SpeechInfo> language;
+  };
+  ReportedRun(CheckedRun run, CheckScope scope, Kept kept);
 
   CheckedRun run_;
   CheckScope scope_;

@@ -190,7 +190,7 @@ Status RunSession::keep(const CheckedStep& step) {
   if (traced_)
     if (Status written = traced_->write(writer_.step(step.trace) + '\n'); !written.ok())
       return written;
-  return recorded_ ? recorded_->add(step.trace, step.findings, step.writes) : Ok{};
+  return recorded_ ? recorded_->add(step.trace, step.findings, step.writes, run_.speech()) : Ok{};
 }
 
 Status RunSession::end_files(const EarlyEnd& end) {
@@ -344,14 +344,8 @@ int run_command(const RunOptions& options, const Backends& backends) {
     report_error("run", state.error());
     return kExitUsage;
   }
-  if (options.twin && (options.state.in_bytes() || options.state.is_numeric())) {
-    report_error(
-        "run", invalid_input(fmt::format("--twin compares two symbolic runs: --state {} is for one",
-                                         options.state.is_numeric() ? "numeric" : "bytes")));
-    return kExitUsage;
-  }
-  if (!options.record.place.empty() && options.state.is_numeric()) {
-    report_error("run", invalid_input("--record keeps no texts: leave out --state numeric"));
+  if (options.twin && options.state.in_bytes()) {
+    report_error("run", invalid_input("--twin keeps no state in bytes: leave out --state bytes"));
     return kExitUsage;
   }
   if (options.suite.is_suite()) return suite_command(options, backends);

@@ -13,6 +13,7 @@ Result<std::unique_ptr<RecordedSession>> begin_run_recording(const RecordOption&
   const RunPlan& plan = run.plan();
   SessionHeader header = run_header(plan, run.scope());
   header.source = source;
+  header.language = run.language();
   auto begun = RecordedSession::begin(option, place, std::move(header), run.names());
   if (begun.ok() && begun.value()->level() == RecordLevel::full) run.log_writes();
   return begun;

@@ -54,6 +54,7 @@ std::string format_summary(const RunPlan& plan, const RunReport& report) {
     text += fmt::format("{:.2f} s wall, {:.0f} MiB peak memory\n", *report.wall_seconds,
                         static_cast<double>(report.peak_rss_bytes.value_or(0)) / 1048576.0);
   if (report.state) text += format_state_in_bytes(*report.state);
+  if (report.language) text += speech_words(*report.language) + "\n";
   if (report.texts) text += format_spoken(*report.texts);
   text += report.findings.format_left_out();
   for (const std::string& unmet : report.unmet) text += "expectation not met: " + unmet + "\n";
@@ -95,6 +96,9 @@ nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& repo
                                  {"summary", summary},
                                  {"roots", report.findings.roots_json()},
                                  {"findings", findings}};
+  if (report.language)
+    json["language_model"] = {{"weights", report.language->weights},
+                              {"form", numeric_form_name(report.language->form)}};
   if (report.texts) json["texts"] = spoken_to_json(*report.texts);
   if (!report.unmet.empty()) json["unmet_expectations"] = report.unmet;
   if (!report.stopped.empty()) json["stopped"] = report.stopped;

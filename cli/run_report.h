@@ -12,6 +12,7 @@
 #include "sessions/run/finding_list.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/run/run_summary.h"
+#include "sessions/run/speech_info.h"
 #include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
@@ -20,6 +21,7 @@ struct RunReport {
   RunSummary summary;
   FindingList findings;
   std::optional<StateInBytes> state;   // absent: symbolic only
+  std::optional<SpeechInfo> language;  // absent: no language model ran
   std::optional<SpokenWords> texts;    // absent: no language model ran
   std::vector<std::string> unmet;      // expectations of the scenario that were not met
   std::string stopped;                 // why the run ended early, empty: it is complete

@@ -70,6 +70,7 @@ HtmlReportOptions report_options(const SessionInfo& info, const StepRange& range
                             .status = std::string(session_status_name(info.status)),
                             .note = info.note,
                             .bookmarks = {},
+                            .language = info.header.language,
                             .first_step = range.first,
                             .last_step = range.last};
   if (!info.status_reason.empty()) options.status += ": " + info.status_reason;

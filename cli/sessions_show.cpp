@@ -21,6 +21,7 @@
 #include "sessions/run/finding_list.h"
 #include "sessions/text/number_words.h"
 #include "storage/session_player.h"
+#include "storage/spoken_session.h"
 
 namespace hybridscope {
 namespace {
@@ -49,6 +50,7 @@ class SessionView {
   void print_bookmarks(const std::vector<Bookmark>& bookmarks) const;
   Status print_steps();
   Status print_findings();
+  Status print_texts();
   StepRow describe(const StepRecord& record) const;
   FreeBlocks free_blocks() const {
     return knows_free_blocks(player_) ? FreeBlocks::known : FreeBlocks::unknown;
@@ -137,6 +139,15 @@ Status SessionView::print_findings() {
   return Ok{};
 }
 
+Status SessionView::print_texts() {
+  const auto words = spoken_session(player_.reader(), names_);
+  if (!words.ok()) return words.error();
+  if (!words.value()) return Ok{};
+  fmt::print("\n{}\n{}", speech_words(*player_.reader().info().header.language),
+             format_spoken(*words.value()));
+  return Ok{};
+}
+
 Status SessionView::show_session() {
   print_heading();
   const SessionInfo& info = player_.reader().info();
@@ -146,8 +157,9 @@ Status SessionView::show_session() {
   if (!bookmarks.ok()) return bookmarks.error();
   print_bookmarks(bookmarks.value());
   if (info.num_steps == 0) return Ok{};
-  const Status steps = print_steps();
-  return steps.ok() ? print_findings() : steps;
+  if (Status steps = print_steps(); !steps.ok()) return steps;
+  if (Status texts = print_texts(); !texts.ok()) return texts;
+  return print_findings();
 }
 
 Status SessionView::show_step() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
@@ -13,7 +14,9 @@
 #include "cli/report_error.h"
 #include "sessions/explain/explain_sections.h"
 #include "sessions/scenario/settings_json.h"
+#include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"
+#include "sessions/weights/load_model.h"
 
 namespace hybridscope {
 
@@ -163,6 +166,15 @@ void add_agreement(const Twins& twins, TextPage& page) {
                               "with as many drafts.",
                               comparison.num_counts_compared)
                 : "The accepted counts differ: " + comparison.count_difference + ".");
+  for (const DifferingText& text : twins.differing_texts) {
+    page.line(text_difference_words(text, twins.name_of(twins.base), twins.name_of(twins.twin)));
+    page.line(fmt::format("{} \"{}\"", twins.name_of(twins.base), text.a));
+    page.line(fmt::format("{} \"{}\"", twins.name_of(twins.twin), text.b));
+  }
+  if (twins.base.texts && twins.differing_texts.empty())
+    page.line(
+        fmt::format("The language model says the same in both: {}.",
+                    counted(static_cast<std::int64_t>(twins.base.texts->texts.size()), "text")));
   page.line(fmt::format("Findings: {} in {}, {} in {}.", twins.base.num_findings,
                         twins.name_of(twins.base), twins.twin.num_findings,
                         twins.name_of(twins.twin)));
@@ -189,7 +201,14 @@ int twin_command(const RunOptions& options) {
     return report_usage("run", "--twin needs a scenario file");
   }
   const auto scenario = read_scenario(options);
-  const auto twins = scenario.ok() ? run_twins(scenario.value(), options.scenario)
+  LanguageModel language{.folder = options.state.weights,
+                         .form = options.state.form.value_or(NumericForm::recurrent)};
+  if (options.state.is_numeric()) {
+    auto loaded = load_model(options.state.weights);
+    if (!loaded.ok()) return report_error("run", loaded.error());
+    language.model = std::make_shared<const HybridModel>(std::move(loaded).value().model);
+  }
+  const auto twins = scenario.ok() ? run_twins(scenario.value(), options.scenario, language)
                                    : Result<Twins>(scenario.error());
   if (!twins.ok()) {
     return report_error("run", twins.error());
@@ -244,6 +263,15 @@ Json twins_to_json(const Scenario& scenario, const Twins& twins) {
   if (comparison.first_step > 0) {
     result["first_step"] = comparison.first_step;
     result["first_request"] = comparison.first_request;
+  }
+  if (twins.base.texts) {
+    result["num_texts"] = twins.base.texts->texts.size();
+    result["texts"] = Json::array();
+    for (const DifferingText& text : twins.differing_texts)
+      result["texts"].push_back({{"request", text.request},
+                                 {"first_difference", text.first - 1},
+                                 {"base", text.a},
+                                 {"twin", text.b}});
   }
   for (const std::string* difference :
        {&comparison.output_difference, &comparison.count_difference})

@@ -45,6 +45,13 @@ Status open_start(Workbench& workbench, GuiStart& start, bool stays) {
   return Ok{};
 }
 
+Status start_to_speak(Workbench& workbench, const GuiStart& start) {
+  if (start.weights.empty()) return Ok{};
+  Status loaded = workbench.apply({"run.weights", start.weights});
+  if (!loaded.ok() || start.form.empty()) return loaded;
+  return workbench.apply({"run.form", start.form});
+}
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
@@ -155,6 +162,7 @@ Status run_gui(GuiStart start) {
   if (!commands.ok()) return commands.error();
   recall(workbench, stays);
   if (Status opened = open_start(workbench, start, stays); !opened.ok() && !stays) return opened;
+  if (Status speaks = start_to_speak(workbench, start); !speaks.ok()) return speaks;
   if (!stays && !start.bench) wait_for_engine(workbench);
   if (!stays && stop_requested()) return interrupted_reading();
   if (workbench.run() == nullptr) workbench.list_shipped();

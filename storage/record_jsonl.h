@@ -74,6 +74,7 @@ class RecordJsonlReader {
   Error fault(const std::string& pointer, const std::string& text) const;
   Status read_end(const Json& json);
   Status read_names(const Json& json);
+  Status read_spoken(const Json& json, StepRecord& record) const;
   Status check(const StepRecord& record) const;
   Status check_blocks(const StepRecord& record) const;
   std::string_view keep(const std::string& text);
@@ -82,6 +83,7 @@ class RecordJsonlReader {
   std::int64_t line_ = 0;
   BlockLimits limits_;
   RecordLevel level_ = RecordLevel::blocks;
+  std::optional<SpeechInfo> language_;
   std::vector<std::string> names_;  // [requests]
   std::deque<std::string> texts_;   // storage of the records' views
   std::optional<SessionEnd> end_;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sessions/record/enum_codes.h"
+#include "sessions/record/speech_json.h"
 #include "sessions/scenario/engine_profile.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/object_reader.h"
@@ -230,6 +231,11 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
   header.config = std::move(config).value();
   limits_ = block_limits(header.config);
   level_ = header.level;
+  if (const auto language = object.find("language"); language != object.end()) {
+    auto read = read_speech_info(*language);
+    if (!read.ok()) return fault("/language", read.error().message);
+    header.language = language_ = std::move(read).value();
+  }
   return header;
 }
 
@@ -277,6 +283,22 @@ Status RecordJsonlReader::read_end(const nlohmann::json& object) {
   return Ok{};
 }
 
+Status RecordJsonlReader::read_spoken(const nlohmann::json& object, StepRecord& record) const {
+  const auto found = object.find("speech");
+  if (!language_) return Ok{};
+  record.speech.step = record.trace.step;
+  if (found == object.end()) return Ok{};
+  auto speech = read_speech(*found, record.trace.step,
+                            {.num_requests = static_cast<std::int32_t>(names_.size()),
+                             .num_groups = limits_.num_groups,
+                             .num_blocks = limits_.num_blocks,
+                             .num_layers = static_cast<std::int32_t>(language_->layers.size()),
+                             .vocab_size = language_->vocab_size});
+  if (!speech.ok()) return fault("/speech", speech.error().message);
+  record.speech = std::move(speech).value();
+  return Ok{};
+}
+
 Result<bool> RecordJsonlReader::read_step(std::string_view line, std::int64_t line_number,
                                           StepRecord& record) {
   line_ = line_number;
@@ -314,6 +336,7 @@ Result<bool> RecordJsonlReader::read_step(std::string_view line, std::int64_t li
   for (Finding& finding : record.findings) finding.step = *number;
   for (StateWrite& write : record.writes) write.event.step = static_cast<std::int32_t>(*number);
   if (Status sound = check(record); !sound.ok()) return sound.error();
+  if (Status spoken = read_spoken(object, record); !spoken.ok()) return spoken.error();
   ++num_steps_;
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sessions/record/speech_json.h"
 #include "storage/record_jsonl.h"
 #include "storage/record_lists.h"
 
@@ -86,7 +87,7 @@ void RecordJsonlWriter::see(RequestId request) {
 }
 
 std::string RecordJsonlWriter::header(const SessionHeader& header) const {
-  return dump({{"hybridscope_session", kRecordJsonlVersion},
+  Json line = {{"hybridscope_session", kRecordJsonlVersion},
                {"name", header.name},
                {"kind", session_kind_name(header.kind)},
                {"level", record_level_name(header.level)},
@@ -99,7 +100,9 @@ std::string RecordJsonlWriter::header(const SessionHeader& header) const {
                {"parent_name", header.parent_name},
                {"forked_at", header.forked_at},
                {"plan", header.plan},
-               {"columns", all_columns()}});
+               {"columns", all_columns()}};
+  if (header.language) line["language"] = speech_info_to_json(*header.language);
+  return dump(line);
 }
 
 std::string RecordJsonlWriter::step(const StepRecord& record) {
@@ -115,6 +118,10 @@ std::string RecordJsonlWriter::step(const StepRecord& record) {
     Json none;
     line[name] = Packer{*this, none}.rows(list, fields);
   });
+  if (!is_silent(record.speech)) {
+    for (const StepWords::Prompt& prompt : record.speech.words.prompts) see(prompt.request);
+    line["speech"] = speech_to_json(record.speech);
+  }
   for (const RequestId request : new_names_)
     line["names"].push_back(Json::array({request.value, name_(request)}));
   if (new_names_.empty()) line.erase("names");

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "sessions/record/speech_json.h"
 #include "sessions/scenario/engine_profile.h"
 #include "storage/open_database.h"
 #include "storage/recorder_lock.h"
@@ -20,7 +21,7 @@ constexpr const char* kInfoColumns =
     "session, name, kind, status, status_reason, level, created_us, program, source, model, "
     "engine, coalesce(parent_name, ''), coalesce(forked_at, 0), note, num_steps, "
     "num_request_steps, num_errors, num_warnings, mamba_cache_mode, num_speculative_tokens, "
-    "check_scope, digest_version, keeps_count_resets";
+    "check_scope, digest_version, keeps_count_resets, language";
 
 // The value with the name from the file; the tables' CHECKs allow no other names.
 template <class Enum, std::size_t N>
@@ -68,6 +69,11 @@ SessionInfo read_info(SQLite::Statement& row) {
       named(std::array{CheckScope::step, CheckScope::all}, check_scope_name, text());
   info.header.digest_version = static_cast<std::int32_t>(number());
   info.header.keeps_count_resets = number() != 0;
+  if (const std::string language = text(); !language.empty()) {
+    auto read = read_speech_info_text(language);
+    if (!read.ok()) throw SQLite::Exception(read.error().message, SQLITE_CORRUPT);
+    info.header.language = std::move(read).value();
+  }
   return info;
 }
 

@@ -40,7 +40,7 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
           "SELECT request, num_computed_tokens, num_computed_tokens + num_scheduled_tokens "
           "FROM rows WHERE session = ? AND step = ? AND row_class = ?"),
       last_rows(context),
-      loader(context, info.header.level, info.header.config),
+      loader(context, info.header),
       stamps(make_stamp_cursor(context)) {
   find_extent();
 }
@@ -285,6 +285,16 @@ Result<std::vector<Finding>> SessionReader::findings(std::int64_t max_per_rule,
     if (++by_rule[static_cast<std::size_t>(finding.rule)] <= max_per_rule) found.push_back(finding);
   }
   return impl_->answer(std::move(found));
+}
+
+Result<std::vector<StepSpeech>> SessionReader::speech(std::int64_t after, std::size_t most) {
+  std::vector<StepSpeech> read;
+  if (!info().header.language) return read;
+  const SpeechLimits limits = speech_limits(impl_->context, info().header);
+  TableCursor cursor = make_speech_cursor(impl_->context);
+  for (cursor.seek(after + 1); cursor.has_row() && read.size() < most; cursor.advance())
+    read.push_back(read_speech_row(cursor, limits));
+  return impl_->answer(std::move(read));
 }
 
 namespace {

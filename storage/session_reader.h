@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -89,6 +90,11 @@ class SessionReader {
 
   // The findings of all steps after `after`, in order; at most `max_per_rule` of each rule.
   Result<std::vector<Finding>> findings(std::int64_t max_per_rule, std::int64_t after = 0);
+
+  // What a language model said and held after step `after`, in order, in at most `most` steps;
+  // steps in which it did nothing are left out. Empty: none ran.
+  Result<std::vector<StepSpeech>> speech(
+      std::int64_t after = 0, std::size_t most = std::numeric_limits<std::size_t>::max());
 
   // For the other source files of storage.
   struct Impl;

@@ -8,6 +8,7 @@
 
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_start_up.h"
+#include "sessions/record/speech_json.h"
 #include "storage/session_text.h"
 
 namespace hybridscope {
@@ -69,8 +70,8 @@ void insert_row(SQLite::Database& database, const NewSession& session, BegunSess
       database,
       "INSERT INTO sessions (name, kind, status, level, created_us, program, source, model, "
       "mamba_cache_mode, engine, runner, async_scheduling, num_speculative_tokens, num_blocks, "
-      "plan, check_scope, digest_version, keeps_count_resets) "
-      "VALUES (?, ?, 'recording', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "plan, check_scope, digest_version, keeps_count_resets, language) "
+      "VALUES (?, ?, 'recording', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   int column = 0;
   const auto text = [&](std::string_view value) { insert.bind(++column, std::string(value)); };
   const auto number = [&](std::int64_t value) { insert.bind(++column, value); };
@@ -92,6 +93,7 @@ void insert_row(SQLite::Database& database, const NewSession& session, BegunSess
   text(check_scope_name(header.check));
   number(header.digest_version);
   number(header.keeps_count_resets);
+  text(speech_info_text(header.language ? &*header.language : nullptr));
   insert.exec();
   begun.session = database.getLastInsertRowid();
 }

@@ -79,6 +79,9 @@ void RequestNames::find_new(QueuedStep& step) {
     for (const CacheEvent& event : *events) see(event.request, step);
   for (const RowTrace& row : trace.rows) see(row.accepted_from, step);
   for (const StateWrite& write : step.record.writes) see(write.event.request, step);
+  // The others said something before.
+  for (const StepWords::Prompt& prompt : step.record.speech.words.prompts)
+    see(prompt.request, step);
   for (const Finding& finding : step.record.findings) {
     see(finding.request, step);
     see(finding.cause.request, step);

@@ -30,6 +30,8 @@ TableCursor make_finding_cursor(ReadContext& context) {
   return {context, "findings", {"ordinal"}, fields::columns<Finding>({}, fields::kFinding)};
 }
 
+TableCursor make_speech_cursor(ReadContext& context) { return {context, "speech", {}, {"words"}}; }
+
 StepLoader::Cursors::Cursors(ReadContext& context)
     : steps(make_steps_cursor(context)),
       graph_padding(context, "graph_padding", {}, columns<StepTrace>({}, fields::kGraph)),
@@ -56,7 +58,8 @@ StepLoader::Cursors::Cursors(ReadContext& context)
                        columns<AttentionWrite>({}, fields::kAttentionWrite)),
       metadata_arrays(context, "metadata_arrays", {"ordinal"},
                       append(columns<ArrayRecord>({}, fields::kArray), {"elements"})),
-      write_events(context, "write_events", {"place"}, columns<StateWrite>({}, fields::kWrite)) {}
+      write_events(context, "write_events", {"place"}, columns<StateWrite>({}, fields::kWrite)),
+      speech(make_speech_cursor(context)) {}
 
 void read_array(const TableCursor& cursor, ArrayRecord& array) {
   RowFields of_row(cursor, 1);

@@ -14,6 +14,9 @@ TableCursor make_steps_cursor(ReadContext& context);
 // findings: [ordinal, fields]
 TableCursor make_finding_cursor(ReadContext& context);
 
+// speech: [words]
+TableCursor make_speech_cursor(ReadContext& context);
+
 // A row of metadata_arrays, with its elements.
 void read_array(const TableCursor& cursor, ArrayRecord& array);
 
@@ -38,6 +41,7 @@ struct StepLoader::Cursors {
   TableCursor attention_writes;
   TableCursor metadata_arrays;
   TableCursor write_events;
+  TableCursor speech;
 };
 
 }  // namespace hybridscope

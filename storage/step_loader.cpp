@@ -32,12 +32,14 @@ void read_items(TableCursor& cursor, std::int64_t step, std::vector<Item>& items
 
 }  // namespace
 
-StepLoader::StepLoader(ReadContext& context, RecordLevel level, const EngineConfig& config)
+StepLoader::StepLoader(ReadContext& context, const SessionHeader& header)
     : context_(context),
-      level_(level),
-      groups_(make_group_traces(config.kv_cache_config)),
-      limits_(block_limits(config)),
-      cursors_(std::make_unique<Cursors>(context)) {}
+      level_(header.level),
+      groups_(make_group_traces(header.config.kv_cache_config)),
+      limits_(block_limits(header.config)),
+      cursors_(std::make_unique<Cursors>(context)) {
+  if (header.language) speech_ = speech_limits(context, header);
+}
 
 StepLoader::~StepLoader() = default;
 
@@ -73,6 +75,7 @@ bool StepLoader::load(std::int64_t step, StepRecord& record) {
   fields::kGraph(trace, graph_columns);
   read_items(cursors_->commands, step, trace.commands, fields::kCommand);
   load_findings(record);
+  if (speech_) load_speech(record);
   if (level_ >= RecordLevel::blocks) {
     load_schedule(trace);
     load_groups(trace);
@@ -200,6 +203,31 @@ void StepLoader::load_copies(StepTrace& trace) {
 void StepLoader::load_findings(StepRecord& record) {
   read_items(cursors_->findings, record.trace.step, record.findings, fields::kFinding);
   for (Finding& finding : record.findings) finding.step = record.trace.step;
+}
+
+SpeechLimits speech_limits(const ReadContext& context, const SessionHeader& header) {
+  const BlockLimits blocks = block_limits(header.config);
+  return {.num_requests = context.num_requests,
+          .num_groups = blocks.num_groups,
+          .num_blocks = blocks.num_blocks,
+          .num_layers = static_cast<std::int32_t>(header.language->layers.size()),
+          .vocab_size = header.language->vocab_size};
+}
+
+StepSpeech read_speech_row(const TableCursor& cursor, const SpeechLimits& limits) {
+  auto speech = read_speech_text(cursor.text(0), cursor.next_step(), limits);
+  if (speech.ok()) return std::move(speech).value();
+  cursor.fail("words", speech.error().message);
+  return {};
+}
+
+void StepLoader::load_speech(StepRecord& record) {
+  TableCursor& cursor = cursors_->speech;
+  cursor.seek(record.trace.step);
+  record.speech = {.step = record.trace.step};
+  if (!cursor.at_row()) return;
+  speech_->num_requests = context_.num_requests;
+  record.speech = read_speech_row(cursor, *speech_);
 }
 
 void StepLoader::load_arrays(StepRecord& record) {

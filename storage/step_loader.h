@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/engine/engine_config.h"
+#include "sessions/record/session_header.h"
+#include "sessions/record/speech_json.h"
 #include "sessions/record/step_record.h"
 #include "sessions/record/step_source.h"
 #include "storage/block_rows.h"
@@ -15,7 +18,7 @@ namespace hybridscope {
 class StepLoader {
  public:
   // Reads only what the level keeps. `context` must outlive the loader; errors go to it.
-  StepLoader(ReadContext& context, RecordLevel level, const EngineConfig& config);
+  StepLoader(ReadContext& context, const SessionHeader& header);
   ~StepLoader();
 
   // False: there is no such step, and `record` is unchanged; or an error occurred.
@@ -37,13 +40,21 @@ class StepLoader {
   void load_findings(StepRecord& record);
   void load_arrays(StepRecord& record);
   void load_writes(StepRecord& record);
+  void load_speech(StepRecord& record);
 
   ReadContext& context_;
   RecordLevel level_;
-  std::vector<GroupTrace> groups_;  // [num_groups] the parts that are the same in every step
+  std::optional<SpeechLimits> speech_;  // empty: no language model runs
+  std::vector<GroupTrace> groups_;      // [num_groups] the parts that are the same in every step
   BlockLimits limits_;
   std::unique_ptr<Cursors> cursors_;
 };
+
+// What a language model's numbers are below; the requests are those of the context. Requires: one
+// runs.
+SpeechLimits speech_limits(const ReadContext& context, const SessionHeader& header);
+// The cursor's row of the table speech. Errors go to the context.
+StepSpeech read_speech_row(const TableCursor& cursor, const SpeechLimits& limits);
 
 // Reads the step's fields, counts and digests; one row per step.
 TableCursor make_stamp_cursor(ReadContext& context);

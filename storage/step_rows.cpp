@@ -1,7 +1,9 @@
 #include "storage/step_rows.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sessions/record/speech_json.h"
 #include "storage/insert.h"
 #include "storage/table_fields.h"
 
@@ -61,7 +63,8 @@ struct StepRows::Inserts {
         write_events(db, "write_events", s, columns<StateWrite>({"step", "place"}, fields::kWrite)),
         findings(db, "findings", s, finding_columns()),
         keyframes(db, "keyframes", s, {"step", "tables"}),
-        block_keyframes(db, "block_keyframes", s, {"step", "blocks"}) {}
+        block_keyframes(db, "block_keyframes", s, {"step", "blocks"}),
+        speech(db, "speech", s, {"step", "words"}) {}
 
   Insert requests;
   Insert steps;
@@ -85,19 +88,32 @@ struct StepRows::Inserts {
   Insert findings;
   Insert keyframes;
   Insert block_keyframes;
+  Insert speech;
 
   void flush() {
-    for (Insert* insert : {&requests,         &steps,
-                           &digests,          &graph_padding,
-                           &commands,         &rows,
-                           &commits,          &preemptions,
-                           &skipped_requests, &lookups,
-                           &lookup_groups,    &step_groups,
-                           &block_events,     &worker_table_changes,
-                           &copy_decisions,   &state_copies,
-                           &attention_writes, &metadata_arrays,
-                           &write_events,     &findings,
-                           &keyframes,        &block_keyframes})
+    for (Insert* insert : {&requests,
+                           &steps,
+                           &digests,
+                           &graph_padding,
+                           &commands,
+                           &rows,
+                           &commits,
+                           &preemptions,
+                           &skipped_requests,
+                           &lookups,
+                           &lookup_groups,
+                           &step_groups,
+                           &block_events,
+                           &worker_table_changes,
+                           &copy_decisions,
+                           &state_copies,
+                           &attention_writes,
+                           &metadata_arrays,
+                           &write_events,
+                           &findings,
+                           &keyframes,
+                           &block_keyframes,
+                           &speech})
       insert->flush();
   }
 };
@@ -148,6 +164,9 @@ void StepRows::write(const StepRecord& record, std::span<const std::string> find
   write_groups(record);
   insert_all(inserts_->write_events, trace.step, record.writes, fields::kWrite);
   write_findings(record, finding_texts);
+  if (is_silent(record.speech)) return;
+  const std::string words = speech_to_json(record.speech).dump();
+  inserts_->speech.row(trace.step).text(words).run();
 }
 
 void StepRows::flush() { inserts_->flush(); }

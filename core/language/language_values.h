@@ -103,11 +103,27 @@ struct StepWords {
     std::int32_t num_tokens = 0;
     friend bool operator==(const Taken&, const Taken&) = default;
   };
+  struct Alone {
+    RequestId request{};
+    std::vector<std::int32_t> ids;
+    friend bool operator==(const Alone&, const Alone&) = default;
+  };
   std::vector<Prompt> prompts;  // of requests that had their first row
   std::vector<Token> tokens;    // that rows sampled
   std::vector<Draft> rejected;
   std::vector<Taken> taken;  // tokens that the scheduler appended
+  // What the lone run of a request that has parted from it goes on with by itself (AloneTexts).
+  std::vector<Alone> alone = {};
   friend bool operator==(const StepWords&, const StepWords&) = default;
+};
+
+// What is kept of a step of a language model's run.
+struct StepSpeech {
+  std::int64_t step = 0;
+  StepWords words = {};
+  std::vector<ComparedState> compared = {};  // reads before writes; none with form chunked
+  std::vector<StateDifference> states = {};  // of `compared`
+  friend bool operator==(const StepSpeech&, const StepSpeech&) = default;
 };
 
 }  // namespace hybridscope

@@ -2,10 +2,16 @@
 
 #include <algorithm>
 
-#include "core/numeric/logits.h"
-#include "core/numeric/lone_run.h"
-
 namespace hybridscope {
+namespace {
+
+// Tokens may be fewer than the lone run has said: taken back, or not taken.
+void cut_alone(SpokenText& text) {
+  text.alone.resize(std::min(text.alone.size(), text.tokens.size()));
+  if (!parts_from_lone_run(text)) text.alone.clear();
+}
+
+}  // namespace
 
 void SpokenTexts::add(const StepWords& words) {
   for (const StepWords::Prompt& prompt : words.prompts) {
@@ -25,6 +31,10 @@ void SpokenTexts::add(const StepWords& words) {
     requests_[rejected.request].text.rejected.push_back(rejected.draft);
   for (const StepWords::Taken& taken : words.taken)
     requests_[taken.request].num_taken += taken.num_tokens;
+  for (const StepWords::Alone& alone : words.alone) {
+    std::vector<std::int32_t>& ids = requests_[alone.request].text.alone;
+    ids.insert(ids.end(), alone.ids.begin(), alone.ids.end());
+  }
 }
 
 std::vector<SpokenText> SpokenTexts::taken() const {
@@ -32,35 +42,26 @@ std::vector<SpokenText> SpokenTexts::taken() const {
   std::size_t i = 0;
   for (const auto& [id, request] : requests_) {
     // A step may sample more than the request is allowed to say.
-    std::vector<SpokenToken>& tokens = texts[i++].tokens;
+    std::vector<SpokenToken>& tokens = texts[i].tokens;
     if (tokens.size() > static_cast<std::size_t>(request.num_taken))
       tokens.resize(static_cast<std::size_t>(request.num_taken));
+    cut_alone(texts[i++]);
   }
   return texts;
 }
 
 std::vector<SpokenText> SpokenTexts::sampled() const {
   std::vector<SpokenText> texts;
-  for (const auto& [id, request] : requests_) texts.push_back(request.text);
+  for (const auto& [id, request] : requests_) {
+    texts.push_back(request.text);
+    cut_alone(texts.back());
+  }
   return texts;
 }
 
 bool parts_from_lone_run(const SpokenText& text) {
   return std::ranges::any_of(text.tokens,
                              [](const SpokenToken& token) { return token.id != token.twin_id; });
-}
-
-std::vector<std::int32_t> say_alone(const HybridModel& model, std::span<const std::int32_t> prompt,
-                                    std::size_t num_tokens) {
-  LoneRun lone(model);
-  lone.extend(prompt);
-  std::vector<std::int32_t> said{
-      greedy_token(lone.logits(static_cast<std::int32_t>(prompt.size()) - 1))};
-  while (said.size() < num_tokens) {
-    lone.extend({&said.back(), 1});
-    said.push_back(greedy_token(lone.logits(0)));
-  }
-  return said;
 }
 
 }  // namespace hybridscope

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/language/language_values.h"
-#include "core/numeric/hybrid_model.h"
 
 namespace hybridscope {
 
@@ -17,7 +16,7 @@ class SpokenTexts {
   void add(const StepWords& words);
 
   // Of all requests that had a row, by request, as far as the scheduler took their tokens. `alone`
-  // is empty.
+  // is as long as the tokens, or empty: it was not said.
   std::vector<SpokenText> taken() const;
   // The same with the tokens that rows sampled and the scheduler has not taken yet.
   std::vector<SpokenText> sampled() const;
@@ -32,9 +31,5 @@ class SpokenTexts {
 
 // True: some token is not what the lone run of the same tokens chooses.
 bool parts_from_lone_run(const SpokenText& text);
-
-// What the model goes on with by itself, `num_tokens` tokens. Requires: a prompt.
-std::vector<std::int32_t> say_alone(const HybridModel& model, std::span<const std::int32_t> prompt,
-                                    std::size_t num_tokens);
 
 }  // namespace hybridscope

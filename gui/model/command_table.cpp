@@ -12,9 +12,9 @@ namespace hybridscope {
 
 std::vector<const CommandRow*> all_commands() {
   std::vector<const CommandRow*> all;
-  for (const auto& part :
-       {file_commands(), edit_commands(), run_commands(), engine_commands(), bookmark_commands(),
-        select_commands(), view_commands(), diff_commands(), lesson_commands(), panel_commands()})
+  for (const auto& part : {file_commands(), edit_commands(), run_commands(), language_commands(),
+                           engine_commands(), bookmark_commands(), select_commands(),
+                           view_commands(), diff_commands(), lesson_commands(), panel_commands()})
     for (const CommandRow& row : part) all.push_back(&row);
   return all;
 }

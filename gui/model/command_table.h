@@ -52,6 +52,7 @@ struct CommandRow {
 std::span<const CommandRow> file_commands();      // commands_file.cpp
 std::span<const CommandRow> edit_commands();      // commands_edit.cpp
 std::span<const CommandRow> run_commands();       // commands_run.cpp
+std::span<const CommandRow> language_commands();  // commands_language.cpp
 std::span<const CommandRow> engine_commands();    // commands_engine.cpp
 std::span<const CommandRow> bookmark_commands();  // commands_select.cpp
 std::span<const CommandRow> select_commands();    // commands_select.cpp

@@ -206,7 +206,31 @@ bool LiveRun::continue_with(const RunPlan& plan, std::int64_t step) {
     ++found_by_rule_[static_cast<std::size_t>(found.finding.rule)];
   request_names_.resize(static_cast<std::size_t>(player_->run().engine().num_requests()));
   whole_ = player_->done();
+  if (speech_ != nullptr) speech_->continue_with(plan_, step);
   return true;
+}
+
+void LiveRun::speak_with(const std::shared_ptr<const LanguageModel>& speaking) {
+  if (speaking == (speech_ == nullptr ? nullptr : speech_->speaking())) return;
+  speech_ = speaking == nullptr ? nullptr : std::make_unique<LiveSpeech>(speaking, plan_, scope_);
+}
+
+bool LiveRun::load_more() {
+  if (speech_ == nullptr) return false;
+  speech_->want(step());
+  return speech_->take();
+}
+
+bool LiveRun::awaits_speech() const {
+  return speech_ != nullptr && (speech_->is_busy() || speech_->lacks(step()));
+}
+
+ShownSpeech LiveRun::speech() {
+  if (speech_ == nullptr) return ShownRun::speech();
+  return {.speech = speech_->speech(),
+          .is_awaited = awaits_speech(),
+          .is_live = true,
+          .why = speech_->trouble()};
 }
 
 std::vector<StepActivity> LiveRun::activities(std::size_t first, std::size_t count) {
@@ -315,9 +339,19 @@ Result<std::unique_ptr<StepSource>> LiveRun::source() const {
   return std::unique_ptr<StepSource>(std::move(source).value());
 }
 
+Result<std::unique_ptr<StepSource>> LiveRun::source_to_keep() const {
+  if (speech_ == nullptr || speech_->speech() == nullptr) return source();
+  auto source = LiveSource::create(plan_, RecordLevel::full, title(),
+                                   speaking_options(*speech_->speaking(), scope_));
+  if (!source.ok()) return source.error();
+  return std::unique_ptr<StepSource>(std::move(source).value());
+}
+
 SessionHeader LiveRun::header() const {
   SessionHeader header = run_header(plan_, scope_);
   header.level = RecordLevel::full;
+  if (speech_ != nullptr && speech_->speech() != nullptr)
+    header.language = speech_->speech()->info();
   return header;
 }
 

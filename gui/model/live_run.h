@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gui/model/cache_log.h"
+#include "gui/model/live_speech.h"
 #include "gui/model/shown_run.h"
 #include "sessions/live/live_player.h"
 #include "sessions/run/finding_list.h"
@@ -72,8 +73,14 @@ class LiveRun final : public ShownRun {
   ComingStep coming_step() override;
   // How many steps were run on a copy so far.
   std::int64_t num_looked_ahead() const { return num_looked_ahead_; }
+  ShownSpeech speech() override;
+  void speak_with(const std::shared_ptr<const LanguageModel>& speaking) override;
+  bool awaits_speech() const override;
+  // Takes what the language model has said.
+  bool load_more() override;
   const CacheReport* cache_report() override { return cache_log_.report(last_known_step()); }
   Result<std::unique_ptr<StepSource>> source() const override;
+  Result<std::unique_ptr<StepSource>> source_to_keep() const override;
   SessionHeader header() const override;
 
   const LivePlayer& player() const { return *player_; }
@@ -110,6 +117,7 @@ class LiveRun final : public ShownRun {
   std::int64_t coming_behind_ = -1;  // -1: not known of any
   std::int64_t num_looked_ahead_ = 0;
   std::unique_ptr<LivePlayer> player_;
+  std::unique_ptr<LiveSpeech> speech_;  // null: no language model runs
 };
 
 }  // namespace hybridscope

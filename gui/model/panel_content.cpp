@@ -11,7 +11,8 @@
 namespace hybridscope {
 
 const ContentRow* find_content(std::string_view panel) {
-  for (const auto& part : {block_contents(), batch_contents(), metadata_contents(), run_contents()})
+  for (const auto& part : {block_contents(), batch_contents(), metadata_contents(), run_contents(),
+                           language_contents()})
     for (const ContentRow& row : part)
       if (row.panel == panel) return &row;
   return nullptr;

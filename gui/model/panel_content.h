@@ -40,6 +40,7 @@ struct ContentRow {
 std::span<const ContentRow> block_contents();     // content_of_blocks.cpp
 std::span<const ContentRow> batch_contents();     // content_of_batch.cpp
 std::span<const ContentRow> metadata_contents();  // content_of_metadata.cpp
+std::span<const ContentRow> language_contents();  // content_of_language.cpp
 std::span<const ContentRow> run_contents();       // content_of_run.cpp
 // Null: the panel has none.
 const ContentRow* find_content(std::string_view panel);

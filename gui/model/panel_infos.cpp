@@ -30,6 +30,9 @@ constexpr PanelInfo kPanels[] = {
     {"chunks", "Chunks", "How scan kernels cut the prefill tokens of the step"},
     {"requests", "Requests", "State, tokens, blocks and counts of the requests"},
     {"timeline", "Timeline", "What requests did over the steps around this one"},
+    {"text", "Text", "What a language model says on the decisions, beside what it says alone"},
+    {"heat_map", "State differences",
+     "How far the language model's states are from lone runs, by layer and block"},
 };
 
 }  // namespace

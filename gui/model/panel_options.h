@@ -68,12 +68,18 @@ struct DifferencesOptions {
   std::string filter;
 };
 
+// Of the selected request.
+struct TextOptions {
+  std::int32_t token = 0;  // generated token, from 1, whose probabilities are shown; 0: the last
+};
+
 struct PanelOptions {
   BlockTablesOptions block_tables;
   MetadataOptions metadata;
   RequestsOptions requests;
   TimelineOptions timeline;
   DifferencesOptions differences;
+  TextOptions text;
 };
 
 }  // namespace hybridscope

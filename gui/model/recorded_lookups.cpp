@@ -11,7 +11,33 @@ bool RecordedRun::load_more() {
   hit_reads_left_ = kHitReadsASlice;
   const bool lacks_hits = std::exchange(lacks_hits_, false);
   const bool lacks_activities = std::exchange(lacks_activities_, false);
-  return decide_next() || lacks_activities || lacks_hits;
+  const bool has_read_speech = read_speech();
+  return decide_next() || lacks_activities || lacks_hits || has_read_speech;
+}
+
+// A slice of what a language model said up to the shown step.
+bool RecordedRun::read_speech() {
+  if (!awaits_speech()) return false;
+  const auto read = reader().speech(speech_->last_step(), kSpeechStepsASlice);
+  if (!read.ok()) {
+    speech_trouble_ = read.error().message;
+    return true;
+  }
+  for (const StepSpeech& step : read.value()) speech_->add(step);
+  speech_is_whole_ = read.value().size() < kSpeechStepsASlice;
+  return true;
+}
+
+bool RecordedRun::awaits_speech() const {
+  return speech_ && !speech_is_whole_ && speech_trouble_.empty() && speech_->last_step() < step();
+}
+
+ShownSpeech RecordedRun::speech() {
+  if (!speech_)
+    return {.why =
+                "No language model ran when this session was recorded; hybridscope run "
+                "SCENARIO --weights DIR --record FILE.db keeps what one says."};
+  return {.speech = &*speech_, .is_awaited = awaits_speech(), .why = speech_trouble_};
 }
 
 bool RecordedRun::may_read_hits() {

@@ -57,6 +57,8 @@ Status RecordedRun::load() {
   if (!bookmarks.ok()) return bookmarks.error();
   show_bookmarks(bookmarks.value());
   if (header.kind == SessionKind::run) load_plan();
+  if (header.language) speech_.emplace(*header.language);
+  speech_is_whole_ = !header.language;
   return Ok{};
 }
 
@@ -127,6 +129,7 @@ Result<bool> RecordedRun::see_new_steps() {
   if (Status marks = load_marks(); !marks.ok()) return marks.error();
   if (Status findings = load_findings(before); !findings.ok()) return findings.error();
   admitted_ = {};
+  speech_is_whole_ = !speech_;
   return true;
 }
 

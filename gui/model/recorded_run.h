@@ -23,6 +23,7 @@ class RecordedRun final : public ShownRun {
   };
   static constexpr int kStepsASlice = 12;
   static constexpr int kHitReadsASlice = 6;
+  static constexpr std::size_t kSpeechStepsASlice = 64;
   static constexpr std::size_t kMostActivities = 2000;
   static constexpr std::size_t kMostPrefillSteps = 4000;
   static constexpr int kMostStepsBack = 32;
@@ -72,6 +73,8 @@ class RecordedRun final : public ShownRun {
   // Reads the step of one finding of findings() whose decision is not known, and lets the above go
   // on.
   bool load_more() override;
+  ShownSpeech speech() override;
+  bool awaits_speech() const override;
   std::string take_trouble() override { return std::exchange(trouble_, {}); }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
   std::optional<CachedPrompt> cached_prompt(RequestId request) override;
@@ -111,6 +114,7 @@ class RecordedRun final : public ShownRun {
   void load_plan();
   void list_undecided();
   bool decide_next();
+  bool read_speech();
   const Admissions* admissions_of(RequestId request);
   bool may_read_hits();
   void attach();
@@ -155,6 +159,9 @@ class RecordedRun final : public ShownRun {
   std::vector<std::int64_t> found_by_rule_;  // [rule_table()] seen so far, at most kMostARule
   BlockFaults block_faults_;
   std::vector<ShownBookmark> bookmarks_;  // as in the file after the last change
+  std::optional<Speech> speech_;          // empty: no language model ran
+  bool speech_is_whole_ = true;           // nothing is left to read
+  std::string speech_trouble_;            // why reading it failed; empty: it did not
   std::string trouble_;                   // not reported yet
   std::string last_trouble_;              // each is reported once
   const HeldBlocks* held_ = nullptr;      // at the end of the shown step; null: not read

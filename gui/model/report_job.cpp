@@ -21,6 +21,7 @@ HtmlReportOptions options_of(const ShownRun& run, const RunFile& file) {
   options.engine = header.engine;
   options.source = header.source;
   options.program = file.program;
+  options.language = header.language;
   for (const ShownBookmark& bookmark : bookmarks_of_known_steps(run))
     options.bookmarks.push_back({.step = bookmark.step, .note = bookmark.note});
   if (run.plan() != nullptr)

@@ -19,6 +19,7 @@
 #include "core/trace/block_table_mirror.h"
 #include "core/trace/step_trace.h"
 #include "gui/model/block_faults.h"
+#include "gui/model/speech.h"
 #include "gui/model/step_activity.h"
 #include "gui/model/step_arrays.h"
 #include "sessions/cache_report/cache_report.h"
@@ -137,6 +138,8 @@ inline constexpr std::string_view kNoFindings = "No finding in the steps so far.
 // The scheduler's tables at the end of the step, its commit_events applied.
 BlockTableMirror tables_after(const StepView& view);
 
+struct LanguageModel;
+
 class ShownRun {
  public:
   ShownRun() = default;
@@ -240,11 +243,23 @@ class ShownRun {
   // the shown step; empty: it was not admitted yet, or that is not known.
   virtual std::optional<CachedPrompt> cached_prompt(RequestId) { return std::nullopt; }
 
+  // What a language model said up to the shown step.
+  virtual ShownSpeech speech() {
+    return {.why = "This run is shown without a language model: run.weights gives it one."};
+  }
+  // Lets the model run on the decisions of a live run, instead of another one; what it says comes
+  // with load_more(). Others go on without.
+  virtual void speak_with(const std::shared_ptr<const LanguageModel>&) {}
+  // Will load_more() bring more of what a language model says, without anything else happening?
+  virtual bool awaits_speech() const { return false; }
+
   // The cache report on all known steps; null: not known.
   virtual const CacheReport* cache_report() { return nullptr; }
 
   // All steps again, from the first one, for files and comparisons. The run stays where it is.
   virtual Result<std::unique_ptr<StepSource>> source() const = 0;
+  // The same for files, with what a language model says, which takes longer.
+  virtual Result<std::unique_ptr<StepSource>> source_to_keep() const { return source(); }
   // Its header in a session file, without a name.
   virtual SessionHeader header() const = 0;
   virtual RunEnd end() const;

@@ -81,6 +81,19 @@ constexpr Theme kHighContrast = {
     .series = {rgb(0xFFB606), rgb(0x5AEBFF), rgb(0x16A26E), rgb(0xF2EB8E), rgb(0x7C70E7),
                rgb(0xE12A0D), rgb(0xB84C9A), rgb(0xCCFFDA)}};
 
+// After cividis (Nunez et al. 2018), which readers with any colour vision order in the same way;
+// more is brighter on dark themes and darker on the light one.
+constexpr std::array<HeatStyle, kNumHeatStyles> kHeat = {{{rgb(0x00306F), rgb(0xFFFFFF)},
+                                                          {rgb(0x41516C), rgb(0xFFFFFF)},
+                                                          {rgb(0x8A8678), rgb(0x000000)},
+                                                          {rgb(0xC0AE6B), rgb(0x000000)},
+                                                          {rgb(0xFDE737), rgb(0x000000)}}};
+constexpr std::array<HeatStyle, kNumHeatStyles> kLightHeat = {{{rgb(0xF3F0DC), rgb(0x000000)},
+                                                               {rgb(0xDDD3A0), rgb(0x000000)},
+                                                               {rgb(0xA9A27A), rgb(0x000000)},
+                                                               {rgb(0x575D6D), rgb(0xFFFFFF)},
+                                                               {rgb(0x00224E), rgb(0xFFFFFF)}}};
+
 struct CellSign {
   std::string_view title;
   char letter;
@@ -124,6 +137,11 @@ Theme with_palette(Theme theme, PaletteKind kind) {
 }
 
 }  // namespace
+
+HeatStyle heat_style(ThemeKind kind, std::size_t level) {
+  HS_EXPECT(level < kNumHeatStyles);
+  return (kind == ThemeKind::light ? kLightHeat : kHeat)[level];
+}
 
 std::string_view theme_name(ThemeKind kind) {
   return kThemeNames[static_cast<std::size_t>(kind)].name;

@@ -68,6 +68,15 @@ struct SeriesStyle {
 };
 inline constexpr std::size_t kNumSeriesColours = 8;
 
+// Of a heat map, from no difference to the largest. Cells also say the number.
+struct HeatStyle {
+  Rgba fill;
+  Rgba text;  // on the fill
+};
+inline constexpr std::size_t kNumHeatStyles = 5;
+// `level` below kNumHeatStyles.
+HeatStyle heat_style(ThemeKind kind, std::size_t level);
+
 struct Theme {
   ThemeKind kind = ThemeKind::dark;
   UiColours ui;

@@ -219,7 +219,15 @@ void Workbench::cancel_job() {
   job_saves_edits_ = false;
 }
 
+void Workbench::speak_with(std::shared_ptr<const LanguageModel> speaking) {
+  speaking_ = std::move(speaking);
+  if (run_ != nullptr) run_->speak_with(speaking_);
+  if (comparison_ != nullptr) comparison_->other().speak_with(speaking_);
+  touch();
+}
+
 void Workbench::load_more(ShownRun& run) {
+  run.speak_with(speaking_);
   if (run.load_more()) touch();
   if (std::string trouble = run.take_trouble(); !trouble.empty())
     say(NoticeKind::warning, std::move(trouble));
@@ -270,6 +278,7 @@ void Workbench::open(std::unique_ptr<ShownRun> run) {
 void Workbench::show_run(std::unique_ptr<ShownRun> run) {
   end_comparison();
   run_ = std::move(run);
+  if (run_ != nullptr) run_->speak_with(speaking_);
   lesson_.reset();
   forget_causes();
   bring_back(view_.layout, "lesson", std::exchange(lesson_neighbour_, {}));

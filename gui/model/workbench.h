@@ -78,7 +78,9 @@ class Workbench {
   // Is there work left for advance()?
   bool is_busy() const {
     return is_moving() || job_ != nullptr || cause_job_.is_busy() ||
-           (comparison_ != nullptr && comparison_->is_busy()) ||
+           (comparison_ != nullptr &&
+            (comparison_->is_busy() || comparison_->other().awaits_speech())) ||
+           (run_ != nullptr && run_->awaits_speech()) ||
            (attached_ != nullptr && attached_->is_awaited());
   }
 
@@ -124,6 +126,10 @@ class Workbench {
   const Comparison* comparison() const { return comparison_.get(); }
   // The differences in the shown step, for panels of both sides; null: none are known.
   const DifferenceMarks* differences();
+
+  // Lets the model run on the decisions of all live runs from now on; null: none.
+  void speak_with(std::shared_ptr<const LanguageModel> speaking);
+  const LanguageModel* speaking() const { return speaking_.get(); }
 
   // Searches for the known bug, or the policy, that the finding comes from, and remembers it: about
   // a second of work at most. Returns the first finding of its chain, which was searched for.
@@ -280,6 +286,7 @@ class Workbench {
   SoughtDifference sought_ = SoughtDifference::any;
   DifferenceMarks differences_;  // of this revision
   std::uint64_t differences_revision_ = 0;
+  std::shared_ptr<const LanguageModel> speaking_;
   std::unique_ptr<FileJob> job_;
   std::string job_done_;  // the message at its end
   Status job_status_ = Ok{};

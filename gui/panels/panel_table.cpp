@@ -34,6 +34,8 @@ constexpr PanelRow kPanels[] = {
     {"chunks", make_chunks_panel},
     {"requests", make_requests_panel},
     {"timeline", make_timeline_panel},
+    {"text", make_text_panel},
+    {"heat_map", make_heat_map_panel},
 };
 
 }  // namespace

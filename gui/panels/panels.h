@@ -34,6 +34,9 @@ std::unique_ptr<Panel> make_graph_padding_panel();
 // The catalogue of known bugs; each can be run beside its healthy run.
 std::unique_ptr<Panel> make_known_bugs_panel();
 
+// How far states are from those of lone runs, by layer and block.
+std::unique_ptr<Panel> make_heat_map_panel();
+
 // The current lesson: text, questions, and the replies to answers.
 std::unique_ptr<Panel> make_lesson_panel();
 
@@ -61,6 +64,9 @@ std::unique_ptr<Panel> make_state_copies_panel();
 // One block decoded, and the answer to "why is this here?": the chain of writes, each a link to its
 // step.
 std::unique_ptr<Panel> make_state_inspector_panel();
+
+// What a language model says in the run, beside what its lone runs say.
+std::unique_ptr<Panel> make_text_panel();
 
 // What requests did in the steps around the shown one, one lane per request.
 std::unique_ptr<Panel> make_timeline_panel();

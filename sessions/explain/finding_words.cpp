@@ -186,16 +186,16 @@ constexpr std::array kPhrases = {
            "{block}: an element of its state is {seen_bits}, expected {expected_bits}"},
     Phrase{Rule::state_differs, "read", is_conv,
            "{block}: the row reads a conv window that a lone run does not have after "
-           "{expected_tokens}: {seen} of its elements differ in layer {layer}"},
+           "{expected_tokens}: {seen} of its elements differ{in_layer}"},
     Phrase{Rule::state_differs, "read", nullptr,
            "{block}: the row reads a state that a lone run does not have after {expected_tokens}: "
-           "{seen} of its elements differ in layer {layer}"},
+           "{seen} of its elements differ{in_layer}"},
     Phrase{Rule::state_differs, "", is_conv,
            "{block}: the row left a conv window that a lone run does not have after "
-           "{expected_tokens}: {seen} of its elements differ in layer {layer}"},
+           "{expected_tokens}: {seen} of its elements differ{in_layer}"},
     Phrase{Rule::state_differs, "", nullptr,
            "{block}: the row left a state that a lone run does not have after {expected_tokens}: "
-           "{seen} of its elements differ in layer {layer}"},
+           "{seen} of its elements differ{in_layer}"},
     Phrase{Rule::logits_differ, "the token is the same", nullptr,
            "the row's logits are not those of a lone run, though both choose token {seen}"},
     Phrase{Rule::logits_differ, "", nullptr,
@@ -277,6 +277,8 @@ std::string fill(const Phrase& phrase, const Finding& f, const Names& names) {
   const auto request = [&](std::int64_t number) {
     return names_requests ? request_words(number, names) : std::string();
   };
+  // Findings of sessions are without their layer.
+  const std::string in_layer = f.layer < 0 ? std::string() : fmt::format(" in layer {}", f.layer);
   return fmt::format(
       fmt::runtime(phrase.text), fmt::arg("block", block_words(f.block)), fmt::arg("seen", f.seen),
       fmt::arg("expected", f.expected), fmt::arg("detail", f.detail),
@@ -284,8 +286,8 @@ std::string fill(const Phrase& phrase, const Finding& f, const Names& names) {
       fmt::arg("seen_token", fmt::format("token {}", f.seen) + of_writer(f, names)),
       fmt::arg("seen_tokens", tokens(f.seen)), fmt::arg("expected_tokens", tokens(f.expected)),
       fmt::arg("seen_request", request(f.seen)), fmt::arg("expected_request", request(f.expected)),
-      fmt::arg("layer", f.layer), fmt::arg("state", f.state), fmt::arg("element", f.element),
-      fmt::arg("seen_bits", fmt::format("{:#x}", f.seen)),
+      fmt::arg("layer", f.layer), fmt::arg("in_layer", in_layer), fmt::arg("state", f.state),
+      fmt::arg("element", f.element), fmt::arg("seen_bits", fmt::format("{:#x}", f.seen)),
       fmt::arg("expected_bits", fmt::format("{:#x}", f.expected)),
       fmt::arg("seen_block", block_words(f.seen)),
       fmt::arg("expected_block", block_words(f.expected)));

@@ -32,13 +32,14 @@ std::vector<std::int32_t> sizes_of_any_release(EngineConfig config) {
 struct TraceJudge::Language {
   std::unique_ptr<LanguageRun> run;
   LanguageFindings findings;
+  StepSpeech speech;  // without words: the tokens are the trace's
 };
 
 TraceJudge::TraceJudge(TraceJudge&&) noexcept = default;
 TraceJudge& TraceJudge::operator=(TraceJudge&&) noexcept = default;
 TraceJudge::~TraceJudge() = default;
 
-Result<TraceJudge> TraceJudge::create(const ForeignHeader& header, LanguageModel language) {
+Result<TraceJudge> TraceJudge::create(const ForeignHeader& header, const LanguageModel& language) {
   auto importer = ForeignImporter::create(header);
   if (!importer.ok()) return importer.error();
   CheckConfig config = make_check_config(header.config);
@@ -51,14 +52,15 @@ Result<TraceJudge> TraceJudge::create(const ForeignHeader& header, LanguageModel
   auto checker = StepChecker::create(config);
   if (!checker.ok()) return checker.error();
   TraceJudge judge(std::move(importer).value(), std::move(checker).value());
-  if (language == nullptr) return judge;
+  if (language.model == nullptr) return judge;
   auto run =
-      LanguageRun::create(*language, {.kv_cache_config = config.kv_cache_config,
-                                      .mamba_cache_mode = config.mamba_cache_mode,
-                                      .num_speculative_tokens = config.num_speculative_tokens,
-                                      .forces_tokens = true});
+      LanguageRun::create(*language.model, {.kv_cache_config = config.kv_cache_config,
+                                            .mamba_cache_mode = config.mamba_cache_mode,
+                                            .num_speculative_tokens = config.num_speculative_tokens,
+                                            .form = language.form,
+                                            .forces_tokens = true});
   if (!run.ok()) return run.error();
-  judge.model_ = std::move(language);
+  judge.model_ = language.model;
   judge.language_ = std::make_unique<Language>();
   judge.language_->run = std::move(run).value();
   judge.checker_.log_ops();
@@ -74,7 +76,8 @@ Result<JudgedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) 
   ++num_steps_;
   num_request_steps_ += static_cast<std::int64_t>(trace.value()->rows.size());
   const auto findings = check(*trace.value(), step, scope);
-  return JudgedStep{*trace.value(), findings, importer_.tables(), checker_.writes()};
+  return JudgedStep{*trace.value(), findings, importer_.tables(), checker_.writes(),
+                    language_ ? &language_->speech : nullptr};
 }
 
 std::span<const Finding> TraceJudge::check(const StepTrace& trace, const ForeignStep& step,
@@ -96,6 +99,7 @@ std::span<const Finding> TraceJudge::check(const StepTrace& trace, const Foreign
         trace, checker_.ops(), [this](RequestId request, std::int32_t position) {
           return importer_.token(request, position);
         });
+    language_->speech = {trace.step, {}, spoken.compared, spoken.states};
     language_->findings.append(spoken, trace.step, checker_.state(), findings_);
   }
   return findings_;

@@ -18,11 +18,9 @@
 #include "sessions/judge/foreign_importer.h"
 #include "sessions/judge/foreign_trace.h"
 #include "sessions/judge/trace_reader.h"
+#include "sessions/run/language_model.h"
 
 namespace hybridscope {
-
-struct HybridModel;
-using LanguageModel = std::shared_ptr<const HybridModel>;
 
 // A step and its findings; valid until the next step.
 struct JudgedStep {
@@ -30,6 +28,8 @@ struct JudgedStep {
   std::span<const Finding> findings;
   const BlockTableMirror& scheduler_tables;  // after the step
   std::span<const StateWrite> writes;        // empty unless log_writes()
+  // What a language model compared; it says nothing of its own. Null: none runs.
+  const StepSpeech* speech = nullptr;
 };
 
 class TraceJudge {
@@ -38,7 +38,7 @@ class TraceJudge {
   // that no engine can have, with a pointer into the header.
   // With `language`, this model runs on the trace's decisions too: it takes the trace's tokens,
   // each as one of its own, and its states and logits are compared with lone runs.
-  static Result<TraceJudge> create(const ForeignHeader& header, LanguageModel language = nullptr);
+  static Result<TraceJudge> create(const ForeignHeader& header, const LanguageModel& language = {});
   TraceJudge(TraceJudge&&) noexcept;
   TraceJudge& operator=(TraceJudge&&) noexcept;
   ~TraceJudge();
@@ -65,7 +65,7 @@ class TraceJudge {
   ForeignImporter importer_;
   StepChecker checker_;
   std::optional<StateHashCheck> hash_check_;  // from the first step on that tells states
-  LanguageModel model_;
+  std::shared_ptr<const HybridModel> model_;
   std::unique_ptr<Language> language_;  // with a model
   std::vector<Finding> findings_;       // of the step, where more than it is checked
   std::int64_t num_steps_ = 0;
@@ -87,7 +87,7 @@ class JudgedTrace {
   // Messages name `file`; "-" is "<stdin>". Without `is_wanted` every trace is judged. `language`
   // as TraceJudge's.
   JudgedTrace(std::string file, CheckScope scope, IsTraceWanted is_wanted = {},
-              LanguageModel language = nullptr);
+              LanguageModel language = {});
   JudgedTrace(const JudgedTrace&) = delete;  // names_ refers to reader_
   JudgedTrace& operator=(const JudgedTrace&) = delete;
 

@@ -6,7 +6,15 @@ namespace hybridscope {
 
 Result<std::unique_ptr<LiveSource>> LiveSource::create(RunPlan plan, RecordLevel level,
                                                        std::string title, CheckScope scope) {
-  auto run = CheckedRun::create(std::move(plan), {.check = scope});
+  CheckedRunOptions options;
+  options.check = scope;
+  return create(std::move(plan), level, std::move(title), std::move(options));
+}
+
+Result<std::unique_ptr<LiveSource>> LiveSource::create(RunPlan plan, RecordLevel level,
+                                                       std::string title,
+                                                       CheckedRunOptions options) {
+  auto run = CheckedRun::create(std::move(plan), std::move(options));
   if (!run.ok()) return run.error();
   return std::unique_ptr<LiveSource>(
       new LiveSource(std::move(run).value(), level, std::move(title)));
@@ -30,6 +38,7 @@ Result<const StepStamp*> LiveSource::next() {
   if (!stepped.ok()) return stepped.error();
   const CheckedStep& step = stepped.value();
   recorder_.record(step.trace, step.findings, step.writes, record_);
+  if (run_.keeps_speech()) record_.speech = run_.speech();
   stamp_ = {.step = step.trace.step, .digests = record_.digests, .counts = record_.counts};
   return &stamp_;
 }

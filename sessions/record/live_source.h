@@ -16,6 +16,9 @@ class LiveSource final : public StepSource {
   static Result<std::unique_ptr<LiveSource>> create(RunPlan plan, RecordLevel level,
                                                     std::string title,
                                                     CheckScope scope = CheckScope::step);
+  // The same with a language model on its decisions.
+  static Result<std::unique_ptr<LiveSource>> create(RunPlan plan, RecordLevel level,
+                                                    std::string title, CheckedRunOptions options);
 
   std::string title() const override { return title_; }
   const EngineConfig& config() const override { return run_.engine().config(); }

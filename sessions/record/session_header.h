@@ -9,6 +9,7 @@
 #include "core/check/step_checker.h"
 #include "core/engine/engine_config.h"
 #include "sessions/record/step_record.h"
+#include "sessions/run/speech_info.h"
 
 namespace hybridscope {
 
@@ -44,12 +45,13 @@ struct SessionHeader {
   bool keeps_count_resets = true;
   std::string source;  // scenario, traffic or trace, as given by the user
   std::string model;
-  std::string engine;          // profile: "safe", "reference"; judged: as in the trace
-  std::string plan;            // JSON (session_plan.h); judged: the header line of the trace
-  EngineConfig config;         // derived from the plan
-  std::string parent_name;     // session that it was forked from; empty: not forked
-  std::int64_t parent = 0;     // the parent's number when both are in one file; else 0
-  std::int64_t forked_at = 0;  // first step that may differ from the parent
+  std::string engine;   // profile: "safe", "reference"; judged: as in the trace
+  std::string plan;     // JSON (session_plan.h); judged: the header line of the trace
+  EngineConfig config;  // derived from the plan
+  std::optional<SpeechInfo> language = {};  // the language model that runs; empty: none
+  std::string parent_name;                  // session that it was forked from; empty: not forked
+  std::int64_t parent = 0;                  // the parent's number when both are in one file; else 0
+  std::int64_t forked_at = 0;               // first step that may differ from the parent
 
   // Can the accepted count that a request's last row left be told (OwnCounts)?
   bool knows_own_counts() const {

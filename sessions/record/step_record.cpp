@@ -11,6 +11,7 @@ void StepRecord::clear() {
   worker_changes.clear();
   arrays.clear();
   writes.clear();
+  speech = {};
 }
 
 namespace {

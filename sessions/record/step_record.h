@@ -8,6 +8,7 @@
 
 #include "core/check/finding.h"
 #include "core/check/state_write.h"
+#include "core/language/language_values.h"
 #include "core/metadata/metadata_field.h"
 #include "core/trace/step_trace.h"
 #include "sessions/record/step_digests.h"
@@ -89,6 +90,7 @@ struct StepRecord {
   std::vector<WorkerTableChange> worker_changes;  // levels blocks and full
   std::vector<ArrayRecord> arrays;                // level full
   std::vector<StateWrite> writes;                 // level full
+  StepSpeech speech;                              // of a language model that runs; every level
   // Empties all members but keeps their storage.
   void clear();
 };

@@ -71,6 +71,7 @@ void StepRecorder::record(const StepTrace& trace, std::span<const Finding> findi
   record.worker_changes.clear();
   record.arrays.clear();
   record.writes.clear();
+  record.speech = {};
   record.digests = digester_.digest(trace, findings);
   count(trace, findings, record.counts);
   record.findings.assign(findings.begin(), findings.end());

@@ -24,8 +24,8 @@ class StepRecorder {
 
   RecordLevel level() const { return level_; }
 
-  // Fills `record` and reuses its storage. Steps must come in order. `writes`: the checker's log,
-  // read at level full only.
+  // Fills `record`, without speech, and reuses its storage. Steps must come in order. `writes`: the
+  // checker's log, read at level full only.
   void record(const StepTrace& trace, std::span<const Finding> findings,
               std::span<const StateWrite> writes, StepRecord& record);
 

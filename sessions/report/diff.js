@@ -91,6 +91,27 @@ function showSettings() {
   ], settings));
 }
 
+// What a language model said; the first byte that differs is framed.
+function showTexts() {
+  const texts = data.texts || [];
+  byId("texts").hidden = data.texts === undefined;
+  const list = byId("texts").querySelector("div");
+  if (texts.length === 0) list.append(el("p", "", "The language model says the same in both."));
+  for (const text of texts) {
+    list.append(el("p", "", text.words));
+    let first = 0;
+    while (first < text.a.length && text.a[first] === text.b[first]) ++first;
+    for (const side of ["a", "b"]) {
+      const line = el("div", "tokens");
+      line.append(el("span", "label", side.toUpperCase()), text[side].slice(0, first));
+      const mark = el("span", "first", text[side].slice(first, first + 1) || " ");
+      mark.title = "the first difference";
+      line.append(mark, text[side].slice(first + 1));
+      list.append(line);
+    }
+  }
+}
+
 function showSummary() {
   const summary = data.summary;
   byId("summary").hidden = data.comparable !== "steps" || !summary.complete || data.total === 0;
@@ -150,6 +171,7 @@ function start() {
   showSides();
   showVerdict();
   showSettings();
+  showTexts();
   showSummary();
   showRequests();
   showTotals();

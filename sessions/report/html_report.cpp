@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/language/spoken_texts.h"
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_dispatch.h"
 #include "sessions/record/session_header.h"
@@ -14,6 +15,7 @@
 #include "sessions/report/page_style.h"
 #include "sessions/report/report_files.h"
 #include "sessions/report/report_steps.h"
+#include "sessions/run/spoken_words.h"
 #include "sessions/text/html_text.h"
 #include "sessions/text/number_words.h"
 
@@ -152,6 +154,7 @@ class HtmlReportWriter::Maker {
   std::set<std::int32_t> short_requests_;  // requests known by then
   bool cut_ = false;
   CountTotals totals_;
+  SpokenTexts spoken_;  // of the steps that were read
   std::int64_t num_steps_ = 0;
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;
@@ -192,6 +195,7 @@ Status HtmlReportWriter::Maker::take(std::int64_t step) {
   if (!in_range(step) && !before) return Ok{};
   const Result<const StepRecord*> record = source_.record();
   if (!record.ok()) return record.error();
+  spoken_.add(record.value()->speech.words);
   if (before) {
     const StepTrace& trace = record.value()->trace;
     before_.apply(trace.cache_events);
@@ -221,13 +225,20 @@ std::string HtmlReportWriter::Maker::data() const {
     meta["roots"].push_back({root.num_following, root.last_step});
   if (!roots.empty() && options_.explain_command)
     meta["next"] = options_.explain_command(roots.front().finding.step);
+  meta["language"] = options_.language ? speech_words(*options_.language) : std::string();
+  nlohmann::ordered_json texts_said = nlohmann::ordered_json::array();
+  if (options_.language)
+    texts_said =
+        texts_for_page(spoken_words(spoken_.taken(), options_.language->vocab_size, names_));
   nlohmann::json requests = nlohmann::json::array();
   for (const auto& [request, name] : requests_) requests.push_back({request, name});
   const ReportTexts& texts = steps_.texts();
   std::string data = fmt::format(
-      "{{\"meta\":{},\"requests\":{},\"templates\":{},\"start\":{},\"start_worker\":{},\"steps\":[",
-      script_safe_json(meta), script_safe_json(requests), script_safe_json(texts.templates()),
-      script_safe_json(before_.scheduler_ops()), script_safe_json(before_.worker_ops()));
+      "{{\"meta\":{},\"requests\":{},\"texts\":{},\"templates\":{},\"start\":{},\"start_worker\":{}"
+      ",\"steps\":[",
+      script_safe_json(meta), script_safe_json(requests), script_safe_json(texts_said),
+      script_safe_json(texts.templates()), script_safe_json(before_.scheduler_ops()),
+      script_safe_json(before_.worker_ops()));
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     if (i > 0) data += ",\n";
     data += texts_[i];

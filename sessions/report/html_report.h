@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
 #include "sessions/record/step_source.h"
+#include "sessions/run/speech_info.h"
 
 namespace hybridscope {
 
@@ -36,6 +38,7 @@ struct HtmlReportOptions {
   std::string status = {};
   std::string note = {};
   std::vector<ReportBookmark> bookmarks = {};
+  std::optional<SpeechInfo> language = {};  // the language model that ran; empty: none
   // What a finding that begins a chain comes from ("known bug 48, ..."); empty: not looked for.
   std::function<std::string(const Finding&)> find_cause = {};
   // A command that explains a step in full; empty: there is none.

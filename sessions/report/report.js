@@ -122,6 +122,37 @@ function showAllFindings() {
   section.append(next);
 }
 
+// A line of tokens; those that are not the lone run's are underlined, the first is framed.
+function tokenLine(label, tokens, other, text) {
+  const line = el("div", "tokens");
+  line.append(el("span", "label", label));
+  tokens.forEach((token, i) => {
+    const differs = other.length > 0 && token !== other[i];
+    const piece = el("span", differs ? "differs" : "", token);
+    if (other.length > 0 && i === text.first_difference) {
+      piece.classList.add("first");
+      piece.title = "the first difference";
+    }
+    line.append(piece, text.spaced ? " " : "");
+  });
+  return line;
+}
+
+function showTexts() {
+  const section = byId("texts");
+  section.hidden = meta.language === "";
+  if (section.hidden) return;
+  section.querySelector("p").textContent = meta.language + ". Underlined: not what a lone run says; framed: the first such token.";
+  const list = section.querySelector("div");
+  for (const text of texts) {
+    list.append(el("h3", "", text.request));
+    list.append(el("p", text.alone.length ? "parts" : "events", text.verdict));
+    list.append(tokenLine("prompt", [text.prompt], [], text));
+    list.append(tokenLine("run", text.said, text.alone, text));
+    if (text.alone.length) list.append(tokenLine("alone", text.alone, text.said, text));
+  }
+}
+
 function connect() {
   const actions = { first: () => go(0), previous: () => go(current - 1), play,
                     next: () => go(current + 1), last: () => go(steps.length - 1),
@@ -157,6 +188,7 @@ function start() {
     ? grouped(steps[steps.length - 1].n) : steps[0].n + " to " + grouped(steps[steps.length - 1].n));
   showLegend();
   showMarks();
+  showTexts();
   showAllFindings();
   connect();
   const place = readHash();

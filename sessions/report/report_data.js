@@ -3,6 +3,7 @@
 const data = JSON.parse(document.getElementById("report-data").textContent);
 const meta = data.meta;
 const steps = data.steps;
+const texts = data.texts;
 const requestNames = new Map(data.requests);
 
 const ROW_CLASSES = ["decode", "verify", "prefill", "padding"];

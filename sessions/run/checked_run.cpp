@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/language/alone_texts.h"
 #include "core/language/language_findings.h"
 #include "core/language/language_run.h"
 #include "sessions/run/check_setup.h"
@@ -14,7 +15,8 @@ namespace hybridscope {
 struct CheckedRun::Language {
   std::unique_ptr<LanguageRun> run;
   LanguageFindings findings;
-  const LanguageStep* last = nullptr;
+  std::optional<AloneTexts> alone;  // with keeps_speech
+  StepSpeech speech;
 };
 
 CheckedRun::CheckedRun(CheckedRun&&) noexcept = default;
@@ -37,19 +39,21 @@ Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
     if (run.options_.make_machine &&
         run.engine().config().policies.conv_boundaries == ConvBoundaries::by_piece)
       return invalid_input("conv_boundaries by_piece runs on the CPU only (known bug 58)");
-    auto language = LanguageRun::create(*run.options_.language,
-                                        {.kv_cache_config = config.kv_cache_config,
-                                         .mamba_cache_mode = config.mamba_cache_mode,
-                                         .num_speculative_tokens = config.num_speculative_tokens,
-                                         .missing_conv_positions = config.missing_conv_positions(),
-                                         .form = run.options_.form,
-                                         .max_num_tokens = most_tokens,
-                                         .has_own_engine = true,
-                                         .num_likely = run.options_.num_likely},
-                                        run.options_.make_machine);
+    auto language =
+        LanguageRun::create(*run.options_.language,
+                            {.kv_cache_config = config.kv_cache_config,
+                             .mamba_cache_mode = config.mamba_cache_mode,
+                             .num_speculative_tokens = config.num_speculative_tokens,
+                             .missing_conv_positions = config.missing_conv_positions(),
+                             .form = run.options_.form,
+                             .max_num_tokens = most_tokens,
+                             .has_own_engine = true,
+                             .num_likely = run.options_.keeps_speech ? kNumLikelyTokens : 0},
+                            run.options_.make_machine);
     if (!language.ok()) return language.error();
     run.language_ = std::make_unique<Language>();
     run.language_->run = std::move(language).value();
+    if (run.options_.keeps_speech) run.language_->alone.emplace(*run.options_.language);
     run.checker_->log_ops();
   }
   if (run.options_.state == nullptr) return run;
@@ -115,7 +119,10 @@ Result<std::span<const Finding>> CheckedRun::check(const StepTrace& trace) {
           return runner_.engine().token(request, position);
         });
     if (const Status& ran = language_->run->status(); !ran.ok()) return ran.error();
-    language_->last = &step;
+    if (language_->alone) {
+      language_->speech = {trace.step, step.words, step.compared, step.states};
+      language_->alone->add_to(language_->speech.words);
+    }
     language_->findings.append(step, trace.step, checker_->state(), findings_);
   }
   return std::span<const Finding>(findings_);
@@ -126,9 +133,9 @@ std::vector<SpokenText> CheckedRun::texts() const {
   return language_->run->texts();
 }
 
-const LanguageStep& CheckedRun::language_step() const {
-  HS_EXPECT(language_ != nullptr && language_->last != nullptr);
-  return *language_->last;
+const StepSpeech& CheckedRun::speech() const {
+  HS_EXPECT(language_ != nullptr && language_->alone);
+  return language_->speech;
 }
 
 std::int32_t CheckedRun::vocab_size() const { return options_.language->vocab_size; }

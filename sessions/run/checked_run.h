@@ -20,7 +20,6 @@
 namespace hybridscope {
 
 struct HybridModel;
-struct LanguageStep;
 
 // One step and its findings; valid until the next step.
 struct CheckedStep {
@@ -49,9 +48,13 @@ struct CheckedRunOptions {
   // runs. May be null. Requires: the run is checked.
   std::shared_ptr<const HybridModel> language = nullptr;
   NumericForm form = NumericForm::recurrent;  // of the language model's prompt rows
-  std::int32_t num_likely = 0;                // most probable tokens kept with each it says
-  MakeLanguageMachine make_machine = {};      // where the language model runs; null: on the host
+  // Of the language model: keeps what each step said, with the most probable tokens, and what it
+  // compared (CheckedRun::speech).
+  bool keeps_speech = false;
+  MakeLanguageMachine make_machine = {};  // where the language model runs; null: on the host
 };
+// As many are kept with each token.
+inline constexpr std::int32_t kNumLikelyTokens = 5;
 
 class CheckedRun {
  public:
@@ -89,9 +92,9 @@ class CheckedRun {
   // What the language model said so far, and its vocabulary. Requires: there is one.
   std::vector<SpokenText> texts() const;
   std::int32_t vocab_size() const;
-  // What the last step said and compared; valid until the next step. Requires: there is a language
-  // model, and a step was run.
-  const LanguageStep& language_step() const;
+  bool keeps_speech() const { return options_.keeps_speech; }
+  // What the last step said and compared; valid until the next step. Requires: it is kept.
+  const StepSpeech& speech() const;
 
   // Null without state in bytes.
   StateBackend* state_backend() const { return options_.state.get(); }

@@ -15,6 +15,8 @@ namespace hybridscope {
 struct GuiStart {
   std::string program = {};          // "hybridscope 0.1.0"; goes into written files
   std::string open = {};             // file to open; empty: none
+  std::string weights = {};          // folder of a language model; empty: none runs
+  std::string form = {};             // recurrent or chunked; empty: recurrent
   std::string attach = {};           // FILE or unix:PATH of a living engine; empty: none
   std::string record = {};           // FILE.db[:NAME] for its sessions; empty: temporary
   std::string record_level = {};     // counts, blocks or full

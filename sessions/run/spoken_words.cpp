@@ -94,6 +94,40 @@ TextDifference text_difference(const SpokenText& text) {
   return difference;
 }
 
+std::string text_verdict(const SpokenText& text, std::int32_t vocab_size) {
+  if (text.is_forced) return "some tokens were given by a prompt that came before them";
+  const TextDifference difference = text_difference(text);
+  if (difference.first == text.tokens.size()) return "as alone";
+  const SpokenToken& token = text.tokens[difference.first];
+  return fmt::format(
+      "parts from the lone run at token {} (step {}): \"{}\" for \"{}\", margin {:.2g}; KL "
+      "{:.3g} on average, {:.3g} at most, at token {}",
+      difference.first + 1, token.step, tokens_as_text({&token.id, 1}, vocab_size),
+      tokens_as_text({&token.twin_id, 1}, vocab_size), token.margin, difference.mean_divergence,
+      difference.most_divergence, difference.most_at + 1);
+}
+
+nlohmann::ordered_json texts_for_page(const SpokenWords& words) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  const auto pieces = [&words](const std::vector<std::int32_t>& ids) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const std::int32_t id : ids) list.push_back(tokens_as_text({&id, 1}, words.vocab_size));
+    return list;
+  };
+  for (std::size_t i = 0; i < words.texts.size(); ++i) {
+    const SpokenText& text = words.texts[i];
+    const std::size_t first = text_difference(text).first;
+    json.push_back({{"request", words.requests[i]},
+                    {"prompt", tokens_as_text(text.prompt, words.vocab_size)},
+                    {"said", pieces(ids_of(text))},
+                    {"alone", pieces(text.alone)},
+                    {"first_difference", first},
+                    {"verdict", text_verdict(text, words.vocab_size)},
+                    {"spaced", words.vocab_size != kByteVocabulary}});
+  }
+  return json;
+}
+
 std::string format_spoken(const SpokenWords& words) {
   std::string text;
   const std::size_t shown = std::min(words.texts.size(), kMaxTextsShown);

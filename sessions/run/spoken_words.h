@@ -33,6 +33,12 @@ struct TextDifference {
 };
 TextDifference text_difference(const SpokenText& text);
 
+// "as alone", "parts from the lone run at token 3 (step 5): "x" for "4", margin 2.1; KL ...".
+std::string text_verdict(const SpokenText& text, std::int32_t vocab_size);
+// The texts for a page: [{request, prompt, said, alone, first_difference, verdict, spaced}]; said
+// and alone are lists of tokens, alone is empty where it is the same.
+nlohmann::ordered_json texts_for_page(const SpokenWords& words);
+
 // One line a request: A: "prompt" -> "text", as alone. One whose texts part has both, one below the
 // other.
 std::string format_spoken(const SpokenWords& words);

@@ -27,14 +27,15 @@ TwinNames names_of(const TwinRun& base, const TwinRun& twin) {
   return {name(base), name(twin)};
 }
 
-Result<TwinRun> run_of(Scenario scenario, const EngineSettings& settings, const std::string& file) {
+Result<TwinRun> run_of(Scenario scenario, const EngineSettings& settings, const std::string& file,
+                       const LanguageModel& language) {
   scenario.settings = settings;
   if (const auto conflict = find_setting_conflict(settings))
     return invalid_input(
         fmt::format("{}: /twin/{}: {}", file, conflict->setting, conflict->message));
   const auto plan = plan_scenario(scenario, file);
   if (!plan.ok()) return plan.error();
-  return record_twin_run(plan.value());
+  return record_twin_run(plan.value(), language);
 }
 
 }  // namespace
@@ -76,17 +77,21 @@ EngineSettings changed_settings(const EngineSettings& base, const EngineSettings
   return settings;
 }
 
-Result<Twins> run_twins(const Scenario& scenario, const std::string& file) {
+Result<Twins> run_twins(const Scenario& scenario, const std::string& file,
+                        const LanguageModel& language) {
   const EngineSettings changed = twin_settings(scenario);
-  auto base = run_of(scenario, scenario.settings, file);
+  auto base = run_of(scenario, scenario.settings, file, language);
   if (!base.ok()) return base.error();
-  auto twin = run_of(scenario, changed_settings(scenario.settings, changed), file);
+  auto twin = run_of(scenario, changed_settings(scenario.settings, changed), file, language);
   if (!twin.ok()) return twin.error();
   Twins twins{.base = std::move(base).value(),
               .twin = std::move(twin).value(),
               .changed = changed,
-              .comparison = {}};
+              .comparison = {},
+              .differing_texts = {}};
   twins.comparison = compare_twins(twins.base, twins.twin, names_of(twins.base, twins.twin));
+  if (twins.base.texts && twins.twin.texts)
+    twins.differing_texts = differing_texts(*twins.base.texts, *twins.twin.texts);
   return twins;
 }
 

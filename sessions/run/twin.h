@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
+#include "sessions/run/text_differences.h"
 #include "sessions/run/twin_run.h"
 #include "sessions/scenario/scenario.h"
 
@@ -41,11 +43,13 @@ struct Twins {
   TwinRun twin;
   EngineSettings changed;  // what the twin changes
   TwinComparison comparison;
+  std::vector<DifferingText> differing_texts;  // of a language model, by request
 
   // How the runs differ: "async" or "sync", "V1" or "V2", or both.
   std::string name_of(const TwinRun& run) const;
   bool agree() const {
-    return comparison.output_difference.empty() && comparison.count_difference.empty();
+    return comparison.output_difference.empty() && comparison.count_difference.empty() &&
+           differing_texts.empty();
   }
 };
 
@@ -55,8 +59,10 @@ EngineSettings twin_settings(const Scenario& scenario);
 // `base` with the settings of `change` laid over it.
 EngineSettings changed_settings(const EngineSettings& base, const EngineSettings& change);
 
-// Runs the scenario and its twin. Errors: those of plan_scenario and record_twin_run, with `file`.
-Result<Twins> run_twins(const Scenario& scenario, const std::string& file);
+// Runs the scenario and its twin, both with the language model if there is one. Errors: those of
+// plan_scenario and record_twin_run, with `file`.
+Result<Twins> run_twins(const Scenario& scenario, const std::string& file,
+                        const LanguageModel& language = {});
 
 // Do the block ids that a request got in a frame differ between the runs?
 bool block_ids_differ(const TwinRow* base, const TwinRow* twin);

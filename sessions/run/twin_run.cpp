@@ -137,8 +137,12 @@ class TwinRecorder {
 
 }  // namespace
 
-Result<TwinRun> record_twin_run(const RunPlan& plan) {
-  auto created = CheckedRun::create(plan, {.max_steps = kMaxTwinSteps});
+Result<TwinRun> record_twin_run(const RunPlan& plan, const LanguageModel& language) {
+  CheckedRunOptions options;
+  options.max_steps = kMaxTwinSteps;
+  options.language = language.model;
+  options.form = language.form;
+  auto created = CheckedRun::create(plan, std::move(options));
   if (!created.ok()) return created.error();
   CheckedRun& run = created.value();
   TwinRecorder recorder(plan, run.engine());
@@ -150,7 +154,10 @@ Result<TwinRun> record_twin_run(const RunPlan& plan) {
   if (run.end() != EndReason::finished)
     return invalid_input(
         fmt::format("a run of the twins does not end within {} steps", kMaxTwinSteps));
-  return recorder.finish();
+  TwinRun recorded = recorder.finish();
+  if (run.has_language())
+    recorded.texts = spoken_words(run.texts(), run.vocab_size(), make_names(run.engine()));
+  return recorded;
 }
 
 }  // namespace hybridscope

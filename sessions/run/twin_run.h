@@ -3,13 +3,16 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/fingerprint.h"
 #include "core/base/result.h"
+#include "sessions/run/language_model.h"
 #include "sessions/run/run_plan.h"
+#include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
 
@@ -56,11 +59,12 @@ struct TwinRun {
   std::map<std::string, std::vector<TokenContent>> outputs = {};
   std::map<std::pair<std::string, std::int32_t>, AcceptedCount> accepted = {};  // request, position
   std::int64_t num_findings = 0;                                                // of severity error
+  std::optional<SpokenWords> texts = {};  // of a language model; empty: none ran
 };
 
-// Runs the plan to its end under the checker. Errors: those of CheckedRun; a run that makes no
-// progress or does not end within kMaxTwinSteps.
+// Runs the plan to its end under the checker, with a language model if there is one. Errors: those
+// of CheckedRun; a run that makes no progress or does not end within kMaxTwinSteps.
 inline constexpr std::int64_t kMaxTwinSteps = 100000;
-Result<TwinRun> record_twin_run(const RunPlan& plan);
+Result<TwinRun> record_twin_run(const RunPlan& plan, const LanguageModel& language = {});
 
 }  // namespace hybridscope

@@ -138,6 +138,21 @@ class DiffPage(unittest.TestCase):
         self.assertEqual(last.one("body").attributes["data-step"], "4")
         self.assertIn("Run A has ended; run B goes on to step 4.", last.one(id="step-4").text())
 
+    def test_texts_of_a_language_model_are_framed_where_they_part(self):
+        places = []
+        for name, policy in (("wrong", "column_zero"), ("right", "verify_with_counts")):
+            places.append(f"{FOLDER / 'texts.db'}:{name}")
+            run("run", "tests/gui/data/speaking.json", "--policies-no-draft-step", policy,
+                "--weights", "tests/golden/numeric/model_qwen3_5_text", "--record", places[-1])
+        out = FOLDER / "texts.html"
+        run("diff", *places, "--html", out)
+        tab = BROWSER.open(out)
+        self.addCleanup(tab.close)
+        self.assertEqual(tab.problems, [])
+        texts = tab.page().one(id="texts")
+        self.assertIn("A: the texts part at token 5 (step 3 of A, step 3 of B)", texts.text())
+        self.assertEqual([mark.text() for mark in texts.all(class_="first")], ["7", "1"])
+
     def test_settings_and_sides_are_named(self):
         page = self.open("profiles", "scenarios/prompt_as_long_as_a_verify_window.json",
                          "--engine", "safe", "--engine", "reference").page()

@@ -14,6 +14,7 @@ namespace hybridscope::test::numeric_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr const char* kModel = "scenarios/models/jargon-gdn";
@@ -72,15 +73,72 @@ TEST(RunNumeric, JsonHasTheTexts) {
   EXPECT_EQ(texts[0].at("alone"), "8.?w");
   EXPECT_TRUE(texts[0].at("first_difference").is_null());
   EXPECT_EQ(texts[0].at("tokens").size(), 4U);
+  const auto model = nlohmann::json::parse(run.out).at("language_model");
+  EXPECT_EQ(model.at("weights"), "jargon-gdn");
+  EXPECT_EQ(model.at("form"), "recurrent");
 }
 
-// Two runs are compared, or one recorded, without texts: a model beside them would be ignored.
-TEST(RunNumeric, IsRefusedWhereItWouldBeIgnored) {
-  const std::string run = std::string("run scenarios/plain_decode.json --weights ") + kModel;
-  EXPECT_THAT(run_program(run + " --twin").err,
-              HasSubstr("--twin compares two symbolic runs: --state numeric is for one"));
-  EXPECT_THAT(run_program(run + " --record /nowhere.db").err,
-              HasSubstr("--record keeps no texts: leave out --state numeric"));
+// The faulty run of known bug 7 and its healthy run, recorded: the session, its page and the
+// comparison have the texts.
+TEST(RunNumeric, SessionsKeepTheTexts) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "runs.db";
+  const std::string run = " --weights tests/golden/numeric/model_qwen3_5_text --record " + file;
+  const std::string scenario = "run tests/gui/data/speaking.json";
+  EXPECT_EQ(run_program(scenario + run + ":wrong").exit_code, 1);
+  EXPECT_EQ(run_program(scenario + " --policies-no-draft-step verify_with_counts" + run + ":right")
+                .exit_code,
+            0);
+  const ProgramResult shown = run_program("sessions show " + file + ":wrong");
+  EXPECT_THAT(shown.out, HasSubstr("Language model model_qwen3_5_text, form recurrent\nA: \""));
+  EXPECT_THAT(shown.out, HasSubstr("they part at token 5 (step 3): \"7\" for \"10\""));
+  EXPECT_THAT(shown.out, Not(HasSubstr("layer -1")));
+  const std::string step = "sessions show " + file + ":wrong --step 3";
+  EXPECT_THAT(run_program(step + " --explain").out,
+              HasSubstr("  A says \"7\", a lone run there \"10\"\n"));
+  EXPECT_EQ(nlohmann::json::parse(run_program(step + " --json").out)["speech"]["tokens"][0][2], 7);
+  const ProgramResult diff = run_program("diff " + file + ":wrong " + file + ":right");
+  EXPECT_THAT(diff.out, HasSubstr("A: the texts part at token 5 (step 3 of A, step 3 of B): "
+                                  "\"7\" and \"10\""));
+  const std::string page = folder / "page.html";
+  EXPECT_EQ(run_program("sessions export " + file + ":wrong --html " + page).exit_code, 0);
+  std::ifstream html(page);
+  const std::string text{std::istreambuf_iterator<char>(html), {}};
+  EXPECT_THAT(text, HasSubstr("\"verdict\":\"parts from the lone run at token 5 (step 3)"));
+}
+
+constexpr const char* kSmall = " --weights tests/golden/numeric/model_qwen3_5_text";
+
+TEST(RunNumeric, TwinsSayTheSame) {
+  const std::string twins = "run scenarios/async_worked_example.json --twin";
+  const ProgramResult run = run_program(twins + kSmall);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("The language model says the same in both: 2 texts."));
+  const ProgramResult document = run_program(twins + " --json" + kSmall);
+  EXPECT_EQ(nlohmann::json::parse(document.out).at("comparison").at("num_texts"), 2);
+}
+
+// A trace of our own engine. The model takes its tokens and says nothing of its own.
+TEST(JudgeNumeric, ReportsNameTheModelAndItsForm) {
+  const TemporaryFolder folder;
+  const std::string trace = folder / "trace.jsonl";
+  const std::string file = folder / "judged.db";
+  ASSERT_EQ(run_program("run scenarios/plain_decode.json --trace " + trace).exit_code, 0);
+  const ProgramResult judged =
+      run_program("judge " + trace + " --form chunked --record " + file + kSmall);
+  EXPECT_EQ(judged.exit_code, 0) << judged.err;
+  EXPECT_THAT(judged.out, HasSubstr("Language model model_qwen3_5_text, form chunked: its states "
+                                    "and logits compared with a lone run of each request\n"));
+  EXPECT_THAT(run_program("sessions show " + file).out,
+              HasSubstr("Language model model_qwen3_5_text, form chunked\n"));
+  const ProgramResult document = run_program("judge " + trace + " --json" + kSmall);
+  const auto config = nlohmann::json::parse(document.out).at("config").at("language_model");
+  EXPECT_EQ(config.at("weights"), "model_qwen3_5_text");
+  EXPECT_EQ(config.at("form"), "recurrent");
+  EXPECT_EQ(run_program("judge " + trace + " --form chunked").exit_code, 2);
+}
+
+TEST(RunNumeric, WeightsThatAreNoFolderAreMisuse) {
   EXPECT_EQ(run_program("run scenarios/plain_decode.json --weights ''").exit_code, 2);
 }
 

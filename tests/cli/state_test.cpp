@@ -193,7 +193,7 @@ TEST(RunInBytes, OptionsThatContradictEachOtherAreUsageErrors) {
   EXPECT_THAT(refusal("--state bytes --device 0"), HasSubstr("--device is for --backend cuda"));
   EXPECT_THAT(refusal("--state-memory 1GiB"), HasSubstr("--state-memory is for --state bytes"));
   EXPECT_THAT(refusal("--state bytes --twin"),
-              HasSubstr("--twin compares two symbolic runs: --state bytes is for one"));
+              HasSubstr("--twin keeps no state in bytes: leave out --state bytes"));
   refusal("--state fuzzy");
   refusal("--backend tpu");
   refusal("--backend cuda --device -1");

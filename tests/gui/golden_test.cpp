@@ -56,6 +56,12 @@ constexpr GoldenPicture kPictures[] = {
      "edit.accept A 1\ndiff.before_edit\nrun.go_to 3\nselect.request A"},
     {"findings", "findings", "prompt_as_long_as_a_verify_window", "edit.engine reference\nrun.end"},
     {"known_bugs", "known_bugs", "plain_decode", "bug.open 48\nview.theme light"},
+    {"text", "text", "../tests/gui/data/speaking",
+     "run.weights " HYBRIDSCOPE_SOURCE_DIR
+     "/tests/golden/numeric/model_qwen3_5_text\nrun.end\nrun.go_to 4\nselect.request A"},
+    {"heat_map", "heat_map", "../tests/gui/data/speaking",
+     "run.weights " HYBRIDSCOPE_SOURCE_DIR
+     "/tests/golden/numeric/model_qwen3_5_text\nrun.go_to 4\nselect.block 4\nview.theme light"},
     {"start_screen", "", "", ""},
 };
 

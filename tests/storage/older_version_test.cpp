@@ -82,7 +82,7 @@ TEST_P(OlderVersion, ASourceTellsHowItsDigestsWereMade) {
   EXPECT_EQ(open_session_source(place_).value()->digest_version(), 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, OlderVersion, testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Versions, OlderVersion, testing::Values(1, 2, 3, 4, 5));
 
 }  // namespace
 }  // namespace hybridscope::test::older_version_test

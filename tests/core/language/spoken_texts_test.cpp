@@ -5,6 +5,9 @@
 
 #include <vector>
 
+#include "core/language/alone_texts.h"
+#include "tests/support/small_language_model.h"
+
 namespace hybridscope::spoken_texts_test {
 namespace {
 
@@ -45,6 +48,34 @@ TEST(SpokenTexts, PartFromTheLoneRunWhereATokenIsNotItsChoice) {
   EXPECT_FALSE(parts_from_lone_run(texts.sampled()[0]));
   texts.add({.tokens = {said(1, 2, 8, 9)}});
   EXPECT_TRUE(parts_from_lone_run(texts.sampled()[0]));
+}
+
+// What the lone run says by itself is as long as what the run says.
+TEST(SpokenTexts, HaveWhatTheLoneRunSaysFromTheStepInWhichTheyPart) {
+  SpokenTexts texts;
+  texts.add({.prompts = {{kA, {5}}}, .tokens = {said(0, 1, 7, 7)}});
+  EXPECT_TRUE(texts.sampled()[0].alone.empty());
+  texts.add({.tokens = {said(1, 2, 8, 9)}, .taken = {{kA, 1}}, .alone = {{kA, {7, 9}}}});
+  EXPECT_EQ(texts.sampled()[0].alone, (std::vector<std::int32_t>{7, 9}));
+  EXPECT_TRUE(texts.taken()[0].alone.empty());  // the token that differs was not taken
+}
+
+// The lone run says as many tokens as the run has, from the step in which they part.
+TEST(AloneTexts, AreAsLongAsTheRunsText) {
+  const HybridModel model = test::small_language_model();
+  const std::vector<std::int32_t> prompt{5, 6, 7};
+  const std::vector<std::int32_t> alone = say_alone(model, prompt, 3);
+  AloneTexts texts(model);
+  StepWords words{.prompts = {{kA, prompt}}, .tokens = {said(0, 3, alone[0], alone[0])}};
+  texts.add_to(words);
+  EXPECT_TRUE(words.alone.empty());
+  words = {.tokens = {said(1, 4, alone[1] + 1, alone[1])}};
+  texts.add_to(words);
+  ASSERT_EQ(words.alone.size(), 1U);
+  EXPECT_EQ(words.alone[0].ids, (std::vector<std::int32_t>{alone[0], alone[1]}));
+  words = {.tokens = {said(2, 5, 1, 1)}};
+  texts.add_to(words);
+  EXPECT_EQ(words.alone.at(0).ids, (std::vector<std::int32_t>{alone[2]}));
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ namespace {
 
 using testing::HasSubstr;
 
+const std::string kWeights = HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/model_lfm2";
+
 constexpr PanelInfo kPanels[] = {
     {"block_tables", "Block tables", ""}, {"findings", "Findings", ""}, {"lesson", "Lesson", ""}};
 
@@ -74,6 +76,7 @@ class CommandTable : public testing::Test {
       must("breakpoint.clear");
       must("breakpoint.add", "finding");
     }
+    if (row.id == "run.form") must("run.weights", kWeights);
     if (row.needs == CommandNeeds::bookmark) must("bookmark.add");
     if (row.needs == CommandNeeds::job) begin_long_file();
     if (row.id == "layout.load" || row.id == "layout.remove") must("layout.save", "wide");
@@ -110,6 +113,9 @@ std::map<std::string, std::string, std::less<>> arguments(const test::TemporaryF
           {"edit.policy", "row_classing by_shape"},
           {"run.go_to", "2"},
           {"engine.wait", "1"},
+          {"run.weights", kWeights},
+          {"run.form", "chunked"},
+          {"text.token", "2"},
           {"run.speed", "5"},
           {"bookmark.note", "the first copy"},
           {"breakpoint.add", "copy"},

@@ -18,7 +18,8 @@ using testing::HasSubstr;
 
 std::vector<ContentRow> all_contents() {
   std::vector<ContentRow> all;
-  for (const auto& part : {block_contents(), batch_contents(), metadata_contents(), run_contents()})
+  for (const auto& part : {block_contents(), batch_contents(), metadata_contents(), run_contents(),
+                           language_contents()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -76,6 +76,22 @@ TEST_P(Themes, StatesAreReadWhereTextStands) {
   expect_on({"info", ui.info}, below, text_);
 }
 
+// White on each fill gets less or more readable level by level, whatever the reader sees.
+TEST_P(Themes, HeatIsReadAndOrderedByLightness) {
+  const Rgba white = rgb(0xFFFFFF);
+  for (const ColourVision vision : kVisions) {
+    double before = 0;
+    for (std::size_t level = 0; level < kNumHeatStyles; ++level) {
+      const HeatStyle style = heat_style(theme_.kind, level);
+      EXPECT_GE(contrast_ratio(style.text, style.fill), 4.5) << level;
+      const double contrast = contrast_ratio(white, simulate(style.fill, vision));
+      const bool rises = theme_.kind == ThemeKind::light;
+      if (level > 0) EXPECT_TRUE(rises ? contrast > before : contrast < before) << level;
+      before = contrast;
+    }
+  }
+}
+
 TEST_P(Themes, TextOnAccentAndBannersIsRead) {
   const UiColours& ui = theme_.ui;
   EXPECT_GE(contrast_ratio(ui.on_accent, ui.accent), text_);

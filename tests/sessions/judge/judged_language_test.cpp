@@ -18,7 +18,8 @@ namespace {
 
 LanguageModel model() {
   auto loaded = load_model(HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/model_qwen3_5_text");
-  return std::make_shared<const HybridModel>(std::move(loaded).value().model);
+  return {.folder = "model_qwen3_5_text",
+          .model = std::make_shared<const HybridModel>(std::move(loaded).value().model)};
 }
 
 const int kTraces = static_cast<int>(test::num_cases(8));
