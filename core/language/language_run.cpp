@@ -174,13 +174,21 @@ void LanguageRun::choose_drafts(const StepTrace& trace, Row& row,
 
 void LanguageRun::read_groups(const StepTrace& trace) {
   groups_.resize(trace.groups.size());
+  buffers_.resize(trace.groups.size());
   forward_groups_.clear();
   for (std::size_t g = 0; g < trace.groups.size(); ++g) {
     const BatchSize size{.num_tokens = static_cast<std::int32_t>(token_ids_.size()),
                          .num_blocks = machine_->layout().num_blocks,
                          .num_speculative_tokens = config_.num_speculative_tokens,
                          .is_chunked = config_.form == NumericForm::chunked};
-    groups_[g].read(trace, trace.groups[g], config_.mamba_cache_mode, size);
+    const GroupTrace& group = trace.groups[g];
+    if (const auto stale = config_.has_own_engine ? buffers_[g].read(trace, group) : std::nullopt) {
+      GroupTrace replayed = group;
+      replayed.metadata = stale;
+      groups_[g].read(trace, replayed, config_.mamba_cache_mode, size);
+    } else {
+      groups_[g].read(trace, group, config_.mamba_cache_mode, size);
+    }
     forward_groups_.push_back(groups_[g].group());
   }
 }

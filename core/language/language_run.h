@@ -16,6 +16,7 @@
 #include "core/language/group_rows.h"
 #include "core/language/language_machine.h"
 #include "core/language/language_values.h"
+#include "core/language/replayed_buffers.h"
 #include "core/language/spoken_texts.h"
 #include "core/language/state_judge.h"
 #include "core/language/step_copies.h"
@@ -120,6 +121,7 @@ class LanguageRun {
   StateJudge judge_;
   Status status_ = Ok{};
   ModelTokenIds ids_;
+  std::vector<ReplayedBuffers> buffers_;  // [groups]
   std::vector<GroupRows> groups_;
   std::vector<ForwardGroup> forward_groups_;
   std::vector<std::int32_t> token_ids_;  // [T] of the step, padding included

@@ -62,6 +62,7 @@ Status DeviceForward::reserve(std::int32_t num_tokens, std::int32_t num_position
           upload_floats(rope_.sines(positions), floats_in(tables_, size, size), device_);
       !status)
     return status;
+  HS_CUDA(device_, cudaDeviceSynchronize);  // uploads were on no stream of ours
   num_positions_ = positions;
   return Ok{};
 }

@@ -73,6 +73,16 @@ TEST(SpokenBugs, AWrongColumnGivesAnotherAnswer) {
   EXPECT_THAT(bug.first_wrong, HasSubstr("state-differs: step 3 A row 0"));
 }
 
+// Step 2 replays a graph whose columns are those that only the capture wrote: it runs on no block.
+TEST(SpokenBugs, AStaleGraphGivesAnotherAnswer) {
+  const SpokenBug bug = say("all-mode-metadata-reuse-stale-buffers", trained_model());
+  EXPECT_EQ(bug.verdict(), "1 of 1 request gives another answer");
+  EXPECT_THAT(bug.requests[0].healthy, StartsWith("3."));
+  EXPECT_EQ(bug.requests[0].first, 1U);
+  EXPECT_EQ(bug.requests[0].step, 2);
+  EXPECT_THAT(bug.first_wrong, HasSubstr("logits-differ: step 2 A row 0"));
+}
+
 TEST(SpokenBugs, AWrongBlockThatNobodyHitsChangesNoAnswer) {
   const SpokenBug bug = say("priority-victim-keeps-registered-block", trained_model());
   EXPECT_FALSE(bug.says_something_else());
