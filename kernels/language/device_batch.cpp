@@ -36,7 +36,7 @@ void visit_arrays(AttentionRows& rows, Visit&& visit) {
   visit(rows.block_table);
 }
 template <class Visit>
-void visit_arrays(DeviceBatch& batch, Visit&& visit) {
+void visit_arrays(DeviceForwardBatch& batch, Visit&& visit) {
   visit(batch.token_ids);
   visit(batch.positions);
   for (DeviceGroup& group : batch.groups) {
@@ -173,8 +173,8 @@ StagedBatch::StagedBatch(const MachineForward& batch, RowMeetings& meetings, Arr
   }
 }
 
-DeviceBatch StagedBatch::in(const std::byte* piece) const {
-  DeviceBatch batch = batch_;
+DeviceForwardBatch StagedBatch::in(const std::byte* piece) const {
+  DeviceForwardBatch batch = batch_;
   visit_arrays(batch, ToAddresses{piece});
   return batch;
 }

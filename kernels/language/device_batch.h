@@ -46,7 +46,7 @@ struct DeviceGroup {
   std::span<const std::int32_t> from;         // [T] the last of `tokens` that is this one; -1: none
 };
 
-struct DeviceBatch {
+struct DeviceForwardBatch {
   std::span<const std::int32_t> token_ids;  // [T]
   std::span<const std::int32_t> positions;  // [T]
   std::vector<DeviceGroup> groups;
@@ -60,7 +60,7 @@ class StagedBatch {
   // Adds the batch's arrays to `piece`. `meetings`: of the machine's blocks.
   StagedBatch(const MachineForward& batch, RowMeetings& meetings, ArrayPiece& piece);
 
-  DeviceBatch in(const std::byte* piece) const;
+  DeviceForwardBatch in(const std::byte* piece) const;
   // Tokens of the batch, or of a group's parts, whichever are more.
   std::int32_t most_tokens() const { return most_tokens_; }
   // Equal keys: the launches of two batches differ in nothing but what the arrays hold, if their
@@ -68,7 +68,7 @@ class StagedBatch {
   const std::vector<std::int64_t>& key() const { return key_; }
 
  private:
-  DeviceBatch batch_;
+  DeviceForwardBatch batch_;
   std::int32_t most_tokens_ = 0;
   std::vector<std::int64_t> key_;
 };

@@ -80,7 +80,7 @@ std::span<float> DeviceForward::normed(std::int64_t num_tokens) const {
   return floats_in(hidden_, num_tokens_ * width, num_tokens * width);
 }
 
-Status DeviceForward::launch(const DeviceBatch& batch, std::span<const LayerMemory> layers,
+Status DeviceForward::launch(const DeviceForwardBatch& batch, std::span<const LayerMemory> layers,
                              std::span<const std::int32_t> group_of_layer, CUstream_st* stream) {
   const HybridModel& model = model_.model();
   const std::int64_t tokens = batch.num_tokens();

@@ -28,7 +28,7 @@ class DeviceForward {
 
   // Launches all layers. `layers`: the pools, [layers] as `group_of_layer`. Neither waits nor
   // allocates. Requires: room for the batch. Errors: a size that no kernel takes; the device's.
-  Status launch(const DeviceBatch& batch, std::span<const LayerMemory> layers,
+  Status launch(const DeviceForwardBatch& batch, std::span<const LayerMemory> layers,
                 std::span<const std::int32_t> group_of_layer, CUstream_st* stream);
   // Of tokens of the last batch, in device memory: logits [tokens, vocab] and greedy tokens.
   Status launch_logits(std::span<const std::int32_t> tokens, std::span<float> logits,
