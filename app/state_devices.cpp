@@ -10,6 +10,7 @@
 #include "kernels/cpu/cpu_state_backend.h"
 #include "kernels/cuda/cuda_state_backend.h"
 #include "kernels/cuda/describe_cuda.h"
+#include "kernels/language/cuda_language_machine.h"
 #include "sessions/run/state_memory_plan.h"
 
 namespace hybridscope {
@@ -21,6 +22,13 @@ template <class Backend>
 AnyBackend as_any(Result<std::unique_ptr<Backend>> made) {
   if (!made.ok()) return made.error();
   return std::unique_ptr<StateBackend>(std::move(made).value());
+}
+
+Result<std::unique_ptr<LanguageMachine>> make_cuda_language(const LanguageMachineRequest& request,
+                                                            std::int32_t device) {
+  auto made = CudaLanguageMachine::create(request, device);
+  if (!made.ok()) return made.error();
+  return std::unique_ptr<LanguageMachine>(std::move(made).value());
 }
 
 std::string name_of_device(std::int32_t device) {
@@ -40,6 +48,7 @@ StateDevice cpu_state_device() {
               },
           .free_bytes = [](std::int32_t) { return Result<std::int64_t>(available_memory_bytes()); },
           .name = nullptr,
+          .make_language = nullptr,
           .vector_kernels = &cpu_vector_kernels};
 }
 
@@ -52,6 +61,7 @@ StateDevice cuda_state_device() {
               },
           .free_bytes = &free_cuda_bytes,
           .name = &name_of_device,
+          .make_language = &make_cuda_language,
           .vector_kernels = &cuda_vector_kernels};
 }
 

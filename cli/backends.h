@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/language/language_machine.h"
 #include "core/state/state_backend.h"
 #include "core/state/step_size.h"
 #include "sessions/conformance/vector_kernels.h"
@@ -29,6 +30,9 @@ struct StateDevice {
   Result<std::int64_t> (*free_bytes)(std::int32_t device) = nullptr;
   // What the device is called; empty: this machine's memory.
   std::string (*name)(std::int32_t device) = nullptr;
+  // Where a language model runs; null: on the host. Error: as MakeLanguageMachine.
+  Result<std::unique_ptr<LanguageMachine>> (*make_language)(const LanguageMachineRequest& request,
+                                                            std::int32_t device) = nullptr;
   // What vectors are recomputed with. Error: no such device, or it cannot be used.
   Result<VectorKernels> (*vector_kernels)(std::int32_t device) = nullptr;
 };

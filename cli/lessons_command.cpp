@@ -6,8 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -21,8 +23,10 @@
 #include "cli/text_table.h"
 #include "sessions/lessons/lesson_reader.h"
 #include "sessions/lessons/lesson_run.h"
+#include "sessions/lessons/lesson_sayings.h"
 #include "sessions/lessons/shipped_lessons.h"
 #include "sessions/text/number_words.h"
+#include "sessions/weights/load_model.h"
 
 namespace hybridscope {
 namespace {
@@ -42,6 +46,7 @@ struct LessonsOptions {
   bool answers = false;            // show
   std::string answers_from;        // run
   std::vector<std::string> names;  // check, export; empty: all
+  std::string weights;             // check
   std::string html;                // export: the folder
   MakeLessonSite make_site = nullptr;
 };
@@ -166,12 +171,40 @@ ChosenLessons choose_lessons(std::string_view command, const LessonsOptions& opt
   return chosen;
 }
 
+// Of what lessons say of its texts; null: no lesson says any, or the folder is not here.
+Result<std::shared_ptr<const HybridModel>> load_lesson_model(const LessonsOptions& options,
+                                                             const std::vector<Lesson>& lessons) {
+  using Model = std::shared_ptr<const HybridModel>;
+  std::error_code code;
+  const bool is_here = std::filesystem::is_directory(kLessonModel, code);
+  if (options.weights.empty() && !is_here) return Model();
+  if (std::ranges::all_of(lessons, [](const Lesson& lesson) { return num_sayings(lesson) == 0; }))
+    return Model();
+  auto loaded = load_model(options.weights.empty() ? kLessonModel : options.weights);
+  if (!loaded.ok()) return loaded.error();
+  return Model(std::make_shared<const HybridModel>(std::move(loaded).value().model));
+}
+
 int check_command(const LessonsOptions& options) {
   const auto [lessons, failed] = choose_lessons("check", options);
   if (failed != kExitFine) return failed;
+  const auto model = load_lesson_model(options, lessons);
+  if (!model.ok()) return report_error("lessons check", model.error());
   std::vector<std::vector<LessonProblem>> problems;
   problems.reserve(lessons.size());
-  for (const Lesson& lesson : lessons) problems.push_back(check_lesson(lesson));
+  for (const Lesson& lesson : lessons) {
+    problems.push_back(check_lesson(lesson));
+    const auto sayings = model.value() == nullptr ? std::vector<LessonProblem>()
+                                                  : check_sayings(lesson, model.value());
+    problems.back().insert(problems.back().end(), sayings.begin(), sayings.end());
+  }
+  const auto said = std::accumulate(
+      lessons.begin(), lessons.end(), std::size_t{0},
+      [](std::size_t sum, const Lesson& lesson) { return sum + num_sayings(lesson); });
+  if (said > 0 && model.value() == nullptr)
+    report_message("lessons check",
+                   fmt::format("{} of a language model not compared: no folder {} here (--weights)",
+                               counted(static_cast<std::int64_t>(said), "text"), kLessonModel));
   print_checks(options, lessons, problems);
   const bool agree = std::ranges::all_of(problems, [](const auto& list) { return list.empty(); });
   return agree ? kExitFine : kExitFindings;
@@ -261,6 +294,10 @@ Subcommand add_check(CLI::App& lessons, LessonsOptions& options) {
   app.add_option("lessons", options.names, "lessons or lesson files, without one all shipped ones")
       ->type_name("NAME|FILE.json");
   app.add_flag("--json", options.json, "as one JSON object");
+  app.add_option("--weights", options.weights,
+                 fmt::format("language model that says what lessons say it does, without it {}",
+                             kLessonModel))
+      ->type_name("DIR");
   app.footer(
       fmt::format("Examples:\n"
                   "  hybridscope lessons check\n"

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/base/check.h"
 #include "sessions/known_bugs/finding_cause.h"
 #include "sessions/weights/load_model.h"
 
@@ -24,6 +25,13 @@ Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const Run
     if (!model.ok()) return model.error();
     checks.form = options.state.form.value_or(NumericForm::recurrent);
     checks.language = std::make_shared<const HybridModel>(std::move(model).value().model);
+    if (options.state.backend_kind() == StateBackendKind::cuda)
+      checks.make_machine =
+          [make = backends.cuda.make_language,
+           device = options.state.device.value_or(0)](const LanguageMachineRequest& request) {
+            HS_EXPECT(make != nullptr);
+            return make(request, device);
+          };
     checks.keeps_speech = !options.record.place.empty();
     auto info = make_speech_info(*checks.language, plan.setup.config.kv_cache_config,
                                  options.state.weights, checks.form);

@@ -20,13 +20,15 @@ const CLI::Validator kByteSize(
 }  // namespace
 
 bool StateOption::in_bytes() const {
-  return fidelity == StateFidelity::bytes || backend == StateBackendKind::cuda;
+  return fidelity == StateFidelity::bytes || (backend == StateBackendKind::cuda && !is_numeric());
 }
 
 std::vector<std::string> StateOption::words() const {
   if (is_numeric()) {
     std::vector<std::string> words = {"--state", "numeric", "--weights", weights};
     if (form == NumericForm::chunked) words.insert(words.end(), {"--form", "chunked"});
+    if (backend == StateBackendKind::cuda) words.insert(words.end(), {"--backend", "cuda"});
+    if (device) words.insert(words.end(), {"--device", std::to_string(*device)});
     return words;
   }
   if (!in_bytes()) return {};
@@ -83,7 +85,8 @@ void add_state_options(CLI::App& command, StateOption& option) {
           [&option](const std::string& name) {
             option.backend = name == "cuda" ? StateBackendKind::cuda : StateBackendKind::cpu;
           },
-          "where the bytes are kept: cpu (default) or cuda, which implies --state bytes")
+          "where the bytes are kept, or the language model runs: cpu (default) or cuda, which "
+          "implies --state bytes without --weights")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->type_name("cpu|cuda")
       ->group(kGroup);
@@ -112,8 +115,9 @@ Status check_state_option(const StateOption& option) {
   if (!option.weights.empty() && option.fidelity && option.fidelity != StateFidelity::numeric)
     return invalid_input("--weights is for --state numeric");
   if (option.form && !option.is_numeric()) return invalid_input("--form is for --state numeric");
-  if (option.is_numeric() && option.backend == StateBackendKind::cuda)
-    return invalid_input("--state numeric runs on the CPU only: leave out --backend cuda");
+  if (option.form == NumericForm::chunked && option.backend == StateBackendKind::cuda)
+    return invalid_input(
+        "--form chunked runs on the CPU only: leave out --backend cuda, or take --form recurrent");
   if (option.fidelity == StateFidelity::symbolic && option.backend == StateBackendKind::cuda)
     return invalid_input("--backend cuda keeps state in bytes, --state says symbolic");
   if (option.device && option.backend != StateBackendKind::cuda)

@@ -1,8 +1,10 @@
 // Times the layer kernels that decode, at a batch of 256 rows, and prints a table:
-// hybridscope_numeric_bench [--once].
+// hybridscope_numeric_bench [--once] [PREFIX], only of kernels whose names begin with PREFIX.
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "bench/kernels/numeric_case.h"
 #include "kernels/numeric/conv_cuda.h"
@@ -23,7 +25,7 @@ struct Line {
 class Table {
  public:
   // `once`: every kernel is launched once and not timed, for profilers.
-  explicit Table(bool once) : once_(once) {
+  Table(bool once, std::string prefix) : once_(once), prefix_(std::move(prefix)) {
     const std::int64_t bytes = std::int64_t{1} << 30;
     if (!once_) copy_rate_ = 2.0 * static_cast<double>(bytes) / time_plain_copy(bytes, 5).alone_us;
     std::printf("plain copy of 1 GiB: %.2f TB/s read+write\n\n", copy_rate_ / 1e6);
@@ -31,6 +33,7 @@ class Table {
         "| kernel | MB | us | limit us | of the limit | of this device's copy | plan us |\n"
         "|---|---|---|---|---|---|---|\n");
   }
+  bool wants(const char* name) const { return std::string(name).starts_with(prefix_); }
   void add(const Line& line, const GpuWork& work) const {
     if (once_) {
       work(nullptr);
@@ -47,6 +50,7 @@ class Table {
 
  private:
   bool once_;
+  std::string prefix_;
   double copy_rate_ = kCopyRate;
 };
 
@@ -72,6 +76,7 @@ std::int64_t state_bytes(std::int64_t block_elements, std::int32_t num_drafts) {
 
 template <class T>
 void bench_mamba2(const Table& table, const char* name, std::int32_t num_drafts, double most_us) {
+  if (!table.wants(name)) return;
   constexpr std::int32_t H = 128, P = 64, N = 128, G = 1;
   const std::int64_t tokens = kRows * (1 + num_drafts);
   const RandomArray<float> x(tokens * H * P), dt(tokens * H), B(tokens * G * N), C(tokens * G * N),
@@ -95,6 +100,7 @@ void bench_mamba2(const Table& table, const char* name, std::int32_t num_drafts,
 template <class T>
 void bench_delta_rule(const Table& table, const char* name, std::int32_t num_drafts,
                       double most_us) {
+  if (!table.wants(name)) return;
   constexpr std::int32_t Hk = 16, Hv = 32, Dim = 128;
   const std::int64_t tokens = kRows * (1 + num_drafts);
   const RandomArray<float> q(tokens * Hk * Dim), k(tokens * Hk * Dim), v(tokens * Hv * Dim),
@@ -118,6 +124,7 @@ void bench_delta_rule(const Table& table, const char* name, std::int32_t num_dra
 // Several batches in turn, because the cache would hold one.
 void bench_conv(const Table& table, const char* name, std::int32_t dim, std::int32_t num_drafts,
                 double most_us) {
+  if (!table.wants(name)) return;
   constexpr std::int32_t kWidth = 4;
   constexpr std::int32_t kBatches = 16;
   const std::int64_t tokens = kRows * (1 + num_drafts);
@@ -147,18 +154,18 @@ void bench_conv(const Table& table, const char* name, std::int32_t dim, std::int
   });
 }
 
-void run_all(bool once) {
-  const Table table(once);
+void run_all(bool once, const char* prefix) {
+  const Table table(once, prefix);
   bench_mamba2<float>(table, "selective_state_update H128 P64 N128 fp32", 0, 550);
-  bench_mamba2<float>(table, "the same, K = 2", 2, 1100);
+  bench_mamba2<float>(table, "selective_state_update H128 P64 N128 fp32, K = 2", 2, 1100);
   bench_mamba2<std::uint16_t>(table, "selective_state_update, bf16 state", 0, 275);
-  bench_mamba2<std::uint16_t>(table, "the same, K = 2", 2, 550);
+  bench_mamba2<std::uint16_t>(table, "selective_state_update, bf16 state, K = 2", 2, 550);
   bench_delta_rule<float>(table, "gated delta rule Hv32 128x128 fp32", 0, 275);
-  bench_delta_rule<float>(table, "the same, K = 2", 2, 550);
+  bench_delta_rule<float>(table, "gated delta rule Hv32 128x128 fp32, K = 2", 2, 550);
   bench_delta_rule<std::uint16_t>(table, "gated delta rule, bf16 state", 0, 138);
-  bench_delta_rule<std::uint16_t>(table, "the same, K = 2", 2, 275);
+  bench_delta_rule<std::uint16_t>(table, "gated delta rule, bf16 state, K = 2", 2, 275);
   bench_conv(table, "causal_conv1d_update 8192 channels bf16", 8192, 0, 10);
-  bench_conv(table, "the same, K = 2", 8192, 2, 18);
+  bench_conv(table, "causal_conv1d_update 8192 channels bf16, K = 2", 8192, 2, 18);
   bench_conv(table, "causal_conv1d_update 8448 channels bf16", 8448, 0, 10.3);
 }
 
@@ -166,15 +173,16 @@ void run_all(bool once) {
 }  // namespace hybridscope
 
 int main(int argc, char** argv) {
-  const bool once = argc == 2 && std::strcmp(argv[1], "--once") == 0;
-  if (argc > 1 && !once) {
-    std::fprintf(stderr, "usage: %s [--once]\n", argv[0]);
+  const bool once = argc > 1 && std::strcmp(argv[1], "--once") == 0;
+  const int num_options = once ? 1 : 0;
+  if (argc > 2 + num_options) {
+    std::fprintf(stderr, "usage: %s [--once] [PREFIX]\n", argv[0]);
     return 2;
   }
   cudaDeviceProp device{};
   hybridscope::must(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
   std::printf("%s, %d SMs; graph replays, medians of 15\n", device.name,
               device.multiProcessorCount);
-  hybridscope::run_all(once);
+  hybridscope::run_all(once, argc > 1 + num_options ? argv[1 + num_options] : "");
   return 0;
 }

@@ -1,6 +1,7 @@
 // What the units of the checker share while they check one step.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -32,6 +33,7 @@ struct CheckConfig {
   MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
   std::int32_t conv_kernel = 4;             // W, at most kMaxConvKernel
   std::int32_t num_speculative_tokens = 0;  // K
+  std::int32_t conv_window_len = 0;         // positions of a conv block; 0: conv_state_len()
   std::int32_t hash_block_size = 16;
   bool hits_inside_blocks = false;  // a hit may end at any hash block (semantics: copy-on-write)
   bool keys_inside_blocks =
@@ -43,6 +45,10 @@ struct CheckConfig {
   // Hash blocks that end inside a block of the widest attention group: where hits can end too.
   std::int32_t num_inner_hash_blocks() const;
   std::int32_t conv_state_len() const { return conv_kernel - 1 + num_speculative_tokens; }
+  // Positions of a conv block that the kernels use and that it does not have (known bug 25).
+  std::int32_t missing_conv_positions() const {
+    return conv_window_len == 0 ? 0 : std::max(conv_state_len() - conv_window_len, 0);
+  }
 };
 
 // The prefix a registered block stands for.

@@ -200,11 +200,30 @@ void check_gates(CheckContext& context, const GroupTrace& group, const StateAcce
   context.report(finding);
 }
 
+// KDA's gates of a verify row: with the wrong stride every token but the first gets other ones.
+void check_kda_gates(CheckContext& context, const GroupTrace& group, const StateAccess& access) {
+  if (!context.trace().kernels.steps_kda_gates_by_head || !access.is_decode) return;
+  const auto row = static_cast<std::size_t>(access.row);
+  const auto* spec = std::get_if<MambaSpec>(
+      &context.config().kv_cache_config.groups[static_cast<std::size_t>(group.group)].spec);
+  const auto& starts = context.trace().common.query_start_loc;
+  if (spec == nullptr || spec->mamba_type != MambaType::kda || starts[row + 1] - starts[row] < 2)
+    return;
+  Finding finding;
+  finding.rule = Rule::foreign_row_datum;
+  finding.request = context.trace().rows[row].request;
+  finding.row = access.row;
+  finding.group = group.group;
+  finding.detail = "gate stride";
+  context.report(finding);
+}
+
 void run_row(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
              const StateAccess& access) {
   if (access.row < 0 || access.row >= context.num_rows())
     return run_padding_row(context, group, access);
   check_gates(context, group, access);
+  check_kda_gates(context, group, access);
   if (access.is_decode)
     return access.by_column ? run_all_mode_decode(context, truth, group, access)
                             : run_window_row(context, truth, group, access);

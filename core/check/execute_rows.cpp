@@ -1,14 +1,12 @@
 #include "core/check/execute_rows.h"
 
 #include <algorithm>
-#include <array>
 
+#include "core/check/conv_variants.h"
 #include "core/check/log_ops.h"
 
 namespace hybridscope {
 namespace {
-
-using ConvWindow = std::array<Fingerprint, kMaxConvKernel>;
 
 Finding place(const CheckContext& context, std::int32_t row, std::int32_t group,
               ContentKind content) {
@@ -110,11 +108,14 @@ ConvWindow read_conv(CheckContext& context, const RowTruth& truth, const Source&
   const std::int32_t first = truth.num_computed_tokens(row) - length + 1;
   bool right = true;
   bool unwritten = false;
+  const std::int32_t room =
+      context.config().conv_state_len() - context.config().missing_conv_positions();
+  const bool passes_the_end = offset + length > room;
   for (std::int32_t i = 0; i < length; ++i) {
     const auto position = static_cast<std::size_t>(offset + i);
-    const Fingerprint seen = position < conv.size() ? conv[position] : kPoison;
+    const Fingerprint seen = offset + i < room ? conv[position] : kPoison;
     window[static_cast<std::size_t>(i)] = seen;
-    unwritten = unwritten || seen == kPoison;
+    unwritten = unwritten || (seen == kPoison && offset + i < room);
     right = right &&
             seen == (first + i <= 0 ? kBeforeFirstToken : history[static_cast<std::size_t>(i)]);
   }
@@ -125,7 +126,9 @@ ConvWindow read_conv(CheckContext& context, const RowTruth& truth, const Source&
     finding.seen = token_number(truth, row, window[static_cast<std::size_t>(length - 1)], length,
                                 finding.cause.num_tokens);
     finding.rule = unwritten ? Rule::read_of_unwritten_block : Rule::running_state_wrong;
-    finding.detail = unwritten ? "conv positions that were never written" : "conv history";
+    finding.detail = unwritten        ? "conv positions that were never written"
+                     : passes_the_end ? "conv positions behind the end of the window"
+                                      : "conv history";
     context.report(finding);
   }
   return window;
@@ -195,18 +198,15 @@ std::int32_t first_token(const CheckContext& context, std::int32_t row) {
   return context.trace().common.query_start_loc[static_cast<std::size_t>(row)];
 }
 
-// KernelVariants::rolls_conv_by_window: the window rolls by 1 + K tokens although the row has
-// fewer; the positions left at its end stay as they were.
-void roll_by_window(const CheckContext& context, const RowTruth& truth, const DecodeRow& row,
-                    const ConvWindow& prior, std::span<Fingerprint> conv) {
-  const std::int32_t history = context.config().conv_kernel - 1;
-  const std::int32_t shift = 1 + context.config().num_speculative_tokens - row.num_query_tokens + 1;
-  for (std::int32_t i = 0; i + shift < history + row.num_query_tokens; ++i) {
-    const std::int32_t from = i + shift;
-    conv[static_cast<std::size_t>(i)] =
-        from < history ? prior[static_cast<std::size_t>(from)]
-                       : truth.at(row.row, truth.num_computed_tokens(row.row) + 1 + from - history);
-  }
+// Known bug 25: the positions that a window lacks are the front of the block's temporal state.
+void spill_window(CheckContext& context, const DecodeRow& row) {
+  const std::int32_t block = row.dst_blocks[0];
+  if (!window_spills(context.config(), row) || !readable(context, block)) return;
+  const Finding where = place(context, row.row, row.group, ContentKind::temporal);
+  TemporalSlot& slot = context.state().temporal(block);
+  slot.fingerprint = extend_fingerprint(slot.fingerprint, kPoison);
+  slot.event = context.next_write(WriteKind::decode, where.request, slot.event.num_tokens);
+  context.log_write(slot.event, where, ContentKind::temporal, block, slot.fingerprint);
 }
 
 // What a decode row does to the conv window (semantics: decode-conv, decode-conv-without-counts).
@@ -228,7 +228,7 @@ void write_decode_conv(CheckContext& context, const RowTruth& truth, const Decod
   const std::int32_t kept = context.config().conv_kernel - 2;
   if (context.trace().kernels.rolls_conv_by_window &&
       row.num_query_tokens <= context.config().num_speculative_tokens) {
-    roll_by_window(context, truth, row, prior, conv);
+    roll_by_window(truth, row, context.config(), prior, conv);
   } else {
     for (std::int32_t i = 0; i < kept; ++i)
       conv[static_cast<std::size_t>(i)] = prior[static_cast<std::size_t>(i + 1)];
@@ -255,6 +255,7 @@ void execute_decode_row(CheckContext& context, const RowTruth& truth, const Deco
     return;
   }
   const std::int32_t offset = row.counts_given ? row.num_accepted_tokens - 1 : 0;
+  spill_window(context, row);
   const Fingerprint start = read_temporal(
       context, truth, {row.row, row.group, row.temporal_src_block, row.temporal_src_column});
   const std::int32_t encoded = encoded_tokens(context, row.temporal_src_block);
@@ -328,6 +329,15 @@ void execute_prefill_row(CheckContext& context, const RowTruth& truth, const Pre
     where.content = ContentKind::conv;
     write_conv_tail(context, truth, where, WriteKind::prefill, block, prior, end);
   };
+  const auto write_boundary_conv = [&](std::size_t index, std::int32_t column, std::int32_t end) {
+    const std::int32_t block = row.boundary_blocks[index];
+    if (!context.trace().kernels.stores_boundaries_by_piece) return write_conv(block, column, end);
+    const auto history = history_by_piece(truth, row.row, index, context.config().conv_kernel);
+    if (!history) return;
+    where.column = column;
+    where.content = ContentKind::conv;
+    write_conv_tail(context, truth, where, WriteKind::prefill, block, *history, end);
+  };
   for (std::size_t i = 0; i < row.boundary_blocks.size(); ++i) {
     const std::int32_t column = row.first_boundary_column + static_cast<std::int32_t>(i);
     const std::int32_t end = (column + 1) * row.boundary_block_size;
@@ -350,7 +360,7 @@ void execute_prefill_row(CheckContext& context, const RowTruth& truth, const Pre
     } else {
       write_state(row.boundary_blocks[i], column, held);
     }
-    write_conv(row.boundary_blocks[i], column, end);
+    write_boundary_conv(i, column, end);
   }
   // In the order of a layer: the row's own window, the state stored inside it, the row's own state.
   const std::int32_t end = computed + row.num_query_tokens;

@@ -200,11 +200,17 @@ void BatchMetadata::pad(StepTrace& trace, std::span<BlockTable> tables) {
   }
   for (BlockTable& table : tables) table.null_rows(num_reqs, padded_reqs);
   const Policies& policies = config_.policies;
-  trace.kernels = {.shifts_last_position_first =
-                       policies.same_block_shift == SameBlockShift::last_position_first,
-                   .gates_in_batch_order = policies.gdn_gates == GdnGates::in_batch_order,
-                   .rolls_conv_by_window = policies.conv_roll == ConvRoll::window_length,
-                   .runs_null_rows = policies.null_rows == NullRows::run};
+  trace.kernels = {
+      .shifts_last_position_first =
+          policies.same_block_shift == SameBlockShift::last_position_first,
+      .gates_in_batch_order = policies.gdn_gates == GdnGates::in_batch_order,
+      .rolls_conv_by_window = policies.conv_roll == ConvRoll::window_length,
+      .stores_boundaries_by_piece = policies.conv_boundaries == ConvBoundaries::by_piece,
+      .steps_kda_gates_by_head = policies.kda_gate_stride == KdaGateStride::heads,
+      .runs_null_rows = policies.null_rows == NullRows::run,
+      .varies_post_copies = policies.backward_post_copy == BackwardPostCopy::suppressed ||
+                            policies.accepted_count_reset == AcceptedCountReset::in_place ||
+                            policies.post_copy_block_table == PostCopyBlockTable::of_first_group};
   trace.common = {.query_start_loc = query_start_loc_,
                   .seq_lens = seq_lens_,
                   .num_reqs = padded_reqs,

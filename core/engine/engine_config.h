@@ -37,6 +37,7 @@ struct EngineConfig {
   KVCacheConfig kv_cache_config;
   MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
   std::int32_t conv_kernel = 4;            // W: conv blocks hold W - 1 + K token positions
+  std::int32_t conv_window_len = 0;        // positions of a conv block; 0: W - 1 + K
   std::int32_t chunk_size = 256;           // of the SSD kernels
   std::int32_t block_size = 16;            // cache_config.block_size, tokens
   std::int32_t scheduler_block_size = 16;  // tokens; hit lengths are multiples of it

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/base/policy_row.h"
+#include "core/model/conv_state_layout.h"
 #include "core/model/prefill_checkpoint.h"
 
 namespace hybridscope {
@@ -22,6 +23,19 @@ enum class GdnGates : std::uint8_t { gathered, in_batch_order };
 enum class ConvRoll : std::uint8_t {
   row_length,
   window_length,  // as if it had 1 + K tokens
+};
+
+// Mode all: which conv windows at block boundaries does a prompt row store? (known bug 58)
+enum class ConvBoundaries : std::uint8_t {
+  by_position,
+  by_piece,  // boundary j with piece j + 1 of 8 tokens, if the row has one; tokens missing in front
+             // are those of the row in front
+};
+
+// How far apart are the gates of a verify row's tokens in KDA kernels? (known bug 59)
+enum class KdaGateStride : std::uint8_t {
+  heads_and_channels,
+  heads,  // as if there were one gate a head
 };
 
 // Which rows do state kernels skip? (known bug 35)
@@ -66,11 +80,14 @@ struct KernelPolicies {
   GdnTokenPartition gdn_token_partition = GdnTokenPartition::stable;
   GdnGates gdn_gates = GdnGates::gathered;
   ConvRoll conv_roll = ConvRoll::row_length;
+  ConvBoundaries conv_boundaries = ConvBoundaries::by_position;
+  KdaGateStride kda_gate_stride = KdaGateStride::heads_and_channels;
   NullRows null_rows = NullRows::skipped;
   SameBlockShift same_block_shift = SameBlockShift::memmove;
   PaddingPrefilling padding_prefilling = PaddingPrefilling::cleared;
   ReusedMetadata reused_metadata = ReusedMetadata::every_array;
   DummyRunTables dummy_run_tables = DummyRunTables::zeroed;
+  ConvStateSizing conv_state_sizing = ConvStateSizing::kernel_plus_spec;
   CheckpointLayers checkpoint_layers = CheckpointLayers::none;
   CheckpointWrites checkpoint_writes = CheckpointWrites::reserved;
   friend bool operator==(const KernelPolicies&, const KernelPolicies&) = default;
@@ -92,6 +109,16 @@ constexpr void for_each_kernel_policy(Visit visit) {
                   {.name = "conv_roll",
                    .values = {"row_length", "window_length"},
                    .help = "by how much a verify row shifts its conv window",
+                   .symbolic_state_only = true}));
+  visit(PolicyRow(&KernelPolicies::conv_boundaries,
+                  {.name = "conv_boundaries",
+                   .values = {"by_position", "by_piece"},
+                   .help = "mode all: which conv windows at block boundaries are stored",
+                   .symbolic_state_only = true}));
+  visit(PolicyRow(&KernelPolicies::kda_gate_stride,
+                  {.name = "kda_gate_stride",
+                   .values = {"heads_and_channels", "heads"},
+                   .help = "stride of the gates of a verify row's tokens in KDA kernels",
                    .symbolic_state_only = true}));
   visit(PolicyRow(&KernelPolicies::null_rows,
                   {.name = "null_rows",
@@ -115,6 +142,11 @@ constexpr void for_each_kernel_policy(Visit visit) {
                   {.name = "dummy_run_tables",
                    .values = {"zeroed", "left_over"},
                    .help = "data parallel: block tables of dummy runs"}));
+  visit(PolicyRow(&KernelPolicies::conv_state_sizing,
+                  {.name = "conv_state_sizing",
+                   .values = {"kernel_plus_spec", "as_reference", "by_state_shape"},
+                   .help = "whether conv windows have room for drafts in every model"},
+                  ConvStateSizing::as_reference));
   visit(PolicyRow(
       &KernelPolicies::checkpoint_layers,
       {.name = "checkpoint_layers",

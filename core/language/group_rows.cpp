@@ -113,7 +113,8 @@ void GroupRows::read(const StepTrace& trace, const GroupTrace& group, MambaCache
 }
 
 void GroupRows::read_attention(const StepTrace& trace, const GroupTrace& group) {
-  const auto rows = static_cast<std::int32_t>(trace.rows.size());
+  // Padding rows of a graph have no sequence.
+  const auto rows = std::max(static_cast<std::int32_t>(trace.rows.size()), trace.common.num_reqs);
   const auto& starts = trace.common.query_start_loc;
   group_.attention.query_start_loc = keep_starts(
       vector_view(starts.data(), static_cast<std::int32_t>(starts.size())), rows, size_.num_tokens);
@@ -177,6 +178,7 @@ void GroupRows::read_mamba(const StepTrace& trace, const GroupTrace& group, cons
   } else if (mamba2 != nullptr) {
     set_checkpoints(mamba2->checkpoint_meta, 0, prefills, part.rows);
   }
+  part.stores_boundaries_by_piece = trace.kernels.stores_boundaries_by_piece;
   part.prep_initial_states = mamba2 == nullptr || mamba2->prep_initial_states;
   set_chunks(*group.metadata, {context.num_rows, 0}, rows.prefills, part);
   note_prefills(part, rows.prefills);

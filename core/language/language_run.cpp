@@ -1,28 +1,24 @@
 #include "core/language/language_run.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <set>
 #include <utility>
 
 #include "core/caching/cache_events.h"
-#include "core/language/state_judge.h"
+#include "core/language/host_language_machine.h"
+#include "core/language/logits_verdict.h"
 #include "core/numeric/logits.h"
 
 namespace hybridscope {
 namespace {
 
-// Of logits of a whole model in form chunked.
-double tolerance_of(std::span<const float> logits) {
-  double largest = 1;
-  for (const float logit : logits)
-    largest = std::max(largest, std::abs(static_cast<double>(logit)));
-  return 1e-4 * largest;
-}
-
-bool same_floats(std::span<const float> a, std::span<const float> b) {
-  return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+// Can the batch's rows be read?
+bool has_rows(const StepTrace& trace) {
+  return !trace.rows.empty() && trace.common.query_start_loc.size() > trace.rows.size() &&
+         std::ranges::all_of(trace.rows, [&](const RowTrace& row) {
+           return row.scheduled >= 0 &&
+                  static_cast<std::size_t>(row.scheduled) < trace.scheduled.size();
+         });
 }
 
 }  // namespace
@@ -50,41 +46,34 @@ struct LanguageRun::Row {
   // [1 + d] the lone run's logits behind the last known token and behind each draft; empty: the
   // row samples nothing.
   std::vector<std::vector<float>> twin_logits;
+  std::vector<std::size_t> logits;  // [1 + d] of the machine's, or empty as above
 
   std::int32_t num_known() const { return num_tokens - num_drafts; }
 };
 
 Result<std::unique_ptr<LanguageRun>> LanguageRun::create(const HybridModel& model,
-                                                         const LanguageConfig& config) {
-  auto memory = NumericMemory::create(model, config.kv_cache_config, config.num_speculative_tokens);
-  if (!memory) return memory.error();
-  return std::unique_ptr<LanguageRun>(new LanguageRun(model, config, std::move(memory).value()));
+                                                         const LanguageConfig& config,
+                                                         const MakeLanguageMachine& make_machine) {
+  const LanguageMachineRequest request{.model = model,
+                                       .kv_cache_config = config.kv_cache_config,
+                                       .num_speculative_tokens = config.num_speculative_tokens,
+                                       .missing_conv_positions = config.missing_conv_positions,
+                                       .form = config.form,
+                                       .max_num_tokens = config.max_num_tokens};
+  auto machine = make_machine ? make_machine(request) : HostLanguageMachine::create(request);
+  if (!machine) return machine.error();
+  return std::unique_ptr<LanguageRun>(new LanguageRun(model, config, std::move(machine).value()));
 }
 
 LanguageRun::LanguageRun(const HybridModel& model, const LanguageConfig& config,
-                         NumericMemory memory)
+                         std::unique_ptr<LanguageMachine> machine)
     : model_(model),
       config_(config),
-      memory_(std::move(memory)),
-      forward_(model),
+      machine_(std::move(machine)),
+      copies_(config.has_own_engine),
       ids_(model.vocab_size) {}
 
 LanguageRun::~LanguageRun() = default;
-
-void LanguageRun::run_batches(const StepTrace& trace, const StateOps& ops, std::size_t first,
-                              std::size_t end) {
-  for (std::size_t i = first; i < end; ++i) {
-    const StateOpBatch& batch = ops.batches[i];
-    const auto from = static_cast<std::size_t>(batch.first);
-    const auto count = static_cast<std::size_t>(batch.count);
-    if (batch.kind == StateOpKind::poison)
-      for (const std::int32_t block : std::span(ops.poisoned).subspan(from, count))
-        memory_.poison(block);
-    if (batch.kind == StateOpKind::copy)
-      memory_.copy(std::span(ops.copies).subspan(from, count),
-                   trace.kernels.shifts_last_position_first);
-  }
-}
 
 LanguageRun::Spoken& LanguageRun::spoken(const StepTrace& trace, std::size_t row,
                                          const TokenContentOf& content_of) {
@@ -103,14 +92,19 @@ LanguageRun::Row LanguageRun::prepare_row(const StepTrace& trace, std::size_t in
                                           const TokenContentOf& content_of) {
   const RowTrace& traced = trace.rows[index];
   Row row{.index = index, .spoken = &spoken(trace, index, content_of)};
-  row.first_token = trace.common.query_start_loc[index];
-  row.num_tokens = trace.common.query_start_loc[index + 1] - row.first_token;
+  // Tokens that the batch has, whatever a changed trace says.
+  const auto size = static_cast<std::int32_t>(std::min(token_ids_.size(), trace.tokens.size()));
+  row.first_token = std::clamp(trace.common.query_start_loc[index], 0, size);
+  row.num_tokens =
+      std::clamp(trace.common.query_start_loc[index + 1], row.first_token, size) - row.first_token;
   row.num_computed = traced.num_computed_tokens;
   row.num_drafts =
       std::clamp(trace.scheduled_of(traced).num_draft_tokens, 0, std::max(row.num_tokens - 1, 0));
-  row.num_sampled = std::min(traced.num_sampled_tokens, row.num_drafts + 1);
+  row.num_sampled =
+      row.num_tokens == 0 ? 0 : std::min(traced.num_sampled_tokens, row.num_drafts + 1);
   std::vector<std::int32_t>& ids = row.spoken->ids;
-  row.counts_too_many = static_cast<std::size_t>(row.num_computed) > ids.size();
+  row.counts_too_many =
+      row.num_computed < 0 || static_cast<std::size_t>(row.num_computed) > ids.size();
   if (row.counts_too_many) {
     for (std::int32_t i = row.first_token; i < row.first_token + row.num_tokens; ++i)
       token_ids_[static_cast<std::size_t>(i)] = ids_.id(trace.tokens[static_cast<std::size_t>(i)]);
@@ -180,18 +174,26 @@ void LanguageRun::choose_drafts(const StepTrace& trace, Row& row,
 
 void LanguageRun::read_groups(const StepTrace& trace) {
   groups_.resize(trace.groups.size());
+  buffers_.resize(trace.groups.size());
   forward_groups_.clear();
   for (std::size_t g = 0; g < trace.groups.size(); ++g) {
     const BatchSize size{.num_tokens = static_cast<std::int32_t>(token_ids_.size()),
-                         .num_blocks = memory_.num_blocks(),
+                         .num_blocks = machine_->layout().num_blocks,
                          .num_speculative_tokens = config_.num_speculative_tokens,
                          .is_chunked = config_.form == NumericForm::chunked};
-    groups_[g].read(trace, trace.groups[g], config_.mamba_cache_mode, size);
+    const GroupTrace& group = trace.groups[g];
+    if (const auto stale = config_.has_own_engine ? buffers_[g].read(trace, group) : std::nullopt) {
+      GroupTrace replayed = group;
+      replayed.metadata = stale;
+      groups_[g].read(trace, replayed, config_.mamba_cache_mode, size);
+    } else {
+      groups_[g].read(trace, group, config_.mamba_cache_mode, size);
+    }
     forward_groups_.push_back(groups_[g].group());
   }
 }
 
-void LanguageRun::judge(const StepTrace& trace, std::span<const Row> rows, bool reads) {
+void LanguageRun::keep_states(const StepTrace& trace, std::span<const Row> rows, bool reads) {
   if (config_.form == NumericForm::chunked) return;  // states differ by rounding
   for (std::size_t g = 0; g < groups_.size(); ++g)
     for (const RowState& place : reads ? groups_[g].reads() : groups_[g].writes()) {
@@ -203,14 +205,19 @@ void LanguageRun::judge(const StepTrace& trace, std::span<const Row> rows, bool 
       if (truth == nullptr) continue;
       step_.compared.push_back({trace.rows[row.index].request, static_cast<std::int32_t>(g),
                                 place.block, place.kind, place.num_tokens == 0});
-      const std::size_t first = step_.states.size();
-      append_differences(memory_, {place, static_cast<std::int32_t>(g), *truth}, step_.states);
-      for (std::size_t i = first; i < step_.states.size(); ++i) {
-        step_.states[i].step = trace.step;
-        step_.states[i].request = trace.rows[row.index].request;
-        step_.states[i].num_tokens = num_tokens;
-      }
+      judge_.keep(*machine_, {.place = place,
+                              .step = trace.step,
+                              .request = trace.rows[row.index].request,
+                              .group = static_cast<std::int32_t>(g),
+                              .num_tokens = num_tokens,
+                              .truth = *truth});
     }
+}
+
+void LanguageRun::keep_logits(Row& row) {
+  if (row.num_sampled <= 0 || row.counts_too_many) return;
+  for (std::int32_t j = 0; j <= row.num_drafts; ++j)
+    row.logits.push_back(machine_->keep_logits(row.first_token + row.num_known() - 1 + j));
 }
 
 // Tokens that the logits accept, the bonus token included. Placeholders are never accepted.
@@ -231,14 +238,14 @@ void LanguageRun::sample(const StepTrace& trace, Row& row, const TokenContentOf&
   const RequestId request = trace.rows[row.index].request;
   Spoken& spoken = *row.spoken;
   const std::int32_t first = row.num_computed + row.num_known();  // position of the first token
-  std::vector<float> logits(static_cast<std::size_t>(model_.vocab_size));
   std::vector<std::int32_t> greedy;
   for (std::int32_t j = 0; j <= row.num_drafts; ++j) {
-    forward_.logits(row.first_token + row.num_known() - 1 + j, logits);
-    greedy.push_back(greedy_token(logits));
+    const std::size_t number = row.logits[static_cast<std::size_t>(j)];
+    const std::span<const float> logits = machine_->kept(number);
+    greedy.push_back(machine_->greedy(number));
     if (j >= row.num_sampled) continue;
     const std::vector<float>& twin_logits = row.twin_logits[static_cast<std::size_t>(j)];
-    if (!is_equal(logits, twin_logits))
+    if (!logits_agree(logits, twin_logits, config_.form))
       step_.logits.push_back({request, static_cast<std::int32_t>(row.index), first + j,
                               greedy.back(), greedy_token(twin_logits)});
     const bool was_drafted = j < row.num_sampled - 1;
@@ -263,23 +270,8 @@ void LanguageRun::sample(const StepTrace& trace, Row& row, const TokenContentOf&
         {request, static_cast<std::int32_t>(row.index), row.num_sampled, accepted});
 }
 
-bool LanguageRun::is_equal(std::span<const float> logits,
-                           std::span<const float> twin_logits) const {
-  if (config_.form == NumericForm::recurrent) return same_floats(logits, twin_logits);
-  const double tolerance = tolerance_of(twin_logits);
-  for (std::size_t i = 0; i < logits.size(); ++i)
-    if (!(std::abs(static_cast<double>(logits[i]) - static_cast<double>(twin_logits[i])) <=
-          tolerance))
-      return false;
-  return true;
-}
-
-// Form chunked: rounding may choose another token where the lone run's margin is small.
 bool LanguageRun::has_near_tie(const Row& row) const {
-  return config_.form == NumericForm::chunked &&
-         std::ranges::any_of(row.twin_logits, [](const std::vector<float>& logits) {
-           return logit_margin(logits) <= 2 * tolerance_of(logits);
-         });
+  return config_.form == NumericForm::chunked && std::ranges::any_of(row.twin_logits, is_near_tie);
 }
 
 void LanguageRun::note_rejected(const StepTrace& trace, const Row& row) {
@@ -312,40 +304,49 @@ const LanguageStep& LanguageRun::follow(const StepTrace& trace, const StateOps& 
   std::size_t given_out = 0;
   while (given_out < ops.num_before_forward && ops.batches[given_out].kind == StateOpKind::poison)
     ++given_out;
-  run_batches(trace, ops, 0, given_out);
-  for (const std::int32_t block : trace.zeroed_blocks) memory_.zero(block);
-  run_batches(trace, ops, given_out, ops.num_before_forward);
-  memory_.copy_blocks(block_copies_of(trace.cache_events));
-  if (!trace.rows.empty() && trace.common.query_start_loc.size() > trace.rows.size()) {
-    const auto num_tokens = std::max(
-        trace.tokens.size(), static_cast<std::size_t>(std::max(trace.common.num_actual_tokens, 0)));
-    token_ids_.assign(num_tokens, 0);
-    positions_.assign(num_tokens, 0);
-    std::vector<Row> rows;
-    for (std::size_t i = 0; i < trace.rows.size(); ++i)
-      rows.push_back(prepare_row(trace, i, content_of));
-    read_groups(trace);
-    for (Row& row : rows) {
-      if (row.counts_too_many) continue;
-      follow_twin(row);
-      choose_drafts(trace, row, content_of);
-    }
-    judge(trace, rows, true);
-    forward_.run({.token_ids = token_ids_,
-                  .positions = positions_,
-                  .groups = forward_groups_,
-                  .group_of_layer = memory_.group_of_layer(),
-                  .memory = memory_.layers()});
-    judge(trace, rows, false);
-    for (Row& row : rows) sample(trace, row, content_of);
-  }
-  run_batches(trace, ops, ops.num_before_forward, ops.batches.size());
+  copies_.run(trace, ops, {0, given_out, nullptr}, *machine_);
+  machine_->zero(trace.zeroed_blocks);
+  copies_.run(trace, ops, {given_out, ops.num_before_forward, &trace.pre_copies}, *machine_);
+  machine_->copy_blocks(block_copies_of(trace.cache_events));
+  std::vector<Row> rows;
+  if (has_rows(trace)) run_rows(trace, rows, content_of);
+  copies_.run(trace, ops, {ops.num_before_forward, ops.batches.size(), &trace.post_copies},
+              *machine_);
   run_dummy_rows(trace);
+  status_ = machine_->finish();
+  if (status_) status_ = copies_.check(*machine_);
+  if (!status_) return step_;
+  judge_.append_differences(*machine_, step_.states);
+  for (Row& row : rows) sample(trace, row, content_of);
   for (const CommitTrace& commit : trace.committed)
     if (const auto found = spoken_.find(commit.request); found != spoken_.end())
       take(commit, found->second);
   texts_.add(step_.words);
   return step_;
+}
+
+// The batch's rows, up to what is to be compared of them.
+void LanguageRun::run_rows(const StepTrace& trace, std::vector<Row>& rows,
+                           const TokenContentOf& content_of) {
+  const auto num_tokens = std::max(
+      trace.tokens.size(), static_cast<std::size_t>(std::max(trace.common.num_actual_tokens, 0)));
+  token_ids_.assign(num_tokens, 0);
+  positions_.assign(num_tokens, 0);
+  for (std::size_t i = 0; i < trace.rows.size(); ++i)
+    rows.push_back(prepare_row(trace, i, content_of));
+  read_groups(trace);
+  for (Row& row : rows) {
+    if (row.counts_too_many) continue;
+    follow_twin(row);
+    choose_drafts(trace, row, content_of);
+  }
+  keep_states(trace, rows, true);
+  machine_->forward({.token_ids = token_ids_,
+                     .positions = positions_,
+                     .groups = forward_groups_,
+                     .replays_graph = trace.graph.pads_metadata()});
+  keep_states(trace, rows, false);
+  for (Row& row : rows) keep_logits(row);
 }
 
 void LanguageRun::take(const CommitTrace& commit, Spoken& spoken) {
@@ -365,7 +366,8 @@ void LanguageRun::run_dummy_rows(const StepTrace& trace) {
     const bool written = std::any_of(trace.dummy_rows.begin(), row, [&](const DummyRow& before) {
       return before.group == row->group && before.block == row->block;
     });
-    if (!is_group || written || row->block <= 0 || row->block >= memory_.num_blocks()) continue;
+    if (!is_group || written || row->block <= 0 || row->block >= machine_->layout().num_blocks)
+      continue;
     forward_groups_.assign(trace.groups.size(), {});
     DecodePart part;
     part.tokens = {0};
@@ -373,11 +375,8 @@ void LanguageRun::run_dummy_rows(const StepTrace& trace) {
     forward_groups_[static_cast<std::size_t>(row->group)].decodes.push_back(std::move(part));
     token_ids_.assign(1, 0);
     positions_.assign(1, 0);
-    forward_.run({.token_ids = token_ids_,
-                  .positions = positions_,
-                  .groups = forward_groups_,
-                  .group_of_layer = memory_.group_of_layer(),
-                  .memory = memory_.layers()});
+    machine_->forward(
+        {.token_ids = token_ids_, .positions = positions_, .groups = forward_groups_});
   }
 }
 

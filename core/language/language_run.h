@@ -14,9 +14,12 @@
 
 #include "core/base/result.h"
 #include "core/language/group_rows.h"
+#include "core/language/language_machine.h"
 #include "core/language/language_values.h"
-#include "core/language/numeric_memory.h"
+#include "core/language/replayed_buffers.h"
 #include "core/language/spoken_texts.h"
+#include "core/language/state_judge.h"
+#include "core/language/step_copies.h"
 #include "core/language/token_ids.h"
 #include "core/language/twin_sequence.h"
 #include "core/model/kv_cache_spec.h"
@@ -30,7 +33,11 @@ struct LanguageConfig {
   KVCacheConfig kv_cache_config{};
   MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
   std::int32_t num_speculative_tokens = 0;  // K
+  std::int32_t missing_conv_positions = 0;  // that verify rows use and blocks lack (known bug 25)
   NumericForm form = NumericForm::recurrent;
+  std::int32_t max_num_tokens = 0;  // of a step, padding included; 0: not known
+  // The engine is one of ours: a machine with its kernels may decide about copies by itself.
+  bool has_own_engine = false;
   // A trace of another model: its tokens are taken as they are, and no count is compared.
   bool forces_tokens = false;
   std::int32_t num_likely = 0;  // most probable tokens that are kept with each token
@@ -66,16 +73,19 @@ struct LanguageStep {
 
 class LanguageRun {
  public:
-  // `model` must outlive it. Error: groups that are not those of the model, memory that cannot be
-  // had.
+  // `model` must outlive it. `make_machine`: where the model runs; null: on the host. Errors: those
+  // of MakeLanguageMachine.
   static Result<std::unique_ptr<LanguageRun>> create(const HybridModel& model,
-                                                     const LanguageConfig& config);
+                                                     const LanguageConfig& config,
+                                                     const MakeLanguageMachine& make_machine = {});
   ~LanguageRun();
 
   // Runs a step: `ops` are what the checker executed of it. Steps come in order. Valid until the
   // next call.
   const LanguageStep& follow(const StepTrace& trace, const StateOps& ops,
                              const TokenContentOf& content_of);
+  // Of the machine, after follow(). Error: the device's; there is no next step then.
+  const Status& status() const { return status_; }
 
   // Of all requests that had a row, by request, as far as the scheduler took their tokens. Those
   // that part from the lone run's have what it says by itself.
@@ -84,9 +94,9 @@ class LanguageRun {
  private:
   struct Spoken;
   struct Row;
-  LanguageRun(const HybridModel& model, const LanguageConfig& config, NumericMemory memory);
+  LanguageRun(const HybridModel& model, const LanguageConfig& config,
+              std::unique_ptr<LanguageMachine> machine);
 
-  void run_batches(const StepTrace& trace, const StateOps& ops, std::size_t first, std::size_t end);
   void take(const CommitTrace& commit, Spoken& spoken);
   void run_dummy_rows(const StepTrace& trace);
   Spoken& spoken(const StepTrace& trace, std::size_t row, const TokenContentOf& content_of);
@@ -94,10 +104,11 @@ class LanguageRun {
   void read_groups(const StepTrace& trace);
   void follow_twin(Row& row);
   void choose_drafts(const StepTrace& trace, Row& row, const TokenContentOf& content_of);
-  void judge(const StepTrace& trace, std::span<const Row> rows, bool reads);
+  void run_rows(const StepTrace& trace, std::vector<Row>& rows, const TokenContentOf& content_of);
+  void keep_states(const StepTrace& trace, std::span<const Row> rows, bool reads);
+  void keep_logits(Row& row);
   std::int32_t num_accepted(const StepTrace& trace, const Row& row,
                             std::span<const std::int32_t> greedy) const;
-  bool is_equal(std::span<const float> logits, std::span<const float> twin_logits) const;
   bool has_near_tie(const Row& row) const;
   void sample(const StepTrace& trace, Row& row, const TokenContentOf& content_of);
   void note_rejected(const StepTrace& trace, const Row& row);
@@ -105,9 +116,12 @@ class LanguageRun {
 
   const HybridModel& model_;
   LanguageConfig config_;
-  NumericMemory memory_;
-  ModelForward forward_;
+  std::unique_ptr<LanguageMachine> machine_;
+  StepCopies copies_;
+  StateJudge judge_;
+  Status status_ = Ok{};
   ModelTokenIds ids_;
+  std::vector<ReplayedBuffers> buffers_;  // [groups]
   std::vector<GroupRows> groups_;
   std::vector<ForwardGroup> forward_groups_;
   std::vector<std::int32_t> token_ids_;  // [T] of the step, padding included

@@ -1,128 +1,75 @@
 #include "core/language/numeric_memory.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <string>
 #include <utility>
 
 namespace hybridscope {
-namespace {
-
-// The halves of kPoison, read as a float: -8.02e18.
-const float kPoisonFloat = std::bit_cast<float>(static_cast<std::uint32_t>(kPoison));
-
-struct BlockElements {
-  std::int64_t conv = 0;
-  std::int64_t temporal = 0;
-  std::int64_t keys_or_values = 0;
-  std::int64_t total() const { return conv + temporal + 2 * keys_or_values; }
-};
-
-BlockElements block_elements(const HybridLayer& layer, std::int32_t block_size,
-                             std::int32_t num_drafts) {
-  const LayerStateSize size = layer_state_size(layer);
-  const std::int64_t positions = size.conv_dim > 0 ? size.conv_width - 1 + num_drafts : 0;
-  return {.conv = positions * size.conv_dim,
-          .temporal = size.temporal,
-          .keys_or_values = std::int64_t{block_size} * size.keys_or_values};
-}
-
-}  // namespace
 
 void NumericMemory::Release::operator()(float* data) const { std::free(data); }
 
-Result<std::vector<std::int32_t>> groups_of_layers(const HybridModel& model,
-                                                   const KVCacheConfig& config) {
-  std::vector<std::int32_t> own(model.layers.size(), -1);
-  std::vector<std::int32_t> of_kind[2];  // groups: recurrent, attention
-  std::size_t num_layers = 0;
-  for (std::size_t g = 0; g < config.groups.size(); ++g) {
-    const KVCacheGroup& group = config.groups[g];
-    of_kind[group.is_mamba() ? 0 : 1].push_back(static_cast<std::int32_t>(g));
-    num_layers += group.layers.size();
-    for (const std::int32_t layer : group.layers)
-      if (layer >= 0 && static_cast<std::size_t>(layer) < own.size() &&
-          model.layers[static_cast<std::size_t>(layer)].is_attention() != group.is_mamba())
-        own[static_cast<std::size_t>(layer)] = static_cast<std::int32_t>(g);
-  }
-  if (num_layers == own.size() && std::ranges::count(own, -1) == 0) return own;
-  std::size_t next[2] = {0, 0};
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    const std::size_t kind = model.layers[i].is_attention() ? 1 : 0;
-    if (of_kind[kind].empty())
-      return invalid_input("layer " + std::to_string(i) + " of the weights is " +
-                           (kind == 1 ? "attention" : "recurrent") +
-                           ", but the run's model has no layer of that kind");
-    own[i] = of_kind[kind][next[kind]++ % of_kind[kind].size()];
-  }
-  return own;
-}
-
-Result<NumericMemorySize> NumericMemory::size_of(const HybridModel& model,
-                                                 const KVCacheConfig& config,
-                                                 std::int32_t num_drafts) {
-  const auto groups = groups_of_layers(model, config);
-  if (!groups) return groups.error();
-  NumericMemorySize size{.num_blocks = config.num_blocks};
-  for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    const KVCacheGroup& group = config.groups[static_cast<std::size_t>(groups.value()[i])];
-    size.bytes_per_block +=
-        4 * block_elements(model.layers[i], group.block_size(), num_drafts).total();
-  }
-  return size;
-}
-
 Result<NumericMemory> NumericMemory::create(const HybridModel& model, const KVCacheConfig& config,
-                                            std::int32_t num_drafts) {
-  auto groups = groups_of_layers(model, config);
-  if (!groups) return groups.error();
+                                            const ConvRoom& room) {
+  auto layout = make_language_layout(model, config, room);
+  if (!layout) return layout.error();
   NumericMemory memory;
-  memory.num_blocks_ = config.num_blocks;
-  memory.group_of_layer_ = std::move(groups).value();
-  for (std::size_t g = 0; g < config.groups.size(); ++g)
-    if (config.groups[g].is_mamba()) memory.mamba_groups_.push_back(static_cast<std::int32_t>(g));
-  for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    const KVCacheGroup& group = config.groups[static_cast<std::size_t>(memory.group_of_layer_[i])];
-    const BlockElements elements = block_elements(model.layers[i], group.block_size(), num_drafts);
+  memory.layout_ = std::move(layout).value();
+  for (const BlockElements& elements : memory.layout_.blocks) {
+    const bool shares = room.missing > 0 && elements.temporal > 0;
     Layer& layer = memory.layers_.emplace_back();
     for (const auto& [pool, count] :
-         {std::pair(&layer.conv, elements.conv), std::pair(&layer.temporal, elements.temporal),
+         {std::pair(&layer.conv, elements.conv + (shares ? elements.temporal : 0)),
+          std::pair(&layer.temporal, shares ? 0 : elements.temporal),
           std::pair(&layer.keys, elements.keys_or_values),
           std::pair(&layer.values, elements.keys_or_values)})
       if (Status done = memory.allocate(*pool, count); !done) return done.error();
-    const auto all = [&](const Pool& pool) {
-      return std::span<float>(pool.data.get(),
-                              static_cast<std::size_t>(pool.elements * memory.num_blocks_));
-    };
-    memory.views_.push_back({.conv = {all(layer.conv), layer.conv.elements},
-                             .temporal = {all(layer.temporal), layer.temporal.elements},
-                             .kv = {all(layer.keys), all(layer.values)}});
-    memory.conv_dim_.push_back(layer_state_size(model.layers[i]).conv_dim);
+    if (shares) share_pages(layer.conv, layer.temporal, elements.conv);
+    memory.views_.push_back(
+        {.conv = memory.view_of(layer.conv, layer.conv.stride),  // rows write past the window
+         .temporal = memory.view_of(layer.temporal, layer.temporal.elements),
+         .kv = {memory.view_of(layer.keys, layer.keys.elements).data,
+                memory.view_of(layer.values, layer.values.elements).data}});
   }
   return memory;
 }
 
 Status NumericMemory::allocate(Pool& pool, std::int64_t elements) {
-  pool.elements = elements;
+  pool.elements = pool.stride = elements;
   if (elements == 0) return Ok{};
-  const auto count = static_cast<std::size_t>(elements) * static_cast<std::size_t>(num_blocks_);
-  pool.data.reset(static_cast<float*>(std::calloc(count, sizeof(float))));
+  const auto count =
+      static_cast<std::size_t>(elements) * static_cast<std::size_t>(layout_.num_blocks);
+  pool.owned.reset(static_cast<float*>(std::calloc(count, sizeof(float))));
+  pool.data = pool.owned.get();
   if (pool.data == nullptr)
     return Error{ErrorKind::not_available,
                  std::to_string(count * sizeof(float)) + " bytes of memory for a layer's " +
-                     std::to_string(num_blocks_) +
+                     std::to_string(layout_.num_blocks) +
                      " blocks cannot be had: set num_gpu_blocks_override to fewer"};
   return Ok{};
 }
 
+// `conv` has whole pages: a window, and behind it the temporal state.
+void NumericMemory::share_pages(Pool& conv, Pool& temporal, std::int64_t window) {
+  temporal.data = conv.data + window;
+  temporal.elements = conv.stride - window;
+  temporal.stride = conv.stride;
+  conv.elements = window;
+}
+
+// `elements` of every block, from the pool's first on.
+StatePool NumericMemory::view_of(const Pool& pool, std::int64_t elements) const {
+  if (elements == 0) return {};
+  const std::int64_t count = pool.stride * (layout_.num_blocks - 1) + elements;
+  return {{pool.data, static_cast<std::size_t>(count)}, elements, pool.stride};
+}
+
 std::span<float> NumericMemory::block_of(const Pool& pool, std::int32_t block) const {
-  return {pool.data.get() + std::int64_t{block} * pool.elements,
-          static_cast<std::size_t>(pool.elements)};
+  return {pool.data + std::int64_t{block} * pool.stride, static_cast<std::size_t>(pool.elements)};
 }
 
 void NumericMemory::fill(std::int32_t block, float value) {
-  if (block <= 0 || block >= num_blocks_) return;
+  if (block <= 0 || block >= layout_.num_blocks) return;
   for (const Layer& layer : layers_)
     for (const Pool* pool : {&layer.conv, &layer.temporal, &layer.keys, &layer.values})
       std::ranges::fill(block_of(*pool, block), value);
@@ -134,10 +81,10 @@ void NumericMemory::zero(std::int32_t block) { fill(block, 0.0F); }
 void NumericMemory::copy(std::span<const StateCopyOp> copies, bool shifts_last_position_first) {
   std::vector<Moved> moved;
   for (const StateCopyOp& copy : copies) {
-    const std::int32_t group = mamba_groups_[static_cast<std::size_t>(copy.group_index)];
+    const std::int32_t group = layout_.mamba_groups[static_cast<std::size_t>(copy.group_index)];
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      if (group_of_layer_[i] != group) continue;
-      const std::int64_t shift = std::int64_t{copy.accept_token_bias} * conv_dim_[i];
+      if (layout_.group_of_layer[i] != group) continue;
+      const std::int64_t shift = std::int64_t{copy.accept_token_bias} * layout_.conv_dim[i];
       if (shifts_last_position_first && copy.conv_src_block == copy.dst_block && shift > 0)
         shift_last_position_first(copy, i);
       else
@@ -150,7 +97,7 @@ void NumericMemory::copy(std::span<const StateCopyOp> copies, bool shifts_last_p
 
 void NumericMemory::shift_last_position_first(const StateCopyOp& copy, std::size_t layer) {
   const Pool& pool = layers_[layer].conv;
-  const auto dim = static_cast<std::size_t>(conv_dim_[layer]);
+  const auto dim = static_cast<std::size_t>(layout_.conv_dim[layer]);
   const auto bias = static_cast<std::size_t>(copy.accept_token_bias);
   if (dim == 0) return;
   const std::span<float> window = block_of(pool, copy.dst_block);
@@ -160,12 +107,12 @@ void NumericMemory::shift_last_position_first(const StateCopyOp& copy, std::size
 }
 
 void NumericMemory::copy_blocks(std::span<const BlockCopy> copies) {
-  const auto is_block = [&](std::int32_t block) { return block > 0 && block < num_blocks_; };
+  const auto is_block = [&](std::int32_t block) { return block > 0 && block < layout_.num_blocks; };
   std::vector<Moved> moved;
   for (const BlockCopy& copy : copies) {
     if (!is_block(copy.block) || !is_block(copy.source_block)) continue;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      if (group_of_layer_[i] != copy.group) continue;
+      if (layout_.group_of_layer[i] != copy.group) continue;
       for (const Pool* pool : {&layers_[i].keys, &layers_[i].values})
         read(*pool, {copy.source_block, copy.block, 0}, moved);
     }

@@ -2,6 +2,7 @@
 // (numerics: which array says what).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -9,39 +10,27 @@
 
 #include "core/base/result.h"
 #include "core/caching/cache_events.h"
+#include "core/language/language_layout.h"
 #include "core/model/kv_cache_spec.h"
 #include "core/numeric/model_forward.h"
 #include "core/state/state_ops.h"
 
 namespace hybridscope {
 
-struct NumericMemorySize {
-  std::int64_t num_blocks = 0;
-  std::int64_t bytes_per_block = 0;  // over all layers
-  std::int64_t bytes() const { return num_blocks * bytes_per_block; }
-};
-
-// [layers] the group that each of the model's layers runs in. Groups of another model take them in
-// turn: attention layers go to attention groups, recurrent ones to recurrent groups. Error: no
-// group of a layer's kind.
-Result<std::vector<std::int32_t>> groups_of_layers(const HybridModel& model,
-                                                   const KVCacheConfig& config);
+// What a block that was given to a new owner holds: the halves of kPoison, read as a float
+// (-8.02e18).
+inline constexpr float kPoisonFloat = std::bit_cast<float>(static_cast<std::uint32_t>(kPoison));
 
 class NumericMemory {
  public:
-  // `num_drafts`: K, which makes conv blocks longer. Pages are taken from the machine when a block
-  // is first given out. Errors: those of groups_of_layers; memory that cannot be had.
+  // Pages are taken from the machine when a block is first given out. Errors: those of
+  // make_language_layout; memory that cannot be had.
   static Result<NumericMemory> create(const HybridModel& model, const KVCacheConfig& config,
-                                      std::int32_t num_drafts);
-  static Result<NumericMemorySize> size_of(const HybridModel& model, const KVCacheConfig& config,
-                                           std::int32_t num_drafts);
+                                      const ConvRoom& room);
 
+  const LanguageLayout& layout() const { return layout_; }
   // [layers] views of the pools.
   std::span<const LayerMemory> layers() const { return views_; }
-  std::span<const std::int32_t> group_of_layer() const { return group_of_layer_; }
-  std::int32_t num_blocks() const { return num_blocks_; }
-  // Elements of a conv position of a layer; 0: it has no convolution.
-  std::int32_t conv_dim(std::size_t layer) const { return conv_dim_[layer]; }
 
   // The block was given to a new owner: every element becomes a number that must show when it is
   // read (a poison of the byte backends, read as a float).
@@ -60,8 +49,10 @@ class NumericMemory {
     void operator()(float* data) const;
   };
   struct Pool {
-    std::unique_ptr<float, Release> data;
+    std::unique_ptr<float, Release> owned;  // empty: a part of another pool's pages
+    float* data = nullptr;
     std::int64_t elements = 0;  // of a block
+    std::int64_t stride = 0;    // from a block to the next
   };
   struct Layer {
     Pool conv, temporal, keys, values;
@@ -80,15 +71,14 @@ class NumericMemory {
   void shift_last_position_first(const StateCopyOp& copy, std::size_t layer);
   void read(const Pool& pool, const Move& move, std::vector<Moved>& moved) const;
   Status allocate(Pool& pool, std::int64_t elements);
+  static void share_pages(Pool& conv, Pool& temporal, std::int64_t window);
+  StatePool view_of(const Pool& pool, std::int64_t elements) const;
   std::span<float> block_of(const Pool& pool, std::int32_t block) const;
   void fill(std::int32_t block, float value);
 
-  std::int32_t num_blocks_ = 0;
+  LanguageLayout layout_;
   std::vector<Layer> layers_;
   std::vector<LayerMemory> views_;
-  std::vector<std::int32_t> group_of_layer_;
-  std::vector<std::int32_t> mamba_groups_;  // which of the groups
-  std::vector<std::int32_t> conv_dim_;      // [layers] elements of a conv position
 };
 
 }  // namespace hybridscope

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "core/numeric/logits.h"
-#include "core/numeric/lone_run.h"
-
 namespace hybridscope {
 namespace {
 
@@ -65,19 +62,6 @@ std::vector<SpokenText> SpokenTexts::sampled() const {
 bool parts_from_lone_run(const SpokenText& text) {
   return std::ranges::any_of(text.tokens,
                              [](const SpokenToken& token) { return token.id != token.twin_id; });
-}
-
-std::vector<std::int32_t> say_alone(const HybridModel& model, std::span<const std::int32_t> prompt,
-                                    std::size_t num_tokens) {
-  LoneRun lone(model);
-  lone.extend(prompt);
-  std::vector<std::int32_t> said{
-      greedy_token(lone.logits(static_cast<std::int32_t>(prompt.size()) - 1))};
-  while (said.size() < num_tokens) {
-    lone.extend({&said.back(), 1});
-    said.push_back(greedy_token(lone.logits(0)));
-  }
-  return said;
 }
 
 }  // namespace hybridscope

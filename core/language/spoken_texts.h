@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/language/language_values.h"
-#include "core/numeric/hybrid_model.h"
 
 namespace hybridscope {
 
@@ -32,9 +31,5 @@ class SpokenTexts {
 
 // True: some token is not what the lone run of the same tokens chooses.
 bool parts_from_lone_run(const SpokenText& text);
-
-// What the model goes on with by itself, `num_tokens` tokens. Requires: a prompt.
-std::vector<std::int32_t> say_alone(const HybridModel& model, std::span<const std::int32_t> prompt,
-                                    std::size_t num_tokens);
 
 }  // namespace hybridscope

@@ -7,15 +7,6 @@
 namespace hybridscope {
 namespace {
 
-// The place's elements in one layer; empty: the window passes the block's end.
-std::span<const float> elements_at(const LayerMemory& layer, const RowState& place,
-                                   std::size_t count, std::int32_t conv_dim) {
-  if (place.kind == StateKind::temporal) return layer.temporal.block(place.block);
-  const std::span<const float> block = layer.conv.block(place.block);
-  const auto first = static_cast<std::size_t>(place.first_position * conv_dim);
-  return first + count <= block.size() ? block.subspan(first, count) : std::span<const float>();
-}
-
 bool same_bits(float a, float b) {
   return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
 }
@@ -35,24 +26,39 @@ bool compare(std::span<const float> truth, std::span<const float> seen, StateDif
 
 }  // namespace
 
-void append_differences(const NumericMemory& memory, const JudgedPlace& judged,
-                        std::vector<StateDifference>& out) {
+void StateJudge::keep(LanguageMachine& machine, const JudgedPlace& judged) {
   const RowState& place = judged.place;
+  const LanguageLayout& layout = machine.layout();
   for (std::size_t i = 0; i < judged.truth.size(); ++i) {
-    if (memory.group_of_layer()[i] != judged.group) continue;
+    if (layout.group_of_layer[i] != judged.group) continue;
     const LayerStates& states = judged.truth[i];
-    const std::vector<float>& truth =
-        place.kind == StateKind::temporal ? states.temporal : states.conv;
-    if (truth.empty()) continue;
-    StateDifference found{.row = place.row,
-                          .group = judged.group,
-                          .layer = static_cast<std::int32_t>(i),
-                          .kind = place.kind,
-                          .is_read = place.num_tokens == 0,
-                          .block = place.block};
-    const auto seen = elements_at(memory.layers()[i], place, truth.size(), memory.conv_dim(i));
-    if (!seen.empty() && compare(truth, seen, found)) out.push_back(found);
+    const bool is_conv = place.kind == StateKind::conv;
+    const std::vector<float>& truth = is_conv ? states.conv : states.temporal;
+    const auto count = static_cast<std::int64_t>(truth.size());
+    const std::int64_t first =
+        is_conv ? std::int64_t{place.first_position} * layout.conv_dim[i] : 0;
+    // A window that passes the block's end is not compared.
+    if (count == 0 || (is_conv && first + count > layout.blocks[i].conv)) continue;
+    const auto layer = static_cast<std::int32_t>(i);
+    kept_.push_back({machine.keep_state({layer, place.kind, place.block, first, count}),
+                     &truth,
+                     {.step = judged.step,
+                      .request = judged.request,
+                      .row = place.row,
+                      .group = judged.group,
+                      .layer = layer,
+                      .kind = place.kind,
+                      .is_read = place.num_tokens == 0,
+                      .block = place.block,
+                      .num_tokens = judged.num_tokens}});
   }
+}
+
+void StateJudge::append_differences(const LanguageMachine& machine,
+                                    std::vector<StateDifference>& out) {
+  for (Kept& kept : kept_)
+    if (compare(*kept.truth, machine.kept(kept.number), kept.place)) out.push_back(kept.place);
+  kept_.clear();
 }
 
 }  // namespace hybridscope

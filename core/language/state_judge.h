@@ -2,25 +2,43 @@
 // two forms and health; form recurrent, float32).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "core/language/group_rows.h"
+#include "core/language/language_machine.h"
 #include "core/language/language_values.h"
-#include "core/language/numeric_memory.h"
 #include "core/numeric/lone_run.h"
 
 namespace hybridscope {
 
-// Appends the differences of one place, in the order of the layers of its group. `truth`: [layers]
-// of the model.
+// A place of a row and what it should hold.
 struct JudgedPlace {
   const RowState& place;
+  std::int64_t step = 0;
+  RequestId request{};
   std::int32_t group = -1;
-  const std::vector<LayerStates>& truth;
+  std::int32_t num_tokens = 0;            // of the request, that should be in it
+  const std::vector<LayerStates>& truth;  // [layers] of the model, until append_differences()
 };
-void append_differences(const NumericMemory& memory, const JudgedPlace& judged,
-                        std::vector<StateDifference>& out);
+
+class StateJudge {
+ public:
+  // Has the machine keep what the place holds now, in every layer of its group.
+  void keep(LanguageMachine& machine, const JudgedPlace& judged);
+  // After the machine's finish(): appends what differs, in the order of keep() and of the layers,
+  // and begins anew.
+  void append_differences(const LanguageMachine& machine, std::vector<StateDifference>& out);
+
+ private:
+  struct Kept {
+    std::size_t number = 0;
+    const std::vector<float>* truth = nullptr;
+    StateDifference place;  // nothing of it compared yet
+  };
+  std::vector<Kept> kept_;
+};
 
 }  // namespace hybridscope

@@ -52,7 +52,8 @@ Result<std::vector<StateTensorSpec>> make_states(const ModelSpec& model,
   if (settings.conv_state_sizing == ConvStateSizing::kernel_plus_spec) {
     std::visit(WidenConvKernel{settings.num_speculative_tokens}, dims);
     options.num_spec = settings.num_speculative_tokens;
-  } else if (model.spec_in_state_shape == SpecInStateShape::passed) {
+  } else if (settings.conv_state_sizing == ConvStateSizing::by_state_shape ||
+             model.spec_in_state_shape == SpecInStateShape::passed) {
     options.num_spec = settings.num_speculative_tokens;
   }
   auto shapes = state_shapes(dims, options);

@@ -19,14 +19,6 @@
 
 namespace hybridscope {
 
-// How many positions a conv state gets when the model speculates with K drafts
-// (semantics: conv-state-sizing; known bug 25).
-// as_reference: W-1+K only where the reference's model code passes K on, else W-1.
-// kernel_plus_spec: W-1+K for every family, so that a verify window always fits; families whose
-// shape function takes no num_spec (mamba1, short_conv, kda) are given a conv kernel K wider
-// instead.
-enum class ConvStateSizing : std::uint8_t { as_reference, kernel_plus_spec };
-
 struct KVCacheSettings {
   std::optional<MambaCacheMode> mamba_cache_mode = {};  // absent: all if supported, else align
   bool enable_prefix_caching = true;

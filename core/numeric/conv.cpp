@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/math.h"
 #include "core/numeric/arithmetic.h"
 
 namespace hybridscope {
@@ -71,6 +72,29 @@ std::span<const float> tokens_of(const ConvLayer& layer, std::span<const float> 
                    static_cast<std::size_t>(range.size()) * dim);
 }
 
+constexpr std::int32_t kPiece = 8;  // tokens of a program of causal_conv1d_fn
+
+// Known bug 58: the W - 1 tokens before token `end` of x, whatever row they are of; what is not
+// there either is NaN.
+std::vector<float> batch_tokens_before(const ConvLayer& layer, const ConvTokens& tokens,
+                                       std::int32_t end) {
+  const auto dim = static_cast<std::size_t>(layer.dim);
+  const auto in_front = static_cast<std::int32_t>(tokens.in_front.size() / dim);
+  std::vector<float> window;
+  for (std::int32_t t = end - layer.width + 1; t < end; ++t) {
+    const bool is_in_x = t >= 0;
+    const std::int32_t at = is_in_x ? t : in_front + t;
+    if (at < 0) {
+      window.insert(window.end(), dim, std::numeric_limits<float>::quiet_NaN());
+      continue;
+    }
+    const auto token =
+        (is_in_x ? tokens.x : tokens.in_front).subspan(static_cast<std::size_t>(at) * dim, dim);
+    window.insert(window.end(), token.begin(), token.end());
+  }
+  return window;
+}
+
 // Writes positions from `first` on; those that the block does not have are dropped.
 void store(const StatePool& pool, std::int32_t block, std::span<const float> positions,
            std::size_t first) {
@@ -92,8 +116,14 @@ void conv_prefill(const ConvLayer& layer, const PrefillRows& rows, const StatePo
     window.begin(reads ? pool.block(rows.source(row)) : std::span<float>(), 0);
     window.append(tokens_of(layer, tokens.x, range));
     convolve_row(window, range, static_cast<std::size_t>(layer.dim), tokens.y);
-    for (const BoundaryState& boundary : boundary_states(rows, row))
-      store(pool, boundary.block, window.after(boundary.num_tokens), 0);
+    std::int32_t piece = 0;
+    for (const BoundaryState& boundary : boundary_states(rows, row)) {
+      if (!layer.stores_boundaries_by_piece || !rows.is_mode_all())
+        store(pool, boundary.block, window.after(boundary.num_tokens), 0);
+      else if (++piece < cdiv(range.size(), kPiece))
+        store(pool, boundary.block,
+              batch_tokens_before(layer, tokens, range.first + boundary.num_tokens), 0);
+    }
     store(pool, rows.destination(row), window.after(range.size()), 0);
   }
 }

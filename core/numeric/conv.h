@@ -24,12 +24,17 @@ struct ConvLayer {
   // Known bug 47: decode rows with counts of fewer tokens roll their block as if they had so many;
   // 0: right.
   std::int32_t rolled_tokens = 0;
+  // Known bug 58, mode all: the j-th boundary of a prompt row (j from 0) is stored only if the row
+  // has a piece j + 1 of 8 tokens; what its window lacks in front is taken from the batch.
+  bool stores_boundaries_by_piece = false;
 };
 
 // The layer's inputs and outputs [tokens, dim]; outputs of tokens that no row has stay.
 struct ConvTokens {
   std::span<const float> x;
   std::span<float> y;
+  // Known bug 58: [n, dim] the tokens in front of x in the batch, oldest first.
+  std::span<const float> in_front{};
 };
 
 // Prompt rows: history is positions [0, W - 1) of the source, and the destination's become the last

@@ -7,7 +7,7 @@
 
 namespace hybridscope {
 
-// The smallest index among equal maxima; NaN is no maximum.
+// The smallest index among equal maxima; NaN is no maximum, the last index where all are NaN.
 std::int32_t greedy_token(std::span<const float> logits);
 
 // The best logit minus the second best; 0 of fewer than two.

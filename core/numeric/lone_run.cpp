@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/numeric/logits.h"
+
 namespace hybridscope {
 namespace {
 
@@ -100,6 +102,19 @@ void LoneRun::go_on_from(const std::vector<LayerStates>& states, std::int32_t nu
     put(states[i].temporal, temporal_[i]);
   }
   num_tokens_ = num_tokens;
+}
+
+std::vector<std::int32_t> say_alone(const HybridModel& model, std::span<const std::int32_t> prompt,
+                                    std::size_t count) {
+  LoneRun lone(model);
+  lone.extend(prompt);
+  std::vector<std::int32_t> said{
+      greedy_token(lone.logits(static_cast<std::int32_t>(prompt.size()) - 1))};
+  while (said.size() < count) {
+    lone.extend({&said.back(), 1});
+    said.push_back(greedy_token(lone.logits(0)));
+  }
+  return said;
 }
 
 }  // namespace hybridscope

@@ -46,4 +46,9 @@ class LoneRun {
   std::vector<std::vector<float>> keys_, values_;  // [layers][1 + blocks]
 };
 
+// The `count` tokens, at least one, that a lone run of a prompt goes on with, greedily. Requires: a
+// prompt.
+std::vector<std::int32_t> say_alone(const HybridModel& model, std::span<const std::int32_t> prompt,
+                                    std::size_t count);
+
 }  // namespace hybridscope

@@ -1,6 +1,7 @@
 #include "core/numeric/mixers.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/numeric/arithmetic.h"
 
@@ -43,6 +44,13 @@ std::vector<float> columns_of(std::span<const float> table, const Columns& colum
   return out;
 }
 
+// Tokens 0 to `end` of the batch.
+std::vector<std::int32_t> up_to(std::int32_t end) {
+  std::vector<std::int32_t> tokens(as_size(end));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  return tokens;
+}
+
 // Who has drafts keeps more positions in a block than W - 1.
 ConvLayer conv_of(const ConvLayer& layer, const StatePool& pool) {
   ConvLayer sized = layer;
@@ -68,7 +76,11 @@ std::vector<float> convolve(const ConvLayer& layer, std::span<const float> table
   for (const PrefillPart& part : in.group.prefills) {
     const std::vector<float> x = gather(table, columns, part.tokens);
     y.assign(x.size(), 0.0F);
-    conv_prefill(conv, part.rows, in.memory.conv, {x, y});
+    conv.stores_boundaries_by_piece = part.stores_boundaries_by_piece;
+    const std::vector<float> in_front = part.stores_boundaries_by_piece && !part.tokens.empty()
+                                            ? gather(table, columns, up_to(part.tokens.front()))
+                                            : std::vector<float>();
+    conv_prefill(conv, part.rows, in.memory.conv, {.x = x, .y = y, .in_front = in_front});
     scatter(y, dim, part.tokens, out);
   }
   return out;

@@ -24,7 +24,8 @@ struct DecodePart {
 struct PrefillPart {
   PrefillRows rows;
   std::vector<std::int32_t> tokens;
-  bool prep_initial_states = true;  // false: no row reads an initial state (Mamba2)
+  bool prep_initial_states = true;          // false: no row reads an initial state (Mamba2)
+  bool stores_boundaries_by_piece = false;  // ConvLayer's
   // Form chunked: where rows are cut, once as each kernel is told it; else empty.
   std::vector<RowChunk> row_chunks{};
   Mamba2Chunks mamba2_chunks{};

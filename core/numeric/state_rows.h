@@ -18,13 +18,11 @@ namespace hybridscope {
 struct StatePool {
   std::span<float> data;  // [num_blocks, block_elements]
   std::int64_t block_elements = 0;
+  std::int64_t stride = 0;  // elements from a block to the next; 0: block_elements
 
-  std::int32_t num_blocks() const {
-    return static_cast<std::int32_t>(static_cast<std::int64_t>(data.size()) / block_elements);
-  }
-  // Requires: 0 <= id < num_blocks().
+  // Requires: 0 <= id < num_blocks.
   std::span<float> block(std::int32_t id) const {
-    return data.subspan(static_cast<std::size_t>(id * block_elements),
+    return data.subspan(static_cast<std::size_t>(id * (stride == 0 ? block_elements : stride)),
                         static_cast<std::size_t>(block_elements));
   }
 };

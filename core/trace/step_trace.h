@@ -185,12 +185,15 @@ struct CommandTrace {
 std::vector<GroupTrace> make_group_traces(const KVCacheConfig& config);
 
 // Kernel behaviour in which engines have differed (core/engine/kernel_policies.h: SameBlockShift,
-// GdnGates, ConvRoll, NullRows); the defaults are correct.
+// GdnGates, ConvRoll, ConvBoundaries, KdaGateStride, NullRows); the defaults are correct.
 struct KernelVariants {
   bool shifts_last_position_first = false;  // conv windows within one block
   bool gates_in_batch_order = false;        // of GDN's spec tokens in a mixed batch
   bool rolls_conv_by_window = false;        // verify rows, as if they had 1 + K tokens
+  bool stores_boundaries_by_piece = false;  // conv windows of prompt rows, mode all
+  bool steps_kda_gates_by_head = false;     // of verify rows
   bool runs_null_rows = false;              // padding rows of decodes
+  bool varies_post_copies = false;          // decided or carried out otherwise than by core/state
   friend bool operator==(const KernelVariants&, const KernelVariants&) = default;
 };
 

@@ -69,7 +69,4 @@ __device__ inline void wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
 }
 
-// Waits until all groups are written.
-__device__ inline void wait_written() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
-
 }  // namespace hybridscope::bulk

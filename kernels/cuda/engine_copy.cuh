@@ -51,7 +51,7 @@ class Engine {
       bulk::wait_read<1>();  // the stage before this one is free
       more = load_next();
     }
-    bulk::wait_written();
+    bulk::wait_read<0>();  // what is left to write ends before the launch does
   }
 
  private:
@@ -104,7 +104,8 @@ class Engine {
   unsigned int num_stored_ = 0;
 };
 
-__device__ inline void run_by_engine(const Args& args, Shared& shared, char* stages, int count) {
+// Before run_by_engine, with a barrier of the block in between.
+__device__ inline void prepare_engine(Shared& shared) {
   if (threadIdx.x == 0) shared.next_turn = 0;
   if (threadIdx.x < kRing) {
     bulk::init(&shared.looked_up[threadIdx.x]);
@@ -112,7 +113,9 @@ __device__ inline void run_by_engine(const Args& args, Shared& shared, char* sta
     if (threadIdx.x < kStages) bulk::init(&shared.loaded[threadIdx.x]);
     bulk::fence_init();
   }
-  __syncthreads();
+}
+
+__device__ inline void run_by_engine(const Args& args, Shared& shared, char* stages, int count) {
   const int warp = static_cast<int>(threadIdx.x / 32);
   if (warp > kProducers) {
     if (!args.engine_moves_all)

@@ -37,6 +37,7 @@ struct DecidePostprocessV1 {
   }
   __device__ void publish(int row, const StateCopyDecision& decision) const {
     in.num_accepted_tokens_out[row] = decision.num_accepted_tokens_after();
+    if (in.decisions != nullptr) in.decisions[row] = decision;
   }
 };
 
@@ -59,6 +60,7 @@ struct DecidePostprocessV2 {
   }
   __device__ void publish(int row, const StateCopyDecision& decision) const {
     if (decision.resets_accepted_count) in.num_accepted_tokens_out[in.idx_mapping[row]] = 1;
+    if (in.decisions != nullptr) in.decisions[row] = decision;
   }
 };
 
@@ -94,6 +96,7 @@ __global__ void align_advance(const AlignAdvanceDevice in, const LaunchOrder ord
   in.src_off[slot] = decision.accept_token_bias;
   in.state_idx[slot] = decision.dst_col;
   in.num_accepted_tokens[slot] = decision.num_accepted_tokens_after();
+  if (in.decisions != nullptr) in.decisions[row] = decision;
 }
 
 std::vector<fused::DeviceTile> with_addresses(const CopyTiles& tiles,
@@ -186,10 +189,13 @@ Status FusedAlign::Impl::launch(std::int32_t num_reqs, DeviceBlockTables block_t
   for (std::int32_t first = 0; first == 0 || first < num_reqs; first += fused::kMaxRows) {
     launch_args.first_row = first;
     launch_args.num_rows = std::min(num_reqs - first, fused::kMaxRows);
-    const int dynamic_bytes = device.has_engine ? fused::kStageBytes : 0;
-    fused::fused_copy<<<device.num_sms, fused::kThreads, dynamic_bytes, stream>>>(launch_args,
-                                                                                  decide);
-    if (Status status = launch_status("fused_copy"); !status) return status;
+    const LaunchShape shape{static_cast<unsigned int>(device.num_sms), fused::kThreads,
+                            device.has_engine ? fused::kStageBytes : 0U};
+    if (Status status =
+            cuda_status(launch_early(fused::fused_copy<Decide>, shape, stream, launch_args, decide),
+                        std::string("launch of fused_copy"));
+        !status)
+      return status;
   }
   return Ok{};
 }

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/base/result.h"
+#include "core/state/copy_decision.h"
 #include "core/state/state_layout.h"
 #include "kernels/cuda/launch_order.h"
 
@@ -34,6 +35,7 @@ struct PostprocessV1Device {
   const std::int32_t* num_draft_tokens = nullptr;      // [num_reqs]
   DeviceBlockTables block_tables;                      // rows by request
   std::int32_t* num_accepted_tokens_out = nullptr;     // [num_reqs] the count, or 1 where reset
+  StateCopyDecision* decisions = nullptr;              // [num_reqs] out; null: not wanted
 };
 
 // run_fused_postprocess_align (semantics: postprocess-mamba-v2): see PostprocessV2Inputs.
@@ -46,6 +48,7 @@ struct PostprocessV2Device {
   const std::int32_t* new_num_computed_tokens = nullptr;  // [num_slots]
   DeviceBlockTables block_tables;                         // rows in batch order
   std::int32_t* num_accepted_tokens_out = nullptr;        // [num_slots] every slot's new count
+  StateCopyDecision* decisions = nullptr;                 // [num_reqs] out; null: not wanted
 };
 
 // preprocess_mamba_align_fused_kernel (semantics: preprocess-mamba-align): see AlignAdvanceInputs
@@ -61,6 +64,7 @@ struct AlignAdvanceDevice {
   std::int32_t* num_accepted_tokens = nullptr;        // [slots]
   std::int32_t* src_col = nullptr;                    // [slots] out
   std::int32_t* src_off = nullptr;                    // [slots] out
+  StateCopyDecision* decisions = nullptr;             // [num_reqs] out; null: not wanted
 };
 
 // precopy_mamba_align_fused_kernel (semantics: precopy-mamba-align): see run_fused_precopy.

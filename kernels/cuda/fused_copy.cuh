@@ -11,11 +11,21 @@
 // all warps copy everything that way.
 #pragma once
 
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/engine_copy.cuh"
 #include "kernels/cuda/fused_moves.cuh"
 #include "kernels/cuda/warp_copy.cuh"
 
 namespace hybridscope::fused {
+
+// Tiles do not change, so that they may be fetched while the last kernel runs.
+__device__ inline void prefetch_tiles(const Args& args) {
+  constexpr int kLine = 128;
+  const int size = args.tiles_per_row * static_cast<int>(sizeof(DeviceTile));
+  const int thread = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  for (int at = thread * kLine; at < size; at += static_cast<int>(gridDim.x) * kThreads * kLine)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(reinterpret_cast<const char*>(args.tiles) + at));
+}
 
 // Decide has prepare(), which all threads of one block call before anything else; StateCopyDecision
 // operator()(int row), which reads arrays that this launch does not write; publish(row, decision),
@@ -26,6 +36,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ __align__(128) char stages[];
   __shared__ Shared shared;
   delay(args);
+  prefetch_tiles(args);
+#if __CUDA_ARCH__ >= 900
+  if (args.use_engine) prepare_engine(shared);
+#endif
+  wait_for_previous_kernel();
   const int count = find_copying_rows(args, decide, shared);
   if (count == 0) return;
 #if __CUDA_ARCH__ >= 900

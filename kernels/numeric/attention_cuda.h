@@ -9,7 +9,14 @@ struct CUstream_st;
 
 namespace hybridscope {
 
-// Head dimensions up to 1,024. Outputs of rows without a sequence become zeros too.
+// The two parts of it: all rows' keys and values first, then the queries. `o` must have the batch's
+// size in both. Outputs of rows without a sequence become zeros too. Rows of one launch must not
+// write one slot. Head dimensions up to 1,024.
+Status write_keys_cuda(const AttentionLayer& layer, const AttentionRows& rows, const KvCache& cache,
+                       const AttentionTokens& tokens, CUstream_st* stream);
+Status attend_cuda(const AttentionLayer& layer, const AttentionRows& rows, const KvCache& cache,
+                   const AttentionTokens& tokens, CUstream_st* stream);
+
 Status paged_attention_cuda(const AttentionLayer& layer, const AttentionRows& rows,
                             const KvCache& cache, const AttentionTokens& tokens,
                             CUstream_st* stream);

@@ -5,21 +5,40 @@
 #include <string>
 
 #include "kernels/cuda/cuda_check.h"
-#include "kernels/numeric/conv_kernels.cuh"
+#include "kernels/numeric/conv_decode.cuh"
+#include "kernels/numeric/conv_prefill.cuh"
 
 namespace hybridscope {
 namespace {
 
 using namespace numeric_cuda;
 
-template <int kWidth, int kSize, class Tokens, class Rows>
-Status launch_width(const ConvTask<Tokens, Rows>& task, CUstream_st* stream) {
+template <int kSize, int kRows, class Rows>
+dim3 conv_grid(const Rows& rows, std::int32_t dim) {
   constexpr int kPerBlock = kConvThreads * kSize;
-  const auto blocks = static_cast<unsigned int>(conv_groups(task.rows)) *
-                      static_cast<unsigned int>((task.layer.dim + kPerBlock - 1) / kPerBlock);
-  if (blocks == 0) return Ok{};
-  conv_rows<kWidth, kSize><<<blocks, kConvThreads, 0, stream>>>(task);
+  return {static_cast<unsigned int>(conv_groups<kRows>(rows)),
+          static_cast<unsigned int>((dim + kPerBlock - 1) / kPerBlock), 1};
+}
+
+template <int kWidth, int kSize, class Tokens>
+Status launch_width(const ConvTask<Tokens, PrefillRows>& task, CUstream_st* stream) {
+  const dim3 grid = conv_grid<kSize, kConvPrefillRows>(task.rows, task.layer.dim);
+  if (grid.y == 0) return Ok{};
+  conv_prefill<kWidth, kSize><<<grid, kConvThreads, 0, stream>>>(task);
   return cuda_status(cudaGetLastError(), "launch of a convolution");
+}
+
+template <int kWidth, int kSize, class Tokens>
+Status launch_width(const ConvTask<Tokens, DecodeRows>& task, CUstream_st* stream) {
+  const dim3 grid = conv_grid<kSize, kConvRows>(task.rows, task.layer.dim);
+  if (grid.y == 0) return Ok{};
+  const bool has_counts = !task.rows.num_accepted_tokens.empty();
+  const auto kernel = !has_counts ? conv_decode<kWidth, kSize, false, false, Tokens>
+                      : task.layer.rolled_tokens > 0
+                          ? conv_decode<kWidth, kSize, true, true, Tokens>
+                          : conv_decode<kWidth, kSize, true, false, Tokens>;
+  return cuda_status(launch_early(kernel, {grid, kConvThreads}, stream, task),
+                     "launch of a convolution");
 }
 
 template <int kSize, class Tokens, class Rows>

@@ -1,15 +1,16 @@
 // Recurrences whose state is a matrix of rows that are read out along their elements: [heads,
-// head_rows, n] of a block. A warp keeps a few rows in shared memory while the tokens of a batch's
-// row run, in the order of OrderedSum. The warps of a block have rows of one head; what a token
-// means to all of them one warp prepares.
+// head_rows, n] of a block. The warps of a block of threads have parts of one head's rows and fold
+// the tokens of a batch's row into them, in the order of OrderedSum. What a token means to all of
+// them they prepare together, in shared memory.
 //
-// A Step is a kind of layer. It has a PartOf, what a warp holds, and
+// A Step is a kind of layer. It has a PartOf, what a warp has of a state, and
 //   Fixed fixed(part): what a warp needs for all tokens
-//   void prepare(prepared, token, head, lane): by a warp, what all parts need of a token; in shared
-//     memory, zeros behind the end of vectors
+//   Loaded load(tokens, head, team), void prepare(prepared, loaded, tokens, head, team): by all
+//     warps, what all parts need of some tokens; zeros behind the end of vectors. Between the two
+//     other loads begin.
 //   Own own(token, part): what a thread reads for its own row (part.own_row())
-//   float fold(rows, prepared, own, fixed, part): folds a token into FoldedRows, returns the output
-//     of the thread's own row
+//   float fold(state, prepared, own, fixed, part): folds a token into a state (state_part.cuh),
+//     returns the output of the thread's own row
 //   float* output(token, part): where it goes
 #pragma once
 
@@ -23,9 +24,8 @@
 
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/numeric/row_walks.cuh"
-#include "kernels/numeric/state_elements.cuh"
-#include "kernels/numeric/state_slab.cuh"
-#include "kernels/numeric/warp_sums.cuh"
+#include "kernels/numeric/state_part.cuh"
+#include "kernels/numeric/team.cuh"
 
 namespace hybridscope::numeric_cuda {
 
@@ -37,54 +37,49 @@ struct FoldTask {
   MatrixShape shape;
   std::int32_t num_tokens = 0;
   bool reads_states = true;
-  int blocks_of_head = 0;  // set by the launch
+  std::int32_t first_row = 0;  // of a launch
 };
 
-inline constexpr int kMostWarps = 4;  // of a block
-inline constexpr int kBlocks = 5;     // of a multiprocessor, which bounds registers
 inline constexpr int kWholeRows = 16;
 
-// Rows whose blocks of threads run side by side. Memory is fastest where neighbouring parts of one
-// row run together, but half as many bytes wait longer for what all of a row's parts read.
+// Rows whose blocks of threads run side by side.
 template <class T>
 inline constexpr int kRowsTogether = sizeof(T) == sizeof(float) ? 1 : 8;
 
-// Dynamic shared memory: for every warp what it stages and, where it needs that, keeps of a state,
-// and what it prepares.
-template <class Step, class T>
-class FoldShared {
- public:
-  using Slab = StateSlab<typename Step::PartOf, T>;
+// Blocks of a multiprocessor, which bounds registers.
+template <class PartOf, class T, bool kMany>
+constexpr int fold_blocks() {
+  if (!PartOf::kIsWhole) return 5;
+  if (sizeof(T) == sizeof(float)) return kMany ? 5 : 6;
+  return kMany ? 4 : 8;
+}
+
+// Dynamic shared memory: what is prepared of some tokens, and every warp's part of a state.
+template <class Step, class T, bool kMany>
+struct FoldShared {
   using Prepared = typename Step::Prepared;
+  using State = typename StateOfPart<typename Step::PartOf, T, kMany>::Type;
+  static constexpr int kTokens = kMany ? 3 : 1;  // prepared together
 
-  __device__ FoldShared(char* memory, int num_warps)
-      : prepared_(reinterpret_cast<Prepared*>(memory)),
-        staged_(reinterpret_cast<T*>(prepared_ + num_warps)),
-        kept_(reinterpret_cast<float*>(staged_ + num_warps * Slab::kSize)) {}
-  __device__ Slab slab(int warp) const {
-    return {staged_ + warp * Slab::kSize, kept_ + warp * Slab::kSize};
-  }
-  __device__ Prepared& prepared(int warp) const { return prepared_[warp]; }
+  Prepared* prepared;
+  char* states;
 
-  // `keeps`: may a row have several tokens?
-  static std::size_t bytes(int num_warps, bool keeps) {
-    const std::size_t kept = keeps && !Slab::kIsFloat ? sizeof(float) : 0;
-    return static_cast<std::size_t>(num_warps) *
-           (sizeof(Prepared) + Slab::kSize * (sizeof(T) + kept));
+  __device__ explicit FoldShared(char* memory)
+      : prepared(reinterpret_cast<Prepared*>(memory)), states(memory + kPreparedBytes) {}
+  __device__ char* state(int warp) const { return states + warp * State::kBytes; }
+
+  static std::size_t bytes(int num_warps) {
+    return kPreparedBytes + static_cast<std::size_t>(num_warps) * State::kBytes;
   }
 
  private:
   static_assert(sizeof(Prepared) % kPieceBytes == 0);
-
-  Prepared* prepared_;
-  T* staged_;
-  float* kept_;
+  // The engine copies fastest from whole lines. Where most of the traffic is states that are
+  // written, memory is fastest with halves of lines.
+  static constexpr std::size_t kLine = 128;
+  static constexpr std::size_t kPreparedBytes =
+      (kTokens * sizeof(Prepared) + kLine - 1) / kLine * kLine + (kMany ? kLine / 2 : 0);
 };
-
-template <class Rows>
-bool has_many_tokens(const Rows& rows) {
-  return !rows.query_start_loc.empty();
-}
 
 template <class Step, class Rows, class T>
 __device__ void zero_outputs(const FoldTask<Step, Rows, T>& task, const BatchTokens& tokens,
@@ -94,106 +89,117 @@ __device__ void zero_outputs(const FoldTask<Step, Rows, T>& task, const BatchTok
     *task.step.output(token, part) = 0.0F;
 }
 
-// A block for some parts of a head of each row, and of the tokens behind the rows.
-template <class Step, class Rows, class T>
-__global__ void __launch_bounds__(kMostWarps* kWarp, kBlocks)
+// The tokens from `first` on that are prepared together.
+template <int kTokens>
+__device__ BatchTokens next_tokens(const BatchTokens& tokens, std::int32_t first) {
+  return {first, min(first + kTokens, tokens.last)};
+}
+
+// A block for some parts of a head of each row, and of the tokens behind the rows. A grid is [parts
+// of a head, for kRowsTogether rows; heads; groups of kRowsTogether rows]. kMany: rows may have
+// several tokens; else they have one.
+template <class Step, class Rows, class T, bool kMany>
+__global__ void __launch_bounds__(kMostWarps* kWarp, fold_blocks<typename Step::PartOf, T, kMany>())
     fold_rows(const __grid_constant__ FoldTask<Step, Rows, T> task) {
   using PartOf = typename Step::PartOf;
-  using Slab = StateSlab<PartOf, T>;
-  extern __shared__ __align__(16) char memory[];
-  const int num_warps = static_cast<int>(blockDim.x) / kWarp;
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const FoldShared<Step, T> shared(memory, num_warps);
-  const Slab slab = shared.slab(warp);
-  const int blocks_of_row = task.shape.heads * task.blocks_of_head;
-  const int of_group = static_cast<int>(blockIdx.x) % (blocks_of_row * kRowsTogether<T>);
+  using Shared = FoldShared<Step, T, kMany>;
+  extern __shared__ __align__(128) char memory[];
+  const Team<Shared::kTokens> team;
+  const int block = static_cast<int>(blockIdx.x);
   const std::int32_t row =
-      static_cast<int>(blockIdx.x) / (blocks_of_row * kRowsTogether<T>)*kRowsTogether<T> +
-      of_group % kRowsTogether<T>;
+      task.first_row + static_cast<int>(blockIdx.z) * kRowsTogether<T> + block % kRowsTogether<T>;
   if (row > task.rows.num_rows()) return;
-  const std::int32_t of_row = of_group / kRowsTogether<T>;
   PartOf part;
-  part.head = of_row / task.blocks_of_head;
-  part.first = (of_row % task.blocks_of_head * num_warps + warp) * PartOf::kRows;
+  part.head = static_cast<int>(blockIdx.y);
+  part.first = (block / kRowsTogether<T> * team.num_warps() + team.warp()) * PartOf::kRows;
   part.count = min(PartOf::kRows, task.shape.head_rows - part.first);
   part.n = task.shape.n;
-  part.lane = lane_of_thread();
+  part.lane = team.lane();
   if (row == task.rows.num_rows())
     return zero_outputs(task, {end_of_rows(task.rows), task.num_tokens}, part);
   RowWalk<Rows> walk(task.rows, row, task.reads_states);
   const BatchTokens tokens = walk.tokens();
+  const bool has_tokens = !kMany || tokens.size() > 0;
+  BatchTokens some = next_tokens<Shared::kTokens>(tokens, tokens.first);
+  // Before the block is known.
+  auto loaded = task.step.load(some, part.head, team);
+  typename Step::Own own;
+  if (has_tokens) own = task.step.own(tokens.first, part);
   if (!walk.runs()) return zero_outputs(task, tokens, part);
 
-  // A warp without rows only prepares tokens.
-  const bool has_rows = part.count > 0;
-  const int stride = PartOf::kIsWhole ? Slab::kStride : task.shape.n;
+  const Shared shared(memory);
+  typename Shared::State state(shared.state(team.warp()), part);
+  const bool has_rows = part.count > 0;  // a warp without rows only prepares tokens
   // The part's rows of a block; null: it is none.
-  const auto rows_of = [&, offset = part.offset(task.shape)](std::int32_t block) {
-    return is_state_block(block) ? task.pool.block(block) + offset : nullptr;
+  const auto rows_of = [&, offset = part.offset(task.shape)](std::int32_t id) {
+    return is_state_block(id) ? task.pool.block(id) + offset : nullptr;
   };
-  if (has_rows) slab.begin(rows_of(walk.source()), stride, part);
+  if (has_rows) state.begin(rows_of(walk.source()));
   const auto fixed = task.step.fixed(part);
+  T* to = has_tokens ? rows_of(walk.after(0)) : nullptr;
+  std::int32_t t = 0;
 #pragma unroll 1
-  for (std::int32_t begin = 0; begin < tokens.size(); begin += num_warps) {
-    const int count = min(num_warps, tokens.size() - begin);
-    const std::int32_t first = tokens.first + begin;
-    auto own = task.step.own(first, part);
-    if (begin > 0) __syncthreads();  // the last tokens have been folded
-    if (warp < count) task.step.prepare(shared.prepared(warp), first + warp, part.head, part.lane);
+  while (has_tokens) {
+    task.step.prepare(shared.prepared, loaded, some, part.head, team);
     __syncthreads();
-    if (!has_rows) continue;
 #pragma unroll 1
-    for (int i = 0; i < count; ++i) {
-      const std::int32_t t = begin + i;
+    for (std::int32_t token = some.first; has_rows && token < some.last; ++token, ++t) {
       const auto now = own;
-      if (i + 1 < count) own = task.step.own(first + i + 1, part);
-      T* block = rows_of(walk.after(t));
-      const bool keeps = t + 1 < tokens.size() || is_state_block(walk.last());
-      if (t == 0) slab.wait();
-      const auto fold = [&](const auto& rows) {
-        rows.begin(part);
-        const float folded = task.step.fold(rows, shared.prepared(i), now, fixed, part);
-        rows.end(part);
-        return folded;
-      };
-      const float output = t == 0 ? fold(FoldedRows<PartOf, T, true>{slab, block, stride, keeps})
-                                  : fold(FoldedRows<PartOf, T, false>{slab, block, stride, keeps});
-      if (part.writes()) *task.step.output(first + i, part) = output;
+      if (t == 0) state.wait();
+      state.begin_token(to);
+      if (kMany && token + 1 < tokens.last) {
+        own = task.step.own(token + 1, part);
+        to = rows_of(walk.after(t + 1));
+      }
+      const float output =
+          task.step.fold(state, shared.prepared[token - some.first], now, fixed, part);
+      state.end_token();
+      if (part.writes()) *task.step.output(token, part) = output;
+      if (!kMany) break;
     }
+    if (!kMany || some.last >= tokens.last) break;
+    some = next_tokens<Shared::kTokens>(tokens, some.last);
+    loaded = task.step.load(some, part.head, team);
+    __syncthreads();  // the last tokens have been folded
   }
   if (!has_rows) return;
-  if constexpr (kHasEngine && PartOf::kIsWhole) Slab::wait_until_stored(part);
-  T* last = rows_of(walk.last());
-  if (last == nullptr) return;
-  if (tokens.size() <= 0) slab.wait();
-#pragma unroll 1
-  for (int r = 0; r < PartOf::kThreadRows; ++r) {
-    RowElements<PartOf> values;
-    if (tokens.size() > 0)
-      slab.load_kept(values, r, part);
-    else
-      slab.load_staged(values, r, part);
-    store_row(values, row_of(last, stride, r, part), r, part);
+  if (!has_tokens) state.wait();
+  state.store(rows_of(walk.last()));
+  state.end();
+}
+
+template <bool kMany, class Step, class Rows, class T>
+Status launch_fold(FoldTask<Step, Rows, T> task, CUstream_st* stream) {
+  constexpr int kMostGroups = 65535;  // of a grid
+  const auto kernel = fold_rows<Step, Rows, T, kMany>;
+  const int parts = (task.shape.head_rows + Step::PartOf::kRows - 1) / Step::PartOf::kRows;
+  const int num_warps = std::min(parts, kMostWarps);
+  const int blocks_of_head = (parts + num_warps - 1) / num_warps;
+  const std::size_t bytes = FoldShared<Step, T, kMany>::bytes(num_warps);
+  if (Status status =
+          cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                           static_cast<int>(bytes)),
+                      "shared memory of a recurrence");
+      !status)
+    return status;
+  const int groups = task.rows.num_rows() / kRowsTogether<T> + 1;
+  for (int first = 0; first < groups; first += kMostGroups) {
+    task.first_row = first * kRowsTogether<T>;
+    const dim3 grid(static_cast<unsigned int>(blocks_of_head * kRowsTogether<T>),
+                    static_cast<unsigned int>(task.shape.heads),
+                    static_cast<unsigned int>(std::min(groups - first, kMostGroups)));
+    kernel<<<grid, static_cast<unsigned int>(num_warps * kWarp), bytes, stream>>>(task);
+    if (Status status = cuda_status(cudaGetLastError(), "launch of a recurrence"); !status)
+      return status;
   }
+  return Ok{};
 }
 
 template <class Step, class Rows, class T>
-Status launch_fold(FoldTask<Step, Rows, T> task, CUstream_st* stream) {
-  const int parts = (task.shape.head_rows + Step::PartOf::kRows - 1) / Step::PartOf::kRows;
-  const int num_warps = std::min(parts, kMostWarps);
-  task.blocks_of_head = (parts + num_warps - 1) / num_warps;
-  const int groups = task.rows.num_rows() / kRowsTogether<T> + 1;
-  const auto blocks = static_cast<unsigned int>(groups * kRowsTogether<T>) *
-                      static_cast<unsigned int>(task.shape.heads * task.blocks_of_head);
-  const std::size_t bytes = FoldShared<Step, T>::bytes(num_warps, has_many_tokens(task.rows));
-  if (Status status = cuda_status(cudaFuncSetAttribute(fold_rows<Step, Rows, T>,
-                                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                       static_cast<int>(bytes)),
-                                  "shared memory of a recurrence");
-      !status)
-    return status;
-  fold_rows<<<blocks, static_cast<unsigned int>(num_warps * kWarp), bytes, stream>>>(task);
-  return cuda_status(cudaGetLastError(), "launch of a recurrence");
+Status launch_fold_as_needed(const FoldTask<Step, Rows, T>& task, CUstream_st* stream) {
+  if constexpr (std::is_same_v<Rows, DecodeRows> && Step::PartOf::kIsWhole)
+    if (task.rows.query_start_loc.empty()) return launch_fold<false>(task, stream);
+  return launch_fold<true>(task, stream);
 }
 
 // Does an address begin a piece of kPieceBytes?
@@ -214,7 +220,7 @@ Status launch_fold_of(const MatrixShape& shape, const Rows& rows, const DevicePo
                       std::int32_t num_tokens, bool reads_states, CUstream_st* stream,
                       const Args&... step) {
   const auto launch = [&]<class Chosen>(const Chosen& chosen) {
-    return launch_fold(
+    return launch_fold_as_needed(
         FoldTask<Chosen, Rows, T>{chosen, rows, pool, shape, num_tokens, reads_states}, stream);
   };
   if (shape.n == 4 * kWarp && shape.head_rows % kWholeRows == 0 && has_whole_pieces(pool))

@@ -11,7 +11,6 @@ using namespace numeric_cuda;
 template <int kRows, int kChunks, Fit kFit>
 struct Mamba1Step {
   using PartOf = Part<kRows, kChunks, kFit>;
-  static constexpr int kElements = PartOf::kElements;
   static constexpr int kLanes = PartOf::kLanes;
   static constexpr int kThreadRows = PartOf::kThreadRows;
 
@@ -19,7 +18,7 @@ struct Mamba1Step {
   Mamba1Tokens io;
 
   struct Fixed {
-    float A[kThreadRows][kElements] = {};
+    float A[kThreadRows][kChunks][kLanes] = {};
     float D = 0;  // of the lane's own row, as dt_bias
     float dt_bias = 0;
   };
@@ -27,6 +26,7 @@ struct Mamba1Step {
     alignas(16) float B[kWarp * kChunks];
     alignas(16) float C[kWarp * kChunks];
   };
+  struct Loaded {};
   struct Own {
     float x = 0;
     float delta = 0;
@@ -37,14 +37,14 @@ struct Mamba1Step {
     Fixed values;
     const std::int64_t channels = part.first;
 #pragma unroll
-    for (int r = 0; r < kThreadRows; ++r) {
-      if (!part.has_row(r)) continue;
-      const float* A_log =
-          layer.A_log.data() + (channels + part.row(r)) * layer.state_size + part.first_element();
+    for (int r = 0; r < kThreadRows; ++r)
 #pragma unroll
-      for (int e = 0; e < kElements; ++e)
-        if (part.has(e)) values.A[r][e] = -quick_exp_f32(A_log[PartOf::element(e)]);
-    }
+      for (int c = 0; c < kChunks; ++c)
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i)
+          if (part.has_row(r) && part.has(c))
+            values.A[r][c][i] = -quick_exp_f32(
+                layer.A_log[(channels + part.row(r)) * layer.state_size + part.element(c) + i]);
     if (part.has_own_row()) {
       values.D = layer.D[channels + part.own_row()];
       values.dt_bias = layer.dt_bias[channels + part.own_row()];
@@ -52,12 +52,22 @@ struct Mamba1Step {
     return values;
   }
 
-  __device__ void prepare(Prepared& prepared, std::int32_t token, std::int32_t, int lane) const {
-    const std::int64_t at = static_cast<std::int64_t>(token) * layer.state_size;
+  // Nothing that could begin early matters here.
+  template <class Warps>
+  __device__ Loaded load(const BatchTokens&, std::int32_t, const Warps&) const {
+    return {};
+  }
+
+  template <class Warps>
+  __device__ void prepare(Prepared* prepared, const Loaded&, const BatchTokens& tokens,
+                          std::int32_t, const Warps& team) const {
+    for (std::int32_t t = team.warp(); t < tokens.size(); t += team.num_warps()) {
+      const std::int64_t at = static_cast<std::int64_t>(tokens.first + t) * layer.state_size;
 #pragma unroll
-    for (int i = lane; i < kWarp * kChunks; i += kWarp) {
-      prepared.B[i] = i < layer.state_size ? io.B[at + i] : 0.0F;
-      prepared.C[i] = i < layer.state_size ? io.C[at + i] : 0.0F;
+      for (int i = team.lane(); i < kWarp * kChunks; i += kWarp) {
+        prepared[t].B[i] = i < layer.state_size ? io.B[at + i] : 0.0F;
+        prepared[t].C[i] = i < layer.state_size ? io.C[at + i] : 0.0F;
+      }
     }
   }
 
@@ -67,26 +77,35 @@ struct Mamba1Step {
     return {io.x[at], io.delta[at], io.z[at]};
   }
 
-  template <class Rows>
-  __device__ float fold(const Rows& rows, const Prepared& prepared, const Own& own,
-                        const Fixed& fixed, const PartOf& part) const {
-    float B[kElements], C[kElements];
-    part.read(prepared.B, B);
-    part.read(prepared.C, C);
+  template <class State>
+  __device__ float fold(State& state, const Prepared& prepared, const Own& own, const Fixed& fixed,
+                        const PartOf& part) const {
     const float own_delta = quick_softplus_f32(own.delta + fixed.dt_bias);
-    float sums[kThreadRows * kLanes] = {};
+    float deltas[kThreadRows], x[kThreadRows];
 #pragma unroll
     for (int r = 0; r < kThreadRows; ++r) {
-      const float delta = part.of_row(own_delta, r);
-      const float x = part.of_row(own.x, r);
-      RowElements<PartOf> row;
-      rows.load(row, r, part);
+      deltas[r] = part.of_row(own_delta, r);
+      x[r] = part.of_row(own.x, r);
+    }
+    float sums[kThreadRows * kLanes] = {};
+    state.before_writes();
 #pragma unroll
-      for (int e = 0; e < kElements; ++e) {
-        row[e] = row[e] * quick_exp_f32(delta * fixed.A[r][e]) + B[e] * delta * x;
-        sums[r * kLanes + e % kLanes] += part.masked(e, row[e] * C[e]);
+    for (int c = 0; c < kChunks; ++c) {
+      float B[kLanes], C[kLanes];
+      part.read(prepared.B, c, B);
+      part.read(prepared.C, c, C);
+#pragma unroll
+      for (int r = 0; r < kThreadRows; ++r) {
+        float values[kLanes];
+        state.read(values, r, c);
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i) {
+          values[i] =
+              values[i] * quick_exp_f32(deltas[r] * fixed.A[r][c][i]) + B[i] * deltas[r] * x[r];
+          sums[r * kLanes + i] += part.masked(c, values[i] * C[i]);
+        }
+        state.write(values, r, c);
       }
-      rows.store(row, r, part);
     }
     const float out = PartOf::Sums::total(sums, part.lane) + own.x * fixed.D;
     return out * quick_silu_f32(own.z);

@@ -12,20 +12,29 @@ using namespace numeric_cuda;
 template <int kRows, int kChunks, Fit kFit>
 struct Mamba2Step {
   using PartOf = Part<kRows, kChunks, kFit>;
-  static constexpr int kElements = PartOf::kElements;
   static constexpr int kLanes = PartOf::kLanes;
   static constexpr int kThreadRows = PartOf::kThreadRows;
 
   Mamba2Layer layer;
   Mamba2Tokens io;
+  std::int32_t heads_of_group = 0;
 
   struct Fixed {
     float D = 0;
   };
   struct Prepared {
-    alignas(16) float inputs[kWarp * kChunks];  // B dt
+    alignas(16) float B[kWarp * kChunks];
     alignas(16) float C[kWarp * kChunks];
+    float dt;
     float decay;
+  };
+  // The first warp has a token in each lane, the others B or C of one.
+  template <int kAhead>
+  struct Loaded {
+    float dt = 0;
+    float dt_bias = 0;
+    float A_log = 0;
+    VectorsAhead<kChunks, kAhead> vectors;
   };
   struct Own {
     float x = 0;
@@ -33,46 +42,71 @@ struct Mamba2Step {
 
   __device__ Fixed fixed(const PartOf& part) const { return {layer.D[part.head]}; }
 
-  __device__ void prepare(Prepared& prepared, std::int32_t token, std::int32_t head,
-                          int lane) const {
-    const std::int64_t at = static_cast<std::int64_t>(token) * layer.num_heads + head;
-    float dt = quick_softplus_f32(io.dt[at] + layer.dt_bias[head]);
-    if (layer.has_dt_limit) dt = std::clamp(dt, layer.dt_min, layer.dt_max);
-    const std::int32_t group = head / (layer.num_heads / layer.num_groups);
-    const std::int64_t vectors =
-        (static_cast<std::int64_t>(token) * layer.num_groups + group) * layer.state_size;
-#pragma unroll
-    for (int i = lane; i < kWarp * kChunks; i += kWarp) {
-      const bool has = i < layer.state_size;
-      prepared.inputs[i] = has ? io.B[vectors + i] * dt : 0.0F;
-      prepared.C[i] = has ? io.C[vectors + i] : 0.0F;
+  template <int kTokens>
+  __device__ auto load(const BatchTokens& tokens, std::int32_t head,
+                       const Team<kTokens>& team) const {
+    Loaded<Team<kTokens>::kAhead> loaded;
+    if (const std::int32_t token = tokens.first + team.lane();
+        team.is_first() && token < tokens.last) {
+      loaded.dt = io.dt[static_cast<std::int64_t>(token) * layer.num_heads + head];
+      loaded.dt_bias = layer.dt_bias[head];
+      loaded.A_log = layer.A_log[head];
     }
-    if (lane == 0) prepared.decay = quick_exp_f32(dt * -quick_exp_f32(layer.A_log[head]));
+    team.load(loaded.vectors, 2 * tokens.size(), vectors_of(tokens.first, head, team.lane()));
+    return loaded;
+  }
+
+  template <int kTokens>
+  __device__ void prepare(Prepared* prepared, Loaded<Team<kTokens>::kAhead>& loaded,
+                          const BatchTokens& tokens, std::int32_t head,
+                          const Team<kTokens>& team) const {
+    const int lane = team.lane();
+    if (team.is_first() && lane < tokens.size()) {
+      float dt = quick_softplus_f32(loaded.dt + loaded.dt_bias);
+      if (layer.has_dt_limit) dt = std::clamp(dt, layer.dt_min, layer.dt_max);
+      prepared[lane].dt = dt;
+      prepared[lane].decay = quick_exp_f32(dt * -quick_exp_f32(loaded.A_log));
+    }
+    team.use(loaded.vectors, 2 * tokens.size(), vectors_of(tokens.first, head, lane),
+             [&](const float(&vector)[kChunks], int i) {
+               float* to = i % 2 == 0 ? prepared[i / 2].B : prepared[i / 2].C;
+#pragma unroll
+               for (int c = 0; c < kChunks; ++c) to[lane + c * kWarp] = vector[c];
+             });
   }
 
   __device__ Own own(std::int32_t token, const PartOf& part) const {
     return {part.has_own_row() ? io.x[index(token, part)] : 0.0F};
   }
 
-  template <class Rows>
-  __device__ float fold(const Rows& rows, const Prepared& prepared, const Own& own,
-                        const Fixed& fixed, const PartOf& part) const {
-    float inputs[kElements], C[kElements];
-    part.read(prepared.inputs, inputs);
-    part.read(prepared.C, C);
+  template <class State>
+  __device__ float fold(State& state, const Prepared& prepared, const Own& own, const Fixed& fixed,
+                        const PartOf& part) const {
     const float decay = prepared.decay;
+    const float dt = prepared.dt;
+    float x[kThreadRows];
+#pragma unroll
+    for (int r = 0; r < kThreadRows; ++r) x[r] = part.of_row(own.x, r);
     float sums[kThreadRows * kLanes] = {};
+    state.before_writes();
 #pragma unroll
-    for (int r = 0; r < kThreadRows; ++r) {
-      const float x = part.of_row(own.x, r);
-      RowElements<PartOf> row;
-      rows.load(row, r, part);
+    for (int c = 0; c < kChunks; ++c) {
+      float B[kLanes], C[kLanes], inputs[kLanes];
+      part.read(prepared.B, c, B);
+      part.read(prepared.C, c, C);
 #pragma unroll
-      for (int e = 0; e < kElements; ++e) {
-        row[e] = row[e] * decay + inputs[e] * x;
-        sums[r * kLanes + e % kLanes] += part.masked(e, row[e] * C[e]);
+      for (int i = 0; i < kLanes; ++i) inputs[i] = B[i] * dt;
+#pragma unroll
+      for (int r = 0; r < kThreadRows; ++r) {
+        float values[kLanes];
+        state.read(values, r, c);
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i) {
+          values[i] = values[i] * decay + inputs[i] * x[r];
+          sums[r * kLanes + i] += part.masked(c, values[i] * C[i]);
+        }
+        state.write(values, r, c);
       }
-      rows.store(row, r, part);
     }
     return PartOf::Sums::total(sums, part.lane) + own.x * fixed.D;
   }
@@ -82,6 +116,20 @@ struct Mamba2Step {
   }
 
  private:
+  // Loads of vectors: 2 t is B of token first + t, 2 t + 1 its C; zeros behind the end.
+  __device__ auto vectors_of(std::int32_t first, std::int32_t head, int lane) const {
+    const std::int32_t group = head / heads_of_group;
+    return [this, first, group, lane](float(&vector)[kChunks], int i) {
+      const std::int64_t row = static_cast<std::int64_t>(first + i / 2) * layer.num_groups + group;
+      const float* from = (i % 2 == 0 ? io.B : io.C).data() + row * layer.state_size;
+#pragma unroll
+      for (int c = 0; c < kChunks; ++c) {
+        const int at = lane + c * kWarp;
+        vector[c] = at < layer.state_size ? from[at] : 0.0F;
+      }
+    };
+  }
+
   // Of the lane's own row in x and y.
   __device__ std::int64_t index(std::int32_t token, const PartOf& part) const {
     return (static_cast<std::int64_t>(token) * layer.num_heads + part.head) * layer.head_dim +
@@ -97,7 +145,7 @@ Status launch(const Mamba2Layer& layer, const Rows& rows, const DevicePool<T>& p
   if (outputs == 0) return Ok{};
   const auto num_tokens = static_cast<std::int32_t>(std::ssize(tokens.y) / outputs);
   return launch_fold_of<Mamba2Step>(shape, rows, pool, num_tokens, reads_states, stream, layer,
-                                    tokens);
+                                    tokens, layer.num_heads / layer.num_groups);
 }
 
 }  // namespace

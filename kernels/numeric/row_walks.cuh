@@ -28,7 +28,8 @@ class RowWalk<DecodeRows> {
  public:
   __device__ RowWalk(const DecodeRows& rows, std::int32_t row, bool)
       : rows_(rows), row_(row), tokens_(rows.tokens(row)) {
-    if (tokens_.size() > 0) source_ = rows.source(row, rows.offset(row));
+    const std::int32_t source = rows.source(row, rows.offset(row));  // asked for beside the tokens
+    if (tokens_.size() > 0) source_ = source;
   }
   __device__ BatchTokens tokens() const { return tokens_; }
   // False: the row is padding; nothing of it is read or written but zero outputs.
@@ -52,13 +53,19 @@ class RowWalk<PrefillRows> {
         row_(row),
         tokens_(rows.tokens(row)),
         columns_(boundary_columns(rows, row)),
-        source_(reads_states && rows.has_initial_state(row) ? rows.source(row) : 0) {}
+        source_(reads_states && rows.has_initial_state(row) ? rows.source(row) : 0) {
+    columns_.first = max(columns_.first, 0);
+    columns_.last = min(columns_.last, rows.state_indices.cols);
+    if (!rows.is_mode_all() && !rows.checkpoint_offsets.empty())
+      checkpoint_ = rows.checkpoint_offsets[static_cast<std::size_t>(row)];
+  }
   __device__ BatchTokens tokens() const { return tokens_; }
   // A row without tokens stores its state as it is, in mode all nothing.
   __device__ bool runs() const { return tokens_.size() > 0 || !rows_.is_mode_all(); }
   // 0: the row begins with zeros.
   __device__ std::int32_t source() const { return source_; }
   __device__ std::int32_t after(std::int32_t t) {
+    if (checkpoint_ == t + 1) return rows_.checkpoint_blocks[static_cast<std::size_t>(row_)];
     if (columns_.first >= columns_.last || columns_.num_tokens != t + 1) return 0;
     columns_.num_tokens += rows_.mamba_block_size;
     return rows_.state_indices.at(row_, columns_.first++);
@@ -71,6 +78,7 @@ class RowWalk<PrefillRows> {
   BatchTokens tokens_;
   BoundaryColumns columns_;
   std::int32_t source_;
+  std::int32_t checkpoint_ = 0;  // tokens; 0: none
 };
 
 }  // namespace hybridscope::numeric_cuda

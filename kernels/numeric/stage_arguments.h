@@ -28,6 +28,8 @@ inline PrefillRows staged(StagedCall& call, PrefillRows rows) {
   rows.block_idx_last_scheduled_token = call.in(rows.block_idx_last_scheduled_token);
   rows.block_idx_last_computed_token = call.in(rows.block_idx_last_computed_token);
   rows.num_computed_tokens = call.in(rows.num_computed_tokens);
+  rows.checkpoint_offsets = call.in(rows.checkpoint_offsets);
+  rows.checkpoint_blocks = call.in(rows.checkpoint_blocks);
   return rows;
 }
 

@@ -39,6 +39,7 @@ Status StagedCall::launch_recorded(const std::function<Status(CUstream_st*)>& la
   const auto stream = make_stream(device_);
   if (!stream) return stream.error();
   const LaunchContext context{.stream = stream.value().get(), .device = device_, .order = {}};
+  HS_CUDA(device_, cudaDeviceSynchronize);  // uploads were on no stream of ours
   const auto graph = LaunchGraph::record(context, [&] { return launch(context.stream); });
   if (!graph) return graph.error();
   if (Status status = graph.value().launch(); !status) return status;

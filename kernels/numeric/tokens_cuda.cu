@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (threadIdx.x > 0) return;
   for (const Best& other : of_warps) best.take(other);
-  token_ids[blockIdx.x] = best.index < vocabulary ? best.index : 0;
+  token_ids[blockIdx.x] = min(best.index, vocabulary - 1);
 }
 
 }  // namespace

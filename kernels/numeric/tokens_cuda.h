@@ -17,7 +17,8 @@ Status embed_tokens_cuda(std::span<const std::int32_t> token_ids, std::span<cons
                          std::span<float> x, CUstream_st* stream);
 
 // The smallest index among equal maxima of each row of `logits` [tokens, vocabulary]. NaN is below
-// every number; 0 where all are NaN. Requires: token_ids is not empty if logits is not.
+// every number; the last index where all are NaN, as greedy_token. Requires: token_ids is not empty
+// if logits is not.
 Status greedy_tokens_cuda(std::span<const float> logits, std::span<std::int32_t> token_ids,
                           CUstream_st* stream);
 

@@ -101,7 +101,9 @@ void add_conv_sizing_note(const ModelLayout& layout, Report& report) {
   const MambaType type = layout.mamba_spec().mamba_type;
   if (settings.num_speculative_tokens == 0 || conv_kernel_of(layout.model.recurrent) == 0) return;
   const bool shape_takes_num_spec = type == MambaType::mamba2 || type == MambaType::gdn_attention;
-  if (shape_takes_num_spec && layout.model.spec_in_state_shape == SpecInStateShape::passed) return;
+  if (shape_takes_num_spec && (layout.model.spec_in_state_shape == SpecInStateShape::passed ||
+                               settings.conv_state_sizing == ConvStateSizing::by_state_shape))
+    return;
   if (settings.conv_state_sizing == ConvStateSizing::kernel_plus_spec)
     report.line(
         "The reference leaves the drafts out of this model's conv state; here they have room, so "

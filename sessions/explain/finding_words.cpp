@@ -153,6 +153,8 @@ constexpr std::array kPhrases = {
            "{block} is read, but another request or group holds it"},
     Phrase{Rule::foreign_row_datum, "gates of", nullptr,
            "the gates are those of batch token {seen}, the row begins at batch token {expected}"},
+    Phrase{Rule::foreign_row_datum, "gate stride", nullptr,
+           "every token of the row but the first has the gates of other channels"},
     Phrase{Rule::foreign_row_datum, "", nullptr, "{detail}: {seen}, expected {expected}"},
 
     Phrase{Rule::rejected_draft_counted, "more tokens", nullptr,

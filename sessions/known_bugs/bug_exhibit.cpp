@@ -27,10 +27,6 @@ constexpr std::array kLeftOut = {
     LeftOutBug{20, "ds-layout-precopy-multi-accept",
                "a crash of the reference; here every layout is shifted row by row"},
     LeftOutBug{21, "encoder-cap-starves-align-split", "there are no encoders here"},
-    LeftOutBug{
-        25, "conv-state-not-sized-for-spec",
-        "profiles reference and vllm@DATE size the windows as the reference does, and a run in "
-        "bytes refuses them; the checker gives every window its whole length"},
     LeftOutBug{26, "all-mode-block-not-multiple-of-chunk", "refused at start-up"},
     LeftOutBug{27, "mamba-blocks-never-zeroed",
                "worsens other faults, does nothing alone: a block that is given out counts as "

@@ -48,7 +48,7 @@ std::string reason_of(Rule rule) {
       return "the wrong block stays in the prefix cache, and no request hits it here";
     case Rule::graph_not_captured:
     case Rule::stale_persistent_array:
-      return "graphs are not replayed here, so that their stale arrays are not read";
+      return "the graph's stale arrays lead to no state that a request reads here";
     case Rule::padded_row_not_null:
       return "padding rows write only where no request reads";
     case Rule::no_progress:
@@ -59,6 +59,8 @@ std::string reason_of(Rule rule) {
       return "counts and tables are wrong, and no state is";
     case Rule::metadata_inconsistent:
       return "the array that is wrong leads to no state that a request reads here";
+    case Rule::foreign_row_datum:
+      return "the layers of this model do not read the data that are wrong";
     case Rule::read_of_unwritten_block:
       return "what was copied is replaced before a request reads it";
     default:

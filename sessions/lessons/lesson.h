@@ -51,11 +51,22 @@ struct LessonQuestion {
   friend bool operator==(const LessonQuestion&, const LessonQuestion&) = default;
 };
 
+// What a request says in the part's run with the language model of kLessonModel on its decisions.
+struct LessonSaying {
+  std::string request = {};
+  std::string text = {};  // as `hybridscope run` prints it
+  friend bool operator==(const LessonSaying&, const LessonSaying&) = default;
+};
+
+// The folder of weights, from the project's root.
+inline constexpr const char* kLessonModel = "scenarios/models/jargon-gdn";
+
 struct LessonPart {
   std::int64_t step = 1;
   bool predict = false;           // ask the questions before the step is shown
   EngineSettings settings = {};   // the settings that differ from the scenario's
-  std::vector<std::string> text;  // paragraphs
+  std::vector<std::string> text;  // paragraphs; the last one tells what `says` has
+  std::vector<LessonSaying> says = {};
   LessonShow show = {};
   std::vector<LessonQuestion> questions = {};
   friend bool operator==(const LessonPart&, const LessonPart&) = default;

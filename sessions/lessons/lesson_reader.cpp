@@ -163,9 +163,26 @@ void check_settings(const JsonPlace& place, const Lesson& lesson, const LessonPa
     errors.fail(place.pointer, checked.error().message);
 }
 
+// {"A": "what it says"}; also as a paragraph.
+void read_says(const JsonPlace& place, const Scenario& scenario, LessonPart& part,
+               JsonErrors& errors) {
+  std::string words;
+  for (const auto& [request, text] : read_members(place, errors)) {
+    if (std::ranges::find(scenario.requests, request, &ScenarioRequest::id) ==
+        scenario.requests.end())
+      errors.fail(text.pointer,
+                  fmt::format("the scenario has no request {}", quoted_text(request)));
+    part.says.push_back({request, read_string(text, errors)});
+    words += fmt::format("{}{} says {}", words.empty() ? "" : ", ", request,
+                         quoted_text(part.says.back().text));
+  }
+  if (part.says.empty()) errors.fail(place.pointer, "no request (expected at least one)");
+  part.text.push_back(fmt::format("The language model on these decisions: {}.", words));
+}
+
 LessonPart read_part(const JsonPlace& place, const Lesson& lesson, JsonErrors& errors) {
-  const ObjectReader reader(place, {"step", "predict", "settings", "text", "show", "questions"},
-                            errors);
+  const ObjectReader reader(
+      place, {"step", "predict", "settings", "text", "says", "show", "questions"}, errors);
   LessonPart part;
   if (reader.require("step")) part.step = reader.integer("step", {1, kMaxStep}).value_or(1);
   if (const auto predict = reader.find("predict")) part.predict = read_boolean(*predict, errors);
@@ -174,6 +191,7 @@ LessonPart read_part(const JsonPlace& place, const Lesson& lesson, JsonErrors& e
     check_settings(*settings, lesson, part, errors);
   }
   if (const auto text = reader.require("text")) part.text = read_paragraphs(*text, errors);
+  if (const auto says = reader.find("says")) read_says(*says, lesson.scenario, part, errors);
   if (const auto show = reader.find("show")) part.show = read_show(*show, lesson.scenario, errors);
   if (const auto questions = reader.find("questions"))
     for (const JsonPlace& question : read_array(*questions, errors))

@@ -20,6 +20,7 @@ CheckConfig make_check_config(const EngineConfig& config) {
           .mamba_cache_mode = config.mamba_cache_mode,
           .conv_kernel = config.conv_kernel,
           .num_speculative_tokens = config.num_speculative_tokens,
+          .conv_window_len = config.conv_window_len,
           .hash_block_size = config.hash_block_size,
           .hits_inside_blocks = hits_end_inside_blocks(config),
           .keys_inside_blocks = config.policies.cache.prompt_tail_key != PromptTailKey::never,

@@ -33,12 +33,23 @@ Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
   if (!checker.ok()) return checker.error();
   CheckedRun run(std::move(runner).value(), std::move(checker).value(), std::move(options));
   if (run.options_.language != nullptr) {
-    auto language = LanguageRun::create(
-        *run.options_.language, {.kv_cache_config = config.kv_cache_config,
-                                 .mamba_cache_mode = config.mamba_cache_mode,
-                                 .num_speculative_tokens = config.num_speculative_tokens,
-                                 .form = run.options_.form,
-                                 .num_likely = run.options_.keeps_speech ? kNumLikelyTokens : 0});
+    const std::vector<std::int32_t>& sizes = config.limits->cudagraph_capture_sizes;
+    std::int32_t most_tokens = run.engine().config().max_num_batched_tokens;
+    for (const std::int32_t size : sizes) most_tokens = std::max(most_tokens, size);
+    if (run.options_.make_machine &&
+        run.engine().config().policies.conv_boundaries == ConvBoundaries::by_piece)
+      return invalid_input("conv_boundaries by_piece runs on the CPU only (known bug 58)");
+    auto language =
+        LanguageRun::create(*run.options_.language,
+                            {.kv_cache_config = config.kv_cache_config,
+                             .mamba_cache_mode = config.mamba_cache_mode,
+                             .num_speculative_tokens = config.num_speculative_tokens,
+                             .missing_conv_positions = config.missing_conv_positions(),
+                             .form = run.options_.form,
+                             .max_num_tokens = most_tokens,
+                             .has_own_engine = true,
+                             .num_likely = run.options_.keeps_speech ? kNumLikelyTokens : 0},
+                            run.options_.make_machine);
     if (!language.ok()) return language.error();
     run.language_ = std::make_unique<Language>();
     run.language_->run = std::move(language).value();
@@ -107,6 +118,7 @@ Result<std::span<const Finding>> CheckedRun::check(const StepTrace& trace) {
         trace, checker_->ops(), [this](RequestId request, std::int32_t position) {
           return runner_.engine().token(request, position);
         });
+    if (const Status& ran = language_->run->status(); !ran.ok()) return ran.error();
     if (language_->alone) {
       language_->speech = {trace.step, step.words, step.compared, step.states};
       language_->alone->add_to(language_->speech.words);

@@ -13,6 +13,7 @@
 #include "core/check/progress_watch.h"
 #include "core/check/state_mirror.h"
 #include "core/check/step_checker.h"
+#include "core/language/language_machine.h"
 #include "core/language/language_values.h"
 #include "sessions/run/runner.h"
 
@@ -50,6 +51,7 @@ struct CheckedRunOptions {
   // Of the language model: keeps what each step said, with the most probable tokens, and what it
   // compared (CheckedRun::speech).
   bool keeps_speech = false;
+  MakeLanguageMachine make_machine = {};  // where the language model runs; null: on the host
 };
 // As many are kept with each token.
 inline constexpr std::int32_t kNumLikelyTokens = 5;
@@ -73,7 +75,8 @@ class CheckedRun {
 
   // Runs and checks the next step. Findings about bytes come after the others; after the plan's
   // last step all bytes are compared. Requires: !has_ended(). Errors: those of Runner::step; "step
-  // N: " followed by an error of the state's memory. After an error there is no next step.
+  // N: " followed by an error of the state's memory or of the language model's machine. After an
+  // error there is no next step.
   Result<CheckedStep> step();
 
   // From the next step on, steps come with their writes to state. Requires: the run is checked.

@@ -30,10 +30,9 @@ KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
   kv.num_speculative_tokens = resolved_num_speculative_tokens(settings);
   kv.tensor_parallel_size = settings.tensor_parallel_size.value_or(1);
   kv.conv_state_layout = settings.ssm_conv_state_layout.value_or(ConvStateLayout::SD);
-  kv.conv_state_sizing = settings.engine.value_or(EngineProfile::safe) == EngineProfile::safe
-                             ? ConvStateSizing::kernel_plus_spec
-                             : ConvStateSizing::as_reference;
-  kv.checkpoint_layers = resolve_policies(settings).checkpoint_layers;
+  const Policies policies = resolve_policies(settings);
+  kv.conv_state_sizing = policies.conv_state_sizing;
+  kv.checkpoint_layers = policies.checkpoint_layers;
   kv.gdn_prefill_backend = settings.gdn_prefill_backend.value_or(GdnPrefillBackend::triton);
   kv.block_size = settings.block_size;
   kv.mamba_block_size = settings.mamba_block_size;
@@ -77,6 +76,15 @@ void set_graphs(EngineConfig& config, const EngineSettings& settings) {
     config.cudagraph_capture_sizes = ascending(*settings.cudagraph_capture_sizes);
 }
 
+// Positions of a conv block; 0: no layer has one.
+std::int32_t conv_window_len(const ModelLayout& layout) {
+  const std::size_t axis = layout.settings.conv_state_layout == ConvStateLayout::DS ? 1 : 0;
+  for (const StateTensorSpec& state : layout.mamba_spec().states)
+    if (state.kind == StateKind::conv && state.shape.size() == 2)
+      return static_cast<std::int32_t>(state.shape[axis]);
+  return 0;
+}
+
 EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settings) {
   EngineConfig config;
   store_in_config(settings, config);
@@ -85,6 +93,7 @@ EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settin
   config.mamba_cache_mode = layout.mamba_cache_mode;
   if (const auto kernel = conv_kernel_of(layout.model.recurrent); kernel > 0)
     config.conv_kernel = static_cast<std::int32_t>(kernel);
+  config.conv_window_len = conv_window_len(layout);
   if (layout.model.chunk_size > 0)
     config.chunk_size = static_cast<std::int32_t>(layout.model.chunk_size);
   config.block_size = static_cast<std::int32_t>(layout.page_size.choice.block_size);

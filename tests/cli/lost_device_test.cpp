@@ -13,6 +13,7 @@
 
 #include "cli/command_line.h"
 #include "cli/exit_codes.h"
+#include "core/language/host_language_machine.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "storage/session_file.h"
 
@@ -60,6 +61,44 @@ class BrokenDevice : public StateBackend {
   Breakdown breakdown_;
   int num_runs_ = 0;
 };
+
+// The host's machine, lost when a step ends.
+class LostMachine : public LanguageMachine {
+ public:
+  LostMachine(std::unique_ptr<LanguageMachine> host, int lost_at)
+      : host_(std::move(host)), lost_at_(lost_at) {}
+
+  const LanguageLayout& layout() const override { return host_->layout(); }
+  void poison(std::span<const std::int32_t> blocks) override { host_->poison(blocks); }
+  void zero(std::span<const std::int32_t> blocks) override { host_->zero(blocks); }
+  void copy(std::span<const StateCopyOp> copies, bool shifts_last_position_first) override {
+    host_->copy(copies, shifts_last_position_first);
+  }
+  void copy_blocks(std::span<const BlockCopy> copies) override { host_->copy_blocks(copies); }
+  void forward(const MachineForward& batch) override { host_->forward(batch); }
+  std::size_t keep_state(const BlockElementRange& place) override {
+    return host_->keep_state(place);
+  }
+  std::size_t keep_logits(std::int32_t token) override { return host_->keep_logits(token); }
+  Status finish() override { return ++num_steps_ == lost_at_ ? Status(lost()) : host_->finish(); }
+  std::span<const float> kept(std::size_t number) const override { return host_->kept(number); }
+  std::int32_t greedy(std::size_t number) const override { return host_->greedy(number); }
+
+ private:
+  std::unique_ptr<LanguageMachine> host_;
+  int lost_at_;
+  int num_steps_ = 0;
+};
+
+// Device 1 is lost in step 3, device 2 is not there, others are well.
+Result<std::unique_ptr<LanguageMachine>> make_machine(const LanguageMachineRequest& request,
+                                                      std::int32_t device) {
+  if (device == 2) return Error{ErrorKind::not_available, "CUDA: there is no device 2 of 2"};
+  auto host = HostLanguageMachine::create(request);
+  if (!host.ok()) return host.error();
+  return std::unique_ptr<LanguageMachine>(
+      std::make_unique<LostMachine>(std::move(host).value(), device == 1 ? 3 : 0));
+}
 
 using Made = Result<std::unique_ptr<StateBackend>>;
 
@@ -198,6 +237,20 @@ TEST_F(Device, ThatCannotHoldTheBytesIsRefusedWithWhatFits) {
   EXPECT_EQ(said.code, kExitEnvironment);
   EXPECT_THAT(said.err, HasSubstr("more than the 60 MiB that are 15/16 of the free memory "
                                   "(--state-memory): --layers 1 needs 52 MiB"));
+}
+
+TEST_F(Device, RunsTheLanguageModelThatItIsAskedFor) {
+  const StateDevice device{.make_language = &make_machine};
+  const std::string weights = HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/model_lfm2";
+  const Said well = run(device, {"--weights", weights, "--no-timings"});
+  EXPECT_EQ(well.code, kExitFine) << well.err;
+  EXPECT_THAT(well.out, HasSubstr("as alone"));
+  const Said breaks = run(device, {"--weights", weights, "--device", "1"});
+  EXPECT_EQ(breaks.code, kExitEnvironment);
+  EXPECT_THAT(breaks.err, HasSubstr("step 3: CUDA: the device was lost"));
+  const Said missing = run(device, {"--weights", weights, "--device", "2"});
+  EXPECT_EQ(missing.code, kExitEnvironment);
+  EXPECT_THAT(missing.err, HasSubstr("CUDA: there is no device 2 of 2"));
 }
 
 }  // namespace

@@ -40,6 +40,29 @@ TEST(RunNumeric, TheTrainedModelAnswers) {
   EXPECT_THAT(run.out, HasSubstr("B: \"#w7d1d4b4t3v1f8?f=8.?d=\" -> \"4.\", as alone\n"));
 }
 
+// Without a usable GPU nothing is simulated; with one the report is the CPU's.
+TEST(RunNumeric, OnAGpuItIsTheSameOrIsRefused) {
+  const TemporaryFolder folder;
+  folder.write("questions.json", kQuestions);
+  const std::string words =
+      "run " + folder / "questions.json" + " --json --no-timings --weights " + kModel;
+  const ProgramResult run = run_program(words + " --backend cuda");
+  if (run.exit_code == 4) {
+    EXPECT_EQ(run.out, "");
+    EXPECT_THAT(run.err, HasSubstr("CUDA"));
+    return;
+  }
+  EXPECT_EQ(nlohmann::json::parse(run.out).at("texts"),
+            nlohmann::json::parse(run_program(words).out).at("texts"));
+}
+
+TEST(RunNumeric, FormChunkedIsRefusedOnAGpu) {
+  const ProgramResult run = run_program(std::string("run scenarios/plain_decode.json --weights ") +
+                                        kModel + " --form chunked --backend cuda");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--form chunked runs on the CPU only"));
+}
+
 TEST(RunNumeric, JsonHasTheTexts) {
   const TemporaryFolder folder;
   folder.write("questions.json", kQuestions);

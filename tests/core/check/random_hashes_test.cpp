@@ -67,13 +67,13 @@ class RandomHashes : public testing::TestWithParam<MambaCacheMode> {
 MemoryFault none(std::int64_t) { return {}; }
 
 TEST_P(RandomHashes, NothingIsFoundWhereEveryStateIsRight) {
-  const Coverage coverage = run(safe_policies(), 7101, 400, none);
-  EXPECT_GT(coverage.told, 40000);
+  const Coverage coverage = run(safe_policies(), 7101, 200, none);
+  EXPECT_GT(coverage.told, 20000);
 }
 
 TEST_P(RandomHashes, NothingIsFoundWhereDecisionsAreWrongButMemoryFollowsThem) {
-  const Coverage coverage = run(reference_policies(), 7102, 400, none);
-  EXPECT_GT(coverage.told, 40000);
+  const Coverage coverage = run(reference_policies(), 7102, 200, none);
+  EXPECT_GT(coverage.told, 20000);
 }
 
 TEST_P(RandomHashes, LayersThatDoNotRunAreFound) {

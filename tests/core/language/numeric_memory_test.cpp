@@ -30,7 +30,7 @@ class LanguageMemory : public testing::Test {
   }
 
   HybridModel model_ = test::small_language_model();
-  NumericMemory memory_ = NumericMemory::create(model_, two_groups(), 2).value();
+  NumericMemory memory_ = NumericMemory::create(model_, two_groups(), {.num_drafts = 2}).value();
 };
 
 // GatedDeltaNet: W - 1 + K = 5 positions of 24 channels, a state of 2 * 4 * 4; short convolution:
@@ -41,7 +41,7 @@ TEST_F(LanguageMemory, BlocksHaveTheStatesOfTheirLayers) {
   EXPECT_EQ(memory_.layers()[2].conv.block_elements, 4 * 16);
   EXPECT_EQ(memory_.layers()[2].temporal.block_elements, 0);
   EXPECT_EQ(memory_.layers()[0].kv.keys.size(), 6U * 4 * 8);
-  EXPECT_EQ(NumericMemory::size_of(model_, two_groups(), 2).value().bytes_per_block,
+  EXPECT_EQ(make_language_layout(model_, two_groups(), {.num_drafts = 2}).value().bytes_per_block(),
             4 * (5 * 24 + 32 + 4 * 16 + 2 * 4 * 8));
 }
 
@@ -68,6 +68,19 @@ TEST_F(LanguageMemory, EverySourceIsReadBeforeAnythingIsWritten) {
   memory_.copy(copies);
   EXPECT_EQ(temporal(1)[0], 2.0F);
   EXPECT_EQ(temporal(2)[0], 1.0F);
+}
+
+// Known bug 25: 3 of the 5 positions are there, and position 3 is the front of the state.
+TEST_F(LanguageMemory, AWindowThatIsTooShortRunsOnIntoTheState) {
+  const NumericMemory memory =
+      NumericMemory::create(model_, two_groups(), {.num_drafts = 2, .missing = 2}).value();
+  const LayerMemory& layer = memory.layers()[1];
+  std::ranges::fill(layer.temporal.block(5), 7.0F);
+  std::ranges::fill(layer.conv.block(5).subspan(3 * 24, 24), 1.0F);
+  EXPECT_EQ(layer.temporal.block(5)[0], 1.0F);
+  EXPECT_EQ(layer.temporal.block(5)[23], 1.0F);
+  EXPECT_EQ(layer.temporal.block(5)[24], 7.0F);
+  EXPECT_EQ(layer.temporal.block(4)[0], 0.0F);
 }
 
 TEST_F(LanguageMemory, ABlockOfANewOwnerHoldsNumbersThatShow) {

@@ -85,6 +85,53 @@ TEST(ConvPrefill, ARowWithoutTokensLeavesTheBlockAlone) {
   EXPECT_THAT(conv.block(1), ElementsAre(1, 2, 3));
 }
 
+// Known bug 58. Mode all, blocks of 4, a row of 10 tokens: it has pieces 0 and 1 of 8 tokens, and
+// piece 1 stores boundary 0. Boundary 1 would need a piece 2.
+TEST(ConvPrefill, ByPieceTheLastBoundaryIsNotStored) {
+  std::vector<float> pool(4 * 3, -1);
+  const std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  std::vector<float> y(10);
+  const std::vector<std::int32_t> starts{0, 10}, blocks{1, 2, 3}, first{0}, last{2}, computed{0};
+  const std::vector<std::uint8_t> no_state{0};
+  ConvLayer layer = layer_of(3);
+  layer.stores_boundaries_by_piece = true;
+  conv_prefill(layer,
+               {.query_start_loc = starts,
+                .has_initial_states = no_state,
+                .state_indices = matrix_view(blocks.data(), 1, 3),
+                .block_idx_first_scheduled_token = first,
+                .block_idx_last_scheduled_token = last,
+                .block_idx_last_computed_token = first,
+                .num_computed_tokens = computed,
+                .mamba_block_size = 4},
+               {pool, 3}, {x, y});
+  EXPECT_THAT(pool, ElementsAre(-1, -1, -1, 2, 3, 4, -1, -1, -1, 8, 9, 10));
+}
+
+// Row 1 has 3 computed tokens, so its boundary comes after 1 of its own. Of the window's other two,
+// the last token of row 0 stands in front of it in the batch, and behind that one of a decode row.
+TEST(ConvPrefill, ByPieceABoundaryNearTheRowsStartTakesTokensOfTheRowInFront) {
+  std::vector<float> pool(5 * 3, -1);
+  const std::vector<float> x{1, 11, 12, 13, 14, 15, 16, 17, 18, 19}, in_front{7};
+  std::vector<float> y(10);
+  const std::vector<std::int32_t> starts{0, 1, 10}, blocks{1, 0, 0, 2, 3, 4};
+  const std::vector<std::int32_t> first{0, 0}, last{0, 2}, computed{0, 3};
+  const std::vector<std::uint8_t> states{0, 1};
+  ConvLayer layer = layer_of(3);
+  layer.stores_boundaries_by_piece = true;
+  conv_prefill(layer,
+               {.query_start_loc = starts,
+                .has_initial_states = states,
+                .state_indices = matrix_view(blocks.data(), 2, 3),
+                .block_idx_first_scheduled_token = first,
+                .block_idx_last_scheduled_token = last,
+                .block_idx_last_computed_token = first,
+                .num_computed_tokens = computed,
+                .mamba_block_size = 4},
+               {pool, 3}, {.x = x, .y = y, .in_front = in_front});
+  EXPECT_THAT(std::vector<float>(pool.begin() + 6, pool.begin() + 9), ElementsAre(7, 1, 11));
+}
+
 TEST(ConvUpdate, WithoutCountsTheLastThreeTokensStay) {
   Case conv({1, 2, 3});
   conv.update({4}, 0);

@@ -18,6 +18,7 @@ class RandomConv {
       : dim_(draw.chance(0.2) ? draw.number(128, 600) : draw.number(1, 70)),
         width_(draw.number(2, 4)),
         state_len_(width_ - 1 + num_drafts + draw.number(0, 1)),
+        rolled_tokens_(draw.chance(0.3) ? draw.number(1, 1 + num_drafts) : 0),
         has_silu_(draw.chance(0.7)),
         weight_(draw.floats(dim_ * width_)),
         bias_(draw.chance(0.5) ? draw.floats(dim_) : std::vector<float>()) {}
@@ -28,13 +29,14 @@ class RandomConv {
             .state_len = state_len_,
             .weight = weight_,
             .bias = bias_,
-            .activation = has_silu_ ? ConvActivation::silu : ConvActivation::none};
+            .activation = has_silu_ ? ConvActivation::silu : ConvActivation::none,
+            .rolled_tokens = rolled_tokens_};
   }
   std::int32_t dim() const { return dim_; }
   std::int64_t block_elements() const { return dim_ * state_len_; }
 
  private:
-  std::int32_t dim_, width_, state_len_;
+  std::int32_t dim_, width_, state_len_, rolled_tokens_;
   bool has_silu_;
   std::vector<float> weight_, bias_;
 };

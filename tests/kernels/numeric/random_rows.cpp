@@ -37,7 +37,9 @@ RandomDecodeRows::RandomDecodeRows(NumericDraw& draw, DecodeKind kind) {
     const std::int32_t most = has_counts ? 1 + num_drafts_ : 1;
     if (has_starts)
       starts_.push_back(starts_.back() + (draw.chance(kPadding) ? 0 : draw.number(1, most)));
-    if (has_counts) accepted_.push_back(draw.number(draw.chance(0.1) ? 0 : 1, most));
+    // Some pass the table's columns and the end of a conv window.
+    if (has_counts)
+      accepted_.push_back(draw.number(draw.chance(0.1) ? 0 : 1, draw.chance(0.1) ? 9 : most));
     if (!mode_all) continue;
     source_.push_back(draw.number(0, 2));
     destination_.push_back(source_.back() + draw.number(0, 1));
@@ -65,13 +67,22 @@ RandomPrefillRows::RandomPrefillRows(NumericDraw& draw, bool mode_all) {
     const std::int32_t tokens = draw.chance(kPadding) ? 0 : draw.number(1, most);
     starts_.push_back(starts_.back() + tokens);
     has_initial_states_.push_back(draw.chance(0.6) ? 1 : 0);
+    const std::int32_t checkpoint = draw.chance(0.5) ? draw.number(0, tokens) : 0;
+    checkpoint_offsets_.push_back(checkpoint);
     if (!mode_all) continue;
     const std::int32_t computed = has_initial_states_.back() ? draw.number(1, 4 * block_size_) : 0;
     computed_.push_back(computed);
     last_computed_.push_back(std::max(computed - 1, 0) / block_size_);
     first_.push_back(std::min(computed / block_size_, columns_ - 1));
     last_.push_back(std::max(computed + tokens - 1, 0) / block_size_);
+    if (draw.chance(0.1)) first_.back() -= draw.number(1, 9);  // columns that do not exist
+    if (draw.chance(0.1)) last_.back() += draw.number(1, 9);
   }
+  if (mode_all || draw.chance(0.5))
+    checkpoint_offsets_.clear();
+  else  // blocks of their own, behind those of the table
+    for (std::int32_t row = 0; row < num_rows; ++row)
+      checkpoint_blocks_.push_back(draw.chance(kPadding) ? 0 : num_blocks_++);
   num_tokens_ = starts_.back() + draw.number(0, 2);
 }
 
@@ -85,7 +96,9 @@ PrefillRows RandomPrefillRows::rows() const {
           .block_idx_last_scheduled_token = last_,
           .block_idx_last_computed_token = last_computed_,
           .num_computed_tokens = computed_,
-          .mamba_block_size = block_size_};
+          .mamba_block_size = block_size_,
+          .checkpoint_offsets = checkpoint_offsets_,
+          .checkpoint_blocks = checkpoint_blocks_};
 }
 
 RandomAttentionRows::RandomAttentionRows(NumericDraw& draw, std::int32_t block_size) {

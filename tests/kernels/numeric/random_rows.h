@@ -49,6 +49,7 @@ class RandomPrefillRows {
   std::int32_t num_tokens_ = 0;
   std::int32_t num_blocks_ = 0;
   std::vector<std::int32_t> table_, starts_, first_, last_, last_computed_, computed_;
+  std::vector<std::int32_t> checkpoint_offsets_, checkpoint_blocks_;
   std::vector<std::uint8_t> has_initial_states_;
 };
 

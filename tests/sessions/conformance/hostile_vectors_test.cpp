@@ -18,7 +18,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::size_t kVectorsAFile = 12;
+constexpr std::size_t kVectorsAFile = 6;
 constexpr int kChangesAVector = 8;
 constexpr std::uint32_t kSeed = 20251;
 

@@ -74,7 +74,7 @@ std::string fault_of(const Lines& lines) {
 }
 
 TEST(AsyncRunProperty, TracesAreHealthyToldInFullAndStripped) {
-  check_property(40, [] {
+  check_property(20, [] {
     EngineConfig config = engine_config(drawn_engine());
     config.runner = one_in(2) ? ModelRunner::v2 : ModelRunner::v1;
     config.async_scheduling = config.runner == ModelRunner::v1 || one_in(2);
@@ -86,7 +86,7 @@ TEST(AsyncRunProperty, TracesAreHealthyToldInFullAndStripped) {
 }
 
 TEST(AsyncRunProperty, TracesAgreeWithTheProfileTheyWereMadeUnder) {
-  check_property(40, [] {
+  check_property(20, [] {
     SmallEngine small = drawn_engine();
     // A request that is reset with a frame in flight may never end under reference (known bug 51).
     const bool reference = one_in(2);

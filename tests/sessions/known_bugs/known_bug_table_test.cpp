@@ -273,7 +273,8 @@ TEST(DatedProfiles, SetExactlyThePoliciesOfTheirBugs) {
   august.all_mode_speculation = AllModeSpeculation::full_steps_remembered_no_copies;  // 18, 19
   august.cache.block_registration = BlockRegistration::at_allocation;                 // 49
   august.deferred_free_refusal = DeferredFreeRefusal::preempt_on;
-  august.returning_drafts = ReturningDrafts::placeholders;  // 53
+  august.returning_drafts = ReturningDrafts::placeholders;   // 53
+  august.conv_state_sizing = ConvStateSizing::as_reference;  // 25
   // What a day's profile has always done without.
   august.cache.hits_inside_blocks = HitsInsideBlocks::never;
   august.cache.prompt_tail_key = PromptTailKey::never;

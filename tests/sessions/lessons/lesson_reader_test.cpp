@@ -36,6 +36,18 @@ TEST(LessonReader, TakesNameFromTheFileAndTheScenarioAsItStands) {
   EXPECT_EQ(lesson.parts[0].questions.at(0).answer, "0");
 }
 
+TEST(LessonReader, WhatAModelSaysIsAParagraphToo) {
+  json document = sample_lesson();
+  document["parts"][0]["says"] = {{"A", "1."}};
+  const LessonPart part = read_sample(document).parts.at(0);
+  ASSERT_EQ(part.says.size(), 1U);
+  EXPECT_EQ(part.says[0].text, "1.");
+  EXPECT_EQ(part.text.back(), "The language model on these decisions: A says \"1.\".");
+  document["parts"][0]["says"] = {{"C", "1."}};
+  EXPECT_EQ(sample_error(document),
+            "lesson.json: /parts/0/says/C: the scenario has no request \"C\"");
+}
+
 TEST(LessonReader, APathOfAScenarioIsRelativeToTheLesson) {
   json document = sample_lesson();
   const std::string scenario = document["scenario"].dump();

@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "core/engine/releases.h"
 #include "sessions/lessons/lesson_reader.h"
 #include "sessions/lessons/lesson_run.h"
+#include "sessions/lessons/lesson_sayings.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/weights/load_model.h"
 
 namespace hybridscope::shipped_lessons_test {
 namespace {
@@ -48,6 +51,19 @@ std::vector<std::string> texts_of(const Lesson& lesson) {
 
 TEST_P(ShippedLesson, AnswersAreTheEngines) {
   for (const LessonProblem& problem : check_lesson(lesson())) ADD_FAILURE() << problem.message;
+}
+
+TEST_P(ShippedLesson, LanguageModelSaysWhatTheLessonSays) {
+  if (num_sayings(lesson()) == 0) return;
+  auto loaded = load_model(std::string(HYBRIDSCOPE_SOURCE_DIR "/") + kLessonModel);
+  const auto model = std::make_shared<const HybridModel>(std::move(loaded).value().model);
+  for (const LessonProblem& problem : check_sayings(lesson(), model))
+    ADD_FAILURE() << problem.message;
+  Lesson changed = lesson();
+  changed.parts[0].says[0].text += "!";
+  ASSERT_EQ(check_sayings(changed, model).size(), 1U);
+  EXPECT_THAT(check_sayings(changed, model)[0].message,
+              HasSubstr(", part 1: A says \"2?g=2.!\" in the lesson, \"2?g=2.\" in the model"));
 }
 
 // Each mistake is answered as a learner would, and its words with the engine's numbers come back.

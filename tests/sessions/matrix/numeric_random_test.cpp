@@ -1,4 +1,4 @@
-// Random scenarios of the matrix with a language model on their decisions. HYBRIDSCOPE_TIMES=50
+// Random scenarios of the matrix with a language model on their decisions. HYBRIDSCOPE_TIMES=100
 // runs 2,000.
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 namespace hybridscope::numeric_random_test {
 namespace {
 
-constexpr std::size_t kScenarios = 40;
+constexpr std::size_t kScenarios = 20;
 
 std::shared_ptr<const HybridModel> model_of(const std::string& name) {
   auto loaded = load_model(HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/" + name);
@@ -53,7 +53,7 @@ TEST(NumericRandom, EveryRequestSaysWhatItSaysAlone) {
     }
     for (const SpokenText& text : run.texts()) {
       // A prompt may continue an answer before it exists: its tokens are settled then.
-      if (!text.is_forced) EXPECT_TRUE(text.alone.empty());
+      EXPECT_TRUE(text.is_forced || text.alone.empty());
       tokens += static_cast<std::int64_t>(text.tokens.size());
     }
     ++done;

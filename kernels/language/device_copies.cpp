@@ -1,0 +1,227 @@
+#include "kernels/language/device_copies.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "kernels/cuda/cuda_check.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::int64_t kFloatBytes = sizeof(float);
+
+// A state of a layer in the layout of the fused kernels; `width`: positions of a conv window, 0:
+// temporal.
+void append_state(const StatePool& pool, std::int64_t width, std::int32_t group,
+                  std::int32_t num_blocks, StateLayout& layout,
+                  std::vector<std::uintptr_t>& addresses) {
+  if (pool.block_elements == 0) return;
+  layout.state_block_strides.push_back(pool.block_elements * kFloatBytes);
+  layout.state_elem_sizes.push_back(static_cast<std::int32_t>(kFloatBytes));
+  layout.state_inner_sizes.push_back(width > 0 ? pool.block_elements / width : pool.block_elements);
+  layout.state_conv_widths.push_back(static_cast<std::int32_t>(width));
+  layout.state_group_indices.push_back(group);
+  layout.state_dim_row_count.push_back(0);
+  layout.state_dim_row_stride.push_back(0);
+  layout.state_num_blocks.push_back(num_blocks);
+  ++layout.num_layers;
+  addresses.push_back(reinterpret_cast<std::uintptr_t>(pool.data.data()));
+}
+
+// Of all rows, one input of their decisions.
+std::vector<std::int32_t> inputs_of(const DecidedCopies& decided,
+                                    std::int32_t StateCopyDecision::*member) {
+  std::vector<std::int32_t> inputs;
+  for (const CopyDecisionTrace& one : decided.decisions) inputs.push_back(one.decision.*member);
+  return inputs;
+}
+
+std::int32_t num_slots(const DecidedCopies& decided) {
+  return decided.slots.empty() ? 0 : *std::ranges::max_element(decided.slots) + 1;
+}
+
+// The same by slot; slots without a row hold `otherwise`.
+std::vector<std::int32_t> by_slot(const DecidedCopies& decided, std::vector<std::int32_t> rows,
+                                  std::int32_t otherwise) {
+  std::vector<std::int32_t> slots(static_cast<std::size_t>(num_slots(decided)), otherwise);
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    slots[static_cast<std::size_t>(decided.slots[row])] = rows[row];
+  return slots;
+}
+
+std::int32_t columns_of(const DecidedCopies& decided) {
+  std::int32_t columns = 1;
+  for (const TensorView<std::int32_t>& table : decided.block_tables)
+    columns = std::max(columns, table.cols);
+  return columns;
+}
+
+bool is_of_slots(StateCopyRule rule) {
+  return rule == StateCopyRule::preprocess_mamba_align_fused_kernel ||
+         rule == StateCopyRule::postprocess_mamba_v2;
+}
+
+}  // namespace
+
+DeviceCopies::DeviceCopies(const LanguageLayout& layout, std::span<const LayerMemory> layers,
+                           int device)
+    : device_(device) {
+  layout_.num_state_types = 1;  // every state is a layer of its own
+  layout_.mamba_group_ids = layout.mamba_groups;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const auto found = std::ranges::find(layout.mamba_groups, layout.group_of_layer[i]);
+    if (found == layout.mamba_groups.end()) continue;
+    const auto group = static_cast<std::int32_t>(found - layout.mamba_groups.begin());
+    const StatePool& conv = layers[i].conv;
+    if (conv.block_elements > 0)
+      append_state(conv, conv.block_elements / layout.conv_dim[i], group, layout.num_blocks,
+                   layout_, addresses_);
+    append_state(layers[i].temporal, 0, group, layout.num_blocks, layout_, addresses_);
+  }
+}
+
+bool DeviceCopies::has_kernel(const DecidedCopies& decided) {
+  if (decided.decisions.empty()) return false;
+  const StateCopyRule rule = decided.decisions.front().decision.rule;
+  if (rule != StateCopyRule::postprocess_mamba_v1 && !is_of_slots(rule)) return false;
+  const std::size_t rows = decided.decisions.size();
+  const bool has_rows = std::ranges::all_of(decided.decisions, [&](const CopyDecisionTrace& one) {
+    return one.decision.rule == rule && one.decision.block_size > 0;
+  });
+  const bool has_slots =
+      !is_of_slots(rule) ||
+      (decided.slots.size() == rows &&
+       std::ranges::all_of(decided.slots, [](std::int32_t slot) { return slot >= 0; }));
+  const bool has_starts = rule != StateCopyRule::preprocess_mamba_align_fused_kernel ||
+                          decided.query_start_loc.size() > rows;
+  const bool has_tables =
+      std::ranges::all_of(decided.block_tables, [rows](const TensorView<std::int32_t>& table) {
+        return table.present && static_cast<std::size_t>(table.rows) >= rows;
+      });
+  return has_rows && has_slots && has_starts && has_tables;
+}
+
+Status DeviceCopies::reserve(const DecidedCopies& decided) {
+  const std::size_t counts =
+      std::max(decided.decisions.size(), static_cast<std::size_t>(num_slots(decided)));
+  if (Status status =
+          counts_.reserve(device_, static_cast<std::int64_t>(counts * sizeof(std::int32_t)));
+      !status)
+    return status;
+  const std::int32_t block_size = decided.decisions.front().decision.block_size;
+  const std::int64_t columns = columns_of(decided);
+  if (fused_ != nullptr && layout_.block_table_stride_req >= columns &&
+      layout_.block_size == block_size)
+    return Ok{};
+  HS_CUDA(device_, cudaDeviceSynchronize);
+  layout_.block_table_stride_req = std::max(columns, layout_.block_table_stride_req);
+  layout_.block_size = block_size;
+  auto fused = FusedAlign::create(layout_, addresses_);
+  if (!fused) return fused.error();
+  HS_CUDA(device_, cudaDeviceSynchronize);  // what create() copied is on no stream of ours
+  fused_ = std::make_unique<FusedAlign>(std::move(fused).value());
+  ++num_layouts_;
+  return Ok{};
+}
+
+DeviceCopies::Staged DeviceCopies::stage(const DecidedCopies& decided, ArrayPiece& piece) const {
+  HS_EXPECT(has_kernel(decided) && fused_ != nullptr);
+  const StateCopyRule rule = decided.decisions.front().decision.rule;
+  const auto rows = static_cast<std::int32_t>(decided.decisions.size());
+  Staged staged{.rule = rule,
+                .num_rows = rows,
+                .num_slots = num_slots(decided),
+                .block_size = layout_.block_size};
+  using Decision = StateCopyDecision;
+  const auto add = [&](std::int32_t Decision::*member, std::int32_t otherwise) {
+    std::vector<std::int32_t> values = inputs_of(decided, member);
+    if (is_of_slots(rule)) values = by_slot(decided, std::move(values), otherwise);
+    staged.arrays.push_back(piece.add(values));
+  };
+  add(&Decision::num_accepted_tokens, 1);
+  add(&Decision::mamba_state_idx, -1);
+  if (is_of_slots(rule)) {
+    staged.idx_mapping = piece.add(decided.slots);
+  }
+  if (rule == StateCopyRule::postprocess_mamba_v1) {
+    add(&Decision::num_scheduled_tokens, 0);
+    add(&Decision::num_computed_tokens, 0);
+    add(&Decision::num_draft_tokens, 0);
+  } else if (rule == StateCopyRule::postprocess_mamba_v2) {
+    add(&Decision::new_num_computed_tokens, 0);
+  } else {
+    add(&Decision::num_computed_tokens, 0);
+    staged.arrays.push_back(
+        piece.add(decided.query_start_loc.first(static_cast<std::size_t>(rows) + 1)));
+    const std::vector<std::int32_t> none(static_cast<std::size_t>(staged.num_slots), -1);
+    staged.src_col = piece.add(none);
+    staged.src_off = piece.add(none);
+  }
+  const auto stride = static_cast<std::size_t>(layout_.block_table_stride_req);
+  for (const TensorView<std::int32_t>& table : decided.block_tables) {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(rows) * stride, 0);
+    for (std::int32_t row = 0; row < rows; ++row)
+      std::copy_n(
+          table.data + static_cast<std::ptrdiff_t>(row) * table.cols, table.cols,
+          ids.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row) * stride));
+    staged.block_tables.push_back(piece.add(ids));
+  }
+  return staged;
+}
+
+Status DeviceCopies::launch(const Staged& staged, const std::byte* piece,
+                            StateCopyDecision* decisions, CUstream_st* stream) const {
+  const auto array = [&](std::size_t i) { return staged.arrays[i].in(piece); };
+  // The piece is the step's own: its slots can be written.
+  const auto slots = [&](const Uploaded<std::int32_t>& values) {
+    return const_cast<std::int32_t*>(values.in(piece));
+  };
+  auto* const counts = reinterpret_cast<std::int32_t*>(counts_.data());
+  std::vector<const std::int32_t*> tables;
+  for (const auto& table : staged.block_tables) tables.push_back(table.in(piece));
+  if (staged.rule == StateCopyRule::postprocess_mamba_v1)
+    return fused_->postprocess({.num_reqs = staged.num_rows,
+                                .num_accepted_tokens = array(0),
+                                .mamba_state_idx = array(1),
+                                .num_scheduled_tokens = array(2),
+                                .num_computed_tokens = array(3),
+                                .num_draft_tokens = array(4),
+                                .block_tables = tables,
+                                .num_accepted_tokens_out = counts,
+                                .decisions = decisions},
+                               stream);
+  const std::int32_t* const idx_mapping = staged.idx_mapping.in(piece);
+  if (staged.rule == StateCopyRule::postprocess_mamba_v2)
+    return fused_->postprocess_align({.num_reqs = staged.num_rows,
+                                      .num_slots = staged.num_slots,
+                                      .idx_mapping = idx_mapping,
+                                      .num_accepted_tokens = array(0),
+                                      .state_idx = array(1),
+                                      .new_num_computed_tokens = array(2),
+                                      .block_tables = tables,
+                                      .num_accepted_tokens_out = counts,
+                                      .decisions = decisions},
+                                     stream);
+  if (Status advanced = launch_align_advance({.num_reqs = staged.num_rows,
+                                              .block_size = staged.block_size,
+                                              .idx_mapping = idx_mapping,
+                                              .num_computed_tokens = array(2),
+                                              .query_start_loc = array(3),
+                                              .state_idx = slots(staged.arrays[1]),
+                                              .num_accepted_tokens = slots(staged.arrays[0]),
+                                              .src_col = slots(staged.src_col),
+                                              .src_off = slots(staged.src_off),
+                                              .decisions = decisions},
+                                             stream);
+      !advanced)
+    return advanced;
+  return fused_->precopy({.num_reqs = staged.num_rows,
+                          .idx_mapping = idx_mapping,
+                          .state_idx = slots(staged.arrays[1]),
+                          .src_col = slots(staged.src_col),
+                          .src_off = slots(staged.src_off),
+                          .block_tables = tables},
+                         stream);
+}
+
+}  // namespace hybridscope

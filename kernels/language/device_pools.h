@@ -1,0 +1,39 @@
+// The blocks of a language model's layers in the memory of a CUDA device, and what a step does to
+// them: NumericMemory there. Not for other folders: it includes CUDA's headers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/language/language_layout.h"
+#include "core/numeric/model_forward.h"
+#include "kernels/cuda/device_memory.h"
+#include "kernels/language/pool_kernels.h"
+
+namespace hybridscope {
+
+class DevicePools {
+ public:
+  // All elements are zero. Error: the device has too little memory free, with the numbers.
+  static Result<DevicePools> create(const LanguageLayout& layout, int device);
+
+  // [layers] views in device memory.
+  std::span<const LayerMemory> layers() const { return views_; }
+  // [layers] the same for the kernels of pool_kernels.h, in device memory.
+  std::span<const LayerPools> table() const { return table_; }
+  // Floats of all states that one copy moves, over all layers.
+  std::int64_t state_elements() const { return state_elements_; }
+
+ private:
+  DevicePools() = default;
+
+  DeviceMemory memory_;
+  DeviceMemory table_memory_;
+  std::span<const LayerPools> table_;
+  std::vector<LayerMemory> views_;
+  std::int64_t state_elements_ = 0;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,107 @@
+// The convolution of decode and verify rows. A thread has a few channels of a few rows: it asks for
+// all blocks, then for all that it reads, and only then works, so that memory is waited for twice.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/early_launch.cuh"
+#include "kernels/numeric/conv_window.cuh"
+
+namespace hybridscope::numeric_cuda {
+
+// Rows of a thread, tokens of a row whose inputs are loaded at once, and blocks of a
+// multiprocessor, which bounds registers. kCounts: rows count accepted tokens, and have several.
+inline constexpr int kConvRows = 2;
+template <bool kCounts>
+inline constexpr int kConvAhead = kCounts ? 3 : 1;
+template <bool kCounts>
+inline constexpr int kConvBlocks = kCounts ? 6 : 8;
+
+// What a row's arrays say. A row without tokens has no blocks.
+template <class T>
+struct ConvRow {
+  const T* from = nullptr;  // the window's first position; null: the row is padding
+  std::int32_t count = 0;   // positions of the block from there on
+  T* to = nullptr;          // a block; null: none
+  BatchTokens tokens{};
+};
+template <class Tokens>
+__device__ ConvRow<typename Tokens::Element> conv_row(const ConvTask<Tokens, DecodeRows>& task,
+                                                      std::int32_t row) {
+  ConvRow<typename Tokens::Element> found;
+  if (row >= task.rows.num_rows()) return found;
+  const std::int32_t source = task.rows.conv_source(row);
+  const std::int32_t destination = task.rows.destination(row, 0);
+  const std::int64_t offset = task.rows.offset(row);
+  found.tokens = task.rows.tokens(row);
+  if (found.tokens.size() <= 0) return found;
+  if (is_state_block(source)) found.from = task.pool.block(source) + offset * task.layer.dim;
+  found.count = task.layer.state_len - static_cast<std::int32_t>(offset);
+  if (is_state_block(destination)) found.to = task.pool.block(destination);
+  return found;
+}
+
+// kRolls: rows with counts roll their blocks by rolled_tokens (known bug 47).
+template <int kWidth, int kSize, bool kCounts, bool kRolls, class Tokens>
+__global__ void __launch_bounds__(kConvThreads, kConvBlocks<kCounts>)
+    conv_decode(const __grid_constant__ ConvTask<Tokens, DecodeRows> task) {
+  using T = typename Tokens::Element;
+  constexpr int kAhead = kConvAhead<kCounts>;
+  wait_for_previous_kernel();
+  const std::int32_t channel = conv_channel<kSize>();
+  if (channel >= task.layer.dim) return;
+  const std::int32_t first_row = static_cast<int>(blockIdx.x) * kConvRows;
+  if (first_row >= task.rows.num_rows())
+    return zero_tokens<kSize>(task.tokens, end_of_rows(task.rows), task.num_tokens, channel);
+  const std::int64_t dim = task.layer.dim;
+  ConvRow<T> rows[kConvRows];
+#pragma unroll
+  for (int i = 0; i < kConvRows; ++i) rows[i] = conv_row(task, first_row + i);
+  const auto input = [&](std::int64_t token) {
+    return task.tokens.template input<kSize>(token, channel);
+  };
+  Channels<T, kSize> inputs[kConvRows][kAhead];
+#pragma unroll
+  for (int i = 0; i < kConvRows; ++i)
+#pragma unroll
+    for (int t = 0; t < kAhead; ++t)
+      if (t < rows[i].tokens.size()) inputs[i][t] = input(rows[i].tokens.first + t);
+  const ConvWeights<kWidth, kSize> weights(task.layer, channel);
+  ConvWindow<kWidth, kSize, T> windows[kConvRows];
+#pragma unroll
+  for (int i = 0; i < kConvRows; ++i)
+    if (rows[i].from != nullptr) windows[i].begin(rows[i].from + channel, dim, rows[i].count);
+#pragma unroll
+  for (int i = 0; i < kConvRows; ++i) {
+    const BatchTokens tokens = rows[i].tokens;
+    auto& window = windows[i];
+    if (rows[i].from == nullptr) {
+      zero_tokens<kSize>(task.tokens, tokens.first, tokens.last, channel);
+      continue;
+    }
+    T* to = rows[i].to == nullptr ? nullptr : rows[i].to + channel;
+    if (kRolls && to != nullptr && tokens.size() < task.layer.rolled_tokens) {
+      window.roll(to, task.layer, tokens.size(),
+                  [&](std::int32_t t) { return input(tokens.first + t); });
+      to = nullptr;  // nothing else is stored
+    }
+    // With counts: W - 2 old tokens and all of the row's; which of them count is not known yet.
+    if (kCounts && to != nullptr) window.store(to, dim, 1);
+    const auto take = [&](std::int32_t t, const Channels<T, kSize>& token) {
+      float sums[kSize];
+      window.convolve(weights, token, sums);
+      task.tokens.template output<kSize>(tokens.first + t, channel, sums, task.layer.activation);
+      const std::int32_t position = kWidth - 2 + t;
+      if (kCounts && to != nullptr && position < task.layer.state_len)
+        *reinterpret_cast<Channels<T, kSize>*>(to + position * dim) = token;
+    };
+#pragma unroll
+    for (int t = 0; t < kAhead; ++t)
+      if (t < tokens.size()) take(t, inputs[i][t]);
+#pragma unroll 1
+    for (std::int32_t t = kAhead; t < tokens.size(); ++t) take(t, input(tokens.first + t));
+    if (!kCounts && to != nullptr) window.store(to, dim, 0);
+  }
+}
+
+}  // namespace hybridscope::numeric_cuda

@@ -1,0 +1,164 @@
+// Language models on a CUDA device: what runs of scenarios, of known bugs and of planted faults
+// leave in every block, and say, is bit for bit the host's.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/language/language_findings.h"
+#include "core/language/language_run.h"
+#include "sessions/known_bugs/bug_exhibit.h"
+#include "sessions/matrix/matrix_cell.h"
+#include "sessions/matrix/run_cell.h"
+#include "sessions/run/checked_run.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/weights/load_model.h"
+#include "tests/kernels/cuda/cuda_device.h"
+#include "tests/kernels/language/paired_machine.h"
+#include "tests/support/golden.h"
+#include "tests/support/property.h"
+
+namespace hybridscope::language_cuda_test {
+namespace {
+
+using namespace hybridscope::test;
+
+using Model = std::shared_ptr<const HybridModel>;
+
+Model model_of(const std::string& name) {
+  auto loaded = load_model(golden_dir() + "/numeric/" + name);
+  return std::make_shared<const HybridModel>(std::move(loaded).value().model);
+}
+
+std::vector<Model> all_models() {
+  return {model_of("model_bamba"), model_of("model_lfm2"), model_of("model_qwen3_5_text")};
+}
+
+std::filesystem::path scenario_dir() {
+  const char* folder = std::getenv("HYBRIDSCOPE_SCENARIOS");
+  return folder == nullptr ? HYBRIDSCOPE_SOURCE_DIR "/scenarios" : folder;
+}
+
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+// Steps that were run; 0: the settings do not allow the run. `make_machine`: of PairedMachine.
+std::int64_t run_on_both(const Scenario& scenario, const Model& model,
+                         const MakeLanguageMachine& make_machine = &PairedMachine::create) {
+  auto plan = plan_scenario(scenario, "scenario.json");
+  if (!plan.ok()) return 0;
+  auto created = CheckedRun::create(std::move(plan).value(),
+                                    {.language = model, .make_machine = make_machine});
+  if (!created.ok()) return 0;
+  CheckedRun& run = created.value();
+  while (!run.has_ended()) {
+    const auto step = run.step();
+    if (!step.ok()) {
+      ADD_FAILURE() << step.error().message;
+      break;
+    }
+  }
+  return run.num_steps();
+}
+
+TEST(LanguageCuda, ShippedScenariosHaveTheBitsOfTheHost) {
+  HS_NEED_CUDA();
+  std::int64_t steps = 0;
+  for (const Model& model : all_models())
+    for (const auto& file : files_in(scenario_dir())) {
+      SCOPED_TRACE(file.stem().string());
+      steps += run_on_both(read_scenario_file(file.string()).value(), model);
+      if (HasFailure()) return;
+    }
+  EXPECT_GT(steps, 500);
+}
+
+// In every cache mode, under both runners and both ways of scheduling.
+TEST(LanguageCuda, ScenariosWithOtherSettingsHaveTheBitsOfTheHost) {
+  HS_NEED_CUDA();
+  const Model model = model_of("model_bamba");
+  std::int64_t steps = 0;
+  for (const auto& file : files_in(scenario_dir())) {
+    SCOPED_TRACE(file.stem().string());
+    const Scenario scenario = read_scenario_file(file.string()).value();
+    std::vector<Scenario> changed(5, scenario);
+    changed[0].settings.runner =
+        scenario.settings.runner == ModelRunner::v2 ? ModelRunner::v1 : ModelRunner::v2;
+    changed[1].settings.async_scheduling = !scenario.settings.async_scheduling.value_or(true);
+    changed[2].settings.mamba_cache_mode = MambaCacheMode::none;
+    changed[3].settings.mamba_cache_mode = MambaCacheMode::align;
+    changed[4].settings.mamba_cache_mode = MambaCacheMode::all;
+    for (const Scenario& other : changed) steps += run_on_both(other, model);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(steps, 500);
+}
+
+// Pre-copies and the advance of V2, post-copies of both runners.
+TEST(LanguageCuda, TheDeviceDecidesAboutCopiesAsTheEngineDoes) {
+  HS_NEED_CUDA();
+  const Model model = model_of("model_qwen3_5_text");
+  std::int64_t decided = 0;
+  for (const char* name : {"align_boundary_by_accepted_drafts", "align_boundary_by_decode",
+                           "shared_prefix_align", "multi_turn_with_drafts", "several_groups"})
+    for (const ModelRunner runner : {ModelRunner::v1, ModelRunner::v2}) {
+      SCOPED_TRACE(name);
+      Scenario scenario =
+          read_scenario_file((scenario_dir() / (std::string(name) + ".json")).string()).value();
+      scenario.settings.runner = runner;
+      const std::int64_t before = decided;
+      const std::int64_t steps = run_on_both(scenario, model, PairedMachine::counting(decided));
+      EXPECT_TRUE(runner == ModelRunner::v1 || steps == 0 || decided > before);
+    }
+  EXPECT_GT(decided, 40);
+}
+
+TEST(LanguageCuda, KnownBugsHaveTheBitsOfTheHost) {
+  HS_NEED_CUDA();
+  const std::vector<Model> models = all_models();
+  std::int64_t steps = 0;
+  std::size_t done = 0;
+  for (const auto& file : files_in(scenario_dir() / "bugs")) {
+    const auto exhibit = shipped_bug(file.stem().string());
+    ASSERT_TRUE(exhibit.ok()) << exhibit.error().message;
+    SCOPED_TRACE(file.stem().string());
+    for (const Model& model : models) steps += run_on_both(faulty_scenario(exhibit.value()), model);
+    if (HasFailure()) return;
+    ++done;
+  }
+  EXPECT_GT(done, 20U);
+  EXPECT_GT(steps, static_cast<std::int64_t>(done));
+}
+
+TEST(LanguageCuda, RandomScenariosHaveTheBitsOfTheHost) {
+  HS_NEED_CUDA();
+  const std::uint64_t seed = from_environment("HYBRIDSCOPE_SEED", 20261128);
+  SCOPED_TRACE("HYBRIDSCOPE_SEED=" + std::to_string(seed));
+  const std::vector<Model> models = all_models();
+  const std::vector<MatrixCell> cells = all_cells();
+  std::mt19937_64 random(seed);
+  std::int64_t steps = 0;
+  for (std::size_t done = 0; done < test::num_cases(40);) {
+    const MatrixCell& cell = cells[random() % cells.size()];
+    if (stands_for(cell) || !refusal_of(cell).empty()) continue;
+    const Scenario scenario = drawn_scenario(cell, static_cast<std::int64_t>(done), seed);
+    SCOPED_TRACE(scenario.name);
+    steps += run_on_both(scenario, models[done % models.size()]);
+    if (HasFailure()) return;
+    ++done;
+  }
+  EXPECT_GT(steps, 40);
+}
+
+}  // namespace
+}  // namespace hybridscope::language_cuda_test

@@ -1,0 +1,136 @@
+// The machine of a CUDA device by itself: graphs, memory, errors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/language/host_language_machine.h"
+#include "kernels/language/cuda_language_machine.h"
+#include "tests/kernels/cuda/cuda_device.h"
+#include "tests/support/small_language_model.h"
+
+namespace hybridscope::test::language_machine_cuda_test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int32_t kRows = 4;  // of the graph; the last one is padding
+
+KVCacheConfig two_groups(std::int32_t num_blocks = 24) {
+  KVCacheConfig config{.num_blocks = num_blocks, .groups = {}};
+  config.groups.push_back({.spec = FullAttentionSpec{.block_size = 4}, .layers = {0}});
+  config.groups.push_back({.spec = MambaSpec{.block_size = 4}, .layers = {1, 2}});
+  return config;
+}
+
+// Three decodes at `position`, and a padding row; row r has blocks `first` + r for its states and
+// 10 + 2 r and the next one for its keys.
+class Decodes {
+ public:
+  Decodes(std::int32_t position, std::int32_t first)
+      : ids_{3, 4, 5, 0},
+        positions_{position, position, position, 0},
+        starts_{0, 1, 2, 3, 3},
+        lengths_{position + 1, position + 1, position + 1, 0},
+        states_{first, first + 1, first + 2, 0},
+        keys_{10, 11, 12, 13, 14, 15, 0, 0} {
+    groups_[0].attention = {.query_start_loc = starts_,
+                            .seq_lens = lengths_,
+                            .block_table = matrix_view(keys_.data(), kRows, 2)};
+    groups_[0].block_size = 4;
+    DecodePart part;
+    part.rows = {.state_indices = matrix_view(states_.data(), kRows, 1)};
+    part.tokens = {0, 1, 2, 3};
+    part.rows.query_start_loc = row_starts_;
+    groups_[1].decodes.push_back(std::move(part));
+  }
+  MachineForward forward() const {
+    return {.token_ids = ids_, .positions = positions_, .groups = groups_, .replays_graph = true};
+  }
+
+ private:
+  std::vector<std::int32_t> ids_, positions_, starts_, lengths_, states_, keys_;
+  std::vector<std::int32_t> row_starts_ = {0, 1, 2, 3, 4};
+  std::vector<ForwardGroup> groups_{2};
+};
+
+// What a step leaves: every state of the recurrent layers' blocks, and the rows' logits.
+std::vector<float> step(LanguageMachine& machine, const Decodes& batch) {
+  machine.forward(batch.forward());
+  std::size_t count = 0;
+  for (std::int32_t block = 0; block < 9; ++block)
+    for (const auto& [layer, kind] :
+         {std::pair(1, StateKind::conv), std::pair(1, StateKind::temporal),
+          std::pair(2, StateKind::conv)}) {
+      const BlockElements& of = machine.layout().blocks[static_cast<std::size_t>(layer)];
+      machine.keep_state({layer, kind, block, 0, kind == StateKind::conv ? of.conv : of.temporal});
+      ++count;
+    }
+  for (std::int32_t row = 0; row < 3; ++row, ++count) machine.keep_logits(row);
+  EXPECT_TRUE(machine.finish());
+  std::vector<float> kept;
+  for (std::size_t i = 0; i < count; ++i)
+    kept.insert(kept.end(), machine.kept(i).begin(), machine.kept(i).end());
+  return kept;
+}
+
+class LanguageMachineCuda : public testing::Test {
+ protected:
+  LanguageMachineRequest request() const {
+    return {.model = model_, .kv_cache_config = config_, .max_num_tokens = 16};
+  }
+  HybridModel model_ = small_language_model();
+  KVCacheConfig config_ = two_groups();
+};
+
+// The blocks change from step to step: a replayed graph reads them anew.
+TEST_F(LanguageMachineCuda, BatchesOfOneSizeReplayOneGraph) {
+  HS_NEED_CUDA();
+  const auto host = HostLanguageMachine::create(request()).value();
+  const auto device = CudaLanguageMachine::create(request()).value();
+  for (std::int32_t i = 0; i < 5; ++i) {
+    const Decodes batch(i, i < 3 ? 1 : 4);
+    EXPECT_EQ(step(*device, batch), step(*host, batch)) << "step " << i;
+  }
+  EXPECT_EQ(device->delays().num_captures, 1);
+  EXPECT_EQ(device->delays().num_replays, 5);
+}
+
+TEST_F(LanguageMachineCuda, OnlyALargerStepAllocates) {
+  HS_NEED_CUDA();
+  const auto device = CudaLanguageMachine::create(request()).value();
+  const Decodes batch(0, 1);
+  (void)step(*device, batch);
+  const std::int64_t first = device->delays().num_allocations;
+  for (int i = 0; i < 3; ++i) (void)step(*device, batch);
+  EXPECT_EQ(device->delays().num_allocations, first);
+}
+
+TEST_F(LanguageMachineCuda, AStepWithoutWorkKeepsNothing) {
+  HS_NEED_CUDA();
+  const auto device = CudaLanguageMachine::create(request()).value();
+  EXPECT_TRUE(device->finish());
+  device->poison(std::vector<std::int32_t>{0, -1, 99});  // no blocks
+  EXPECT_TRUE(device->finish());
+}
+
+TEST_F(LanguageMachineCuda, BlocksThatDoNotFitAreRefusedWithTheNumbers) {
+  HS_NEED_CUDA();
+  config_ = two_groups(2'000'000'000);
+  const auto device = CudaLanguageMachine::create(request());
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error().kind, ErrorKind::not_available);
+  EXPECT_THAT(device.error().message, HasSubstr("bytes are needed"));
+}
+
+TEST_F(LanguageMachineCuda, FormChunkedIsRefused) {
+  LanguageMachineRequest chunked = request();
+  chunked.form = NumericForm::chunked;
+  const auto device = CudaLanguageMachine::create(chunked);
+  ASSERT_FALSE(device);
+}
+
+}  // namespace
+}  // namespace hybridscope::test::language_machine_cuda_test
