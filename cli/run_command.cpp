@@ -349,6 +349,11 @@ int run_command(const RunOptions& options, const Backends& backends) {
     report_error("run", invalid_input("--twin keeps no state in bytes: leave out --state bytes"));
     return kExitUsage;
   }
+  if (options.twin && options.state.backend_kind() == StateBackendKind::cuda) {
+    report_error("run",
+                 invalid_input("--twin runs the model on the CPU: leave out --backend cuda"));
+    return kExitUsage;
+  }
   if (options.suite.is_suite()) return suite_command(options, backends);
   if (options.twin) return twin_command(options);
   ask_for_interrupts();  // a scenario that comes through a pipe has a report too

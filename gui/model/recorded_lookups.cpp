@@ -33,6 +33,10 @@ bool RecordedRun::awaits_speech() const {
 }
 
 ShownSpeech RecordedRun::speech() {
+  if (!speech_ && info().header.kind == SessionKind::judge)
+    return {.why =
+                "No language model ran when this trace was judged; hybridscope judge TRACE "
+                "--weights DIR --record FILE.db keeps which of its states differ."};
   if (!speech_)
     return {.why =
                 "No language model ran when this session was recorded; hybridscope run "

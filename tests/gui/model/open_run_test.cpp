@@ -65,6 +65,7 @@ TEST_F(OpenRun, ATraceIsJudgedAndShownLikeASession) {
   const auto run = open_run(write("engine.jsonl", text));
   ASSERT_TRUE(run.ok()) << run.error().message;
   EXPECT_THAT(run.value()->title(), HasSubstr("engine.jsonl"));
+  EXPECT_THAT(run.value()->speech().why, HasSubstr("hybridscope judge TRACE --weights DIR"));
   EXPECT_TRUE(run.value()->is_whole());
   EXPECT_EQ(run.value()->plan(), nullptr);
   ASSERT_TRUE(run.value()->forward().value());

@@ -391,7 +391,8 @@ TEST(Policies, OverridesOfAllPoliciesTurnPagesIntoSafe) {
             {"policies/deferred_free_refusal", "wait_for_the_frame"},
             {"policies/row_order", "decodes_then_query_len"},
             {"policies/initial_state_column", "mamba_block_size"},
-            {"policies/slot_count_reset", "every_mode"}});
+            {"policies/slot_count_reset", "every_mode"},
+            {"policies/conv_state_sizing", "kernel_plus_spec"}});
   EXPECT_EQ(resolve_policies(settings), safe_policies());
 }
 
