@@ -21,6 +21,7 @@
 #include "cli/run_recording.h"
 #include "cli/run_report.h"
 #include "cli/run_tests.h"
+#include "cli/run_words.h"
 #include "cli/step_json.h"
 #include "cli/step_table.h"
 #include "cli/suite_command.h"

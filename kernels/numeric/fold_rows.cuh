@@ -74,11 +74,12 @@ struct FoldShared {
 
  private:
   static_assert(sizeof(Prepared) % kPieceBytes == 0);
-  // The engine copies fastest from whole lines. Where most of the traffic is states that are
-  // written, memory is fastest with halves of lines.
+  // Where states begin within a line of memory decides what the engine's stores cost: least at its
+  // second sector, most between sectors (docs/gpu.md).
   static constexpr std::size_t kLine = 128;
+  static constexpr std::size_t kSector = 32;
   static constexpr std::size_t kPreparedBytes =
-      (kTokens * sizeof(Prepared) + kLine - 1) / kLine * kLine + (kMany ? kLine / 2 : 0);
+      (kTokens * sizeof(Prepared) + kLine - 1) / kLine * kLine + kSector;
 };
 
 template <class Step, class Rows, class T>

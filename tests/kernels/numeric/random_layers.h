@@ -18,7 +18,7 @@ inline std::int32_t random_state_size(NumericDraw& draw) {
   return draw.one_of<std::int32_t>({1, 7, 16, 32, 33, 64, 100, 128, 160, 256});
 }
 
-// Of heads that kernels without masks take; from 64 on the pipelined one takes decode rows.
+// Of heads that kernels without masks take.
 inline std::int32_t random_whole_rows(NumericDraw& draw) {
   return draw.one_of<std::int32_t>({16, 48, 64, 128});
 }
