@@ -76,7 +76,9 @@ class LostMachine : public LanguageMachine {
   }
   void copy_blocks(std::span<const BlockCopy> copies) override { host_->copy_blocks(copies); }
   void forward(const MachineForward& batch) override { host_->forward(batch); }
-  std::size_t keep_state(const BlockElementRange& place) override { return host_->keep_state(place); }
+  std::size_t keep_state(const BlockElementRange& place) override {
+    return host_->keep_state(place);
+  }
   std::size_t keep_logits(std::int32_t token) override { return host_->keep_logits(token); }
   Status finish() override { return ++num_steps_ == lost_at_ ? Status(lost()) : host_->finish(); }
   std::span<const float> kept(std::size_t number) const override { return host_->kept(number); }
