@@ -11,6 +11,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/engine_config.h"
+#include "core/engine/policy_overrides.h"
 #include "core/trace/block_table_mirror.h"
 #include "core/trace/step_trace.h"
 #include "sessions/judge/hash_changes.h"
