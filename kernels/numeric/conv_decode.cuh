@@ -21,7 +21,7 @@ inline constexpr int kConvBlocks = kCounts ? 6 : 8;
 template <class T>
 struct ConvRow {
   const T* from = nullptr;  // the window's first position; null: the row is padding
-  std::int32_t count = 0;   // positions of the block from there on
+  std::int32_t count = 0;   // positions of the block from there on; W - 1 and more without counts
   T* to = nullptr;          // a block; null: none
   BatchTokens tokens{};
 };
@@ -70,7 +70,8 @@ __global__ void __launch_bounds__(kConvThreads, kConvBlocks<kCounts>)
   ConvWindow<kWidth, kSize, T> windows[kConvRows];
 #pragma unroll
   for (int i = 0; i < kConvRows; ++i)
-    if (rows[i].from != nullptr) windows[i].begin(rows[i].from + channel, dim, rows[i].count);
+    if (rows[i].from != nullptr)
+      windows[i].begin(rows[i].from + channel, dim, kCounts ? rows[i].count : kWidth - 1);
 #pragma unroll
   for (int i = 0; i < kConvRows; ++i) {
     const BatchTokens tokens = rows[i].tokens;
