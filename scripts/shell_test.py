@@ -280,10 +280,11 @@ class GpuTest(ShellTest):
             self.assertEqual(self.run_script("scripts/gpu-test", *arguments).returncode, 2)
 
     def run_packed(self, *parts: str) -> subprocess.CompletedProcess:
-        """`run` beside a test that passes, one that fails and two benches."""
+        """`run` beside a test that passes, one that fails and three benches."""
         for name, body in (("test_a", "echo fine"), ("test_b", "echo 3 of 4; exit 1"),
                            ("hybridscope_gpu_bench", "echo 25.2 us"),
-                           ("hybridscope_numeric_bench", "echo 530.9 us")):
+                           ("hybridscope_numeric_bench", "echo 525.1 us"),
+                           ("hybridscope_language_bench", "echo 542 us")):
             self.program(name, body)
         packed = self.bin / "run"
         packed.write_bytes((ROOT / "scripts/gpu-test-run").read_bytes())
