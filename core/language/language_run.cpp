@@ -161,10 +161,13 @@ void LanguageRun::choose_drafts(const StepTrace& trace, Row& row,
     const TokenContent own =
         content_of(trace.rows[row.index].request, row.num_computed + row.num_known() + j);
     std::int32_t id = 0;
-    if (config_.forces_tokens)  // a trace may not know a draft, but the token that it became
+    if (config_.forces_tokens) {  // a trace may not know a draft, but the token that it became
       id = ids_.id(is_accepted ? own : content);
-    else if (token_kind(content) != TokenKind::placeholder)
+    } else if (token_kind(content) != TokenKind::placeholder) {
       id = is_accepted ? ids_.settled(own).value_or(right) : ids_.wrong_draft(right, content);
+      // A prompt had settled an accepted token that is not the model's choice.
+      row.spoken->is_forced = row.spoken->is_forced || (is_accepted && id != right);
+    }
     row.drafts.push_back(id);
     token_ids_[at] = id;
     twin.extend({&id, 1});
@@ -289,7 +292,8 @@ void LanguageRun::add_token(SpokenToken token, TokenContent content, RequestId r
                             Spoken& spoken) {
   const std::int32_t id =
       config_.forces_tokens ? ids_.id(content) : ids_.generated(content, token.id);
-  token.is_forced = id != token.id;
+  const bool was_settled = token.was_drafted && token.id != token.twin_id && spoken.is_forced;
+  token.is_forced = id != token.id || was_settled;
   spoken.is_forced = spoken.is_forced || token.is_forced;
   token.id = id;
   spoken.ids.resize(static_cast<std::size_t>(token.position));

@@ -32,6 +32,8 @@ void take_heat(const StepSpeech& step, const std::vector<SpeechLayer>& layers, H
       cell.is_read = compared.is_read;
     }
   for (const StateDifference& difference : step.states) {
+    if (difference.layer < 0 || static_cast<std::size_t>(difference.layer) >= layers.size())
+      continue;  // of a damaged session
     HeatCell& cell = cell_of(difference.layer, difference.block);
     if (difference.largest < cell.largest) continue;
     cell.largest = difference.largest;
