@@ -54,9 +54,9 @@ Result<DiffSide> open_recorded(const std::string& text) {
   place.name = info.value().header.name;
   auto source = open_session_source(place);
   if (!source.ok()) return source.error();
-  // At level counts there is nothing to explain, only the step's sums.
   auto texts = texts_of(place);
   if (!texts.ok()) return texts.error();
+  // At level counts there is nothing to explain, only the step's sums.
   const bool explains = source.value()->level() != RecordLevel::counts;
   return DiffSide{.source = std::move(source).value(),
                   .look_further = fmt::format("hybridscope sessions show {} --step {{}}{}",

@@ -217,10 +217,6 @@ void add_totals(const DiffReport& report, TextPage& page) {
                           grouped_number(static_cast<std::int64_t>(report.totals.size()))));
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::size_t kMostTextsListed = 20;
 
 void add_texts(const DiffReport& report, TextPage& page) {

@@ -345,13 +345,12 @@ int run_command(const RunOptions& options, const Backends& backends) {
     report_error("run", state.error());
     return kExitUsage;
   }
-  if (options.twin && options.state.in_bytes()) {
-    report_error("run", invalid_input("--twin keeps no state in bytes: leave out --state bytes"));
+  if (options.twin && options.state.backend_kind() == StateBackendKind::cuda) {
+    report_error("run", invalid_input("--twin runs on the CPU: leave out --backend cuda"));
     return kExitUsage;
   }
-  if (options.twin && options.state.backend_kind() == StateBackendKind::cuda) {
-    report_error("run",
-                 invalid_input("--twin runs the model on the CPU: leave out --backend cuda"));
+  if (options.twin && options.state.in_bytes()) {
+    report_error("run", invalid_input("--twin keeps no state in bytes: leave out --state bytes"));
     return kExitUsage;
   }
   if (options.suite.is_suite()) return suite_command(options, backends);

@@ -13,8 +13,9 @@ void AloneTexts::add_to(StepWords& words) {
     Request& request = requests_[said.request];
     request.has_parted = request.has_parted || said.token.id != said.token.twin_id;
     if (!request.has_parted || request.prompt.empty()) continue;
-    const auto num_tokens =
-        static_cast<std::size_t>(said.token.position + 1) - request.prompt.size();
+    const auto position = static_cast<std::size_t>(said.token.position);
+    if (position < request.prompt.size()) continue;
+    const std::size_t num_tokens = position + 1 - request.prompt.size();
     std::vector<std::int32_t> ids = say_on(request, num_tokens);
     if (!ids.empty()) words.alone.push_back({said.request, std::move(ids)});
   }

@@ -43,8 +43,8 @@ std::vector<SpokenText> SpokenTexts::taken() const {
   for (const auto& [id, request] : requests_) {
     // A step may sample more than the request is allowed to say.
     std::vector<SpokenToken>& tokens = texts[i].tokens;
-    if (tokens.size() > static_cast<std::size_t>(request.num_taken))
-      tokens.resize(static_cast<std::size_t>(request.num_taken));
+    tokens.resize(static_cast<std::size_t>(
+        std::clamp<std::int64_t>(request.num_taken, 0, std::ssize(tokens))));
     cut_alone(texts[i++]);
   }
   return texts;

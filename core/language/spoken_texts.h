@@ -24,7 +24,7 @@ class SpokenTexts {
  private:
   struct Request {
     SpokenText text;
-    std::int32_t num_taken = 0;
+    std::int64_t num_taken = 0;
   };
   std::map<RequestId, Request> requests_;
 };

@@ -32,8 +32,8 @@ void take_heat(const StepSpeech& step, const std::vector<SpeechLayer>& layers, H
       cell.is_read = compared.is_read;
     }
   for (const StateDifference& difference : step.states) {
-    if (difference.layer < 0 || static_cast<std::size_t>(difference.layer) >= layers.size())
-      continue;  // of a damaged session
+    const auto layer = static_cast<std::size_t>(difference.layer);  // a damaged session has others
+    if (layer >= layers.size() || !layers[layer].is_recurrent) continue;
     HeatCell& cell = cell_of(difference.layer, difference.block);
     if (difference.largest < cell.largest) continue;
     cell.largest = difference.largest;

@@ -227,10 +227,7 @@ bool LiveRun::awaits_speech() const {
 
 ShownSpeech LiveRun::speech() {
   if (speech_ == nullptr) return ShownRun::speech();
-  return {.speech = speech_->speech(),
-          .is_awaited = awaits_speech(),
-          .is_live = true,
-          .why = speech_->trouble()};
+  return {.speech = speech_->speech(), .is_awaited = awaits_speech(), .why = speech_->trouble()};
 }
 
 std::vector<StepActivity> LiveRun::activities(std::size_t first, std::size_t count) {

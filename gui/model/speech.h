@@ -38,7 +38,6 @@ class Speech {
 struct ShownSpeech {
   Speech* speech = nullptr;  // null: see `why`
   bool is_awaited = false;   // the shown step, or one before it, is being computed
-  bool is_live = false;      // computed now, not read from a session
   std::string why = {};      // why nothing is known, or not all of it, as a sentence
 };
 

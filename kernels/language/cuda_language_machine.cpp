@@ -73,9 +73,9 @@ std::optional<std::size_t> CudaLanguageMachine::copy_decided(const DecidedCopies
   const bool has_kernel =
       DeviceCopies::has_kernel(decided) && !content.conflicts.found_in(decided.copies);
   if (const Status room = has_kernel ? content.fused.reserve(decided) : Status(Ok{});
-      !room && !content.fused_error)
-    content.fused_error = room.error();
-  if (!has_kernel || content.fused_error) {
+      !room && !content.queue_error)
+    content.queue_error = room.error();
+  if (!has_kernel || content.queue_error) {
     copy(decided.copies, false);
     return std::nullopt;
   }
@@ -113,6 +113,11 @@ void CudaLanguageMachine::forward(const MachineForward& batch) {
   content.begin_if_finished();
   content.flush_states();
   content.flush_logits();
+  for (const ForwardGroup& group : batch.groups)
+    for (const PrefillPart& part : group.prefills)
+      if (part.stores_boundaries_by_piece)
+        content.queue_error =
+            invalid_input("conv_boundaries by_piece runs on the CPU only (known bug 58)");
   const bool in_front = !std::exchange(content.has_front, true);
   StagedBatch staged(batch, content.meetings,
                      in_front ? content.step.front() : content.step.rest());
@@ -150,7 +155,7 @@ Status CudaLanguageMachine::finish() {
   Content& content = *content_;
   content.begin_if_finished();
   content.finished = true;
-  if (content.fused_error) return *content.fused_error;
+  if (content.queue_error) return *content.queue_error;
   content.flush_states();
   content.flush_logits();
   if (content.step.empty()) return Ok{};

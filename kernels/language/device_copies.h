@@ -19,8 +19,8 @@ class DeviceCopies {
   // `layers`: the pools on the device, which outlive this.
   DeviceCopies(const LanguageLayout& layout, std::span<const LayerMemory> layers, int device);
 
-  // Can the fused kernels make the copies? Not where the engine has no such kernel (the V1
-  // pre-copy), nor where copies meet, or read or write what is no block.
+  // Have the fused kernels what they need? Not where the engine has no such kernel (the V1
+  // pre-copy).
   static bool has_kernel(const DecidedCopies& decided);
 
   // One launch whose arrays are in a piece.

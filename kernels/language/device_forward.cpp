@@ -50,6 +50,7 @@ Status DeviceForward::reserve(std::int32_t num_tokens, std::int32_t num_position
       return status;
     if (Status status = scratch_.reserve(device_, scratch * kFloat); !status) return status;
     num_tokens_ = num_tokens;
+    ++num_layouts_;
   }
   if (num_positions <= num_positions_ || rope_.rotary_dim() == 0) return Ok{};
   const std::int32_t positions = std::max(num_positions, 2 * num_positions_);
@@ -64,6 +65,7 @@ Status DeviceForward::reserve(std::int32_t num_tokens, std::int32_t num_position
     return status;
   HS_CUDA(device_, cudaDeviceSynchronize);  // uploads were on no stream of ours
   num_positions_ = positions;
+  ++num_layouts_;
   return Ok{};
 }
 

@@ -25,6 +25,9 @@ class DeviceForward {
   // waits for the device when it does. Error: the device has too little memory free.
   Status reserve(std::int32_t num_tokens, std::int32_t num_positions);
   std::int64_t num_allocations() const;
+  // How often arrays of launches have moved, with an allocation or inside one: graphs that were
+  // captured before read and write the old places.
+  std::int64_t num_layouts() const { return num_layouts_; }
 
   // Launches all layers. `layers`: the pools, [layers] as `group_of_layer`. Neither waits nor
   // allocates. Requires: room for the batch. Errors: a size that no kernel takes; the device's.
@@ -45,8 +48,9 @@ class DeviceForward {
   std::int64_t token_floats_ = 0;   // of scratch that the largest layer takes for a token
   std::int32_t num_tokens_ = 0;     // that there is room for
   std::int32_t num_positions_ = 0;  // of the tables
-  DeviceMemory tables_;             // cosines, sines
-  DeviceMemory hidden_;             // [num_tokens_, hidden] before and behind a norm
+  std::int64_t num_layouts_ = 0;
+  DeviceMemory tables_;  // cosines, sines
+  DeviceMemory hidden_;  // [num_tokens_, hidden] before and behind a norm
   DeviceMemory scratch_;
 };
 

@@ -51,13 +51,11 @@ Result<DevicePools> DevicePools::create(const LanguageLayout& layout, int device
          .conv_elements = block.conv,
          .temporal_elements = block.temporal,
          .kv_elements = block.keys_or_values,
-         .first_state_element = pools.state_elements_,
          .conv_dim = layout.conv_dim[i],
          .group = group,
          .mamba_group = mamba == layout.mamba_groups.end()
                             ? -1
                             : static_cast<std::int32_t>(mamba - layout.mamba_groups.begin())});
-    pools.state_elements_ += block.conv + block.temporal;
   }
   const auto table_bytes = static_cast<std::int64_t>(table.size() * sizeof(LayerPools));
   if (Status status = pools.table_memory_.reserve(device, table_bytes); !status)

@@ -23,8 +23,6 @@ class DevicePools {
   std::span<const LayerMemory> layers() const { return views_; }
   // [layers] the same for the kernels of pool_kernels.h, in device memory.
   std::span<const LayerPools> table() const { return table_; }
-  // Floats of all states that one copy moves, over all layers.
-  std::int64_t state_elements() const { return state_elements_; }
 
  private:
   DevicePools() = default;
@@ -33,7 +31,6 @@ class DevicePools {
   DeviceMemory table_memory_;
   std::span<const LayerPools> table_;
   std::vector<LayerMemory> views_;
-  std::int64_t state_elements_ = 0;
 };
 
 }  // namespace hybridscope

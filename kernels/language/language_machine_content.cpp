@@ -107,9 +107,9 @@ Status CudaLanguageMachine::Content::launch_forward(const StagedBatch& batch,
     return forward.launch(batch.in(piece), pools.layers(), layout.group_of_layer, context.stream);
   };
   if (!replays_graph) return launch();
-  if (graphs_read != piece || graphs_at_allocation != forward.num_allocations()) graphs.clear();
+  if (graphs_read != piece || graphs_at_layout != forward.num_layouts()) graphs.clear();
   graphs_read = piece;
-  graphs_at_allocation = forward.num_allocations();
+  graphs_at_layout = forward.num_layouts();
   auto found = graphs.find(batch.key());
   if (found == graphs.end()) {
     if (graphs.size() >= kMostGraphs) return launch();

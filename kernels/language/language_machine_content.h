@@ -39,7 +39,7 @@ struct CudaLanguageMachine::Content {
   DevicePools pools;
   DeviceForward forward;
   DeviceCopies fused;
-  std::optional<Error> fused_error;  // of its reserve(); finish() returns it
+  std::optional<Error> queue_error;  // while the step was queued; finish() returns it
   CopyConflicts conflicts;
   RowMeetings meetings;
   DeviceUpload upload;
@@ -73,7 +73,7 @@ struct CudaLanguageMachine::Content {
   // Captured graphs, while what they read stays where it is.
   std::map<std::vector<std::int64_t>, LaunchGraph> graphs;
   const std::byte* graphs_read = nullptr;
-  std::int64_t graphs_at_allocation = 0;
+  std::int64_t graphs_at_layout = 0;
   LanguageMachineDelays delays;
 
   float* states() const { return reinterpret_cast<float*>(device_kept.data()); }

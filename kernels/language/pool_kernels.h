@@ -23,7 +23,6 @@ struct LayerPools {
   std::int64_t conv_elements = 0;  // of a block
   std::int64_t temporal_elements = 0;
   std::int64_t kv_elements = 0;
-  std::int64_t first_state_element = 0;  // elements of states of the layers before it
   std::int32_t conv_dim = 0;
   std::int32_t group = -1;
   std::int32_t mamba_group = -1;  // into the recurrent groups; -1: attention

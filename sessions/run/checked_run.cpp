@@ -36,9 +36,6 @@ Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
     const std::vector<std::int32_t>& sizes = config.limits->cudagraph_capture_sizes;
     std::int32_t most_tokens = run.engine().config().max_num_batched_tokens;
     for (const std::int32_t size : sizes) most_tokens = std::max(most_tokens, size);
-    if (run.options_.make_machine &&
-        run.engine().config().policies.conv_boundaries == ConvBoundaries::by_piece)
-      return invalid_input("conv_boundaries by_piece runs on the CPU only (known bug 58)");
     auto language =
         LanguageRun::create(*run.options_.language,
                             {.kv_cache_config = config.kv_cache_config,

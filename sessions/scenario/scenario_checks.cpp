@@ -115,7 +115,17 @@ void check_names(const ScriptPlace& place, const JoinSteps& requests, JsonErrors
                errors);
 }
 
+// Blocks are laid out by these before the first step.
+constexpr std::size_t kSizingPolicies[] = {policy_index<ConvStateSizing>()};
+
 void check_policies(const ScriptPlace& place, JsonErrors& errors) {
+  for (const std::size_t i : kSizingPolicies)
+    if (place.step.policies.values[i])
+      errors.fail(
+          child_pointer(place.pointer + "/policies", policy_table()[i].text.name),
+          fmt::format("{} sizes blocks, which cannot change while an engine runs (set it in "
+                      "/settings/policies)",
+                      policy_table()[i].text.name));
   for (std::size_t i = 0; i < kNumPolicies; ++i) {
     const Policy& policy = policy_table()[i];
     if (policy.caching && place.step.policies.values[i])

@@ -142,7 +142,7 @@ TEST(RunNumeric, OptionsThatWouldBeIgnoredAreMisuse) {
   const ProgramResult run =
       run_program(std::string("run scenarios/plain_decode.json --twin --backend cuda") + kSmall);
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("--twin runs the model on the CPU: leave out --backend cuda"));
+  EXPECT_THAT(run.err, HasSubstr("--twin runs on the CPU: leave out --backend cuda"));
   EXPECT_EQ(run_program("run scenarios/plain_decode.json --weights ''").exit_code, 2);
 }
 

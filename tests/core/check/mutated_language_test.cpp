@@ -1,5 +1,4 @@
-// A language model runs whatever a changed trace says: nothing outside its memory is touched, and
-// what it holds differs from lone runs at most where the change is.
+// A language model runs whatever a changed trace says: nothing outside its memory is touched.
 #include <gtest/gtest.h>
 
 #include <random>

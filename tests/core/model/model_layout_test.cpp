@@ -190,6 +190,20 @@ TEST(ConvStateSizing, AsReferenceGivesItOnlyWhereTheModelCodePassesItOn) {
   EXPECT_EQ(conv("kimi-linear-48b-a3b"), (StateShape{3, 4096}));
 }
 
+// From 0.32.0 on: granite's conv state has room, that of a family that takes no num_spec has none.
+TEST(ConvStateSizing, ByStateShapeGivesItToFamiliesWhoseShapeTakesIt) {
+  const KVCacheSettings settings{.num_speculative_tokens = 2,
+                                 .conv_state_sizing = ConvStateSizing::by_state_shape,
+                                 .num_gpu_blocks_override = 100};
+  const auto conv = [&](const char* preset) {
+    return layout_of(preset, settings).mamba_spec().states[0].shape;
+  };
+  EXPECT_EQ(conv("granite-4.0-h-small"), (StateShape{5, 8448}));
+  EXPECT_EQ(conv("qwen3-next-80b-a3b"), (StateShape{5, 8192}));
+  EXPECT_EQ(conv("mamba-2.8b"), (StateShape{3, 5120}));
+  EXPECT_EQ(conv("kimi-linear-48b-a3b"), (StateShape{3, 4096}));
+}
+
 TEST(CheckpointLayers, Mamba2StoresAtAnyToken) {
   const auto spec = [](CheckpointLayers layers, MambaCacheMode mode) {
     return layout_of("tiny-mamba2", {.mamba_cache_mode = mode,

@@ -236,6 +236,10 @@ INSTANTIATE_TEST_SUITE_P(
              "which "
              "cannot change while an engine runs: blocks have been cached by it (set it in "
              "/settings/policies)"},
+        Case{"sizing_policy",
+             with_script(R"({"step": 3, "policies": {"conv_state_sizing": "as_reference"}})"),
+             ": /script/0/policies/conv_state_sizing: conv_state_sizing sizes blocks, which cannot "
+             "change while an engine runs (set it in /settings/policies)"},
         Case{"unknown_victim", with_script(R"({"step": 3, "abort": ["A", "Z"]})"),
              ": /script/0/abort/1: no request is called \"Z\""},
         Case{"budget_above_the_maximum", with_script(R"({"step": 3, "budget": 8193})"),
