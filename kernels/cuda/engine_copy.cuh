@@ -115,14 +115,16 @@ __device__ inline void prepare_engine(Shared& shared) {
   }
 }
 
+// What the engine cannot move, by the warps that do not work for it.
+__device__ inline void move_rest_by_warps(const Args& args, const Shared& shared, int count) {
+  if (threadIdx.x / 32 > kProducers)
+    move_by_warps(args, shared, count, 1 + kProducers, Moves::not_for_engine);
+}
+
 __device__ inline void run_by_engine(const Args& args, Shared& shared, char* stages, int count) {
   const int warp = static_cast<int>(threadIdx.x / 32);
-  if (warp > kProducers) {
-    if (!args.engine_moves_all)
-      move_by_warps(args, shared, count, 1 + kProducers, Moves::not_for_engine);
-  } else if (warp > 0 && threadIdx.x % 32 == 0) {
+  if (warp > 0 && warp <= kProducers && threadIdx.x % 32 == 0)
     produce(args, shared, count, warp - 1);
-  }
   if (threadIdx.x == 0) Engine(shared, stages).run();
   __syncthreads();
   // A block counts as done after it has taken its last tile; the last one done clears the counters.

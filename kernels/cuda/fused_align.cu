@@ -155,10 +155,15 @@ Result<Device> current_device() {
 
 template <class Decide>
 Status allow_stages() {
-  return cuda_status(
-      cudaFuncSetAttribute(fused::fused_copy<Decide>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           fused::kStageBytes),
-      "dynamic shared memory of " + std::to_string(fused::kStageBytes) + " bytes");
+  for (const auto kernel : {fused::fused_copy<Decide, fused::By::engine>,
+                            fused::fused_copy<Decide, fused::By::engine_and_warps>})
+    if (Status status = cuda_status(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 fused::kStageBytes),
+            "dynamic shared memory of " + std::to_string(fused::kStageBytes) + " bytes");
+        !status)
+      return status;
+  return Ok{};
 }
 
 }  // namespace
@@ -169,6 +174,7 @@ struct FusedAlign::Impl {
   fused::Args args;  // without rows and tables
   std::int32_t block_size = 0;
   std::size_t num_groups = 0;
+  bool engine_moves_all = false;  // for all decisions
   Device device;
 
   template <class Decide>
@@ -191,9 +197,10 @@ Status FusedAlign::Impl::launch(std::int32_t num_reqs, DeviceBlockTables block_t
     launch_args.num_rows = std::min(num_reqs - first, fused::kMaxRows);
     const LaunchShape shape{static_cast<unsigned int>(device.num_sms), fused::kThreads,
                             device.has_engine ? fused::kStageBytes : 0U};
-    if (Status status =
-            cuda_status(launch_early(fused::fused_copy<Decide>, shape, stream, launch_args, decide),
-                        std::string("launch of fused_copy"));
+    const auto kernel = engine_moves_all ? fused::fused_copy<Decide, fused::By::engine>
+                                         : fused::fused_copy<Decide, fused::By::engine_and_warps>;
+    if (Status status = cuda_status(launch_early(kernel, shape, stream, launch_args, decide),
+                                    std::string("launch of fused_copy"));
         !status)
       return status;
   }
@@ -248,9 +255,9 @@ Result<FusedAlign> FusedAlign::create(const StateLayout& layout,
                 .first_row = 0,
                 .num_rows = 0,
                 .use_engine = impl->device.has_engine && options.way == CopyWay::engine,
-                .engine_moves_all = engine_moves_all(tiles),
                 .permute_blocks = coprime(options.permute_blocks, impl->device.num_sms),
                 .delay_every = options.delay_every};
+  impl->engine_moves_all = impl->args.use_engine && engine_moves_all(tiles);
   return FusedAlign(std::move(impl));
 }
 

@@ -29,27 +29,30 @@ __device__ inline void prefetch_tiles(const Args& args) {
 
 // Decide has prepare(), which all threads of one block call before anything else; StateCopyDecision
 // operator()(int row), which reads arrays that this launch does not write; publish(row, decision),
-// called once per row.
-template <class Decide>
-__global__ void __launch_bounds__(kThreads, 1)
+// called once per row. By::engine, where it moves everything, needs few registers, so that a launch
+// that comes early finds room beside the kernel before it.
+enum class By { engine, engine_and_warps };
+template <class Decide, By kBy>
+__global__ void __launch_bounds__(kThreads, kBy == By::engine ? 2 : 1)
     fused_copy(const __grid_constant__ Args args, const __grid_constant__ Decide decide) {
   extern __shared__ __align__(128) char stages[];
   __shared__ Shared shared;
   delay(args);
   prefetch_tiles(args);
 #if __CUDA_ARCH__ >= 900
-  if (args.use_engine) prepare_engine(shared);
+  if (kBy == By::engine || args.use_engine) prepare_engine(shared);
 #endif
   wait_for_previous_kernel();
   const int count = find_copying_rows(args, decide, shared);
   if (count == 0) return;
 #if __CUDA_ARCH__ >= 900
-  if (args.use_engine) {
+  if (kBy == By::engine || args.use_engine) {
+    if (kBy == By::engine_and_warps) move_rest_by_warps(args, shared, count);
     run_by_engine(args, shared, stages, count);
     return;
   }
 #endif
-  move_by_warps(args, shared, count, 0, Moves::all);
+  if constexpr (kBy == By::engine_and_warps) move_by_warps(args, shared, count, 0, Moves::all);
 }
 
 }  // namespace hybridscope::fused

@@ -44,7 +44,6 @@ struct Args {
   std::int32_t first_row = 0;
   std::int32_t num_rows = 0;        // at most kMaxRows
   bool use_engine = false;          // only where there is one
-  bool engine_moves_all = false;    // for all decisions
   std::int32_t permute_blocks = 0;  // FusedAlignOptions
   std::int32_t delay_every = 0;
 };

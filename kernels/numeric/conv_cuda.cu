@@ -7,6 +7,7 @@
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/numeric/conv_decode.cuh"
 #include "kernels/numeric/conv_prefill.cuh"
+#include "kernels/numeric/conv_staged_launch.cuh"
 
 namespace hybridscope {
 namespace {
@@ -30,9 +31,10 @@ Status launch_width(const ConvTask<Tokens, PrefillRows>& task, CUstream_st* stre
 
 template <int kWidth, int kSize, class Tokens>
 Status launch_width(const ConvTask<Tokens, DecodeRows>& task, CUstream_st* stream) {
-  const dim3 grid = conv_grid<kSize, kConvRows>(task.rows, task.layer.dim);
-  if (grid.y == 0) return Ok{};
   const bool has_counts = !task.rows.num_accepted_tokens.empty();
+  const dim3 grid = has_counts ? conv_grid<kSize, kConvRows<true>>(task.rows, task.layer.dim)
+                               : conv_grid<kSize, kConvRows<false>>(task.rows, task.layer.dim);
+  if (grid.y == 0) return Ok{};
   const auto kernel = !has_counts ? conv_decode<kWidth, kSize, false, false, Tokens>
                       : task.layer.rolled_tokens > 0
                           ? conv_decode<kWidth, kSize, true, true, Tokens>
@@ -117,8 +119,9 @@ Status conv_update_cuda(const ConvLayer& layer, const DecodeRows& rows, const Bf
       {reinterpret_cast<const Bf16*>(tokens.x.data()), reinterpret_cast<Bf16*>(tokens.y.data()),
        layer.dim},
       tokens_of(std::ssize(tokens.y), layer)};
-  return is_aligned(layer, pool, tokens) ? launch<kBf16Channels>(task, stream)
-                                         : launch<1>(task, stream);
+  if (!is_aligned(layer, pool, tokens)) return launch<1>(task, stream);
+  if (can_stage_conv(task)) return launch_conv_staged(task, stream);
+  return launch<kBf16Channels>(task, stream);
 }
 
 Status short_conv_prefill_cuda(const ConvLayer& layer, const PrefillRows& rows,

@@ -11,7 +11,8 @@ namespace hybridscope::numeric_cuda {
 
 // Rows of a thread, tokens of a row whose inputs are loaded at once, and blocks of a
 // multiprocessor, which bounds registers. kCounts: rows count accepted tokens, and have several.
-inline constexpr int kConvRows = 2;
+template <bool kCounts>
+inline constexpr int kConvRows = kCounts ? 1 : 2;
 template <bool kCounts>
 inline constexpr int kConvAhead = kCounts ? 3 : 1;
 template <bool kCounts>
@@ -41,6 +42,45 @@ __device__ ConvRow<typename Tokens::Element> conv_row(const ConvTask<Tokens, Dec
   return found;
 }
 
+// Outputs of a row and its block, in the channels of a thread. `window`: what the row continues;
+// `ahead`: its first tokens.
+template <bool kCounts, bool kRolls, int kWidth, int kSize, int kAhead, class Tokens>
+__device__ void convolve_row(const ConvTask<Tokens, DecodeRows>& task,
+                             const ConvRow<typename Tokens::Element>& row, std::int32_t channel,
+                             const ConvWeights<kWidth, kSize>& weights,
+                             ConvWindow<kWidth, kSize, typename Tokens::Element>& window,
+                             const Channels<typename Tokens::Element, kSize> (&ahead)[kAhead]) {
+  using T = typename Tokens::Element;
+  const std::int64_t dim = task.layer.dim;
+  const BatchTokens tokens = row.tokens;
+  if (row.from == nullptr)
+    return zero_tokens<kSize>(task.tokens, tokens.first, tokens.last, channel);
+  const auto input = [&](std::int32_t t) {
+    return task.tokens.template input<kSize>(tokens.first + t, channel);
+  };
+  T* to = row.to == nullptr ? nullptr : row.to + channel;
+  if (kRolls && to != nullptr && tokens.size() < task.layer.rolled_tokens) {
+    window.roll(to, task.layer, tokens.size(), input);
+    to = nullptr;  // nothing else is stored
+  }
+  // With counts: W - 2 old tokens and all of the row's; which of them count is not known yet.
+  if (kCounts && to != nullptr) window.store(to, dim, 1);
+  const auto take = [&](std::int32_t t, const Channels<T, kSize>& token) {
+    float sums[kSize];
+    window.convolve(weights, token, sums);
+    task.tokens.template output<kSize>(tokens.first + t, channel, sums, task.layer.activation);
+    const std::int32_t position = kWidth - 2 + t;
+    if (kCounts && to != nullptr && position < task.layer.state_len)
+      *reinterpret_cast<Channels<T, kSize>*>(to + position * dim) = token;
+  };
+#pragma unroll
+  for (int t = 0; t < kAhead; ++t)
+    if (t < tokens.size()) take(t, ahead[t]);
+#pragma unroll 1
+  for (std::int32_t t = kAhead; t < tokens.size(); ++t) take(t, input(t));
+  if (!kCounts && to != nullptr) window.store(to, dim, 0);
+}
+
 // kRolls: rows with counts roll their blocks by rolled_tokens (known bug 47).
 template <int kWidth, int kSize, bool kCounts, bool kRolls, class Tokens>
 __global__ void __launch_bounds__(kConvThreads, kConvBlocks<kCounts>)
@@ -50,59 +90,32 @@ __global__ void __launch_bounds__(kConvThreads, kConvBlocks<kCounts>)
   wait_for_previous_kernel();
   const std::int32_t channel = conv_channel<kSize>();
   if (channel >= task.layer.dim) return;
-  const std::int32_t first_row = static_cast<int>(blockIdx.x) * kConvRows;
+  constexpr int kRows = kConvRows<kCounts>;
+  const std::int32_t first_row = static_cast<int>(blockIdx.x) * kRows;
   if (first_row >= task.rows.num_rows())
     return zero_tokens<kSize>(task.tokens, end_of_rows(task.rows), task.num_tokens, channel);
   const std::int64_t dim = task.layer.dim;
-  ConvRow<T> rows[kConvRows];
+  ConvRow<T> rows[kRows];
 #pragma unroll
-  for (int i = 0; i < kConvRows; ++i) rows[i] = conv_row(task, first_row + i);
+  for (int i = 0; i < kRows; ++i) rows[i] = conv_row(task, first_row + i);
   const auto input = [&](std::int64_t token) {
     return task.tokens.template input<kSize>(token, channel);
   };
-  Channels<T, kSize> inputs[kConvRows][kAhead];
+  Channels<T, kSize> inputs[kRows][kAhead];
 #pragma unroll
-  for (int i = 0; i < kConvRows; ++i)
+  for (int i = 0; i < kRows; ++i)
 #pragma unroll
     for (int t = 0; t < kAhead; ++t)
       if (t < rows[i].tokens.size()) inputs[i][t] = input(rows[i].tokens.first + t);
   const ConvWeights<kWidth, kSize> weights(task.layer, channel);
-  ConvWindow<kWidth, kSize, T> windows[kConvRows];
+  ConvWindow<kWidth, kSize, T> windows[kRows];
 #pragma unroll
-  for (int i = 0; i < kConvRows; ++i)
+  for (int i = 0; i < kRows; ++i)
     if (rows[i].from != nullptr)
       windows[i].begin(rows[i].from + channel, dim, kCounts ? rows[i].count : kWidth - 1);
 #pragma unroll
-  for (int i = 0; i < kConvRows; ++i) {
-    const BatchTokens tokens = rows[i].tokens;
-    auto& window = windows[i];
-    if (rows[i].from == nullptr) {
-      zero_tokens<kSize>(task.tokens, tokens.first, tokens.last, channel);
-      continue;
-    }
-    T* to = rows[i].to == nullptr ? nullptr : rows[i].to + channel;
-    if (kRolls && to != nullptr && tokens.size() < task.layer.rolled_tokens) {
-      window.roll(to, task.layer, tokens.size(),
-                  [&](std::int32_t t) { return input(tokens.first + t); });
-      to = nullptr;  // nothing else is stored
-    }
-    // With counts: W - 2 old tokens and all of the row's; which of them count is not known yet.
-    if (kCounts && to != nullptr) window.store(to, dim, 1);
-    const auto take = [&](std::int32_t t, const Channels<T, kSize>& token) {
-      float sums[kSize];
-      window.convolve(weights, token, sums);
-      task.tokens.template output<kSize>(tokens.first + t, channel, sums, task.layer.activation);
-      const std::int32_t position = kWidth - 2 + t;
-      if (kCounts && to != nullptr && position < task.layer.state_len)
-        *reinterpret_cast<Channels<T, kSize>*>(to + position * dim) = token;
-    };
-#pragma unroll
-    for (int t = 0; t < kAhead; ++t)
-      if (t < tokens.size()) take(t, inputs[i][t]);
-#pragma unroll 1
-    for (std::int32_t t = kAhead; t < tokens.size(); ++t) take(t, input(tokens.first + t));
-    if (!kCounts && to != nullptr) window.store(to, dim, 0);
-  }
+  for (int i = 0; i < kRows; ++i)
+    convolve_row<kCounts, kRolls>(task, rows[i], channel, weights, windows[i], inputs[i]);
 }
 
 }  // namespace hybridscope::numeric_cuda

@@ -15,6 +15,8 @@ constexpr float kEpsilon = 1e-6F;
 template <int kRows, int kChunks, Fit kFit, DecayOf kDecayOf>
 struct DeltaRuleStep {
   using PartOf = Part<kRows, kChunks, kFit>;
+  template <class T>
+  static constexpr int kRowsTogether = sizeof(T) == sizeof(float) ? 2 : 4;
   static constexpr int kLanes = PartOf::kLanes;
   static constexpr int kThreadRows = PartOf::kThreadRows;
   static constexpr bool kOfHead = kDecayOf == DecayOf::head;

@@ -3,7 +3,8 @@
 // the tokens of a batch's row into them, in the order of OrderedSum. What a token means to all of
 // them they prepare together, in shared memory.
 //
-// A Step is a kind of layer. It has a PartOf, what a warp has of a state, and
+// A Step is a kind of layer. It has a PartOf, what a warp has of a state, kRowsTogether<T>, rows
+// whose blocks of threads run side by side (as measured), and
 //   Fixed fixed(part): what a warp needs for all tokens
 //   Loaded load(tokens, head, team), void prepare(prepared, loaded, tokens, head, team): by all
 //     warps, what all parts need of some tokens; zeros behind the end of vectors. Between the two
@@ -40,18 +41,15 @@ struct FoldTask {
   std::int32_t first_row = 0;  // of a launch
 };
 
-inline constexpr int kWholeRows = 16;
-
-// Rows whose blocks of threads run side by side.
+// Rows of a warp's part: shared memory bounds those of float32.
 template <class T>
-inline constexpr int kRowsTogether = sizeof(T) == sizeof(float) ? 1 : 8;
+inline constexpr int kWholeRows = sizeof(T) == sizeof(float) ? 8 : 16;
 
 // Blocks of a multiprocessor, which bounds registers.
 template <class PartOf, class T, bool kMany>
 constexpr int fold_blocks() {
   if (!PartOf::kIsWhole) return 5;
-  if (sizeof(T) == sizeof(float)) return kMany ? 5 : 6;
-  return kMany ? 4 : 8;
+  return kMany ? 4 : 6;
 }
 
 // Dynamic shared memory: what is prepared of some tokens, and every warp's part of a state.
@@ -97,8 +95,8 @@ __device__ BatchTokens next_tokens(const BatchTokens& tokens, std::int32_t first
 }
 
 // A block for some parts of a head of each row, and of the tokens behind the rows. A grid is [parts
-// of a head, for kRowsTogether rows; heads; groups of kRowsTogether rows]. kMany: rows may have
-// several tokens; else they have one.
+// of a head, for each row of a group; heads; groups of Step::kRowsTogether<T> rows]. kMany: rows
+// may have several tokens; else they have one.
 template <class Step, class Rows, class T, bool kMany>
 __global__ void __launch_bounds__(kMostWarps* kWarp, fold_blocks<typename Step::PartOf, T, kMany>())
     fold_rows(const __grid_constant__ FoldTask<Step, Rows, T> task) {
@@ -106,13 +104,14 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, fold_blocks<typename Step::
   using Shared = FoldShared<Step, T, kMany>;
   extern __shared__ __align__(128) char memory[];
   const Team<Shared::kTokens> team;
+  constexpr int kTogether = Step::template kRowsTogether<T>;
   const int block = static_cast<int>(blockIdx.x);
   const std::int32_t row =
-      task.first_row + static_cast<int>(blockIdx.z) * kRowsTogether<T> + block % kRowsTogether<T>;
+      task.first_row + static_cast<int>(blockIdx.z) * kTogether + block % kTogether;
   if (row > task.rows.num_rows()) return;
   PartOf part;
   part.head = static_cast<int>(blockIdx.y);
-  part.first = (block / kRowsTogether<T> * team.num_warps() + team.warp()) * PartOf::kRows;
+  part.first = (block / kTogether * team.num_warps() + team.warp()) * PartOf::kRows;
   part.count = min(PartOf::kRows, task.shape.head_rows - part.first);
   part.n = task.shape.n;
   part.lane = team.lane();
@@ -172,6 +171,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, fold_blocks<typename Step::
 template <bool kMany, class Step, class Rows, class T>
 Status launch_fold(FoldTask<Step, Rows, T> task, CUstream_st* stream) {
   constexpr int kMostGroups = 65535;  // of a grid
+  constexpr int kTogether = Step::template kRowsTogether<T>;
   const auto kernel = fold_rows<Step, Rows, T, kMany>;
   const int parts = (task.shape.head_rows + Step::PartOf::kRows - 1) / Step::PartOf::kRows;
   const int num_warps = std::min(parts, kMostWarps);
@@ -183,10 +183,10 @@ Status launch_fold(FoldTask<Step, Rows, T> task, CUstream_st* stream) {
                       "shared memory of a recurrence");
       !status)
     return status;
-  const int groups = task.rows.num_rows() / kRowsTogether<T> + 1;
+  const int groups = task.rows.num_rows() / kTogether + 1;
   for (int first = 0; first < groups; first += kMostGroups) {
-    task.first_row = first * kRowsTogether<T>;
-    const dim3 grid(static_cast<unsigned int>(blocks_of_head * kRowsTogether<T>),
+    task.first_row = first * kTogether;
+    const dim3 grid(static_cast<unsigned int>(blocks_of_head * kTogether),
                     static_cast<unsigned int>(task.shape.heads),
                     static_cast<unsigned int>(std::min(groups - first, kMostGroups)));
     kernel<<<grid, static_cast<unsigned int>(num_warps * kWarp), bytes, stream>>>(task);
@@ -224,8 +224,8 @@ Status launch_fold_of(const MatrixShape& shape, const Rows& rows, const DevicePo
     return launch_fold_as_needed(
         FoldTask<Chosen, Rows, T>{chosen, rows, pool, shape, num_tokens, reads_states}, stream);
   };
-  if (shape.n == 4 * kWarp && shape.head_rows % kWholeRows == 0 && has_whole_pieces(pool))
-    return launch(Step<kWholeRows, 4, Fit::whole>{step...});
+  if (shape.n == 4 * kWarp && shape.head_rows % kWholeRows<T> == 0 && has_whole_pieces(pool))
+    return launch(Step<kWholeRows<T>, 4, Fit::whole>{step...});
   if (shape.n <= kWarp) return launch(Step<8, 1, Fit::partial>{step...});
   if (shape.n <= 2 * kWarp) return launch(Step<8, 2, Fit::partial>{step...});
   if (shape.n <= 4 * kWarp) return launch(Step<8, 4, Fit::partial>{step...});

@@ -11,6 +11,8 @@ using namespace numeric_cuda;
 template <int kRows, int kChunks, Fit kFit>
 struct Mamba1Step {
   using PartOf = Part<kRows, kChunks, kFit>;
+  template <class T>
+  static constexpr int kRowsTogether = 1;
   static constexpr int kLanes = PartOf::kLanes;
   static constexpr int kThreadRows = PartOf::kThreadRows;
 

@@ -12,6 +12,8 @@ using namespace numeric_cuda;
 template <int kRows, int kChunks, Fit kFit>
 struct Mamba2Step {
   using PartOf = Part<kRows, kChunks, kFit>;
+  template <class T>
+  static constexpr int kRowsTogether = 1;
   static constexpr int kLanes = PartOf::kLanes;
   static constexpr int kThreadRows = PartOf::kThreadRows;
 

@@ -61,29 +61,41 @@ TEST(Bf16StatesCuda, AreThoseOfTheHostRoundedWhenStored) {
   });
 }
 
+void expect_same_convolution(NumericDraw& draw, const RandomDecodeRows& rows, std::int32_t dim) {
+  const std::int32_t width = draw.chance(0.6) ? 4 : draw.number(2, 3);
+  const std::int32_t state_len = width - 1 + rows.num_drafts();
+  const std::vector<float> weight = draw.floats(dim * width);
+  const std::vector<float> bias = draw.floats(dim);
+  const ConvLayer layer{
+      .dim = dim, .width = width, .state_len = state_len, .weight = weight, .bias = bias};
+  const Words x = rounded(draw.floats(rows.num_tokens() * dim));
+  Words words = rounded(random_pool(draw, rows.num_blocks(), state_len * dim));
+  std::vector<float> pool = widened(words);
+  std::vector<float> expected(x.size());
+  Words got(x.size(), 1);
+  conv_update(layer, rows.rows(), {pool, state_len * dim}, {widened(x), expected});
+  const Status status = kDevice.conv_update(
+      layer, rows.rows(), Bf16StatePool{words, state_len * dim}, Bf16ConvTokens{x, got});
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  EXPECT_TRUE(same_bits(rounded(expected), got)) << "of outputs";
+  EXPECT_TRUE(same_bits(rounded(pool), words)) << "of blocks";
+}
+
 TEST(Bf16ConvCuda, OutputsAreThoseOfTheHostRoundedOnce) {
   HS_NEED_CUDA();
   for_each_numeric_case(200, [](NumericDraw& draw) {
     const RandomDecodeRows rows(draw, draw.one_of(kDecodeKinds));
     // Multiples of what a thread takes at once, and others.
-    const std::int32_t dim = draw.chance(0.5) ? 8 * draw.number(1, 80) : draw.number(1, 600);
-    const std::int32_t width = draw.number(2, 4);
-    const std::int32_t state_len = width - 1 + rows.num_drafts();
-    const std::vector<float> weight = draw.floats(dim * width);
-    const std::vector<float> bias = draw.floats(dim);
-    const ConvLayer layer{
-        .dim = dim, .width = width, .state_len = state_len, .weight = weight, .bias = bias};
-    const Words x = rounded(draw.floats(rows.num_tokens() * dim));
-    Words words = rounded(random_pool(draw, rows.num_blocks(), state_len * dim));
-    std::vector<float> pool = widened(words);
-    std::vector<float> expected(x.size());
-    Words got(x.size(), 1);
-    conv_update(layer, rows.rows(), {pool, state_len * dim}, {widened(x), expected});
-    const Status status = kDevice.conv_update(
-        layer, rows.rows(), Bf16StatePool{words, state_len * dim}, Bf16ConvTokens{x, got});
-    ASSERT_TRUE(status.ok()) << status.error().message;
-    EXPECT_TRUE(same_bits(rounded(expected), got)) << "of outputs";
-    EXPECT_TRUE(same_bits(rounded(pool), words)) << "of blocks";
+    expect_same_convolution(draw, rows,
+                            draw.chance(0.5) ? 8 * draw.number(1, 80) : draw.number(1, 600));
+  });
+}
+
+TEST(Bf16ConvCuda, ManyRowsOfSeveralSlicesOfChannelsAreThoseOfTheHost) {
+  HS_NEED_CUDA();
+  for_each_numeric_case(10, [](NumericDraw& draw) {
+    const RandomDecodeRows rows(draw, draw.one_of(kDecodeKinds), {.rows = 500, .tokens = 2});
+    expect_same_convolution(draw, rows, 8 * draw.number(200, 800));
   });
 }
 

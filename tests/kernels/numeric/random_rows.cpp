@@ -24,8 +24,8 @@ std::vector<std::int32_t> random_blocks(NumericDraw& draw, std::int32_t count,
 
 }  // namespace
 
-RandomDecodeRows::RandomDecodeRows(NumericDraw& draw, DecodeKind kind) {
-  const std::int32_t num_rows = draw.number(1, 9);
+RandomDecodeRows::RandomDecodeRows(NumericDraw& draw, DecodeKind kind, const MostRows& at_most) {
+  const std::int32_t num_rows = draw.number(1, at_most.rows);
   const bool has_counts = kind == DecodeKind::spec || kind == DecodeKind::all_spec;
   const bool mode_all = kind == DecodeKind::all || kind == DecodeKind::all_spec;
   if (has_counts) num_drafts_ = draw.number(0, 3);
@@ -34,7 +34,7 @@ RandomDecodeRows::RandomDecodeRows(NumericDraw& draw, DecodeKind kind) {
   const bool has_starts = has_counts || draw.chance(0.5);
   if (has_starts) starts_ = {0};
   for (std::int32_t row = 0; row < num_rows; ++row) {
-    const std::int32_t most = has_counts ? 1 + num_drafts_ : 1;
+    const std::int32_t most = has_counts ? 1 + num_drafts_ : at_most.tokens;
     if (has_starts)
       starts_.push_back(starts_.back() + (draw.chance(kPadding) ? 0 : draw.number(1, most)));
     // Some pass the table's columns and the end of a conv window.

@@ -17,10 +17,15 @@ enum class DecodeKind : std::uint8_t { none, spec, all, all_spec };
 inline const std::vector<DecodeKind> kDecodeKinds = {DecodeKind::none, DecodeKind::spec,
                                                      DecodeKind::all, DecodeKind::all_spec};
 
+struct MostRows {
+  std::int32_t rows = 9;
+  std::int32_t tokens = 1;  // of a row without counts
+};
+
 // Owns the arrays that rows() views.
 class RandomDecodeRows {
  public:
-  RandomDecodeRows(NumericDraw& draw, DecodeKind kind);
+  RandomDecodeRows(NumericDraw& draw, DecodeKind kind, const MostRows& at_most = {});
   DecodeRows rows() const;
   std::int32_t num_drafts() const { return num_drafts_; }
   // Some may be behind the last row.
