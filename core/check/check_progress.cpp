@@ -16,22 +16,6 @@ Finding count_finding(Rule rule, RequestId request, std::int64_t expected, std::
   return finding;
 }
 
-// Was the row's state copied before the forward pass, or had it to be?
-struct PreCopied {
-  bool done = false;
-  bool by_rule = false;
-};
-
-PreCopied pre_copied(const CopyLaunch& launch, std::int32_t row) {
-  PreCopied copied;
-  for (const CopyDecisionTrace& decided : launch.decisions) {
-    if (decided.row != row) continue;
-    copied.done = copied.done || decided.decision.copies();
-    copied.by_rule = copied.by_rule || copied.done || decided.decision.resets_accepted_count;
-  }
-  return copied;
-}
-
 }  // namespace
 
 ProgressCheck::Known& ProgressCheck::known(RequestId request) {
@@ -123,9 +107,17 @@ void ProgressCheck::check_row_counts(CheckContext& context) {
 // preprocess-mamba). If both values are the row's, the one that is not the request's own is wrong.
 void ProgressCheck::check_accepted_counts(CheckContext& context) {
   const StepTrace& trace = context.trace();
+  pre_copied_.assign(trace.rows.size(), {});
+  for (const CopyDecisionTrace& decided : trace.pre_copies.decisions) {
+    const auto row = static_cast<std::size_t>(decided.row);
+    if (row >= pre_copied_.size()) continue;
+    PreCopied& copied = pre_copied_[row];
+    copied.done = copied.done || decided.decision.copies();
+    copied.by_rule = copied.by_rule || copied.done || decided.decision.resets_accepted_count;
+  }
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const RowTrace& row = trace.rows[r];
-    const PreCopied copied = pre_copied(trace.pre_copies, static_cast<std::int32_t>(r));
+    const PreCopied& copied = pre_copied_[r];
     const std::int32_t before = row.num_accepted_tokens_before;
     const std::int32_t after = row.num_accepted_tokens;
     if (after == 1 ? copied.by_rule || before == 1 : !copied.done && after == before) continue;

@@ -29,6 +29,11 @@ class ProgressCheck {
     std::int32_t run = 0;
     std::int32_t num_accepted_tokens = 1;  // its own, as its last row left it
   };
+  // Was a row's state copied before the forward pass, or had it to be?
+  struct PreCopied {
+    bool done = false;
+    bool by_rule = false;
+  };
   // A request's part of a frame, for the check when the frame returns.
   struct FrameRow {
     RequestId request;
@@ -51,10 +56,11 @@ class ProgressCheck {
   void check_commit(CheckContext& context, const FrameRow& row, const CommitTrace& commit);
   void watch(CheckContext& context);
 
-  std::vector<Known> known_;  // by request id
-  Known nobody_;              // returned for an invalid id
-  FrameRows frame_;           // of the current step
-  FrameRows in_flight_;       // asynchronous: of the frame before it
+  std::vector<Known> known_;           // by request id
+  Known nobody_;                       // returned for an invalid id
+  std::vector<PreCopied> pre_copied_;  // [rows] of the current step
+  FrameRows frame_;                    // of the current step
+  FrameRows in_flight_;                // asynchronous: of the frame before it
   bool asynchronous_ = false;
   ProgressWatch watch_;
 };

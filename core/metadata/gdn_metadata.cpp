@@ -96,13 +96,16 @@ void expect_gathered_rows(const GdnMetadata& m, const RowsOfKind& kind, BatchMis
     if (index + 1 < kind.starts.rows)
       check.expect_equal(next, kind.starts.at(index), kind.starts_detail, row);
     ++index;
-    for (std::int32_t token = check.query_start(row); token < check.query_start(row + 1);
-         ++token, ++next) {
-      const std::int32_t seen =
-          next < kind.token_indices.rows ? kind.token_indices.at(next) : kPadSlotId;
-      if (seen != token)
-        return check.add({MismatchKind::foreign_row, token, seen, kind.indices_detail, row});
-    }
+    const std::int32_t first = check.query_start(row);
+    const std::int32_t count = std::max(check.query_start(row + 1) - first, 0);
+    const std::int32_t held = std::clamp(kind.token_indices.rows - next, 0, count);
+    std::int32_t right = 0;  // tokens
+    while (right < held && kind.token_indices.at(next + right) == first + right) ++right;
+    if (right < count)
+      return check.add({MismatchKind::foreign_row, first + right,
+                        right < held ? kind.token_indices.at(next + right) : kPadSlotId,
+                        kind.indices_detail, row});
+    next += count;
   }
   check.expect_equal(next, kind.token_indices.rows, kind.indices_detail);
   if (check.expect_equal(index + 1, kind.starts.rows, kind.starts_detail))

@@ -68,15 +68,17 @@ void BatchMismatches::expect_conv_programs(const TensorView<std::int32_t>& start
     if (row < conv1d.nums.rows &&
         !expect_equal(count, conv1d.nums.at(row), "nums_dict: conv1d programs of a row"))
       return;
-    for (std::int32_t chunk = 0; chunk < count; ++chunk, ++program) {
-      if (program >= std::min(conv1d.tot, conv1d.batch_ptr.rows)) continue;
-      const std::int32_t seen = conv1d.batch_ptr.at(program);
+    const std::int32_t held =
+        std::clamp(std::min(conv1d.tot, conv1d.batch_ptr.rows) - program, 0, std::max(count, 0));
+    for (std::int32_t chunk = 0; chunk < held; ++chunk) {
+      const std::int32_t seen = conv1d.batch_ptr.at(program + chunk);
       if (seen != row)
         return add({MismatchKind::foreign_row, row, seen, "batch_ptr: row of a conv1d program"});
-      if (!expect_equal(chunk, conv1d.token_chunk_offset_ptr.at(program),
+      if (!expect_equal(chunk, conv1d.token_chunk_offset_ptr.at(program + chunk),
                         "token_chunk_offset_ptr: token chunk of a conv1d program"))
         return;
     }
+    program += std::max(count, 0);
   }
   expect_equal(program, conv1d.tot, "nums_dict: conv1d programs in all");
 }
