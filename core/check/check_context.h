@@ -67,6 +67,9 @@ struct MetadataSays {
   std::vector<MetadataMismatch> mismatches = {};
   std::vector<StateAccess> accesses = {};
   std::vector<std::int32_t> boundary_tokens = {};  // of one row
+  std::vector<std::int32_t> computed_tokens = {};  // [rows]
+  std::vector<std::int32_t> row_lengths = {};      // [rows], as a group tells them
+  std::vector<std::int32_t> other_lengths = {};    // as the group before it
 };
 
 // Everything that lives from step to step.

@@ -14,15 +14,6 @@ bool rows_are_scheduled(const StepTrace& trace) {
   return true;
 }
 
-// Does the batch have the tokens that were scheduled?
-bool has_scheduled_tokens(const StepTrace& trace) {
-  const auto& starts = trace.common.query_start_loc;
-  for (std::size_t r = 0; r < trace.rows.size(); ++r)
-    if (trace.scheduled_of(trace.rows[r]).num_scheduled_tokens != starts[r + 1] - starts[r])
-      return false;
-  return true;
-}
-
 // The one row whose length differs; -1: none, or several.
 std::int32_t only_row_that_differs(const StepTrace& trace,
                                    const std::vector<std::int32_t>& lengths) {
@@ -37,15 +28,16 @@ std::int32_t only_row_that_differs(const StepTrace& trace,
 
 void check_scheduled_tokens(CheckContext& context) {
   const StepTrace& trace = context.trace();
-  if (has_scheduled_tokens(trace)) return;
-  std::vector<std::int32_t> computed;
-  for (const RowTrace& row : trace.rows) computed.push_back(row.num_computed_tokens);
-  std::vector<std::int32_t> lengths;
+  MetadataSays& says = context.shared().metadata;
+  says.computed_tokens.clear();
+  for (const RowTrace& row : trace.rows) says.computed_tokens.push_back(row.num_computed_tokens);
+  std::vector<std::int32_t>& lengths = says.other_lengths;
+  lengths.clear();
   for (const GroupTrace& group : trace.groups) {
     if (!group.is_mamba || !group.metadata) continue;
-    std::vector<std::int32_t> told = told_row_lengths(*group.metadata, computed);
-    if (told.empty() || (!lengths.empty() && told != lengths)) return;
-    lengths = std::move(told);
+    if (!tell_row_lengths(*group.metadata, says.computed_tokens, says.row_lengths)) return;
+    if (!lengths.empty() && says.row_lengths != lengths) return;
+    lengths.swap(says.row_lengths);
   }
   const std::int32_t row = only_row_that_differs(trace, lengths);
   if (row < 0) return;

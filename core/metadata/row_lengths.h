@@ -10,10 +10,11 @@
 
 namespace hybridscope {
 
-// [rows] tokens of each row without padding rows; empty: the metadata does not tell all of them, or
-// contradicts itself (its token counts or, for Mamba, its seq_lens say otherwise).
+// `lengths`: [rows] tokens of each row without padding rows. False: the metadata does not tell all
+// of them, or contradicts itself (its token counts or, for Mamba, its seq_lens say otherwise).
 // `num_computed_tokens`: [rows].
-std::vector<std::int32_t> told_row_lengths(const BuilderMetadata& metadata,
-                                           std::span<const std::int32_t> num_computed_tokens);
+bool tell_row_lengths(const BuilderMetadata& metadata,
+                      std::span<const std::int32_t> num_computed_tokens,
+                      std::vector<std::int32_t>& lengths);
 
 }  // namespace hybridscope
