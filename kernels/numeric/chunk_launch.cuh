@@ -42,7 +42,7 @@ inline Result<std::size_t> most_shared_bytes() {
   return static_cast<std::size_t>(bytes);
 }
 
-// Everything between two states: outputs to zero, pieces, what needs no state, the walk. `kWalk`:
+// The launches of a call: outputs to zero, pieces, what needs no state, the walk. `Walk`:
 // the kernel of one layer, by kind and padded keys.
 template <ChunkKind kKind, template <ChunkKind, int> class Walk, class Chunks, class Task>
 class ChunkLaunches {
@@ -57,12 +57,13 @@ class ChunkLaunches {
 
   Status launch() const {
     const WalkTask& task = walk_.task;
-    if (Status status = cuda_status(
-            cudaMemsetAsync(task.o, 0, static_cast<std::size_t>(num_outputs_) * sizeof(float),
-                            stream_),
-            "cudaMemsetAsync of outputs");
-        !status)
-      return status;
+    if (num_outputs_ > 0) {
+      const auto bytes = static_cast<std::size_t>(num_outputs_) * sizeof(float);
+      if (Status status =
+              cuda_status(cudaMemsetAsync(task.o, 0, bytes, stream_), "cudaMemsetAsync of outputs");
+          !status)
+        return status;
+    }
     if (task.num_pieces > 0) {
       cut_pieces<<<1, kCutThreads, 0, stream_>>>(chunks_, task.scratch.pieces, task.num_pieces);
       if (Status status = cuda_status(cudaGetLastError(), "launch of chunks"); !status)

@@ -1,7 +1,7 @@
 // Products of small matrices by one warp on tensor cores. A float32 is the sum of two TF32 numbers
-// up to 2^-22 of itself, and three products of such parts, summed in float32, stand for one: the
-// error is that of float32. The sums have no promised order (form chunked promises none), and a
-// product and a sum are one rounding here.
+// up to 2^-21 of itself, and three products of such parts, summed in float32, stand for one: the
+// error is nearly that of float32. The sums have no promised order (form chunked promises none),
+// and a product and a sum are one rounding here.
 #pragma once
 
 #include <cstdint>
