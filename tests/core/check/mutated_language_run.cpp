@@ -29,7 +29,7 @@ SmallEngine drawn_engine(std::mt19937_64& random) {
 }  // namespace
 
 MutatedLanguageRun::MutatedLanguageRun(std::mt19937_64& random,
-                                       const MakeLanguageMachine& make_machine)
+                                       const MakeLanguageMachine& make_machine, NumericForm form)
     : random_(random),
       model_(small_language_model()),
       engine_(Engine::create(engine_config(drawn_engine(random))).value()),
@@ -38,7 +38,8 @@ MutatedLanguageRun::MutatedLanguageRun(std::mt19937_64& random,
   language_ = LanguageRun::create(model_,
                                   {.kv_cache_config = config.kv_cache_config,
                                    .mamba_cache_mode = config.mamba_cache_mode,
-                                   .num_speculative_tokens = config.num_speculative_tokens},
+                                   .num_speculative_tokens = config.num_speculative_tokens,
+                                   .form = form},
                                   make_machine)
                   .value();
   checker_.log_ops();
