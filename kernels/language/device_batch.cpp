@@ -129,6 +129,10 @@ StagedBatch::StagedBatch(const MachineForward& batch, RowMeetings& meetings, Arr
     const auto num_before = [](std::span<const std::int32_t> starts) {
       return starts.empty() ? 0 : starts.front();
     };
+    const auto num_in_front = [](const PrefillPart& part) {
+      const bool counts = part.stores_boundaries_by_piece && !part.tokens.empty();
+      return counts ? part.tokens.front() : 0;
+    };
     for (const DecodePart& part : group.decodes)
       made.decodes.push_back({.rows = part.rows,
                               .ranges = meetings.ranges(part.rows),
@@ -142,7 +146,9 @@ StagedBatch::StagedBatch(const MachineForward& batch, RowMeetings& meetings, Arr
                                .first_token = take(part.tokens.size()),
                                .num_tokens = static_cast<std::int32_t>(part.tokens.size()),
                                .num_before = num_before(part.rows.query_start_loc),
-                               .prep_initial_states = part.prep_initial_states});
+                               .prep_initial_states = part.prep_initial_states,
+                               .stores_boundaries_by_piece = part.stores_boundaries_by_piece,
+                               .num_in_front = num_in_front(part)});
     most_tokens_ = std::max(most_tokens_, next);
     const PartTokens& own = tokens.emplace_back(group, batch_.num_tokens());
     made.in_order = own.in_order;
@@ -168,7 +174,8 @@ StagedBatch::StagedBatch(const MachineForward& batch, RowMeetings& meetings, Arr
     for (const DevicePrefills& part : group.prefills) {
       add_ranges(part.ranges);
       key_.insert(key_.end(), {part.first_token, part.num_tokens, part.num_before,
-                               std::int64_t{part.prep_initial_states}, part.rows.mamba_block_size});
+                               std::int64_t{part.prep_initial_states}, part.rows.mamba_block_size,
+                               std::int64_t{part.stores_boundaries_by_piece}, part.num_in_front});
     }
   }
 }
