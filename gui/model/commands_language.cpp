@@ -19,10 +19,11 @@ Status load_weights(Workbench& workbench, const std::string& argument) {
   auto loaded = load_model(argument);
   if (!loaded.ok()) return loaded.error();
   const LanguageModel* before = workbench.speaking();
-  workbench.speak_with(std::make_shared<const LanguageModel>(LanguageModel{
-      .folder = argument,
-      .form = before == nullptr ? NumericForm::recurrent : before->form,
-      .model = std::make_shared<const HybridModel>(std::move(loaded).value().model)}));
+  workbench.speak_with(std::make_shared<const LanguageModel>(
+      LanguageModel{.folder = argument,
+                    .form = before == nullptr ? NumericForm::recurrent : before->form,
+                    .model = std::make_shared<const HybridModel>(std::move(loaded).value().model),
+                    .make_machine = workbench.language_machine()}));
   if (workbench.view().find_panel("text") != nullptr) workbench.view().layout.show_panel("text");
   workbench.say(NoticeKind::info,
                 fmt::format("{} runs on the decisions of live runs", weights_name(argument)));

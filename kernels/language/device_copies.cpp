@@ -104,6 +104,7 @@ bool DeviceCopies::has_kernel(const DecidedCopies& decided) {
 }
 
 Status DeviceCopies::reserve(const DecidedCopies& decided) {
+  HS_CUDA(device_, cudaSetDevice, device_);  // any thread may give a step
   const std::size_t counts =
       std::max(decided.decisions.size(), static_cast<std::size_t>(num_slots(decided)));
   if (Status status =

@@ -139,10 +139,10 @@ TEST(JudgeNumeric, ReportsNameTheModelAndItsForm) {
 }
 
 TEST(RunNumeric, OptionsThatWouldBeIgnoredAreMisuse) {
-  const ProgramResult run =
-      run_program(std::string("run scenarios/plain_decode.json --twin --backend cuda") + kSmall);
+  const ProgramResult run = run_program("run scenarios/plain_decode.json --twin --backend cuda");
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("--twin runs on the CPU: leave out --backend cuda"));
+  EXPECT_THAT(run.err, HasSubstr("--twin keeps no state in bytes: leave out --state bytes and "
+                                 "--backend cuda, or let a model speak with --weights"));
   EXPECT_EQ(run_program("run scenarios/plain_decode.json --weights ''").exit_code, 2);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/language/host_language_machine.h"
 #include "gui/model/heat_map_model.h"
 #include "gui/model/text_model.h"
 #include "gui/model/workbench.h"
@@ -111,6 +112,21 @@ TEST_F(SpeakingWorkbench, ASessionWithoutAModelSaysSo) {
   EXPECT_EQ(text().empty,
             "No language model ran when this session was recorded; hybridscope run SCENARIO "
             "--weights DIR --record FILE.db keeps what one says.");
+}
+
+TEST(LiveSpeech, RunsModelsWhereTheWorkbenchIsToldTo) {
+  Workbench workbench;
+  int made = 0;
+  workbench.set_language_machine([&made](const LanguageMachineRequest& request) {
+    ++made;
+    return HostLanguageMachine::create(request);
+  });
+  workbench.open(test::scenario_at("plain_decode", 2));
+  test::apply(workbench,
+              {"run.weights", HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/model_lfm2"});
+  test::settle(workbench);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(workbench.run()->speech().speech->last_step(), 2);
 }
 
 // A model with a layer of which the run's model has none.
