@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "sessions/run/speech_info.h"
 #include "sessions/text/byte_size.h"
 
 namespace hybridscope {
@@ -48,10 +49,7 @@ void add_model(CLI::App& command, StateOption& option) {
       ->group(kGroup);
   command
       .add_option_function<std::string>(
-          "--form",
-          [&option](const std::string& name) {
-            option.form = name == "chunked" ? NumericForm::chunked : NumericForm::recurrent;
-          },
+          "--form", [&option](const std::string& name) { option.form = parse_numeric_form(name); },
           "how the language model computes prompt rows: recurrent, token after token (default; "
           "states are compared bit for bit), or chunked, by the builders' chunks (logits are "
           "compared within a tolerance)")

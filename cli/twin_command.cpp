@@ -263,7 +263,7 @@ Json twins_to_json(const Scenario& scenario, const Twins& twins) {
     result["texts"] = Json::array();
     for (const DifferingText& text : twins.differing_texts)
       result["texts"].push_back({{"request", text.request},
-                                 {"first_difference", text.first - 1},
+                                 {"first_difference", text.first},
                                  {"base", text.a},
                                  {"twin", text.b}});
   }

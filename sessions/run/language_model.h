@@ -12,7 +12,7 @@ namespace hybridscope {
 struct HybridModel;
 
 struct LanguageModel {
-  std::string folder;  // of its weights
+  std::string folder = {};  // of its weights
   NumericForm form = NumericForm::recurrent;
   std::shared_ptr<const HybridModel> model = nullptr;  // null: none runs
   MakeLanguageMachine make_machine = {};               // where it runs; null: on the host

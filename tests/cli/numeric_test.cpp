@@ -91,7 +91,8 @@ TEST(RunNumeric, SessionsKeepTheTexts) {
             0);
   const ProgramResult shown = run_program("sessions show " + file + ":wrong");
   EXPECT_THAT(shown.out, HasSubstr("Language model model_qwen3_5_text, form recurrent\nA: \""));
-  EXPECT_THAT(shown.out, HasSubstr("they part at token 5 (step 3): \"7\" for \"10\""));
+  EXPECT_THAT(shown.out,
+              HasSubstr("parts from the lone run at token 5 (step 3): \"7\" for \"10\""));
   EXPECT_THAT(shown.out, Not(HasSubstr("layer -1")));
   const std::string step = "sessions show " + file + ":wrong --step 3";
   EXPECT_THAT(run_program(step + " --explain").out,
