@@ -44,8 +44,12 @@ NumericKernels cuda_numeric_kernels(std::int32_t device) {
       .mamba1_prefill = [on](const auto&... in) { return on.mamba1_prefill(in...); },
       .mamba1_update = [on](const auto&... in) { return on.mamba1_update(in...); },
       .mamba2_prefill = [on](const auto&... in) { return on.mamba2_prefill(in...); },
+      .mamba2_prefill_chunked =
+          [on](const auto&... in) { return on.mamba2_prefill_chunked(in...); },
       .mamba2_update = [on](const auto&... in) { return on.mamba2_update(in...); },
       .delta_rule_prefill = [on](const auto&... in) { return on.delta_rule_prefill(in...); },
+      .delta_rule_prefill_chunked =
+          [on](const auto&... in) { return on.delta_rule_prefill_chunked(in...); },
       .delta_rule_update = [on](const auto&... in) { return on.delta_rule_update(in...); },
       .lightning_prefill = [on](const auto&... in) { return on.lightning_prefill(in...); },
       .lightning_update = [on](const auto&... in) { return on.lightning_update(in...); },

@@ -144,9 +144,6 @@ Status check_state_option(const StateOption& option) {
   if (!option.weights.empty() && option.fidelity && option.fidelity != StateFidelity::numeric)
     return invalid_input("--weights is for --state numeric");
   if (option.form && !option.is_numeric()) return invalid_input("--form is for --state numeric");
-  if (option.form == NumericForm::chunked && option.backend == StateBackendKind::cuda)
-    return invalid_input(
-        "--form chunked runs on the CPU only: leave out --backend cuda, or take --form recurrent");
   if (option.fidelity == StateFidelity::symbolic && option.backend == StateBackendKind::cuda)
     return invalid_input("--backend cuda keeps state in bytes, --state says symbolic");
   if (option.device && option.backend != StateBackendKind::cuda)

@@ -1,5 +1,6 @@
 // Times the layer kernels that decode, at a batch of 256 rows, and prints a table:
-// hybridscope_numeric_bench [--once] [PREFIX], only of kernels whose names begin with PREFIX.
+// hybridscope_numeric_bench [--once] [PREFIX], only of kernels whose names begin with PREFIX;
+// hybridscope_numeric_bench [--once] --prefill: the kernels of prompt rows.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "bench/kernels/numeric_case.h"
+#include "bench/kernels/prefill_bench.h"
 #include "kernels/numeric/conv_cuda.h"
 #include "kernels/numeric/recurrences_cuda.h"
 
@@ -176,13 +178,17 @@ int main(int argc, char** argv) {
   const bool once = argc > 1 && std::strcmp(argv[1], "--once") == 0;
   const int num_options = once ? 1 : 0;
   if (argc > 2 + num_options) {
-    std::fprintf(stderr, "usage: %s [--once] [PREFIX]\n", argv[0]);
+    std::fprintf(stderr, "usage: %s [--once] [--prefill | PREFIX]\n", argv[0]);
     return 2;
   }
   cudaDeviceProp device{};
   hybridscope::must(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
   std::printf("%s, %d SMs; graph replays, medians of 15\n", device.name,
               device.multiProcessorCount);
-  hybridscope::run_all(once, argc > 1 + num_options ? argv[1 + num_options] : "");
+  const char* const wanted = argc > 1 + num_options ? argv[1 + num_options] : "";
+  if (std::strcmp(wanted, "--prefill") == 0)
+    hybridscope::bench_prefill(once);
+  else
+    hybridscope::run_all(once, wanted);
   return 0;
 }

@@ -1,6 +1,7 @@
 // Where a language model runs: the blocks of its layers, and the forward pass over them. A step's
 // work is given in order; what it asked to keep is there when finish() returns. The host's is
-// host_language_machine.h, a GPU's is in kernels/language; both leave the same bits.
+// host_language_machine.h, a GPU's is in kernels/language; both leave the same bits, in form
+// chunked numbers within its tolerances.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,6 @@ namespace hybridscope {
 
 Result<std::unique_ptr<CudaLanguageMachine>> CudaLanguageMachine::create(
     const LanguageMachineRequest& request, std::int32_t device) {
-  if (request.form == NumericForm::chunked)
-    return invalid_input("form chunked has no kernels on cuda: take form recurrent, or the CPU");
   if (Status status = expect_cuda_device(device); !status) return status.error();
   HS_CUDA(device, cudaSetDevice, device);
   const ConvRoom room{.num_drafts = request.num_speculative_tokens,
@@ -29,7 +27,7 @@ Result<std::unique_ptr<CudaLanguageMachine>> CudaLanguageMachine::create(
       std::make_unique<Content>(request.model, std::move(layout).value(), std::move(pools).value(),
                                 std::move(forward).value(), device);
   content->context.device = device;
-  if (Status status = content->reserve(request.max_num_tokens); !status) return status.error();
+  if (Status status = content->reserve(request); !status) return status.error();
   return std::unique_ptr<CudaLanguageMachine>(new CudaLanguageMachine(std::move(content)));
 }
 
@@ -115,6 +113,7 @@ void CudaLanguageMachine::forward(const MachineForward& batch) {
   StagedBatch staged(batch, content.meetings,
                      in_front ? content.step.front() : content.step.rest());
   content.most_tokens = std::max(content.most_tokens, staged.most_tokens());
+  content.most_pieces = std::max(content.most_pieces, staged.most_pieces());
   for (const std::int32_t position : batch.positions)
     content.most_positions = std::max(content.most_positions, position + 1);
   content.step.add([&content, in_front, staged = std::move(staged),

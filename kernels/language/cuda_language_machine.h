@@ -1,5 +1,6 @@
 // A language model in the memory of a CUDA device: the same bits as HostLanguageMachine after the
-// same calls. In a build without CUDA, create() returns an error.
+// same calls; in form chunked within its tolerances, and the same bits after the same calls here.
+// In a build without CUDA, create() returns an error.
 //
 // A step is sent in one piece when it ends, launched on one stream and waited for once, behind all
 // of it. Full CUDA graphs of decode steps are captured when their size first comes, and replayed.
@@ -25,8 +26,8 @@ struct LanguageMachineDelays {
 class CudaLanguageMachine final : public LanguageMachine {
  public:
   // Copies the weights and takes the memory of all blocks. Errors: not_available when built without
-  // CUDA, without such a device, or with too little memory free on it; invalid_input for form
-  // chunked, and what make_language_layout refuses.
+  // CUDA, without such a device, or with too little memory free on it; invalid_input for
+  // conv windows without room for drafts, and what make_language_layout refuses.
   static Result<std::unique_ptr<CudaLanguageMachine>> create(const LanguageMachineRequest& request,
                                                              std::int32_t device = 0);
   ~CudaLanguageMachine() override;

@@ -42,7 +42,13 @@ void visit_arrays(DeviceForwardBatch& batch, Visit&& visit) {
   for (DeviceGroup& group : batch.groups) {
     visit_arrays(group.attention, visit);
     for (DeviceDecodes& part : group.decodes) visit_arrays(part.rows, visit);
-    for (DevicePrefills& part : group.prefills) visit_arrays(part.rows, visit);
+    for (DevicePrefills& part : group.prefills) {
+      visit_arrays(part.rows, visit);
+      visit(part.row_chunks);
+      visit(part.mamba2_chunks.cu_chunk_seqlen);
+      visit(part.mamba2_chunks.seq_idx);
+      visit(part.mamba2_chunks.last_chunk_indices);
+    }
     visit(group.tokens);
     visit(group.gate_tokens);
     visit(group.from);
@@ -83,6 +89,16 @@ struct ToAddresses {
   }
   void operator()(TensorView<std::int32_t>& view) const { view.data = moved(view.data); }
 };
+
+// Sets how the chunks of a part run, if it has any.
+void set_chunks(const PrefillPart& part, DevicePrefills& made) {
+  if (!part.is_chunked()) return;
+  made.row_chunks = part.row_chunks;
+  made.mamba2_chunks = part.mamba2_chunks;
+  made.row_chunk_plan = plan_chunks(part.row_chunks, made.num_tokens);
+  made.mamba2_chunk_plan = plan_chunks(part.mamba2_chunks, made.num_tokens);
+  if (made.ranges.size() > 1) made.row_chunk_plan.in_turn = made.mamba2_chunk_plan.in_turn = true;
+}
 
 // Which tokens of the batch the parts of a group have, and back.
 class PartTokens {
@@ -140,15 +156,20 @@ StagedBatch::StagedBatch(const MachineForward& batch, RowMeetings& meetings, Arr
                               .num_tokens = static_cast<std::int32_t>(part.tokens.size()),
                               .num_before = num_before(part.rows.query_start_loc),
                               .rolled_tokens = part.rolled_tokens});
-    for (const PrefillPart& part : group.prefills)
-      made.prefills.push_back({.rows = part.rows,
-                               .ranges = meetings.ranges(part.rows),
-                               .first_token = take(part.tokens.size()),
-                               .num_tokens = static_cast<std::int32_t>(part.tokens.size()),
-                               .num_before = num_before(part.rows.query_start_loc),
-                               .prep_initial_states = part.prep_initial_states,
-                               .stores_boundaries_by_piece = part.stores_boundaries_by_piece,
-                               .num_in_front = num_in_front(part)});
+    for (const PrefillPart& part : group.prefills) {
+      DevicePrefills& added = made.prefills.emplace_back();
+      added.rows = part.rows;
+      added.ranges = meetings.ranges(part.rows);
+      added.first_token = take(part.tokens.size());
+      added.num_tokens = static_cast<std::int32_t>(part.tokens.size());
+      added.num_before = num_before(part.rows.query_start_loc);
+      added.prep_initial_states = part.prep_initial_states;
+      added.stores_boundaries_by_piece = part.stores_boundaries_by_piece;
+      added.num_in_front = num_in_front(part);
+      set_chunks(part, added);
+      most_pieces_ = std::max(
+          {most_pieces_, added.row_chunk_plan.num_pieces, added.mamba2_chunk_plan.num_pieces});
+    }
     most_tokens_ = std::max(most_tokens_, next);
     const PartTokens& own = tokens.emplace_back(group, batch_.num_tokens());
     made.in_order = own.in_order;
@@ -175,7 +196,10 @@ StagedBatch::StagedBatch(const MachineForward& batch, RowMeetings& meetings, Arr
       add_ranges(part.ranges);
       key_.insert(key_.end(), {part.first_token, part.num_tokens, part.num_before,
                                std::int64_t{part.prep_initial_states}, part.rows.mamba_block_size,
-                               std::int64_t{part.stores_boundaries_by_piece}, part.num_in_front});
+                               std::int64_t{part.stores_boundaries_by_piece}, part.num_in_front,
+                               part.mamba2_chunks.chunk_size});
+      for (const ChunkPlan& plan : {part.row_chunk_plan, part.mamba2_chunk_plan})
+        key_.insert(key_.end(), {plan.num_pieces, std::int64_t{plan.in_turn}});
     }
   }
 }

@@ -8,6 +8,7 @@
 
 #include "core/language/language_machine.h"
 #include "kernels/cuda/device_upload.h"
+#include "kernels/numeric/chunk_plan.h"
 #include "kernels/row_meetings.h"
 
 namespace hybridscope {
@@ -30,6 +31,13 @@ struct DevicePrefills {
   bool prep_initial_states = true;
   bool stores_boundaries_by_piece = false;  // ConvLayer's
   std::int32_t num_in_front = 0;            // tokens of the batch before the part's first, for it
+  // Form chunked, of which a layer takes one; else empty. Plans run in turn where rows meet too.
+  std::span<const RowChunk> row_chunks;
+  Mamba2Chunks mamba2_chunks;
+  ChunkPlan row_chunk_plan;
+  ChunkPlan mamba2_chunk_plan;
+
+  bool is_chunked() const { return !row_chunks.empty(); }
 };
 
 // One KV-cache group. Spans are in device memory.
@@ -65,6 +73,8 @@ class StagedBatch {
   DeviceForwardBatch in(const std::byte* piece) const;
   // Tokens of the batch, or of a group's parts, whichever are more.
   std::int32_t most_tokens() const { return most_tokens_; }
+  // Pieces of chunks of any part.
+  std::int32_t most_pieces() const { return most_pieces_; }
   // Equal keys: the launches of two batches differ in nothing but what the arrays hold, if their
   // pieces lie at the same place.
   const std::vector<std::int64_t>& key() const { return key_; }
@@ -72,6 +82,7 @@ class StagedBatch {
  private:
   DeviceForwardBatch batch_;
   std::int32_t most_tokens_ = 0;
+  std::int32_t most_pieces_ = 0;
   std::vector<std::int64_t> key_;
 };
 

@@ -36,11 +36,14 @@ Result<DeviceForward> DeviceForward::create(const HybridModel& host, int device)
 
 DeviceForward::DeviceForward(DeviceModel model, const HybridModel& host, int device)
     : model_(std::move(model)), device_(device), rope_(host.rotary_dim, host.rope_theta) {
-  for (const HybridLayer& layer : host.layers)
+  for (const HybridLayer& layer : host.layers) {
     token_floats_ = std::max(token_floats_, scratch_floats(layer, host.hidden_size));
+    piece_floats_ = std::max(piece_floats_, piece_floats(layer));
+  }
 }
 
-Status DeviceForward::reserve(std::int32_t num_tokens, std::int32_t num_positions) {
+Status DeviceForward::reserve(std::int32_t num_tokens, std::int32_t num_positions,
+                              std::int32_t num_pieces) {
   if (num_tokens > num_tokens_) {
     const std::int64_t tokens = num_tokens;
     const std::int64_t scratch =
@@ -50,6 +53,12 @@ Status DeviceForward::reserve(std::int32_t num_tokens, std::int32_t num_position
       return status;
     if (Status status = scratch_.reserve(device_, scratch * kFloat); !status) return status;
     num_tokens_ = num_tokens;
+    ++num_layouts_;
+  }
+  if (num_pieces > num_pieces_) {
+    if (Status status = chunks_.reserve(device_, num_pieces * piece_floats_ * kFloat); !status)
+      return status;
+    num_pieces_ = num_pieces;
     ++num_layouts_;
   }
   if (num_positions <= num_positions_ || rope_.rotary_dim() == 0) return Ok{};
@@ -70,7 +79,8 @@ Status DeviceForward::reserve(std::int32_t num_tokens, std::int32_t num_position
 }
 
 std::int64_t DeviceForward::num_allocations() const {
-  return hidden_.num_allocations() + scratch_.num_allocations() + tables_.num_allocations();
+  return hidden_.num_allocations() + scratch_.num_allocations() + chunks_.num_allocations() +
+         tables_.num_allocations();
 }
 
 std::span<float> DeviceForward::hidden(std::int64_t num_tokens) const {
@@ -104,6 +114,7 @@ Status DeviceForward::launch(const DeviceForwardBatch& batch, std::span<const La
         .memory = layers[i],
         .rope = rope,
         .scratch = scratch,
+        .chunk_scratch = floats_in(chunks_, 0, num_pieces_ * piece_floats_),
         .stream = stream};
     // hidden += part(norm(hidden))
     const auto add_part = [&](const RmsNorm& norm, const auto& part) {

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 
-#include "core/base/check.h"
-#include "core/base/math.h"
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/language/column_kernels.h"
 #include "kernels/numeric/attention_cuda.h"
+#include "kernels/numeric/chunked_cuda.h"
 #include "kernels/numeric/conv_cuda.h"
 #include "kernels/numeric/dense_cuda.h"
 #include "kernels/numeric/recurrences_cuda.h"
@@ -60,6 +59,20 @@ Status for_each_range(const Parts& parts, const PartOutputs& to, Launch&& launch
     }
   }
   return Ok{};
+}
+
+// Prompt rows: in form chunked `launch_chunks(part)` for all of a part at once, which writes all of
+// its outputs.
+template <class Launch, class LaunchChunks>
+Status for_each_prompt(const DeviceMixerInputs& in, const PartOutputs& to, Launch&& launch,
+                       LaunchChunks&& launch_chunks) {
+  for (const DevicePrefills& part : in.group.prefills)
+    HS_LAUNCH(part.is_chunked() ? launch_chunks(part)
+                                : for_each_range(std::span(&part, 1), to, launch));
+  return Ok{};
+}
+ChunkLaunch planned(const ChunkPlan& plan, const DeviceMixerInputs& in) {
+  return {.num_pieces = plan.num_pieces, .in_turn = plan.in_turn, .scratch = in.chunk_scratch};
 }
 
 std::span<const std::int32_t> table_rows(const DeviceMixerInputs& in) { return in.group.tokens; }
@@ -126,33 +139,6 @@ Status convolve_plain(const ConvLayer& layer, const DeviceMixerInputs& in, std::
 
 }  // namespace
 
-std::span<float> DeviceScratch::take(std::int64_t count) {
-  const std::int64_t first = used_;
-  used_ += round_up(count, kAlignment);
-  HS_EXPECT(used_ <= size_);
-  return {data_ + first, static_cast<std::size_t>(count)};
-}
-
-std::int64_t scratch_floats(const HybridLayer& layer, std::int32_t hidden_size) {
-  struct Projected {
-    std::int64_t operator()(const Mamba2Mixer& mixer) const {
-      return 6 * std::int64_t{mixer.in_proj.outputs};
-    }
-    std::int64_t operator()(const GatedDeltaNetMixer& mixer) const {
-      return 5 * std::int64_t{mixer.in_proj_qkv.outputs} + 3 * mixer.in_proj_z.outputs +
-             2 * (mixer.in_proj_a.outputs + mixer.in_proj_b.outputs);
-    }
-    std::int64_t operator()(const ShortConvMixer& mixer) const {
-      return 3 * std::int64_t{mixer.in_proj.outputs};
-    }
-    std::int64_t operator()(const AttentionMixer& mixer) const {
-      return 3 * std::int64_t{mixer.q_proj.outputs} + 2 * mixer.k_proj.outputs;
-    }
-  };
-  const std::int64_t mixer = std::visit(Projected{}, layer.mixer);
-  return hidden_size + std::max(mixer, 2 * std::int64_t{layer.feed_forward.gate.outputs});
-}
-
 Status launch_linear(const Linear& linear, std::int64_t num_tokens, std::span<const float> x,
                      std::span<float> y, CUstream_st* stream) {
   if (num_tokens == 0) return Ok{};
@@ -214,11 +200,17 @@ Status launch_mixer(const Mamba2Mixer& mixer, const DeviceMixerInputs& in, std::
       in.group.decodes, {out, inner, in.stream}, [&](const auto& part, const DecodeRows& rows) {
         return mamba2_update_cuda(layer, rows, in.memory.temporal, io(part), in.stream);
       }));
-  HS_LAUNCH(for_each_range(in.group.prefills, {out, inner, in.stream},
-                           [&](const auto& part, const PrefillRows& rows) {
-                             return mamba2_prefill_cuda(layer, rows, in.memory.temporal, io(part),
-                                                        part.prep_initial_states, in.stream);
-                           }));
+  HS_LAUNCH(for_each_prompt(
+      in, {out, inner, in.stream},
+      [&](const auto& part, const PrefillRows& rows) {
+        return mamba2_prefill_cuda(layer, rows, in.memory.temporal, io(part),
+                                   part.prep_initial_states, in.stream);
+      },
+      [&](const DevicePrefills& part) {
+        return mamba2_prefill_chunked_cuda(layer, part.rows, in.memory.temporal, io(part),
+                                           part.prep_initial_states, part.mamba2_chunks,
+                                           planned(part.mamba2_chunk_plan, in), in.stream);
+      }));
   if (!in.group.in_order) HS_LAUNCH(place(in, out, inner, o));
   HS_LAUNCH(gated_norm_cuda(mixer.norm, layer.num_groups, o, z, o, in.stream));
   return launch_linear(mixer.out_proj, tokens, o, y, in.stream);
@@ -289,9 +281,15 @@ Status launch_mixer(const GatedDeltaNetMixer& mixer, const DeviceMixerInputs& in
       in.group.decodes, {out, values, in.stream}, [&](const auto& part, const DecodeRows& rows) {
         return delta_rule_update_cuda(layer, rows, in.memory.temporal, io(part), in.stream);
       }));
-  HS_LAUNCH(for_each_range(
-      in.group.prefills, {out, values, in.stream}, [&](const auto& part, const PrefillRows& rows) {
+  HS_LAUNCH(for_each_prompt(
+      in, {out, values, in.stream},
+      [&](const auto& part, const PrefillRows& rows) {
         return delta_rule_prefill_cuda(layer, rows, in.memory.temporal, io(part), in.stream);
+      },
+      [&](const DevicePrefills& part) {
+        return delta_rule_prefill_chunked_cuda(layer, part.rows, in.memory.temporal, io(part),
+                                               part.row_chunks, planned(part.row_chunk_plan, in),
+                                               in.stream);
       }));
   if (!in.group.in_order) HS_LAUNCH(place(in, out, values, o));
   HS_LAUNCH(norm_gated_cuda(mixer.norm, OutputGate::silu, o, z, o, in.stream));

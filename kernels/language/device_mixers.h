@@ -30,6 +30,8 @@ class DeviceScratch {
   std::int64_t size_;
   std::int64_t used_ = 0;
 };
+// Scratch that a mixer takes for each piece of a chunk; 0: it has no form chunked.
+std::int64_t piece_floats(const HybridLayer& layer);
 // Scratch that a mixer with its output, or the feed-forward layer with its own, takes at most for
 // each token, alignment aside.
 std::int64_t scratch_floats(const HybridLayer& layer, std::int32_t hidden_size);
@@ -46,6 +48,7 @@ struct DeviceMixerInputs {
   const LayerMemory& memory;
   const RopeTables& rope;
   DeviceScratch& scratch;
+  std::span<float> chunk_scratch;  // for the pieces of any part
   CUstream_st* stream = nullptr;
 
   std::int64_t num_tokens() const { return std::ssize(positions); }

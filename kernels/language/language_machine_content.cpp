@@ -11,18 +11,21 @@ namespace {
 // Room at creation; larger steps take more, once.
 constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;
 constexpr std::int32_t kPositions = 8192;
+constexpr std::int32_t kChunkEnds = 16;  // pieces of fewer tokens than others
 constexpr std::size_t kMostGraphs = 256;
 
 }  // namespace
 
-Status CudaLanguageMachine::Content::reserve(std::int32_t max_num_tokens) {
+Status CudaLanguageMachine::Content::reserve(const LanguageMachineRequest& request) {
   auto made = make_stream(context.device);
   if (!made) return made.error();
   stream = std::move(made).value();
   context.stream = stream.get();
   if (Status status = upload.reserve(context.device, kPieceBytes); !status) return status;
-  if (Status status = forward.reserve(std::max(max_num_tokens, 1), kPositions); !status)
-    return status;
+  const std::int32_t tokens = std::max(request.max_num_tokens, 1);
+  const std::int32_t pieces =
+      request.form == NumericForm::chunked ? tokens / kPieceTokens + kChunkEnds : 0;
+  if (Status status = forward.reserve(tokens, kPositions, pieces); !status) return status;
   allocations_at_creation = num_allocations();
   HS_CUDA(context.device, cudaDeviceSynchronize);  // copies so far were on no stream of ours
   return Ok{};
@@ -33,7 +36,7 @@ void CudaLanguageMachine::Content::begin_if_finished() {
   kept.clear();
   num_state_floats = num_logits_rows = num_decisions = 0;
   decided.clear();
-  most_tokens = most_positions = 0;
+  most_tokens = most_positions = most_pieces = 0;
   move_floats = 0;
   has_front = false;
 }
@@ -123,7 +126,8 @@ Status CudaLanguageMachine::Content::launch_forward(const StagedBatch& batch,
 }
 
 Status CudaLanguageMachine::Content::make_room() {
-  if (Status status = forward.reserve(most_tokens, most_positions); !status) return status;
+  if (Status status = forward.reserve(most_tokens, most_positions, most_pieces); !status)
+    return status;
   if (Status status = device_kept.reserve(context.device, kept_bytes()); !status) return status;
   if (Status status = host_kept.reserve(context.device, kept_bytes()); !status) return status;
   return move_scratch.reserve(context.device, 4 * move_floats);

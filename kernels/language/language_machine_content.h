@@ -66,6 +66,7 @@ struct CudaLanguageMachine::Content {
   // The largest needs of the step.
   std::int32_t most_tokens = 0;
   std::int32_t most_positions = 0;
+  std::int32_t most_pieces = 0;  // of chunks
   std::int64_t move_floats = 0;
   DeviceMemory move_scratch;
   bool has_front = false;
@@ -96,7 +97,7 @@ struct CudaLanguageMachine::Content {
            fused.num_allocations() + host_kept.num_allocations() + move_scratch.num_allocations();
   }
 
-  Status reserve(std::int32_t max_num_tokens);
+  Status reserve(const LanguageMachineRequest& request);
   void begin_if_finished();
   void flush_states();
   void flush_logits();

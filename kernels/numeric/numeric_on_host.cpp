@@ -23,6 +23,17 @@ Status call_layer(std::int32_t device, const Layer& layer, const Rows& rows, con
       [&](CUstream_st* stream) { return launch(on_layer, on_rows, on_pool, on_tokens, stream); });
 }
 
+// What a launch of chunks needs besides their arrays; `num_floats`: of a piece.
+ChunkLaunch planned(StagedCall& call, const ChunkPlan& plan, std::int64_t num_floats) {
+  return {.num_pieces = plan.num_pieces,
+          .in_turn = plan.in_turn,
+          .scratch = call.room(static_cast<std::size_t>(plan.num_pieces * num_floats))};
+}
+
+std::int32_t num_tokens(std::span<const float> of_heads, std::int32_t num_heads) {
+  return static_cast<std::int32_t>(std::ssize(of_heads) / std::max(num_heads, 1));
+}
+
 }  // namespace
 
 Status NumericOnHost::apply(NumericFunction function, std::span<const float> x,
@@ -216,6 +227,42 @@ Status NumericOnHost::mamba2_prefill(const Mamba2Layer& layer, const PrefillRows
         return mamba2_prefill_cuda(on_layer, on_rows, on_pool, on_tokens, prep_initial_states,
                                    stream);
       });
+}
+
+Status NumericOnHost::mamba2_prefill_chunked(const Mamba2Layer& layer, const PrefillRows& rows,
+                                             const StatePool& pool, const Mamba2Tokens& tokens,
+                                             bool prep_initial_states,
+                                             const Mamba2Chunks& chunks) const {
+  StagedCall call(device_);
+  const Mamba2Layer on_layer = staged(call, layer);
+  const PrefillRows on_rows = staged(call, rows);
+  const StatePool on_pool = staged(call, pool);
+  const Mamba2Tokens on_tokens = staged(call, tokens);
+  const Mamba2Chunks on_chunks = staged(call, chunks);
+  const ChunkPlan plan = plan_chunks(chunks, num_tokens(tokens.dt, layer.num_heads));
+  const ChunkLaunch launch = planned(call, plan, piece_floats(layer));
+  return call.run([&](CUstream_st* stream) {
+    return mamba2_prefill_chunked_cuda(on_layer, on_rows, on_pool, on_tokens, prep_initial_states,
+                                       on_chunks, launch, stream);
+  });
+}
+
+Status NumericOnHost::delta_rule_prefill_chunked(const DeltaRuleLayer& layer,
+                                                 const PrefillRows& rows, const StatePool& pool,
+                                                 const DeltaRuleTokens& tokens,
+                                                 std::span<const RowChunk> chunks) const {
+  StagedCall call(device_);
+  const DeltaRuleLayer on_layer = staged(call, layer);
+  const PrefillRows on_rows = staged(call, rows);
+  const StatePool on_pool = staged(call, pool);
+  const DeltaRuleTokens on_tokens = staged(call, tokens);
+  const auto on_chunks = call.in(chunks);
+  const ChunkPlan plan = plan_chunks(chunks, num_tokens(tokens.b, layer.num_value_heads));
+  const ChunkLaunch launch = planned(call, plan, piece_floats(layer));
+  return call.run([&](CUstream_st* stream) {
+    return delta_rule_prefill_chunked_cuda(on_layer, on_rows, on_pool, on_tokens, on_chunks, launch,
+                                           stream);
+  });
 }
 
 Status NumericOnHost::delta_rule_update(const DeltaRuleLayer& layer, const DecodeRows& rows,

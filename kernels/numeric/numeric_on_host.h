@@ -9,6 +9,7 @@
 #include "core/base/result.h"
 #include "kernels/numeric/arithmetic_cuda.h"
 #include "kernels/numeric/attention_cuda.h"
+#include "kernels/numeric/chunked_cuda.h"
 #include "kernels/numeric/conv_cuda.h"
 #include "kernels/numeric/dense_cuda.h"
 #include "kernels/numeric/recurrences_cuda.h"
@@ -66,12 +67,18 @@ class NumericOnHost {
                        const Mamba2Tokens& tokens) const;
   Status mamba2_prefill(const Mamba2Layer& layer, const PrefillRows& rows, const StatePool& pool,
                         const Mamba2Tokens& tokens, bool prep_initial_states) const;
+  Status mamba2_prefill_chunked(const Mamba2Layer& layer, const PrefillRows& rows,
+                                const StatePool& pool, const Mamba2Tokens& tokens,
+                                bool prep_initial_states, const Mamba2Chunks& chunks) const;
   Status delta_rule_update(const DeltaRuleLayer& layer, const DecodeRows& rows,
                            const StatePool& pool, const DeltaRuleTokens& tokens) const;
   Status delta_rule_update(const DeltaRuleLayer& layer, const DecodeRows& rows,
                            const Bf16StatePool& pool, const DeltaRuleTokens& tokens) const;
   Status delta_rule_prefill(const DeltaRuleLayer& layer, const PrefillRows& rows,
                             const StatePool& pool, const DeltaRuleTokens& tokens) const;
+  Status delta_rule_prefill_chunked(const DeltaRuleLayer& layer, const PrefillRows& rows,
+                                    const StatePool& pool, const DeltaRuleTokens& tokens,
+                                    std::span<const RowChunk> chunks) const;
   Status lightning_update(const LightningLayer& layer, const DecodeRows& rows,
                           const StatePool& pool, const LightningTokens& tokens) const;
   Status lightning_prefill(const LightningLayer& layer, const PrefillRows& rows,

@@ -4,6 +4,7 @@
 
 #include "core/numeric/dense_layers.h"
 #include "core/numeric/paged_attention.h"
+#include "kernels/numeric/chunked_cuda.h"
 #include "kernels/numeric/conv_cuda.h"
 #include "kernels/numeric/recurrences_cuda.h"
 #include "kernels/numeric/staged_call.h"
@@ -31,6 +32,13 @@ inline PrefillRows staged(StagedCall& call, PrefillRows rows) {
   rows.checkpoint_offsets = call.in(rows.checkpoint_offsets);
   rows.checkpoint_blocks = call.in(rows.checkpoint_blocks);
   return rows;
+}
+
+inline Mamba2Chunks staged(StagedCall& call, Mamba2Chunks chunks) {
+  chunks.cu_chunk_seqlen = call.in(chunks.cu_chunk_seqlen);
+  chunks.seq_idx = call.in(chunks.seq_idx);
+  chunks.last_chunk_indices = call.in(chunks.last_chunk_indices);
+  return chunks;
 }
 
 inline AttentionRows staged(StagedCall& call, AttentionRows rows) {

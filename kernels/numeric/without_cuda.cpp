@@ -43,6 +43,18 @@ Status delta_rule_prefill_cuda(const DeltaRuleLayer&, const PrefillRows&, const 
                                const DeltaRuleTokens&, CUstream_st*) {
   return without_cuda();
 }
+std::int64_t piece_floats(const Mamba2Layer&) { return 0; }
+std::int64_t piece_floats(const DeltaRuleLayer&) { return 0; }
+Status mamba2_prefill_chunked_cuda(const Mamba2Layer&, const PrefillRows&, const StatePool&,
+                                   const Mamba2Tokens&, bool, const Mamba2Chunks&,
+                                   const ChunkLaunch&, CUstream_st*) {
+  return without_cuda();
+}
+Status delta_rule_prefill_chunked_cuda(const DeltaRuleLayer&, const PrefillRows&, const StatePool&,
+                                       const DeltaRuleTokens&, std::span<const RowChunk>,
+                                       const ChunkLaunch&, CUstream_st*) {
+  return without_cuda();
+}
 Status lightning_update_cuda(const LightningLayer&, const DecodeRows&, const StatePool&,
                              const LightningTokens&, CUstream_st*) {
   return without_cuda();
@@ -189,6 +201,16 @@ Status NumericOnHost::mamba2_update(const Mamba2Layer&, const DecodeRows&, const
 }
 Status NumericOnHost::mamba2_prefill(const Mamba2Layer&, const PrefillRows&, const StatePool&,
                                      const Mamba2Tokens&, bool) const {
+  return without_cuda();
+}
+Status NumericOnHost::mamba2_prefill_chunked(const Mamba2Layer&, const PrefillRows&,
+                                             const StatePool&, const Mamba2Tokens&, bool,
+                                             const Mamba2Chunks&) const {
+  return without_cuda();
+}
+Status NumericOnHost::delta_rule_prefill_chunked(const DeltaRuleLayer&, const PrefillRows&,
+                                                 const StatePool&, const DeltaRuleTokens&,
+                                                 std::span<const RowChunk>) const {
   return without_cuda();
 }
 Status NumericOnHost::delta_rule_update(const DeltaRuleLayer&, const DecodeRows&, const StatePool&,

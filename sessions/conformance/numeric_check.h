@@ -1,5 +1,5 @@
 // Decides when an answer equals those of a vector of real recurrences: `bits` bit for bit, and
-// `expect` within the tolerances of form recurrent (numerics: tolerances and verdicts).
+// `expect` within the tolerances of each form (numerics: tolerances and verdicts).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,10 +17,9 @@ struct NumericForms {
 };
 
 // Runs the operation with `kernels` and returns the first place that differs: of `bits` and of
-// `expect` in form recurrent, then of `expect` in form chunked, on the host and with its wider
-// tolerances. NaN equals NaN. Outputs of tokens that are not in `compare_tokens` are not compared.
-// Blocks that the vector does not name must keep their bits. Throws VectorError and
-// VectorKernelError.
+// `expect` in form recurrent, then of `expect` in form chunked with its wider tolerances. NaN
+// equals NaN. Outputs of tokens that are not in `compare_tokens` are not compared. Blocks that the
+// vector does not name must keep their bits. Throws VectorError and VectorKernelError.
 std::optional<VectorDifference> check_numeric(const NumericForms& forms,
                                               const nlohmann::json& vector,
                                               const NumericKernels& kernels);

@@ -109,8 +109,10 @@ NumericKernels host_numeric_kernels() {
       .mamba1_prefill = always<&mamba1_prefill>,
       .mamba1_update = always<&mamba1_update>,
       .mamba2_prefill = always<&mamba2_prefill>,
+      .mamba2_prefill_chunked = always<&mamba2_prefill_chunked>,
       .mamba2_update = always<&mamba2_update>,
       .delta_rule_prefill = always<&delta_rule_prefill>,
+      .delta_rule_prefill_chunked = always<&delta_rule_prefill_chunked>,
       .delta_rule_update = always<&delta_rule_update>,
       .lightning_prefill = always<&lightning_prefill>,
       .lightning_update = always<&lightning_update>,
@@ -123,9 +125,9 @@ NumericKernels counted(NumericKernels kernels, std::int64_t& num_launches) {
             kernels.rms_norm, kernels.gated_norm, kernels.norm_gated, kernels.gated_mlp,
             kernels.paged_attention, kernels.conv_prefill, kernels.conv_update,
             kernels.short_conv_prefill, kernels.short_conv_update, kernels.mamba1_prefill,
-            kernels.mamba1_update, kernels.mamba2_prefill, kernels.mamba2_update,
-            kernels.delta_rule_prefill, kernels.delta_rule_update, kernels.lightning_prefill,
-            kernels.lightning_update);
+            kernels.mamba1_update, kernels.mamba2_prefill, kernels.mamba2_prefill_chunked,
+            kernels.mamba2_update, kernels.delta_rule_prefill, kernels.delta_rule_prefill_chunked,
+            kernels.delta_rule_update, kernels.lightning_prefill, kernels.lightning_update);
   return kernels;
 }
 

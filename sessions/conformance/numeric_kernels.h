@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/base/result.h"
+#include "core/numeric/chunked.h"
 #include "core/numeric/conv.h"
 #include "core/numeric/delta_rule.h"
 #include "core/numeric/dense_layers.h"
@@ -61,8 +62,14 @@ struct NumericKernels {
   std::function<Status(const Mamba2Layer&, const PrefillRows&, const StatePool&,
                        const Mamba2Tokens&, bool prep_initial_states)>
       mamba2_prefill;
+  std::function<Status(const Mamba2Layer&, const PrefillRows&, const StatePool&,
+                       const Mamba2Tokens&, bool prep_initial_states, const Mamba2Chunks&)>
+      mamba2_prefill_chunked;
   OnStates<Mamba2Layer, DecodeRows, Mamba2Tokens> mamba2_update;
   OnStates<DeltaRuleLayer, PrefillRows, DeltaRuleTokens> delta_rule_prefill;
+  std::function<Status(const DeltaRuleLayer&, const PrefillRows&, const StatePool&,
+                       const DeltaRuleTokens&, std::span<const RowChunk>)>
+      delta_rule_prefill_chunked;
   OnStates<DeltaRuleLayer, DecodeRows, DeltaRuleTokens> delta_rule_update;
   OnStates<LightningLayer, PrefillRows, LightningTokens> lightning_prefill;
   OnStates<LightningLayer, DecodeRows, LightningTokens> lightning_update;

@@ -162,8 +162,9 @@ NumericAnswer run_mamba2(Part part, const NumericCase& vector) {
   if (part == Part::prefill_chunked) {
     const NumericPrefillRows rows(input, x.size(0), pool.shape.front());
     const ChunkArrays chunks(input, rows.rows().num_rows());
-    mamba2_prefill_chunked(layer, rows.rows(), pool.view(), tokens,
-                           input["prep_initial_states"].int32_in(0, 1) == 1, chunks.view());
+    expect_launched(vector.kernels.mamba2_prefill_chunked(
+        layer, rows.rows(), pool.view(), tokens, input["prep_initial_states"].int32_in(0, 1) == 1,
+        chunks.view()));
   } else {
     run_part(
         part, input, x.size(0), pool,
@@ -238,7 +239,8 @@ NumericAnswer run_delta_rule(Part part, DecayOf decay_of, const NumericCase& vec
   const DeltaRuleTokens io{q.data, k.data, v.data, a.data, b.data, o};
   if (part == Part::prefill_chunked) {
     const NumericPrefillRows rows(input, tokens, pool.shape.front());
-    delta_rule_prefill_chunked(layer, rows.rows(), pool.view(), io, row_chunks(rows.rows()));
+    expect_launched(vector.kernels.delta_rule_prefill_chunked(layer, rows.rows(), pool.view(), io,
+                                                              row_chunks(rows.rows())));
   } else {
     run_part(
         part, input, tokens, pool,

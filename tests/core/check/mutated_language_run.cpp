@@ -25,8 +25,9 @@ SmallEngine drawn_engine(std::mt19937_64& random) {
 }  // namespace
 
 MutatedLanguageRun::MutatedLanguageRun(std::mt19937_64& random,
-                                       const MakeLanguageMachine& make_machine)
-    : random_(random), speaking_(drawn_engine(random), small_language_model(), make_machine) {}
+                                       const MakeLanguageMachine& make_machine, NumericForm form)
+    : random_(random),
+      speaking_(drawn_engine(random), small_language_model(), make_machine, form) {}
 
 int MutatedLanguageRun::plant(StepTrace& trace) {
   const std::vector<TraceMutation> mutations = trace_mutations(trace, arrays_, random_);

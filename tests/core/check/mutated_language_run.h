@@ -12,8 +12,8 @@ class MutatedLanguageRun {
  public:
   // Draws the engine, whose kinds of layers and cache modes differ, and the changes.
   // `make_machine`: where the model runs; null: on the host.
-  explicit MutatedLanguageRun(std::mt19937_64& random,
-                              const MakeLanguageMachine& make_machine = {});
+  explicit MutatedLanguageRun(std::mt19937_64& random, const MakeLanguageMachine& make_machine = {},
+                              NumericForm form = NumericForm::recurrent);
 
   // Steps until every request has finished, or the test has failed; returns how many changes were
   // planted.

@@ -9,7 +9,7 @@
 namespace hybridscope::test {
 
 SpeakingEngine::SpeakingEngine(const SmallEngine& small, HybridModel model,
-                               const MakeLanguageMachine& make_machine)
+                               const MakeLanguageMachine& make_machine, NumericForm form)
     : model_(std::make_unique<const HybridModel>(std::move(model))),
       engine_(Engine::create(engine_config(small)).value()),
       checker_(StepChecker::create(make_check_config(engine_.config())).value()) {
@@ -18,6 +18,7 @@ SpeakingEngine::SpeakingEngine(const SmallEngine& small, HybridModel model,
                                   {.kv_cache_config = config.kv_cache_config,
                                    .mamba_cache_mode = config.mamba_cache_mode,
                                    .num_speculative_tokens = config.num_speculative_tokens,
+                                   .form = form,
                                    .num_likely = 2},
                                   make_machine)
                   .value();

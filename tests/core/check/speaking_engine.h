@@ -14,7 +14,8 @@ class SpeakingEngine {
  public:
   // `make_machine`: where the model runs; null: on the host.
   explicit SpeakingEngine(const SmallEngine& small, HybridModel model = small_language_model(),
-                          const MakeLanguageMachine& make_machine = {});
+                          const MakeLanguageMachine& make_machine = {},
+                          NumericForm form = NumericForm::recurrent);
 
   Engine& engine() { return engine_; }
   const StepChecker& checker() const { return checker_; }

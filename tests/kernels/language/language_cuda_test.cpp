@@ -55,13 +55,15 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
 
 // Steps that were run; 0: the settings do not allow the run. `make_machine`: of PairedMachine.
 std::int64_t run_on_both(const Scenario& scenario, const Model& model,
-                         const MakeLanguageMachine& make_machine = &PairedMachine::create) {
+                         const MakeLanguageMachine& make_machine = &PairedMachine::create,
+                         NumericForm form = NumericForm::recurrent) {
   auto plan = plan_scenario(scenario, "scenario.json");
   if (!plan.ok()) return 0;
-  auto created =
-      CheckedRun::create(plan.value(), {.language = model, .make_machine = make_machine});
+  auto created = CheckedRun::create(
+      plan.value(), {.language = model, .form = form, .make_machine = make_machine});
   if (!created.ok()) {  // the host refuses it as well
-    EXPECT_FALSE(CheckedRun::create(std::move(plan).value(), {.language = model}).ok())
+    EXPECT_FALSE(
+        CheckedRun::create(std::move(plan).value(), {.language = model, .form = form}).ok())
         << created.error().message;
     return 0;
   }
@@ -86,6 +88,38 @@ TEST(LanguageCuda, ShippedScenariosHaveTheBitsOfTheHost) {
       if (HasFailure()) return;
     }
   EXPECT_GT(steps, 500);
+}
+
+std::vector<Model> models_with_chunks() {
+  return {model_of("model_bamba"), model_of("model_qwen3_5_text")};
+}
+
+// Shipped scenarios in form chunked with `make_machine`, as written and in each cache mode.
+void expect_equal_chunked_runs(const MakeLanguageMachine& make_machine) {
+  std::int64_t steps = 0;
+  for (const Model& model : models_with_chunks())
+    for (const auto& file : files_in(scenario_dir())) {
+      SCOPED_TRACE(file.stem().string());
+      const Scenario scenario = read_scenario_file(file.string()).value();
+      std::vector<Scenario> changed(4, scenario);
+      changed[1].settings.mamba_cache_mode = MambaCacheMode::none;
+      changed[2].settings.mamba_cache_mode = MambaCacheMode::align;
+      changed[3].settings.mamba_cache_mode = MambaCacheMode::all;
+      for (const Scenario& other : changed)
+        steps += run_on_both(other, model, make_machine, NumericForm::chunked);
+      if (testing::Test::HasFailure()) return;
+    }
+  EXPECT_GT(steps, 1000);
+}
+
+TEST(LanguageCuda, ShippedScenariosInFormChunkedAreCloseToTheHost) {
+  HS_NEED_CUDA();
+  expect_equal_chunked_runs(&PairedMachine::create);
+}
+
+TEST(LanguageCuda, ShippedScenariosInFormChunkedHaveTheSameBitsTwice) {
+  HS_NEED_CUDA();
+  expect_equal_chunked_runs(&PairedMachine::create_both_on_device);
 }
 
 // In every cache mode, under both runners and both ways of scheduling.

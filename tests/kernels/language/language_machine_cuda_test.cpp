@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -61,8 +64,41 @@ class Decodes {
   std::vector<ForwardGroup> groups_{2};
 };
 
+// Prompts of 20 tokens and of 3 in form chunked; `chunks`: of the recurrent layers.
+class Prompts {
+ public:
+  explicit Prompts(std::vector<RowChunk> chunks) : keys_{10, 11, 12, 13, 14, 15, 0, 0, 0, 0} {
+    for (std::int32_t i = 0; i < 23; ++i) {
+      ids_.push_back(i % 7);
+      positions_.push_back(i < 20 ? i : i - 20);
+    }
+    groups_[0].attention = {.query_start_loc = starts_,
+                            .seq_lens = lengths_,
+                            .block_table = matrix_view(keys_.data(), 2, 5)};
+    groups_[0].block_size = 4;
+    PrefillPart part;
+    part.rows = {.query_start_loc = starts_,
+                 .has_initial_states = flags_,
+                 .state_indices = vector_view(states_.data(), 2)};
+    part.tokens.resize(23);
+    std::iota(part.tokens.begin(), part.tokens.end(), 0);
+    part.row_chunks = std::move(chunks);
+    groups_[1].prefills.push_back(std::move(part));
+  }
+  MachineForward forward() const {
+    return {.token_ids = ids_, .positions = positions_, .groups = groups_};
+  }
+
+ private:
+  std::vector<std::int32_t> ids_, positions_, keys_;
+  std::vector<std::int32_t> starts_ = {0, 20, 23}, lengths_ = {20, 3}, states_ = {1, 2};
+  std::vector<std::uint8_t> flags_ = {0, 0};
+  std::vector<ForwardGroup> groups_{2};
+};
+
 // What a step leaves: every state of the recurrent layers' first blocks, and the logits of rows.
-std::vector<float> step(LanguageMachine& machine, const Decodes& batch, std::int32_t num_blocks = 9,
+template <class Batch>
+std::vector<float> step(LanguageMachine& machine, const Batch& batch, std::int32_t num_blocks = 9,
                         std::int32_t num_rows = 3) {
   machine.forward(batch.forward());
   std::size_t count = 0;
@@ -149,11 +185,51 @@ TEST_F(LanguageMachineCuda, BlocksThatDoNotFitAreRefusedWithTheNumbers) {
   EXPECT_THAT(device.error().message, HasSubstr("bytes are needed"));
 }
 
-TEST_F(LanguageMachineCuda, FormChunkedIsRefused) {
+// The largest difference of two steps' numbers.
+float difference(const std::vector<float>& a, const std::vector<float>& b) {
+  float most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i] != b[i]) most = std::max(most, std::fabs(a[i] - b[i]));
+  return most;
+}
+
+TEST_F(LanguageMachineCuda, AWrongChunkShowsInFormChunkedAsOnTheHost) {
+  HS_NEED_CUDA();
   LanguageMachineRequest chunked = request();
   chunked.form = NumericForm::chunked;
-  const auto device = CudaLanguageMachine::create(chunked);
-  ASSERT_FALSE(device);
+  std::vector<std::vector<float>> kept;
+  for (const std::vector<RowChunk>& chunks :
+       {std::vector<RowChunk>{{0, 0, 16}, {0, 16, 20}, {1, 20, 23}},
+        std::vector<RowChunk>{{0, 0, 16}, {1, 16, 20}, {1, 20, 23}},
+        std::vector<RowChunk>{{0, 0, 16}, {0, 15, 20}, {1, 20, 23}},
+        std::vector<RowChunk>{{1, 20, 23}, {0, 0, 16}, {0, 16, 19}}}) {
+    const Prompts batch(chunks);
+    const auto host = HostLanguageMachine::create(chunked).value();
+    const auto device = CudaLanguageMachine::create(chunked).value();
+    kept.push_back(step(*device, batch));
+    EXPECT_LT(difference(step(*host, batch), kept.back()), 1e-4F);
+    EXPECT_EQ(step(*CudaLanguageMachine::create(chunked).value(), batch), kept.back());
+  }
+  for (std::size_t i = 1; i < kept.size(); ++i)
+    EXPECT_GT(difference(kept.front(), kept[i]), 1e-2F) << i;
+}
+
+// Its scratch grows with the pieces of chunks, and graphs that read it before are captured anew.
+TEST_F(LanguageMachineCuda, FormChunkedAllocatesOnceForMorePieces) {
+  HS_NEED_CUDA();
+  LanguageMachineRequest chunked = request();
+  chunked.form = NumericForm::chunked;
+  chunked.max_num_tokens = 23;
+  const auto device = CudaLanguageMachine::create(chunked).value();
+  (void)step(*device, Decodes(0, 4));
+  (void)step(*device, Prompts({{0, 0, 16}, {0, 16, 20}, {1, 20, 23}}));
+  const std::int64_t first = device->delays().num_allocations;
+  std::vector<RowChunk> many;
+  for (std::int32_t t = 0; t < 23; ++t) many.push_back({t < 20 ? 0 : 1, t, t + 1});
+  for (int i = 0; i < 2; ++i) (void)step(*device, Prompts(many));
+  EXPECT_EQ(device->delays().num_allocations, first + 1);
+  (void)step(*device, Decodes(0, 4));
+  EXPECT_EQ(device->delays().num_captures, 2);
 }
 
 }  // namespace

@@ -25,5 +25,20 @@ TEST(PlantedLanguageCuda, ChangedTracesHaveTheBitsOfTheHost) {
   EXPECT_GT(planted, 60);
 }
 
+// What rows that meet and chunks that overlap leave in form chunked depends on nothing but them.
+TEST(PlantedLanguageCuda, ChangedTracesInFormChunkedHaveTheSameBitsTwice) {
+  HS_NEED_CUDA();
+  const std::uint64_t seed = from_environment("HYBRIDSCOPE_SEED", 20261128);
+  int planted = 0;
+  for (std::uint64_t i = 0; i < test::num_cases(60) && !HasFailure(); ++i) {
+    SCOPED_TRACE("HYBRIDSCOPE_SEED=" + std::to_string(seed + i));
+    std::mt19937_64 random(seed + i);
+    planted +=
+        MutatedLanguageRun(random, &PairedMachine::create_both_on_device, NumericForm::chunked)
+            .run();
+  }
+  EXPECT_GT(planted, 60);
+}
+
 }  // namespace
 }  // namespace hybridscope::test::planted_language_cuda_test

@@ -31,7 +31,7 @@ std::vector<float> NumericDraw::floats(std::int64_t count, float scale) {
   std::normal_distribution<float> normal(0.0F, scale);
   std::vector<float> values(static_cast<std::size_t>(count));
   for (float& value : values) value = normal(random_);
-  if (!chance(0.125)) return values;
+  if (!has_special_numbers_ || !chance(0.125)) return values;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (float& value : values)
     if (chance(0.003))

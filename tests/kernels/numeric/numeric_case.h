@@ -35,8 +35,11 @@ class NumericDraw {
   // Normal numbers; in one of eight arrays a few zeros, denormals, huge numbers and infinities too.
   std::vector<float> floats(std::int64_t count, float scale = 1.0F);
   std::mt19937_64& random() { return random_; }
+  // From now on all numbers are normal: for comparisons that are not of bits.
+  void leave_out_special_numbers() { has_special_numbers_ = false; }
 
  private:
+  bool has_special_numbers_ = true;
   std::mt19937_64 random_;
 };
 

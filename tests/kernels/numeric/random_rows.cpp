@@ -56,14 +56,14 @@ DecodeRows RandomDecodeRows::rows() const {
           .destination_column = destination_};
 }
 
-RandomPrefillRows::RandomPrefillRows(NumericDraw& draw, bool mode_all) {
+RandomPrefillRows::RandomPrefillRows(NumericDraw& draw, bool mode_all, std::int32_t longest) {
   const std::int32_t num_rows = draw.number(1, 5);
-  if (mode_all) block_size_ = draw.number(1, 9);
+  if (mode_all) block_size_ = draw.number(1, longest * 9 / 70);
   columns_ = mode_all ? 8 : 1;
   table_ = random_blocks(draw, num_rows * columns_, num_blocks_);
   starts_ = {0};
   for (std::int32_t row = 0; row < num_rows; ++row) {
-    const std::int32_t most = mode_all ? 4 * block_size_ : draw.chance(0.2) ? 70 : 9;
+    const std::int32_t most = mode_all ? 4 * block_size_ : draw.chance(0.2) ? longest : 9;
     const std::int32_t tokens = draw.chance(kPadding) ? 0 : draw.number(1, most);
     starts_.push_back(starts_.back() + tokens);
     has_initial_states_.push_back(draw.chance(0.6) ? 1 : 0);

@@ -35,10 +35,10 @@ class RandomDecodeRows {
   std::vector<std::int32_t> table_, starts_, accepted_, source_, destination_;
 };
 
-// Mode all where `mode_all`, else modes none and align.
+// Mode all where `mode_all`, else modes none and align. `longest`: tokens of a long row.
 class RandomPrefillRows {
  public:
-  RandomPrefillRows(NumericDraw& draw, bool mode_all);
+  RandomPrefillRows(NumericDraw& draw, bool mode_all, std::int32_t longest = 70);
   PrefillRows rows() const;
   std::int32_t num_tokens() const { return num_tokens_; }
   std::int32_t num_blocks() const { return num_blocks_; }
