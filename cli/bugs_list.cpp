@@ -288,7 +288,7 @@ BugsSubcommand add_bugs_list(CLI::App& bugs) {
 
 }  // namespace
 
-std::function<int()> add_bugs_command(CLI::App& bugs) {
+std::function<int()> add_bugs_command(CLI::App& bugs, const Backends& backends) {
   bugs.require_subcommand(0, 1);
   bugs.footer(
       "Examples:\n"
@@ -305,7 +305,7 @@ std::function<int()> add_bugs_command(CLI::App& bugs) {
       "file says, 2 usage or no such bug, 4 a report that cannot be written.\n"
       "The catalogue: docs/known-bugs.md.");
   const std::vector<BugsSubcommand> subcommands = {add_bugs_list(bugs), add_bugs_show(bugs),
-                                                   add_bugs_run(bugs)};
+                                                   add_bugs_run(bugs, backends)};
   return [subcommands] {
     for (const BugsSubcommand& subcommand : subcommands)
       if (subcommand.app->parsed()) return subcommand.run();

@@ -3,11 +3,12 @@
 
 #include <functional>
 
+#include "cli/backends.h"
 #include "cli/cli_fwd.h"
 
 namespace hybridscope {
 
-// Adds the subcommands; the result runs the one that was given.
-std::function<int()> add_bugs_command(CLI::App& bugs);
+// Adds the subcommands; the result runs the one that was given. `backends` must outlive it.
+std::function<int()> add_bugs_command(CLI::App& bugs, const Backends& backends);
 
 }  // namespace hybridscope

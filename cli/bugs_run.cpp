@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/exit_codes.h"
+#include "cli/load_language.h"
 #include "cli/output_targets.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
@@ -22,12 +23,10 @@
 #include "cli/run_tests.h"
 #include "cli/text_table.h"
 #include "cli/version.h"
-#include "core/numeric/hybrid_model.h"
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/known_bugs/spoken_bug.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/text/number_words.h"
-#include "sessions/weights/load_model.h"
 
 namespace hybridscope {
 namespace {
@@ -40,11 +39,11 @@ struct BugsRunOptions {
   bool all = false;
   bool explain = false;
   std::string junit;
-  bool numeric = false;   // a language model runs on both sides
-  bool symbolic = false;  // --state symbolic was given
+  StateOption state;  // the language model that runs on both sides
   bool markdown = false;
-  std::string weights;  // its folder; empty: the shipped one's
 };
+
+constexpr const char* kShippedModel = "scenarios/models/jargon-gdn";
 
 struct RanBug {
   BugExhibit exhibit;
@@ -165,29 +164,30 @@ void print_text(std::FILE* out, const BugsRunOptions& options, const std::vector
   print_table(out, bugs);
 }
 
-// Of --state numeric; null: no model runs.
-Result<BugModel> load_bug_model(const BugsRunOptions& options) {
-  if (!options.numeric && options.weights.empty()) return BugModel();
-  std::string folder = options.weights;
-  if (folder.empty()) {
-    constexpr const char* kShipped = "scenarios/models/jargon-gdn";
-    std::error_code code;
-    if (!std::filesystem::is_directory(kShipped, code))
-      return Error{
-          ErrorKind::not_found,
-          fmt::format("{}: no such folder here; name the model's with --weights DIR", kShipped)};
-    folder = kShipped;
+// The shipped model where none is named.
+Result<LanguageModel> load_bug_model(StateOption state, const Backends& backends) {
+  std::error_code code;
+  if (state.is_numeric() && state.weights.empty()) {
+    state.weights = kShippedModel;
+    if (!std::filesystem::is_directory(kShippedModel, code))
+      return Error{ErrorKind::not_found,
+                   fmt::format("{}: no such folder here; name the model's with --weights DIR",
+                               kShippedModel)};
   }
-  auto loaded = load_model(folder);
-  if (!loaded.ok()) return loaded.error();
-  return BugModel(std::make_shared<const HybridModel>(std::move(loaded).value().model));
+  return load_language(state, backends);
 }
 
-int run_bugs_command(const BugsRunOptions& options) {
-  if (options.symbolic && !options.weights.empty())
-    return report_usage("bugs run", "--weights is for --state numeric");
-  if (options.markdown && !options.numeric && options.weights.empty())
-    return report_usage("bugs run", "--markdown is for --state numeric");
+Status check_options(const BugsRunOptions& options) {
+  if (options.markdown && !options.state.is_numeric())
+    return invalid_input("--markdown is for --state numeric");
+  StateOption state = options.state;
+  if (state.is_numeric() && state.weights.empty()) state.weights = kShippedModel;
+  return check_language_option(state);
+}
+
+int run_bugs_command(const BugsRunOptions& options, const Backends& backends) {
+  if (const Status fit = check_options(options); !fit.ok())
+    return report_usage("bugs run", fit.error().message);
   const OutputTarget json{"--json", options.json ? "-" : ""};
   const OutputTarget junit{"--junit", options.junit};
   if (const Status one = check_one_document({json, junit}); !one.ok()) {
@@ -199,20 +199,20 @@ int run_bugs_command(const BugsRunOptions& options) {
   if (names.empty()) {
     return report_usage("bugs run", "name a bug (bugs list has them), or --all");
   }
-  auto model = load_bug_model(options);
-  if (!model.ok()) return fail_bugs("run", model.error());
+  const auto language = load_bug_model(options.state, backends);
+  if (!language.ok()) return fail_bugs("run", language.error());
   std::vector<RanBug> bugs;
   std::vector<TestedUnit> units;
   for (const std::string& name : names) {
     auto exhibit = shipped_bug(name);
     if (!exhibit.ok())
       return fail_bugs("run", name_right_command("bugs run", name, exhibit.error()));
-    auto run = run_bug(exhibit.value(), model.value());
+    auto run = run_bug(exhibit.value(), language.value());
     if (!run.ok()) return fail_bugs("run", run.error());
     units.push_back(tested_side(exhibit.value(), run.value().faulty, "faulty"));
     units.push_back(tested_side(exhibit.value(), run.value().healthy, "healthy"));
     std::optional<SpokenBug> spoken;
-    if (model.value() != nullptr) spoken = spoken_bug(run.value());
+    if (language.value().model != nullptr) spoken = spoken_bug(run.value());
     bugs.push_back({std::move(exhibit).value(), std::move(run).value(), std::move(spoken)});
   }
   if (options.json)
@@ -229,7 +229,7 @@ int run_bugs_command(const BugsRunOptions& options) {
 
 }  // namespace
 
-BugsSubcommand add_bugs_run(CLI::App& bugs) {
+BugsSubcommand add_bugs_run(CLI::App& bugs, const Backends& backends) {
   const auto options = std::make_shared<BugsRunOptions>();
   CLI::App& app = *bugs.add_subcommand(
       "run",
@@ -238,34 +238,25 @@ BugsSubcommand add_bugs_run(CLI::App& bugs) {
       "Examples:\n"
       "  hybridscope bugs run 48 --explain\n"
       "  hybridscope bugs run --all --junit bugs.xml\n"
-      "  hybridscope bugs run 7 --state numeric\n"
+      "  hybridscope bugs run 7 --state numeric --backend cuda\n"
       "\n"
+      "With --state numeric the answers of both runs are compared; without --weights it is the\n"
+      "model of scenarios/models/jargon-gdn that runs.\n"
       "Exit codes: 0 fine, 1 a scenario does not do what its file says, 2 usage or no such bug,\n"
-      "3 weights that cannot be read, 4 a report that cannot be written.");
+      "3 weights that cannot be read, 4 environment: no such GPU, a report that cannot be "
+      "written.");
   auto* names = app.add_option("bugs", options->names, "ids or numbers")->type_name("ID");
   app.add_flag("--all", options->all, "every one")->excludes(names);
   auto* explain =
       app.add_flag("--explain", options->explain, "explain the first wrong step of each in full");
   auto* json = app.add_flag("--json", options->json, "as a JSON array")->excludes(explain);
-  app.add_option_function<std::string>(
-         "--state",
-         [options](const std::string& name) {
-           options->numeric = name == "numeric";
-           options->symbolic = name == "symbolic";
-         },
-         "numeric: a language model runs on both sides, and their answers are compared")
-      ->check(CLI::IsMember({"symbolic", "numeric"}))
-      ->type_name("symbolic|numeric");
-  app.add_option("--weights", options->weights,
-                 "folder of the model for --state numeric, which it implies (default: "
-                 "scenarios/models/jargon-gdn)")
-      ->type_name("DIR");
+  add_language_options(app, options->state);
   app.add_flag("--markdown", options->markdown, "the answers as a table")
       ->excludes(json)
       ->excludes(explain);
   app.add_option("--junit", options->junit, "write a JUnit report: two testsuites per bug")
       ->type_name("FILE|-");
-  return {&app, [options] { return run_bugs_command(*options); }};
+  return {&app, [options, &backends] { return run_bugs_command(*options, backends); }};
 }
 
 }  // namespace hybridscope

@@ -1,10 +1,12 @@
 // Runs bugs with and without their faults, and compares both runs with their files.
 #pragma once
 
+#include "cli/backends.h"
 #include "cli/bugs_words.h"
 
 namespace hybridscope {
 
-BugsSubcommand add_bugs_run(CLI::App& bugs);
+// `backends` must outlive it.
+BugsSubcommand add_bugs_run(CLI::App& bugs, const Backends& backends);
 
 }  // namespace hybridscope

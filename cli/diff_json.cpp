@@ -142,9 +142,11 @@ Json diff_to_json(const DiffReport& report) {
     json["texts"] = Json::array();
     for (const DifferingText& text : *report.texts)
       json["texts"].push_back({{"request", text.request},
-                               {"first_difference", text.first - 1},
+                               {"first_difference", text.first},
                                {"words", text_difference_words(text)},
                                {"step", {{"a", text.step_a}, {"b", text.step_b}}},
+                               {"token_begins", text.token_begins},
+                               {"token", {{"a", text.token_a}, {"b", text.token_b}}},
                                {"a", text.a},
                                {"b", text.b}});
   }

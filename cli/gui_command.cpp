@@ -10,6 +10,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/load_language.h"
 #include "cli/report_error.h"
 #include "cli/right_command.h"
 #include "cli/run_options.h"
@@ -85,11 +86,12 @@ Status check_options(const GuiOptions& options) {
     return invalid_input(
         "--attach: the trace has the engine's settings (--model and engine "
         "settings go with a scenario or --traffic)");
-  if (!options.weights.empty() && (is_session(options.file) || !options.attach.empty()))
+  if (options.state.is_numeric() && (is_session(options.file) || !options.attach.empty()))
     return invalid_input(
         "--weights: a language model runs on the decisions of our engine only (a session has what "
         "was said when it was recorded; `hybridscope judge TRACE --weights DIR` runs one on a "
         "trace)");
+  if (Status fit = check_language_option(options.state); !fit.ok()) return fit;
   return check_given_settings(options.settings, options.file, options.model);
 }
 
@@ -157,15 +159,7 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
       ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a number from 1 on"))
       ->type_name("N");
-  auto* weights = command
-                      .add_option("--weights", options.weights,
-                                  "folder of a language model that runs on the decisions "
-                                  "(docs/numeric.md)")
-                      ->type_name("DIR");
-  command.add_option("--form", options.form, "how it computes prompt rows")
-      ->check(CLI::IsMember({"recurrent", "chunked"}))
-      ->type_name("recurrent|chunked")
-      ->needs(weights);
+  add_language_options(command, options.state);
   auto* screenshot =
       command.add_option("--screenshot", options.screenshot, "draw, write a picture, and end")
           ->type_name("FILE.png");
@@ -216,8 +210,8 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   }
   start.program = std::string("hybridscope ") + kVersion;
   start.screenshot = options.screenshot;
-  start.weights = options.weights;
-  start.form = options.form;
+  start.weights = options.state.weights;
+  if (options.state.form) start.form = numeric_form_name(*options.state.form);
   start.script = options.script;
   start.bench = options.bench;
   start.lists_commands = options.lists_commands;
@@ -227,6 +221,9 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   start.commands.insert(start.commands.end(), options.commands.begin(), options.commands.end());
   if (Status fit = check_options(options); !fit.ok())
     return report_usage("gui", fit.error().message);
+  auto machine = language_machine(options.state, backends);
+  if (!machine.ok()) return report_error("gui", machine.error());
+  start.make_machine = std::move(machine).value();
   if (Status filled = fill_run(options, start); !filled.ok()) return report_failure(filled.error());
   if (!start.record.empty()) {
     const auto found = look_at_file(parse_session_place(start.record).file, FileAccess::create);

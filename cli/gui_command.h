@@ -8,6 +8,7 @@
 #include "cli/cli_fwd.h"
 #include "cli/record_option.h"
 #include "cli/settings_options.h"
+#include "cli/state_option.h"
 
 namespace hybridscope {
 
@@ -19,8 +20,7 @@ struct GuiOptions {
   std::string model;
   std::int64_t limit = 0;
   SettingsOptions settings;
-  std::string weights;  // folder of a language model; empty: none runs
-  std::string form;     // of its prompt rows
+  StateOption state;  // the language model that runs on the decisions, and where
   std::string screenshot;
   std::string script;
   std::string size;  // "1600x1000"; empty: as it was the last time

@@ -11,6 +11,7 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/judge_session.h"
+#include "cli/load_language.h"
 #include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
@@ -21,10 +22,8 @@
 #include "cli/settings_options.h"
 #include "cli/trace_input.h"
 #include "cli/version.h"
-#include "core/numeric/hybrid_model.h"
 #include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/pipeline_trace.h"
-#include "sessions/weights/load_model.h"
 
 namespace hybridscope {
 
@@ -38,9 +37,7 @@ std::string judge_words(const JudgeOptions& options, const TraceReport& trace, s
   if (options.check == CheckScope::all) words += " --check all";
   if (!options.engine.empty()) words += " --engine " + options.engine;
   if (options.strict) words += " --strict";
-  if (!options.language.folder.empty())
-    words += " --weights " + shell_word(options.language.folder);
-  if (options.language.form == NumericForm::chunked) words += " --form chunked";
+  for (const std::string& word : options.state.words()) words += " " + shell_word(word);
   if (step > 0) words += fmt::format(" --explain {}", step);
   return options.input == "-" ? words + " <TRACE.jsonl" : words;
 }
@@ -152,8 +149,9 @@ void finish(const Status& judged, JudgeSession& session) {
   session.finish(SessionStatus::complete, "");
 }
 
-int exit_code(const JudgeOptions& options, const JudgeReport& report) {
+int exit_code(const JudgeOptions& options, const JudgeReport& report, const Status& judged) {
   if (report.interrupted) return kExitInterrupted;
+  if (!judged.ok() && error_exit_code(judged.error()) == kExitEnvironment) return kExitEnvironment;
   // What --engine asks for cannot be done with this trace, which is a fine one.
   if (report.stopped.find(kComparesRunnerV1Only) != std::string::npos) return kExitUsage;
   if (!report.stopped.empty()) return kExitInput;
@@ -214,7 +212,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "  hybridscope judge trace.jsonl --engine reference --junit report.xml\n"
       "  hybridscope judge trace.jsonl --record runs.db:nightly\n"
       "  hybridscope judge --follow trace.jsonl\n"
-      "  hybridscope judge trace.jsonl --weights scenarios/models/jargon-gdn\n"
+      "  hybridscope judge trace.jsonl --weights scenarios/models/jargon-gdn --backend cuda\n"
       "\n"
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
       "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
@@ -258,22 +256,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
                   "first difference")
       ->transform(is_engine_profile())
       ->type_name("PROFILE");
-  command
-      .add_option("--weights", options.language.folder,
-                  "folder of a language model that runs on the trace's decisions: its states and "
-                  "logits are compared with a lone run of each request (docs/numeric.md)")
-      ->type_name("DIR");
-  command
-      .add_option_function<std::string>(
-          "--form",
-          [&options](const std::string& name) {
-            options.language.form =
-                name == "chunked" ? NumericForm::chunked : NumericForm::recurrent;
-          },
-          "how it computes prompt rows (default recurrent)")
-      ->check(CLI::IsMember({"recurrent", "chunked"}))
-      ->type_name("recurrent|chunked")
-      ->needs("--weights");
+  add_language_options(command, options.state);
   auto* json = command.add_flag("--json", options.json, "one object {config, summary, traces}");
   explain->excludes(json);
   convert->excludes(json);
@@ -297,7 +280,7 @@ std::FILE* text_stream(const JudgeOptions& options) {
   return text_stream({{"--junit", options.junit}, {"--tap", options.tap}});
 }
 
-int judge_command(JudgeOptions options) {
+int judge_command(JudgeOptions options, const Backends& backends) {
   if (const Status one = check_one_document({{"--json", options.json ? "-" : ""},
                                              {"--convert", options.convert ? "-" : ""},
                                              {"--junit", options.junit},
@@ -308,11 +291,11 @@ int judge_command(JudgeOptions options) {
   if (options.convert && !options.from_pipeline) {
     return report_usage("judge", "--convert needs --from pipeline, not --from trace");
   }
-  if (!options.language.folder.empty()) {
-    auto model = load_model(options.language.folder);
-    if (!model.ok()) return report_error("judge", model.error());
-    options.language.model = std::make_shared<const HybridModel>(std::move(model).value().model);
-  }
+  if (const Status fit = check_language_option(options.state); !fit.ok())
+    return report_usage("judge", fit.error().message);
+  auto language = load_language(options.state, backends);
+  if (!language.ok()) return report_error("judge", language.error());
+  options.language = std::move(language).value();
   auto source = open_source(options);
   if (!source.ok()) {
     return report_error("judge", name_right_command("judge", options.input, source.error()));
@@ -342,7 +325,8 @@ int judge_command(JudgeOptions options) {
     report.stopped = report.interrupted ? "interrupted" : judged.error().message;
     report_message("judge", report.stopped);
   }
-  if (options.convert) return report.stopped.empty() ? kExitFine : exit_code(options, report);
+  if (options.convert)
+    return report.stopped.empty() ? kExitFine : exit_code(options, report, judged);
   if (options.timings)
     report.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   print_report(options, report);
@@ -355,7 +339,7 @@ int judge_command(JudgeOptions options) {
   if (options.explain > 0 && report.stopped.empty() && !explained) {
     return report_usage("judge", fmt::format("no trace has a step {}", options.explain));
   }
-  return exit_code(options, report);
+  return exit_code(options, report, judged);
 }
 
 }  // namespace hybridscope

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/backends.h"
 #include "cli/cli_fwd.h"
 #include "cli/judge_report.h"
 #include "cli/record_option.h"
+#include "cli/state_option.h"
 #include "cli/tested_unit.h"
 #include "cli/trace_input.h"
 #include "core/base/result.h"
@@ -36,7 +38,8 @@ struct JudgeOptions {
   bool quiet = false;      // print the summary only
   std::string junit;       // file to write, empty: none
   std::string tap;         // as well
-  LanguageModel language;  // that runs on the decisions; its folder is empty: none
+  StateOption state;       // which language model runs on the decisions, and where
+  LanguageModel language;  // the same, loaded
   RecordOption record;     // several traces: the second one's name ends in "-2"
 };
 
@@ -53,6 +56,6 @@ Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession
 std::FILE* text_stream(const JudgeOptions& options);
 
 void add_judge_options(CLI::App& command, JudgeOptions& options);
-int judge_command(JudgeOptions options);
+int judge_command(JudgeOptions options, const Backends& backends);
 
 }  // namespace hybridscope

@@ -62,7 +62,7 @@ constexpr ProgramCommand kCommands[] = {
      &with_options<ConformanceCommandOptions, &add_conformance_options, &conformance_command>},
     {"lessons", "", "learn by stepping: text, steps and questions", &add_lessons_command},
     {"bugs", "", "known bugs of engines: what they are, and runs that show them",
-     &of_its_own<&add_bugs_command>},
+     &add_bugs_command},
     {"matrix", "", "which combinations of settings are safe in an engine", &add_matrix_command},
     {"shrink", "", "a smaller scenario or trace that still shows a finding",
      &of_its_own<&add_shrink_command>},

@@ -4,9 +4,8 @@
 
 #include <utility>
 
-#include "core/base/check.h"
+#include "cli/load_language.h"
 #include "sessions/known_bugs/finding_cause.h"
-#include "sessions/weights/load_model.h"
 
 namespace hybridscope {
 
@@ -21,17 +20,11 @@ Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const Run
     kept.state = std::move(bytes.value().held);
   }
   if (options.state.is_numeric()) {
-    auto model = load_model(options.state.weights);
-    if (!model.ok()) return model.error();
-    checks.form = options.state.form.value_or(NumericForm::recurrent);
-    checks.language = std::make_shared<const HybridModel>(std::move(model).value().model);
-    if (options.state.backend_kind() == StateBackendKind::cuda)
-      checks.make_machine =
-          [make = backends.cuda.make_language,
-           device = options.state.device.value_or(0)](const LanguageMachineRequest& request) {
-            HS_EXPECT(make != nullptr);
-            return make(request, device);
-          };
+    auto language = load_language(options.state, backends);
+    if (!language.ok()) return language.error();
+    checks.form = language.value().form;
+    checks.language = language.value().model;
+    checks.make_machine = std::move(language.value().make_machine);
     checks.keeps_speech = !options.record.place.empty();
     auto info = make_speech_info(*checks.language, plan.setup.config.kv_cache_config,
                                  options.state.weights, checks.form);

@@ -345,16 +345,13 @@ int run_command(const RunOptions& options, const Backends& backends) {
     report_error("run", state.error());
     return kExitUsage;
   }
-  if (options.twin && options.state.backend_kind() == StateBackendKind::cuda) {
-    report_error("run", invalid_input("--twin runs on the CPU: leave out --backend cuda"));
-    return kExitUsage;
-  }
   if (options.twin && options.state.in_bytes()) {
-    report_error("run", invalid_input("--twin keeps no state in bytes: leave out --state bytes"));
+    report_error("run", invalid_input("--twin keeps no state in bytes: leave out --state bytes and "
+                                      "--backend cuda, or let a model speak with --weights"));
     return kExitUsage;
   }
   if (options.suite.is_suite()) return suite_command(options, backends);
-  if (options.twin) return twin_command(options);
+  if (options.twin) return twin_command(options, backends);
   ask_for_interrupts();  // a scenario that comes through a pipe has a report too
   auto plan = make_run_plan(options);
   if (!plan.ok())

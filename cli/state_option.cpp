@@ -2,12 +2,16 @@
 
 #include <CLI/CLI.hpp>
 
+#include "sessions/run/speech_info.h"
 #include "sessions/text/byte_size.h"
 
 namespace hybridscope {
 namespace {
 
 constexpr const char* kGroup = "State";
+constexpr const char* kNumericWords =
+    "numeric: a language model runs on the decisions, its states and text compared with a lone run "
+    "of each request";
 
 const CLI::Validator kByteSize(
     [](std::string& text) {
@@ -16,6 +20,63 @@ const CLI::Validator kByteSize(
       return size.value() > 0 ? std::string() : std::string("no memory at all");
     },
     "", "byte size");
+
+void add_fidelity(CLI::App& command, StateOption& option, const std::string& words,
+                  const std::vector<std::string>& names, const std::string& type) {
+  command
+      .add_option_function<std::string>(
+          "--state",
+          [&option](const std::string& name) {
+            option.fidelity = name == "numeric" ? StateFidelity::numeric
+                              : name == "bytes" ? StateFidelity::bytes
+                                                : StateFidelity::symbolic;
+          },
+          words)
+      ->check(CLI::IsMember(names))
+      ->type_name(type)
+      ->group(kGroup);
+}
+
+void add_model(CLI::App& command, StateOption& option) {
+  command
+      .add_option("--weights", option.weights,
+                  "folder of the language model for --state numeric, which it implies: config.json "
+                  "and model.safetensors of Bamba, Qwen3.5, Qwen3-Next without experts or LFM2")
+      ->check([](const std::string& folder) {
+        return folder.empty() ? std::string("expected a folder, found \"\"") : std::string();
+      })
+      ->type_name("DIR")
+      ->group(kGroup);
+  command
+      .add_option_function<std::string>(
+          "--form", [&option](const std::string& name) { option.form = parse_numeric_form(name); },
+          "how the language model computes prompt rows: recurrent, token after token (default; "
+          "states are compared bit for bit), or chunked, by the builders' chunks (logits are "
+          "compared within a tolerance)")
+      ->check(CLI::IsMember({"recurrent", "chunked"}))
+      ->type_name("recurrent|chunked")
+      ->group(kGroup);
+}
+
+void add_place(CLI::App& command, StateOption& option, const std::string& words) {
+  command
+      .add_option_function<std::string>(
+          "--backend",
+          [&option](const std::string& name) {
+            option.backend = name == "cuda" ? StateBackendKind::cuda : StateBackendKind::cpu;
+          },
+          words)
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->type_name("cpu|cuda")
+      ->group(kGroup);
+  command
+      .add_option_function<std::int32_t>(
+          "--device", [&option](std::int32_t device) { option.device = device; },
+          "which GPU of --backend cuda (default: 0)")
+      ->check(CLI::Range(0, 1023, "0 to 1023"))
+      ->type_name("N")
+      ->group(kGroup);
+}
 
 }  // namespace
 
@@ -43,60 +104,16 @@ std::vector<std::string> StateOption::words() const {
 }
 
 void add_state_options(CLI::App& command, StateOption& option) {
-  command
-      .add_option_function<std::string>(
-          "--state",
-          [&option](const std::string& name) {
-            option.fidelity = name == "numeric" ? StateFidelity::numeric
-                              : name == "bytes" ? StateFidelity::bytes
-                                                : StateFidelity::symbolic;
-          },
-          "symbolic: a fingerprint of what each block holds (default); bytes: also every element "
-          "of every layer in memory, compared with the fingerprints after each step; numeric: a "
-          "language model runs on the decisions, its states and text compared with a lone run of "
-          "each request")
-      ->check(CLI::IsMember({"symbolic", "bytes", "numeric"}))
-      ->type_name("symbolic|bytes|numeric")
-      ->group(kGroup);
-  command
-      .add_option("--weights", option.weights,
-                  "folder of the language model for --state numeric, which it implies: config.json "
-                  "and model.safetensors of Bamba, Qwen3.5, Qwen3-Next without experts or LFM2")
-      ->check([](const std::string& folder) {
-        return folder.empty() ? std::string("expected a folder, found \"\"") : std::string();
-      })
-      ->type_name("DIR")
-      ->group(kGroup);
-  command
-      .add_option_function<std::string>(
-          "--form",
-          [&option](const std::string& name) {
-            option.form = name == "chunked" ? NumericForm::chunked : NumericForm::recurrent;
-          },
-          "how the language model computes prompt rows: recurrent, token after token (default; "
-          "states are compared bit for bit), or chunked, by the builders' chunks (logits are "
-          "compared within a tolerance)")
-      ->check(CLI::IsMember({"recurrent", "chunked"}))
-      ->type_name("recurrent|chunked")
-      ->group(kGroup);
-  command
-      .add_option_function<std::string>(
-          "--backend",
-          [&option](const std::string& name) {
-            option.backend = name == "cuda" ? StateBackendKind::cuda : StateBackendKind::cpu;
-          },
-          "where the bytes are kept, or the language model runs: cpu (default) or cuda, which "
-          "implies --state bytes without --weights")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->type_name("cpu|cuda")
-      ->group(kGroup);
-  command
-      .add_option_function<std::int32_t>(
-          "--device", [&option](std::int32_t device) { option.device = device; },
-          "which GPU of --backend cuda (default: 0)")
-      ->check(CLI::Range(0, 1023, "0 to 1023"))
-      ->type_name("N")
-      ->group(kGroup);
+  add_fidelity(command, option,
+               std::string("symbolic: a fingerprint of what each block holds (default); bytes: "
+                           "also every element of every layer in memory, compared with the "
+                           "fingerprints after each step; ") +
+                   kNumericWords,
+               {"symbolic", "bytes", "numeric"}, "symbolic|bytes|numeric");
+  add_model(command, option);
+  add_place(command, option,
+            "where the bytes are kept, or the language model runs: cpu (default) or cuda, which "
+            "implies --state bytes without --weights");
   command
       .add_option_function<std::string>(
           "--state-memory",
@@ -107,6 +124,18 @@ void add_state_options(CLI::App& command, StateOption& option) {
       ->check(kByteSize)
       ->type_name("SIZE")
       ->group(kGroup);
+}
+
+void add_language_options(CLI::App& command, StateOption& option) {
+  add_fidelity(command, option, kNumericWords, {"symbolic", "numeric"}, "symbolic|numeric");
+  add_model(command, option);
+  add_place(command, option, "where the language model runs: cpu (default) or cuda");
+}
+
+Status check_language_option(const StateOption& option) {
+  if (option.backend && !option.is_numeric())
+    return invalid_input("--backend is for --state numeric");
+  return check_state_option(option);
 }
 
 Status check_state_option(const StateOption& option) {

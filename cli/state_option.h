@@ -35,8 +35,13 @@ struct StateOption {
 
 void add_state_options(CLI::App& command, StateOption& option);
 
+// The part of them that commands have which run a language model and keep no bytes: without
+// --state bytes and --state-memory.
+void add_language_options(CLI::App& command, StateOption& option);
+
 // Error: options that contradict each other.
 Status check_state_option(const StateOption& option);
+Status check_language_option(const StateOption& option);
 
 // "cpu", "cuda".
 std::string state_backend_name(StateBackendKind kind);

@@ -4,19 +4,18 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <vector>
 
 #include "cli/exit_codes.h"
+#include "cli/load_language.h"
 #include "cli/report_error.h"
 #include "sessions/explain/explain_sections.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"
-#include "sessions/weights/load_model.h"
 
 namespace hybridscope {
 
@@ -196,19 +195,14 @@ Json row_to_json(const TwinRow* row) {
 
 }  // namespace
 
-int twin_command(const RunOptions& options) {
+int twin_command(const RunOptions& options, const Backends& backends) {
   if (options.scenario.empty()) {
     return report_usage("run", "--twin needs a scenario file");
   }
   const auto scenario = read_scenario(options);
-  LanguageModel language{.folder = options.state.weights,
-                         .form = options.state.form.value_or(NumericForm::recurrent)};
-  if (options.state.is_numeric()) {
-    auto loaded = load_model(options.state.weights);
-    if (!loaded.ok()) return report_error("run", loaded.error());
-    language.model = std::make_shared<const HybridModel>(std::move(loaded).value().model);
-  }
-  const auto twins = scenario.ok() ? run_twins(scenario.value(), options.scenario, language)
+  const auto language = load_language(options.state, backends);
+  if (!language.ok()) return report_error("run", language.error());
+  const auto twins = scenario.ok() ? run_twins(scenario.value(), options.scenario, language.value())
                                    : Result<Twins>(scenario.error());
   if (!twins.ok()) {
     return report_error("run", twins.error());
@@ -269,7 +263,7 @@ Json twins_to_json(const Scenario& scenario, const Twins& twins) {
     result["texts"] = Json::array();
     for (const DifferingText& text : twins.differing_texts)
       result["texts"].push_back({{"request", text.request},
-                                 {"first_difference", text.first - 1},
+                                 {"first_difference", text.first},
                                  {"base", text.a},
                                  {"twin", text.b}});
   }

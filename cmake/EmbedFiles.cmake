@@ -4,7 +4,8 @@
 list(LENGTH FILES count)
 set(header "// Made by cmake/EmbedFiles.cmake.\n#pragma once\n\n#include <array>\n\n")
 string(APPEND header "#include \"sessions/text/embedded_file.h\"\n\nnamespace ${NAMESPACE} {\n")
-string(APPEND header "inline constexpr std::array<hybridscope::EmbeddedFile, ${count}> kFiles = {{\n")
+string(APPEND header
+       "inline constexpr std::array<hybridscope::EmbeddedFile, ${count}> kFiles = {{\n")
 foreach(file IN LISTS FILES)
   file(READ "${FROM}/${file}" text)
   string(APPEND header "{\"${file}\", R\"embedded(${text})embedded\"},\n")

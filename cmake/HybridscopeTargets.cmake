@@ -96,8 +96,8 @@ set(hybridscope_precompiled_tests
   ${hybridscope_precompiled_standard} <deque> <filesystem> <fstream> <random> <sstream>
   <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp>)
 
-# hybridscope_precompile(TARGET NAME LINKS lib ...): TARGET starts with hybridscope_precompiled_NAME.
-# It is compiled once, with the flags that LINKS gives and that all targets with one NAME share.
+# hybridscope_precompile(TARGET NAME LINKS lib ...): TARGET starts with
+# hybridscope_precompiled_NAME. It is compiled once, with the flags that LINKS gives and that all targets with one NAME share.
 function(hybridscope_precompile target name)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
   if(NOT HYBRIDSCOPE_PCH)
@@ -123,7 +123,8 @@ function(hybridscope_precompile target name)
 endfunction()
 
 # hybridscope_library(NAME HEADERS a.h ... SOURCES a.cpp ... LINKS lib ...)
-# A library named hybridscope_NAME whose headers are included from the project root ("core/base/ids.h").
+# A library named hybridscope_NAME whose headers are included from the project root
+# ("core/base/ids.h").
 function(hybridscope_library name)
   cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;LINKS" ${ARGN})
   set(target hybridscope_${name})

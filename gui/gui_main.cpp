@@ -46,6 +46,7 @@ Status open_start(Workbench& workbench, GuiStart& start, bool stays) {
 }
 
 Status start_to_speak(Workbench& workbench, const GuiStart& start) {
+  workbench.set_language_machine(start.make_machine);
   if (start.weights.empty()) return Ok{};
   Status loaded = workbench.apply({"run.weights", start.weights});
   if (!loaded.ok() || start.form.empty()) return loaded;

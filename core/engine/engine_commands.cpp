@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "core/engine/engine.h"
+#include "core/engine/policy_overrides.h"
 
 namespace hybridscope {
 namespace {
@@ -149,8 +150,13 @@ CommandTrace Engine::CommandRules::carry_out(const SetDraftTokens& command) cons
 }
 
 Status Engine::CommandRules::check(const SetPolicies& command) const {
-  if (command.policies.cache == engine.config_.policies.cache) return Ok{};
-  return invalid_input("the caching policies cannot change while an engine runs");
+  Policies kept = command.policies;
+  keep_fixed_policies(kept, engine.config_.policies);
+  if (kept == command.policies) return Ok{};
+  return invalid_input(kept.cache == command.policies.cache
+                           ? "conv_state_sizing sizes blocks, which cannot change while an engine "
+                             "runs"
+                           : "the caching policies cannot change while an engine runs");
 }
 
 CommandTrace Engine::CommandRules::carry_out(const SetPolicies& command) const {

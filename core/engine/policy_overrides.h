@@ -65,4 +65,11 @@ Policies with_overrides(const Policies& policies, const PolicyOverrides& overrid
 // Every policy, set one by one.
 PolicyOverrides overrides_of(const Policies& policies);
 
+// What cannot change while an engine runs stays as it was at the start: the caching policies, by
+// which blocks have been cached, and the one by which blocks are laid out.
+inline void keep_fixed_policies(Policies& policies, const Policies& at_start) {
+  policies.cache = at_start.cache;
+  policies.conv_state_sizing = at_start.conv_state_sizing;
+}
+
 }  // namespace hybridscope

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "core/numeric/logits.h"
-
 namespace hybridscope {
 
 void AloneTexts::add_to(StepWords& words) {
@@ -23,19 +21,8 @@ void AloneTexts::add_to(StepWords& words) {
 
 std::vector<std::int32_t> AloneTexts::say_on(Request& request, std::size_t num_tokens) const {
   std::vector<std::int32_t> ids;
-  while (request.num_said < num_tokens) {
-    const bool begins = request.lone == nullptr;
-    if (begins) {
-      request.lone = std::make_unique<LoneRun>(model_);
-      request.lone->extend(request.prompt);
-    } else {
-      request.lone->extend({&request.last, 1});
-    }
-    const std::size_t behind = begins ? request.prompt.size() - 1 : 0;
-    request.last = greedy_token(request.lone->logits(static_cast<std::int32_t>(behind)));
-    ids.push_back(request.last);
-    ++request.num_said;
-  }
+  if (request.lone == nullptr) request.lone = std::make_unique<LoneSpeaker>(model_, request.prompt);
+  for (; request.num_said < num_tokens; ++request.num_said) ids.push_back(request.lone->next());
   return ids;
 }
 

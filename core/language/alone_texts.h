@@ -28,8 +28,7 @@ class AloneTexts {
   struct Request {
     std::vector<std::int32_t> prompt;
     bool has_parted = false;
-    std::unique_ptr<LoneRun> lone;
-    std::int32_t last = 0;     // that the lone run said
+    std::unique_ptr<LoneSpeaker> lone;
     std::size_t num_said = 0;  // by the lone run
   };
   std::vector<std::int32_t> say_on(Request& request, std::size_t num_tokens) const;

@@ -91,7 +91,7 @@ struct LanguageMachineRequest {
   const HybridModel& model;  // outlives the machine
   const KVCacheConfig& kv_cache_config;
   std::int32_t num_speculative_tokens = 0;  // K
-  std::int32_t missing_conv_positions = 0;  // ConvRoom::missing; only on the host
+  std::int32_t missing_conv_positions = 0;  // ConvRoom::missing
   NumericForm form = NumericForm::recurrent;
   // Of a step, padding included; 0: not known.
   std::int32_t max_num_tokens = 0;

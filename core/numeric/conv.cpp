@@ -72,8 +72,6 @@ std::span<const float> tokens_of(const ConvLayer& layer, std::span<const float> 
                    static_cast<std::size_t>(range.size()) * dim);
 }
 
-constexpr std::int32_t kPiece = 8;  // tokens of a program of causal_conv1d_fn
-
 // Known bug 58: the W - 1 tokens before token `end` of x, whatever row they are of; what is not
 // there either is NaN.
 std::vector<float> batch_tokens_before(const ConvLayer& layer, const ConvTokens& tokens,
@@ -120,7 +118,7 @@ void conv_prefill(const ConvLayer& layer, const PrefillRows& rows, const StatePo
     for (const BoundaryState& boundary : boundary_states(rows, row)) {
       if (!layer.stores_boundaries_by_piece || !rows.is_mode_all())
         store(pool, boundary.block, window.after(boundary.num_tokens), 0);
-      else if (++piece < cdiv(range.size(), kPiece))
+      else if (++piece < cdiv(range.size(), kConvPieceTokens))
         store(pool, boundary.block,
               batch_tokens_before(layer, tokens, range.first + boundary.num_tokens), 0);
     }

@@ -28,6 +28,7 @@ struct ConvLayer {
   // has a piece j + 1 of 8 tokens; what its window lacks in front is taken from the batch.
   bool stores_boundaries_by_piece = false;
 };
+inline constexpr std::int32_t kConvPieceTokens = 8;  // of a program of causal_conv1d_fn
 
 // The layer's inputs and outputs [tokens, dim]; outputs of tokens that no row has stay.
 struct ConvTokens {

@@ -1,29 +1,18 @@
 #include "core/numeric/delta_rule.h"
 
-#include <cmath>
 #include <vector>
 
 #include "core/numeric/arithmetic.h"
+#include "core/numeric/delta_rule_sizes.h"
 #include "core/numeric/recurrence.h"
 
 namespace hybridscope {
 namespace {
 
-constexpr float kEpsilon = 1e-6F;
-
-class DeltaRuleStep {
+class DeltaRuleStep : DeltaRuleSizes {
  public:
   DeltaRuleStep(const DeltaRuleLayer& layer, const DeltaRuleTokens& tokens)
-      : layer_(layer),
-        io_(tokens),
-        Hk_(static_cast<std::size_t>(layer.num_key_heads)),
-        Hv_(static_cast<std::size_t>(layer.num_value_heads)),
-        Dk_(static_cast<std::size_t>(layer.key_dim)),
-        Dv_(static_cast<std::size_t>(layer.value_dim)),
-        scale_(static_cast<float>(1.0 / std::sqrt(static_cast<double>(layer.key_dim)))),
-        q_(Dk_),
-        k_(Dk_),
-        decay_(Dk_) {
+      : DeltaRuleSizes(layer), layer_(layer), io_(tokens), q_(Dk_), k_(Dk_), decay_(Dk_) {
     for (const float log : layer.A_log) A_.push_back(-exp_f32(log));
   }
 
@@ -77,8 +66,6 @@ class DeltaRuleStep {
 
   const DeltaRuleLayer& layer_;
   const DeltaRuleTokens& io_;
-  std::size_t Hk_, Hv_, Dk_, Dv_;
-  float scale_;
   std::vector<float> A_;      // [Hv]
   std::vector<float> q_, k_;  // [Dk] of one token's key head
   std::vector<float> decay_;  // [Dk] of one token's value head

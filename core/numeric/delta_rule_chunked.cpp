@@ -1,26 +1,18 @@
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "core/numeric/arithmetic.h"
 #include "core/numeric/chunked.h"
+#include "core/numeric/delta_rule_sizes.h"
 
 namespace hybridscope {
 namespace {
 
-constexpr float kNormEpsilon = 1e-6F;
-
 // One value head's part of a chunk: C tokens, keys of Dk, values of Dv.
-class DeltaRuleChunk {
+class DeltaRuleChunk : DeltaRuleSizes {
  public:
   DeltaRuleChunk(const DeltaRuleLayer& layer, const DeltaRuleTokens& tokens)
-      : layer_(layer),
-        io_(tokens),
-        Hk_(static_cast<std::size_t>(layer.num_key_heads)),
-        Hv_(static_cast<std::size_t>(layer.num_value_heads)),
-        Dk_(static_cast<std::size_t>(layer.key_dim)),
-        Dv_(static_cast<std::size_t>(layer.value_dim)),
-        scale_(static_cast<float>(1.0 / std::sqrt(static_cast<double>(layer.key_dim)))) {}
+      : DeltaRuleSizes(layer), layer_(layer), io_(tokens) {}
 
   // `state` [Hv, Dv, Dk] before the chunk becomes that behind it.
   void run(std::span<float> state, const RowChunk& chunk) {
@@ -49,8 +41,8 @@ class DeltaRuleChunk {
       const auto n = static_cast<std::int64_t>(Dk_);
       const float* q = io_.q.data() + (token * Hk_ + key_head) * Dk_;
       const float* k = io_.k.data() + (token * Hk_ + key_head) * Dk_;
-      const float of_q = rsqrt_f32(OrderedSum::dot(q, q, n) + kNormEpsilon) * scale_;
-      const float of_k = rsqrt_f32(OrderedSum::dot(k, k, n) + kNormEpsilon);
+      const float of_q = rsqrt_f32(OrderedSum::dot(q, q, n) + kEpsilon) * scale_;
+      const float of_k = rsqrt_f32(OrderedSum::dot(k, k, n) + kEpsilon);
       const std::size_t at = token * Hv_ + head;
       for (std::size_t d = 0; d < Dk_; ++d) {
         q_[i * Dk_ + d] = q[d] * of_q;
@@ -128,8 +120,6 @@ class DeltaRuleChunk {
 
   const DeltaRuleLayer& layer_;
   const DeltaRuleTokens& io_;
-  std::size_t Hk_, Hv_, Dk_, Dv_;
-  float scale_;
   std::size_t C_ = 0;
   std::vector<float> q_, k_, sums_;  // [C, Dk]
   std::vector<float> v_, u_;         // [C, Dv]

@@ -104,16 +104,17 @@ void LoneRun::go_on_from(const std::vector<LayerStates>& states, std::int32_t nu
   num_tokens_ = num_tokens;
 }
 
+std::int32_t LoneSpeaker::next() {
+  lone_.extend(not_run_);
+  not_run_ = {greedy_token(lone_.logits(static_cast<std::int32_t>(not_run_.size()) - 1))};
+  return not_run_.front();
+}
+
 std::vector<std::int32_t> say_alone(const HybridModel& model, std::span<const std::int32_t> prompt,
                                     std::size_t count) {
-  LoneRun lone(model);
-  lone.extend(prompt);
-  std::vector<std::int32_t> said{
-      greedy_token(lone.logits(static_cast<std::int32_t>(prompt.size()) - 1))};
-  while (said.size() < count) {
-    lone.extend({&said.back(), 1});
-    said.push_back(greedy_token(lone.logits(0)));
-  }
+  LoneSpeaker speaker(model, prompt);
+  std::vector<std::int32_t> said;
+  while (said.size() < count) said.push_back(speaker.next());
   return said;
 }
 

@@ -46,8 +46,20 @@ class LoneRun {
   std::vector<std::vector<float>> keys_, values_;  // [layers][1 + blocks]
 };
 
-// The `count` tokens, at least one, that a lone run of a prompt goes on with, greedily. Requires: a
-// prompt.
+// What a lone run of a prompt goes on with, greedily.
+class LoneSpeaker {
+ public:
+  // `model` must outlive it. Requires: a prompt.
+  LoneSpeaker(const HybridModel& model, std::span<const std::int32_t> prompt)
+      : lone_(model), not_run_(prompt.begin(), prompt.end()) {}
+  std::int32_t next();
+
+ private:
+  LoneRun lone_;
+  std::vector<std::int32_t> not_run_;  // its last tokens
+};
+
+// The first `count` tokens of a LoneSpeaker.
 std::vector<std::int32_t> say_alone(const HybridModel& model, std::span<const std::int32_t> prompt,
                                     std::size_t count);
 

@@ -19,10 +19,11 @@ Status load_weights(Workbench& workbench, const std::string& argument) {
   auto loaded = load_model(argument);
   if (!loaded.ok()) return loaded.error();
   const LanguageModel* before = workbench.speaking();
-  workbench.speak_with(std::make_shared<const LanguageModel>(LanguageModel{
-      .folder = argument,
-      .form = before == nullptr ? NumericForm::recurrent : before->form,
-      .model = std::make_shared<const HybridModel>(std::move(loaded).value().model)}));
+  workbench.speak_with(std::make_shared<const LanguageModel>(
+      LanguageModel{.folder = argument,
+                    .form = before == nullptr ? NumericForm::recurrent : before->form,
+                    .model = std::make_shared<const HybridModel>(std::move(loaded).value().model),
+                    .make_machine = workbench.language_machine()}));
   if (workbench.view().find_panel("text") != nullptr) workbench.view().layout.show_panel("text");
   workbench.say(NoticeKind::info,
                 fmt::format("{} runs on the decisions of live runs", weights_name(argument)));
@@ -30,13 +31,13 @@ Status load_weights(Workbench& workbench, const std::string& argument) {
 }
 
 Status set_form(Workbench& workbench, const std::string& argument) {
-  const bool is_chunked = argument == numeric_form_name(NumericForm::chunked);
-  if (!is_chunked && argument != numeric_form_name(NumericForm::recurrent))
+  const auto form = parse_numeric_form(argument);
+  if (!form)
     return invalid_input(fmt::format("expected recurrent or chunked, found \"{}\"", argument));
   if (workbench.speaking() == nullptr)
     return invalid_input("no language model runs: run.weights opens one");
   LanguageModel changed = *workbench.speaking();
-  changed.form = is_chunked ? NumericForm::chunked : NumericForm::recurrent;
+  changed.form = *form;
   if (changed.form != workbench.speaking()->form)
     workbench.speak_with(std::make_shared<const LanguageModel>(std::move(changed)));
   return Ok{};

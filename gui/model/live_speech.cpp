@@ -14,6 +14,7 @@ CheckedRunOptions speaking_options(const LanguageModel& speaking, CheckScope sco
   options.check = scope;
   options.language = speaking.model;
   options.form = speaking.form;
+  options.make_machine = speaking.make_machine;
   options.keeps_speech = true;
   return options;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/language/language_machine.h"
 #include "gui/model/attached_engine.h"
 #include "gui/model/breakpoints.h"
 #include "gui/model/cause_job.h"
@@ -130,6 +131,9 @@ class Workbench {
   // Lets the model run on the decisions of all live runs from now on; null: none.
   void speak_with(std::shared_ptr<const LanguageModel> speaking);
   const LanguageModel* speaking() const { return speaking_.get(); }
+  // Where models that commands load run; null: on the host.
+  void set_language_machine(MakeLanguageMachine make) { make_machine_ = std::move(make); }
+  const MakeLanguageMachine& language_machine() const { return make_machine_; }
 
   // Searches for the known bug, or the policy, that the finding comes from, and remembers it: about
   // a second of work at most. Returns the first finding of its chain, which was searched for.
@@ -287,6 +291,7 @@ class Workbench {
   DifferenceMarks differences_;  // of this revision
   std::uint64_t differences_revision_ = 0;
   std::shared_ptr<const LanguageModel> speaking_;
+  MakeLanguageMachine make_machine_;
   std::unique_ptr<FileJob> job_;
   std::string job_done_;  // the message at its end
   Status job_status_ = Ok{};

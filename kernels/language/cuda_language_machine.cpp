@@ -15,15 +15,13 @@ Result<std::unique_ptr<CudaLanguageMachine>> CudaLanguageMachine::create(
     const LanguageMachineRequest& request, std::int32_t device) {
   if (Status status = expect_cuda_device(device); !status) return status.error();
   HS_CUDA(device, cudaSetDevice, device);
-  if (request.missing_conv_positions > 0)
-    return invalid_input(
-        "conv windows without room for drafts (policy conv_state_sizing) run on the CPU only");
-  auto layout = make_language_layout(request.model, request.kv_cache_config,
-                                     {.num_drafts = request.num_speculative_tokens});
+  const ConvRoom room{.num_drafts = request.num_speculative_tokens,
+                      .missing = request.missing_conv_positions};
+  auto layout = make_language_layout(request.model, request.kv_cache_config, room);
   if (!layout) return layout.error();
   auto forward = DeviceForward::create(request.model, device);
   if (!forward) return forward.error();
-  auto pools = DevicePools::create(layout.value(), device);
+  auto pools = DevicePools::create(layout.value(), room, device);
   if (!pools) return pools.error();
   auto content =
       std::make_unique<Content>(request.model, std::move(layout).value(), std::move(pools).value(),
@@ -111,11 +109,6 @@ void CudaLanguageMachine::forward(const MachineForward& batch) {
   content.begin_if_finished();
   content.flush_states();
   content.flush_logits();
-  for (const ForwardGroup& group : batch.groups)
-    for (const PrefillPart& part : group.prefills)
-      if (part.stores_boundaries_by_piece)
-        content.queue_error =
-            invalid_input("conv_boundaries by_piece runs on the CPU only (known bug 58)");
   const bool in_front = !std::exchange(content.has_front, true);
   StagedBatch staged(batch, content.meetings,
                      in_front ? content.step.front() : content.step.rest());

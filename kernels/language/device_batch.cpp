@@ -145,6 +145,10 @@ StagedBatch::StagedBatch(const MachineForward& batch, RowMeetings& meetings, Arr
     const auto num_before = [](std::span<const std::int32_t> starts) {
       return starts.empty() ? 0 : starts.front();
     };
+    const auto num_in_front = [](const PrefillPart& part) {
+      const bool counts = part.stores_boundaries_by_piece && !part.tokens.empty();
+      return counts ? part.tokens.front() : 0;
+    };
     for (const DecodePart& part : group.decodes)
       made.decodes.push_back({.rows = part.rows,
                               .ranges = meetings.ranges(part.rows),
@@ -160,6 +164,8 @@ StagedBatch::StagedBatch(const MachineForward& batch, RowMeetings& meetings, Arr
       added.num_tokens = static_cast<std::int32_t>(part.tokens.size());
       added.num_before = num_before(part.rows.query_start_loc);
       added.prep_initial_states = part.prep_initial_states;
+      added.stores_boundaries_by_piece = part.stores_boundaries_by_piece;
+      added.num_in_front = num_in_front(part);
       set_chunks(part, added);
       most_pieces_ = std::max(
           {most_pieces_, added.row_chunk_plan.num_pieces, added.mamba2_chunk_plan.num_pieces});
@@ -190,6 +196,7 @@ StagedBatch::StagedBatch(const MachineForward& batch, RowMeetings& meetings, Arr
       add_ranges(part.ranges);
       key_.insert(key_.end(), {part.first_token, part.num_tokens, part.num_before,
                                std::int64_t{part.prep_initial_states}, part.rows.mamba_block_size,
+                               std::int64_t{part.stores_boundaries_by_piece}, part.num_in_front,
                                part.mamba2_chunks.chunk_size});
       for (const ChunkPlan& plan : {part.row_chunk_plan, part.mamba2_chunk_plan})
         key_.insert(key_.end(), {plan.num_pieces, std::int64_t{plan.in_turn}});

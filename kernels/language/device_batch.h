@@ -29,6 +29,8 @@ struct DevicePrefills {
   std::int32_t num_tokens = 0;
   std::int32_t num_before = 0;
   bool prep_initial_states = true;
+  bool stores_boundaries_by_piece = false;  // ConvLayer's
+  std::int32_t num_in_front = 0;            // tokens of the batch before the part's first, for it
   // Form chunked, of which a layer takes one; else empty. Plans run in turn where rows meet too.
   std::span<const RowChunk> row_chunks;
   Mamba2Chunks mamba2_chunks;

@@ -10,15 +10,16 @@ namespace {
 
 constexpr std::int64_t kFloatBytes = sizeof(float);
 
-// A state of a layer in the layout of the fused kernels; `width`: positions of a conv window, 0:
-// temporal.
-void append_state(const StatePool& pool, std::int64_t width, std::int32_t group,
-                  std::int32_t num_blocks, StateLayout& layout,
+// A state of a layer in the layout of the fused kernels, of so many elements a block; `width`:
+// positions of a conv window, 0: temporal.
+void append_state(const StatePool& pool, std::int64_t elements, std::int64_t width,
+                  std::int32_t group, std::int32_t num_blocks, StateLayout& layout,
                   std::vector<std::uintptr_t>& addresses) {
-  if (pool.block_elements == 0) return;
-  layout.state_block_strides.push_back(pool.block_elements * kFloatBytes);
+  if (elements == 0) return;
+  const std::int64_t stride = pool.stride == 0 ? pool.block_elements : pool.stride;
+  layout.state_block_strides.push_back(stride * kFloatBytes);
   layout.state_elem_sizes.push_back(static_cast<std::int32_t>(kFloatBytes));
-  layout.state_inner_sizes.push_back(width > 0 ? pool.block_elements / width : pool.block_elements);
+  layout.state_inner_sizes.push_back(width > 0 ? elements / width : elements);
   layout.state_conv_widths.push_back(static_cast<std::int32_t>(width));
   layout.state_group_indices.push_back(group);
   layout.state_dim_row_count.push_back(0);
@@ -72,11 +73,12 @@ DeviceCopies::DeviceCopies(const LanguageLayout& layout, std::span<const LayerMe
     const auto found = std::ranges::find(layout.mamba_groups, layout.group_of_layer[i]);
     if (found == layout.mamba_groups.end()) continue;
     const auto group = static_cast<std::int32_t>(found - layout.mamba_groups.begin());
-    const StatePool& conv = layers[i].conv;
-    if (conv.block_elements > 0)
-      append_state(conv, conv.block_elements / layout.conv_dim[i], group, layout.num_blocks,
-                   layout_, addresses_);
-    append_state(layers[i].temporal, 0, group, layout.num_blocks, layout_, addresses_);
+    const BlockElements& block = layout.blocks[i];
+    if (block.conv > 0)
+      append_state(layers[i].conv, block.conv, block.conv / layout.conv_dim[i], group,
+                   layout.num_blocks, layout_, addresses_);
+    append_state(layers[i].temporal, block.temporal, 0, group, layout.num_blocks, layout_,
+                 addresses_);
   }
 }
 
@@ -102,6 +104,7 @@ bool DeviceCopies::has_kernel(const DecidedCopies& decided) {
 }
 
 Status DeviceCopies::reserve(const DecidedCopies& decided) {
+  HS_CUDA(device_, cudaSetDevice, device_);  // any thread may give a step
   const std::size_t counts =
       std::max(decided.decisions.size(), static_cast<std::size_t>(num_slots(decided)));
   if (Status status =

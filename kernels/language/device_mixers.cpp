@@ -98,7 +98,10 @@ Status convolve(const ConvLayer& layer, const DeviceMixerInputs& in, std::span<f
   const std::span<float> out = part_room(in, dim, y);
   const auto run = [&](const auto& launch) {
     return [&](const auto& part, const auto& rows) {
-      if constexpr (requires { part.rolled_tokens; }) conv.rolled_tokens = part.rolled_tokens;
+      if constexpr (requires { part.rolled_tokens; })
+        conv.rolled_tokens = part.rolled_tokens;
+      else
+        conv.stores_boundaries_by_piece = part.stores_boundaries_by_piece;
       return launch(conv, rows, part, tokens_of(out, dim, part.first_token, part.num_tokens));
     };
   };
@@ -107,11 +110,18 @@ Status convolve(const ConvLayer& layer, const DeviceMixerInputs& in, std::span<f
   return in.group.in_order ? Status(Ok{}) : place(in, out, dim, y);
 }
 
-// The same for a convolution that takes [part tokens, dim].
+// Does a convolution read tokens in front of a part (known bug 58)?
+bool reads_in_front(const DeviceMixerInputs& in) {
+  return std::ranges::any_of(in.group.prefills,
+                             [](const DevicePrefills& part) { return part.num_in_front > 0; });
+}
+
+// The same for a convolution that takes [part tokens, dim]. `all`: [T, dim] of the batch's tokens,
+// if it reads_in_front().
 Status convolve_plain(const ConvLayer& layer, const DeviceMixerInputs& in, std::span<const float> x,
-                      std::span<float> y) {
+                      std::span<const float> all, std::span<float> y) {
   const auto tokens = [&](const auto& part, std::span<float> out) {
-    return ConvTokens{tokens_of(x, layer.dim, part.first_token, part.num_tokens), out};
+    return ConvTokens{.x = tokens_of(x, layer.dim, part.first_token, part.num_tokens), .y = out};
   };
   return convolve(
       layer, in, y,
@@ -121,7 +131,9 @@ Status convolve_plain(const ConvLayer& layer, const DeviceMixerInputs& in, std::
       },
       [&](const ConvLayer& conv, const PrefillRows& rows, const DevicePrefills& part,
           std::span<float> out) {
-        return conv_prefill_cuda(conv, rows, in.memory.conv, tokens(part, out), in.stream);
+        ConvTokens io = tokens(part, out);
+        if (part.num_in_front > 0) io.in_front = tokens_of(all, layer.dim, 0, part.num_in_front);
+        return conv_prefill_cuda(conv, rows, in.memory.conv, io, in.stream);
       });
 }
 
@@ -158,8 +170,14 @@ Status launch_mixer(const Mamba2Mixer& mixer, const DeviceMixerInputs& in, std::
   HS_LAUNCH(split_columns_cuda(
       {projected, stride, inner, part_tokens, table_rows(in), {{{channels, conv_in}, {heads, dt}}}},
       in.stream));
+  std::span<float> all_conv_in = conv_in;
+  if (!in.group.in_order && reads_in_front(in)) {
+    all_conv_in = take(tokens, channels);
+    HS_LAUNCH(split_columns_cuda(
+        {projected, stride, inner, tokens, {}, {{{channels, all_conv_in}}}}, in.stream));
+  }
   const auto xBC = take(tokens, channels);
-  HS_LAUNCH(convolve_plain(mixer.conv, in, conv_in, xBC));
+  HS_LAUNCH(convolve_plain(mixer.conv, in, conv_in, all_conv_in, xBC));
   const auto x = take(part_tokens, inner);
   const auto B = take(part_tokens, group);
   const auto C = take(part_tokens, group);
@@ -239,7 +257,7 @@ Status launch_mixer(const GatedDeltaNetMixer& mixer, const DeviceMixerInputs& in
   for (const auto* made : {&conv_in, &a, &b})
     if (!*made) return made->error();
   const auto qkv = take(tokens, channels);
-  HS_LAUNCH(convolve_plain(mixer.conv, in, conv_in.value(), qkv));
+  HS_LAUNCH(convolve_plain(mixer.conv, in, conv_in.value(), projected, qkv));
   const auto q = take(part_tokens, keys);
   const auto k = take(part_tokens, keys);
   const auto v = take(part_tokens, values);
@@ -292,7 +310,8 @@ Status launch_mixer(const ShortConvMixer& mixer, const DeviceMixerInputs& in, st
   }
   const auto o = in.scratch.take(tokens * dim);
   const auto io = [&](const auto& part, std::span<float> out) {
-    return ShortConvTokens{tokens_of(BCx, 3 * dim, part.first_token, part.num_tokens), out};
+    return ShortConvTokens{.BCx = tokens_of(BCx, 3 * dim, part.first_token, part.num_tokens),
+                           .y = out};
   };
   HS_LAUNCH(convolve(
       mixer.conv, in, o,
@@ -302,7 +321,10 @@ Status launch_mixer(const ShortConvMixer& mixer, const DeviceMixerInputs& in, st
       },
       [&](const ConvLayer& conv, const PrefillRows& rows, const DevicePrefills& part,
           std::span<float> out) {
-        return short_conv_prefill_cuda(conv, rows, in.memory.conv, io(part, out), in.stream);
+        ShortConvTokens tokens_io = io(part, out);
+        tokens_io.in_front =
+            tokens_of(std::span<const float>(projected), 3 * dim, 0, part.num_in_front);
+        return short_conv_prefill_cuda(conv, rows, in.memory.conv, tokens_io, in.stream);
       }));
   return launch_linear(mixer.out_proj, tokens, o, y, in.stream);
 }

@@ -16,8 +16,9 @@ namespace hybridscope {
 
 class DevicePools {
  public:
-  // All elements are zero. Error: the device has too little memory free, with the numbers.
-  static Result<DevicePools> create(const LanguageLayout& layout, int device);
+  // All elements are zero. `layout`: made for `room`. Error: the device has too little memory free,
+  // with the numbers.
+  static Result<DevicePools> create(const LanguageLayout& layout, const ConvRoom& room, int device);
 
   // [layers] views in device memory.
   std::span<const LayerMemory> layers() const { return views_; }

@@ -30,7 +30,7 @@ std::int64_t piece_floats(const HybridLayer& layer) {
 std::int64_t scratch_floats(const HybridLayer& layer, std::int32_t hidden_size) {
   struct Projected {
     std::int64_t operator()(const Mamba2Mixer& mixer) const {
-      return 5 * std::int64_t{mixer.in_proj.outputs};
+      return 6 * std::int64_t{mixer.in_proj.outputs};
     }
     std::int64_t operator()(const GatedDeltaNetMixer& mixer) const {
       return 5 * std::int64_t{mixer.in_proj_qkv.outputs} + 3 * mixer.in_proj_z.outputs +

@@ -19,8 +19,8 @@ __global__ void __launch_bounds__(kThreads)
     fill_blocks(const LayerPools* layers, const std::int32_t* blocks, float value) {
   const LayerPools layer = layers[blockIdx.y];
   const std::int64_t block = blocks[blockIdx.x];
-  fill(layer.conv + block * layer.conv_elements, layer.conv_elements, value);
-  fill(layer.temporal + block * layer.temporal_elements, layer.temporal_elements, value);
+  fill(layer.conv + block * layer.conv_stride, layer.conv_elements, value);
+  fill(layer.temporal + block * layer.temporal_stride, layer.temporal_elements, value);
   fill(layer.keys + block * layer.kv_elements, layer.kv_elements, value);
   fill(layer.values + block * layer.kv_elements, layer.kv_elements, value);
 }
@@ -59,17 +59,17 @@ __global__ void __launch_bounds__(kThreads)
   if (layer.mamba_group != copy.group_index) return;
   const std::int64_t shift =
       min(static_cast<std::int64_t>(copy.accept_token_bias) * layer.conv_dim, layer.conv_elements);
-  float* const window = layer.conv + copy.dst_block * layer.conv_elements;
+  float* const window = layer.conv + copy.dst_block * layer.conv_stride;
   if (copy.conv_src_block == copy.dst_block && shift > 0)
     shift_window(window, layer, copy.accept_token_bias, !launch.shifts_last_position_first);
   else if (!launch.only_such_shifts)
     move({copy.conv_src_block < 0 ? nullptr
-                                  : layer.conv + copy.conv_src_block * layer.conv_elements + shift,
+                                  : layer.conv + copy.conv_src_block * layer.conv_stride + shift,
           window, layer.conv_elements - shift});
   if (launch.only_such_shifts) return;
-  const std::int64_t size = layer.temporal_elements;
-  move({copy.temporal_src_block < 0 ? nullptr : layer.temporal + copy.temporal_src_block * size,
-        layer.temporal + copy.dst_block * size, size});
+  const std::int64_t stride = layer.temporal_stride;
+  move({copy.temporal_src_block < 0 ? nullptr : layer.temporal + copy.temporal_src_block * stride,
+        layer.temporal + copy.dst_block * stride, layer.temporal_elements});
 }
 
 __global__ void __launch_bounds__(kThreads)

@@ -23,6 +23,8 @@ struct LayerPools {
   std::int64_t conv_elements = 0;  // of a block
   std::int64_t temporal_elements = 0;
   std::int64_t kv_elements = 0;
+  std::int64_t conv_stride = 0;  // elements from a block to the next
+  std::int64_t temporal_stride = 0;
   std::int32_t conv_dim = 0;
   std::int32_t group = -1;
   std::int32_t mamba_group = -1;  // into the recurrent groups; -1: attention

@@ -17,17 +17,17 @@ class MovesOf {
     std::int64_t shift = 0;
   };
   void begin_read() { moves.reads.emplace_back(); }
-  void add(std::span<float> pool, std::int64_t block_elements, const Move& move) {
-    const std::int64_t shift = std::min(move.shift, block_elements);
-    const std::int64_t count = block_elements - shift;
+  // `elements`: of a block, that copies move.
+  void add(const StatePool& pool, std::int64_t elements, const Move& move) {
+    const std::int64_t shift = std::min(move.shift, elements);
+    const std::int64_t count = elements - shift;
     if (count == 0) return;
     moves.reads.back().floats.push_back(
-        {.place = move.from < 0 ? nullptr : pool.data() + move.from * block_elements + shift,
+        {.place = move.from < 0 ? nullptr : pool.block(move.from).data() + shift,
          .offset = moves.num_floats,
          .count = count});
-    moves.writes.push_back({.place = pool.data() + move.to * block_elements,
-                            .offset = moves.num_floats,
-                            .count = count});
+    moves.writes.push_back(
+        {.place = pool.block(move.to).data(), .offset = moves.num_floats, .count = count});
     moves.num_floats += count;
   }
 
@@ -47,13 +47,11 @@ PoolMoves meeting_state_moves(const LanguageLayout& layout, std::span<const Laye
                         copy.accept_token_bias > 0;
     for (std::size_t i = 0; i < layers.size(); ++i) {
       if (layout.group_of_layer[i] != group) continue;
-      const StatePool& conv = layers[i].conv;
       if (!shifts)
-        made.add(conv.data, conv.block_elements,
+        made.add(layers[i].conv, layout.blocks[i].conv,
                  {copy.conv_src_block, copy.dst_block,
                   std::int64_t{copy.accept_token_bias} * layout.conv_dim[i]});
-      const StatePool& temporal = layers[i].temporal;
-      made.add(temporal.data, temporal.block_elements,
+      made.add(layers[i].temporal, layout.blocks[i].temporal,
                {copy.temporal_src_block, copy.dst_block, 0});
     }
     if (shifts) made.moves.reads.back().shift = copy;
@@ -68,8 +66,9 @@ PoolMoves meeting_block_moves(const LanguageLayout& layout, std::span<const Laye
   for (const BlockCopy& copy : copies)
     for (std::size_t i = 0; i < layers.size(); ++i) {
       if (layout.group_of_layer[i] != copy.group) continue;
+      const std::int64_t elements = layout.blocks[i].keys_or_values;
       for (const std::span<float> pool : {layers[i].kv.keys, layers[i].kv.values})
-        made.add(pool, layout.blocks[i].keys_or_values, {copy.source_block, copy.block, 0});
+        made.add({pool, elements}, elements, {copy.source_block, copy.block, 0});
     }
   return std::move(made.moves);
 }

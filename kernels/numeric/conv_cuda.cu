@@ -22,10 +22,13 @@ dim3 conv_grid(const Rows& rows, std::int32_t dim) {
 }
 
 template <int kWidth, int kSize, class Tokens>
-Status launch_width(const ConvTask<Tokens, PrefillRows>& task, CUstream_st* stream) {
+Status launch_width(const PrefillTask<Tokens>& task, CUstream_st* stream) {
   const dim3 grid = conv_grid<kSize, kConvPrefillRows>(task.rows, task.layer.dim);
   if (grid.y == 0) return Ok{};
-  conv_prefill<kWidth, kSize><<<grid, kConvThreads, 0, stream>>>(task);
+  const auto kernel = task.layer.stores_boundaries_by_piece && task.rows.is_mode_all()
+                          ? conv_prefill<kWidth, kSize, true, Tokens>
+                          : conv_prefill<kWidth, kSize, false, Tokens>;
+  kernel<<<grid, kConvThreads, 0, stream>>>(task);
   return cuda_status(cudaGetLastError(), "launch of a convolution");
 }
 
@@ -43,8 +46,8 @@ Status launch_width(const ConvTask<Tokens, DecodeRows>& task, CUstream_st* strea
                      "launch of a convolution");
 }
 
-template <int kSize, class Tokens, class Rows>
-Status launch(const ConvTask<Tokens, Rows>& task, CUstream_st* stream) {
+template <int kSize, class Task>
+Status launch(const Task& task, CUstream_st* stream) {
   switch (task.layer.width) {
     case 2:
       return launch_width<2, kSize>(task, stream);
@@ -77,37 +80,43 @@ std::int32_t tokens_of(std::ptrdiff_t elements, const ConvLayer& layer) {
 }
 
 template <class Rows>
-Status launch_plain(const ConvLayer& layer, const Rows& rows, const StatePool& pool,
-                    const ConvTokens& tokens, CUstream_st* stream) {
-  return launch<1>(ConvTask<PlainTokens<float>, Rows>{layer,
-                                                      rows,
-                                                      device_pool(pool),
-                                                      {tokens.x.data(), tokens.y.data(), layer.dim},
-                                                      tokens_of(std::ssize(tokens.y), layer)},
-                   stream);
+ConvTask<PlainTokens<float>, Rows> task_of(const ConvLayer& layer, const Rows& rows,
+                                           const StatePool& pool, const ConvTokens& tokens) {
+  return {layer,
+          rows,
+          device_pool(pool),
+          {tokens.x.data(), tokens.y.data(), layer.dim},
+          tokens_of(std::ssize(tokens.y), layer)};
 }
 
 template <class Rows>
-Status launch_short(const ConvLayer& layer, const Rows& rows, const StatePool& pool,
-                    const ShortConvTokens& tokens, CUstream_st* stream) {
-  return launch<1>(ConvTask<GatedTokens, Rows>{layer,
-                                               rows,
-                                               device_pool(pool),
-                                               {tokens.BCx.data(), tokens.y.data(), layer.dim},
-                                               tokens_of(std::ssize(tokens.y), layer)},
-                   stream);
+ConvTask<GatedTokens, Rows> task_of(const ConvLayer& layer, const Rows& rows, const StatePool& pool,
+                                    const ShortConvTokens& tokens) {
+  return {layer,
+          rows,
+          device_pool(pool),
+          {tokens.BCx.data(), tokens.y.data(), layer.dim},
+          tokens_of(std::ssize(tokens.y), layer)};
+}
+
+template <class Tokens>
+PrefillTask<Tokens> with_front(const ConvTask<Tokens, PrefillRows>& task, const float* in_front,
+                               std::int32_t num_in_front) {
+  return {task, {in_front, nullptr, task.layer.dim}, num_in_front};
 }
 
 }  // namespace
 
 Status conv_prefill_cuda(const ConvLayer& layer, const PrefillRows& rows, const StatePool& pool,
                          const ConvTokens& tokens, CUstream_st* stream) {
-  return launch_plain(layer, rows, pool, tokens, stream);
+  return launch<1>(with_front(task_of(layer, rows, pool, tokens), tokens.in_front.data(),
+                              tokens_of(std::ssize(tokens.in_front), layer)),
+                   stream);
 }
 
 Status conv_update_cuda(const ConvLayer& layer, const DecodeRows& rows, const StatePool& pool,
                         const ConvTokens& tokens, CUstream_st* stream) {
-  return launch_plain(layer, rows, pool, tokens, stream);
+  return launch<1>(task_of(layer, rows, pool, tokens), stream);
 }
 
 Status conv_update_cuda(const ConvLayer& layer, const DecodeRows& rows, const Bf16StatePool& pool,
@@ -127,12 +136,14 @@ Status conv_update_cuda(const ConvLayer& layer, const DecodeRows& rows, const Bf
 Status short_conv_prefill_cuda(const ConvLayer& layer, const PrefillRows& rows,
                                const StatePool& pool, const ShortConvTokens& tokens,
                                CUstream_st* stream) {
-  return launch_short(layer, rows, pool, tokens, stream);
+  return launch<1>(with_front(task_of(layer, rows, pool, tokens), tokens.in_front.data(),
+                              tokens_of(std::ssize(tokens.in_front), layer) / 3),
+                   stream);
 }
 
 Status short_conv_update_cuda(const ConvLayer& layer, const DecodeRows& rows, const StatePool& pool,
                               const ShortConvTokens& tokens, CUstream_st* stream) {
-  return launch_short(layer, rows, pool, tokens, stream);
+  return launch<1>(task_of(layer, rows, pool, tokens), stream);
 }
 
 }  // namespace hybridscope

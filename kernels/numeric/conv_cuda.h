@@ -30,6 +30,8 @@ Status conv_update_cuda(const ConvLayer& layer, const DecodeRows& rows, const Bf
 struct ShortConvTokens {
   std::span<const float> BCx;  // [tokens, 3 dim]: gate of the input, gate of the output, input
   std::span<float> y;          // [tokens, dim]
+  // Known bug 58: [n, 3 dim] the tokens in front of BCx in the batch, oldest first.
+  std::span<const float> in_front{};
 };
 Status short_conv_prefill_cuda(const ConvLayer& layer, const PrefillRows& rows,
                                const StatePool& pool, const ShortConvTokens& tokens,

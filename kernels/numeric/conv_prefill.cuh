@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/base/math.h"
 #include "kernels/numeric/conv_window.cuh"
 
 namespace hybridscope::numeric_cuda {
@@ -10,9 +11,59 @@ namespace hybridscope::numeric_cuda {
 // Rows of a thread, which loads the weights of its channels once.
 inline constexpr int kConvPrefillRows = 2;
 
+// With what known bug 58 reads: the inputs of the tokens in front of the task's own.
+template <class Tokens>
+struct PrefillTask : ConvTask<Tokens, PrefillRows> {
+  Tokens in_front;
+  std::int32_t num_in_front = 0;
+};
+
+// Known bug 58: the inputs of the W - 1 tokens before token `end` of the task, whatever row they
+// are of; what is not there either is NaN. `to`: the block's first position.
 template <int kWidth, int kSize, class Tokens>
+__device__ void store_batch_tokens(const PrefillTask<Tokens>& task, std::int32_t end,
+                                   std::int32_t channel, typename Tokens::Element* to) {
+  using T = typename Tokens::Element;
+  for (std::int32_t t = end - kWidth + 1; t < end; ++t, to += task.layer.dim) {
+    Channels<T, kSize> position;
+    if (t >= 0) {
+      position = task.tokens.template input<kSize>(t, channel);
+    } else if (task.num_in_front + t >= 0) {
+      position = task.in_front.template input<kSize>(task.num_in_front + t, channel);
+    } else {
+      float values[kSize];
+#pragma unroll
+      for (int i = 0; i < kSize; ++i) values[i] = __int_as_float(0x7FC00000);
+      position = packed<T>(values);
+    }
+    *reinterpret_cast<Channels<T, kSize>*>(to) = position;
+  }
+}
+
+// Known bug 58: the boundaries of a row that has a piece more of tokens each, as boundary_states
+// counts them.
+template <int kWidth, int kSize, class Tokens>
+__device__ void store_boundaries_by_piece(const PrefillTask<Tokens>& task, std::int32_t row,
+                                          std::int32_t channel) {
+  const BatchTokens tokens = task.rows.tokens(row);
+  const BoundaryColumns columns = boundary_columns(task.rows, row);
+  const std::int32_t last = min(columns.last, task.rows.state_indices.cols);
+  std::int32_t num_tokens = columns.num_tokens;
+  std::int32_t piece = 0;
+  for (std::int32_t column = max(columns.first, 0); column < last; ++column) {
+    if (num_tokens > tokens.size() || ++piece >= cdiv(tokens.size(), kConvPieceTokens)) return;
+    const std::int32_t block = task.rows.state_indices.at(row, column);
+    if (is_state_block(block))
+      store_batch_tokens<kWidth, kSize>(task, tokens.first + num_tokens, channel,
+                                        task.pool.block(block) + channel);
+    num_tokens += task.rows.mamba_block_size;
+  }
+}
+
+// kByPiece: mode all, and known bug 58.
+template <int kWidth, int kSize, bool kByPiece, class Tokens>
 __global__ void __launch_bounds__(kConvThreads)
-    conv_prefill(const __grid_constant__ ConvTask<Tokens, PrefillRows> task) {
+    conv_prefill(const __grid_constant__ PrefillTask<Tokens> task) {
   const std::int32_t first_row = static_cast<int>(blockIdx.x) * kConvPrefillRows;
   const std::int32_t channel = conv_channel<kSize>();
   if (channel >= task.layer.dim) return;
@@ -38,8 +89,9 @@ __global__ void __launch_bounds__(kConvThreads)
       float sums[kSize];
       window.convolve(weights, token, sums);
       task.tokens.template output<kSize>(tokens.first + t, channel, sums, task.layer.activation);
-      store(walk.after(t));
+      if constexpr (!kByPiece) store(walk.after(t));
     }
+    if constexpr (kByPiece) store_boundaries_by_piece<kWidth, kSize>(task, row, channel);
     store(walk.last());
   }
 }

@@ -100,13 +100,13 @@ inline GatedMlp staged(StagedCall& call, GatedMlp mlp) {
 }
 
 inline ConvTokens staged(StagedCall& call, const ConvTokens& io) {
-  return {.x = call.in(io.x), .y = call.in_out(io.y)};
+  return {.x = call.in(io.x), .y = call.in_out(io.y), .in_front = call.in(io.in_front)};
 }
 inline Bf16ConvTokens staged(StagedCall& call, const Bf16ConvTokens& io) {
   return {.x = call.in(io.x), .y = call.in_out(io.y)};
 }
 inline ShortConvTokens staged(StagedCall& call, const ShortConvTokens& io) {
-  return {.BCx = call.in(io.BCx), .y = call.in_out(io.y)};
+  return {.BCx = call.in(io.BCx), .y = call.in_out(io.y), .in_front = call.in(io.in_front)};
 }
 inline Mamba1Tokens staged(StagedCall& call, const Mamba1Tokens& io) {
   return {.x = call.in(io.x),

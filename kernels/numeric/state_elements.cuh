@@ -71,14 +71,14 @@ __device__ Pack<T, kSize> packed(const float (&values)[kSize]) {
 // Pools as kernels see them.
 template <class T>
 struct DevicePool {
-  T* data = nullptr;  // [num_blocks, block_elements]
-  std::int64_t block_elements = 0;
+  T* data = nullptr;
+  std::int64_t block_elements = 0;  // from a block to the next
 
   __device__ T* block(std::int32_t id) const { return data + id * block_elements; }
 };
 
 inline DevicePool<float> device_pool(const StatePool& pool) {
-  return {pool.data.data(), pool.block_elements};
+  return {pool.data.data(), pool.stride == 0 ? pool.block_elements : pool.stride};
 }
 inline DevicePool<Bf16> device_pool(const Bf16StatePool& pool) {
   return {reinterpret_cast<Bf16*>(pool.data.data()), pool.block_elements};

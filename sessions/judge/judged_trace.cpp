@@ -53,12 +53,13 @@ Result<TraceJudge> TraceJudge::create(const ForeignHeader& header, const Languag
   if (!checker.ok()) return checker.error();
   TraceJudge judge(std::move(importer).value(), std::move(checker).value());
   if (language.model == nullptr) return judge;
-  auto run =
-      LanguageRun::create(*language.model, {.kv_cache_config = config.kv_cache_config,
-                                            .mamba_cache_mode = config.mamba_cache_mode,
-                                            .num_speculative_tokens = config.num_speculative_tokens,
-                                            .form = language.form,
-                                            .forces_tokens = true});
+  auto run = LanguageRun::create(*language.model,
+                                 {.kv_cache_config = config.kv_cache_config,
+                                  .mamba_cache_mode = config.mamba_cache_mode,
+                                  .num_speculative_tokens = config.num_speculative_tokens,
+                                  .form = language.form,
+                                  .forces_tokens = true},
+                                 language.make_machine);
   if (!run.ok()) return run.error();
   judge.model_ = language.model;
   judge.language_ = std::make_unique<Language>();
@@ -76,6 +77,7 @@ Result<JudgedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) 
   ++num_steps_;
   num_request_steps_ += static_cast<std::int64_t>(trace.value()->rows.size());
   const auto findings = check(*trace.value(), step, scope);
+  if (language_ && !language_->run->status()) return language_->run->status().error();
   return JudgedStep{*trace.value(), findings, importer_.tables(), checker_.writes(),
                     language_ ? &language_->speech : nullptr};
 }
@@ -99,6 +101,7 @@ std::span<const Finding> TraceJudge::check(const StepTrace& trace, const Foreign
         trace, checker_.ops(), [this](RequestId request, std::int32_t position) {
           return importer_.token(request, position);
         });
+    if (!language_->run->status()) return findings_;
     language_->speech = {trace.step, {}, spoken.compared, spoken.states};
     language_->findings.append(spoken, trace.step, checker_.state(), findings_);
   }

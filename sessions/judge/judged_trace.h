@@ -35,7 +35,7 @@ struct JudgedStep {
 class TraceJudge {
  public:
   // Judges one trace: executes each traced step on symbolic state and checks it. Errors: a set-up
-  // that no engine can have, with a pointer into the header.
+  // that no engine can have, with a pointer into the header; those of language.make_machine.
   // With `language`, this model runs on the trace's decisions too: it takes the trace's tokens,
   // each as one of its own, and its states and logits are compared with lone runs.
   static Result<TraceJudge> create(const ForeignHeader& header, const LanguageModel& language = {});
@@ -43,7 +43,8 @@ class TraceJudge {
   TraceJudge& operator=(TraceJudge&&) noexcept;
   ~TraceJudge();
 
-  // Errors: those of ForeignImporter::import; the trace cannot be judged any further.
+  // Errors: those of ForeignImporter::import, and of the language model's machine; the trace cannot
+  // be judged any further.
   Result<JudgedStep> judge(const ForeignStep& step, CheckScope scope);
 
   // From the next step on, steps come with every write to state that they carry out.

@@ -15,12 +15,14 @@
 
 namespace hybridscope {
 
-Result<BugSide> run_bug_side(Scenario scenario, const BugModel& model) {
-  if (model != nullptr && model->vocab_size == kByteVocabulary)
+Result<BugSide> run_bug_side(Scenario scenario, const LanguageModel& language) {
+  if (language.model != nullptr && language.model->vocab_size == kByteVocabulary)
     scenario = with_recall_prompts(std::move(scenario));
   auto plan = plan_scenario(scenario, scenario.name);
   if (!plan.ok()) return plan.error();
-  auto created = CheckedRun::create(std::move(plan).value(), {.language = model});
+  auto created = CheckedRun::create(
+      std::move(plan).value(),
+      {.language = language.model, .form = language.form, .make_machine = language.make_machine});
   if (!created.ok()) return created.error();
   CheckedRun& run = created.value();
   const EngineConfig& config = run.engine().config();
@@ -69,10 +71,10 @@ bool BugSide::as_declared() const {
          findings.num_unexpected(Severity::warning) == 0;
 }
 
-Result<BugRun> run_bug(const BugExhibit& exhibit, const BugModel& model) {
-  auto faulty = run_bug_side(faulty_scenario(exhibit), model);
+Result<BugRun> run_bug(const BugExhibit& exhibit, const LanguageModel& language) {
+  auto faulty = run_bug_side(faulty_scenario(exhibit), language);
   if (!faulty.ok()) return faulty.error();
-  auto healthy = run_bug_side(healthy_scenario(exhibit), model);
+  auto healthy = run_bug_side(healthy_scenario(exhibit), language);
   if (!healthy.ok()) return healthy.error();
   return BugRun{std::move(faulty).value(), std::move(healthy).value()};
 }

@@ -1,7 +1,6 @@
 // A known bug's scenario run twice, the faulty run and the healthy run, with both results.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,12 +8,11 @@
 #include "core/base/result.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/run/language_model.h"
 #include "sessions/run/run_summary.h"
 #include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
-
-struct HybridModel;
 
 struct BugSide {
   Scenario scenario = {};
@@ -34,14 +32,11 @@ struct BugRun {
   bool as_declared() const { return faulty.as_declared() && healthy.as_declared(); }
 };
 
-// A language model that runs on both sides' decisions; null: none. Prompts ask it for something
-// (recall_prompts.h) if its tokens are bytes.
-using BugModel = std::shared_ptr<const HybridModel>;
-
-// One run. Error: the model or the engine refuses the scenario.
-Result<BugSide> run_bug_side(Scenario scenario, const BugModel& model = nullptr);
+// One run. `language` runs on its decisions; prompts ask the model for something (recall_prompts.h)
+// if its tokens are bytes. Errors: the model or the engine refuses the scenario; the machine's.
+Result<BugSide> run_bug_side(Scenario scenario, const LanguageModel& language = {});
 
 // Error: that of run_bug_side.
-Result<BugRun> run_bug(const BugExhibit& exhibit, const BugModel& model = nullptr);
+Result<BugRun> run_bug(const BugExhibit& exhibit, const LanguageModel& language = {});
 
 }  // namespace hybridscope

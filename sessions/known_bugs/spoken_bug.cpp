@@ -10,16 +10,10 @@
 namespace hybridscope {
 namespace {
 
-std::vector<std::int32_t> ids_of(const SpokenText& text) {
-  std::vector<std::int32_t> ids;
-  for (const SpokenToken& token : text.tokens) ids.push_back(token.id);
-  return ids;
-}
-
 SpokenComparison compare(const std::string& request, const SpokenText& healthy,
                          const SpokenText& faulty, std::int32_t vocab_size) {
-  const std::vector<std::int32_t> right = ids_of(healthy);
-  const std::vector<std::int32_t> wrong = ids_of(faulty);
+  const std::vector<std::int32_t> right = said_ids(healthy);
+  const std::vector<std::int32_t> wrong = said_ids(faulty);
   const TextDifference divergence = text_difference(faulty);
   SpokenComparison compared{.request = request,
                             .prompt = tokens_as_text(healthy.prompt, vocab_size),

@@ -28,11 +28,8 @@ Result<SpokenWords> played(const Lesson& lesson, const LessonPart& part,
 std::string said_by(const SpokenWords& words, const std::string& request) {
   const auto found = std::ranges::find(words.requests, request);
   if (found == words.requests.end()) return {};
-  std::vector<std::int32_t> ids;
-  for (const SpokenToken& token :
-       words.texts[static_cast<std::size_t>(found - words.requests.begin())].tokens)
-    ids.push_back(token.id);
-  return tokens_as_text(ids, words.vocab_size);
+  return said_words(words.texts[static_cast<std::size_t>(found - words.requests.begin())],
+                    words.vocab_size);
 }
 
 }  // namespace

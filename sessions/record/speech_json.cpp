@@ -183,8 +183,9 @@ Result<SpeechInfo> read_speech_info(const ReadJson& json) {
   if (!found("weights").is_string()) return bad("weights");
   info.weights = found("weights").get<std::string>();
   const ReadJson form = found("form");
-  if (form != "recurrent" && form != "chunked") return bad("form");
-  info.form = form == "chunked" ? NumericForm::chunked : NumericForm::recurrent;
+  const auto known = form.is_string() ? parse_numeric_form(form.get<std::string>()) : std::nullopt;
+  if (!known) return bad("form");
+  info.form = *known;
   const ReadJson vocab_size = found("vocab_size");
   if (!vocab_size.is_number_integer() || vocab_size < 1 || vocab_size > kMostNumber)
     return bad("vocab_size");

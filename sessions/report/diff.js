@@ -91,7 +91,7 @@ function showSettings() {
   ], settings));
 }
 
-// What a language model said; the first byte that differs is framed.
+// What a language model said; the first token that differs is framed.
 function showTexts() {
   const texts = data.texts || [];
   byId("texts").hidden = data.texts === undefined;
@@ -99,14 +99,13 @@ function showTexts() {
   if (texts.length === 0) list.append(el("p", "", "The language model says the same in both."));
   for (const text of texts) {
     list.append(el("p", "", text.words));
-    let first = 0;
-    while (first < text.a.length && text.a[first] === text.b[first]) ++first;
+    const first = text.token_begins;
     for (const side of ["a", "b"]) {
       const line = el("div", "tokens");
       line.append(el("span", "label", side.toUpperCase()), text[side].slice(0, first));
-      const mark = el("span", "first", text[side].slice(first, first + 1) || " ");
+      const mark = el("span", "first", text.token[side] || " ");
       mark.title = "the first difference";
-      line.append(mark, text[side].slice(first + 1));
+      line.append(mark, text[side].slice(first + text.token[side].length));
       list.append(line);
     }
   }

@@ -29,6 +29,12 @@ std::string_view numeric_form_name(NumericForm form) {
   return form == NumericForm::chunked ? "chunked" : "recurrent";
 }
 
+std::optional<NumericForm> parse_numeric_form(std::string_view name) {
+  for (const NumericForm form : {NumericForm::recurrent, NumericForm::chunked})
+    if (name == numeric_form_name(form)) return form;
+  return std::nullopt;
+}
+
 std::string weights_name(const std::string& folder) {
   const auto path = std::filesystem::path(folder).lexically_normal();
   const std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +34,9 @@ struct SpeechInfo {
 Result<SpeechInfo> make_speech_info(const HybridModel& model, const KVCacheConfig& config,
                                     const std::string& folder, NumericForm form);
 
-// "recurrent", "chunked".
+// "recurrent", "chunked"; and back, absent for other words.
 std::string_view numeric_form_name(NumericForm form);
+std::optional<NumericForm> parse_numeric_form(std::string_view name);
 
 // "/models/tiny/" is "tiny".
 std::string weights_name(const std::string& folder);

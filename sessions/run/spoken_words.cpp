@@ -8,18 +8,13 @@
 #include <utility>
 
 #include "core/base/token_content.h"
+#include "core/language/spoken_texts.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {
 
 constexpr std::size_t kMaxTextsShown = 20;
-
-std::vector<std::int32_t> ids_of(const SpokenText& text) {
-  std::vector<std::int32_t> ids;
-  for (const SpokenToken& token : text.tokens) ids.push_back(token.id);
-  return ids;
-}
 
 // The end of a text, so that a line stays a line.
 std::string shown_end(std::span<const std::int32_t> ids, std::int32_t vocab_size) {
@@ -37,21 +32,12 @@ std::string shown_beginning(std::span<const std::int32_t> ids, std::int32_t voca
 
 std::string format_text(const std::string& request, const SpokenText& text,
                         std::int32_t vocab_size) {
-  const std::vector<std::int32_t> ids = ids_of(text);
-  const TextDifference difference = text_difference(text);
-  std::string line = fmt::format("{}: {} -> {}", request, shown_end(text.prompt, vocab_size),
-                                 shown_beginning(ids, vocab_size));
-  if (text.is_forced) return line + ", some tokens given by a prompt that came before them\n";
-  if (difference.first == ids.size()) return line + ", as alone\n";
-  const SpokenToken& token = text.tokens[difference.first];
-  return line +
-         fmt::format(
-             "\n  alone: {}\n  they part at token {} (step {}): {} for {}, margin {:.2g}; KL "
-             "{:.3g} on average, {:.3g} at most, at token {}\n",
-             shown_beginning(text.alone, vocab_size), difference.first + 1, token.step,
-             shown_beginning({&token.id, 1}, vocab_size),
-             shown_beginning({&token.twin_id, 1}, vocab_size), token.margin,
-             difference.mean_divergence, difference.most_divergence, difference.most_at + 1);
+  const bool parts = !text.is_forced && parts_from_lone_run(text);
+  return fmt::format(
+      "{}: {} -> {}{}{}\n", request, shown_end(text.prompt, vocab_size),
+      shown_beginning(said_ids(text), vocab_size),
+      parts ? fmt::format("\n  alone: {}\n  ", shown_beginning(text.alone, vocab_size)) : ", ",
+      text_verdict(text, vocab_size));
 }
 
 }  // namespace
@@ -78,6 +64,16 @@ std::string tokens_as_text(std::span<const std::int32_t> ids, std::int32_t vocab
       text += fmt::format("\\x{:02x}", id);
   }
   return text;
+}
+
+std::vector<std::int32_t> said_ids(const SpokenText& text) {
+  std::vector<std::int32_t> ids;
+  for (const SpokenToken& token : text.tokens) ids.push_back(token.id);
+  return ids;
+}
+
+std::string said_words(const SpokenText& text, std::int32_t vocab_size) {
+  return tokens_as_text(said_ids(text), vocab_size);
 }
 
 TextDifference text_difference(const SpokenText& text) {
@@ -119,7 +115,7 @@ nlohmann::ordered_json texts_for_page(const SpokenWords& words) {
     const std::size_t first = text_difference(text).first;
     json.push_back({{"request", words.requests[i]},
                     {"prompt", tokens_as_text(text.prompt, words.vocab_size)},
-                    {"said", pieces(ids_of(text))},
+                    {"said", pieces(said_ids(text))},
                     {"alone", pieces(text.alone)},
                     {"first_difference", first},
                     {"verdict", text_verdict(text, words.vocab_size)},
@@ -153,16 +149,17 @@ nlohmann::ordered_json spoken_to_json(const SpokenWords& words) {
                         {"drafted", token.was_drafted},
                         {"margin", token.margin},
                         {"kl", token.divergence}});
-    json.push_back({{"request", words.requests[i]},
-                    {"prompt", tokens_as_text(text.prompt, words.vocab_size)},
-                    {"text", tokens_as_text(ids_of(text), words.vocab_size)},
-                    {"alone", tokens_as_text(parts ? text.alone : ids_of(text), words.vocab_size)},
-                    {"forced", text.is_forced},
-                    {"first_difference",
-                     parts ? nlohmann::ordered_json(difference.first) : nlohmann::ordered_json()},
-                    {"kl_mean", difference.mean_divergence},
-                    {"kl_most", difference.most_divergence},
-                    {"tokens", std::move(tokens)}});
+    json.push_back(
+        {{"request", words.requests[i]},
+         {"prompt", tokens_as_text(text.prompt, words.vocab_size)},
+         {"text", said_words(text, words.vocab_size)},
+         {"alone", tokens_as_text(parts ? text.alone : said_ids(text), words.vocab_size)},
+         {"forced", text.is_forced},
+         {"first_difference",
+          parts ? nlohmann::ordered_json(difference.first) : nlohmann::ordered_json()},
+         {"kl_mean", difference.mean_divergence},
+         {"kl_most", difference.most_divergence},
+         {"tokens", std::move(tokens)}});
   }
   return json;
 }

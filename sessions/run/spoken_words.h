@@ -24,6 +24,10 @@ SpokenWords spoken_words(std::vector<SpokenText> texts, std::int32_t vocab_size,
 // Bytes as text, others escaped ("\n", "\xf3"); without a vocabulary of bytes "12 7 40".
 std::string tokens_as_text(std::span<const std::int32_t> ids, std::int32_t vocab_size);
 
+// What a request said: the ids of its tokens, and these as text.
+std::vector<std::int32_t> said_ids(const SpokenText& text);
+std::string said_words(const SpokenText& text, std::int32_t vocab_size);
+
 // How a request's text differs from its lone run's.
 struct TextDifference {
   std::size_t first = 0;       // generated token where they part; the number of tokens: nowhere

@@ -4,15 +4,19 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
+
+#include "core/base/token_content.h"
 
 namespace hybridscope {
 namespace {
 
-std::string words_of(const SpokenText& text, std::int32_t vocab_size) {
-  std::vector<std::int32_t> ids;
-  for (const SpokenToken& token : text.tokens) ids.push_back(token.id);
-  return tokens_as_text(ids, vocab_size);
+// Where token `index` begins in what was said.
+std::size_t begin_of(const SpokenText& text, std::size_t index, std::int32_t vocab_size) {
+  const std::vector<std::int32_t> ids = said_ids(text);
+  const bool is_spaced = index > 0 && vocab_size != kByteVocabulary;
+  return tokens_as_text(std::span(ids).first(index), vocab_size).size() + (is_spaced ? 1 : 0);
 }
 
 std::string token_at(const SpokenText& text, std::size_t index, std::int32_t vocab_size) {
@@ -41,13 +45,14 @@ std::vector<DifferingText> differing_texts(const SpokenWords& a, const SpokenWor
         std::ranges::mismatch(one.tokens, other.tokens, same).in1 - one.tokens.begin());
     if (first == one.tokens.size() && first == other.tokens.size()) continue;
     differing.push_back({.request = a.requests[i],
-                         .first = first + 1,
+                         .first = first,
                          .step_a = step_at(one, first),
                          .step_b = step_at(other, first),
                          .token_a = token_at(one, first, a.vocab_size),
                          .token_b = token_at(other, first, b.vocab_size),
-                         .a = words_of(one, a.vocab_size),
-                         .b = words_of(other, b.vocab_size)});
+                         .a = said_words(one, a.vocab_size),
+                         .b = said_words(other, b.vocab_size),
+                         .token_begins = begin_of(one, first, a.vocab_size)});
   }
   return differing;
 }
@@ -61,8 +66,8 @@ std::string text_difference_words(const DifferingText& text, std::string_view ru
     return number == 0 ? fmt::format("{} has ended", side)
                        : fmt::format("step {} of {}", number, side);
   };
-  return fmt::format("{}: the texts part at token {} ({}, {}): {} and {}", text.request, text.first,
-                     step(run_a, text.step_a), step(run_b, text.step_b),
+  return fmt::format("{}: the texts part at token {} ({}, {}): {} and {}", text.request,
+                     text.first + 1, step(run_a, text.step_a), step(run_b, text.step_b),
                      token(text.token_a, text.step_a), token(text.token_b, text.step_b));
 }
 

@@ -13,13 +13,14 @@ namespace hybridscope {
 
 struct DifferingText {
   std::string request;
-  std::size_t first = 0;    // generated token where they part, from 1
+  std::size_t first = 0;    // generated token where they part, from 0
   std::int64_t step_a = 0;  // in which it was said; 0: the text has ended there
   std::int64_t step_b = 0;
   std::string token_a;  // the token; empty: as above
   std::string token_b;
   std::string a;  // the whole texts
   std::string b;
+  std::size_t token_begins = 0;  // where the token begins in both, characters
   friend bool operator==(const DifferingText&, const DifferingText&) = default;
 };
 

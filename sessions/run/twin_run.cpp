@@ -142,6 +142,7 @@ Result<TwinRun> record_twin_run(const RunPlan& plan, const LanguageModel& langua
   options.max_steps = kMaxTwinSteps;
   options.language = language.model;
   options.form = language.form;
+  options.make_machine = language.make_machine;
   auto created = CheckedRun::create(plan, std::move(options));
   if (!created.ok()) return created.error();
   CheckedRun& run = created.value();

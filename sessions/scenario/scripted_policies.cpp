@@ -4,16 +4,17 @@
 
 #include <cstddef>
 
+#include "core/engine/policy_overrides.h"
 #include "core/engine/policy_table.h"
 
 namespace hybridscope {
 namespace {
 
-// "full_attention_cut is every_group, not first_spec_group" for each caching policy that differs
-// from the new profile's.
-std::string kept_policies(const CachePolicies& kept, const Policies& of_profile) {
+// "full_attention_cut is every_group, not first_spec_group" for each policy that is kept and
+// differs from the new profile's.
+std::string kept_policies(const Policies& at_start, const Policies& of_profile) {
   Policies keeping = of_profile;
-  keeping.cache = kept;
+  keep_fixed_policies(keeping, at_start);
   const PolicyOverrides now = overrides_of(keeping);
   const PolicyOverrides then = overrides_of(of_profile);
   std::string text;
@@ -29,7 +30,7 @@ std::string kept_policies(const CachePolicies& kept, const Policies& of_profile)
 }  // namespace
 
 ScriptedPolicies::ScriptedPolicies(const EngineSettings& settings)
-    : cache_(resolve_policies(settings).cache) {
+    : at_start_(resolve_policies(settings)) {
   settings_.engine = settings.engine;
   settings_.runner = settings.runner;
   settings_.policies = settings.policies;
@@ -40,23 +41,23 @@ std::optional<Policies> ScriptedPolicies::change(const ScriptStep& step) {
   if (step.engine) settings_.engine = step.engine;
   lay_over(settings_.policies, step.policies);
   Policies policies = resolve_policies(settings_);
-  policies.cache = cache_;
+  keep_fixed_policies(policies, at_start_);
   return policies;
 }
 
 std::vector<std::string> scripted_policy_notes(const EngineSettings& settings,
                                                const std::vector<ScriptStep>& script) {
-  const CachePolicies cache = resolve_policies(settings).cache;
+  const Policies at_start = resolve_policies(settings);
   std::vector<std::string> notes;
   for (const ScriptStep& step : script) {
     if (!step.engine) continue;
     EngineSettings changed = settings;
     changed.engine = step.engine;
-    const std::string kept = kept_policies(cache, resolve_policies(changed));
+    const std::string kept = kept_policies(at_start, resolve_policies(changed));
     if (kept.empty()) continue;
     notes.push_back(
-        fmt::format("step {} changes the profile to {}, but caching policies cannot "
-                    "change while an engine runs: {}",
+        fmt::format("step {} changes the profile to {}, but policies by which blocks are cached "
+                    "or laid out cannot change while an engine runs: {}",
                     step.step, engine_profile_name(*step.engine), kept));
   }
   return notes;

@@ -1,5 +1,5 @@
 // The policies from step to step when a script changes them. Policies set one by one override every
-// profile. The caching policies never change, because blocks have been cached under them.
+// profile. What keep_fixed_policies keeps never changes.
 #pragma once
 
 #include <optional>
@@ -20,10 +20,10 @@ class ScriptedPolicies {
 
  private:
   EngineSettings settings_;  // only profile, runner and policies are used
-  CachePolicies cache_;
+  Policies at_start_;
 };
 
-// The caching policies that a change of profile does not change, one sentence per step.
+// The policies that a change of profile does not change, one sentence per step.
 std::vector<std::string> scripted_policy_notes(const EngineSettings& settings,
                                                const std::vector<ScriptStep>& script);
 

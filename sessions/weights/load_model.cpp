@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <numeric>
@@ -29,6 +30,16 @@ void append_range(std::vector<std::int32_t>& rows, std::int32_t first, std::int3
   rows.insert(rows.end(), more.begin(), more.end());
 }
 
+// Of a model that also sees, or that drafts tokens itself.
+constexpr const char* kOtherParts[] = {"model.visual.", "mtp."};
+
+// Is the tensor one of the language model's?
+bool is_loaded(const WeightsConfig& config, const std::string& name) {
+  if (config.tie_word_embeddings && name == "lm_head.weight") return false;
+  return std::ranges::none_of(kOtherParts,
+                              [&](const char* prefix) { return name.starts_with(prefix); });
+}
+
 class ModelBuilder {
  public:
   ModelBuilder(const WeightsConfig& config, TensorTaker& take, HybridModel& model)
@@ -52,8 +63,7 @@ class ModelBuilder {
     } else {
       model_.lm_head = take_.linear("lm_head", {config_.vocab_size, hidden_});
     }
-    // Of a model that also sees, or that drafts tokens itself.
-    for (const char* other : {"model.visual.", "mtp."}) take_.ignore(other);
+    for (const char* other : kOtherParts) take_.ignore(other);
   }
 
  private:
@@ -281,9 +291,10 @@ std::int64_t available_memory() {
 }
 
 // In memory every weight has four bytes.
-Status check_fits(const Safetensors& stored, std::int64_t most_bytes) {
+Status check_fits(const WeightsConfig& config, const Safetensors& stored, std::int64_t most_bytes) {
   std::int64_t needed = 0;
-  for (const auto& [name, tensor] : stored.tensors()) needed += 4 * tensor.num_elements();
+  for (const auto& [name, tensor] : stored.tensors())
+    if (is_loaded(config, name)) needed += 4 * tensor.num_elements();
   const std::int64_t most = most_bytes > 0 ? most_bytes : available_memory();
   if (needed <= most) return Ok{};
   return invalid_input(fmt::format(
@@ -299,7 +310,8 @@ Result<LoadedModel> load_model(const std::string& folder, std::int64_t most_byte
   if (!config) return config.error();
   const auto stored = Safetensors::open(folder);
   if (!stored) return stored.error();
-  if (Status fits = check_fits(stored.value(), most_bytes); !fits) return fits.error();
+  if (Status fits = check_fits(config.value(), stored.value(), most_bytes); !fits)
+    return fits.error();
   LoadedModel loaded{.spec = config.value().model, .model = {}};
   TensorTaker taker(stored.value(), loaded.model);
   ModelBuilder(config.value(), taker, loaded.model).build();

@@ -151,7 +151,7 @@ class DiffPage(unittest.TestCase):
         self.assertEqual(tab.problems, [])
         texts = tab.page().one(id="texts")
         self.assertIn("A: the texts part at token 5 (step 3 of A, step 3 of B)", texts.text())
-        self.assertEqual([mark.text() for mark in texts.all(class_="first")], ["7", "1"])
+        self.assertEqual([mark.text() for mark in texts.all(class_="first")], ["7", "10"])
 
     def test_settings_and_sides_are_named(self):
         page = self.open("profiles", "scenarios/prompt_as_long_as_a_verify_window.json",

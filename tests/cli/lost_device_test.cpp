@@ -14,6 +14,7 @@
 #include "cli/command_line.h"
 #include "cli/exit_codes.h"
 #include "core/language/host_language_machine.h"
+#include "core/numeric/hybrid_model.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "storage/session_file.h"
 
@@ -128,15 +129,20 @@ class Device : public testing::Test {
   // hybridscope run --backend cuda ... on this device.
   static Said run(const StateDevice& cuda, const std::vector<std::string>& options = {},
                   const std::string& scenario = kScenario) {
-    std::vector<std::string> words = {"hybridscope", "run", "--backend", "cuda",
+    std::vector<std::string> words = {"run", "--backend", "cuda",
                                       HYBRIDSCOPE_SOURCE_DIR + scenario};
     words.insert(words.end(), options.begin(), options.end());
+    return say(std::move(words), {.cuda = cuda});
+  }
+  // hybridscope WORDS...
+  static Said say(std::vector<std::string> words, const Backends& backends) {
+    words.insert(words.begin(), "hybridscope");
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     Said said;
-    said.code = run_command_line(static_cast<int>(argv.size()), argv.data(), {.cuda = cuda});
+    said.code = run_command_line(static_cast<int>(argv.size()), argv.data(), backends);
     std::fflush(stdout);
     std::fflush(stderr);
     said.out = testing::internal::GetCapturedStdout();
@@ -144,6 +150,7 @@ class Device : public testing::Test {
     return said;
   }
   std::string database() const { return folder_ + "/runs.db"; }
+  std::string trace() const { return folder_ + "/trace.jsonl"; }
   SessionInfo session() const {
     return SessionFile::open(database(), FileAccess::read).value().find("gpu").value();
   }
@@ -239,9 +246,120 @@ TEST_F(Device, ThatCannotHoldTheBytesIsRefusedWithWhatFits) {
                                   "(--state-memory): --layers 1 needs 52 MiB"));
 }
 
+const std::string kWeights = HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/model_lfm2";
+
+// How often a machine was made on device 4, which is well.
+int num_made = 0;
+Result<std::unique_ptr<LanguageMachine>> make_counted(const LanguageMachineRequest& request,
+                                                      std::int32_t device) {
+  if (device == 4) ++num_made;
+  return make_machine(request, device);
+}
+
+const StateDevice kSpeaks{.make_language = &make_counted};
+
+// The words of a command on a device.
+std::vector<std::string> on(std::string device, std::vector<std::string> words) {
+  words.insert(words.end(), {"--weights", kWeights, "--backend", "cuda", "--device", device});
+  return words;
+}
+
+TEST_F(Device, JudgesWithTheLanguageModelThatItIsAskedFor) {
+  ASSERT_EQ(
+      say({"run", HYBRIDSCOPE_SOURCE_DIR "/scenarios/plain_decode.json", "--trace", trace()}, {})
+          .code,
+      kExitFine);
+  num_made = 0;
+  const Said well = say(on("4", {"judge", trace()}), {.cuda = kSpeaks});
+  EXPECT_EQ(well.code, kExitFine) << well.err;
+  EXPECT_EQ(num_made, 1);
+  const Said breaks = say(on("1", {"judge", trace()}), {.cuda = kSpeaks});
+  EXPECT_EQ(breaks.code, kExitEnvironment);
+  EXPECT_THAT(breaks.err, HasSubstr("trace.jsonl:4: CUDA: the device was lost"));
+}
+
+TEST_F(Device, RunsBothSidesOfAKnownBug) {
+  num_made = 0;
+  const Said well = say(on("4", {"bugs", "run", "7"}), {.cuda = kSpeaks});
+  EXPECT_EQ(well.code, kExitFine) << well.err;
+  EXPECT_EQ(num_made, 2);
+  const Said breaks = say(on("1", {"bugs", "run", "7"}), {.cuda = kSpeaks});
+  EXPECT_EQ(breaks.code, kExitEnvironment);
+  EXPECT_THAT(breaks.err, HasSubstr("hybridscope bugs run: step 3: CUDA: the device was lost"));
+}
+
+TEST_F(Device, RunsBothTwins) {
+  const std::string scenario = HYBRIDSCOPE_SOURCE_DIR "/scenarios/async_worked_example.json";
+  num_made = 0;
+  const Said well = say(on("4", {"run", scenario, "--twin"}), {.cuda = kSpeaks});
+  EXPECT_EQ(well.code, kExitFine) << well.err;
+  EXPECT_EQ(num_made, 2);
+  const Said breaks = say(on("1", {"run", scenario, "--twin"}), {.cuda = kSpeaks});
+  EXPECT_EQ(breaks.code, kExitEnvironment);
+  EXPECT_THAT(breaks.err, HasSubstr("CUDA: the device was lost"));
+}
+
+TEST_F(Device, IsGivenToTheWindow) {
+  static MakeLanguageMachine given;
+  const Backends backends{.cuda = kSpeaks, .run_gui = [](GuiStart start) {
+                            given = start.make_machine;
+                            return Status(Ok{});
+                          }};
+  const std::string scenario = HYBRIDSCOPE_SOURCE_DIR "/scenarios/plain_decode.json";
+  EXPECT_EQ(say({"gui", scenario, "--weights", kWeights}, backends).code, kExitFine);
+  EXPECT_EQ(given, nullptr);
+  EXPECT_EQ(say(on("2", {"gui", scenario}), backends).code, kExitFine);
+  ASSERT_NE(given, nullptr);
+  const HybridModel model;
+  const KVCacheConfig config;
+  EXPECT_EQ(given({.model = model, .kv_cache_config = config}).error().message,
+            "CUDA: there is no device 2 of 2");
+}
+
+// Before a trace is opened, a run begins or a window opens.
+TEST_F(Device, ThatIsNotThereIsToldByEveryCommandThatRunsALanguageModel) {
+  StateDevice none = kSpeaks;
+  none.free_bytes = [](std::int32_t) {
+    return Result<std::int64_t>(Error{ErrorKind::not_available, "CUDA: there is no device"});
+  };
+  const Backends backends{.cuda = none, .run_gui = [](GuiStart) { return Status(lost()); }};
+  const std::string scenario = HYBRIDSCOPE_SOURCE_DIR "/scenarios/async_worked_example.json";
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"run", scenario},
+                                                {"run", scenario, "--twin"},
+                                                {"judge", trace()},
+                                                {"bugs", "run", "7"},
+                                                {"gui", scenario}}) {
+    const Said said = say(on("0", words), backends);
+    EXPECT_EQ(said.code, kExitEnvironment) << words[0];
+    EXPECT_THAT(said.err, HasSubstr(": CUDA: there is no device\n")) << words[0];
+  }
+}
+
+TEST_F(Device, ForALanguageModelNeedsOne) {
+  const std::string scenario = HYBRIDSCOPE_SOURCE_DIR "/scenarios/plain_decode.json";
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"judge", trace()}, {"bugs", "run", "7"}, {"gui", scenario}}) {
+    const auto with = [&](std::vector<std::string> more) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), more.begin(), more.end());
+      return say(all, {.cuda = kSpeaks, .run_gui = [](GuiStart) { return Status(Ok{}); }});
+    };
+    EXPECT_EQ(with({"--backend", "cuda"}).code, kExitUsage);
+    EXPECT_THAT(with({"--backend", "cuda"}).err, HasSubstr("--backend is for --state numeric"));
+    EXPECT_THAT(with({"--weights", kWeights, "--device", "1"}).err,
+                HasSubstr("--device is for --backend cuda"));
+    EXPECT_THAT(with({"--state", "symbolic", "--weights", kWeights}).err,
+                HasSubstr("--weights is for --state numeric"));
+    EXPECT_EQ(with({"--state", "bytes"}).code, kExitUsage);
+    const std::string help = with({"--help"}).out;
+    EXPECT_THAT(help, HasSubstr("--backend cpu|cuda"));
+    EXPECT_THAT(help, HasSubstr("where the language model runs: cpu (default) or cuda"));
+  }
+}
+
 TEST_F(Device, RunsTheLanguageModelThatItIsAskedFor) {
   const StateDevice device{.make_language = &make_machine};
-  const std::string weights = HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/model_lfm2";
+  const std::string& weights = kWeights;
   const Said well = run(device, {"--weights", weights, "--no-timings"});
   EXPECT_EQ(well.code, kExitFine) << well.err;
   EXPECT_THAT(well.out, HasSubstr("as alone"));

@@ -95,7 +95,8 @@ TEST(RunNumeric, SessionsKeepTheTexts) {
             0);
   const ProgramResult shown = run_program("sessions show " + file + ":wrong");
   EXPECT_THAT(shown.out, HasSubstr("Language model model_qwen3_5_text, form recurrent\nA: \""));
-  EXPECT_THAT(shown.out, HasSubstr("they part at token 5 (step 3): \"7\" for \"10\""));
+  EXPECT_THAT(shown.out,
+              HasSubstr("parts from the lone run at token 5 (step 3): \"7\" for \"10\""));
   EXPECT_THAT(shown.out, Not(HasSubstr("layer -1")));
   const std::string step = "sessions show " + file + ":wrong --step 3";
   EXPECT_THAT(run_program(step + " --explain").out,
@@ -143,10 +144,10 @@ TEST(JudgeNumeric, ReportsNameTheModelAndItsForm) {
 }
 
 TEST(RunNumeric, OptionsThatWouldBeIgnoredAreMisuse) {
-  const ProgramResult run =
-      run_program(std::string("run scenarios/plain_decode.json --twin --backend cuda") + kSmall);
+  const ProgramResult run = run_program("run scenarios/plain_decode.json --twin --backend cuda");
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("--twin runs on the CPU: leave out --backend cuda"));
+  EXPECT_THAT(run.err, HasSubstr("--twin keeps no state in bytes: leave out --state bytes and "
+                                 "--backend cuda, or let a model speak with --weights"));
   EXPECT_EQ(run_program("run scenarios/plain_decode.json --weights ''").exit_code, 2);
 }
 

@@ -209,6 +209,58 @@ TEST(ExecutePrefillRow, ModeAllStoresEveryBoundary) {
   EXPECT_THAT(bench.conv_of(4, 0), ElementsAre(8, 9, 10));
 }
 
+// Known bug 58. Row 2 has 3 computed tokens, so its boundary comes after one of its own. Of the
+// window's other two, the token of row 1 stands in front of it in the batch, and before that the
+// last of row 0. Boundary 1 would need a third piece of 8 tokens.
+TEST(ExecutePrefillRow, ByPieceABoundaryTakesTheTokensInFrontInTheBatch) {
+  RowBench bench({.mode = MambaCacheMode::all, .block_size = 4},
+                 {{.computed = 4, .query = 2, .blocks = {2, 3}},
+                  {.computed = 0, .query = 1, .blocks = {4}},
+                  {.computed = 3, .query = 9, .blocks = {5, 6, 7}}});
+  bench.trace().kernels.stores_boundaries_by_piece = true;
+  bench.put(5, 2, 3);
+  bench.put_conv(6, 2, {1, 2, 3});
+  const std::vector<std::int32_t> boundaries = {5, 6};
+  execute_prefill_row(bench.context(), bench.truth(),
+                      {.row = 2,
+                       .group = 0,
+                       .num_query_tokens = 9,
+                       .has_initial_state = true,
+                       .src_block = 5,
+                       .src_column = 0,
+                       .dst_block = 7,
+                       .dst_column = 2,
+                       .boundary_blocks = boundaries,
+                       .first_boundary_column = 0,
+                       .boundary_block_size = 4});
+  EXPECT_THAT(bench.state().conv(5),
+              ElementsAre(bench.prefix(0, 6), bench.prefix(1, 1), bench.prefix(2, 4)));
+  EXPECT_THAT(bench.conv_of(6, 2), ElementsAre(1, 2, 3));
+  EXPECT_THAT(bench.conv_of(7, 2), ElementsAre(10, 11, 12));
+}
+
+// Nothing stands in front of the first row.
+TEST(ExecutePrefillRow, ByPieceTheFirstRowsBoundaryTakesWhatIsNotThere) {
+  RowBench bench({.mode = MambaCacheMode::all, .block_size = 4},
+                 {{.computed = 3, .query = 9, .blocks = {5, 6, 7}}});
+  bench.trace().kernels.stores_boundaries_by_piece = true;
+  bench.put(5, 0, 3);
+  const std::vector<std::int32_t> boundaries = {5, 6};
+  execute_prefill_row(bench.context(), bench.truth(),
+                      {.row = 0,
+                       .group = 0,
+                       .num_query_tokens = 9,
+                       .has_initial_state = true,
+                       .src_block = 5,
+                       .src_column = 0,
+                       .dst_block = 7,
+                       .dst_column = 2,
+                       .boundary_blocks = boundaries,
+                       .first_boundary_column = 0,
+                       .boundary_block_size = 4});
+  EXPECT_THAT(bench.state().conv(5), ElementsAre(kPoison, kPoison, bench.prefix(0, 4)));
+}
+
 TEST(ExecutePrefillRow, StoresAStateInsideItself) {
   // B = 8, tokens 1..14: the state after 9 tokens in column 0, the end in column 1.
   RowBench bench({.block_size = 8}, {{.query = 14, .blocks = {2, 3}}});

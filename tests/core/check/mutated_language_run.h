@@ -1,11 +1,10 @@
 // A language model on an engine's decisions with random changes in them.
 #pragma once
 
-#include <memory>
 #include <random>
 
-#include "core/language/language_run.h"
 #include "tests/core/check/planted.h"
+#include "tests/core/check/speaking_engine.h"
 
 namespace hybridscope::test {
 
@@ -19,17 +18,14 @@ class MutatedLanguageRun {
   // Steps until every request has finished, or the test has failed; returns how many changes were
   // planted.
   int run();
-  LanguageRun& language() { return *language_; }
+  LanguageRun& language() { return speaking_.language(); }
 
  private:
   int plant(StepTrace& trace);
 
   std::mt19937_64& random_;
-  HybridModel model_;
-  Engine engine_;
-  StepChecker checker_;
+  SpeakingEngine speaking_;
   OwnedArrays arrays_;
-  std::unique_ptr<LanguageRun> language_;
 };
 
 }  // namespace hybridscope::test

@@ -9,71 +9,44 @@
 
 #include "core/base/token_content.h"
 #include "core/language/language_findings.h"
-#include "core/language/language_run.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/spoken_words.h"
 #include "tests/core/check/expected_finding.h"
 #include "tests/core/check/planted.h"
-#include "tests/support/small_language_model.h"
+#include "tests/core/check/speaking_engine.h"
 
 namespace hybridscope::test::planted_language_test {
 namespace {
 
-// An engine, its checker, and a language model that runs on what they are given.
 class SpeakingRun {
  public:
   explicit SpeakingRun(const SmallEngine& small, HybridModel model = small_language_model())
-      : model_(std::move(model)),
-        engine_(Engine::create(engine_config(small)).value()),
-        checker_(StepChecker::create(make_check_config(engine_.config())).value()) {
-    const CheckConfig config = make_check_config(engine_.config());
-    language_ =
-        LanguageRun::create(model_, {.kv_cache_config = config.kv_cache_config,
-                                     .mamba_cache_mode = config.mamba_cache_mode,
-                                     .num_speculative_tokens = config.num_speculative_tokens,
-                                     .num_likely = 2})
-            .value();
-    checker_.log_ops();
-  }
+      : speaking_(small, std::move(model)) {}
 
-  void add(const AddRequest& request) { (void)engine_.add_request(request).value(); }
-  void apply(const Command& command) { (void)engine_.apply(command); }
+  void add(const AddRequest& request) { (void)speaking_.engine().add_request(request).value(); }
+  void apply(const Command& command) { (void)speaking_.engine().apply(command); }
   void step(const Plant& plant = {}) {
-    StepTrace trace = engine_.step();
+    StepTrace trace = speaking_.engine().step();
     if (plant) plant(trace, arrays_);
-    (void)checker_.check(trace);
-    const LanguageStep& step =
-        language_->follow(trace, checker_.ops(), [this](RequestId request, std::int32_t position) {
-          return engine_.token(request, position);
-        });
-    found_.append(step, trace.step, checker_.state(), findings_);
-    last_ = step;
+    last_ = speaking_.follow(trace);
+    found_.append(last_, trace.step, speaking_.checker().state(), findings_);
   }
   void steps(int count) {
     for (int i = 0; i < count; ++i) step();
   }
   void finish() {
-    while (engine_.num_unfinished() > 0 || engine_.has_frame_in_flight()) step();
+    while (speaking_.has_steps()) step();
   }
   std::span<const Finding> findings() const { return findings_; }
-  LanguageRun& language() { return *language_; }
+  LanguageRun& language() { return speaking_.language(); }
   const LanguageStep& last() const { return last_; }
 
  private:
-  HybridModel model_;
-  Engine engine_;
-  StepChecker checker_;
-  std::unique_ptr<LanguageRun> language_;
+  SpeakingEngine speaking_;
   LanguageFindings found_;
   std::vector<Finding> findings_;
   LanguageStep last_;
   OwnedArrays arrays_;
 };
-
-std::vector<std::int32_t> ids_of(const SpokenText& text) {
-  std::vector<std::int32_t> ids;
-  for (const SpokenToken& token : text.tokens) ids.push_back(token.id);
-  return ids;
-}
 
 // K = 2, 6 prompt tokens. Step 2 accepts all three tokens: S(7), S(8), S(9) in columns 1, 2, 3.
 SpeakingRun verify_rows() {
@@ -108,7 +81,7 @@ TEST(PlantedLanguage, TheTextDoesNotDependOnTheCacheMode) {
     SpeakingRun run({.mode = mode});
     run.add(request_of(20, 9, 1));
     run.finish();
-    said.push_back(ids_of(run.language().texts()[0]));
+    said.push_back(said_ids(run.language().texts()[0]));
   }
   EXPECT_EQ(said[0], said[1]);
   EXPECT_EQ(said[0], said[2]);
@@ -212,7 +185,7 @@ TEST(PlantedLanguage, AWrongStateBecomesAnotherText) {
   const SpokenText text = run.language().texts()[0];
   EXPECT_EQ(text.tokens.size(), 12U);
   EXPECT_EQ(text.alone.size(), 12U);
-  EXPECT_NE(ids_of(text), text.alone);
+  EXPECT_NE(said_ids(text), text.alone);
   // The four tokens before the fault are the same.
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(text.tokens[i].id, text.alone[i]);
 }

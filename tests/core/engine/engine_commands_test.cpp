@@ -126,6 +126,11 @@ TEST(EngineCommands, PoliciesChangeBetweenSteps) {
   Policies policies = reference_policies();
   EXPECT_FALSE(engine.apply(SetPolicies{policies}).ok());  // caching policies stay as they are
   policies.cache = safe_policies().cache;
+  const auto resized = engine.apply(SetPolicies{policies});
+  ASSERT_FALSE(resized.ok());
+  EXPECT_EQ(resized.error().message,
+            "conv_state_sizing sizes blocks, which cannot change while an engine runs");
+  policies.conv_state_sizing = safe_policies().conv_state_sizing;
   engine.apply(SetPolicies{policies}).value();
   engine.apply(SetStepBudget{2}).value();
   EXPECT_EQ(engine.step().num_scheduled_tokens, 2);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/check/step_checker.h"
+#include "core/engine/policy_overrides.h"
 #include "sessions/run/check_setup.h"
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/property.h"
@@ -21,7 +22,7 @@ void run(const EngineScenario& scenario, int every) {
       (void)engine.apply(scenario.commands[next].command);  // refused: there is no request yet
     if (step % every == 0) {
       Policies policies = step / every % 2 == 0 ? reference_policies() : safe_policies();
-      policies.cache = scenario.config.policies.cache;
+      keep_fixed_policies(policies, scenario.config.policies);
       RC_ASSERT(engine.apply(SetPolicies{policies}).ok());
     }
     const StepTrace& trace = engine.step();

@@ -64,18 +64,18 @@ TEST(SpokenTexts, HaveWhatTheLoneRunSaysFromTheStepInWhichTheyPart) {
 TEST(AloneTexts, AreAsLongAsTheRunsText) {
   const HybridModel model = test::small_language_model();
   const std::vector<std::int32_t> prompt{5, 6, 7};
-  const std::vector<std::int32_t> alone = say_alone(model, prompt, 3);
+  EXPECT_EQ(say_alone(model, prompt, 3), (std::vector<std::int32_t>{3, 13, 21}));
   AloneTexts texts(model);
-  StepWords words{.prompts = {{kA, prompt}}, .tokens = {said(0, 3, alone[0], alone[0])}};
+  StepWords words{.prompts = {{kA, prompt}}, .tokens = {said(0, 3, 3, 3)}};
   texts.add_to(words);
   EXPECT_TRUE(words.alone.empty());
-  words = {.tokens = {said(1, 4, alone[1] + 1, alone[1])}};
+  words = {.tokens = {said(1, 4, 14, 13)}};
   texts.add_to(words);
   ASSERT_EQ(words.alone.size(), 1U);
-  EXPECT_EQ(words.alone[0].ids, (std::vector<std::int32_t>{alone[0], alone[1]}));
+  EXPECT_EQ(words.alone[0].ids, (std::vector<std::int32_t>{3, 13}));
   words = {.tokens = {said(2, 5, 1, 1)}};
   texts.add_to(words);
-  EXPECT_EQ(words.alone.at(0).ids, (std::vector<std::int32_t>{alone[2]}));
+  EXPECT_EQ(words.alone.at(0).ids, (std::vector<std::int32_t>{21}));
 }
 
 }  // namespace

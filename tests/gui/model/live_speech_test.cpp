@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/language/host_language_machine.h"
 #include "gui/model/heat_map_model.h"
 #include "gui/model/text_model.h"
 #include "gui/model/workbench.h"
@@ -83,24 +84,37 @@ TEST_F(SpeakingWorkbench, StartsAgainInAnotherForm) {
   EXPECT_EQ(text().requests.size(), 2U);
 }
 
+std::string words_of(const RequestText& request) {
+  std::string words;
+  for (const TextColumn& column : request.columns)
+    words += (words.empty() ? "" : " ") + column.said;
+  return words;
+}
+
 // Saved and opened again.
 TEST_F(SpeakingWorkbench, ASessionKeepsWhatWasSaid) {
   const test::TemporaryFolder folder;
   apply({"run.end"});
-  const TextModel live = text();
-  const HeatMapModel heat = make_heat_map_model(*workbench_.run(), {});
-  apply({"file.save_session", folder / "spoken.db"});
-  apply({"file.open", folder / "spoken.db"});
-  apply({"run.end"});
-  const TextModel kept = text();
-  EXPECT_EQ(kept.model, "Language model tiny, form recurrent");
-  ASSERT_EQ(kept.requests.size(), 2U);
-  EXPECT_EQ(kept.requests[0].prompt, live.requests[0].prompt);
-  EXPECT_EQ(kept.requests[0].columns.size(), live.requests[0].columns.size());
-  EXPECT_EQ(kept.chances.rows.at(0).said, live.chances.rows.at(0).said);
-  const HeatMapModel kept_heat = make_heat_map_model(*workbench_.run(), {});
-  EXPECT_EQ(kept_heat.blocks, heat.blocks);
-  EXPECT_EQ(kept_heat.cells.size(), heat.cells.size());
+  for (const bool is_kept : {false, true}) {
+    SCOPED_TRACE(is_kept);
+    if (is_kept) {
+      apply({"file.save_session", folder / "spoken.db"});
+      apply({"file.open", folder / "spoken.db"});
+      apply({"run.end"});
+    }
+    const TextModel shown = text();
+    EXPECT_EQ(shown.model, "Language model tiny, form recurrent");
+    ASSERT_EQ(shown.requests.size(), 2U);
+    EXPECT_EQ(shown.requests[0].prompt, "13 9 9 15 43 15");
+    EXPECT_EQ(words_of(shown.requests[0]), "2 9 31 36 14 0 13 23 25 15 39 39");
+    EXPECT_EQ(shown.requests[1].prompt, "18 13 7 33 6");
+    EXPECT_EQ(words_of(shown.requests[1]), "42 13 13 0 22 13 13 31 22 36 31 40");
+    EXPECT_EQ(shown.chances.rows.at(0).said, "\"39\"");
+    const HeatMapModel heat = make_heat_map_model(*workbench_.run(), {});
+    EXPECT_EQ(heat.blocks, (std::vector<std::int32_t>{3, 4, 5, 6, 8, 9, 10, 11, 12, 14, 17, 18}));
+    EXPECT_EQ(heat.cells.size(), 24U);
+    EXPECT_EQ(heat.first, "");
+  }
 }
 
 TEST_F(SpeakingWorkbench, ASessionWithoutAModelSaysSo) {
@@ -111,6 +125,21 @@ TEST_F(SpeakingWorkbench, ASessionWithoutAModelSaysSo) {
   EXPECT_EQ(text().empty,
             "No language model ran when this session was recorded; hybridscope run SCENARIO "
             "--weights DIR --record FILE.db keeps what one says.");
+}
+
+TEST(LiveSpeech, RunsModelsWhereTheWorkbenchIsToldTo) {
+  Workbench workbench;
+  int made = 0;
+  workbench.set_language_machine([&made](const LanguageMachineRequest& request) {
+    ++made;
+    return HostLanguageMachine::create(request);
+  });
+  workbench.open(test::scenario_at("plain_decode", 2));
+  test::apply(workbench,
+              {"run.weights", HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/model_lfm2"});
+  test::settle(workbench);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(workbench.run()->speech().speech->last_step(), 2);
 }
 
 // A model with a layer of which the run's model has none.

@@ -109,9 +109,11 @@ TEST(NextStepModel, OffersTheReleasesAndSaysWhatAChangeLeavesAsItWas) {
   const NextStepModel after = make_next_step_model(workbench);
   EXPECT_EQ(after.profile, "vllm-0.26.0");
   EXPECT_EQ(after.undo, "engine profile vllm-0.26.0 in step 2");
-  EXPECT_THAT(after.profile_note,
-              testing::StartsWith("step 2 changes the profile to vllm-0.26.0, but caching policies "
-                                  "cannot change while an engine runs: "));
+  EXPECT_THAT(
+      after.profile_note,
+      testing::StartsWith("step 2 changes the profile to vllm-0.26.0, but policies by which "
+                          "blocks are cached or laid out cannot change while an engine "
+                          "runs: "));
 }
 
 TEST(NextStepModel, ListsWhatTheScriptAndEditsPlanForTheStep) {

@@ -1,5 +1,6 @@
 // Language models on a CUDA device: what runs of scenarios, of known bugs and of planted faults
 // leave in every block, and say, is bit for bit the host's.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,8 +60,13 @@ std::int64_t run_on_both(const Scenario& scenario, const Model& model,
   auto plan = plan_scenario(scenario, "scenario.json");
   if (!plan.ok()) return 0;
   auto created = CheckedRun::create(
-      std::move(plan).value(), {.language = model, .form = form, .make_machine = make_machine});
-  if (!created.ok()) return 0;
+      plan.value(), {.language = model, .form = form, .make_machine = make_machine});
+  if (!created.ok()) {  // the host refuses it as well
+    EXPECT_FALSE(
+        CheckedRun::create(std::move(plan).value(), {.language = model, .form = form}).ok())
+        << created.error().message;
+    return 0;
+  }
   CheckedRun& run = created.value();
   while (!run.has_ended()) {
     const auto step = run.step();
@@ -159,18 +165,21 @@ TEST(LanguageCuda, TheDeviceDecidesAboutCopiesAsTheEngineDoes) {
 TEST(LanguageCuda, KnownBugsHaveTheBitsOfTheHost) {
   HS_NEED_CUDA();
   const std::vector<Model> models = all_models();
-  std::int64_t steps = 0;
+  std::vector<std::string> not_run;
   std::size_t done = 0;
   for (const auto& file : files_in(scenario_dir() / "bugs")) {
-    const auto exhibit = shipped_bug(file.stem().string());
+    const std::string name = file.stem().string();
+    const auto exhibit = shipped_bug(name);
     ASSERT_TRUE(exhibit.ok()) << exhibit.error().message;
-    SCOPED_TRACE(file.stem().string());
+    SCOPED_TRACE(name);
+    std::int64_t steps = 0;
     for (const Model& model : models) steps += run_on_both(faulty_scenario(exhibit.value()), model);
     if (HasFailure()) return;
+    if (steps == 0) not_run.push_back(name);
     ++done;
   }
   EXPECT_GT(done, 20U);
-  EXPECT_GT(steps, static_cast<std::int64_t>(done));
+  EXPECT_THAT(not_run, testing::IsEmpty());
 }
 
 TEST(LanguageCuda, RandomScenariosHaveTheBitsOfTheHost) {

@@ -19,8 +19,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::int32_t kRows = 4;  // of the graph; the last one is padding
-
 KVCacheConfig two_groups(std::int32_t num_blocks = 24) {
   KVCacheConfig config{.num_blocks = num_blocks, .groups = {}};
   config.groups.push_back({.spec = FullAttentionSpec{.block_size = 4}, .layers = {0}});
@@ -28,25 +26,33 @@ KVCacheConfig two_groups(std::int32_t num_blocks = 24) {
   return config;
 }
 
-// Three decodes at `position`, and a padding row; row r has blocks `first` + r for its states and
-// 10 + 2 r and the next one for its keys.
+// Decodes at `position`, and a padding row behind them; row r has blocks `first` + r for its states
+// and 10 + 2 r and the next one for its keys.
 class Decodes {
  public:
-  Decodes(std::int32_t position, std::int32_t first)
-      : ids_{3, 4, 5, 0},
-        positions_{position, position, position, 0},
-        starts_{0, 1, 2, 3, 3},
-        lengths_{position + 1, position + 1, position + 1, 0},
-        states_{first, first + 1, first + 2, 0},
-        keys_{10, 11, 12, 13, 14, 15, 0, 0} {
+  Decodes(std::int32_t position, std::int32_t first, std::int32_t num_decodes = 3)
+      : row_starts_{0} {
+    const std::int32_t num_rows = num_decodes + 1;
+    starts_.push_back(0);
+    DecodePart part;
+    for (std::int32_t row = 0; row < num_rows; ++row) {
+      const bool decodes = row < num_decodes;
+      ids_.push_back(decodes ? 3 + row % 3 : 0);
+      positions_.push_back(decodes ? position : 0);
+      starts_.push_back(decodes ? row + 1 : num_decodes);
+      lengths_.push_back(decodes ? position + 1 : 0);
+      states_.push_back(decodes ? first + row : 0);
+      keys_.push_back(decodes ? 10 + 2 * row : 0);
+      keys_.push_back(decodes ? 11 + 2 * row : 0);
+      row_starts_.push_back(row + 1);
+      part.tokens.push_back(row);
+    }
     groups_[0].attention = {.query_start_loc = starts_,
                             .seq_lens = lengths_,
-                            .block_table = matrix_view(keys_.data(), kRows, 2)};
+                            .block_table = matrix_view(keys_.data(), num_rows, 2)};
     groups_[0].block_size = 4;
-    DecodePart part;
-    part.rows = {.state_indices = matrix_view(states_.data(), kRows, 1)};
-    part.tokens = {0, 1, 2, 3};
-    part.rows.query_start_loc = row_starts_;
+    part.rows = {.state_indices = matrix_view(states_.data(), num_rows, 1),
+                 .query_start_loc = row_starts_};
     groups_[1].decodes.push_back(std::move(part));
   }
   MachineForward forward() const {
@@ -54,8 +60,7 @@ class Decodes {
   }
 
  private:
-  std::vector<std::int32_t> ids_, positions_, starts_, lengths_, states_, keys_;
-  std::vector<std::int32_t> row_starts_ = {0, 1, 2, 3, 4};
+  std::vector<std::int32_t> ids_, positions_, starts_, lengths_, states_, keys_, row_starts_;
   std::vector<ForwardGroup> groups_{2};
 };
 
@@ -91,12 +96,13 @@ class Prompts {
   std::vector<ForwardGroup> groups_{2};
 };
 
-// What a step leaves: every state of the recurrent layers' blocks, and the rows' logits.
+// What a step leaves: every state of the recurrent layers' first blocks, and the logits of rows.
 template <class Batch>
-std::vector<float> step(LanguageMachine& machine, const Batch& batch) {
+std::vector<float> step(LanguageMachine& machine, const Batch& batch, std::int32_t num_blocks = 9,
+                        std::int32_t num_rows = 3) {
   machine.forward(batch.forward());
   std::size_t count = 0;
-  for (std::int32_t block = 0; block < 9; ++block)
+  for (std::int32_t block = 0; block < num_blocks; ++block)
     for (const auto& [layer, kind] :
          {std::pair(1, StateKind::conv), std::pair(1, StateKind::temporal),
           std::pair(2, StateKind::conv)}) {
@@ -104,7 +110,7 @@ std::vector<float> step(LanguageMachine& machine, const Batch& batch) {
       machine.keep_state({layer, kind, block, 0, kind == StateKind::conv ? of.conv : of.temporal});
       ++count;
     }
-  for (std::int32_t row = 0; row < 3; ++row, ++count) machine.keep_logits(row);
+  for (std::int32_t row = 0; row < num_rows; ++row, ++count) machine.keep_logits(row);
   EXPECT_TRUE(machine.finish());
   std::vector<float> kept;
   for (std::size_t i = 0; i < count; ++i)
@@ -131,6 +137,24 @@ TEST_F(LanguageMachineCuda, BatchesOfOneSizeReplayOneGraph) {
     EXPECT_EQ(step(*device, batch), step(*host, batch)) << "step " << i;
   }
   EXPECT_EQ(device->delays().num_captures, 1);
+  EXPECT_EQ(device->delays().num_replays, 5);
+}
+
+// Room for 16 tokens: a larger step moves what the graphs of smaller ones read and write.
+TEST_F(LanguageMachineCuda, AGraphIsCapturedAgainWhenItsArraysHaveMoved) {
+  HS_NEED_CUDA();
+  config_ = two_groups(80);
+  const auto host = HostLanguageMachine::create(request()).value();
+  const auto device = CudaLanguageMachine::create(request()).value();
+  std::vector<std::int64_t> captures;
+  std::int32_t position = 0;
+  for (const std::int32_t num_decodes : {2, 19, 29, 2, 2}) {
+    const Decodes batch(position++, 1, num_decodes);
+    EXPECT_EQ(step(*device, batch, 32, num_decodes), step(*host, batch, 32, num_decodes))
+        << num_decodes << " decodes";
+    captures.push_back(device->delays().num_captures);
+  }
+  EXPECT_THAT(captures, testing::ElementsAre(1, 2, 3, 4, 4));
   EXPECT_EQ(device->delays().num_replays, 5);
 }
 

@@ -12,22 +12,31 @@ using namespace hybridscope::test;
 
 const NumericOnHost kDevice(0);
 
+// Blocks of `elements`, behind which something else may lie in their pages.
+struct Pages {
+  Pages(NumericDraw& draw, std::int64_t of_block)
+      : elements(of_block), stride(of_block + (draw.chance(0.2) ? draw.number(1, 8) : 0)) {}
+  StatePool pool(std::span<float> data) const { return {data, elements, stride}; }
+
+  std::int64_t elements;
+  std::int64_t stride;
+};
+
 // `Layer`: one of random_layers.h.
 template <class Layer>
 void expect_same_decodes(NumericDraw& draw) {
   const Layer layer(draw);
   const RandomDecodeRows rows(draw, draw.one_of(kDecodeKinds));
   const auto tokens = layer.tokens(draw, rows.num_tokens());
+  const Pages pages(draw, layer.block_elements());
   expect_same_outcome(
-      random_pool(draw, rows.num_blocks(), layer.block_elements()),
-      rows.num_tokens() * layer.outputs(),
+      random_pool(draw, rows.num_blocks(), pages.stride), rows.num_tokens() * layer.outputs(),
       [&](NumericOutcome& on) {
-        Layer::update(layer.layer(), rows.rows(), {on.pool, layer.block_elements()},
-                      tokens.view(on.y));
+        Layer::update(layer.layer(), rows.rows(), pages.pool(on.pool), tokens.view(on.y));
         return Status(Ok{});
       },
       [&](NumericOutcome& on) {
-        return Layer::update(kDevice, layer.layer(), rows.rows(), {on.pool, layer.block_elements()},
+        return Layer::update(kDevice, layer.layer(), rows.rows(), pages.pool(on.pool),
                              tokens.view(on.y));
       });
 }
@@ -37,17 +46,16 @@ void expect_same_prefills(NumericDraw& draw) {
   const Layer layer(draw);
   const RandomPrefillRows rows(draw, draw.chance(0.5));
   const auto tokens = layer.tokens(draw, rows.num_tokens());
+  const Pages pages(draw, layer.block_elements());
   expect_same_outcome(
-      random_pool(draw, rows.num_blocks(), layer.block_elements()),
-      rows.num_tokens() * layer.outputs(),
+      random_pool(draw, rows.num_blocks(), pages.stride), rows.num_tokens() * layer.outputs(),
       [&](NumericOutcome& on) {
-        Layer::prefill(layer.layer(), rows.rows(), {on.pool, layer.block_elements()},
-                       tokens.view(on.y));
+        Layer::prefill(layer.layer(), rows.rows(), pages.pool(on.pool), tokens.view(on.y));
         return Status(Ok{});
       },
       [&](NumericOutcome& on) {
-        return Layer::prefill(kDevice, layer.layer(), rows.rows(),
-                              {on.pool, layer.block_elements()}, tokens.view(on.y));
+        return Layer::prefill(kDevice, layer.layer(), rows.rows(), pages.pool(on.pool),
+                              tokens.view(on.y));
       });
 }
 

@@ -23,12 +23,12 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-BugModel trained_model() {
+LanguageModel trained_model() {
   auto loaded = load_model(HYBRIDSCOPE_SOURCE_DIR "/scenarios/models/jargon-gdn");
-  return std::make_shared<const HybridModel>(std::move(loaded).value().model);
+  return {.model = std::make_shared<const HybridModel>(std::move(loaded).value().model)};
 }
 
-SpokenBug say(const std::string& id, const BugModel& model) {
+SpokenBug say(const std::string& id, const LanguageModel& model) {
   const BugExhibit exhibit = shipped_bug(id).value();
   const BugRun run = run_bug(exhibit, model).value();
   EXPECT_TRUE(run.as_declared()) << id;
@@ -92,7 +92,7 @@ TEST(SpokenBugs, AWrongBlockThatNobodyHitsChangesNoAnswer) {
 // docs/known-bugs.md says what the model says of every bug. One in 14 is run again here;
 // HYBRIDSCOPE_TIMES=14 runs all.
 TEST(SpokenBugs, ThePageSaysWhatTheModelSays) {
-  const BugModel model = trained_model();
+  const LanguageModel model = trained_model();
   const std::size_t every = std::max<std::size_t>(14 / test::num_cases(1), 1);
   std::ifstream file(HYBRIDSCOPE_SOURCE_DIR "/docs/known-bugs.md");
   const std::string page((std::istreambuf_iterator<char>(file)), {});

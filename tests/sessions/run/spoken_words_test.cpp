@@ -37,12 +37,19 @@ TEST(SpokenWords, TextsThatPartAreShownOneBelowTheOther) {
   text.alone = {'7', '.'};
   text.tokens[1].divergence = 2;
   text.tokens[1].margin = 2;
-  EXPECT_EQ(
-      format_spoken(words_of(text)),
-      "r0: \"k=\" -> \"73\"\n"
-      "  alone: \"7.\"\n"
-      "  they part at token 2 (step 4): \"3\" for \".\", margin 2; KL 1 on average, 2 at most, at "
-      "token 2\n");
+  EXPECT_EQ(format_spoken(words_of(text)),
+            "r0: \"k=\" -> \"73\"\n"
+            "  alone: \"7.\"\n"
+            "  parts from the lone run at token 2 (step 4): \"3\" for \".\", margin 2; KL 1 on "
+            "average, 2 "
+            "at most, at token 2\n");
+}
+
+TEST(SpokenWords, ATextWithTokensOfAPromptSaysSo) {
+  SpokenText text = two_tokens('7', '3');
+  text.is_forced = true;
+  EXPECT_EQ(format_spoken(words_of(text)),
+            "r0: \"k=\" -> \"73\", some tokens were given by a prompt that came before them\n");
 }
 
 TEST(SpokenWords, JsonHasBothTextsAndTheirFirstDifference) {

@@ -28,6 +28,8 @@ TEST(ScriptedPolicies, WhatWasSaidOneByOneStaysOnTopOfTheProfile) {
   policies.change({.step = 2, .policies = {RowClassing::by_meaning}});
   Policies expected = reference_policies();
   expected.cache = safe_policies().cache;
+  EXPECT_EQ(expected.conv_state_sizing, ConvStateSizing::as_reference);
+  expected.conv_state_sizing = ConvStateSizing::kernel_plus_spec;  // blocks are laid out by it
   expected.aligned_split = AlignedSplit::every_chunk_on_grid;
   expected.row_classing = RowClassing::by_meaning;
   EXPECT_EQ(policies.change({.step = 4, .engine = EngineProfile::reference}), expected);
@@ -35,7 +37,7 @@ TEST(ScriptedPolicies, WhatWasSaidOneByOneStaysOnTopOfTheProfile) {
   EXPECT_EQ(policies.change({.step = 5, .engine = EngineProfile::safe}), expected);
 }
 
-TEST(ScriptedPolicies, ANoteNamesTheCachingPoliciesThatAChangeOfProfileLeaves) {
+TEST(ScriptedPolicies, ANoteNamesThePoliciesThatAChangeOfProfileLeaves) {
   EngineSettings settings;
   settings.policies.set(FullAttentionCut::first_spec_group);
   EXPECT_THAT(
@@ -43,13 +45,15 @@ TEST(ScriptedPolicies, ANoteNamesTheCachingPoliciesThatAChangeOfProfileLeaves) {
                                        {.step = 7, .engine = EngineProfile::reference},
                                        {.step = 9, .engine = EngineProfile::safe}}),
       ElementsAre(
-          "step 7 changes the profile to reference, but caching policies cannot change while "
-          "an engine runs: mamba_eagle_lookahead is none, not longer_limit, "
+          "step 7 changes the profile to reference, but policies by which blocks are cached or "
+          "laid "
+          "out cannot change while an engine runs: mamba_eagle_lookahead is none, not "
+          "longer_limit, "
           "block_registration is planned_then_published, not at_allocation, "
           "reachable_boundaries is replay_and_block_before_junction, not prompt_end, "
           "hits_inside_blocks is with_smaller_hash_blocks, not never, prompt_tail_key is "
           "at_replay_position_once, not never, prefill_checkpoint is as_states_retained, not "
-          "never"));
+          "never, conv_state_sizing is kernel_plus_spec, not as_reference"));
 }
 
 // The fault of docs/differences.md, which this scenario shows in step 3.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -96,6 +97,26 @@ TEST_F(ChangedModel, WeightsLargerThanTheMemorySayWhatWouldFit) {
   copy("model_bamba");
   EXPECT_THAT(error(4000), HasSubstr("but only 4000 of memory may be used: a model of at most 1000 "
                                      "parameters would fit"));
+}
+
+// The weights of tied embeddings, and those of a part that drafts, are left out.
+TEST_F(ChangedModel, TensorsThatAreIgnoredNeedNoMemory) {
+  copy("model_lfm2");
+  std::int64_t used = 0;  // bytes
+  change_header([&used](json& header) {
+    for (const auto& [name, tensor] : header.items())
+      if (tensor.contains("data_offsets"))
+        used = std::max(used, tensor.at("data_offsets").at(1).get<std::int64_t>());
+    for (const std::int64_t i : {0, 1})
+      header[i == 0 ? "lm_head.weight" : "mtp.fc.weight"] = {
+          {"dtype", "F32"},
+          {"shape", {2, 4}},
+          {"data_offsets", {used + 32 * i, used + 32 * (i + 1)}}};
+  });
+  std::ofstream(folder_ / "model.safetensors", std::ios::binary | std::ios::app)
+      << std::string(64, '\0');
+  EXPECT_EQ(error(used), "none");
+  EXPECT_THAT(error(used - 4), HasSubstr("would fit"));
 }
 
 TEST_F(ChangedModel, AFolderWithoutConfigIsNamed) {

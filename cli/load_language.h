@@ -1,0 +1,18 @@
+// The language model that options ask for, and the machine that it runs on: the same for every
+// command that runs one.
+#pragma once
+
+#include "cli/backends.h"
+#include "cli/state_option.h"
+#include "core/base/result.h"
+#include "sessions/run/language_model.h"
+
+namespace hybridscope {
+
+// Null: on the host. Error: the device that is asked for cannot be used.
+Result<MakeLanguageMachine> language_machine(const StateOption& option, const Backends& backends);
+
+// Without a model if none is asked for. Errors: those of load_model, and of language_machine.
+Result<LanguageModel> load_language(const StateOption& option, const Backends& backends);
+
+}  // namespace hybridscope
