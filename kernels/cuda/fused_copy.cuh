@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads, kBy == By::engine ? 2 : 1)
     return;
   }
 #endif
-  if constexpr (kBy == By::engine_and_warps) move_by_warps(args, shared, count, 0, Moves::all);
+  move_by_warps(args, shared, count, 0, Moves::all);
 }
 
 }  // namespace hybridscope::fused

@@ -26,8 +26,8 @@ struct LanguageMachineDelays {
 class CudaLanguageMachine final : public LanguageMachine {
  public:
   // Copies the weights and takes the memory of all blocks. Errors: not_available when built without
-  // CUDA, without such a device, or with too little memory free on it; invalid_input for
-  // conv windows without room for drafts, and what make_language_layout refuses.
+  // CUDA, without such a device, or with too little memory free on it; what make_language_layout
+  // refuses.
   static Result<std::unique_ptr<CudaLanguageMachine>> create(const LanguageMachineRequest& request,
                                                              std::int32_t device = 0);
   ~CudaLanguageMachine() override;

@@ -116,7 +116,7 @@ class ChunkLaunches {
   CUstream_st* stream_;
 };
 
-// Error: a size that no kernel takes, or less scratch than the pieces need.
+// Error: a size that no kernel takes; scratch that is not aligned, or less than the pieces need.
 inline Status expect_chunk_sizes(const ChunkSizes& sizes, const ChunkLaunch& launch,
                                  std::int64_t floats_of_piece) {
   if (sizes.key_dim > kMostKeys)
@@ -126,6 +126,8 @@ inline Status expect_chunk_sizes(const ChunkSizes& sizes, const ChunkLaunch& lau
   if (static_cast<std::int64_t>(launch.scratch.size()) < needed)
     return invalid_input("scratch of " + std::to_string(launch.scratch.size()) +
                          " floats for chunks that need " + std::to_string(needed));
+  if (reinterpret_cast<std::uintptr_t>(launch.scratch.data()) % 16 != 0)
+    return invalid_input("scratch for chunks that does not begin at a multiple of 16 bytes");
   return Ok{};
 }
 

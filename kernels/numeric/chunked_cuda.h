@@ -24,7 +24,8 @@ struct ChunkLaunch {
   // Rows one after the other, chunks in the host's order: ChunkPlan::in_turn, or a block that one
   // row writes is read or written by another.
   bool in_turn = false;
-  std::span<float> scratch{};  // at least num_pieces * piece_floats(layer)
+  // At least num_pieces * piece_floats(layer), from a multiple of 16 bytes on.
+  std::span<float> scratch{};
 };
 
 // Scratch for each piece. Key and state sizes (Dk, N) up to 256.

@@ -22,7 +22,18 @@ inline int device_attribute(cudaDeviceAttr attribute) {
   return cudaDeviceGetAttribute(&value, attribute, device) == cudaSuccess ? value : 0;
 }
 
-// Is there an engine, and are all addresses and sizes multiples of its pieces?
+// Has this build the kernel's code for the device (code for older ones is empty), and the device
+// its shared memory?
+template <class T>
+bool has_staged_kernel() {
+  cudaFuncAttributes kernel{};
+  return cudaFuncGetAttributes(&kernel, conv_staged<kStagedWidth, T>) == cudaSuccess &&
+         kernel.ptxVersion >= 90 &&
+         device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >=
+             static_cast<int>(kStagedConvBytes);
+}
+
+// Can it run here, and are all addresses and sizes multiples of the engine's pieces?
 template <class T>
 bool can_stage_conv(const ConvTask<PlainTokens<T>, DecodeRows>& task) {
   const auto is_whole = [](std::int64_t bytes) { return bytes % 16 == 0; };
@@ -33,7 +44,7 @@ bool can_stage_conv(const ConvTask<PlainTokens<T>, DecodeRows>& task) {
   return task.rows.num_accepted_tokens.empty() && task.layer.width == kStagedWidth &&
          task.layer.dim > 0 && task.rows.num_rows() > 0 && is_whole(task.layer.dim * size) &&
          is_whole(task.pool.block_elements * size) && begins_whole(task.pool.data) &&
-         begins_whole(task.tokens.x) && device_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
+         begins_whole(task.tokens.x) && has_staged_kernel<T>();
 }
 
 // Slices of about the same size, and rows such that all blocks run at once where shared memory
