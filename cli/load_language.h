@@ -9,7 +9,8 @@
 
 namespace hybridscope {
 
-// Null: on the host. Error: the device that is asked for cannot be used.
+// Null: on the host, whose free memory is not known. Error: the device that is asked for cannot be
+// used. A machine is not made whose blocks do not fit in the free memory.
 Result<MakeLanguageMachine> language_machine(const StateOption& option, const Backends& backends);
 
 // Without a model if none is asked for. Errors: those of load_model, and of language_machine.

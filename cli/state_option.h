@@ -26,7 +26,7 @@ struct StateOption {
 
   // Does a language model run on the decisions? Always with weights.
   bool is_numeric() const { return fidelity == StateFidelity::numeric || !weights.empty(); }
-  // Is state kept in bytes? Always with backend cuda.
+  // Is state kept in bytes? With backend cuda always, unless a language model runs.
   bool in_bytes() const;
   StateBackendKind backend_kind() const { return backend.value_or(StateBackendKind::cpu); }
   // What was given, as words of a command line; none for symbolic state.

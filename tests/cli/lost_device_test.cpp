@@ -357,6 +357,18 @@ TEST_F(Device, ForALanguageModelNeedsOne) {
   }
 }
 
+TEST_F(Device, WithoutRoomForALanguageModelTellsHowManyBlocksFit) {
+  const StateDevice small{
+      .free_bytes = [](std::int32_t) { return Result<std::int64_t>(std::int64_t{1} << 20); }};
+  const Said said = say({"run", HYBRIDSCOPE_SOURCE_DIR "/scenarios/plain_decode.json", "--weights",
+                         kWeights, "--num-blocks", "4096"},
+                        {.cpu = small});
+  EXPECT_EQ(said.code, kExitEnvironment);
+  EXPECT_THAT(said.err,
+              HasSubstr("hybridscope run: 4096 blocks of the language model take 7.0 MiB, and 1.0 "
+                        "MiB of memory are free: enough for 585 (num_gpu_blocks_override)"));
+}
+
 TEST_F(Device, RunsTheLanguageModelThatItIsAskedFor) {
   const StateDevice device{.make_language = &make_machine};
   const std::string& weights = kWeights;
