@@ -48,6 +48,7 @@ class Rows:
 def graph_us(launches, work):
     """Median microseconds of one launch of `work` in replays of a graph of `launches`."""
     stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())  # the inputs are made there
     with torch.cuda.stream(stream):
         for _ in range(3):
             work()

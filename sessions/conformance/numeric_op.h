@@ -6,7 +6,7 @@ namespace hybridscope {
 struct NumericAnswer;
 struct NumericCase;
 
-// Returns what one form computes: with the kernels of the case.
+// Returns what one form computes with the kernels of the case.
 // Throws VectorError and VectorKernelError.
 using NumericOp = NumericAnswer (*)(const NumericCase& vector);
 

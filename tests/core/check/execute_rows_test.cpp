@@ -182,24 +182,30 @@ TEST(ExecutePrefillRow, ShortFirstChunkHasNothingBeforeItsFirstToken) {
   EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(kBefore, 1, 2));
 }
 
+// Mode all, B = 4: a row that continues the state of boundaries[0], its first boundary's block, and
+// ends in column 2.
+PrefillRow over_two_boundaries(std::int32_t row, std::int32_t num_tokens,
+                               std::span<const std::int32_t> boundaries, std::int32_t dst_block) {
+  return {.row = row,
+          .group = 0,
+          .num_query_tokens = num_tokens,
+          .has_initial_state = true,
+          .src_block = boundaries[0],
+          .src_column = 0,
+          .dst_block = dst_block,
+          .dst_column = 2,
+          .boundary_blocks = boundaries,
+          .first_boundary_column = 0,
+          .boundary_block_size = 4};
+}
+
 TEST(ExecutePrefillRow, ModeAllStoresEveryBoundary) {
   // B = 4, tokens 2..9: boundaries 4 and 8 in columns 0 and 1, the end in column 2.
   RowBench bench({.mode = MambaCacheMode::all, .block_size = 4},
                  {{.computed = 2, .query = 8, .blocks = {2, 3, 4}}});
   bench.put(2, 0, 2);
   const std::vector<std::int32_t> boundaries = {2, 3};
-  execute_prefill_row(bench.context(), bench.truth(),
-                      {.row = 0,
-                       .group = 0,
-                       .num_query_tokens = 8,
-                       .has_initial_state = true,
-                       .src_block = 2,
-                       .src_column = 0,
-                       .dst_block = 4,
-                       .dst_column = 2,
-                       .boundary_blocks = boundaries,
-                       .first_boundary_column = 0,
-                       .boundary_block_size = 4});
+  execute_prefill_row(bench.context(), bench.truth(), over_two_boundaries(0, 8, boundaries, 4));
   EXPECT_TRUE(nothing_found(bench.findings()));
   EXPECT_EQ(bench.state_of(2, 0), 4);
   EXPECT_EQ(bench.state_of(3, 0), 8);
@@ -221,18 +227,7 @@ TEST(ExecutePrefillRow, ByPieceABoundaryTakesTheTokensInFrontInTheBatch) {
   bench.put(5, 2, 3);
   bench.put_conv(6, 2, {1, 2, 3});
   const std::vector<std::int32_t> boundaries = {5, 6};
-  execute_prefill_row(bench.context(), bench.truth(),
-                      {.row = 2,
-                       .group = 0,
-                       .num_query_tokens = 9,
-                       .has_initial_state = true,
-                       .src_block = 5,
-                       .src_column = 0,
-                       .dst_block = 7,
-                       .dst_column = 2,
-                       .boundary_blocks = boundaries,
-                       .first_boundary_column = 0,
-                       .boundary_block_size = 4});
+  execute_prefill_row(bench.context(), bench.truth(), over_two_boundaries(2, 9, boundaries, 7));
   EXPECT_THAT(bench.state().conv(5),
               ElementsAre(bench.prefix(0, 6), bench.prefix(1, 1), bench.prefix(2, 4)));
   EXPECT_THAT(bench.conv_of(6, 2), ElementsAre(1, 2, 3));
@@ -246,18 +241,7 @@ TEST(ExecutePrefillRow, ByPieceTheFirstRowsBoundaryTakesWhatIsNotThere) {
   bench.trace().kernels.stores_boundaries_by_piece = true;
   bench.put(5, 0, 3);
   const std::vector<std::int32_t> boundaries = {5, 6};
-  execute_prefill_row(bench.context(), bench.truth(),
-                      {.row = 0,
-                       .group = 0,
-                       .num_query_tokens = 9,
-                       .has_initial_state = true,
-                       .src_block = 5,
-                       .src_column = 0,
-                       .dst_block = 7,
-                       .dst_column = 2,
-                       .boundary_blocks = boundaries,
-                       .first_boundary_column = 0,
-                       .boundary_block_size = 4});
+  execute_prefill_row(bench.context(), bench.truth(), over_two_boundaries(0, 9, boundaries, 7));
   EXPECT_THAT(bench.state().conv(5), ElementsAre(kPoison, kPoison, bench.prefix(0, 4)));
 }
 

@@ -13,31 +13,27 @@
 namespace hybridscope::test::planted_language_cuda_test {
 namespace {
 
-TEST(PlantedLanguageCuda, ChangedTracesHaveTheBitsOfTheHost) {
-  HS_NEED_CUDA();
+// Runs changed traces and expects that most were changed.
+void run_changed_traces(const MakeLanguageMachine& make, NumericForm form) {
   const std::uint64_t seed = from_environment("HYBRIDSCOPE_SEED", 20261128);
   int planted = 0;
-  for (std::uint64_t i = 0; i < test::num_cases(60) && !HasFailure(); ++i) {
+  for (std::uint64_t i = 0; i < test::num_cases(60) && !testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE("HYBRIDSCOPE_SEED=" + std::to_string(seed + i));
     std::mt19937_64 random(seed + i);
-    planted += MutatedLanguageRun(random, &PairedMachine::create).run();
+    planted += MutatedLanguageRun(random, make, form).run();
   }
   EXPECT_GT(planted, 60);
+}
+
+TEST(PlantedLanguageCuda, ChangedTracesHaveTheBitsOfTheHost) {
+  HS_NEED_CUDA();
+  run_changed_traces(&PairedMachine::create, NumericForm::recurrent);
 }
 
 // What rows that meet and chunks that overlap leave in form chunked depends on nothing but them.
 TEST(PlantedLanguageCuda, ChangedTracesInFormChunkedHaveTheSameBitsTwice) {
   HS_NEED_CUDA();
-  const std::uint64_t seed = from_environment("HYBRIDSCOPE_SEED", 20261128);
-  int planted = 0;
-  for (std::uint64_t i = 0; i < test::num_cases(60) && !HasFailure(); ++i) {
-    SCOPED_TRACE("HYBRIDSCOPE_SEED=" + std::to_string(seed + i));
-    std::mt19937_64 random(seed + i);
-    planted +=
-        MutatedLanguageRun(random, &PairedMachine::create_both_on_device, NumericForm::chunked)
-            .run();
-  }
-  EXPECT_GT(planted, 60);
+  run_changed_traces(&PairedMachine::create_both_on_device, NumericForm::chunked);
 }
 
 }  // namespace
