@@ -39,10 +39,12 @@ class PreparedPiece {
   static constexpr int kStride = kKeys + 4;
   static constexpr int kTiles = kPieceTokens / kTile;
   static constexpr int kTileStride = kTile + 4;
-  // Queries, keys, M, its inverse, a tile a warp that inverts, sums, betas.
-  static constexpr std::size_t kFloats = 2 * kPieceTokens * kStride +
-                                         2 * kPieceTokens * kSquareStride +
-                                         kTiles * kTile * kTileStride + 2 * kPieceTokens;
+  // Queries, keys, sums; of the delta rule M, its inverse, a tile a warp that inverts, betas.
+  static constexpr std::size_t kFloats =
+      2 * kPieceTokens * kStride + kPieceTokens +
+      (is_delta(kKind)
+           ? 2 * kPieceTokens * kSquareStride + kTiles * kTile * kTileStride + kPieceTokens
+           : 0);
 
   __device__ PreparedPiece(const PrepareTask& task, float* shared)
       : task_(task),
@@ -60,10 +62,11 @@ class PreparedPiece {
     };
     q_ = take(kPieceTokens * kStride);
     k_ = take(kPieceTokens * kStride);
+    sums_ = take(kPieceTokens);
+    if constexpr (!is_delta(kKind)) return;
     m_ = take(kPieceTokens * kSquareStride);
     inverse_ = take(kPieceTokens * kSquareStride);
     tiles_ = take(kTiles * kTile * kTileStride);
-    sums_ = take(kPieceTokens);
     beta_ = take(kPieceTokens);
   }
 
@@ -306,7 +309,8 @@ class PreparedPiece {
   std::int32_t key_head_;
   bool leads_;  // of the value heads of its key head
   int thread_, warp_, lane_;
-  float *q_, *k_, *m_, *inverse_, *tiles_, *sums_, *beta_;
+  float *q_, *k_, *sums_;
+  float *m_ = nullptr, *inverse_ = nullptr, *tiles_ = nullptr, *beta_ = nullptr;
 };
 
 template <ChunkKind kKind, int kKeys>

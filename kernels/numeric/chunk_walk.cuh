@@ -115,8 +115,7 @@ class StateWalk {
     }
     write_outputs(outputs, piece);
     if constexpr (!is_of_head(kKind)) {
-      __syncthreads();
-      decay_keys_to_end(index);
+      decay_keys_to_end(index);  // solve() waited for those that read them
       __syncthreads();
     }
     advance(piece.last - piece.first);

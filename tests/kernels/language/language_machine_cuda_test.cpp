@@ -64,10 +64,15 @@ class Decodes {
   std::vector<ForwardGroup> groups_{2};
 };
 
-// Prompts of 20 tokens and of 3 in form chunked; `chunks`: of the recurrent layers.
+// Prompts of 20 tokens and of 3 in form chunked; `chunks` of the recurrent layers, whose states
+// are `states` and go on where `continues`.
 class Prompts {
  public:
-  explicit Prompts(std::vector<RowChunk> chunks) : keys_{10, 11, 12, 13, 14, 15, 0, 0, 0, 0} {
+  explicit Prompts(std::vector<RowChunk> chunks, std::vector<std::int32_t> states = {1, 2},
+                   std::vector<std::uint8_t> continues = {0, 0})
+      : keys_{10, 11, 12, 13, 14, 15, 0, 0, 0, 0},
+        states_(std::move(states)),
+        continues_(std::move(continues)) {
     for (std::int32_t i = 0; i < 23; ++i) {
       ids_.push_back(i % 7);
       positions_.push_back(i < 20 ? i : i - 20);
@@ -78,7 +83,7 @@ class Prompts {
     groups_[0].block_size = 4;
     PrefillPart part;
     part.rows = {.query_start_loc = starts_,
-                 .has_initial_states = flags_,
+                 .has_initial_states = continues_,
                  .state_indices = vector_view(states_.data(), 2)};
     part.tokens.resize(23);
     std::iota(part.tokens.begin(), part.tokens.end(), 0);
@@ -91,8 +96,8 @@ class Prompts {
 
  private:
   std::vector<std::int32_t> ids_, positions_, keys_;
-  std::vector<std::int32_t> starts_ = {0, 20, 23}, lengths_ = {20, 3}, states_ = {1, 2};
-  std::vector<std::uint8_t> flags_ = {0, 0};
+  std::vector<std::int32_t> starts_ = {0, 20, 23}, lengths_ = {20, 3}, states_;
+  std::vector<std::uint8_t> continues_;
   std::vector<ForwardGroup> groups_{2};
 };
 
@@ -212,6 +217,28 @@ TEST_F(LanguageMachineCuda, AWrongChunkShowsInFormChunkedAsOnTheHost) {
   }
   for (std::size_t i = 1; i < kept.size(); ++i)
     EXPECT_GT(difference(kept.front(), kept[i]), 1e-2F) << i;
+}
+
+// The second row goes on from what the first one left, which a device that ran both at once would
+// not see.
+TEST_F(LanguageMachineCuda, RowsThatMeetRunInTurnInFormChunkedAsOnTheHost) {
+  HS_NEED_CUDA();
+  LanguageMachineRequest chunked = request();
+  chunked.form = NumericForm::chunked;
+  std::vector<std::vector<float>> kept;
+  for (const std::vector<RowChunk>& chunks :
+       {std::vector<RowChunk>{{0, 0, 16}, {0, 16, 20}, {1, 20, 23}},
+        std::vector<RowChunk>{{1, 20, 23}, {0, 0, 16}, {0, 16, 20}}}) {
+    for (const std::vector<std::int32_t>& states :
+         {std::vector<std::int32_t>{1, 1}, std::vector<std::int32_t>{1, 2}}) {
+      const Prompts batch(chunks, states, {0, 1});
+      const auto host = HostLanguageMachine::create(chunked).value();
+      const auto device = CudaLanguageMachine::create(chunked).value();
+      kept.push_back(step(*device, batch));
+      EXPECT_LT(difference(step(*host, batch), kept.back()), 1e-4F);
+    }
+    EXPECT_GT(difference(kept[kept.size() - 2], kept.back()), 1e-2F);
+  }
 }
 
 // Its scratch grows with the pieces of chunks, and graphs that read it before are captured anew.
