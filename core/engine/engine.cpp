@@ -177,16 +177,39 @@ Status check_request_fits(const EngineConfig& config, const AddRequest& request)
   return Ok{};
 }
 
-Result<RequestId> Engine::add_request(const AddRequest& request) {
+namespace {
+
+PrefixFingerprints fold(const PromptFolding& folding, std::uint64_t cache_salt,
+                        const TokenSequence& prompt) {
+  PrefixFingerprints folded(cache_salt, folding.hash_block_size, folding.num_before_boundary,
+                            folding.num_lookahead_tokens);
+  folded.extend_to(prompt, prompt.num_prompt_tokens());
+  return folded;
+}
+
+}  // namespace
+
+PromptFolding prompt_folding(const EngineConfig& config) {
+  return {.hash_block_size =
+              config.enable_prefix_caching ? config.hash_block_size : kFingerprintSpacing,
+          .num_before_boundary = config.conv_kernel - 2,
+          .num_lookahead_tokens = num_hash_lookahead_tokens(config),
+          .seed = config.seed};
+}
+
+PrefixFingerprints fold_prompt(const PromptFolding& folding, const AddRequest& request) {
+  return fold(folding, request.cache_salt,
+              TokenSequence(request.prompt, folding.seed, request.key));
+}
+
+Result<RequestId> Engine::add_request(const AddRequest& request, const PrefixFingerprints* folded) {
   if (Status status = check_request_fits(config_, request); !status.ok()) return status.error();
   EngineRequest& added = requests_.add(request.name);
   added.key = request.key;
   added.cache_salt = request.cache_salt;
   added.tokens = TokenSequence(request.prompt, config_.seed, request.key);
-  added.prefix = PrefixFingerprints(
-      request.cache_salt,
-      config_.enable_prefix_caching ? config_.hash_block_size : kFingerprintSpacing,
-      config_.conv_kernel - 2, num_hash_lookahead_tokens(config_));
+  added.prefix =
+      folded != nullptr ? *folded : fold(prompt_folding(config_), added.cache_salt, added.tokens);
   Request& scheduling = added.scheduling;
   scheduling.num_prompt_tokens = added.tokens.num_prompt_tokens();
   scheduling.num_tokens = scheduling.num_prompt_tokens;
@@ -195,7 +218,6 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
   // Not the clock: requests of one step would tie, and ties under policy priority can preempt each
   // other forever.
   scheduling.arrival_time = scheduling.id.value;
-  added.prefix.extend_to(added.tokens, scheduling.num_tokens);
   scheduling.block_hashes = added.prefix.cache_keys();
   scheduler_->add_request(scheduling);
   ++num_unfinished_;

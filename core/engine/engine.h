@@ -50,9 +50,11 @@ class Engine {
   Engine(Engine&&) = default;
   Engine& operator=(Engine&&) = default;
 
-  // Adds a request, which joins the waiting queue before the next step. Errors: those of
-  // check_request_fits.
-  Result<RequestId> add_request(const AddRequest& request);
+  // Adds a request, which joins the waiting queue before the next step. `folded`: fold_prompt of it
+  // with this configuration, for callers that run many engines on the same requests; null: it is
+  // folded here. Errors: those of check_request_fits.
+  Result<RequestId> add_request(const AddRequest& request,
+                                const PrefixFingerprints* folded = nullptr);
 
   // Applied before the next step is scheduled, in the order in which they come. Errors: a request
   // that was never added, a value out of range.
@@ -131,6 +133,19 @@ class Engine {
   std::int64_t step_ = 0;
   std::int64_t now_us_ = 0;
 };
+
+// How an engine with this configuration folds prompts: it is equal for two configurations whose
+// fold_prompt is.
+struct PromptFolding {
+  std::int32_t hash_block_size = 1;
+  std::int32_t num_before_boundary = 0;
+  std::int32_t num_lookahead_tokens = 0;
+  std::uint64_t seed = 0;  // of generated tokens in prompts
+  friend auto operator<=>(const PromptFolding&, const PromptFolding&) = default;
+};
+PromptFolding prompt_folding(const EngineConfig& config);
+// The fingerprints that such an engine keeps of the request's prompt when it joins.
+PrefixFingerprints fold_prompt(const PromptFolding& folding, const AddRequest& request);
 
 // Could the request ever finish? Error, naming it and the numbers: an empty prompt, max_tokens
 // below 1, a prompt of max_model_len tokens or more, more tokens than the pool holds or (without

@@ -9,14 +9,18 @@
 
 namespace hybridscope {
 
-Result<Runner> Runner::create(RunPlan plan) {
+Result<Runner> Runner::create(RunPlan plan, FoldedPrompts folded) {
+  HS_EXPECT(folded == nullptr || folded->size() == plan.requests.size());
   auto engine = Engine::create(plan.setup.config);
   if (!engine.ok()) return engine.error();
-  return Runner(std::make_shared<const RunPlan>(std::move(plan)), std::move(engine).value());
+  Runner runner(std::make_shared<const RunPlan>(std::move(plan)), std::move(engine).value());
+  runner.folded_ = std::move(folded);
+  return runner;
 }
 
 Runner Runner::clone() const {
   Runner copy(plan_, engine_.clone());
+  copy.folded_ = folded_;
   copy.policies_ = policies_;
   copy.ids_ = ids_;
   copy.joined_ = joined_;
@@ -29,6 +33,7 @@ Runner Runner::clone() const {
 
 void Runner::follow(std::shared_ptr<const RunPlan> plan) {
   plan_ = std::move(plan);
+  folded_ = nullptr;
   ids_.clear();
   for (std::int32_t id = 0; id < engine_.num_requests(); ++id)
     ids_[engine_.name_of(RequestId{id})] = RequestId{id};
@@ -108,7 +113,8 @@ void Runner::jump_to_next_arrival() {
 
 Status Runner::join(std::size_t index) {
   const ArrivingRequest& arriving = plan_->requests[index];
-  const auto added = engine_.add_request(arriving.request);
+  const auto added =
+      engine_.add_request(arriving.request, folded_ == nullptr ? nullptr : &(*folded_)[index]);
   if (!added.ok()) return added.error();
   if (!plan_->script.empty()) ids_[arriving.request.name] = added.value();
   joined_[index] = true;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/engine/engine.h"
@@ -15,15 +16,20 @@
 
 namespace hybridscope {
 
+// fold_prompt of each request of a plan; null: each run folds them itself.
+using FoldedPrompts = std::shared_ptr<const std::vector<PrefixFingerprints>>;
+
 class Runner {
  public:
-  // Error: what Engine::create refuses.
-  static Result<Runner> create(RunPlan plan);
+  // `folded`: of the plan's requests, with prompt_folding of its configuration. Error: what
+  // Engine::create refuses.
+  static Result<Runner> create(RunPlan plan, FoldedPrompts folded = nullptr);
 
   // An independent copy in the current state; both continue identically and share the plan.
   Runner clone() const;
 
-  // Continues with another plan. Requires: it is equal for the steps that were run.
+  // Continues with another plan, whose requests the engine folds itself. Requires: it is equal for
+  // the steps that were run.
   void follow(std::shared_ptr<const RunPlan> plan);
 
   // Has everything in the plan joined, been commanded and finished?
@@ -45,6 +51,7 @@ class Runner {
   Status apply_script();
 
   std::shared_ptr<const RunPlan> plan_;
+  FoldedPrompts folded_;
   Engine engine_;
   ScriptedPolicies policies_;
   std::map<std::string, RequestId, std::less<>> ids_;  // only for plans with a script
