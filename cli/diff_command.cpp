@@ -19,6 +19,7 @@
 #include "sessions/report/diff_page.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/setting_names.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/html_text.h"
 #include "storage/session_file.h"

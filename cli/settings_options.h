@@ -15,13 +15,6 @@
 
 namespace hybridscope {
 
-// "--max-num-seqs", "--num-speculative-tokens": the option of a setting.
-std::string main_option_of(const Setting& setting);
-// By its path, its name alone or its short form without dashes ("mode"); null: there is none.
-const Setting* find_setting_called(std::string_view key);
-// The same, also with dashes. Error: there is none; the message lists them.
-Result<const Setting*> setting_called(std::string_view key);
-
 // The name under which a profile is shown. Error: there is none; the message has the nearest.
 Result<std::string> engine_profile_called(const std::string& name);
 // For transform(): accepts what parse_engine_profile does and keeps the name under which a profile
