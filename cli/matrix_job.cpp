@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <variant>
 
 #include "cli/interrupt.h"
 #include "cli/shard.h"
-#include "cli/version.h"
-#include "sessions/matrix/program_digest.h"
+#include "cli/shared_work.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/settings_table.h"
@@ -88,18 +86,6 @@ std::string default_folder(const MatrixHeader& header, const Shard& shard) {
   return folder;
 }
 
-std::int32_t num_jobs(const MatrixCommandOptions& options) {
-  if (options.jobs > 0) return options.jobs;
-  return std::max(1, static_cast<std::int32_t>(std::thread::hardware_concurrency()));
-}
-
-// "hybridscope 1.0.0 (build 0123456789abcdef)": results of another build are not gone on with.
-Result<std::string> this_program() {
-  const auto digest = program_digest();
-  if (!digest.ok()) return digest.error();
-  return fmt::format("hybridscope {} (build {})", kVersion, digest.value());
-}
-
 CellRunOptions run_options_of(const MatrixHeader& header, const EngineProfile& profile,
                               const PolicyOverrides& policies) {
   CellRunOptions run;
@@ -169,7 +155,7 @@ Result<MatrixJob> make_matrix_job(const MatrixCommandOptions& options, const Bac
         fmt::format("nothing to run: of {} selected, each is refused or the same "
                     "as another (docs/matrix.md, --list)",
                     counted(std::ssize(job.options.cells), "cell")));
-  job.options.num_threads = num_jobs(options);
+  job.options.num_threads = num_threads_for(options.jobs);
   job.options.shrink = !options.no_shrink;
   auto run = cell_run_options(options, backends);
   if (!run.ok()) return run.error();
@@ -210,7 +196,7 @@ Result<MatrixOptions> shrink_options_of(const MatrixHeader& header,
   if (!policies.ok()) return policies.error();
   MatrixOptions shrink;
   shrink.run = run_options_of(header, *profile, policies.value());
-  shrink.num_threads = num_jobs(options);
+  shrink.num_threads = num_threads_for(options.jobs);
   return shrink;
 }
 

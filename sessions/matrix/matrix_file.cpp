@@ -1,10 +1,7 @@
 #include "sessions/matrix/matrix_file.h"
 
 #include <fmt/core.h>
-#include <sys/file.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -13,6 +10,7 @@
 
 #include "sessions/matrix/matrix_json.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/line_file.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/output_file.h"
 #include "sessions/text/output_folder.h"
@@ -55,43 +53,32 @@ Status take_line(std::string_view text, const std::string& file, int line,
   return Ok{};
 }
 
-struct WholeLines {
+struct MatrixLines {
   MatrixContents contents;
   std::size_t num_bytes = 0;
   std::string unfinished;  // text after the last complete line
 };
 
-Result<WholeLines> read_lines(const std::string& folder) {
+Result<MatrixLines> read_lines(const std::string& folder) {
   const std::string file = file_in(folder);
   if (std::error_code code; !std::filesystem::exists(file, code))
     return Error{ErrorKind::not_found,
                  fmt::format("{} has no matrix: there is no {}", folder, file)};
-  const auto text = read_text_file(file);
-  if (!text.ok()) return text.error();
-  if (text.value().size() > kMaxJsonBytes)
-    return Error{ErrorKind::corrupt,
-                 fmt::format("{}: more than {} bytes, which no matrix has", file, kMaxJsonBytes)};
-  WholeLines lines;
-  std::string_view rest = text.value();
-  for (int line = 1;; ++line) {
-    const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) break;
-    if (Status taken = take_line(rest.substr(0, end), file, line, lines.contents); !taken.ok())
+  const auto whole = read_whole_lines(file);
+  if (!whole.ok()) return whole.error();
+  MatrixLines lines{.contents = {},
+                    .num_bytes = whole.value().num_bytes,
+                    .unfinished = std::string(whole.value().unfinished())};
+  int number = 0;
+  for (const std::string_view line : whole.value().lines())
+    if (Status taken = take_line(line, file, ++number, lines.contents); !taken.ok())
       return taken.error();
-    rest.remove_prefix(end + 1);
-  }
-  lines.num_bytes = text.value().size() - rest.size();
-  lines.unfinished = rest;
   return lines;
 }
 
 Error no_header(const std::string& folder) {
   return Error{ErrorKind::corrupt,
                fmt::format("{}: no line (expected the header)", file_in(folder))};
-}
-
-Error cannot(std::string_view what, const std::string& path, const std::string& why) {
-  return Error{ErrorKind::not_available, fmt::format("{} {}: {}", path, what, why)};
 }
 
 }  // namespace
@@ -129,25 +116,15 @@ Result<MatrixContents> read_matrix(const std::string& folder) {
   return std::move(lines).value().contents;
 }
 
-MatrixFile::MatrixFile(std::string folder, MatrixContents contents, LockedFile file)
+MatrixFile::MatrixFile(std::string folder, MatrixContents contents, LineFile file)
     : folder_(std::move(folder)), contents_(std::move(contents)), file_(std::move(file)) {}
-
-Result<MatrixFile::LockedFile> MatrixFile::lock(const std::string& folder) {
-  const std::string path = file_in(folder);
-  LockedFile file(std::fopen(path.c_str(), "ab"));
-  if (!file) return cannot("cannot be written", path, std::generic_category().message(errno));
-  if (::flock(::fileno(file.get()), LOCK_EX | LOCK_NB) == 0) return file;
-  const int reason = errno;
-  if (reason == EWOULDBLOCK) return cannot("cannot be written", path, "another hybridscope does");
-  return cannot("cannot be locked", path, std::generic_category().message(reason));
-}
 
 Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeader& header) {
   auto made = MadeFolder::make((std::filesystem::path(folder) / "faults").string());
   if (!made.ok()) return made.error();
   std::error_code code;
   const bool is_new = !std::filesystem::exists(file_in(folder), code);
-  auto locked = lock(folder);
+  auto locked = LineFile::open(file_in(folder));
   if (!locked.ok()) return locked.error();
   auto lines = read_lines(folder);
   if (!lines.ok()) return lines.error();
@@ -163,40 +140,29 @@ Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeade
         fmt::format("{} has a matrix of another {}: {}, not {} (give another --out)", folder,
                     difference->what, difference->a, difference->b));
   }
-  std::filesystem::resize_file(file_in(folder), lines.value().num_bytes, code);
-  if (code) return cannot("cannot be written", file_in(folder), code.message());
-  const std::size_t num_bytes = lines.value().num_bytes;
+  if (Status cut = locked.value().cut(lines.value().num_bytes); !cut.ok()) return cut.error();
   MatrixFile file(folder, std::move(lines).value().contents, std::move(locked).value());
-  file.num_bytes_ = num_bytes;
   file.made_ = made.value().keep();
   if (is_new) file.made_.push_back(file_in(folder));
   if (Status begun = begins ? file.append(first) : Ok{}; !begun.ok()) return begun.error();
   return file;
 }
 
-// Cuts the line that did not fit. Without results, all that was made goes.
-Error MatrixFile::end_at(Error failure, const std::string& unused_file) {
-  file_.reset();  // its buffer may hold the rest of a line
+// Without results, all that was made goes.
+void MatrixFile::remove_without_results(const std::string& unused_file) const {
   std::error_code code;
-  std::filesystem::resize_file(file_in(folder_), num_bytes_, code);
   if (!unused_file.empty()) std::filesystem::remove(unused_file, code);
   const bool has_results = !contents_.cells.empty() || !contents_.faults.empty();
   for (auto path = made_.rbegin(); path != made_.rend() && !has_results; ++path)
     std::filesystem::remove(*path, code);
-  failure_ = std::move(failure);
-  return failure_;
 }
 
 Status MatrixFile::append(const std::string& line, const std::string& its_file) {
-  if (!file_) return failure_;
-  const std::string text = line + "\n";
-  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
-      std::fflush(file_.get()) != 0)
-    return end_at(
-        cannot("cannot be written", file_in(folder_), std::generic_category().message(errno)),
-        its_file);
-  num_bytes_ += text.size();
-  return Ok{};
+  if (failure_) return *failure_;
+  const bool failed_before = file_.failure().has_value();
+  Status added = file_.append(line);
+  if (!added.ok() && !failed_before) remove_without_results(its_file);
+  return added;
 }
 
 Status MatrixFile::add(const CellResult& cell) {
@@ -206,12 +172,16 @@ Status MatrixFile::add(const CellResult& cell) {
 }
 
 Status MatrixFile::add(const MatrixFault& fault, const std::string& scenario) {
-  if (!file_) return failure_;
+  if (failure_) return *failure_;
+  if (file_.failure()) return *file_.failure();
   const std::string path = (std::filesystem::path(folder_) / fault.file).string();
   std::error_code code;
   const bool is_new = !std::filesystem::exists(path, code);
-  if (Status written = write_output_file(path, scenario); !written.ok())
-    return end_at(written.error());
+  if (Status written = write_output_file(path, scenario); !written.ok()) {
+    failure_ = written.error();
+    remove_without_results();
+    return written;
+  }
   if (Status added = append(fault_to_json(fault).dump(), is_new ? path : ""); !added.ok())
     return added;
   contents_.faults[fault_key(fault)] = fault;

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +11,7 @@
 
 #include "core/base/result.h"
 #include "sessions/matrix/cell_result.h"
+#include "sessions/text/line_file.h"
 
 namespace hybridscope {
 
@@ -87,23 +86,16 @@ class MatrixFile {
   const std::string& folder() const { return folder_; }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  using LockedFile = std::unique_ptr<std::FILE, Close>;
-
-  MatrixFile(std::string folder, MatrixContents contents, LockedFile file);
-  static Result<LockedFile> lock(const std::string& folder);
+  MatrixFile(std::string folder, MatrixContents contents, LineFile file);
   // `its_file`: removed if the line cannot be written; empty: none.
   Status append(const std::string& line, const std::string& its_file = {});
-  Error end_at(Error failure, const std::string& unused_file = {});
+  void remove_without_results(const std::string& unused_file = {}) const;
 
   std::string folder_;
   MatrixContents contents_;
-  LockedFile file_;                // null: something could not be written
-  std::uintmax_t num_bytes_ = 0;   // of the file's whole lines
+  LineFile file_;
   std::vector<std::string> made_;  // folders and files, each after the folder that it is in
-  Error failure_ = {};             // while file_ is null
+  std::optional<Error> failure_;   // a scenario's file could not be written
 };
 
 }  // namespace hybridscope

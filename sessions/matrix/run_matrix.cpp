@@ -1,8 +1,10 @@
 #include "sessions/matrix/run_matrix.h"
 
+#include <optional>
 #include <utility>
 
 #include "sessions/matrix/shrink_fault.h"
+#include "sessions/run/work_in_threads.h"
 
 namespace hybridscope {
 namespace {

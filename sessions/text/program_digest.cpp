@@ -1,4 +1,4 @@
-#include "sessions/matrix/program_digest.h"
+#include "sessions/text/program_digest.h"
 
 #include <fmt/core.h>
 #include <link.h>

@@ -1,4 +1,4 @@
-#include "sessions/matrix/run_matrix.h"
+#include "sessions/run/work_in_threads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
