@@ -43,6 +43,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/lessons": _room("text", "scenario", "run", "live", "breakpoint"),
     "sessions/report": _room("text", "explain", "run", "record", "palette"),
     "sessions/shrink": _room(*_BELOW_RECORD, "judge"),
+    "sessions/plan": _room("text", "scenario", "run"),
     "sessions/matrix": _room("text", "scenario", "run", "shrink", "palette", "known_bugs"),
 }
 

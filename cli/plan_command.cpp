@@ -1,0 +1,228 @@
+#include "cli/plan_command.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "cli/exit_codes.h"
+#include "cli/interrupt.h"
+#include "cli/plan_report.h"
+#include "cli/progress.h"
+#include "cli/report_error.h"
+#include "sessions/scenario/traffic.h"
+#include "sessions/text/number_words.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr const char* kPlanExamples =
+    "Examples:\n"
+    "  hybridscope plan --traffic trace.jsonl --kv-memory 60GiB\n"
+    "  hybridscope plan --traffic trace.jsonl --model nemotron-h-8b --kv-memory 40GiB \\\n"
+    "      --sweep mamba_cache_mode=align,all,none --sweep max_num_seqs=64..512\n"
+    "  hybridscope plan --traffic synthetic --sweep num_speculative_tokens=0..3 \\\n"
+    "      --prefer hits,steps --engine vllm-0.33.0\n"
+    "  hybridscope plan --traffic trace.jsonl --sweep prefix_cache_retention_interval=none,0,2x\n"
+    "  hybridscope plan --traffic trace.jsonl --shard 1/4 --out part1.jsonl\n"
+    "  hybridscope plan --merge part1.jsonl part2.jsonl part3.jsonl part4.jsonl\n"
+    "\n"
+    "Each combination is run to its end with the exact cache and scheduler of the engine; nothing\n"
+    "is estimated, and nothing is said about latency. With --out, Ctrl-C stops it and the same\n"
+    "command goes on. More: docs/plan.md\n"
+    "Exit codes: 0 fine, 2 usage, 3 invalid input, 4 environment.";
+
+const CLI::Validator kPositive(
+    [](std::string& text) {
+      const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+      return digits && text.find_first_not_of('0') != text.npos
+                 ? std::string()
+                 : "\"" + text + "\" is not a positive integer";
+    },
+    "", "positive");
+
+// Says how far a plan is, and how long the rest may take.
+class PlanClock {
+ public:
+  std::string text(const PlanProgress& at) const {
+    std::string words =
+        fmt::format("{} of {} runs", grouped_number(at.done), grouped_number(at.all));
+    if (at.earlier > 0) words += fmt::format(" ({} were there)", grouped_number(at.earlier));
+    const double passed =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    if (at.done > 0)
+      words += fmt::format(", about {:.0f} s left", passed * static_cast<double>(at.all - at.done) /
+                                                        static_cast<double>(at.done));
+    return words;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+int report(const PlanCommandOptions& options, const PlanView& view) {
+  if (options.json) {
+    fmt::print("{}\n",
+               plan_to_json(view).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return kExitFine;
+  }
+  fmt::print("{}\n{}{}", format_plan_heading(view),
+             format_plan_table(view, options.top > 0 ? options.top : kDefaultRows),
+             format_plan_reasons(view));
+  return kExitFine;
+}
+
+int list(const PlanJob& job) {
+  for (std::int64_t index = 0; index < job.sweep.size(); ++index) {
+    const PlanCase of = job.sweep.at(index);
+    if (!job.options.selects || job.options.selects(of.name)) fmt::print("{}\n", of.name);
+  }
+  return kExitFine;
+}
+
+int merge(const PlanCommandOptions& options) {
+  auto merged = merge_plans(options.merge);
+  if (!merged.ok()) return report_error("plan", merged.error());
+  const PlanContents& contents = merged.value();
+  const auto sweep = sweep_of(contents.header);
+  if (!sweep.ok()) return report_error("plan", sweep.error());
+  const auto goals = parse_goals(options.prefer);
+  if (!goals.ok()) return report_usage("plan", "--prefer: " + goals.error().message);
+  if (!options.out.empty()) {
+    auto file = PlanFile::open(options.out, contents.header);
+    if (!file.ok()) return report_error("plan", file.error());
+    for (const auto& [name, result] : contents.results)
+      if (!file.value().contents().results.contains(name))
+        if (Status added = file.value().add(result); !added.ok())
+          return report_error("plan", added.error());
+  }
+  std::vector<PlanResult> results;
+  for (std::int64_t index = 0; index < sweep.value().size(); ++index)
+    if (const auto found = contents.results.find(sweep.value().at(index).name);
+        found != contents.results.end())
+      results.push_back(found->second);
+  const PlanChoice choice = choose(results, goals.value());
+  return report(options, {.header = contents.header,
+                          .sweep = sweep.value(),
+                          .results = results,
+                          .goals = goals.value(),
+                          .choice = choice});
+}
+
+int run(const PlanCommandOptions& options) {
+  auto made = make_plan_job(options);
+  if (!made.ok()) {
+    const bool usage = made.error().kind == ErrorKind::invalid_input;
+    return usage ? report_usage("plan", made.error().message) : report_error("plan", made.error());
+  }
+  PlanJob& job = made.value();
+  if (options.list) return list(job);
+  std::optional<PlanFile> file;
+  if (!options.out.empty()) {
+    auto opened = PlanFile::open(options.out, job.header);
+    if (!opened.ok()) return report_error("plan", opened.error());
+    file = std::move(opened).value();
+    job.options.take = [&file](const PlanResult& result) { return file->add(result); };
+  }
+  const std::map<std::string, PlanResult> earlier =
+      file ? file->contents().results : std::map<std::string, PlanResult>();
+  ask_for_interrupts();
+  Progress progress(options.quiet);
+  const PlanClock clock;
+  job.options.progress = [&](const PlanProgress& at) {
+    progress.show([&] { return clock.text(at); });
+  };
+  auto outcome = run_plan(job.sweep, *job.traffic, earlier, job.options);
+  progress.clear();
+  if (!outcome.ok()) return report_error("plan", outcome.error());
+  if (outcome.value().interrupted)
+    report_message("plan", options.out.empty()
+                               ? "interrupted; with --out FILE the same command would go on"
+                               : "interrupted; the same command goes on");
+  const PlanChoice choice = choose(outcome.value().results, job.options.goals);
+  const int code = report(options, {.header = job.header,
+                                    .sweep = job.sweep,
+                                    .results = outcome.value().results,
+                                    .goals = job.options.goals,
+                                    .choice = choice,
+                                    .num_requests = std::ssize(job.traffic->traffic().requests)});
+  return outcome.value().interrupted ? kExitInterrupted : code;
+}
+
+}  // namespace
+
+void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
+  command.footer(kPlanExamples);
+  auto* traffic = command
+                      .add_option("--traffic", options.traffic,
+                                  "traffic file (docs/traffic.md) or \"synthetic\"")
+                      ->type_name("FILE|synthetic");
+  command
+      .add_option("--model", options.model,
+                  std::string("preset or config.json (default: ") + kDefaultTrafficModel + ")")
+      ->type_name("NAME|FILE");
+  command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
+      ->check(kPositive)
+      ->type_name("N")
+      ->needs(traffic);
+  command
+      .add_option("--sweep", options.sweeps,
+                  "values of one setting to try; may be repeated: all combinations are. Also "
+                  "\"none\" (not set), ranges (0..3, 64..512), 2x (twice the block size). Default: "
+                  "the model's cache modes and max_num_seqs=64..512")
+      ->type_name("NAME=VALUE,...")
+      ->allow_extra_args(false);
+  command
+      .add_option("--prefer", options.prefer,
+                  "goals, such as hits,concurrency: the front and the recommendation follow from "
+                  "them (docs/plan.md lists them)")
+      ->capture_default_str()
+      ->type_name("GOAL,...");
+  command
+      .add_option("--budget", options.budget,
+                  fmt::format("run at most N combinations, chosen by a search (default: all, up to "
+                              "{})",
+                              grouped_number(kDefaultBudget)))
+      ->check(kPositive)
+      ->type_name("N");
+  command.add_option("-j,--jobs", options.jobs, "runs in parallel (default: one per core)")
+      ->check(CLI::Range(1, 1024, "1 to 1024"))
+      ->type_name("N");
+  command
+      .add_option("--top", options.top,
+                  fmt::format("rows of the table (default: {})", kDefaultRows))
+      ->check(kPositive)
+      ->type_name("N");
+  command
+      .add_option("-o,--out", options.out,
+                  "keep each result in this file as it comes; the same command goes on with it")
+      ->type_name("FILE");
+  auto* shard = command
+                    .add_option("--shard", options.shard,
+                                "the combinations of one of N parts, by their names")
+                    ->type_name("I/N");
+  auto* merge = command
+                    .add_option("--merge", options.merge,
+                                "run nothing: report the results of these files together")
+                    ->type_name("FILE")
+                    ->excludes(traffic)
+                    ->excludes(shard);
+  command.add_flag("--list", options.list, "print the combinations; run nothing")->excludes(merge);
+  command.add_flag("--json", options.json,
+                   "one object {plan, goals, recommended, front, reasons, results}");
+  command.add_flag("-q,--quiet", options.quiet, "no progress");
+  options.settings.add_to(command);
+}
+
+int plan_command(const PlanCommandOptions& options) {
+  if (!options.merge.empty()) return merge(options);
+  if (options.traffic.empty())
+    return report_usage("plan", "give --traffic (hybridscope plan --help)");
+  return run(options);
+}
+
+}  // namespace hybridscope

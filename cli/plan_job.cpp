@@ -1,0 +1,146 @@
+#include "cli/plan_job.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "cli/interrupt.h"
+#include "cli/shard.h"
+#include "cli/shared_work.h"
+#include "core/base/fingerprint.h"
+#include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/setting_names.h"
+#include "sessions/scenario/settings_json.h"
+#include "sessions/scenario/synthetic_traffic.h"
+#include "sessions/scenario/traffic.h"
+#include "sessions/text/name_hash.h"
+#include "sessions/text/object_reader.h"
+
+namespace hybridscope {
+namespace {
+
+Result<Traffic> read_traffic_of(const PlanCommandOptions& options, const EngineSettings& settings) {
+  if (options.traffic != "synthetic") return read_traffic_file(options.traffic);
+  SyntheticTrafficOptions synthetic;
+  synthetic.seed = static_cast<std::uint64_t>(settings.seed.value_or(0));
+  return make_synthetic_traffic(synthetic);
+}
+
+Result<Sweep> make_sweep(const EngineSettings& settings, const std::vector<std::string>& texts) {
+  std::vector<SweepAxis> axes;
+  for (const std::string& text : texts) {
+    auto axis = parse_sweep(text);
+    if (!axis.ok()) return invalid_input("--sweep: " + axis.error().message);
+    axes.push_back(std::move(axis).value());
+  }
+  return Sweep::create(settings, std::move(axes));
+}
+
+// "max_num_seqs=64,128,256".
+std::string sweep_text(const SweepAxis& axis) {
+  std::string text = setting_path(*axis.setting);
+  for (const std::string& value : axis.values)
+    text += fmt::format("{}{}", &value == &axis.values.front() ? "=" : ",", value);
+  return text;
+}
+
+// The model's shapes: a config.json may change while a plan is interrupted.
+Result<std::string> layout_digest(const std::string& model, const EngineSettings& settings) {
+  const auto setup = make_engine_setup(model, settings);
+  if (!setup.ok()) return setup.error();
+  std::uint64_t digest = hash_name(NameKind::text, setup.value().layout.model.name);
+  for (const KVCacheGroup& group : setup.value().config.kv_cache_config.groups)
+    for (const std::int32_t layer : group.layers)
+      digest = mix(digest, static_cast<std::uint64_t>(layer));
+  const BlockSizeChoice& choice = setup.value().layout.page_size.choice;
+  for (const std::int64_t size : {choice.mamba_page, choice.attn_bytes_per_token})
+    digest = mix(digest, static_cast<std::uint64_t>(size));
+  return fmt::format("{:016x}", digest);
+}
+
+Result<PlanHeader> header_of(const PlanCommandOptions& options, const EngineSettings& settings,
+                             const Sweep& sweep, const PlanTraffic& traffic) {
+  auto program = this_program();
+  if (!program.ok()) return program.error();
+  auto layout = layout_digest(options.model, {});
+  if (!layout.ok()) return layout.error();
+  PlanHeader header{.program = std::move(program).value(),
+                    .model = options.model,
+                    .layout = std::move(layout).value(),
+                    .traffic = traffic.name(),
+                    .digest = traffic.digest(),
+                    .settings = settings_to_json(settings).dump(),
+                    .sweeps = {}};
+  for (const SweepAxis& axis : sweep.axes()) header.sweeps.push_back(sweep_text(axis));
+  return header;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> default_sweeps(const std::string& model,
+                                                const EngineSettings& settings) {
+  const auto setup = make_engine_setup(model, settings);
+  if (!setup.ok()) return setup.error();
+  std::vector<std::string> sweeps;
+  if (!settings.mamba_cache_mode) {
+    std::string modes;
+    for (const ModeNeeds& needs : setup.value().layout.page_size.needs)
+      if (needs.supported)
+        modes += fmt::format("{}{}", modes.empty() ? "mamba_cache_mode=" : ",",
+                             mamba_cache_mode_name(needs.mamba_cache_mode));
+    sweeps.push_back(modes);
+  }
+  if (!settings.max_num_seqs) sweeps.emplace_back("max_num_seqs=64..512");
+  return sweeps;
+}
+
+Result<Sweep> sweep_of(const PlanHeader& header) {
+  const auto json = nlohmann::json::parse(header.settings, nullptr, false);
+  JsonErrors errors("settings of the result file");
+  EngineSettings settings = read_settings({.value = &json, .pointer = ""}, errors);
+  if (errors.failed()) return errors.error();
+  return make_sweep(settings, header.sweeps);
+}
+
+Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
+  PlanCommandOptions options = given;
+  if (options.model.empty()) options.model = kDefaultTrafficModel;
+  auto settings = options.settings.apply({});
+  if (!settings.ok()) return settings.error();
+  if (options.sweeps.empty()) {
+    auto sweeps = default_sweeps(options.model, settings.value());
+    if (!sweeps.ok()) return sweeps.error();
+    options.sweeps = std::move(sweeps).value();
+  }
+  auto sweep = make_sweep(settings.value(), options.sweeps);
+  if (!sweep.ok()) return sweep.error();
+  auto goals = parse_goals(options.prefer);
+  if (!goals.ok()) return invalid_input("--prefer: " + goals.error().message);
+  PlanJobOptions job{.run = {.model = options.model, .go_on = [] { return !was_interrupted(); }},
+                     .num_threads = num_threads_for(options.jobs),
+                     .budget = options.budget > 0 ? options.budget : kDefaultBudget,
+                     .goals = std::move(goals).value()};
+  if (!options.shard.empty()) {
+    const auto shard = parse_shard(options.shard);
+    if (!shard.ok()) return shard.error();
+    job.budget = 0;
+    job.selects = [shard = shard.value()](std::string_view name) {
+      return shard_of(name, shard.count) == shard.index;
+    };
+  }
+  auto traffic = read_traffic_of(options, settings.value());
+  if (!traffic.ok()) return traffic.error();
+  auto shared =
+      std::make_unique<PlanTraffic>(options.traffic, std::move(traffic).value(), options.limit,
+                                    static_cast<std::size_t>(job.num_threads) + 1);
+  auto header = header_of(options, settings.value(), sweep.value(), *shared);
+  if (!header.ok()) return header.error();
+  return PlanJob{.header = std::move(header).value(),
+                 .sweep = std::move(sweep).value(),
+                 .traffic = std::move(shared),
+                 .options = std::move(job)};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,120 @@
+#include "sessions/plan/plan_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sessions/text/json_reader.h"
+
+namespace hybridscope {
+namespace {
+
+Error corrupt(const std::string& file, const std::string& message) {
+  return Error{ErrorKind::corrupt, fmt::format("{}: {}", file, message)};
+}
+
+Result<PlanContents> contents_of(const WholeLines& whole, const std::string& file) {
+  PlanContents contents;
+  int number = 0;
+  for (const std::string_view line : whole.lines()) {
+    const auto json = parse_json({.text = line, .file = file, .line = ++number});
+    if (!json.ok()) return json.error();
+    JsonErrors errors(fmt::format("{}:{}", file, number));
+    const JsonPlace place{.value = &json.value(), .pointer = ""};
+    if (number == 1) {
+      contents.header = plan_header_of_json(place, errors);
+    } else {
+      PlanResult result = plan_result_of_json(place, errors);
+      std::string name = result.name;
+      contents.results[std::move(name)] = std::move(result);
+    }
+    if (errors.failed()) return Error{ErrorKind::corrupt, errors.error().message};
+  }
+  return contents;
+}
+
+}  // namespace
+
+std::string plan_difference(const PlanHeader& a, const PlanHeader& b) {
+  const auto sweeps = [](const PlanHeader& header) {
+    return fmt::format("{}", fmt::join(header.sweeps, " "));
+  };
+  const struct {
+    std::string_view what;
+    std::string a, b;
+  } all[] = {{"model", a.model, b.model},
+             {"shapes of the model", a.layout, b.layout},
+             {"traffic", a.traffic, b.traffic},
+             {"content of the traffic", a.digest, b.digest},
+             {"settings", a.settings, b.settings},
+             {"sweeps", sweeps(a), sweeps(b)},
+             {"build of hybridscope", a.program, b.program}};
+  for (const auto& one : all)
+    if (one.a != one.b)
+      return fmt::format("{}: {}, not {}", one.what, one.a.empty() ? "none" : one.a,
+                         one.b.empty() ? "none" : one.b);
+  return {};
+}
+
+Result<PlanContents> read_plan(const std::string& file) {
+  const auto whole = read_whole_lines(file);
+  if (!whole.ok()) return whole.error();
+  if (whole.value().num_bytes == 0) return corrupt(file, "no line (expected a plan's header)");
+  return contents_of(whole.value(), file);
+}
+
+Result<PlanContents> merge_plans(const std::vector<std::string>& files) {
+  PlanContents merged;
+  for (const std::string& file : files) {
+    auto one = read_plan(file);
+    if (!one.ok()) return one.error();
+    if (&file == &files.front()) merged.header = one.value().header;
+    if (const std::string difference = plan_difference(one.value().header, merged.header);
+        !difference.empty())
+      return invalid_input(
+          fmt::format("{} does not belong to {}: {}", file, files.front(), difference));
+    for (auto& [name, result] : one.value().results) {
+      const auto [there, is_new] = merged.results.emplace(name, result);
+      if (!is_new && !(there->second == result))
+        return invalid_input(
+            fmt::format("{} has another result of {} than a file before it", file, name));
+    }
+  }
+  return merged;
+}
+
+Result<PlanFile> PlanFile::open(const std::string& file, const PlanHeader& header) {
+  auto lines = LineFile::open(file);
+  if (!lines.ok()) return lines.error();
+  const auto whole = read_whole_lines(file);
+  if (!whole.ok()) return whole.error();
+  const std::string first = header_to_json(header).dump();
+  // Also after a crash while the header was written.
+  const bool begins = whole.value().num_bytes == 0;
+  if (begins && !first.starts_with(whole.value().unfinished()))
+    return corrupt(file, "no line (expected a plan's header)");
+  auto contents = contents_of(whole.value(), file);
+  if (!contents.ok()) return contents.error();
+  if (begins) contents.value().header = header;
+  if (const std::string difference = plan_difference(contents.value().header, header);
+      !difference.empty())
+    return invalid_input(
+        fmt::format("{} has another plan: {} (give another --out)", file, difference));
+  if (Status cut = lines.value().cut(whole.value().num_bytes); !cut.ok()) return cut.error();
+  if (begins)
+    if (Status begun = lines.value().append(first); !begun.ok()) return begun.error();
+  return PlanFile(std::move(lines).value(), std::move(contents).value());
+}
+
+Status PlanFile::add(const PlanResult& result) {
+  if (Status added = file_.append(result_to_json(result).dump(
+          -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+      !added.ok())
+    return added;
+  contents_.results[result.name] = result;
+  return Ok{};
+}
+
+}  // namespace hybridscope

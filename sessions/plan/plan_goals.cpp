@@ -1,0 +1,158 @@
+#include "sessions/plan/plan_goals.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sessions/text/number_words.h"
+#include "sessions/text/object_reader.h"
+
+namespace hybridscope {
+namespace {
+
+using F = PlanFigures;
+
+template <std::int64_t F::*kMember>
+constexpr PlanGoal fewer(std::string_view name, std::string_view words) {
+  return {.name = name,
+          .words = words,
+          .more_is_better = false,
+          .value = [](const F& f) { return static_cast<double>(f.*kMember); },
+          .shown = [](const F& f) { return grouped_number(f.*kMember); }};
+}
+
+constexpr PlanGoal kGoals[] = {
+    {.name = "hits",
+     .words = "share of the prompt tokens that the prefix cache serves",
+     .more_is_better = true,
+     .is_share = true,
+     .value = [](const F& f) { return f.hit_rate(); },
+     .shown = [](const F& f) { return fmt::format("{:.1f} %", 100 * f.hit_rate()); }},
+    {.name = "concurrency",
+     .words = "most requests that run at once",
+     .more_is_better = true,
+     .value = [](const F& f) { return static_cast<double>(f.running.most); },
+     .shown = [](const F& f) { return grouped_number(f.running.most); }},
+    {.name = "waiting",
+     .words = "requests that wait, on average over steps",
+     .more_is_better = false,
+     .value = [](const F& f) { return f.average(f.waiting); },
+     .shown = [](const F& f) { return fmt::format("{:.1f}", f.average(f.waiting)); }},
+    fewer<&F::computed_prompt_tokens>("computed", "prompt tokens that are computed"),
+    fewer<&F::preemptions>("preemptions", "requests that lose their blocks"),
+    fewer<&F::lost_tokens>("lost", "tokens computed again after preemptions"),
+    fewer<&F::state_copy_bytes>("copies", "bytes of states copied"),
+    fewer<&F::graph_padded_tokens>("padding", "padding tokens in CUDA graphs"),
+    fewer<&F::steps>("steps", "steps until the traffic is served"),
+    {.name = "blocks",
+     .words = "most blocks that requests hold",
+     .more_is_better = false,
+     .value = [](const F& f) { return static_cast<double>(f.used_blocks.most); },
+     .shown = [](const F& f) { return grouped_number(f.used_blocks.most); }},
+};
+
+struct Bounds {
+  double best = 0;
+  double worst = 0;
+};
+
+class Comparison {
+ public:
+  Comparison(std::span<const PlanResult> results, std::span<const PlanGoal* const> goals)
+      : results_(results), goals_(goals) {
+    for (std::size_t i = 0; i < results.size(); ++i)
+      if (results[i].ran()) ran_.push_back(i);
+    for (const PlanGoal* goal : goals) {
+      Bounds bounds;
+      for (const std::size_t i : ran_) {
+        const double value = goal->value(results[i].figures);
+        if (i == ran_.front()) bounds = {value, value};
+        if (beats(*goal, value, bounds.best)) bounds.best = value;
+        if (beats(*goal, bounds.worst, value)) bounds.worst = value;
+      }
+      bounds_.push_back(bounds);
+    }
+  }
+
+  PlanChoice choice() const {
+    std::vector<std::pair<double, std::size_t>> front;
+    for (const std::size_t i : ran_)
+      if (std::ranges::none_of(ran_, [&](std::size_t other) { return excludes(other, i); }))
+        front.emplace_back(sum_of_losses(i), i);
+    std::ranges::stable_sort(front);
+    PlanChoice made;
+    for (const auto& [sum, i] : front) made.front.push_back(i);
+    if (made.has_recommendation())
+      for (std::size_t g = 0; g < goals_.size(); ++g)
+        made.losses.push_back({goals_[g], loss(made.recommended(), g)});
+    return made;
+  }
+
+ private:
+  static bool beats(const PlanGoal& goal, double a, double b) {
+    return goal.more_is_better ? a > b : a < b;
+  }
+  // Keeps `a` another result off the front?
+  bool excludes(std::size_t a, std::size_t of) const {
+    bool better = false;
+    for (const PlanGoal* goal : goals_) {
+      const double mine = goal->value(results_[a].figures);
+      const double its = goal->value(results_[of].figures);
+      if (beats(*goal, its, mine)) return false;
+      better = better || beats(*goal, mine, its);
+    }
+    return better || a < of;
+  }
+  double loss(std::size_t i, std::size_t g) const {
+    const Bounds& bounds = bounds_[g];
+    const double distance = std::abs(bounds.best - goals_[g]->value(results_[i].figures));
+    const double largest = std::max(std::abs(bounds.best), std::abs(bounds.worst));
+    return goals_[g]->is_share || largest <= 0 ? distance : distance / largest;
+  }
+  double sum_of_losses(std::size_t i) const {
+    double sum = 0;
+    for (std::size_t g = 0; g < goals_.size(); ++g) sum += loss(i, g);
+    return sum;
+  }
+
+  std::span<const PlanResult> results_;
+  std::span<const PlanGoal* const> goals_;
+  std::vector<std::size_t> ran_;
+  std::vector<Bounds> bounds_;  // [goals]
+};
+
+}  // namespace
+
+std::span<const PlanGoal> plan_goals() { return kGoals; }
+
+Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text) {
+  std::vector<const PlanGoal*> goals;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view name = rest.substr(0, comma);
+    const auto found = std::ranges::find(kGoals, name, &PlanGoal::name);
+    if (found == std::end(kGoals)) {
+      std::vector<std::string_view> known;
+      std::string names;
+      for (const PlanGoal& goal : kGoals) {
+        known.push_back(goal.name);
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", goal.name);
+      }
+      return invalid_input(fmt::format("there is no goal {}{} (goals: {})", quoted_text(name),
+                                       nearest_key_hint(name, known), names));
+    }
+    if (std::ranges::find(goals, &*found) != goals.end())
+      return invalid_input(fmt::format("goal {} is named twice", name));
+    goals.push_back(&*found);
+    if (comma == rest.npos) return goals;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+PlanChoice choose(std::span<const PlanResult> results, std::span<const PlanGoal* const> goals) {
+  return Comparison(results, goals).choice();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,50 @@
+// What a plan can be asked to prefer, which of its results no other one beats, and which of those
+// it recommends (docs/plan.md, Goals).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "sessions/plan/plan_run.h"
+
+namespace hybridscope {
+
+// One row per goal.
+struct PlanGoal {
+  std::string_view name;   // "hits"
+  std::string_view words;  // "prompt tokens served by the prefix cache"
+  bool more_is_better = false;
+  bool is_share = false;  // from 0 to 1
+  double (*value)(const PlanFigures&) = nullptr;
+  std::string (*shown)(const PlanFigures&) = nullptr;  // "36.6 %"
+};
+std::span<const PlanGoal> plan_goals();
+
+inline constexpr std::string_view kDefaultGoals = "hits,concurrency";
+
+// "hits,concurrency". Error: an unknown goal, with the nearest; none; one twice.
+Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text);
+
+// How much of a goal a result gives up, 0..1: its distance from the best result, where the goal is
+// no share itself as a share of the larger of the best and the worst value.
+struct GoalLoss {
+  const PlanGoal* goal = nullptr;
+  double share = 0;
+};
+
+struct PlanChoice {
+  std::vector<std::size_t> front = {};  // indices of results, best sum of losses first
+  std::vector<GoalLoss> losses = {};    // of the recommended one, [goals]
+  bool has_recommendation() const { return !front.empty(); }
+  std::size_t recommended() const { return front.front(); }
+};
+
+// The front: results that ran and that no other result equals or beats in every goal and beats in
+// one. Of equal results the first counts. Recommended is the one with the smallest sum of losses.
+PlanChoice choose(std::span<const PlanResult> results, std::span<const PlanGoal* const> goals);
+
+}  // namespace hybridscope

@@ -1,0 +1,169 @@
+#include "sessions/plan/plan_jobs.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "core/engine/engine.h"
+#include "sessions/run/work_in_threads.h"
+#include "sessions/scenario/engine_setup.h"
+
+namespace hybridscope {
+namespace {
+
+// More combinations are run in their own order: the order below needs an engine's set-up of each.
+constexpr std::size_t kMostSorted = 10'000;
+
+class PlanJobs {
+ public:
+  PlanJobs(const Sweep& sweep, PlanTraffic& traffic,
+           const std::map<std::string, PlanResult>& earlier, const PlanJobOptions& options)
+      : sweep_(sweep), traffic_(traffic), earlier_(earlier), options_(options) {}
+
+  Result<PlanOutcome> run() {
+    const auto finished = options_.budget > 0 && options_.budget < sweep_.size() ? search() : all();
+    if (!finished.ok()) return finished.error();
+    PlanOutcome outcome{.results = {}, .interrupted = !finished.value()};
+    for (auto& [index, result] : results_) outcome.results.push_back(std::move(result));
+    return outcome;
+  }
+
+ private:
+  using Indices = std::vector<std::int64_t>;
+
+  // Runs these combinations unless there are results. False: interrupted.
+  Result<bool> run_all_of(const Indices& wanted) {
+    std::vector<PlanCase> cases;
+    for (const std::int64_t index : wanted) {
+      if (results_.contains(index)) continue;
+      PlanCase of = sweep_.at(index);
+      if (const auto there = earlier_.find(of.name); there != earlier_.end()) {
+        results_.emplace(index, there->second);
+        ++progress_.earlier;
+      } else {
+        cases.push_back(std::move(of));
+      }
+    }
+    if (options_.budget == 0) progress_.all = static_cast<std::int64_t>(cases.size());
+    tell();
+    sort_by_folding(cases);
+    return work_in_threads<PlanResult>(
+        options_.num_threads, cases.size(),
+        [&](std::size_t i) { return run_plan_case(sweep_, cases[i], traffic_, options_.run); },
+        [&](const PlanResult& result) { return keep(result, cases); });
+  }
+
+  Status keep(const PlanResult& result, const std::vector<PlanCase>& cases) {
+    const auto of = std::ranges::find(cases, result.name, &PlanCase::name);
+    results_[sweep_.index_of(*of)] = result;
+    ++progress_.done;
+    tell();
+    return options_.take ? options_.take(result) : Ok{};
+  }
+
+  void tell() const {
+    if (options_.progress) options_.progress(progress_);
+  }
+
+  // Those with the same way of folding prompts one after the other, so that it is folded once.
+  void sort_by_folding(std::vector<PlanCase>& cases) const {
+    if (cases.size() > kMostSorted) return;
+    std::vector<std::pair<PromptFolding, std::size_t>> order;
+    for (const PlanCase& of : cases) {
+      PromptFolding folding;
+      if (const auto settings = sweep_.settings(of, options_.run.model); settings.ok())
+        if (const auto setup = make_engine_setup(options_.run.model, settings.value()); setup.ok())
+          folding = prompt_folding(setup.value().config);
+      order.emplace_back(folding, order.size());
+    }
+    std::ranges::sort(order);
+    std::vector<PlanCase> sorted;
+    for (const auto& [folding, i] : order) sorted.push_back(std::move(cases[i]));
+    cases = std::move(sorted);
+  }
+
+  Result<bool> all() {
+    Indices wanted;
+    for (std::int64_t index = 0; index < sweep_.size(); ++index)
+      if (!options_.selects || options_.selects(sweep_.at(index).name)) wanted.push_back(index);
+    return run_all_of(wanted);
+  }
+
+  std::int64_t left() const { return options_.budget - static_cast<std::int64_t>(results_.size()); }
+  // The same, but no more than the budget allows.
+  Result<bool> run_some_of(Indices wanted) {
+    std::erase_if(wanted, [&](std::int64_t index) { return results_.contains(index); });
+    if (std::ssize(wanted) > left()) wanted.resize(static_cast<std::size_t>(left()));
+    return run_all_of(wanted);
+  }
+
+  // Index of the recommended result so far; of the first combination if none ran.
+  std::int64_t best() const {
+    std::vector<PlanResult> results;
+    Indices indices;
+    for (const auto& [index, result] : results_) {
+      indices.push_back(index);
+      results.push_back(result);
+    }
+    const PlanChoice choice = choose(results, options_.goals);
+    return choice.has_recommendation() ? indices[choice.recommended()] : 0;
+  }
+
+  // Combinations that differ from `from` in the value of one axis, itself included.
+  Indices along(std::int64_t from, std::size_t axis) const {
+    Indices indices;
+    PlanCase of = sweep_.at(from);
+    for (std::size_t value = 0; value < sweep_.axes()[axis].values.size(); ++value) {
+      of.values[axis] = static_cast<std::int32_t>(value);
+      indices.push_back(sweep_.index_of(of));
+    }
+    return indices;
+  }
+
+  // By the number of axes in which they differ from the combination.
+  Indices nearest(std::int64_t to) const {
+    const PlanCase center = sweep_.at(to);
+    std::vector<std::pair<std::size_t, std::int64_t>> order;
+    for (std::int64_t index = 0; index < sweep_.size(); ++index) {
+      const PlanCase of = sweep_.at(index);
+      std::size_t differing = 0;
+      for (std::size_t axis = 0; axis < of.values.size(); ++axis)
+        differing += of.values[axis] == center.values[axis] ? 0 : 1;
+      order.emplace_back(differing, index);
+    }
+    std::ranges::sort(order);
+    Indices indices;
+    for (const auto& [differing, index] : order) indices.push_back(index);
+    return indices;
+  }
+
+  Result<bool> search() {
+    progress_.all = options_.budget;
+    auto going = run_some_of({0});
+    for (std::int64_t before = -1; going.ok() && going.value() && before != best();) {
+      before = best();
+      for (std::size_t axis = 0; axis < sweep_.axes().size() && left() > 0; ++axis)
+        if (going = run_some_of(along(best(), axis)); !going.ok() || !going.value()) return going;
+    }
+    if (!going.ok() || !going.value() || left() <= 0) return going;
+    return run_some_of(nearest(best()));
+  }
+
+  const Sweep& sweep_;
+  PlanTraffic& traffic_;
+  const std::map<std::string, PlanResult>& earlier_;
+  const PlanJobOptions& options_;
+  std::map<std::int64_t, PlanResult> results_;  // by index in the sweep
+  PlanProgress progress_;
+};
+
+}  // namespace
+
+Result<PlanOutcome> run_plan(const Sweep& sweep, PlanTraffic& traffic,
+                             const std::map<std::string, PlanResult>& earlier,
+                             const PlanJobOptions& options) {
+  return PlanJobs(sweep, traffic, earlier, options).run();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,141 @@
+#include "sessions/plan/plan_json.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kPlanVersion = 1;
+constexpr IntegerRange kCounts{.min = 0, .max = INT64_MAX};
+
+struct Size {
+  std::string_view key;
+  std::int64_t PlanSizes::*value;
+};
+constexpr std::array kSizes = {
+    Size{"block_size", &PlanSizes::block_size},
+    Size{"num_blocks", &PlanSizes::num_blocks},
+    Size{"block_bytes", &PlanSizes::block_bytes},
+    Size{"max_num_seqs", &PlanSizes::max_num_seqs},
+    Size{"num_speculative_tokens", &PlanSizes::num_speculative_tokens},
+};
+
+// A point is an array of numbers in this order.
+template <class Point, class Visit>
+void visit_point(Point& point, const Visit& visit) {
+  visit(point.first_step);
+  visit(point.time_us);
+  visit(point.steps);
+  visit(point.running);
+  for (auto& blocks : point.blocks) visit(blocks);
+  visit(point.cached_blocks);
+  visit(point.hit_tokens);
+  visit(point.prompt_tokens);
+}
+
+std::string text_at(const ObjectReader& object, std::string_view key) {
+  return object.string(key).value_or("");
+}
+
+PlanSizes sizes_of_json(const JsonPlace& place, JsonErrors& errors) {
+  std::vector<std::string_view> keys = {"mamba_cache_mode"};
+  for (const Size& size : kSizes) keys.push_back(size.key);
+  const ObjectReader object(place, keys, errors);
+  PlanSizes sizes{.mamba_cache_mode = text_at(object, "mamba_cache_mode")};
+  for (const Size& size : kSizes) sizes.*size.value = object.integer(size.key, kCounts).value_or(0);
+  return sizes;
+}
+
+PlanFigures figures_of_json(const JsonPlace& place, JsonErrors& errors) {
+  std::vector<std::string_view> keys;
+  for (const PlanFigure& figure : plan_figures()) keys.push_back(figure.key);
+  const ObjectReader object(place, keys, errors);
+  PlanFigures figures;
+  for (const PlanFigure& figure : plan_figures())
+    if (object.require(figure.key))
+      figure.value(figures) = object.integer(figure.key, kCounts).value_or(0);
+  return figures;
+}
+
+PlanPoint point_of_json(const JsonPlace& place, JsonErrors& errors) {
+  const std::vector<JsonPlace> numbers = read_array(place, errors);
+  PlanPoint point;
+  std::size_t count = 0;
+  visit_point(point, [&](std::int64_t& value) {
+    if (count < numbers.size()) value = read_integer(numbers[count], kCounts, errors);
+    ++count;
+  });
+  if (count != numbers.size())
+    errors.fail(place.pointer, fmt::format("{} numbers (expected {})", numbers.size(), count));
+  return point;
+}
+
+}  // namespace
+
+Json header_to_json(const PlanHeader& header) {
+  return {
+      {"hybridscope_plan", kPlanVersion}, {"program", header.program}, {"model", header.model},
+      {"layout", header.layout},          {"traffic", header.traffic}, {"digest", header.digest},
+      {"settings", header.settings},      {"sweeps", header.sweeps}};
+}
+
+Json result_to_json(const PlanResult& result) {
+  Json json = {{"name", result.name}};
+  if (!result.refused.empty()) json["refused"] = result.refused;
+  if (result.figures.steps == 0) return json;
+  Json& sizes = json["sizes"] = {{"mamba_cache_mode", result.sizes.mamba_cache_mode}};
+  for (const Size& size : kSizes) sizes[std::string(size.key)] = result.sizes.*size.value;
+  PlanFigures figures = result.figures;
+  for (const PlanFigure& figure : plan_figures())
+    json["figures"][std::string(figure.key)] = figure.value(figures);
+  Json& points = json["points"] = Json::array();
+  for (const PlanPoint& point : result.points) {
+    Json numbers = Json::array();
+    visit_point(point, [&](const std::int64_t& value) { numbers.push_back(value); });
+    points.push_back(std::move(numbers));
+  }
+  return json;
+}
+
+PlanHeader plan_header_of_json(const JsonPlace& place, JsonErrors& errors) {
+  const ObjectReader object(
+      place,
+      {"hybridscope_plan", "program", "model", "layout", "traffic", "digest", "settings", "sweeps"},
+      errors);
+  (void)object.require("hybridscope_plan");
+  (void)object.integer("hybridscope_plan", {.min = kPlanVersion, .max = kPlanVersion});
+  PlanHeader header{.program = text_at(object, "program"),
+                    .model = text_at(object, "model"),
+                    .layout = text_at(object, "layout"),
+                    .traffic = text_at(object, "traffic"),
+                    .digest = text_at(object, "digest"),
+                    .settings = text_at(object, "settings"),
+                    .sweeps = {}};
+  if (const auto sweeps = object.require("sweeps"))
+    for (const JsonPlace& one : read_array(*sweeps, errors))
+      header.sweeps.push_back(read_string(one, errors));
+  return header;
+}
+
+PlanResult plan_result_of_json(const JsonPlace& place, JsonErrors& errors) {
+  const ObjectReader object(place, {"name", "refused", "sizes", "figures", "points"}, errors);
+  PlanResult result{.refused = text_at(object, "refused")};
+  if (const auto name = object.require("name")) result.name = read_string(*name, errors);
+  if (const auto sizes = object.find("sizes")) result.sizes = sizes_of_json(*sizes, errors);
+  if (const auto figures = object.find("figures"))
+    result.figures = figures_of_json(*figures, errors);
+  else if (result.refused.empty())
+    (void)object.require("figures");
+  if (const auto points = object.find("points"))
+    for (const JsonPlace& one : read_array(*points, errors))
+      result.points.push_back(point_of_json(one, errors));
+  return result;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,131 @@
+#include "sessions/plan/plan_reasons.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sessions/text/number_words.h"
+
+namespace hybridscope {
+namespace {
+
+// Smaller differences are called none.
+constexpr double kNoDifference = 0.005;
+
+class Reasons {
+ public:
+  explicit Reasons(const PlanReasonsInput& input)
+      : in_(input),
+        best_(input.results[input.choice.recommended()]),
+        best_case_(case_called(best_.name)) {}
+
+  std::vector<std::string> lines() const {
+    std::vector<std::string> lines;
+    for (const GoalLoss& loss : in_.choice.losses) lines.push_back(goal_line(loss));
+    for (std::size_t axis = 0; axis < in_.sweep.axes().size(); ++axis) add_axis(axis, lines);
+    lines.push_back(pool_line());
+    return lines;
+  }
+
+ private:
+  const PlanResult* result_called(const std::string& name) const {
+    const auto found = std::ranges::find(in_.results, name, &PlanResult::name);
+    return found == in_.results.end() ? nullptr : &*found;
+  }
+
+  // The first of the results that are best in the goal.
+  const PlanResult& best_of(const PlanGoal& goal) const {
+    const PlanResult* best = &best_;
+    for (const PlanResult& result : in_.results) {
+      if (!result.ran()) continue;
+      const double value = goal.value(result.figures);
+      const double most = goal.value(best->figures);
+      if (goal.more_is_better ? value > most : value < most) best = &result;
+    }
+    return *best;
+  }
+
+  std::string goal_line(const GoalLoss& loss) const {
+    const PlanGoal& goal = *loss.goal;
+    const std::string mine =
+        fmt::format("{} ({}): {}", goal.name, goal.words, goal.shown(best_.figures));
+    if (loss.share <= 0) return mine + ", which none beats";
+    const PlanResult& best = best_of(goal);
+    return fmt::format("{}; {} reaches {}", mine, best.name, goal.shown(best.figures));
+  }
+
+  // "36.6 % rather than 31.0 % hits, 27 rather than 0 preemptions".
+  std::string differences_from(const PlanFigures& other) const {
+    std::vector<std::string> parts;
+    for (const PlanGoal& goal : plan_goals()) {
+      const double a = goal.value(best_.figures);
+      const double b = goal.value(other);
+      if (std::abs(a - b) <= kNoDifference * std::max(std::abs(a), std::abs(b))) continue;
+      parts.push_back(fmt::format("{} {} rather than {}", goal.name, goal.shown(best_.figures),
+                                  goal.shown(other)));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+  }
+
+  void add_axis(std::size_t axis, std::vector<std::string>& lines) const {
+    const SweepAxis& swept = in_.sweep.axes()[axis];
+    if (swept.values.size() < 2) return;
+    const std::string& own = swept.values[static_cast<std::size_t>(best_case_.values[axis])];
+    for (std::size_t value = 0; value < swept.values.size(); ++value) {
+      PlanCase other = best_case_;
+      other.values[axis] = static_cast<std::int32_t>(value);
+      const std::string name = in_.sweep.at(in_.sweep.index_of(other)).name;
+      const PlanResult* const result = result_called(name);
+      if (result == nullptr || result == &best_) continue;
+      const std::string choice =
+          fmt::format("{} {}, not {}", swept.setting->name, own, swept.values[value]);
+      if (!result->ran()) {
+        lines.push_back(fmt::format("{}: {}", choice, result->refused));
+        continue;
+      }
+      const std::string differences = differences_from(result->figures);
+      lines.push_back(fmt::format("{}: {}", choice,
+                                  differences.empty() ? "makes no difference here" : differences));
+    }
+  }
+
+  PlanCase case_called(const std::string& name) const {
+    std::int64_t index = 0;
+    while (in_.sweep.at(index).name != name) ++index;
+    return in_.sweep.at(index);
+  }
+
+  std::string pool_line() const {
+    const PlanFigures& f = best_.figures;
+    std::string line = fmt::format("blocks: {}", block_use_words(best_));
+    if (f.preemptions > 0)
+      line += fmt::format("; the pool ran out: {}, {} tokens computed again",
+                          counted(f.preemptions, "preemption"), grouped_number(f.lost_tokens));
+    return line;
+  }
+
+  const PlanReasonsInput& in_;
+  const PlanResult& best_;
+  PlanCase best_case_;
+};
+
+}  // namespace
+
+std::string block_use_words(const PlanResult& result) {
+  const PlanFigures& f = result.figures;
+  std::string words = fmt::format(
+      "at most {} of {} in use, {:.1f} on average (", grouped_number(f.used_blocks.most),
+      grouped_number(result.sizes.num_blocks - 1), f.average(f.used_blocks));
+  for (std::size_t kind = 0; kind < kNumBlockKinds; ++kind)
+    words += fmt::format("{}{} {:.1f}", kind == 0 ? "" : ", ", kBlockKindWords[kind],
+                         f.average(f.blocks[kind]));
+  return words + fmt::format("); {:.1f} more hold what a hit can use", f.average(f.cached_blocks));
+}
+
+std::vector<std::string> plan_reasons(const PlanReasonsInput& input) {
+  return Reasons(input).lines();
+}
+
+}  // namespace hybridscope

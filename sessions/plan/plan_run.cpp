@@ -1,0 +1,67 @@
+#include "sessions/plan/plan_run.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <utility>
+
+#include "sessions/plan/plan_meter.h"
+#include "sessions/run/checked_run.h"
+#include "sessions/run/run_plan.h"
+#include "sessions/scenario/hf_config.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::int64_t kStepsBetweenQuestions = 256;
+
+PlanSizes sizes_of(const EngineSetup& setup) {
+  const EngineConfig& config = setup.config;
+  return {.mamba_cache_mode = std::string(mamba_cache_mode_name(config.mamba_cache_mode)),
+          .block_size = setup.layout.page_size.choice.block_size,
+          .num_blocks = config.kv_cache_config.num_blocks,
+          .block_bytes = setup.layout.page_size.choice.page_size *
+                         setup.layout.page_size.layer_groups.group_size,
+          .max_num_seqs = config.max_num_seqs,
+          .num_speculative_tokens = config.num_speculative_tokens};
+}
+
+// An error that another combination may not have.
+PlanResult refused(const PlanCase& of, const Error& error) {
+  return {.name = of.name, .refused = "not possible: " + error.message};
+}
+
+}  // namespace
+
+Result<std::optional<PlanResult>> run_plan_case(const Sweep& sweep, const PlanCase& of,
+                                                PlanTraffic& traffic,
+                                                const PlanRunOptions& options) {
+  if (const auto model = resolve_model(options.model); !model.ok()) return model.error();
+  const auto settings = sweep.settings(of, options.model);
+  if (!settings.ok()) return std::optional(refused(of, settings.error()));
+  auto plan =
+      plan_traffic(traffic.traffic(),
+                   {.name = traffic.name(), .model = options.model, .settings = settings.value()});
+  if (!plan.ok()) return std::optional(refused(of, plan.error()));
+  PlanResult result{.name = of.name, .sizes = sizes_of(plan.value().setup)};
+  const EngineConfig config = plan.value().setup.config;
+  auto run = CheckedRun::create(std::move(plan).value(),
+                                {.check = std::nullopt, .folded_prompts = traffic.folded(config)});
+  if (!run.ok()) return std::optional(refused(of, run.error()));
+  PlanMeter meter(config);
+  while (!run.value().has_ended()) {
+    if (options.go_on && run.value().num_steps() % kStepsBetweenQuestions == 0 && !options.go_on())
+      return std::optional<PlanResult>();
+    const auto stepped = run.value().step();
+    if (!stepped.ok()) return stepped.error();
+    meter.add(stepped.value().trace);
+  }
+  result.figures = meter.figures();
+  result.points = meter.points();
+  if (run.value().end() == EndReason::no_progress)
+    result.refused = fmt::format("did not end: from step {} on no request could progress",
+                                 run.value().num_steps());
+  return std::optional(std::move(result));
+}
+
+}  // namespace hybridscope

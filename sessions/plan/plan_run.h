@@ -1,0 +1,52 @@
+// One run of a plan: one combination of settings on the plan's traffic.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "sessions/plan/plan_figures.h"
+#include "sessions/plan/plan_traffic.h"
+#include "sessions/plan/sweep.h"
+
+namespace hybridscope {
+
+// What the engine made of the settings, for the reasons.
+struct PlanSizes {
+  std::string mamba_cache_mode = {};
+  std::int64_t block_size = 0;   // tokens of an attention block
+  std::int64_t num_blocks = 0;   // in the pool, the null block included
+  std::int64_t block_bytes = 0;  // of a block, all layers of a group
+  std::int64_t max_num_seqs = 0;
+  std::int64_t num_speculative_tokens = 0;
+  friend bool operator==(const PlanSizes&, const PlanSizes&) = default;
+};
+
+struct PlanResult {
+  std::string name = {};  // PlanCase::name
+  // Why there are no figures: "not possible: ..." or "did not end: ..."; empty: there are.
+  std::string refused = {};
+  PlanSizes sizes = {};
+  PlanFigures figures = {};
+  std::vector<PlanPoint> points = {};
+  friend bool operator==(const PlanResult&, const PlanResult&) = default;
+  bool ran() const { return refused.empty(); }
+};
+
+struct PlanRunOptions {
+  std::string model = {};
+  // Asked now and then; false ends the run. May be empty.
+  std::function<bool()> go_on = {};
+};
+
+// Runs the combination to its end. Decisions only: nothing is checked, as `run` would do. Settings
+// that the model, the GPU or a request does not allow, and a run that cannot progress, are results
+// too. Empty: go_on ended it. Error: an unknown or unreadable model.
+Result<std::optional<PlanResult>> run_plan_case(const Sweep& sweep, const PlanCase& of,
+                                                PlanTraffic& traffic,
+                                                const PlanRunOptions& options);
+
+}  // namespace hybridscope

@@ -1,0 +1,216 @@
+#include "sessions/plan/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "core/base/check.h"
+#include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/setting_names.h"
+#include "sessions/text/object_reader.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::int64_t kMostCountedUp = 16;  // longer ranges double
+constexpr std::size_t kMostValues = 1000;
+
+std::optional<std::int64_t> integer_of(std::string_view text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+bool is_choice(const Setting& setting, std::string_view value) {
+  return std::ranges::find(setting.choices, value) != setting.choices.end();
+}
+
+// Leaves the setting alone.
+bool is_unset(const Setting& setting, std::string_view value) {
+  return value == "default" || (value == "none" && !is_choice(setting, value));
+}
+
+// Of "2x".
+std::optional<std::int64_t> times_block_size(const Setting& setting, std::string_view value) {
+  if (setting.kind != SettingKind::integer || !value.ends_with('x')) return std::nullopt;
+  const auto times = integer_of(value.substr(0, value.size() - 1));
+  return times && *times > 0 ? times : std::nullopt;
+}
+
+struct Range {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t step = 0;  // added
+  std::int64_t factor = 0;
+};
+
+// "0..3", "0..8+2", "1..64*4"; empty: no range.
+std::optional<Range> range_of(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == text.npos) return std::nullopt;
+  std::string_view rest = text.substr(dots + 2);
+  const std::size_t sign = rest.find_first_of("+*");
+  const auto first = integer_of(text.substr(0, dots));
+  const auto last = integer_of(rest.substr(0, sign));
+  if (!first || !last || *first < 0 || *last < *first) return std::nullopt;
+  Range range{.first = *first, .last = *last};
+  if (sign == rest.npos) {
+    const bool doubles = range.last - range.first > kMostCountedUp && range.first > 0;
+    (doubles ? range.factor : range.step) = doubles ? 2 : 1;
+    return range;
+  }
+  const auto by = integer_of(rest.substr(sign + 1));
+  if (!by || (rest[sign] == '+' ? *by < 1 : *by < 2 || range.first < 1)) return std::nullopt;
+  (rest[sign] == '+' ? range.step : range.factor) = *by;
+  return range;
+}
+
+// Error: more values than a sweep has.
+Status add_range(const Range& range, std::vector<std::string>& values) {
+  for (std::int64_t value = range.first;;) {
+    values.push_back(std::to_string(value));
+    if (values.size() > kMostValues)
+      return invalid_input(
+          fmt::format("{}..{}: more than {} values", range.first, range.last, kMostValues));
+    const std::int64_t most =
+        range.factor > 0 ? range.last / range.factor : range.last - range.step;
+    if (value > most) return Ok{};
+    value = range.factor > 0 ? value * range.factor : value + range.step;
+  }
+}
+
+Status check_value(const Setting& setting, const std::string& value) {
+  if (is_unset(setting, value) || times_block_size(setting, value)) return Ok{};
+  EngineSettings scratch;
+  const Status set = set_setting_text(scratch, setting, value);
+  if (set.ok()) return set;
+  const std::string more = setting.kind == SettingKind::integer
+                               ? "; \"none\", a range such as 0..3, or 2x for twice the block size"
+                               : "; or \"none\"";
+  return invalid_input(set.error().message + more);
+}
+
+Status add_values(const Setting& setting, std::string_view text, std::vector<std::string>& values) {
+  const auto range = setting.kind == SettingKind::integer ? range_of(text) : std::nullopt;
+  if (range) {
+    if (Status added = add_range(*range, values); !added.ok()) return added;
+  } else {
+    values.emplace_back(text);
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<SweepAxis> parse_sweep(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == text.npos || equals == 0)
+    return invalid_input(
+        fmt::format("{} is no sweep (expected NAME=VALUE,VALUE,... such as "
+                    "max_num_seqs=64..512)",
+                    quoted_text(text)));
+  std::string_view name = text.substr(0, equals);
+  while (name.starts_with('-')) name.remove_prefix(1);
+  const auto setting = setting_called(name);
+  if (!setting.ok()) return setting.error();
+  if (setting.value()->kind == SettingKind::integer_list)
+    return invalid_input(
+        fmt::format("{} is a list itself and cannot be swept", setting_path(*setting.value())));
+  SweepAxis axis{.setting = setting.value(), .values = {}};
+  std::vector<std::string> values;
+  std::string_view rest = text.substr(equals + 1);
+  for (;;) {
+    const std::size_t comma = rest.find(',');
+    if (Status added = add_values(*axis.setting, rest.substr(0, comma), values); !added.ok())
+      return invalid_input(
+          fmt::format("{}: {}", setting_path(*axis.setting), added.error().message));
+    if (comma == rest.npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  for (std::string& value : values) {
+    if (Status fits = check_value(*axis.setting, value); !fits.ok()) return fits.error();
+    if (std::ranges::find(axis.values, value) == axis.values.end())
+      axis.values.push_back(std::move(value));
+  }
+  return axis;
+}
+
+Sweep::Sweep(EngineSettings base, std::vector<SweepAxis> axes)
+    : base_(std::move(base)), axes_(std::move(axes)) {}
+
+Result<Sweep> Sweep::create(EngineSettings base, std::vector<SweepAxis> axes) {
+  Sweep sweep(std::move(base), std::move(axes));
+  for (std::size_t i = 0; i < sweep.axes_.size(); ++i) {
+    const SweepAxis& axis = sweep.axes_[i];
+    HS_EXPECT(!axis.values.empty());
+    const std::string path = setting_path(*axis.setting);
+    for (std::size_t j = 0; j < i; ++j)
+      if (sweep.axes_[j].setting == axis.setting)
+        return invalid_input(path + " is swept twice; give all its values at once");
+    if (get_setting(sweep.base_, *axis.setting))
+      return invalid_input(fmt::format("{} is both set and swept; give one of the two", path));
+    sweep.size_ *= static_cast<std::int64_t>(axis.values.size());
+    if (sweep.size_ > kMostCombinations)
+      return invalid_input(
+          fmt::format("more than {} combinations; sweep fewer values", kMostCombinations));
+  }
+  return sweep;
+}
+
+std::string Sweep::name_of(const std::vector<std::int32_t>& values) const {
+  if (axes_.empty()) return "as given";
+  std::string name;
+  for (std::size_t i = 0; i < axes_.size(); ++i)
+    name += fmt::format("{}{}={}", i == 0 ? "" : " ", axes_[i].setting->name,
+                        axes_[i].values[static_cast<std::size_t>(values[i])]);
+  return name;
+}
+
+PlanCase Sweep::at(std::int64_t index) const {
+  HS_EXPECT(index >= 0 && index < size_);
+  PlanCase made{.values = std::vector<std::int32_t>(axes_.size()), .name = {}};
+  for (std::size_t i = axes_.size(); i-- > 0;) {
+    const auto count = static_cast<std::int64_t>(axes_[i].values.size());
+    made.values[i] = static_cast<std::int32_t>(index % count);
+    index /= count;
+  }
+  made.name = name_of(made.values);
+  return made;
+}
+
+std::int64_t Sweep::index_of(const PlanCase& of) const {
+  std::int64_t index = 0;
+  for (std::size_t i = 0; i < axes_.size(); ++i)
+    index = index * static_cast<std::int64_t>(axes_[i].values.size()) + of.values[i];
+  return index;
+}
+
+Result<EngineSettings> Sweep::settings(const PlanCase& of, const std::string& model) const {
+  EngineSettings settings = base_;
+  std::vector<std::pair<const Setting*, std::int64_t>> of_block_size;
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    const Setting& setting = *axes_[i].setting;
+    const std::string& value = axes_[i].values[static_cast<std::size_t>(of.values[i])];
+    if (is_unset(setting, value)) continue;
+    if (const auto times = times_block_size(setting, value)) {
+      of_block_size.emplace_back(&setting, *times);
+    } else if (Status set = set_setting_text(settings, setting, value); !set.ok()) {
+      return set.error();
+    }
+  }
+  if (of_block_size.empty()) return settings;
+  const auto setup = make_engine_setup(model, settings);
+  if (!setup.ok()) return setup.error();
+  for (const auto& [setting, times] : of_block_size)
+    if (Status set = set_setting(settings, *setting,
+                                 times * setup.value().layout.page_size.choice.block_size);
+        !set.ok())
+      return set.error();
+  return settings;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,65 @@
+// Which settings a plan tries: axes such as "max_num_seqs=64..512", and their combinations
+// (docs/plan.md, Sweeps).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "sessions/scenario/settings.h"
+#include "sessions/scenario/settings_table.h"
+
+namespace hybridscope {
+
+struct SweepAxis {
+  const Setting* setting = nullptr;
+  std::vector<std::string> values;  // as a command line gives them; see parse_sweep
+};
+
+// "NAME=VALUE,VALUE,...". A name is one that setting_called takes. A value is what the option of
+// the setting takes, "none" or "default" (the setting is not set; where "none" is a value of the
+// setting it is that), "2x" (integers: times the block size of the combination), or a range of
+// integers: "0..3" counts up by 1 and, over more than 16 numbers, by doubling ("64..512" is 64,
+// 128, 256, 512); "0..8+2" and "1..64*4" say how. Values that come twice are taken once. Error:
+// invalid_input that says what was found and what is allowed.
+Result<SweepAxis> parse_sweep(std::string_view text);
+
+// More combinations than this are refused.
+inline constexpr std::int64_t kMostCombinations = 1'000'000;
+
+// One combination.
+struct PlanCase {
+  std::vector<std::int32_t> values;  // [axes] index into SweepAxis::values
+  std::string name;  // "mamba_cache_mode=align max_num_seqs=64"; "as given" without axes
+  friend bool operator==(const PlanCase&, const PlanCase&) = default;
+};
+
+// All combinations of axes on top of settings that are the same in all of them. The last axis
+// changes fastest.
+class Sweep {
+ public:
+  // Error: an axis twice, an axis for a setting that `base` sets, too many combinations.
+  static Result<Sweep> create(EngineSettings base, std::vector<SweepAxis> axes);
+
+  std::int64_t size() const { return size_; }
+  const std::vector<SweepAxis>& axes() const { return axes_; }
+  // Requires: 0 <= index < size().
+  PlanCase at(std::int64_t index) const;
+  std::int64_t index_of(const PlanCase& of) const;
+
+  // The settings of a combination for `model` (a preset or a config.json). Error: values that
+  // contradict each other, or sizes that the model does not allow.
+  Result<EngineSettings> settings(const PlanCase& of, const std::string& model) const;
+
+ private:
+  Sweep(EngineSettings base, std::vector<SweepAxis> axes);
+  std::string name_of(const std::vector<std::int32_t>& values) const;
+
+  EngineSettings base_;
+  std::vector<SweepAxis> axes_;
+  std::int64_t size_ = 1;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,144 @@
+#include "sessions/plan/plan_jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "sessions/plan/plan_reasons.h"
+#include "sessions/scenario/synthetic_traffic.h"
+
+namespace hybridscope::test::plan_jobs_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Sweep sweep_of(const std::vector<std::string>& texts) {
+  std::vector<SweepAxis> axes;
+  for (const std::string& text : texts) axes.push_back(parse_sweep(text).value());
+  EngineSettings base;
+  base.num_gpu_blocks_override = 400;
+  return Sweep::create(base, std::move(axes)).value();
+}
+
+PlanTraffic& traffic() {
+  static PlanTraffic shared("synthetic",
+                            make_synthetic_traffic({.num_conversations = 12,
+                                                    .num_system_prompts = 2,
+                                                    .turns = {1, 3},
+                                                    .system_tokens = {30, 60},
+                                                    .user_tokens = {4, 20},
+                                                    .output_tokens = {2, 9},
+                                                    .mean_think_us = 100'000})
+                                .value(),
+                            0, 3);
+  return shared;
+}
+
+PlanJobOptions options(std::int32_t num_threads = 1) {
+  return {.run = {.model = "tiny-gdn"},
+          .num_threads = num_threads,
+          .goals = parse_goals("hits,concurrency").value()};
+}
+
+std::vector<PlanResult> results_of(const Sweep& sweep, const PlanJobOptions& how,
+                                   const std::map<std::string, PlanResult>& earlier = {}) {
+  return run_plan(sweep, traffic(), earlier, how).value().results;
+}
+
+std::vector<std::string> names_of(const std::vector<PlanResult>& results) {
+  std::vector<std::string> names;
+  for (const PlanResult& result : results) names.push_back(result.name);
+  return names;
+}
+
+TEST(PlanJobs, EachCombinationIsRunToItsEnd) {
+  const Sweep sweep = sweep_of({"mamba_cache_mode=align,none", "max_num_seqs=2,8", "block_size=4"});
+  const std::vector<PlanResult> results = results_of(sweep, options());
+  ASSERT_EQ(results.size(), 4U);
+  for (const PlanResult& result : results) {
+    EXPECT_TRUE(result.ran()) << result.refused;
+    EXPECT_EQ(result.figures.requests_finished, std::ssize(traffic().traffic().requests));
+    EXPECT_LE(result.points.size(), kMostPlanPoints);
+  }
+  EXPECT_GT(results[0].figures.hit_tokens, 0);  // align
+  EXPECT_EQ(results[2].figures.hit_tokens, 0);  // none
+  EXPECT_EQ(results[0].figures.running.most, 2);
+}
+
+TEST(PlanJobs, ThreadsAndEarlierResultsChangeNothing) {
+  const Sweep sweep = sweep_of({"mamba_cache_mode=align,none", "block_size=4,8,12"});
+  const std::vector<PlanResult> alone = results_of(sweep, options());
+  EXPECT_EQ(results_of(sweep, options(3)), alone);
+  const std::map<std::string, PlanResult> earlier = {{alone[1].name, alone[1]},
+                                                     {alone[4].name, alone[4]}};
+  PlanJobOptions how = options(2);
+  std::set<std::string> ran;
+  how.take = [&](const PlanResult& result) -> Status {
+    ran.insert(result.name);
+    return Ok{};
+  };
+  EXPECT_EQ(results_of(sweep, how, earlier), alone);
+  EXPECT_EQ(ran.size(), 4U);
+}
+
+TEST(PlanJobs, PromptsAreFoldedOnceForAllRunsWithTheSameBlockSize) {
+  const Sweep sweep = sweep_of({"block_size=16,20", "max_num_seqs=1..4"});
+  const std::int64_t before = traffic().num_folded();
+  (void)results_of(sweep, options(2));
+  EXPECT_EQ(traffic().num_folded() - before, 2);
+}
+
+TEST(PlanJobs, WhatTheModelDoesNotAllowIsAResultToo) {
+  const Sweep sweep = sweep_of({"tensor_parallel_size=1,3"});
+  const std::vector<PlanResult> results = results_of(sweep, options());
+  EXPECT_TRUE(results[0].ran());
+  EXPECT_THAT(results[1].refused, HasSubstr("not possible: "));
+}
+
+TEST(PlanJobs, APartRunsTheCombinationsThatItSelects) {
+  PlanJobOptions how = options();
+  how.selects = [](std::string_view name) { return name.ends_with('3'); };
+  EXPECT_THAT(names_of(results_of(sweep_of({"max_num_seqs=1..4"}), how)),
+              ElementsAre("max_num_seqs=3"));
+}
+
+TEST(PlanJobs, ASearchKeepsToItsBudgetAndFindsTheBestOfEachAxis) {
+  const Sweep sweep = sweep_of({"max_num_seqs=1..6", "mamba_cache_mode=none,align"});
+  PlanJobOptions how = options(2);
+  how.budget = 9;
+  const std::vector<PlanResult> results = results_of(sweep, how);
+  EXPECT_EQ(results.size(), 9U);
+  const std::vector<PlanResult> all = results_of(sweep, options(2));
+  const PlanChoice found = choose(results, how.goals);
+  EXPECT_EQ(results[found.recommended()].name, all[choose(all, how.goals).recommended()].name);
+  how.num_threads = 1;
+  EXPECT_EQ(results_of(sweep, how), results);
+}
+
+TEST(PlanJobs, AnInterruptedPlanHasTheResultsSoFar) {
+  PlanJobOptions how = options();
+  how.run.go_on = [] { return false; };
+  const auto outcome = run_plan(sweep_of({"max_num_seqs=1..4"}), traffic(), {}, how);
+  EXPECT_TRUE(outcome.value().interrupted);
+  EXPECT_THAT(outcome.value().results, testing::IsEmpty());
+}
+
+TEST(PlanReasons, SayWhatEachOtherValueWouldChange) {
+  const Sweep sweep =
+      sweep_of({"mamba_cache_mode=align,none", "tensor_parallel_size=1,3", "block_size=4"});
+  const std::vector<PlanResult> results = results_of(sweep, options());
+  const auto goals = parse_goals("hits").value();
+  const PlanChoice choice = choose(results, goals);
+  const std::vector<std::string> reasons =
+      plan_reasons({.sweep = sweep, .results = results, .goals = goals, .choice = choice});
+  ASSERT_EQ(reasons.size(), 4U);
+  EXPECT_THAT(reasons[0], HasSubstr("which none beats"));
+  EXPECT_THAT(reasons[1], HasSubstr("mamba_cache_mode align, not none: hits "));
+  EXPECT_THAT(reasons[2], HasSubstr("tensor_parallel_size 1, not 3: not possible"));
+  EXPECT_THAT(reasons[3], HasSubstr("of 399 in use"));
+}
+
+}  // namespace
+}  // namespace hybridscope::test::plan_jobs_test
