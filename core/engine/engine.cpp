@@ -5,13 +5,11 @@
 
 #include "core/base/check.h"
 #include "core/base/math.h"
+#include "core/engine/prompt_folding.h"
 #include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {
 namespace {
-
-// Fingerprints are kept this often when prefix caching is off and hash blocks mean nothing.
-constexpr std::int32_t kFingerprintSpacing = 512;
 
 template <class T>
 std::string text(T value) {
@@ -134,7 +132,8 @@ Engine::Engine(const Engine& other)
       num_unfinished_(other.num_unfinished_),
       num_pending_commands_(other.num_pending_commands_),
       step_(other.step_),
-      now_us_(other.now_us_) {
+      now_us_(other.now_us_),
+      step_clock_(other.step_clock_) {
   kv_cache_->set_event_log(nullptr);  // schedule() sets our own
   scheduler_ = std::make_unique<Scheduler>(
       *other.scheduler_, *kv_cache_,
@@ -177,39 +176,15 @@ Status check_request_fits(const EngineConfig& config, const AddRequest& request)
   return Ok{};
 }
 
-namespace {
-
-PrefixFingerprints fold(const PromptFolding& folding, std::uint64_t cache_salt,
-                        const TokenSequence& prompt) {
-  PrefixFingerprints folded(cache_salt, folding.hash_block_size, folding.num_before_boundary,
-                            folding.num_lookahead_tokens);
-  folded.extend_to(prompt, prompt.num_prompt_tokens());
-  return folded;
-}
-
-}  // namespace
-
-PromptFolding prompt_folding(const EngineConfig& config) {
-  return {.hash_block_size =
-              config.enable_prefix_caching ? config.hash_block_size : kFingerprintSpacing,
-          .num_before_boundary = config.conv_kernel - 2,
-          .num_lookahead_tokens = num_hash_lookahead_tokens(config),
-          .seed = config.seed};
-}
-
-PrefixFingerprints fold_prompt(const PromptFolding& folding, const AddRequest& request) {
-  return fold(folding, request.cache_salt,
-              TokenSequence(request.prompt, folding.seed, request.key));
-}
-
 Result<RequestId> Engine::add_request(const AddRequest& request, const PrefixFingerprints* folded) {
   if (Status status = check_request_fits(config_, request); !status.ok()) return status.error();
   EngineRequest& added = requests_.add(request.name);
   added.key = request.key;
   added.cache_salt = request.cache_salt;
   added.tokens = TokenSequence(request.prompt, config_.seed, request.key);
-  added.prefix =
-      folded != nullptr ? *folded : fold(prompt_folding(config_), added.cache_salt, added.tokens);
+  added.prefix = folded != nullptr
+                     ? *folded
+                     : fold_prompt(prompt_folding(config_), added.cache_salt, added.tokens);
   Request& scheduling = added.scheduling;
   scheduling.num_prompt_tokens = added.tokens.num_prompt_tokens();
   scheduling.num_tokens = scheduling.num_prompt_tokens;
@@ -373,7 +348,9 @@ void Engine::commit(StepTrace& trace, const FrameOutput& output) {
   trace.num_unfinished = num_unfinished_;
   trace.num_pending_commands = num_pending_commands_;
   trace.duration_us =
-      config_.step_cost_base_us + config_.step_cost_per_token_us * trace.num_scheduled_tokens;
+      step_clock_ != nullptr
+          ? step_clock_->duration_us(trace)
+          : config_.step_cost_base_us + config_.step_cost_per_token_us * trace.num_scheduled_tokens;
   now_us_ += trace.duration_us;
 }
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -37,6 +38,14 @@ struct FrameOutput {
   std::int64_t step = 0;  // 0: there is no frame
   std::int32_t num_scheduled_tokens = 0;
   std::vector<Row> rows;  // [scheduled]
+};
+
+// How long steps take, for callers with a model of their own.
+class StepClock {
+ public:
+  virtual ~StepClock() = default;
+  // Microseconds, at least 0. `trace`: the step with everything that was decided.
+  virtual std::int64_t duration_us(const StepTrace& trace) const = 0;
 };
 
 class Engine {
@@ -69,6 +78,9 @@ class Engine {
   // have, even with nothing to schedule.
   bool has_frame_in_flight() const { return config_.async_scheduling && !output_.rows.empty(); }
   std::int64_t now_us() const { return now_us_; }
+  // Says from now on how long steps take, for copies of the engine too; null: step_cost of the
+  // configuration does.
+  void set_step_clock(std::shared_ptr<const StepClock> clock) { step_clock_ = std::move(clock); }
   // Advances the clock; never backwards.
   void advance_to(std::int64_t time_us);
   // Skips steps in which nothing would happen: the next one is number `step` or later.
@@ -132,20 +144,8 @@ class Engine {
   std::int32_t num_pending_commands_ = 0;
   std::int64_t step_ = 0;
   std::int64_t now_us_ = 0;
+  std::shared_ptr<const StepClock> step_clock_;
 };
-
-// How an engine with this configuration folds prompts: it is equal for two configurations whose
-// fold_prompt is.
-struct PromptFolding {
-  std::int32_t hash_block_size = 1;
-  std::int32_t num_before_boundary = 0;
-  std::int32_t num_lookahead_tokens = 0;
-  std::uint64_t seed = 0;  // of generated tokens in prompts
-  friend auto operator<=>(const PromptFolding&, const PromptFolding&) = default;
-};
-PromptFolding prompt_folding(const EngineConfig& config);
-// The fingerprints that such an engine keeps of the request's prompt when it joins.
-PrefixFingerprints fold_prompt(const PromptFolding& folding, const AddRequest& request);
 
 // Could the request ever finish? Error, naming it and the numbers: an empty prompt, max_tokens
 // below 1, a prompt of max_model_len tokens or more, more tokens than the pool holds or (without

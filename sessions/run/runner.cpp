@@ -9,12 +9,14 @@
 
 namespace hybridscope {
 
-Result<Runner> Runner::create(RunPlan plan, FoldedPrompts folded) {
+Result<Runner> Runner::create(RunPlan plan, FoldedPrompts folded,
+                              std::shared_ptr<const StepClock> clock) {
   HS_EXPECT(folded == nullptr || folded->size() == plan.requests.size());
   auto engine = Engine::create(plan.setup.config);
   if (!engine.ok()) return engine.error();
   Runner runner(std::make_shared<const RunPlan>(std::move(plan)), std::move(engine).value());
   runner.folded_ = std::move(folded);
+  runner.engine_.set_step_clock(std::move(clock));
   return runner;
 }
 

@@ -21,9 +21,10 @@ using FoldedPrompts = std::shared_ptr<const std::vector<PrefixFingerprints>>;
 
 class Runner {
  public:
-  // `folded`: of the plan's requests, with prompt_folding of its configuration. Error: what
-  // Engine::create refuses.
-  static Result<Runner> create(RunPlan plan, FoldedPrompts folded = nullptr);
+  // `folded`: of the plan's requests, with prompt_folding of its configuration. `clock`: of the
+  // engine (Engine::set_step_clock). Error: what Engine::create refuses.
+  static Result<Runner> create(RunPlan plan, FoldedPrompts folded = nullptr,
+                               std::shared_ptr<const StepClock> clock = nullptr);
 
   // An independent copy in the current state; both continue identically and share the plan.
   Runner clone() const;
