@@ -28,12 +28,14 @@ constexpr const char* kPlanExamples =
     "  hybridscope plan --traffic synthetic --sweep num_speculative_tokens=0..3 \\\n"
     "      --prefer hits,steps --engine vllm-0.33.0\n"
     "  hybridscope plan --traffic trace.jsonl --sweep prefix_cache_retention_interval=none,0,2x\n"
+    "  hybridscope plan --traffic trace.jsonl --step-time '8ms + 25us*prefill + 60us*decode' \\\n"
+    "      --prefer throughput,first_token\n"
     "  hybridscope plan --traffic trace.jsonl --shard 1/4 --out part1.jsonl\n"
     "  hybridscope plan --merge part1.jsonl part2.jsonl part3.jsonl part4.jsonl\n"
     "\n"
-    "Each combination is run to its end with the exact cache and scheduler of the engine; nothing\n"
-    "is estimated, and nothing is said about latency. With --out, Ctrl-C stops it and the same\n"
-    "command goes on. More: docs/plan.md\n"
+    "Each combination is run to its end with the exact cache and scheduler of the engine. Latency\n"
+    "is not predicted: times follow from --step-time, which is yours. With --out, Ctrl-C stops it\n"
+    "and the same command goes on. More: docs/plan.md\n"
     "Exit codes: 0 fine, 2 usage, 3 invalid input, 4 environment.";
 
 const CLI::Validator kPositive(
@@ -84,14 +86,35 @@ int list(const PlanJob& job) {
   return kExitFine;
 }
 
+// Of the combinations that are there, in the order of the sweep.
+std::vector<PlanResult> results_in(const PlanContents& contents, const Sweep& sweep,
+                                   std::string_view suffix) {
+  std::vector<PlanResult> results;
+  for (std::int64_t index = 0; index < sweep.size(); ++index)
+    if (const auto found = contents.results.find(sweep.at(index).name + std::string(suffix));
+        found != contents.results.end())
+      results.push_back(found->second);
+  return results;
+}
+
+PlanSensitivity sensitivity_of(const std::vector<PlanResult>& results,
+                               std::span<const PlanGoal* const> goals, const OtherStepTime& other) {
+  PlanSensitivity made{.words = std::string(other.words), .recommended = {}};
+  const PlanChoice choice = choose(results, goals);
+  if (!choice.has_recommendation()) return made;
+  const std::string& name = results[choice.recommended()].name;
+  made.recommended = name.substr(0, name.size() - other.suffix.size());
+  return made;
+}
+
 int merge(const PlanCommandOptions& options) {
   auto merged = merge_plans(options.merge);
   if (!merged.ok()) return report_error("plan", merged.error());
   const PlanContents& contents = merged.value();
   const auto sweep = sweep_of(contents.header);
   if (!sweep.ok()) return report_error("plan", sweep.error());
-  const auto goals = parse_goals(options.prefer);
-  if (!goals.ok()) return report_usage("plan", "--prefer: " + goals.error().message);
+  const auto goals = goals_of(options.prefer, !contents.header.step_time.empty());
+  if (!goals.ok()) return report_usage("plan", goals.error().message);
   if (!options.out.empty()) {
     auto file = PlanFile::open(options.out, contents.header);
     if (!file.ok()) return report_error("plan", file.error());
@@ -100,17 +123,19 @@ int merge(const PlanCommandOptions& options) {
         if (Status added = file.value().add(result); !added.ok())
           return report_error("plan", added.error());
   }
-  std::vector<PlanResult> results;
-  for (std::int64_t index = 0; index < sweep.value().size(); ++index)
-    if (const auto found = contents.results.find(sweep.value().at(index).name);
-        found != contents.results.end())
-      results.push_back(found->second);
+  const std::vector<PlanResult> results = results_in(contents, sweep.value(), "");
   const PlanChoice choice = choose(results, goals.value());
+  std::vector<PlanSensitivity> sensitivity;
+  for (const OtherStepTime& other : kOtherStepTimes)
+    if (!contents.header.step_time.empty())
+      sensitivity.push_back(
+          sensitivity_of(results_in(contents, sweep.value(), other.suffix), goals.value(), other));
   return report(options, {.header = contents.header,
                           .sweep = sweep.value(),
                           .results = results,
                           .goals = goals.value(),
-                          .choice = choice});
+                          .choice = choice,
+                          .sensitivity = sensitivity});
 }
 
 int run(const PlanCommandOptions& options) {
@@ -137,6 +162,17 @@ int run(const PlanCommandOptions& options) {
     progress.show([&] { return clock.text(at); });
   };
   auto outcome = run_plan(job.sweep, *job.traffic, earlier, job.options);
+  std::vector<PlanSensitivity> sensitivity;
+  const std::optional<StepTime> step_time = job.options.run.step_time;
+  for (const OtherStepTime& other : kOtherStepTimes) {
+    if (!step_time || !outcome.ok() || outcome.value().interrupted) break;
+    job.options.run.step_time = step_time->times(other.factor);
+    job.options.run.name_suffix = other.suffix;
+    const auto again = run_plan(job.sweep, *job.traffic, earlier, job.options);
+    if (!again.ok()) return report_error("plan", again.error());
+    outcome.value().interrupted = again.value().interrupted;
+    sensitivity.push_back(sensitivity_of(again.value().results, job.options.goals, other));
+  }
   progress.clear();
   if (!outcome.ok()) return report_error("plan", outcome.error());
   if (outcome.value().interrupted)
@@ -149,7 +185,8 @@ int run(const PlanCommandOptions& options) {
                                     .results = outcome.value().results,
                                     .goals = job.options.goals,
                                     .choice = choice,
-                                    .num_requests = std::ssize(job.traffic->traffic().requests)});
+                                    .num_requests = std::ssize(job.traffic->traffic().requests),
+                                    .sensitivity = sensitivity});
   return outcome.value().interrupted ? kExitInterrupted : code;
 }
 
@@ -182,6 +219,12 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
                   "them (docs/plan.md lists them)")
       ->capture_default_str()
       ->type_name("GOAL,...");
+  command
+      .add_option("--step-time", options.step_time,
+                  "how long a step takes, an assumption from which times follow: a sum such as "
+                  "20ms + 30us*prefill + 30us*decode + 0.0002us*copied_bytes, or \"constants\" "
+                  "for --step-cost. Also runs half and twice as long steps (default: no times)")
+      ->type_name("SUM");
   command
       .add_option("--budget", options.budget,
                   fmt::format("run at most N combinations, chosen by a search (default: all, up to "

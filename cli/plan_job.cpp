@@ -28,6 +28,25 @@ Result<Traffic> read_traffic_of(const PlanCommandOptions& options, const EngineS
   return make_synthetic_traffic(synthetic);
 }
 
+// Absent: nothing was said.
+Result<std::optional<StepTime>> step_time_of(const PlanCommandOptions& options,
+                                             const EngineSettings& settings) {
+  if (options.step_time.empty()) return std::optional<StepTime>();
+  if (options.step_time == "constants") {
+    const EngineConfig defaults;
+    const auto per_token = static_cast<double>(
+        settings.step_cost_per_token_us.value_or(defaults.step_cost_per_token_us));
+    return std::optional(StepTime{
+        .base_us =
+            static_cast<double>(settings.step_cost_base_us.value_or(defaults.step_cost_base_us)),
+        .prefill_us = per_token,
+        .decode_us = per_token});
+  }
+  auto time = parse_step_time(options.step_time);
+  if (!time.ok()) return invalid_input("--step-time: " + time.error().message);
+  return std::optional(time.value());
+}
+
 Result<Sweep> make_sweep(const EngineSettings& settings, const std::vector<std::string>& texts) {
   std::vector<SweepAxis> axes;
   for (const std::string& text : texts) {
@@ -72,6 +91,7 @@ Result<PlanHeader> header_of(const PlanCommandOptions& options, const EngineSett
                     .traffic = traffic.name(),
                     .digest = traffic.digest(),
                     .settings = settings_to_json(settings).dump(),
+                    .step_time = {},
                     .sweeps = {}};
   for (const SweepAxis& axis : sweep.axes()) header.sweeps.push_back(sweep_text(axis));
   return header;
@@ -96,6 +116,15 @@ Result<std::vector<std::string>> default_sweeps(const std::string& model,
   return sweeps;
 }
 
+Result<std::vector<const PlanGoal*>> goals_of(const std::string& prefer, bool has_step_time) {
+  auto goals = parse_goals(prefer);
+  if (!goals.ok()) return invalid_input("--prefer: " + goals.error().message);
+  for (const PlanGoal* goal : goals.value())
+    if (goal->needs_step_time && !has_step_time)
+      return invalid_input(fmt::format("--prefer: {} needs a step time (--step-time)", goal->name));
+  return goals;
+}
+
 Result<Sweep> sweep_of(const PlanHeader& header) {
   const auto json = nlohmann::json::parse(header.settings, nullptr, false);
   JsonErrors errors("settings of the result file");
@@ -116,9 +145,13 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
   }
   auto sweep = make_sweep(settings.value(), options.sweeps);
   if (!sweep.ok()) return sweep.error();
-  auto goals = parse_goals(options.prefer);
-  if (!goals.ok()) return invalid_input("--prefer: " + goals.error().message);
-  PlanJobOptions job{.run = {.model = options.model, .go_on = [] { return !was_interrupted(); }},
+  auto step_time = step_time_of(options, settings.value());
+  if (!step_time.ok()) return step_time.error();
+  auto goals = goals_of(options.prefer, step_time.value().has_value());
+  if (!goals.ok()) return goals.error();
+  PlanJobOptions job{.run = {.model = options.model,
+                             .step_time = step_time.value(),
+                             .go_on = [] { return !was_interrupted(); }},
                      .num_threads = num_threads_for(options.jobs),
                      .budget = options.budget > 0 ? options.budget : kDefaultBudget,
                      .goals = std::move(goals).value()};
@@ -137,6 +170,7 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
                                     static_cast<std::size_t>(job.num_threads) + 1);
   auto header = header_of(options, settings.value(), sweep.value(), *shared);
   if (!header.ok()) return header.error();
+  if (step_time.value()) header.value().step_time = step_time_text(*step_time.value());
   return PlanJob{.header = std::move(header).value(),
                  .sweep = std::move(sweep).value(),
                  .traffic = std::move(shared),

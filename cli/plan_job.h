@@ -1,9 +1,11 @@
 // What the options of hybridscope plan with --traffic ask for.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/settings_options.h"
@@ -22,6 +24,7 @@ struct PlanCommandOptions {
   std::int64_t limit = 0;           // requests of the traffic, 0: all
   std::vector<std::string> sweeps;  // "NAME=VALUE,..."; empty: default_sweeps
   std::int64_t budget = 0;          // combinations, 0: all up to kDefaultBudget
+  std::string step_time;            // parse_step_time, or "constants"; empty: none
   std::string prefer = std::string(kDefaultGoals);
   std::int32_t jobs = 0;           // 0: one per core
   std::int64_t top = 0;            // rows of the table, 0: kDefaultRows
@@ -43,6 +46,19 @@ struct PlanJob {
   std::unique_ptr<PlanTraffic> traffic;
   PlanJobOptions options;
 };
+
+// Other step times for which a plan says what it would recommend.
+struct OtherStepTime {
+  double factor;
+  std::string_view words;   // "if steps take half as long"
+  std::string_view suffix;  // of the results' names
+};
+inline constexpr std::array kOtherStepTimes = {
+    OtherStepTime{0.5, "if steps take half as long", " (step time x0.5)"},
+    OtherStepTime{2, "if steps take twice as long", " (step time x2)"}};
+
+// Goals of --prefer. Error: unknown ones, or ones that need a step time without one.
+Result<std::vector<const PlanGoal*>> goals_of(const std::string& prefer, bool has_step_time);
 
 // Reads the traffic. Errors: traffic that cannot be read; sweeps, goals, settings or a shard that
 // are not possible.

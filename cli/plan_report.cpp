@@ -24,6 +24,8 @@ std::string count_words(const PlanFigures& figures, const CountOverSteps& count)
   return fmt::format("{:.1f} / {}", figures.average(count), grouped_number(count.most));
 }
 
+double in_ms(std::int64_t us) { return static_cast<double>(us) / 1000; }
+
 // Indices of results in the order of the table.
 std::vector<std::size_t> table_order(const PlanView& view) {
   std::vector<std::size_t> order = view.choice.front;
@@ -49,6 +51,11 @@ void add_figures(const PlanResult& result, std::vector<std::string>& cells) {
   cells.push_back(bytes_words(f.state_copy_bytes));
   cells.push_back(grouped_number(f.graph_padded_tokens));
   cells.push_back(grouped_number(f.steps));
+  if (f.latency.span_us == 0) return;
+  cells.push_back(fmt::format("{:.1f}", f.throughput()));
+  for (const Percentiles* percentiles : {&f.latency.first_token, &f.latency.between_tokens})
+    cells.push_back(fmt::format("{:.1f} / {:.1f} / {:.1f}", in_ms(percentiles->p50_us),
+                                in_ms(percentiles->p90_us), in_ms(percentiles->p99_us)));
 }
 
 }  // namespace
@@ -74,6 +81,9 @@ std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
        {"hit %", "hit tokens", "computed", "running", "attention", "state", "drafts", "snapshots",
         "preempted", "lost", "copied GiB", "padding", "steps"})
     headings.emplace_back(heading);
+  if (!view.header.step_time.empty())
+    for (const char* heading : {"tokens/s", "first token ms", "between tokens ms"})
+      headings.emplace_back(heading);
   TextTable table(headings);
   std::int64_t rows = 0;
   for (const std::size_t i : table_order(view)) {
@@ -97,6 +107,10 @@ std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
     if (!result.ran())
       text += fmt::format("{}: {}\n", printable(result.name), printable(result.refused, 400));
   if (rows == 0) return text;
+  if (!view.header.step_time.empty())
+    text += fmt::format(
+        "times follow from an assumption, a step takes {} us; 50 / 90 / 99 % of requests, tokens\n",
+        view.header.step_time);
   return text +
          "> recommended  * on the front: no other row is as good in every goal and better in one\n"
          "running and blocks (attention to snapshots): average / most over steps\n";
@@ -111,6 +125,10 @@ std::string format_plan_reasons(const PlanView& view) {
                                  .goals = view.goals,
                                  .choice = view.choice}))
     text += fmt::format("  {}\n", printable(line, 1000));
+  const std::string& own = view.results[view.choice.recommended()].name;
+  for (const PlanSensitivity& other : view.sensitivity)
+    text += fmt::format("  {}: {}\n", other.words,
+                        other.recommended == own ? "the same" : printable(other.recommended));
   return text;
 }
 
@@ -127,6 +145,8 @@ nlohmann::ordered_json plan_to_json(const PlanView& view) {
     json["reasons"] = plan_reasons(
         {.sweep = view.sweep, .results = view.results, .goals = view.goals, .choice = view.choice});
   }
+  for (const PlanSensitivity& other : view.sensitivity)
+    json["sensitivity"].push_back({{"when", other.words}, {"recommended", other.recommended}});
   json["results"] = Json::array();
   for (const PlanResult& result : view.results) json["results"].push_back(result_to_json(result));
   return json;

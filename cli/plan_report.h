@@ -13,6 +13,12 @@
 
 namespace hybridscope {
 
+// What would be recommended under another step time.
+struct PlanSensitivity {
+  std::string words;        // "if steps take half as long"
+  std::string recommended;  // name of a combination, empty: none ran
+};
+
 struct PlanView {
   const PlanHeader& header;
   const Sweep& sweep;
@@ -20,6 +26,7 @@ struct PlanView {
   std::span<const PlanGoal* const> goals;
   const PlanChoice& choice;
   std::int64_t num_requests = 0;  // of the traffic, 0: not known
+  std::span<const PlanSensitivity> sensitivity = {};
 };
 
 // "24 of 24 combinations, ...".

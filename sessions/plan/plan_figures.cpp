@@ -27,6 +27,15 @@ std::int64_t& sum_blocks(F& figures) {
   return figures.blocks[static_cast<std::size_t>(kKind)].sum;
 }
 
+template <std::int64_t Percentiles::*kPercentile>
+std::int64_t& first_token(F& figures) {
+  return figures.latency.first_token.*kPercentile;
+}
+template <std::int64_t Percentiles::*kPercentile>
+std::int64_t& between_tokens(F& figures) {
+  return figures.latency.between_tokens.*kPercentile;
+}
+
 constexpr PlanFigure kFigures[] = {
     {"steps", &plain<&F::steps>},
     {"request_steps", &plain<&F::request_steps>},
@@ -57,6 +66,13 @@ constexpr PlanFigure kFigures[] = {
     {"most_cached_blocks", &most_of<&F::cached_blocks>},
     {"cached_blocks_sum", &sum_of<&F::cached_blocks>},
     {"worst_step", &plain<&F::worst_step>},
+    {"span_us", [](F& f) -> std::int64_t& { return f.latency.span_us; }, true},
+    {"first_token_p50_us", &first_token<&Percentiles::p50_us>, true},
+    {"first_token_p90_us", &first_token<&Percentiles::p90_us>, true},
+    {"first_token_p99_us", &first_token<&Percentiles::p99_us>, true},
+    {"between_tokens_p50_us", &between_tokens<&Percentiles::p50_us>, true},
+    {"between_tokens_p90_us", &between_tokens<&Percentiles::p90_us>, true},
+    {"between_tokens_p99_us", &between_tokens<&Percentiles::p99_us>, true},
 };
 
 }  // namespace

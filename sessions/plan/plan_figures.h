@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "sessions/plan/plan_latency.h"
+
 namespace hybridscope {
 
 // What a block of the pool is used for. Blocks of a recurrent group that a request holds are its
@@ -46,10 +48,13 @@ struct PlanFigures {
   CountOverSteps used_blocks;                         // all kinds
   CountOverSteps cached_blocks;                       // that no request holds, but a hit can use
   std::int64_t worst_step = 0;  // the first of those with the fewest free blocks
+  PlanLatency latency;          // only where a step time is assumed
   friend bool operator==(const PlanFigures&, const PlanFigures&) = default;
 
   double hit_rate() const { return ratio(hit_tokens, prompt_tokens); }  // 0..1
   double average(const CountOverSteps& count) const { return ratio(count.sum, steps); }
+  // Output tokens a second, under the assumed step time.
+  double throughput() const { return 1e6 * ratio(output_tokens, latency.span_us); }
 
  private:
   static double ratio(std::int64_t part, std::int64_t whole) {
@@ -75,6 +80,7 @@ inline constexpr std::size_t kMostPlanPoints = 128;
 struct PlanFigure {
   std::string_view key;  // in JSON
   std::int64_t& (*value)(PlanFigures&);
+  bool of_time = false;  // absent where no step time is assumed
 };
 std::span<const PlanFigure> plan_figures();
 

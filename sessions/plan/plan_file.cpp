@@ -44,13 +44,10 @@ std::string plan_difference(const PlanHeader& a, const PlanHeader& b) {
   const struct {
     std::string_view what;
     std::string a, b;
-  } all[] = {{"model", a.model, b.model},
-             {"shapes of the model", a.layout, b.layout},
-             {"traffic", a.traffic, b.traffic},
-             {"content of the traffic", a.digest, b.digest},
-             {"settings", a.settings, b.settings},
-             {"sweeps", sweeps(a), sweeps(b)},
-             {"build of hybridscope", a.program, b.program}};
+  } all[] = {{"model", a.model, b.model},          {"shapes of the model", a.layout, b.layout},
+             {"traffic", a.traffic, b.traffic},    {"content of the traffic", a.digest, b.digest},
+             {"settings", a.settings, b.settings}, {"step time", a.step_time, b.step_time},
+             {"sweeps", sweeps(a), sweeps(b)},     {"build of hybridscope", a.program, b.program}};
   for (const auto& one : all)
     if (one.a != one.b)
       return fmt::format("{}: {}, not {}", one.what, one.a.empty() ? "none" : one.a,

@@ -23,6 +23,10 @@ constexpr PlanGoal fewer(std::string_view name, std::string_view words) {
           .shown = [](const F& f) { return grouped_number(f.*kMember); }};
 }
 
+std::string milliseconds(std::int64_t us) {
+  return fmt::format("{:.1f} ms", static_cast<double>(us) / 1000);
+}
+
 constexpr PlanGoal kGoals[] = {
     {.name = "hits",
      .words = "share of the prompt tokens that the prefix cache serves",
@@ -51,6 +55,24 @@ constexpr PlanGoal kGoals[] = {
      .more_is_better = false,
      .value = [](const F& f) { return static_cast<double>(f.used_blocks.most); },
      .shown = [](const F& f) { return grouped_number(f.used_blocks.most); }},
+    {.name = "throughput",
+     .words = "output tokens a second, under the assumed step time",
+     .more_is_better = true,
+     .needs_step_time = true,
+     .value = [](const F& f) { return f.throughput(); },
+     .shown = [](const F& f) { return fmt::format("{:.1f}/s", f.throughput()); }},
+    {.name = "first_token",
+     .words = "time to the first token, 90 % of the requests, under the assumed step time",
+     .more_is_better = false,
+     .needs_step_time = true,
+     .value = [](const F& f) { return static_cast<double>(f.latency.first_token.p90_us); },
+     .shown = [](const F& f) { return milliseconds(f.latency.first_token.p90_us); }},
+    {.name = "between_tokens",
+     .words = "time between tokens, 90 % of the tokens, under the assumed step time",
+     .more_is_better = false,
+     .needs_step_time = true,
+     .value = [](const F& f) { return static_cast<double>(f.latency.between_tokens.p90_us); },
+     .shown = [](const F& f) { return milliseconds(f.latency.between_tokens.p90_us); }},
 };
 
 struct Bounds {

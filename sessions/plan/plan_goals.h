@@ -18,7 +18,8 @@ struct PlanGoal {
   std::string_view name;   // "hits"
   std::string_view words;  // "prompt tokens served by the prefix cache"
   bool more_is_better = false;
-  bool is_share = false;  // from 0 to 1
+  bool is_share = false;         // from 0 to 1
+  bool needs_step_time = false;  // it means nothing without one
   double (*value)(const PlanFigures&) = nullptr;
   std::string (*shown)(const PlanFigures&) = nullptr;  // "36.6 %"
 };

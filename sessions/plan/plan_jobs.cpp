@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/engine/engine.h"
+#include "core/engine/prompt_folding.h"
 #include "sessions/run/work_in_threads.h"
 #include "sessions/scenario/engine_setup.h"
 
@@ -38,7 +38,8 @@ class PlanJobs {
     for (const std::int64_t index : wanted) {
       if (results_.contains(index)) continue;
       PlanCase of = sweep_.at(index);
-      if (const auto there = earlier_.find(of.name); there != earlier_.end()) {
+      if (const auto there = earlier_.find(of.name + options_.run.name_suffix);
+          there != earlier_.end()) {
         results_.emplace(index, there->second);
         ++progress_.earlier;
       } else {
@@ -55,7 +56,8 @@ class PlanJobs {
   }
 
   Status keep(const PlanResult& result, const std::vector<PlanCase>& cases) {
-    const auto of = std::ranges::find(cases, result.name, &PlanCase::name);
+    const std::size_t length = result.name.size() - options_.run.name_suffix.size();
+    const auto of = std::ranges::find(cases, result.name.substr(0, length), &PlanCase::name);
     results_[sweep_.index_of(*of)] = result;
     ++progress_.done;
     tell();

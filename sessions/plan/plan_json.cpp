@@ -58,7 +58,7 @@ PlanFigures figures_of_json(const JsonPlace& place, JsonErrors& errors) {
   const ObjectReader object(place, keys, errors);
   PlanFigures figures;
   for (const PlanFigure& figure : plan_figures())
-    if (object.require(figure.key))
+    if (figure.of_time ? object.find(figure.key) : object.require(figure.key))
       figure.value(figures) = object.integer(figure.key, kCounts).value_or(0);
   return figures;
 }
@@ -79,10 +79,15 @@ PlanPoint point_of_json(const JsonPlace& place, JsonErrors& errors) {
 }  // namespace
 
 Json header_to_json(const PlanHeader& header) {
-  return {
-      {"hybridscope_plan", kPlanVersion}, {"program", header.program}, {"model", header.model},
-      {"layout", header.layout},          {"traffic", header.traffic}, {"digest", header.digest},
-      {"settings", header.settings},      {"sweeps", header.sweeps}};
+  return {{"hybridscope_plan", kPlanVersion},
+          {"program", header.program},
+          {"model", header.model},
+          {"layout", header.layout},
+          {"traffic", header.traffic},
+          {"digest", header.digest},
+          {"settings", header.settings},
+          {"step_time", header.step_time},
+          {"sweeps", header.sweeps}};
 }
 
 Json result_to_json(const PlanResult& result) {
@@ -93,7 +98,8 @@ Json result_to_json(const PlanResult& result) {
   for (const Size& size : kSizes) sizes[std::string(size.key)] = result.sizes.*size.value;
   PlanFigures figures = result.figures;
   for (const PlanFigure& figure : plan_figures())
-    json["figures"][std::string(figure.key)] = figure.value(figures);
+    if (!figure.of_time || figures.latency.span_us > 0)
+      json["figures"][std::string(figure.key)] = figure.value(figures);
   Json& points = json["points"] = Json::array();
   for (const PlanPoint& point : result.points) {
     Json numbers = Json::array();
@@ -104,10 +110,10 @@ Json result_to_json(const PlanResult& result) {
 }
 
 PlanHeader plan_header_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader object(
-      place,
-      {"hybridscope_plan", "program", "model", "layout", "traffic", "digest", "settings", "sweeps"},
-      errors);
+  const ObjectReader object(place,
+                            {"hybridscope_plan", "program", "model", "layout", "traffic", "digest",
+                             "settings", "step_time", "sweeps"},
+                            errors);
   (void)object.require("hybridscope_plan");
   (void)object.integer("hybridscope_plan", {.min = kPlanVersion, .max = kPlanVersion});
   PlanHeader header{.program = text_at(object, "program"),
@@ -116,6 +122,7 @@ PlanHeader plan_header_of_json(const JsonPlace& place, JsonErrors& errors) {
                     .traffic = text_at(object, "traffic"),
                     .digest = text_at(object, "digest"),
                     .settings = text_at(object, "settings"),
+                    .step_time = text_at(object, "step_time"),
                     .sweeps = {}};
   if (const auto sweeps = object.require("sweeps"))
     for (const JsonPlace& one : read_array(*sweeps, errors))

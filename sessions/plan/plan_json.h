@@ -18,6 +18,7 @@ struct PlanHeader {
   std::string traffic = {};              // name
   std::string digest = {};               // PlanTraffic::digest
   std::string settings = {};             // the same in all combinations, as JSON
+  std::string step_time = {};            // step_time_text, empty: none
   std::vector<std::string> sweeps = {};  // "max_num_seqs=64,128"
   friend bool operator==(const PlanHeader&, const PlanHeader&) = default;
 };

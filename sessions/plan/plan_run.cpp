@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "sessions/plan/plan_latency.h"
 #include "sessions/plan/plan_meter.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/run_plan.h"
@@ -27,8 +28,8 @@ PlanSizes sizes_of(const EngineSetup& setup) {
 }
 
 // An error that another combination may not have.
-PlanResult refused(const PlanCase& of, const Error& error) {
-  return {.name = of.name, .refused = "not possible: " + error.message};
+PlanResult refused(const std::string& name, const Error& error) {
+  return {.name = name, .refused = "not possible: " + error.message};
 }
 
 }  // namespace
@@ -37,26 +38,32 @@ Result<std::optional<PlanResult>> run_plan_case(const Sweep& sweep, const PlanCa
                                                 PlanTraffic& traffic,
                                                 const PlanRunOptions& options) {
   if (const auto model = resolve_model(options.model); !model.ok()) return model.error();
+  const std::string name = of.name + options.name_suffix;
   const auto settings = sweep.settings(of, options.model);
-  if (!settings.ok()) return std::optional(refused(of, settings.error()));
+  if (!settings.ok()) return std::optional(refused(name, settings.error()));
   auto plan =
       plan_traffic(traffic.traffic(),
                    {.name = traffic.name(), .model = options.model, .settings = settings.value()});
-  if (!plan.ok()) return std::optional(refused(of, plan.error()));
-  PlanResult result{.name = of.name, .sizes = sizes_of(plan.value().setup)};
+  if (!plan.ok()) return std::optional(refused(name, plan.error()));
+  PlanResult result{.name = name, .sizes = sizes_of(plan.value().setup)};
   const EngineConfig config = plan.value().setup.config;
-  auto run = CheckedRun::create(std::move(plan).value(),
-                                {.check = std::nullopt, .folded_prompts = traffic.folded(config)});
-  if (!run.ok()) return std::optional(refused(of, run.error()));
+  CheckedRunOptions how{.check = std::nullopt, .folded_prompts = traffic.folded(config)};
+  if (options.step_time) how.step_clock = make_step_clock(*options.step_time, config);
+  auto run = CheckedRun::create(std::move(plan).value(), std::move(how));
+  if (!run.ok()) return std::optional(refused(name, run.error()));
   PlanMeter meter(config);
+  std::optional<LatencyMeter> latency;
+  if (options.step_time) latency.emplace(run.value().plan().requests);
   while (!run.value().has_ended()) {
     if (options.go_on && run.value().num_steps() % kStepsBetweenQuestions == 0 && !options.go_on())
       return std::optional<PlanResult>();
     const auto stepped = run.value().step();
     if (!stepped.ok()) return stepped.error();
     meter.add(stepped.value().trace);
+    if (latency) latency->add(stepped.value().trace, run.value().engine());
   }
   result.figures = meter.figures();
+  if (latency) result.figures.latency = latency->latency();
   result.points = meter.points();
   if (run.value().end() == EndReason::no_progress)
     result.refused = fmt::format("did not end: from step {} on no request could progress",

@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "sessions/plan/plan_figures.h"
 #include "sessions/plan/plan_traffic.h"
+#include "sessions/plan/step_time.h"
 #include "sessions/plan/sweep.h"
 
 namespace hybridscope {
@@ -38,6 +39,8 @@ struct PlanResult {
 
 struct PlanRunOptions {
   std::string model = {};
+  std::optional<StepTime> step_time = {};  // absent: nothing is said about time
+  std::string name_suffix = {};            // of the results, behind the combination's name
   // Asked now and then; false ends the run. May be empty.
   std::function<bool()> go_on = {};
 };

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "core/engine/engine.h"
+#include "core/engine/prompt_folding.h"
 #include "sessions/run/runner.h"
 #include "sessions/scenario/traffic.h"
 

@@ -1,0 +1,41 @@
+// How long a step takes, as the user says: an assumption, from which a plan computes throughput and
+// latencies (docs/plan.md, Step time).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/engine/engine.h"
+#include "sessions/run/run_summary.h"
+
+namespace hybridscope {
+
+// Microseconds: base + prefill * tokens of prompts + decode * other tokens + copied_bytes * bytes
+// of states that the step copies.
+struct StepTime {
+  double base_us = 0;
+  double prefill_us = 0;
+  double decode_us = 0;
+  double copied_byte_us = 0;
+  friend bool operator==(const StepTime&, const StepTime&) = default;
+
+  StepTime times(double factor) const {
+    return {base_us * factor, prefill_us * factor, decode_us * factor, copied_byte_us * factor};
+  }
+};
+
+// "20000 + 30*prefill + 30*decode + 0.0002*copied_bytes": a sum of at most one term of each kind,
+// in microseconds, or each number with its unit ("20ms", "30us", "0.3ns"). Error: what was found
+// where, and what was expected.
+Result<StepTime> parse_step_time(std::string_view text);
+
+// In the form that parse_step_time takes.
+std::string step_time_text(const StepTime& time);
+
+// The clock of an engine with this configuration.
+std::shared_ptr<const StepClock> make_step_clock(const StepTime& time, const EngineConfig& config);
+
+}  // namespace hybridscope
