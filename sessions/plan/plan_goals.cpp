@@ -23,6 +23,9 @@ constexpr PlanGoal fewer(std::string_view name, std::string_view words) {
           .shown = [](const F& f) { return grouped_number(f.*kMember); }};
 }
 
+std::string gibibytes(std::int64_t bytes) {
+  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
+}
 std::string milliseconds(std::int64_t us) {
   return fmt::format("{:.1f} ms", static_cast<double>(us) / 1000);
 }
@@ -47,7 +50,11 @@ constexpr PlanGoal kGoals[] = {
     fewer<&F::computed_prompt_tokens>("computed", "prompt tokens that are computed"),
     fewer<&F::preemptions>("preemptions", "requests that lose their blocks"),
     fewer<&F::lost_tokens>("lost", "tokens computed again after preemptions"),
-    fewer<&F::state_copy_bytes>("copies", "bytes of states copied"),
+    {.name = "copies",
+     .words = "states copied",
+     .more_is_better = false,
+     .value = [](const F& f) { return static_cast<double>(f.state_copy_bytes); },
+     .shown = [](const F& f) { return gibibytes(f.state_copy_bytes); }},
     fewer<&F::graph_padded_tokens>("padding", "padding tokens in CUDA graphs"),
     fewer<&F::steps>("steps", "steps until the traffic is served"),
     {.name = "blocks",

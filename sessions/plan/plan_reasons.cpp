@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sessions/text/number_words.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 // Smaller differences are called none.
 constexpr double kNoDifference = 0.005;
+// Figures that are named besides the goals.
+constexpr std::size_t kMostOthers = 3;
 
 class Reasons {
  public:
@@ -51,21 +54,31 @@ class Reasons {
     const PlanGoal& goal = *loss.goal;
     const std::string mine =
         fmt::format("{} ({}): {}", goal.name, goal.words, goal.shown(best_.figures));
-    if (loss.share <= 0) return mine + ", which none beats";
     const PlanResult& best = best_of(goal);
+    if (goal.shown(best.figures) == goal.shown(best_.figures)) return mine + ", which none beats";
     return fmt::format("{}; {} reaches {}", mine, best.name, goal.shown(best.figures));
   }
 
-  // "36.6 % rather than 31.0 % hits, 27 rather than 0 preemptions".
+  // "hits 36.6 % rather than 31.0 %, preemptions 27 rather than 0": the goals, then what differs
+  // most.
   std::string differences_from(const PlanFigures& other) const {
-    std::vector<std::string> parts;
+    std::vector<std::pair<double, const PlanGoal*>> differing;  // by the share that is left
     for (const PlanGoal& goal : plan_goals()) {
       const double a = goal.value(best_.figures);
       const double b = goal.value(other);
-      if (std::abs(a - b) <= kNoDifference * std::max(std::abs(a), std::abs(b))) continue;
-      parts.push_back(fmt::format("{} {} rather than {}", goal.name, goal.shown(best_.figures),
-                                  goal.shown(other)));
+      const double larger = std::max(std::abs(a), std::abs(b));
+      if (std::abs(a - b) <= kNoDifference * larger) continue;
+      if (goal.shown(best_.figures) == goal.shown(other)) continue;
+      const bool chosen = std::ranges::find(in_.goals, &goal) != in_.goals.end();
+      differing.emplace_back(chosen ? -1 : 1 - std::abs(a - b) / larger, &goal);
     }
+    std::ranges::stable_sort(differing, {}, &std::pair<double, const PlanGoal*>::first);
+    std::vector<std::string> parts;
+    std::size_t others = 0;
+    for (const auto& [left, goal] : differing)
+      if (left < 0 || ++others <= kMostOthers)
+        parts.push_back(fmt::format("{} {} rather than {}", goal->name, goal->shown(best_.figures),
+                                    goal->shown(other)));
     return fmt::format("{}", fmt::join(parts, ", "));
   }
 

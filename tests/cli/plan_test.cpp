@@ -1,0 +1,100 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace hybridscope::test::plan_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kSmall =
+    "plan --traffic synthetic --limit 40 --model tiny-gdn --num-blocks 2000 "
+    "--max-model-len 4096 --sweep mamba_cache_mode=align,none --sweep max_num_seqs=2,8";
+
+// The text in docs/plan.md between the marks, without the fence and the command.
+TEST(Plan, TheExampleOfItsPageIsWhatItPrints) {
+  const std::string page = read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/plan.md");
+  const std::string begin = "<!-- plan example -->\n```\n$ hybridscope ";
+  const std::size_t at = page.find(begin);
+  ASSERT_NE(at, std::string::npos);
+  const std::string rest = page.substr(at + begin.size());
+  const std::size_t line = rest.find('\n');
+  const ProgramResult run = run_program(rest.substr(0, line));
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_EQ(run.out, rest.substr(line + 1, rest.find("```\n<!-- /plan example -->") - line - 1));
+}
+
+TEST(Plan, EachCombinationHasARowAndOneIsRecommended) {
+  const ProgramResult run = run_program(kSmall);
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, HasSubstr("40 requests; 4 of 4 combinations run"));
+  EXPECT_THAT(run.out, HasSubstr("\nrecommended: mamba_cache_mode="));
+  const auto json = nlohmann::json::parse(run_program(std::string(kSmall) + " --json").out);
+  EXPECT_EQ(json["results"].size(), 4U);
+  EXPECT_EQ(json["results"][0]["name"], "mamba_cache_mode=align max_num_seqs=2");
+  EXPECT_EQ(json["results"][0]["figures"]["requests_finished"], 40);
+  EXPECT_FALSE(json["results"][0]["figures"].contains("first_token_p50_us"));
+}
+
+TEST(Plan, ThreadsShardsAndAnEarlierFileGiveTheSameReport) {
+  const std::string whole = run_program(std::string(kSmall) + " --json -j 1").out;
+  EXPECT_EQ(run_program(std::string(kSmall) + " --json -j 3").out, whole);
+  const std::string folder = temporary_folder("plan", {});
+  std::string parts;
+  for (const std::string shard : {"1/2", "2/2"}) {
+    const std::string file = folder + "/part" + shard.substr(0, 1) + ".jsonl";
+    EXPECT_EQ(run_program(std::string(kSmall) + " --shard " + shard + " --out " + file).exit_code,
+              0);
+    parts += " " + file;
+  }
+  EXPECT_EQ(run_program("plan --json --merge" + parts).out, whole);
+  const std::string file = folder + "/all.jsonl";
+  EXPECT_EQ(run_program("plan --json --merge" + parts + " --out " + file).out, whole);
+  EXPECT_EQ(run_program(std::string(kSmall) + " --json --out " + file).out, whole);
+}
+
+TEST(Plan, AFileOfAnotherPlanIsRefused) {
+  const std::string file = temporary_folder("plan", {}) + "/plan.jsonl";
+  EXPECT_EQ(run_program(std::string(kSmall) + " --out " + file).exit_code, 0);
+  const ProgramResult run = run_program(std::string(kSmall) + " --seed 7 --out " + file);
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("has another plan: content of the traffic"));
+}
+
+TEST(Plan, TimesAppearOnlyWithAStepTime) {
+  EXPECT_THAT(run_program(kSmall).out, Not(HasSubstr("tokens/s")));
+  const ProgramResult run = run_program(
+      std::string(kSmall) + " --step-time '5ms + 20us*prefill' --prefer throughput,first_token");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("a step takes 5000 + 20*prefill us"));
+  EXPECT_THAT(run.out, HasSubstr("if steps take half as long: "));
+  EXPECT_THAT(run.out, HasSubstr("if steps take twice as long: "));
+}
+
+TEST(Plan, TheListHasTheCombinationsOfAShard) {
+  EXPECT_EQ(run_program(std::string(kSmall) + " --list").out,
+            "mamba_cache_mode=align max_num_seqs=2\nmamba_cache_mode=align max_num_seqs=8\n"
+            "mamba_cache_mode=none max_num_seqs=2\nmamba_cache_mode=none max_num_seqs=8\n");
+}
+
+TEST(Plan, WrongUsageIsToldBeforeAnythingRuns) {
+  for (const auto& [options, message] :
+       {std::pair("--sweep max_num_seqs", "--sweep: \"max_num_seqs\" is no sweep"),
+        std::pair("--sweep max_num_seqs=2,8 --max-num-seqs 4", "both set and swept"),
+        std::pair("--prefer speed", "--prefer: there is no goal"),
+        std::pair("--prefer throughput", "throughput needs a step time"),
+        std::pair("--step-time fast", "--step-time: step time: \"fast\" is no term")}) {
+    const ProgramResult run =
+        run_program(std::string("plan --traffic synthetic --limit 3 ") + options);
+    EXPECT_EQ(run.exit_code, 2) << options;
+    EXPECT_THAT(run.err, HasSubstr(message));
+  }
+  EXPECT_EQ(run_program("plan --traffic none.jsonl").exit_code, 3);
+}
+
+}  // namespace
+}  // namespace hybridscope::test::plan_test
