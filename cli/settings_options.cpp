@@ -17,8 +17,8 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/settings.h"
 #include "sessions/scenario/settings_table.h"
-#include "sessions/scenario/traffic.h"
 #include "sessions/text/object_reader.h"
+#include "sessions/traffic/traffic.h"
 
 namespace hybridscope {
 namespace {

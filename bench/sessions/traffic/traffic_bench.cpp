@@ -3,7 +3,7 @@
 #include <string>
 
 #include "bench/support/measure.h"
-#include "sessions/scenario/traffic.h"
+#include "sessions/traffic/mooncake.h"
 #include "tests/support/bytes_of.h"
 
 namespace hybridscope::bench {
