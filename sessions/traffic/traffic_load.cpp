@@ -9,6 +9,7 @@
 
 #include "core/base/check.h"
 #include "sessions/scenario/scenario.h"
+#include "sessions/text/number_words.h"
 #include "sessions/traffic/traffic_draws.h"
 
 namespace hybridscope {
@@ -110,12 +111,18 @@ void TrafficArrangement::note_missing_times() {
   const auto has_none = [&](const LoggedRequest& one) {
     return !one.arrival_us && (one.after.empty() || !waits_);
   };
-  if (std::none_of(log_.requests.begin(), log_.requests.end(), has_none)) return;
+  const auto count = std::count_if(log_.requests.begin(), log_.requests.end(), has_none);
+  if (count == 0) return;
+  const bool has_some = std::any_of(log_.requests.begin(), log_.requests.end(),
+                                    [](const LoggedRequest& one) { return one.arrival_us; });
   load_.rate = kDefaultRate;
   replaces_times_ = true;
-  traffic_.notes.push_back(
-      "the file does not say when its conversations begin: one a second on average "
-      "(--request-rate, or --users for a closed loop)");
+  traffic_.notes.push_back(fmt::format(
+      "{}: conversations begin one a second on average (--request-rate, or --users for a closed "
+      "loop)",
+      has_some ? fmt::format("the file has no time for {}",
+                             counted(static_cast<std::int64_t>(count), "request"))
+               : "the file has no times"));
 }
 
 void TrafficArrangement::find_starts() {

@@ -1,8 +1,10 @@
 #include "sessions/traffic/traffic_formats.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <sstream>
 
 #include "sessions/traffic/mooncake.h"
@@ -27,6 +29,20 @@ TEST(TrafficFormats, AreRecognisedByTheBeginningOfTheFile) {
   EXPECT_EQ(
       format_of(R"({"timestamp": 0, "input_length": 600, "output_length": 5, "hash_ids": []})"),
       "mooncake");
+  EXPECT_EQ(format_of(R"({"session_id": "a", "input_length": 600, "output_length": 5})"),
+            "mooncake-sessions");
+  EXPECT_EQ(format_of(R"({"timestamp": 0, "input_length": 600, "output_length": 5})"),
+            "mooncake-sessions");
+  EXPECT_EQ(format_of(R"( [{"id": "a", "conversations": [)"), "sharegpt");
+  EXPECT_EQ(format_of("Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,"),
+            "burstgpt");
+  EXPECT_EQ(format_of(R"({"date": "x", "backend": "vllm", "model_id": "m", "num_prompts": 3,
+                          "request_rate": "inf")"),
+            "vllm-bench");
+  EXPECT_EQ(format_of(R"({"custom_id": "a", "body": {"messages": [)"), "openai-log");
+  EXPECT_EQ(format_of(R"({"model": "m", "prompt": "x"})"), "openai-log");
+  EXPECT_EQ(format_of(R"({"version": 1, "model": "m", "requests": [{"id": "A", "prompt": 4}]})"),
+            "");
   EXPECT_EQ(format_of(R"({"hybridscope_trace": 1, "settings": {}})"), "");
   EXPECT_EQ(format_of(R"({"version": 1, "name": "n", "requests": []})"), "");
   EXPECT_EQ(format_of("\"input_length\""), "");
@@ -37,17 +53,29 @@ TEST(TrafficFormats, AFileOfNoKnownFormatIsAnErrorThatShowsItsBeginningAndNamesT
   EXPECT_THAT(
       read("a,b\n1,2\n").error().message,
       HasSubstr("t:1: begins with \"a,b\", which is no known traffic (--traffic-format names "
-                "the format: mooncake"));
+                "the format: mooncake-sessions, mooncake, sharegpt, burstgpt, "
+                "vllm-bench, openai-log)"));
 }
 
 TEST(TrafficFormats, AGivenFormatIsReadWhateverTheFileBeginsWith) {
   EXPECT_EQ(read("[]", "mooncake").error().message, "t:1: expected an object, found an array of 0");
   EXPECT_THAT(read("[]", "mooncak").error().message,
-              HasSubstr("there is no traffic format \"mooncak\" (there are mooncake"));
+              HasSubstr("there is no traffic format \"mooncak\" (there are mooncake-sessions, "));
 }
 
 TEST(TrafficFormats, AFileWithoutAByteHasNoRequest) {
   EXPECT_EQ(read("").error().message, "t: no request (expected one JSON object a line)");
+}
+
+TEST(TrafficFormats, EachFormatIsDocumented) {
+  std::ifstream file(HYBRIDSCOPE_SOURCE_DIR "/docs/traffic.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const TrafficFormat& format : traffic_formats()) {
+    const std::string row =
+        fmt::format("| `{}` | {} | {} |\n", format.name, format.description, format.recognised_by);
+    EXPECT_NE(text.find(row), std::string::npos) << row;
+    EXPECT_NE(text.find(fmt::format("\n## {}\n", format.name)), std::string::npos) << format.name;
+  }
 }
 
 // More than the head, which is looked at before it is read.

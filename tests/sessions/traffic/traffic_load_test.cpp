@@ -122,7 +122,10 @@ TEST(TrafficLoad, AFileWithoutTimesRunsAtOneConversationASecondAndANoteSaysSo) {
   const TrafficLog log = log_of({{"a", 0, -1}, {"b", 1, -1}, {"b2", 1, -1, {1}}});
   EXPECT_EQ(arrange(log, {}), arrange(log, {.rate = 1'000'000}));
   EXPECT_THAT(arrange_traffic(log, {}).value().notes,
-              ElementsAre(HasSubstr("one a second on average (--request-rate")));
+              ElementsAre("the file has no times: conversations begin one a second on average "
+                          "(--request-rate, or --users for a closed loop)"));
+  EXPECT_THAT(arrange_traffic(log_of({{"a", 0, 7}, {"b", 1, -1}}), {}).value().notes,
+              ElementsAre(HasSubstr("the file has no time for 1 request: ")));
   EXPECT_THAT(arrange_traffic(log, {.rate = 1'000'000}).value().notes, IsEmpty());
   EXPECT_THAT(arrange_traffic(log, {.users = 1}).value().notes, IsEmpty());
 }
