@@ -36,7 +36,7 @@ TEST(TrafficFiles, ARecordedClosedLoopRunsAgainStepByStepAndCanBeForked) {
   EXPECT_THAT(run_program("sessions rerun " + db + ":closed").out,
               HasSubstr("runs.db:closed reproduces: "));
   const ProgramResult forked =
-      run_program("sessions fork " + db + ":closed --at 200 --budget 64 --name forked");
+      run_program("sessions fork " + db + ":closed --at 200 --budget 64 --record " + db + ":forked");
   EXPECT_EQ(forked.exit_code, 0) << forked.err;
   EXPECT_THAT(run_program("sessions rerun " + db + ":forked").out,
               HasSubstr("runs.db:forked reproduces: "));

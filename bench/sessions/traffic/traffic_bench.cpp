@@ -1,9 +1,11 @@
-// Reading traffic files: 1,000 lines of 24 blocks each, already in memory.
+// Reading traffic files that are in memory: 1,000 lines of 24 blocks each, and 200 conversations of
+// 5 turns as texts.
 #include <sstream>
 #include <string>
 
 #include "bench/support/measure.h"
 #include "sessions/traffic/mooncake.h"
+#include "sessions/traffic/sharegpt.h"
 #include "tests/support/bytes_of.h"
 
 namespace hybridscope::bench {
@@ -33,6 +35,33 @@ void read_traffic_lines(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
 BENCHMARK(read_traffic_lines);
+
+constexpr int kConversations = 200;
+constexpr int kTurns = 5;
+
+std::string conversations() {
+  std::string text = "[";
+  for (int c = 0; c < kConversations; ++c) {
+    text += std::string(c > 0 ? ",\n" : "") + R"({"id": "x", "conversations": [)";
+    for (int t = 0; t < kTurns; ++t) {
+      const std::string said(400, static_cast<char>('a' + (c + t) % 26));
+      text += std::string(t > 0 ? "," : "") + R"({"from": "human", "value": ")" + said +
+              R"("}, {"from": "gpt", "value": ")" + said + said + "\"}";
+    }
+    text += "]}";
+  }
+  return text + "]";
+}
+
+void read_sharegpt_conversations(benchmark::State& state) {
+  const std::string text = conversations();
+  measure(state, kConversations * kTurns, [&] {
+    std::istringstream bytes(text);
+    return read_sharegpt({.read = test::bytes_of(bytes), .file = "chats.json"});
+  });
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
+}
+BENCHMARK(read_sharegpt_conversations);
 
 }  // namespace
 }  // namespace hybridscope::bench
