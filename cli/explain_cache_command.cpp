@@ -18,9 +18,9 @@
 #include "cli/right_command.h"
 #include "sessions/cache_report/planned_requests.h"
 #include "sessions/run/checked_run.h"
-#include "sessions/scenario/traffic.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/shown_text.h"
+#include "sessions/traffic/traffic.h"
 
 namespace hybridscope {
 namespace {
@@ -190,12 +190,9 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
   auto* scenario =
       command.add_option("scenario", run.scenario, "scenario file (docs/scenario-format.md)")
           ->type_name("SCENARIO.json");
-  auto* traffic =
-      command
-          .add_option("--traffic", run.traffic,
-                      "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
-          ->type_name("FILE|synthetic")
-          ->excludes(scenario);
+  auto* traffic = command.add_option("--traffic", run.traffic, kTrafficHelp)
+                      ->type_name("FILE|synthetic")
+                      ->excludes(scenario);
   command
       .add_option("--model", run.model,
                   std::string("preset or config.json (traffic: ") + kDefaultTrafficModel + ")")
@@ -204,6 +201,7 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
       ->check(kPositive)
       ->type_name("N")
       ->needs(traffic);
+  add_traffic_options(command, run.traffic_options);
   command.add_option("--request", options.request, "explain one request in full sentences")
       ->type_name("NAME");
   command

@@ -107,6 +107,7 @@ Status fill_run(const GuiOptions& options, GuiStart& start) {
   run.scenario = options.file;
   run.traffic = options.traffic;
   run.model = options.model;
+  run.traffic_options = options.traffic_options;
   run.limit = options.limit;
   run.settings = options.settings;
   auto plan = make_run_plan(run);
@@ -139,9 +140,7 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
   command.footer(kGuiExamples);
   auto* file = command.add_option("file", options.file, "what to open")
                    ->type_name("SCENARIO.json|FILE.db[:NAME]|TRACE.jsonl");
-  command
-      .add_option("--traffic", options.traffic,
-                  "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
+  command.add_option("--traffic", options.traffic, kTrafficHelp)
       ->type_name("FILE|synthetic")
       ->excludes(file);
   command
@@ -159,6 +158,7 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
       ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a number from 1 on"))
       ->type_name("N");
+  add_traffic_options(command, options.traffic_options);
   add_language_options(command, options.state);
   auto* screenshot =
       command.add_option("--screenshot", options.screenshot, "draw, write a picture, and end")

@@ -9,6 +9,7 @@
 #include "cli/record_option.h"
 #include "cli/settings_options.h"
 #include "cli/state_option.h"
+#include "cli/traffic_options.h"
 
 namespace hybridscope {
 
@@ -17,6 +18,7 @@ struct GuiOptions {
   std::string attach;   // FILE or unix:PATH of a living engine
   RecordOption record;  // of what comes from it
   std::string traffic;  // file or "synthetic"
+  TrafficOptions traffic_options;
   std::string model;
   std::int64_t limit = 0;
   SettingsOptions settings;

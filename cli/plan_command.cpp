@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -12,9 +11,10 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/plan_report.h"
+#include "cli/plan_story.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
-#include "sessions/scenario/traffic.h"
+#include "cli/traffic_options.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -66,15 +66,13 @@ class PlanClock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-int report(const PlanCommandOptions& options, const PlanView& view) {
-  if (options.json) {
-    fmt::print("{}\n",
-               plan_to_json(view).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-    return kExitFine;
-  }
-  fmt::print("{}\n{}{}", format_plan_heading(view),
-             format_plan_table(view, options.top > 0 ? options.top : kDefaultRows),
-             format_plan_reasons(view));
+int report(const PlanCommandOptions& options, const PlanStory& story) {
+  if (options.json)
+    fmt::print(
+        "{}\n",
+        plan_to_json(story.view()).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  else
+    fmt::print("{}", story.text(options.top > 0 ? options.top : kDefaultRows));
   return kExitFine;
 }
 
@@ -84,27 +82,6 @@ int list(const PlanJob& job) {
     if (!job.options.selects || job.options.selects(of.name)) fmt::print("{}\n", of.name);
   }
   return kExitFine;
-}
-
-// Of the combinations that are there, in the order of the sweep.
-std::vector<PlanResult> results_in(const PlanContents& contents, const Sweep& sweep,
-                                   std::string_view suffix) {
-  std::vector<PlanResult> results;
-  for (std::int64_t index = 0; index < sweep.size(); ++index)
-    if (const auto found = contents.results.find(sweep.at(index).name + std::string(suffix));
-        found != contents.results.end())
-      results.push_back(found->second);
-  return results;
-}
-
-PlanSensitivity sensitivity_of(const std::vector<PlanResult>& results,
-                               std::span<const PlanGoal* const> goals, const OtherStepTime& other) {
-  PlanSensitivity made{.words = std::string(other.words), .recommended = {}};
-  const PlanChoice choice = choose(results, goals);
-  if (!choice.has_recommendation()) return made;
-  const std::string& name = results[choice.recommended()].name;
-  made.recommended = name.substr(0, name.size() - other.suffix.size());
-  return made;
 }
 
 int merge(const PlanCommandOptions& options) {
@@ -123,19 +100,30 @@ int merge(const PlanCommandOptions& options) {
         if (Status added = file.value().add(result); !added.ok())
           return report_error("plan", added.error());
   }
-  const std::vector<PlanResult> results = results_in(contents, sweep.value(), "");
-  const PlanChoice choice = choose(results, goals.value());
-  std::vector<PlanSensitivity> sensitivity;
-  for (const OtherStepTime& other : kOtherStepTimes)
-    if (!contents.header.step_time.empty())
-      sensitivity.push_back(
-          sensitivity_of(results_in(contents, sweep.value(), other.suffix), goals.value(), other));
-  return report(options, {.header = contents.header,
-                          .sweep = sweep.value(),
-                          .results = results,
-                          .goals = goals.value(),
-                          .choice = choice,
-                          .sensitivity = sensitivity});
+  return report(options, PlanStory(contents, sweep.value(), goals.value()));
+}
+
+Result<bool> run_and_keep(PlanJob& job, PlanContents& contents) {
+  auto outcome = run_plan(job.sweep, *job.traffic, contents.results, job.options);
+  if (!outcome.ok()) return outcome.error();
+  for (PlanResult& result : outcome.value().results) {
+    std::string name = result.name;
+    contents.results[std::move(name)] = std::move(result);
+  }
+  return !outcome.value().interrupted;
+}
+
+// Runs what is missing, also under other step times. False: interrupted.
+Result<bool> run_missing(PlanJob& job, PlanContents& contents) {
+  const std::optional<StepTime> step_time = job.options.run.step_time;
+  auto finished = run_and_keep(job, contents);
+  for (const OtherStepTime& other : kOtherStepTimes) {
+    if (!step_time || !finished.ok() || !finished.value()) break;
+    job.options.run.step_time = step_time->times(other.factor);
+    job.options.run.name_suffix = other.suffix;
+    finished = run_and_keep(job, contents);
+  }
+  return finished;
 }
 
 int run(const PlanCommandOptions& options) {
@@ -153,51 +141,32 @@ int run(const PlanCommandOptions& options) {
     file = std::move(opened).value();
     job.options.take = [&file](const PlanResult& result) { return file->add(result); };
   }
-  const std::map<std::string, PlanResult> earlier =
-      file ? file->contents().results : std::map<std::string, PlanResult>();
+  PlanContents contents{.header = job.header, .results = {}};
+  if (file) contents.results = file->contents().results;
   ask_for_interrupts();
   Progress progress(options.quiet);
   const PlanClock clock;
   job.options.progress = [&](const PlanProgress& at) {
     progress.show([&] { return clock.text(at); });
   };
-  auto outcome = run_plan(job.sweep, *job.traffic, earlier, job.options);
-  std::vector<PlanSensitivity> sensitivity;
-  const std::optional<StepTime> step_time = job.options.run.step_time;
-  for (const OtherStepTime& other : kOtherStepTimes) {
-    if (!step_time || !outcome.ok() || outcome.value().interrupted) break;
-    job.options.run.step_time = step_time->times(other.factor);
-    job.options.run.name_suffix = other.suffix;
-    const auto again = run_plan(job.sweep, *job.traffic, earlier, job.options);
-    if (!again.ok()) return report_error("plan", again.error());
-    outcome.value().interrupted = again.value().interrupted;
-    sensitivity.push_back(sensitivity_of(again.value().results, job.options.goals, other));
-  }
+  const auto finished = run_missing(job, contents);
   progress.clear();
-  if (!outcome.ok()) return report_error("plan", outcome.error());
-  if (outcome.value().interrupted)
+  if (!finished.ok()) return report_error("plan", finished.error());
+  if (!finished.value())
     report_message("plan", options.out.empty()
                                ? "interrupted; with --out FILE the same command would go on"
                                : "interrupted; the same command goes on");
-  const PlanChoice choice = choose(outcome.value().results, job.options.goals);
-  const int code = report(options, {.header = job.header,
-                                    .sweep = job.sweep,
-                                    .results = outcome.value().results,
-                                    .goals = job.options.goals,
-                                    .choice = choice,
-                                    .num_requests = std::ssize(job.traffic->traffic().requests),
-                                    .sensitivity = sensitivity});
-  return outcome.value().interrupted ? kExitInterrupted : code;
+  const int code = report(options, PlanStory(contents, job.sweep, job.options.goals,
+                                             std::ssize(job.traffic->traffic().requests)));
+  return finished.value() ? code : kExitInterrupted;
 }
 
 }  // namespace
 
 void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
   command.footer(kPlanExamples);
-  auto* traffic = command
-                      .add_option("--traffic", options.traffic,
-                                  "traffic file (docs/traffic.md) or \"synthetic\"")
-                      ->type_name("FILE|synthetic");
+  auto* traffic =
+      command.add_option("--traffic", options.traffic, kTrafficHelp)->type_name("FILE|synthetic");
   command
       .add_option("--model", options.model,
                   std::string("preset or config.json (default: ") + kDefaultTrafficModel + ")")
@@ -206,6 +175,7 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
       ->check(kPositive)
       ->type_name("N")
       ->needs(traffic);
+  add_traffic_options(command, options.traffic_options);
   command
       .add_option("--sweep", options.sweeps,
                   "values of one setting to try; may be repeated: all combinations are. Also "

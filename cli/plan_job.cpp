@@ -13,19 +13,17 @@
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/setting_names.h"
 #include "sessions/scenario/settings_json.h"
-#include "sessions/scenario/synthetic_traffic.h"
-#include "sessions/scenario/traffic.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/object_reader.h"
+#include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
 namespace {
 
 Result<Traffic> read_traffic_of(const PlanCommandOptions& options, const EngineSettings& settings) {
-  if (options.traffic != "synthetic") return read_traffic_file(options.traffic);
-  SyntheticTrafficOptions synthetic;
-  synthetic.seed = static_cast<std::uint64_t>(settings.seed.value_or(0));
-  return make_synthetic_traffic(synthetic);
+  TrafficOptions how = options.traffic_options;
+  how.load.seed = static_cast<std::uint64_t>(settings.seed.value_or(0));
+  return load_traffic(options.traffic, how);
 }
 
 // Absent: nothing was said.

@@ -14,12 +14,14 @@
 #include "sessions/plan/plan_jobs.h"
 #include "sessions/plan/plan_traffic.h"
 #include "sessions/plan/sweep.h"
+#include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
 
 struct PlanCommandOptions {
   std::string traffic;  // file or "synthetic"
-  std::string model;    // empty: kDefaultTrafficModel
+  TrafficOptions traffic_options;
+  std::string model;  // empty: kDefaultTrafficModel
   SettingsOptions settings;
   std::int64_t limit = 0;           // requests of the traffic, 0: all
   std::vector<std::string> sweeps;  // "NAME=VALUE,..."; empty: default_sweeps

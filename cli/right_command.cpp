@@ -13,6 +13,7 @@
 #include "sessions/lessons/shipped_lessons.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/line_source.h"
+#include "sessions/traffic/traffic_formats.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {
@@ -45,9 +46,7 @@ bool holds_trace(const std::string& input) {
   return first_line_has(input, {"\"hybridscope_trace\""});
 }
 
-bool holds_traffic(const std::string& input) {
-  return first_line_has(input, {"\"timestamp\"", "\"input_length\"", "\"output_length\""});
-}
+bool holds_traffic(const std::string& input) { return recognise_traffic_file(input) != nullptr; }
 
 bool holds_scenario(const std::string& input) {
   return input.ends_with(".json") && is_plain_file(input) && read_scenario_file(input).ok();

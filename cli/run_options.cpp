@@ -6,8 +6,7 @@
 
 #include "cli/output_targets.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/scenario/synthetic_traffic.h"
-#include "sessions/scenario/traffic.h"
+#include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
 namespace {
@@ -42,13 +41,6 @@ Result<RunPlan> plan_of_scenario(const RunOptions& options) {
   return plan_scenario(scenario.value(), options.scenario);
 }
 
-Result<Traffic> read_any_traffic(const std::string& source, const EngineSettings& settings) {
-  if (source != "synthetic") return read_traffic_file(source);
-  SyntheticTrafficOptions synthetic;
-  synthetic.seed = static_cast<std::uint64_t>(settings.seed.value_or(0));
-  return make_synthetic_traffic(synthetic);
-}
-
 }  // namespace
 
 void add_run_options(CLI::App& command, RunOptions& options) {
@@ -63,9 +55,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                            "scenario files (docs/scenario-format.md) and folders of them")
                        ->type_name("SCENARIO.json|DIR");
   add_suite_options(command, options.suite);
-  command
-      .add_option("--traffic", options.traffic,
-                  "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
+  command.add_option("--traffic", options.traffic, kTrafficHelp)
       ->type_name("FILE|synthetic")
       ->excludes(scenario);
   command
@@ -75,6 +65,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
       ->check(kPositive)
       ->type_name("N");
+  add_traffic_options(command, options.traffic_options);
   command.add_option("--steps", options.steps, "stop after N steps")
       ->check(kPositive)
       ->type_name("N");
@@ -152,11 +143,13 @@ Result<RunPlan> make_run_plan(const RunOptions& options) {
   if (!options.scenario.empty()) return plan_of_scenario(options);
   auto settings = options.settings.apply({});
   if (!settings.ok()) return settings.error();
-  auto traffic = read_any_traffic(options.traffic, settings.value());
+  TrafficOptions traffic_options = options.traffic_options;
+  traffic_options.load.seed = static_cast<std::uint64_t>(settings.value().seed.value_or(0));
+  auto traffic = load_traffic(options.traffic, traffic_options);
   if (!traffic.ok()) return traffic.error();
   return plan_traffic(
       std::move(traffic).value(),
-      {.name = options.traffic == "synthetic" ? "synthetic traffic" : options.traffic,
+      {.name = options.traffic == kSyntheticTraffic ? "synthetic traffic" : options.traffic,
        .model = options.model.empty() ? kDefaultTrafficModel : options.model,
        .settings = settings.value(),
        .limit = options.limit});

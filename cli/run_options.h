@@ -11,6 +11,7 @@
 #include "cli/settings_options.h"
 #include "cli/state_option.h"
 #include "cli/suite_selection.h"
+#include "cli/traffic_options.h"
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
 #include "sessions/run/run_plan.h"
@@ -24,7 +25,8 @@ struct RunOptions {
   std::string scenario_text;  // what to take for the file's content; empty: the file is read
   SuiteOptions suite;         // all scenarios, and which of them
   std::string traffic;        // file or "synthetic"
-  std::string model;          // empty: the scenario's, else the default
+  TrafficOptions traffic_options = {};
+  std::string model;  // empty: the scenario's, else the default
   SettingsOptions settings;
   std::int64_t limit = 0;    // requests of the traffic, 0: all
   std::int64_t steps = 0;    // stop after this many, 0: at the end

@@ -22,6 +22,7 @@ std::string run_words(const RunOptions& options, std::string_view file, std::int
   } else {
     add("--traffic");
     add(options.traffic);
+    for (const std::string& word : traffic_words(options.traffic_options)) add(word);
     if (options.limit > 0) words += fmt::format(" --limit {}", options.limit);
   }
   if (!options.model.empty()) {

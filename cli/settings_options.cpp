@@ -16,8 +16,8 @@
 #include "sessions/scenario/setting_names.h"
 #include "sessions/scenario/settings.h"
 #include "sessions/scenario/settings_table.h"
-#include "sessions/scenario/traffic.h"
 #include "sessions/text/object_reader.h"
+#include "sessions/traffic/traffic.h"
 
 namespace hybridscope {
 namespace {

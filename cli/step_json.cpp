@@ -20,9 +20,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A member of an object: a field of sessions/record/step_fields.h.
-struct JsonMember {
-  constexpr JsonMember(std::string_view field_name) : key(field_name), field(field_name) {}
-  constexpr JsonMember(std::string_view json_key, std::string_view field_name)
+struct WrittenMember {
+  constexpr WrittenMember(std::string_view field_name) : key(field_name), field(field_name) {}
+  constexpr WrittenMember(std::string_view json_key, std::string_view field_name)
       : key(json_key), field(field_name) {}
   std::string_view key;
   std::string_view field;
@@ -32,7 +32,7 @@ struct JsonMember {
 template <std::size_t N>
 class JsonObject {
  public:
-  JsonObject(const std::array<JsonMember, N>& members, const Names& names)
+  JsonObject(const std::array<WrittenMember, N>& members, const Names& names)
       : members_(members), names_(names) {}
 
   template <class T>
@@ -62,47 +62,47 @@ class JsonObject {
       return value;
   }
 
-  const std::array<JsonMember, N>& members_;
+  const std::array<WrittenMember, N>& members_;
   const Names& names_;
   std::array<Json, N> values_{};
 };
 
-constexpr std::array<JsonMember, 13> kRowMembers = {{{"request"},
-                                                     {"class", "row_class"},
-                                                     {"admission"},
-                                                     {"origin"},
-                                                     {"previous_row"},
-                                                     {"reported_num_computed_tokens"},
-                                                     {"num_computed_tokens"},
-                                                     {"num_scheduled_tokens"},
-                                                     {"num_draft_tokens"},
-                                                     {"num_output_placeholders"},
-                                                     {"num_hit_tokens"},
-                                                     {"num_accepted_tokens"},
-                                                     {"num_sampled_tokens"}}};
-constexpr std::array<JsonMember, 7> kCommitMembers = {{{"request"},
-                                                       {"outcome"},
-                                                       {"num_computed_tokens"},
-                                                       {"num_tokens"},
-                                                       {"num_output_placeholders"},
-                                                       {"num_appended_tokens"},
-                                                       {"finished"}}};
-constexpr std::array<JsonMember, 9> kCopyMembers = {{{"request"},
-                                                     {"group"},
-                                                     {"outcome"},
-                                                     {"src_col"},
-                                                     {"dst_col"},
-                                                     {"accept_token_bias"},
-                                                     {"conv_src_block"},
-                                                     {"temporal_src_block"},
-                                                     {"dst_block"}}};
-constexpr std::array<JsonMember, 3> kGraphMembers = {
+constexpr std::array<WrittenMember, 13> kRowMembers = {{{"request"},
+                                                        {"class", "row_class"},
+                                                        {"admission"},
+                                                        {"origin"},
+                                                        {"previous_row"},
+                                                        {"reported_num_computed_tokens"},
+                                                        {"num_computed_tokens"},
+                                                        {"num_scheduled_tokens"},
+                                                        {"num_draft_tokens"},
+                                                        {"num_output_placeholders"},
+                                                        {"num_hit_tokens"},
+                                                        {"num_accepted_tokens"},
+                                                        {"num_sampled_tokens"}}};
+constexpr std::array<WrittenMember, 7> kCommitMembers = {{{"request"},
+                                                          {"outcome"},
+                                                          {"num_computed_tokens"},
+                                                          {"num_tokens"},
+                                                          {"num_output_placeholders"},
+                                                          {"num_appended_tokens"},
+                                                          {"finished"}}};
+constexpr std::array<WrittenMember, 9> kCopyMembers = {{{"request"},
+                                                        {"group"},
+                                                        {"outcome"},
+                                                        {"src_col"},
+                                                        {"dst_col"},
+                                                        {"accept_token_bias"},
+                                                        {"conv_src_block"},
+                                                        {"temporal_src_block"},
+                                                        {"dst_block"}}};
+constexpr std::array<WrittenMember, 3> kGraphMembers = {
     {{"runtime_mode"}, {"num_tokens_padded"}, {"num_reqs_padded"}}};
-constexpr std::array<JsonMember, 5> kStepMembers = {{{"time_us"},
-                                                     {"duration_us"},
-                                                     {"token_budget"},
-                                                     {"num_scheduled_tokens"},
-                                                     {"num_free_blocks"}}};
+constexpr std::array<WrittenMember, 5> kStepMembers = {{{"time_us"},
+                                                        {"duration_us"},
+                                                        {"token_budget"},
+                                                        {"num_scheduled_tokens"},
+                                                        {"num_free_blocks"}}};
 
 Json rows_to_json(const StepTrace& trace, const Names& names) {
   Json rows = Json::array();

@@ -27,9 +27,10 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/text": ("core/base",),
     "sessions/palette": ("core/base",),
     "sessions/scenario": _room("text"),
+    "sessions/traffic": _room("text", "scenario"),
     "sessions/weights": ("core/base", "core/model", "core/numeric", "sessions/text", "sessions/scenario"),
     "sessions/explain": _room("text", "scenario"),
-    "sessions/run": _room("text", "scenario", "explain"),
+    "sessions/run": _room("text", "scenario", "traffic", "explain"),
     "sessions/record": _room(*_BELOW_RECORD),
     "sessions/live": _room(*_BELOW_RECORD, "record"),
     "sessions/replay": _room(),
@@ -43,7 +44,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/lessons": _room("text", "scenario", "run", "live", "breakpoint"),
     "sessions/report": _room("text", "explain", "run", "record", "palette"),
     "sessions/shrink": _room(*_BELOW_RECORD, "judge"),
-    "sessions/plan": _room("text", "scenario", "run"),
+    "sessions/plan": _room("text", "scenario", "traffic", "run"),
     "sessions/matrix": _room("text", "scenario", "run", "shrink", "palette", "known_bugs"),
 }
 

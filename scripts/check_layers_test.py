@@ -140,7 +140,7 @@ class CheckLayers(unittest.TestCase):
         self.assert_none_found([
             ("core/base/check.cpp", f"<{name}>") for name in ("vector", "span", "string", "cstdint")
         ])
-        self.assert_none_found([("sessions/scenario/traffic.cpp", "<fstream>")])
+        self.assert_none_found([("sessions/traffic/mooncake.cpp", "<fstream>")])
 
     def test_an_external_header_stays_in_its_home(self) -> None:
         self.assert_each_found([

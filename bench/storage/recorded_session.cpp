@@ -11,7 +11,7 @@
 #include "sessions/record/session_plan.h"
 #include "sessions/record/step_recorder.h"
 #include "sessions/run/checked_run.h"
-#include "sessions/scenario/synthetic_traffic.h"
+#include "sessions/traffic/synthetic_traffic.h"
 #include "storage/session_writer.h"
 
 namespace hybridscope::bench {

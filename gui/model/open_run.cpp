@@ -2,16 +2,14 @@
 
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "gui/model/live_run.h"
 #include "gui/model/open_trace.h"
 #include "gui/model/recorded_run.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/lessons/shipped_lessons.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/scenario/traffic.h"
-#include "sessions/text/line_source.h"
+#include "sessions/traffic/load_traffic.h"
+#include "sessions/traffic/traffic_formats.h"
 
 namespace hybridscope {
 
@@ -48,17 +46,10 @@ Result<Scenario> scenario_at(std::string_view place) {
 
 }  // namespace
 
-bool is_traffic(const std::string& path) {
-  auto lines = LineSource::open(path);
-  if (!lines.ok()) return false;
-  const auto line = lines.value().next();
-  if (!line.ok() || !line.value()) return false;
-  const auto request = nlohmann::json::parse(line.value()->text, nullptr, false);
-  return request.is_object() && request.contains("input_length") && request.contains("hash_ids");
-}
+bool is_traffic(const std::string& path) { return recognise_traffic_file(path) != nullptr; }
 
 Result<std::unique_ptr<ShownRun>> open_traffic(const std::string& path) {
-  auto traffic = read_traffic_file(path);
+  auto traffic = load_traffic(path, {});
   if (!traffic.ok()) return traffic.error();
   auto plan = plan_traffic(std::move(traffic).value(),
                            {.name = path, .model = kDefaultTrafficModel, .settings = {}});
@@ -74,7 +65,8 @@ Result<std::unique_ptr<ShownRun>> open_run(const std::string& place) {
     if (!recorded.ok()) return recorded.error();
     return std::unique_ptr<ShownRun>(std::move(recorded).value());
   }
-  if (names_trace(place)) return is_traffic(place) ? open_traffic(place) : open_trace(place);
+  if (is_traffic(place)) return open_traffic(place);
+  if (names_trace(place)) return open_trace(place);
   auto scenario = scenario_at(place);
   if (!scenario.ok()) return scenario.error();
   auto plan = plan_scenario(scenario.value(), place);

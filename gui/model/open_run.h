@@ -10,11 +10,10 @@
 
 namespace hybridscope {
 
-// Opens a file of traffic (Mooncake format) as a live run with default settings.
-
-// Is the file's first line a request of traffic? False if it cannot be read.
+// Does the file begin as traffic does? False if it cannot be read.
 bool is_traffic(const std::string& path);
 
+// Opens a file of traffic as a live run with default settings, at the times that the file has.
 Result<std::unique_ptr<ShownRun>> open_traffic(const std::string& path);
 
 // The prefix of a shipped scenario's name.
@@ -25,8 +24,8 @@ inline constexpr std::string_view kBugPrefix = "bug:";
 inline constexpr std::string_view kHealthyPrefix = "healthy:";
 
 // SCENARIO.json, shipped:NAME, bug:ID or healthy:ID, a scenario that runs live; FILE.db[:NAME], a
-// recorded session; TRACE.jsonl, decisions of another engine. Errors: those of the reader
-// concerned, which name the file.
+// recorded session; TRACE.jsonl, decisions of another engine; a traffic file. Errors: those of the
+// reader concerned, which name the file.
 Result<std::unique_ptr<ShownRun>> open_run(const std::string& place);
 
 }  // namespace hybridscope

@@ -10,11 +10,11 @@
 namespace hybridscope {
 namespace {
 
-// A request of traffic joins at its arrival time; one of a scenario, at its step.
+// A request of traffic joins at its arrival time or after others; one of a scenario, at its step.
 std::vector<std::string> words_of_joining(const RunPlan& plan, std::int64_t step) {
   std::vector<std::string> words;
   for (const ArrivingRequest& arriving : plan.requests)
-    if (arriving.at_step == step && arriving.arrival_us == 0)
+    if (arriving.at_step == step && arriving.arrival_us == 0 && arriving.after.empty())
       words.push_back(fmt::format("request {} joins ({} prompt tokens, max_tokens {})",
                                   arriving.request.name, num_prompt_tokens(arriving.request),
                                   arriving.request.max_tokens));

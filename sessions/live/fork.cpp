@@ -105,8 +105,9 @@ JoinSteps join_steps(const RunPlan& plan) {
 
 auto as_tuple(const ArrivingRequest& arriving) {
   const AddRequest& request = arriving.request;
-  return std::tie(arriving.at_step, arriving.arrival_us, request.name, request.prompt,
-                  request.max_tokens, request.priority, request.cache_salt, request.key);
+  return std::tie(arriving.at_step, arriving.arrival_us, arriving.after, arriving.delay_us,
+                  request.name, request.prompt, request.max_tokens, request.priority,
+                  request.cache_salt, request.key);
 }
 
 // The step of the first entry that differs; both lists ascend by step.

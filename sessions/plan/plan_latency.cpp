@@ -36,8 +36,18 @@ std::int64_t DurationCounts::percentile(std::int32_t percent) const {
 }
 
 LatencyMeter::LatencyMeter(std::span<const ArrivingRequest> requests) {
-  for (const ArrivingRequest& arriving : requests)
-    arrivals_[arriving.request.name] = arriving.arrival_us;
+  for (const ArrivingRequest& arriving : requests) {
+    arrivals_[arriving.request.name] = &arriving;
+    for (const std::string& name : arriving.after) ends_us_[name] = 0;
+  }
+}
+
+// A request that waits for others arrives when the last of them has ended and its delay is over.
+std::int64_t LatencyMeter::arrival_of(const ArrivingRequest& arriving) const {
+  std::int64_t us = arriving.arrival_us;
+  for (const std::string& name : arriving.after)
+    us = std::max(us, ends_us_.at(name) + arriving.delay_us);
+  return us;
 }
 
 LatencyMeter::Request& LatencyMeter::request(RequestId id) {
@@ -49,12 +59,15 @@ LatencyMeter::Request& LatencyMeter::request(RequestId id) {
 void LatencyMeter::add(const StepTrace& trace, const Engine& engine) {
   for (const CommandTrace& command : trace.commands) {
     if (command.command != CommandKind::add_request) continue;
-    const std::int64_t arrival = arrivals_.at(engine.name_of(command.request));
+    const std::int64_t arrival = arrival_of(*arrivals_.at(engine.name_of(command.request)));
     request(command.request).arrival_us = arrival;
     if (first_arrival_us_ < 0) first_arrival_us_ = arrival;
   }
   end_us_ = trace.time_us + trace.duration_us;
   for (const CommitTrace& commit : trace.committed) {
+    if (commit.finished)
+      if (const auto end = ends_us_.find(engine.name_of(commit.request)); end != ends_us_.end())
+        end->second = end_us_;
     if (commit.num_appended_tokens < 1) continue;
     Request& of = request(commit.request);
     if (of.last_token_us < 0)

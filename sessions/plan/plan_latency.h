@@ -56,8 +56,11 @@ class LatencyMeter {
   };
   Request& request(RequestId id);
 
-  std::map<std::string_view, std::int64_t> arrivals_;  // by name
-  std::vector<Request> requests_;                      // by id
+  std::int64_t arrival_of(const ArrivingRequest& arriving) const;
+
+  std::map<std::string_view, const ArrivingRequest*> arrivals_;  // by name
+  std::map<std::string_view, std::int64_t> ends_us_;  // of requests that others wait for, by name
+  std::vector<Request> requests_;                     // by id
   DurationCounts first_token_;
   DurationCounts between_tokens_;
   std::int64_t first_arrival_us_ = -1;

@@ -22,7 +22,7 @@ class Reasons {
   explicit Reasons(const PlanReasonsInput& input)
       : in_(input),
         best_(input.results[input.choice.recommended()]),
-        best_case_(case_called(best_.name)) {}
+        best_case_(input.sweep.called(best_.name).value()) {}
 
   std::vector<std::string> lines() const {
     std::vector<std::string> lines;
@@ -102,12 +102,6 @@ class Reasons {
       lines.push_back(fmt::format("{}: {}", choice,
                                   differences.empty() ? "makes no difference here" : differences));
     }
-  }
-
-  PlanCase case_called(const std::string& name) const {
-    std::int64_t index = 0;
-    while (in_.sweep.at(index).name != name) ++index;
-    return in_.sweep.at(index);
   }
 
   std::string pool_line() const {

@@ -24,6 +24,8 @@ std::uint64_t digest_of(std::uint64_t digest, const ArrivingRequest& arriving) {
   add(request.max_tokens);
   add(request.priority);
   add(request.cache_salt);
+  for (const std::string& name : arriving.after) add(hash_name(NameKind::request, name));
+  add(arriving.delay_us);
   add(request.prompt.size());
   for (const PromptSegment& segment : request.prompt) {
     add(segment.source);

@@ -10,7 +10,7 @@
 
 #include "core/engine/prompt_folding.h"
 #include "sessions/run/runner.h"
-#include "sessions/scenario/traffic.h"
+#include "sessions/traffic/traffic.h"
 
 namespace hybridscope {
 

@@ -189,6 +189,12 @@ std::int64_t Sweep::index_of(const PlanCase& of) const {
   return index;
 }
 
+std::optional<PlanCase> Sweep::called(std::string_view name) const {
+  for (std::int64_t index = 0; index < size_; ++index)
+    if (PlanCase of = at(index); of.name == name) return of;
+  return std::nullopt;
+}
+
 Result<EngineSettings> Sweep::settings(const PlanCase& of, const std::string& model) const {
   EngineSettings settings = base_;
   std::vector<std::pair<const Setting*, std::int64_t>> of_block_size;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,8 @@ class Sweep {
   // Requires: 0 <= index < size().
   PlanCase at(std::int64_t index) const;
   std::int64_t index_of(const PlanCase& of) const;
+  // The combination of this name; empty: there is none.
+  std::optional<PlanCase> called(std::string_view name) const;
 
   // The settings of a combination for `model` (a preset or a config.json). Error: values that
   // contradict each other, or sizes that the model does not allow.

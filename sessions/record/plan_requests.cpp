@@ -13,8 +13,9 @@ namespace hybridscope {
 namespace {
 
 constexpr std::int64_t kNumbersOfASegment = 4;
-constexpr std::array<std::string_view, 8> kRequestKeys = {
-    "id", "prompt", "max_tokens", "key", "at_step", "priority", "arrival_us", "cache_salt"};
+constexpr std::array<std::string_view, 10> kRequestKeys = {
+    "id",       "prompt",     "max_tokens", "key",   "at_step",
+    "priority", "arrival_us", "cache_salt", "after", "delay_us"};
 
 template <class T>
 void append_number(fmt::memory_buffer& out, std::string_view prefix, T number) {
@@ -43,6 +44,14 @@ void append_request(fmt::memory_buffer& out, const ArrivingRequest& arriving) {
   if (arriving.arrival_us != 0) append_number(out, ",\"arrival_us\":", arriving.arrival_us);
   if (request.priority != 0) append_number(out, ",\"priority\":", request.priority);
   if (request.cache_salt != 0) append_number(out, ",\"cache_salt\":", request.cache_salt);
+  std::string_view before_name = ",\"after\":[";
+  for (const std::string& name : arriving.after) {
+    out.append(before_name);
+    append_json_text(out, name);
+    before_name = ",";
+  }
+  if (!arriving.after.empty()) out.push_back(']');
+  if (arriving.delay_us != 0) append_number(out, ",\"delay_us\":", arriving.delay_us);
   out.push_back('}');
 }
 
@@ -120,6 +129,12 @@ void read_member(const LineValue& value, ArrivingRequest& arriving, JsonErrors& 
     request.priority = int32_of(value, {-1'000'000, 1'000'000}, errors);
   else if (key == "cache_salt")
     request.cache_salt = uint64_of(value, errors);
+  else if (key == "after")
+    for_each_element(value, errors, [&](const LineValue& name) {
+      arriving.after.emplace_back(string_of(name, errors));
+    });
+  else if (key == "delay_us")
+    arriving.delay_us = integer_of(value, {0, kMaxArrivalUs}, errors);
   else
     fail(value,
          fmt::format("unknown key {}{}", quoted_text(key),

@@ -12,6 +12,7 @@
 #include "core/engine/engine.h"
 #include "sessions/record/model_json.h"
 #include "sessions/record/plan_requests.h"
+#include "sessions/run/waiting_requests.h"
 #include "sessions/scenario/scenario_checks.h"
 #include "sessions/scenario/scenario_expectation.h"
 #include "sessions/scenario/scenario_script.h"
@@ -122,6 +123,11 @@ void complete(RunPlan& plan, const ModelSpec& model, JsonErrors& errors) {
   if (errors.failed()) return;
   auto setup = make_engine_setup(model, plan.settings);
   if (!setup.ok()) return errors.fail("/settings", setup.error().message);
+  if (const auto waiting = WaitingRequests::create(plan.requests); !waiting.ok()) {
+    const std::string& message = waiting.error().message;  // "POINTER: ..."
+    const std::size_t colon = message.find(": ");
+    return errors.fail(message.substr(0, colon), message.substr(colon + 2));
+  }
   plan.setup = std::move(setup).value();
   for (std::size_t i = 0; i < plan.requests.size() && !errors.failed(); ++i)
     if (const Status fits = check_request_fits(plan.setup.config, plan.requests[i].request);

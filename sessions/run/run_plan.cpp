@@ -102,6 +102,7 @@ Result<RunPlan> plan_traffic(Traffic traffic, TrafficPlanInput input) {
   if (traffic.num_without_output > 0)
     plan.notes.push_back(
         fmt::format("{} requests without output get one token", traffic.num_without_output));
+  for (std::string& note : traffic.notes) plan.notes.push_back(std::move(note));
   note_start_up(plan);
   return plan;
 }

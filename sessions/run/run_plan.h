@@ -10,7 +10,7 @@
 #include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/scenario.h"
-#include "sessions/scenario/traffic.h"
+#include "sessions/traffic/traffic.h"
 
 namespace hybridscope {
 

@@ -14,18 +14,23 @@ Result<Runner> Runner::create(RunPlan plan, FoldedPrompts folded,
   HS_EXPECT(folded == nullptr || folded->size() == plan.requests.size());
   auto engine = Engine::create(plan.setup.config);
   if (!engine.ok()) return engine.error();
-  Runner runner(std::make_shared<const RunPlan>(std::move(plan)), std::move(engine).value());
+  auto waiting = WaitingRequests::create(plan.requests);
+  if (!waiting.ok()) return waiting.error();
+  Runner runner(std::make_shared<const RunPlan>(std::move(plan)), std::move(engine).value(),
+                std::move(waiting).value());
   runner.folded_ = std::move(folded);
   runner.engine_.set_step_clock(std::move(clock));
   return runner;
 }
 
 Runner Runner::clone() const {
-  Runner copy(plan_, engine_.clone());
+  Runner copy(plan_, engine_.clone(), waiting_);
   copy.folded_ = folded_;
   copy.policies_ = policies_;
   copy.ids_ = ids_;
   copy.joined_ = joined_;
+  copy.index_of_ = index_of_;
+  copy.ends_ = ends_;
   copy.next_request_ = next_request_;
   copy.num_joined_ = num_joined_;
   copy.next_script_ = next_script_;
@@ -39,27 +44,40 @@ void Runner::follow(std::shared_ptr<const RunPlan> plan) {
   ids_.clear();
   for (std::int32_t id = 0; id < engine_.num_requests(); ++id)
     ids_[engine_.name_of(RequestId{id})] = RequestId{id};
-  joined_.clear();
-  for (const ArrivingRequest& arriving : plan_->requests)
-    joined_.push_back(ids_.contains(arriving.request.name));
-  num_joined_ = static_cast<std::size_t>(std::count(joined_.begin(), joined_.end(), true));
+  auto waiting = WaitingRequests::create(plan_->requests);
+  waiting_ = std::move(waiting).value();
+  joined_.assign(plan_->requests.size(), false);
+  num_joined_ = 0;
+  for (std::size_t i = 0; i < plan_->requests.size(); ++i) {
+    const auto id = ids_.find(plan_->requests[i].request.name);
+    if (id == ids_.end()) continue;
+    joined_[i] = true;
+    ++num_joined_;
+    index_of_[static_cast<std::size_t>(id->second.value)] = i;
+  }
   HS_EXPECT(num_joined_ == ids_.size());
-  next_request_ =
-      static_cast<std::size_t>(std::find(joined_.begin(), joined_.end(), false) - joined_.begin());
+  for (std::size_t id = 0; id < ends_.size(); ++id)
+    if (ends_[id] >= 0) waiting_.take_end(index_of_[id], ends_[id]);
+  for (const std::size_t index : index_of_)
+    if (waiting_.waits(index)) waiting_.take_join(index);
+  next_request_ = 0;
+  skip_joined();
   const auto behind = std::find_if(plan_->script.begin(), plan_->script.end(),
                                    [&](const ScriptStep& s) { return s.step >= next_step_; });
   next_script_ = static_cast<std::size_t>(behind - plan_->script.begin());
 }
 
-Runner::Runner(std::shared_ptr<const RunPlan> plan, Engine engine)
+Runner::Runner(std::shared_ptr<const RunPlan> plan, Engine engine, WaitingRequests waiting)
     : plan_(std::move(plan)),
       engine_(std::move(engine)),
       policies_(plan_->settings),
-      joined_(plan_->requests.size(), false) {}
+      waiting_(std::move(waiting)),
+      joined_(plan_->requests.size(), false) {
+  skip_joined();
+}
 
 bool Runner::done() const {
-  return next_request_ == plan_->requests.size() && next_script_ == plan_->script.size() &&
-         is_idle();
+  return num_joined_ == plan_->requests.size() && next_script_ == plan_->script.size() && is_idle();
 }
 
 // No request runs or waits, and no frame is in flight.
@@ -73,6 +91,8 @@ void Runner::skip_idle_steps() {
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
   if (next_request_ < plan_->requests.size())
     next = std::min<std::int64_t>(next, plan_->requests[next_request_].at_step);
+  if (!waiting_.ready().empty())
+    next = std::min<std::int64_t>(next, waiting_.ready().begin()->at_step);
   if (next_script_ < plan_->script.size())
     next = std::min<std::int64_t>(next, plan_->script[next_script_].step);
   if (next == std::numeric_limits<std::int64_t>::max() || next <= next_step_) return;
@@ -80,16 +100,22 @@ void Runner::skip_idle_steps() {
   engine_.advance_to_step(next);
 }
 
+// Requests that wait for others join by way of waiting_.
+void Runner::skip_joined() {
+  while (next_request_ < joined_.size() &&
+         (joined_[next_request_] || waiting_.waits(next_request_)))
+    ++next_request_;
+}
+
 // Requests are sorted by (at_step, arrival_us). After the first request of an at_step that is not
 // due, the next due one must have a later at_step.
-Status Runner::join_due_requests() {
-  if (is_idle()) jump_to_next_arrival();
+void Runner::find_due_arrivals() {
   const auto& requests = plan_->requests;
   for (std::size_t i = next_request_; i < requests.size() && requests[i].at_step <= next_step_;) {
-    if (joined_[i]) {
+    if (joined_[i] || waiting_.waits(i)) {
       ++i;
     } else if (requests[i].arrival_us <= engine_.now_us()) {
-      if (Status joined = join(i++); !joined.ok()) return joined;
+      due_.push_back({requests[i].at_step, requests[i].arrival_us, i++});
     } else {
       const auto next_group = std::upper_bound(
           requests.begin() + static_cast<std::ptrdiff_t>(i), requests.end(), requests[i].at_step,
@@ -97,7 +123,29 @@ Status Runner::join_due_requests() {
       i = static_cast<std::size_t>(next_group - requests.begin());
     }
   }
-  while (next_request_ < requests.size() && joined_[next_request_]) ++next_request_;
+}
+
+// In the same way.
+void Runner::find_due_waiting() {
+  const std::set<DueRequest>& ready = waiting_.ready();
+  for (auto next = ready.begin(); next != ready.end() && next->at_step <= next_step_;) {
+    if (next->due_us <= engine_.now_us())
+      due_.push_back(*next++);
+    else
+      next = ready.lower_bound({.at_step = next->at_step + 1, .due_us = 0, .index = 0});
+  }
+}
+
+Status Runner::join_due_requests() {
+  if (is_idle()) jump_to_next_arrival();
+  due_.clear();
+  find_due_arrivals();
+  const std::size_t num_arrivals = due_.size();
+  find_due_waiting();
+  if (due_.size() > num_arrivals) std::sort(due_.begin(), due_.end());
+  for (const DueRequest& due : due_)
+    if (Status joined = join(due.index); !joined.ok()) return joined;
+  skip_joined();
   return Ok{};
 }
 
@@ -106,9 +154,14 @@ void Runner::jump_to_next_arrival() {
   const auto& requests = plan_->requests;
   for (std::size_t i = next_request_; i < requests.size() && requests[i].at_step <= next_step_;
        ++i) {
-    if (joined_[i]) continue;
+    if (joined_[i] || waiting_.waits(i)) continue;
     earliest = std::min(earliest, requests[i].arrival_us);
     if (requests[i].at_step == requests.back().at_step) break;  // the others arrive later
+  }
+  for (const DueRequest& due : waiting_.ready()) {
+    if (due.at_step > next_step_) break;
+    earliest = std::min(earliest, due.due_us);
+    if (due.at_step == waiting_.ready().rbegin()->at_step) break;  // as above
   }
   if (earliest != std::numeric_limits<std::int64_t>::max()) engine_.advance_to(earliest);
 }
@@ -121,6 +174,11 @@ Status Runner::join(std::size_t index) {
   if (!plan_->script.empty()) ids_[arriving.request.name] = added.value();
   joined_[index] = true;
   ++num_joined_;
+  if (waiting_.waits(index)) waiting_.take_join(index);
+  const auto id = static_cast<std::size_t>(added.value().value);
+  HS_EXPECT(id == index_of_.size());
+  index_of_.push_back(index);
+  ends_.push_back(-1);
   return Ok{};
 }
 
@@ -154,7 +212,24 @@ Result<const StepTrace*> Runner::step() {
       (plan_->requests.size() - num_joined_) + (plan_->script.size() - next_script_);
   engine_.set_num_pending_commands(static_cast<std::int32_t>(pending));
   ++next_step_;
-  return &engine_.step();
+  const StepTrace& trace = engine_.step();
+  take_ends(trace);
+  return &trace;
+}
+
+// A request ends when its last token has returned, at the end of that step, or with its abort, at
+// the beginning.
+void Runner::take_ends(const StepTrace& trace) {
+  const auto take = [this](RequestId request, std::int64_t time_us) {
+    const auto id = static_cast<std::size_t>(request.value);
+    ends_[id] = time_us;
+    waiting_.take_end(index_of_[id], time_us);
+  };
+  for (const CommandTrace& command : trace.commands)
+    if (command.command == CommandKind::abort && command.outcome == CommandOutcome::done)
+      take(command.request, trace.time_us);
+  for (const CommitTrace& commit : trace.committed)
+    if (commit.finished) take(commit.request, engine_.now_us());
 }
 
 }  // namespace hybridscope

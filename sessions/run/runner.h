@@ -1,5 +1,6 @@
-// Drives an engine through a plan: requests join when they are due, the script's commands precede
-// their step, and time jumps ahead when the engine is idle.
+// Drives an engine through a plan: requests join when they are due, which for some is after others
+// have ended, the script's commands precede their step, and time jumps ahead when the engine is
+// idle.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "core/base/result.h"
 #include "core/engine/engine.h"
 #include "sessions/run/run_plan.h"
+#include "sessions/run/waiting_requests.h"
 #include "sessions/scenario/scripted_policies.h"
 
 namespace hybridscope {
@@ -22,7 +24,8 @@ using FoldedPrompts = std::shared_ptr<const std::vector<PrefixFingerprints>>;
 class Runner {
  public:
   // `folded`: of the plan's requests, with prompt_folding of its configuration. `clock`: of the
-  // engine (Engine::set_step_clock). Error: what Engine::create refuses.
+  // engine (Engine::set_step_clock). Error: what Engine::create refuses, or requests that wait for
+  // what never ends (WaitingRequests::create).
   static Result<Runner> create(RunPlan plan, FoldedPrompts folded = nullptr,
                                std::shared_ptr<const StepClock> clock = nullptr);
 
@@ -43,21 +46,29 @@ class Runner {
   const RunPlan& plan() const { return *plan_; }
 
  private:
-  Runner(std::shared_ptr<const RunPlan> plan, Engine engine);
+  Runner(std::shared_ptr<const RunPlan> plan, Engine engine, WaitingRequests waiting);
   bool is_idle() const;
   void skip_idle_steps();
   void jump_to_next_arrival();
+  void skip_joined();
+  void find_due_arrivals();
+  void find_due_waiting();
   Status join_due_requests();
   Status join(std::size_t index);
   Status apply_script();
+  void take_ends(const StepTrace& trace);
 
   std::shared_ptr<const RunPlan> plan_;
   FoldedPrompts folded_;
   Engine engine_;
   ScriptedPolicies policies_;
   std::map<std::string, RequestId, std::less<>> ids_;  // only for plans with a script
-  std::vector<bool> joined_;                           // [requests]
-  std::size_t next_request_ = 0;                       // all earlier requests have joined
+  WaitingRequests waiting_;
+  std::vector<bool> joined_;           // [requests]
+  std::vector<std::size_t> index_of_;  // [RequestId] the request's place in the plan
+  std::vector<std::int64_t> ends_;     // [RequestId] when it ended, -1: it has not
+  std::vector<DueRequest> due_;        // what joins before this step
+  std::size_t next_request_ = 0;       // all earlier requests have joined, or wait for others
   std::size_t num_joined_ = 0;
   std::size_t next_script_ = 0;
   std::int64_t next_step_ = 1;

@@ -35,7 +35,7 @@ std::string location(const JsonText& json, std::size_t offset) {
   const auto newlines = std::count(before.begin(), before.end(), '\n');
   const std::size_t last = before.rfind('\n');
   const std::size_t column =
-      last == std::string_view::npos ? before.size() : before.size() - last - 1;
+      last == std::string_view::npos ? json.bytes_before + before.size() : before.size() - last - 1;
   return fmt::format("{}:{}:{}", json.file, json.line.value_or(1) + newlines, column + 1);
 }
 

@@ -63,8 +63,10 @@ inline constexpr int kMaxJsonDepth = 64;
 struct JsonText {
   std::string_view text;
   std::string_view file;  // for messages
-  // Set when `text` is one line of the file: its number, which all messages contain.
+  // Set when `text` is one line of the file, or begins in it: its number, which all messages
+  // contain.
   std::optional<int> line = std::nullopt;
+  std::size_t bytes_before = 0;  // of that line, which `text` does not contain
 };
 
 // Error corrupt, "FILE:LINE:COLUMN: what was found and expected" (columns in bytes, counted from

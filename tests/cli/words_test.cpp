@@ -40,6 +40,21 @@ TEST(RunWords, OfTrafficNameTheTraffic) {
   EXPECT_EQ(run_words(options, ""), "hybridscope run --traffic synthetic --limit 60 --steps 9");
 }
 
+TEST(RunWords, OfTrafficSayHowItIsReadAndWhenItsRequestsArrive) {
+  CLI::App app;
+  RunOptions options;
+  add_run_options(app, options);
+  app.parse("--traffic log.jsonl --traffic-format mooncake --users 8 --think-time 2.50");
+  EXPECT_EQ(run_words(options, ""),
+            "hybridscope run --traffic log.jsonl --traffic-format mooncake --users 8 "
+            "--think-time 2.5");
+  CLI::App other;
+  RunOptions rate;
+  add_run_options(other, rate);
+  other.parse("--traffic synthetic --request-rate 0.0625");
+  EXPECT_EQ(run_words(rate, ""), "hybridscope run --traffic synthetic --request-rate 0.0625");
+}
+
 TEST(OneLine, HasNoControlCharactersAndIsCutBetweenCharacters) {
   EXPECT_EQ(one_line("a\nb\x1B[31m\x7F"), "a\\x0Ab\\x1B[31m\\u007F");
   EXPECT_EQ(one_line("\xC2\x85 \xFF"), "\\u0085 \\xFF");

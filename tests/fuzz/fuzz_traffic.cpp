@@ -2,7 +2,7 @@
 #include <sstream>
 #include <string>
 
-#include "sessions/scenario/traffic.h"
+#include "sessions/traffic/mooncake.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/bytes_of.h"
 

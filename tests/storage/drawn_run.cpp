@@ -1,6 +1,6 @@
 #include "tests/storage/drawn_run.h"
 
-#include "sessions/scenario/synthetic_traffic.h"
+#include "sessions/traffic/synthetic_traffic.h"
 #include "tests/support/property.h"
 
 namespace hybridscope::test {

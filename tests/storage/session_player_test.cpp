@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "sessions/scenario/synthetic_traffic.h"
+#include "sessions/traffic/synthetic_traffic.h"
 #include "tests/storage/drawn_run.h"
 #include "tests/storage/record_lines.h"
 #include "tests/storage/recorded_run.h"

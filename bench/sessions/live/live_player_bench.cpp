@@ -1,7 +1,7 @@
 // What a snapshot of a live run costs: a checked run copied while many requests run.
 #include "bench/support/measure.h"
 #include "sessions/run/checked_run.h"
-#include "sessions/scenario/synthetic_traffic.h"
+#include "sessions/traffic/synthetic_traffic.h"
 
 namespace hybridscope::bench {
 namespace {

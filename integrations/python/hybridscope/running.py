@@ -36,6 +36,10 @@ class RunOptions(TypedDict, total=False):
     level     of the session: "counts", "blocks" or "full"; default "blocks"
     steps     stop after this many; 0: at the end
     limit     requests of the traffic; 0: all
+    traffic_format  name of the file's format (docs/traffic.md); default: recognised
+    users     closed loop: this many users, who wait for their answers
+    think_time    seconds from an answer to the next turn; default: the file's, else 0
+    request_rate  conversations a second; default: the file's times, else 1
     check     "step": what each step wrote is checked; "all": every registered block, too
     state     "symbolic", or "bytes": state is kept in bytes as well
     backend   where: "cpu" or "cuda"
@@ -51,6 +55,10 @@ class RunOptions(TypedDict, total=False):
     level: str
     steps: int
     limit: int
+    traffic_format: str
+    users: int
+    think_time: float
+    request_rate: float
     check: str
     state: str
     backend: str
@@ -70,6 +78,9 @@ def _begin(scenario: Scenario | None, options: RunOptions) -> _native.Run:
         raise TypeError(f"run() has no option {min(unknown)}")
     given["settings"] = setting_words(given.get("settings"), given.pop("engine", None),
                                       given.pop("policies", None))
+    for key in ("think_time", "request_rate"):
+        if key in given:
+            given[key] = f"{given[key]:.6f}"
     if (scenario is None) == ("traffic" not in given):
         raise InvalidInput("give a scenario or traffic")
     if isinstance(scenario, Mapping):

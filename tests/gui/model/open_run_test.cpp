@@ -50,6 +50,18 @@ TEST_F(OpenRun, TrafficRunsLiveByTheDefaultSettings) {
   EXPECT_EQ(run.value()->plan()->setup.layout.model.name, "qwen3-next-80b-a3b");
 }
 
+TEST_F(OpenRun, TrafficOfEveryFormatIsRecognisedWhateverItsName) {
+  const auto chat = open_run(write(
+      "chat.json",
+      R"([{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}])"));
+  ASSERT_TRUE(chat.ok()) << chat.error().message;
+  EXPECT_EQ(chat.value()->plan()->requests.size(), 1U);
+  const auto burst =
+      open_run(write("b.csv", "Timestamp,Request tokens,Response tokens\n5,10,2\n6,20,3\n"));
+  ASSERT_TRUE(burst.ok()) << burst.error().message;
+  EXPECT_EQ(burst.value()->plan()->requests.size(), 2U);
+}
+
 TEST_F(OpenRun, ATraceIsJudgedAndShownLikeASession) {
   std::string text;
   {

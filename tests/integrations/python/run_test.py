@@ -40,6 +40,21 @@ class Runs(PackageCase):
         result = hybridscope.run(traffic="synthetic", model="nemotron-h-8b", limit=5)
         self.assertEqual(result.summary["requests_finished"], 5)
 
+    def test_traffic_runs_in_a_closed_loop(self):
+        options = ("--users", 2, "--think-time", 0.25)
+        result = hybridscope.run(traffic="synthetic", model="nemotron-h-8b", limit=5, users=2,
+                                 think_time=0.25)
+        said = program("run", "--traffic", "synthetic", "--model", "nemotron-h-8b", "--limit", 5,
+                       *options, "--json", "--no-timings").stdout
+        self.assertEqual(result.report, json.loads(said))
+        with self.assertRaisesRegex(hybridscope.InvalidInput,
+                                    "request_rate is -1.000000, not a number from 0.000001"):
+            hybridscope.run(traffic="synthetic", request_rate=-1)
+        with self.assertRaisesRegex(hybridscope.InvalidInput, "exclude each other"):
+            hybridscope.run(traffic="synthetic", users=2, request_rate=1)
+        with self.assertRaisesRegex(hybridscope.InvalidInput, 'no traffic format "csv"'):
+            hybridscope.run(traffic="README.md", traffic_format="csv")
+
     def test_state_in_bytes_is_reported(self):
         result = hybridscope.run(scenario("several_groups"), state="bytes",
                                  settings={"state_layers": 2})

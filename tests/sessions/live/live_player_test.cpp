@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "sessions/record/step_digests.h"
-#include "sessions/scenario/synthetic_traffic.h"
+#include "sessions/traffic/synthetic_traffic.h"
 #include "tests/sessions/record/plan_run.h"
 
 namespace hybridscope::live_player_test {

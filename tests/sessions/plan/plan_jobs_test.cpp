@@ -6,7 +6,7 @@
 #include <set>
 
 #include "sessions/plan/plan_reasons.h"
-#include "sessions/scenario/synthetic_traffic.h"
+#include "sessions/traffic/synthetic_traffic.h"
 
 namespace hybridscope::test::plan_jobs_test {
 namespace {

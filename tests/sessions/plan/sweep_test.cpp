@@ -54,6 +54,8 @@ TEST(Sweep, AllCombinationsAreMadeAndTheLastAxisChangesFastest) {
   EXPECT_EQ(sweep.at(5).name, "mamba_cache_mode=none max_num_seqs=3");
   for (std::int64_t index = 0; index < 6; ++index)
     EXPECT_EQ(sweep.index_of(sweep.at(index)), index);
+  EXPECT_EQ(sweep.called("mamba_cache_mode=none max_num_seqs=3"), sweep.at(5));
+  EXPECT_EQ(sweep.called("mamba_cache_mode=none"), std::nullopt);
   EXPECT_EQ(sweep_of({}).at(0).name, "as given");
 }
 

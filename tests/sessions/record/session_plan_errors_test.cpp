@@ -104,6 +104,18 @@ TEST(SessionPlanErrors, RequestsNameTheirPlace) {
               HasSubstr("/requests/1: joins before the request in front of it"));
 }
 
+TEST(SessionPlanErrors, ARequestWaitsForOneThatIsThereAndEnds) {
+  EXPECT_EQ(error_after("\"max_tokens\":3", "\"max_tokens\":3,\"after\":[\"C\"]"),
+            "run.db: /requests/0/after: there is no request \"C\"");
+  EXPECT_EQ(error_after("\"max_tokens\":3", "\"max_tokens\":3,\"after\":[\"A\"]"),
+            "run.db: /requests/0/after: request \"A\" waits for itself, or for one that does");
+  EXPECT_EQ(error_after("\"max_tokens\":3", "\"max_tokens\":3,\"after\":\"A\""),
+            "run.db: /requests/0/after: expected an array, found \"A\"");
+  EXPECT_EQ(
+      error_after("\"max_tokens\":3", "\"max_tokens\":3,\"delay_us\":-1"),
+      "run.db: /requests/0/delay_us: expected an integer from 0 to 4503599627370496, found -1");
+}
+
 // As in scenario_mutation_test: bytes replaced, removed, doubled, put in.
 TEST(SessionPlanErrors, ADamagedPlanIsReadOrRefusedInOneLine) {
   const std::string plan = good_plan();

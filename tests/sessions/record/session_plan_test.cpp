@@ -9,7 +9,8 @@
 #include "core/model/model_presets.h"
 #include "sessions/record/model_json.h"
 #include "sessions/scenario/hf_config.h"
-#include "sessions/scenario/synthetic_traffic.h"
+#include "sessions/traffic/mooncake.h"
+#include "sessions/traffic/synthetic_traffic.h"
 #include "tests/sessions/record/plan_run.h"
 #include "tests/support/bytes_of.h"
 
@@ -19,6 +20,7 @@ namespace {
 using test::digests_of;
 using test::plan_of_file;
 using test::plan_of_text;
+using testing::HasSubstr;
 
 void expect_equal(const ArrivingRequest& a, const ArrivingRequest& b) {
   EXPECT_EQ(a.at_step, b.at_step);
@@ -106,6 +108,22 @@ TEST(SessionPlan, RealTrafficComesBackWithTheLengthItWasRaisedTo) {
                            .value();
   EXPECT_EQ(plan.settings.max_model_len, 9006);
   EXPECT_EQ(digests_of(round_trip(plan)), digests_of(plan));
+}
+
+TEST(SessionPlan, WhomARequestWaitsForComesBack) {
+  RunPlan plan = plan_of_text(
+      R"({"version": 1, "name": "n", "teaches": "t", "model": "tiny-gdn",
+          "settings": {"mamba_cache_mode": "align", "block_size": 8, "max_model_len": 64},
+          "requests": [{"id": "A", "prompt": 11, "max_tokens": 3},
+                       {"id": "B", "prompt": 5, "max_tokens": 3},
+                       {"id": "C", "prompt": 9, "max_tokens": 3}]})");
+  plan.requests[2].after = {"A", "B"};
+  plan.requests[2].delay_us = 2'500'000;
+  EXPECT_THAT(write_session_plan(plan), HasSubstr(R"("after":["A","B"],"delay_us":2500000})"));
+  const RunPlan back = round_trip(plan);
+  EXPECT_EQ(back.requests[2].after, (std::vector<std::string>{"A", "B"}));
+  EXPECT_EQ(back.requests[2].delay_us, 2'500'000);
+  EXPECT_EQ(digests_of(back), digests_of(plan));
 }
 
 TEST(SessionPlan, SyntheticTrafficComesBack) {

@@ -11,7 +11,7 @@
 #include "sessions/record/live_source.h"
 #include "sessions/report/html_report.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/scenario/traffic.h"
+#include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
 namespace {
@@ -35,7 +35,7 @@ RunPlan plan_of(const std::string& file, const Arguments& arguments) {
     input.settings.mamba_cache_mode = MambaCacheMode::align;
     if (arguments.contains("blocks"))
       input.settings.num_gpu_blocks_override = std::atoi(at(arguments, "blocks").c_str());
-    return plan_traffic(read_traffic_file(file).value(), input).value();
+    return plan_traffic(load_traffic(file, {}).value(), input).value();
   }
   Scenario scenario = read_scenario_file(file).value();
   scenario.settings.engine = profile;

@@ -7,8 +7,8 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_requests.h"
 #include "sessions/scenario/scenario_writer.h"
-#include "sessions/scenario/traffic.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/traffic/mooncake.h"
 #include "tests/support/bytes_of.h"
 
 namespace hybridscope::scenario_mutation_test {

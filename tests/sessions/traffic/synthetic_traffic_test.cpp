@@ -1,4 +1,4 @@
-#include "sessions/scenario/synthetic_traffic.h"
+#include "sessions/traffic/synthetic_traffic.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

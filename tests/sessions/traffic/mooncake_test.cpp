@@ -1,4 +1,4 @@
-#include "sessions/scenario/traffic.h"
+#include "sessions/traffic/mooncake.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,10 @@
 
 #include "sessions/text/name_hash.h"
 #include "sessions/text/output_file.h"
+#include "sessions/traffic/load_traffic.h"
 #include "tests/support/bytes_of.h"
 
-namespace hybridscope::traffic_test {
+namespace hybridscope::mooncake_test {
 namespace {
 
 using testing::ElementsAre;
@@ -24,6 +25,8 @@ Result<Traffic> read(const std::string& text) {
   return read_traffic(test::bytes_of(lines), "t.jsonl");
 }
 
+Result<Traffic> load_file(const std::string& path) { return load_traffic(path, {}); }
+
 std::string error_of(const std::string& text) {
   const auto traffic = read(text);
   return traffic.ok() ? "" : traffic.error().message;
@@ -33,7 +36,7 @@ const std::string kFirst =
     R"({"timestamp": 0, "input_length": 600, "output_length": 5, "hash_ids": [0, 7]})"
     "\n";
 
-TEST(Traffic, EachHashIdCovers512TokensAndTheLastTheRest) {
+TEST(Mooncake, EachHashIdCovers512TokensAndTheLastTheRest) {
   const auto traffic = read(kFirst);
   ASSERT_TRUE(traffic.ok()) << traffic.error().message;
   ASSERT_EQ(traffic.value().requests.size(), 1U);
@@ -45,7 +48,7 @@ TEST(Traffic, EachHashIdCovers512TokensAndTheLastTheRest) {
   EXPECT_EQ(request.key, request_key("r1"));
 }
 
-TEST(Traffic, AFullLastBlockHas512Tokens) {
+TEST(Mooncake, AFullLastBlockHas512Tokens) {
   const auto traffic =
       read(R"({"timestamp":1,"input_length":1024,"output_length":1,"hash_ids":[3,4]})");
   EXPECT_EQ(traffic.value().requests[0].request.prompt[1].length, 512);
@@ -53,7 +56,7 @@ TEST(Traffic, AFullLastBlockHas512Tokens) {
   EXPECT_EQ(traffic.value().num_prompt_tokens, 1024);
 }
 
-TEST(Traffic, LinesOutOfOrderAreSortedStablyAndCounted) {
+TEST(Mooncake, LinesOutOfOrderAreSortedStablyAndCounted) {
   const auto traffic = read(R"({"timestamp":9,"input_length":1,"output_length":1,"hash_ids":[0]}
 {"timestamp":3,"input_length":2,"output_length":1,"hash_ids":[0]}
 {"timestamp":9,"input_length":3,"output_length":1,"hash_ids":[0]}
@@ -66,20 +69,20 @@ TEST(Traffic, LinesOutOfOrderAreSortedStablyAndCounted) {
   EXPECT_EQ(traffic.value().num_out_of_order, 2);
 }
 
-TEST(Traffic, NoOutputCountsAsOneToken) {
+TEST(Mooncake, NoOutputCountsAsOneToken) {
   const auto traffic = read(R"({"timestamp":0,"input_length":1,"output_length":0,"hash_ids":[0]})");
   EXPECT_EQ(traffic.value().requests[0].request.max_tokens, 1);
   EXPECT_EQ(traffic.value().num_without_output, 1);
 }
 
-TEST(Traffic, CarriageReturnsAreSpace) {
+TEST(Mooncake, CarriageReturnsAreSpace) {
   EXPECT_EQ(read("{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[0]}\r\n")
                 .value()
                 .requests.size(),
             1U);
 }
 
-TEST(Traffic, AWrongNumberOfIdsIsAnError) {
+TEST(Mooncake, AWrongNumberOfIdsIsAnError) {
   EXPECT_EQ(
       error_of(kFirst + R"({"timestamp":0,"input_length":512,"output_length":1,"hash_ids":[1,2]})"),
       "t.jsonl:2: /hash_ids: 2 ids for 512 tokens (expected 1, one per 512 tokens)");
@@ -87,7 +90,7 @@ TEST(Traffic, AWrongNumberOfIdsIsAnError) {
             "t.jsonl:1: /hash_ids: 1 ids for 513 tokens (expected 2, one per 512 tokens)");
 }
 
-TEST(Traffic, NumbersOutOfRangeAreErrors) {
+TEST(Mooncake, NumbersOutOfRangeAreErrors) {
   EXPECT_EQ(error_of(R"({"timestamp":-1,"input_length":1,"output_length":1,"hash_ids":[1]})"),
             "t.jsonl:1: /timestamp: expected an integer from 0 to 4503599627370, found -1");
   EXPECT_EQ(error_of(R"({"timestamp":0,"input_length":0,"output_length":1,"hash_ids":[]})"),
@@ -103,7 +106,7 @@ TEST(Traffic, NumbersOutOfRangeAreErrors) {
             "t.jsonl:1: /timestamp: expected an integer from 0 to 4503599627370, found 0.5");
 }
 
-TEST(Traffic, KeysMustBeTheFourKnownOnes) {
+TEST(Mooncake, KeysMustBeTheFourKnownOnes) {
   EXPECT_EQ(error_of(R"({"timestamp":0,"input_length":1,"hash_ids":[1]})"),
             "t.jsonl:1: key \"output_length\" is missing");
   EXPECT_EQ(
@@ -114,12 +117,12 @@ TEST(Traffic, KeysMustBeTheFourKnownOnes) {
   EXPECT_EQ(error_of("[]"), "t.jsonl:1: expected an object, found an array of 0");
 }
 
-TEST(Traffic, AKeyTwiceNamesItsLine) {
+TEST(Mooncake, AKeyTwiceNamesItsLine) {
   EXPECT_EQ(error_of(kFirst + R"({"timestamp":0,"timestamp":1})"),
             "t.jsonl:2: key \"timestamp\" occurs twice");
 }
 
-TEST(Traffic, HashIdsMayBeWholeFloats) {
+TEST(Mooncake, HashIdsMayBeWholeFloats) {
   std::istringstream lines(
       R"({"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[7.0]})");
   EXPECT_EQ(
@@ -127,39 +130,39 @@ TEST(Traffic, HashIdsMayBeWholeFloats) {
       7);
 }
 
-TEST(Traffic, ATruncatedLineIsAnErrorAtItsEnd) {
+TEST(Mooncake, ATruncatedLineIsAnErrorAtItsEnd) {
   EXPECT_EQ(error_of(kFirst + R"({"timestamp": 0, "input_len)").substr(0, 13), "t.jsonl:2:28:");
 }
 
-TEST(Traffic, EmptyLinesAndFilesAreErrors) {
+TEST(Mooncake, EmptyLinesAndFilesAreErrors) {
   EXPECT_EQ(error_of(kFirst + "\n" + kFirst),
             "t.jsonl:2: empty line (expected one JSON object a line)");
   EXPECT_EQ(error_of(""), "t.jsonl: no request (expected one JSON object a line)");
 }
 
-TEST(Traffic, BytesThatAreNoUtf8NameTheirLine) {
+TEST(Mooncake, BytesThatAreNoUtf8NameTheirLine) {
   EXPECT_EQ(error_of(kFirst + "{\"\xFF"),
             "t.jsonl:2:3: byte 0xFF is no UTF-8 (expected JSON in UTF-8)");
 }
 
-TEST(Traffic, LinesHaveALimit) {
+TEST(Mooncake, LinesHaveALimit) {
   EXPECT_EQ(error_of(std::string((std::size_t{4} << 20) + 1, ' ')),
             "t.jsonl:1: a line of more than 4194304 bytes");
 }
 
-TEST(Traffic, AFileThatIsNotThereIsAnIoError) {
-  EXPECT_EQ(read_traffic_file("/nowhere/t.jsonl").error().kind, ErrorKind::io);
-  EXPECT_EQ(read_traffic_file("/").error().kind, ErrorKind::io);
+TEST(Mooncake, AFileThatIsNotThereIsAnIoError) {
+  EXPECT_EQ(load_file("/nowhere/t.jsonl").error().kind, ErrorKind::io);
+  EXPECT_EQ(load_file("/").error().kind, ErrorKind::io);
 }
 
-TEST(Traffic, AZstdFileIsReadAsWhatIsInIt) {
+TEST(Mooncake, AZstdFileIsReadAsWhatIsInIt) {
   const std::string path = testing::TempDir() + "traffic_" + std::to_string(::getpid()) + ".zst";
   OutputFile file = std::move(OutputFile::create(path)).value();
   ASSERT_TRUE(file.write(kFirst + kFirst).ok());
   ASSERT_TRUE(file.finish().ok());
-  EXPECT_EQ(read_traffic_file(path).value().requests.size(), 2U);
+  EXPECT_EQ(load_file(path).value().requests.size(), 2U);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
-  const Error error = read_traffic_file(path).error();
+  const Error error = load_file(path).error();
   EXPECT_EQ(error.kind, ErrorKind::corrupt);
   EXPECT_EQ(error.message, path +
                                ":3: the zstd stream is cut off in the middle of a frame "
@@ -168,9 +171,9 @@ TEST(Traffic, AZstdFileIsReadAsWhatIsInIt) {
 }
 
 // The first 1,000 requests of it, tests/data/README.md.
-TEST(Traffic, TheMooncakeConversationTraceIsReadWhole) {
+TEST(Mooncake, TheMooncakeConversationTraceIsReadWhole) {
   const auto read =
-      read_traffic_file(HYBRIDSCOPE_SOURCE_DIR "/tests/data/mooncake_conversation_1000.jsonl.zst");
+      load_file(HYBRIDSCOPE_SOURCE_DIR "/tests/data/mooncake_conversation_1000.jsonl.zst");
   ASSERT_TRUE(read.ok()) << read.error().message;
   const Traffic& traffic = read.value();
   EXPECT_EQ(traffic.requests.size(), 1000U);
@@ -199,4 +202,4 @@ TEST(Traffic, TheMooncakeConversationTraceIsReadWhole) {
 }
 
 }  // namespace
-}  // namespace hybridscope::traffic_test
+}  // namespace hybridscope::mooncake_test

@@ -6,15 +6,11 @@
 #include <cstdint>
 
 #include "core/base/result.h"
-#include "sessions/scenario/traffic.h"
+#include "sessions/traffic/traffic.h"
+#include "sessions/traffic/traffic_draws.h"
+#include "sessions/traffic/traffic_log.h"
 
 namespace hybridscope {
-
-// Drawn uniformly, both ends included.
-struct TokenRange {
-  std::int32_t min = 1;
-  std::int32_t max = 1;
-};
 
 struct SyntheticTrafficOptions {
   std::uint64_t seed = 0;
@@ -29,8 +25,12 @@ struct SyntheticTrafficOptions {
   std::int64_t token_time_us = 25'000;     // assumed time of one output token
 };
 
-// Requests are called "c3.t2": conversation 3, turn 2, both counted from 1. Error: a count below 1,
-// an empty or negative range, a history longer than kMaxPromptTokens.
+// Requests are called "c3.t2": conversation 3, turn 2, both counted from 1. A turn's time allows
+// for the answer before it; its delay is the think time alone. Error: a count below 1, an empty or
+// negative range, a history longer than kMaxPromptTokens.
+Result<TrafficLog> make_synthetic_log(const SyntheticTrafficOptions& options);
+
+// The same with the times of the log.
 Result<Traffic> make_synthetic_traffic(const SyntheticTrafficOptions& options);
 
 }  // namespace hybridscope

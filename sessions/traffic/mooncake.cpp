@@ -1,11 +1,9 @@
-#include "sessions/scenario/traffic.h"
+#include "sessions/traffic/mooncake.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <istream>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -15,7 +13,7 @@
 #include "sessions/text/line_source.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/object_reader.h"
-#include "sessions/text/stop_request.h"
+#include "sessions/traffic/traffic_load.h"
 
 namespace hybridscope {
 namespace {
@@ -93,56 +91,50 @@ Result<LineContent> read_line(const Line& line) {
   return content;
 }
 
-void add_request(Traffic& traffic, LineContent content, int line_number) {
-  AddRequest request{.name = fmt::format("r{}", line_number),
-                     .prompt = std::move(content.prompt),
-                     .max_tokens = std::max(content.output_length, 1)};
-  request.key = request_key(request.name);
-  traffic.num_prompt_tokens += num_prompt_tokens(request);
-  traffic.num_output_tokens += request.max_tokens;
-  if (content.output_length == 0) ++traffic.num_without_output;
-  const std::int64_t arrival_us = content.timestamp_ms * 1000;
-  if (!traffic.requests.empty() && arrival_us < traffic.requests.back().arrival_us)
-    ++traffic.num_out_of_order;
-  traffic.requests.push_back({.arrival_us = arrival_us, .request = std::move(request)});
+void add_request(TrafficLog& log, LineContent content, int line_number) {
+  LoggedRequest logged{.request = {.name = fmt::format("r{}", line_number),
+                                   .prompt = std::move(content.prompt),
+                                   .max_tokens = std::max(content.output_length, 1)},
+                       .arrival_us = content.timestamp_ms * 1000,
+                       .conversation = static_cast<std::int32_t>(log.requests.size())};
+  logged.request.key = request_key(logged.request.name);
+  if (content.output_length == 0) ++log.num_without_output;
+  if (!log.requests.empty() && logged.arrival_us < log.requests.back().arrival_us)
+    ++log.num_out_of_order;
+  log.requests.push_back(std::move(logged));
 }
 
-Result<Traffic> read_source(LineSource lines, const std::string& file) {
-  Traffic traffic;
+}  // namespace
+
+bool is_mooncake(std::string_view head) {
+  const std::size_t begin = head.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && head[begin] == '{' &&
+         head.find("\"input_length\"") != std::string_view::npos;
+}
+
+Result<TrafficLog> read_mooncake(TrafficInput input) {
+  LineSource lines(input.file, std::move(input.read), kMaxTrafficLineBytes);
+  TrafficLog log;
   for (;;) {
     const auto line = lines.next();
     if (!line.ok()) return line.error();
     if (!line.value()) break;
     const int number = static_cast<int>(lines.line_number());
     Result<LineContent> content =
-        read_line({.text = line.value()->text, .file = file, .number = number});
+        read_line({.text = line.value()->text, .file = input.file, .number = number});
     if (!content.ok()) return content.error();
-    add_request(traffic, std::move(content).value(), number);
+    add_request(log, std::move(content).value(), number);
   }
-  if (traffic.requests.empty())
+  if (log.requests.empty())
     return Error{ErrorKind::corrupt,
-                 fmt::format("{}: no request (expected one JSON object a line)", file)};
-  std::stable_sort(traffic.requests.begin(), traffic.requests.end(),
-                   [](const ArrivingRequest& a, const ArrivingRequest& b) {
-                     return a.arrival_us < b.arrival_us;
-                   });
-  return traffic;
+                 fmt::format("{}: no request (expected one JSON object a line)", input.file)};
+  return log;
 }
-
-}  // namespace
 
 Result<Traffic> read_traffic(ReadBytes read, const std::string& file) {
-  return read_source(LineSource(file, std::move(read), kMaxTrafficLineBytes), file);
-}
-
-Result<Traffic> read_traffic_file(const std::string& path) {
-  auto read = open_input_file(path);
-  if (!read.ok()) return read.error();
-  // Gigabytes can take minutes.
-  const auto until_stopped = [bytes = std::move(read).value()](std::span<char> into) {
-    return stop_requested() ? Result<std::size_t>(interrupted_reading()) : bytes(into);
-  };
-  return read_traffic(until_stopped, path);
+  auto log = read_mooncake({.read = std::move(read), .file = file});
+  if (!log.ok()) return log.error();
+  return arrange_traffic(std::move(log).value(), {});
 }
 
 }  // namespace hybridscope

@@ -1,0 +1,26 @@
+// The bytes of a traffic file, and a look at its beginning that takes nothing away.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "sessions/text/input_file.h"
+
+namespace hybridscope {
+
+struct TrafficInput {
+  ReadBytes read;    // unpacked
+  std::string file;  // its name in errors
+};
+
+// Formats are recognised in as many bytes.
+inline constexpr std::size_t kTrafficHeadBytes = std::size_t{64} << 10;
+
+struct TrafficHead {
+  std::string text;  // the first kTrafficHeadBytes, or the whole file
+  ReadBytes read;    // the whole file once more, with any error where it occurred
+};
+
+TrafficHead look_at_head(ReadBytes read);
+
+}  // namespace hybridscope

@@ -1,0 +1,36 @@
+// When the requests of a traffic log arrive: as the file says, at a rate, or in a closed loop of
+// users who wait for their answers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/base/result.h"
+#include "sessions/traffic/traffic.h"
+#include "sessions/traffic/traffic_log.h"
+
+namespace hybridscope {
+
+inline constexpr std::int64_t kMaxTrafficUsers = 1'000'000;
+// In conversations per million seconds: a millionth to a million conversations a second.
+inline constexpr std::int64_t kMaxTrafficRate = 1'000'000'000'000;
+inline constexpr std::int64_t kMaxThinkUs = 86'400'000'000;  // one day
+
+// With any of these a request waits for those that it follows in its conversation, and the file's
+// time of such a request has no meaning.
+struct TrafficLoad {
+  // Closed loop: conversation c (from 0, in file order) belongs to user c modulo `users` and begins
+  // when that user's last one has ended. 0: not a closed loop.
+  std::int64_t users = 0;
+  // Conversations per million seconds; their starts are a Poisson process. 0: the file's times.
+  std::int64_t rate = 0;
+  std::optional<std::int64_t> think_us = std::nullopt;  // instead of the file's delays
+  std::uint64_t seed = 0;                               // of the Poisson process
+};
+
+// A file in which a conversation has no time is run at one conversation a second, with a note.
+// Requires: `after` holds earlier indices. Error invalid_input: users, rate or think time out of
+// range, users together with a rate, an arrival after kMaxArrivalUs.
+Result<Traffic> arrange_traffic(TrafficLog log, const TrafficLoad& load);
+
+}  // namespace hybridscope

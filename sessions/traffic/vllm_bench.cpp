@@ -1,0 +1,198 @@
+#include "sessions/traffic/vllm_bench.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sessions/scenario/scenario.h"
+#include "sessions/text/decimal.h"
+#include "sessions/text/json_cutter.h"
+#include "sessions/text/name_hash.h"
+#include "sessions/text/number_words.h"
+#include "sessions/text/object_reader.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr const char* kInputLens = "input_lens";
+constexpr const char* kOutputLens = "output_lens";
+constexpr const char* kStartTimes = "start_times";
+constexpr const char* kErrors = "errors";
+
+// One array of the result: an element a request.
+struct BenchArray {
+  std::optional<nlohmann::json> json;
+  int line = 1;
+};
+
+class VllmBenchReader {
+ public:
+  explicit VllmBenchReader(TrafficInput input)
+      : file_(input.file), cutter_(input.file, std::move(input.read)) {}
+
+  Result<TrafficLog> read();
+
+ private:
+  Error error_at(int line, const std::string& message) const {
+    return {ErrorKind::corrupt, fmt::format("{}:{}: {}", file_, line, message)};
+  }
+  Status take_arrays();
+  Status check_arrays() const;
+  Result<std::vector<std::int64_t>> integers(const BenchArray& array, const char* key,
+                                             const IntegerRange& range) const;
+  Result<std::vector<std::int64_t>> start_times_us() const;
+  bool failed(std::size_t i) const;
+
+  std::string file_;
+  JsonCutter cutter_;
+  BenchArray input_lens_, output_lens_, start_times_, errors_;
+};
+
+Status VllmBenchReader::take_arrays() {
+  if (const auto entered = cutter_.enter(JsonCutter::Outermost::object); !entered.ok())
+    return entered.error();
+  for (;;) {
+    const auto key = cutter_.next_key();
+    if (!key.ok()) return key.error();
+    if (!key.value()) return Ok{};
+    BenchArray* array = nullptr;
+    if (*key.value() == kInputLens) array = &input_lens_;
+    if (*key.value() == kOutputLens) array = &output_lens_;
+    if (*key.value() == kStartTimes) array = &start_times_;
+    if (*key.value() == kErrors) array = &errors_;
+    if (array == nullptr) {
+      if (Status skipped = cutter_.skip_value(); !skipped.ok()) return skipped;
+      continue;
+    }
+    auto value = cutter_.take_value();
+    if (!value.ok()) return value.error();
+    array->json = std::move(value).value();
+    array->line = cutter_.line();
+    if (!array->json->is_array())
+      return error_at(array->line, fmt::format("/{}: expected an array, found {}", *key.value(),
+                                               describe_json(*array->json)));
+  }
+}
+
+Status VllmBenchReader::check_arrays() const {
+  for (const auto& [array, key] :
+       {std::pair{&input_lens_, kInputLens}, std::pair{&output_lens_, kOutputLens}})
+    if (!array->json)
+      return error_at(1, fmt::format("there is no \"{}\" (expected a result that vllm bench serve "
+                                     "wrote with --save-result --save-detailed)",
+                                     key));
+  const std::size_t count = input_lens_.json->size();
+  if (count == 0) return error_at(input_lens_.line, "/input_lens: no request");
+  for (const auto& [array, key] :
+       {std::pair{&output_lens_, kOutputLens}, std::pair{&start_times_, kStartTimes},
+        std::pair{&errors_, kErrors}})
+    if (array->json && array->json->size() != count)
+      return error_at(array->line, fmt::format("/{}: found {} elements (expected {}, as {} has)",
+                                               key, array->json->size(), count, kInputLens));
+  return Ok{};
+}
+
+Result<std::vector<std::int64_t>> VllmBenchReader::integers(const BenchArray& array,
+                                                            const char* key,
+                                                            const IntegerRange& range) const {
+  JsonErrors errors(fmt::format("{}:{}", file_, array.line));
+  std::vector<std::int64_t> values;
+  values.reserve(array.json->size());
+  for (const nlohmann::json& value : *array.json) {
+    const auto number = whole_number(value);
+    if (!number || *number < range.min || *number > range.max) {
+      read_integer({&value, fmt::format("/{}/{}", key, values.size())}, range, errors);
+      return Error{ErrorKind::corrupt, errors.error().message};
+    }
+    values.push_back(*number);
+  }
+  return values;
+}
+
+// Seconds of a clock that began at any time.
+Result<std::vector<std::int64_t>> VllmBenchReader::start_times_us() const {
+  constexpr double kMost = 1e12;
+  std::vector<std::int64_t> times;
+  if (!start_times_.json) return times;
+  for (const nlohmann::json& value : *start_times_.json) {
+    const double seconds =
+        value.is_number() ? value.get<double>() : std::numeric_limits<double>::infinity();
+    if (!(std::abs(seconds) <= kMost))
+      return error_at(start_times_.line,
+                      fmt::format("/{}/{}: expected a number of seconds, found {}", kStartTimes,
+                                  times.size(), describe_json(value)));
+    times.push_back(std::llround(seconds * static_cast<double>(kMillion)));
+  }
+  return times;
+}
+
+bool VllmBenchReader::failed(std::size_t i) const {
+  if (!errors_.json) return false;
+  const nlohmann::json& error = (*errors_.json)[i];
+  return error.is_string() && !error.get_ref<const std::string&>().empty();
+}
+
+Result<TrafficLog> VllmBenchReader::read() {
+  if (Status taken = take_arrays(); !taken.ok()) return taken.error();
+  if (Status checked = check_arrays(); !checked.ok()) return checked.error();
+  const auto inputs = integers(input_lens_, kInputLens, {0, kMaxPromptTokens});
+  if (!inputs.ok()) return inputs.error();
+  const auto outputs = integers(output_lens_, kOutputLens, {0, kMaxOutputTokens});
+  if (!outputs.ok()) return outputs.error();
+  const auto times = start_times_us();
+  if (!times.ok()) return times.error();
+  TrafficLog log;
+  std::int64_t first_us = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 0; i < inputs.value().size(); ++i) {
+    if (failed(i) || inputs.value()[i] == 0) continue;
+    const std::string name = fmt::format("r{}", i + 1);
+    const std::int64_t output = outputs.value()[i];
+    if (output == 0) ++log.num_without_output;
+    LoggedRequest logged{
+        .request = {.name = name,
+                    .prompt = {{.content = text_content(name),
+                                .length = static_cast<std::int32_t>(inputs.value()[i])}},
+                    .max_tokens = static_cast<std::int32_t>(std::max<std::int64_t>(output, 1)),
+                    .key = request_key(name)},
+        .conversation = static_cast<std::int32_t>(log.requests.size())};
+    if (!times.value().empty()) {
+      logged.arrival_us = times.value()[i];
+      first_us = std::min(first_us, times.value()[i]);
+      if (!log.requests.empty() && logged.arrival_us < log.requests.back().arrival_us)
+        ++log.num_out_of_order;
+    }
+    log.requests.push_back(std::move(logged));
+  }
+  if (log.requests.empty()) return error_at(1, "no request that did not fail");
+  for (LoggedRequest& logged : log.requests)
+    if (logged.arrival_us) *logged.arrival_us -= first_us;
+  if (log.requests.size() < inputs.value().size())
+    log.notes.push_back(
+        fmt::format("left out because they failed or have no prompt: {} of {}",
+                    inputs.value().size() - log.requests.size(),
+                    counted(static_cast<std::int64_t>(inputs.value().size()), "request")));
+  log.notes.push_back("the file has no contents, so no prompt shares anything");
+  return log;
+}
+
+}  // namespace
+
+bool is_vllm_bench(std::string_view head) {
+  const std::size_t begin = head.find_first_not_of(" \t\r\n");
+  const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
+  return begin != std::string_view::npos && head[begin] == '{' && has("\"num_prompts\"") &&
+         has("\"model_id\"") && has("\"request_rate\"");
+}
+
+Result<TrafficLog> read_vllm_bench(TrafficInput input) {
+  return VllmBenchReader(std::move(input)).read();
+}
+
+}  // namespace hybridscope

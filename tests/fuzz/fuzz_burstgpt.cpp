@@ -1,0 +1,8 @@
+// The reader of BurstGPT traces.
+#include "sessions/traffic/burstgpt.h"
+#include "tests/fuzz/fuzz_traffic_log.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  hybridscope::test::read_log(hybridscope::read_burstgpt, hybridscope::test::as_text(data, size));
+  return 0;
+}

@@ -1,0 +1,95 @@
+#include "sessions/traffic/traffic_formats.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "sessions/traffic/mooncake.h"
+#include "tests/support/bytes_of.h"
+
+namespace hybridscope::traffic_formats_test {
+namespace {
+
+using testing::HasSubstr;
+
+Result<TrafficLog> read(const std::string& text, std::string_view format = {}) {
+  std::istringstream bytes(text);
+  return read_traffic_log({.read = test::bytes_of(bytes), .file = "t"}, format);
+}
+
+std::string format_of(std::string_view head) {
+  const TrafficFormat* format = recognise_traffic(head);
+  return format == nullptr ? "" : std::string(format->name);
+}
+
+TEST(TrafficFormats, AreRecognisedByTheBeginningOfTheFile) {
+  EXPECT_EQ(
+      format_of(R"({"timestamp": 0, "input_length": 600, "output_length": 5, "hash_ids": []})"),
+      "mooncake");
+  EXPECT_EQ(format_of(R"({"session_id": "a", "input_length": 600, "output_length": 5})"),
+            "mooncake-sessions");
+  EXPECT_EQ(format_of(R"({"timestamp": 0, "input_length": 600, "output_length": 5})"),
+            "mooncake-sessions");
+  EXPECT_EQ(format_of(R"( [{"id": "a", "conversations": [)"), "sharegpt");
+  EXPECT_EQ(format_of("Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,"),
+            "burstgpt");
+  EXPECT_EQ(format_of(R"({"date": "x", "backend": "vllm", "model_id": "m", "num_prompts": 3,
+                          "request_rate": "inf")"),
+            "vllm-bench");
+  EXPECT_EQ(format_of(R"({"custom_id": "a", "body": {"messages": [)"), "openai-log");
+  EXPECT_EQ(format_of(R"({"model": "m", "prompt": "x"})"), "openai-log");
+  EXPECT_EQ(format_of(R"({"version": 1, "model": "m", "requests": [{"id": "A", "prompt": 4}]})"),
+            "");
+  EXPECT_EQ(format_of(R"({"hybridscope_trace": 1, "settings": {}})"), "");
+  EXPECT_EQ(format_of(R"({"version": 1, "name": "n", "requests": []})"), "");
+  EXPECT_EQ(format_of("\"input_length\""), "");
+  EXPECT_EQ(format_of(""), "");
+}
+
+TEST(TrafficFormats, AFileOfNoKnownFormatIsAnErrorThatShowsItsBeginningAndNamesTheFormats) {
+  EXPECT_THAT(
+      read("a,b\n1,2\n").error().message,
+      HasSubstr("t:1: begins with \"a,b\", which is no known traffic (--traffic-format names "
+                "the format: mooncake-sessions, mooncake, sharegpt, burstgpt, "
+                "vllm-bench, openai-log)"));
+}
+
+TEST(TrafficFormats, AGivenFormatIsReadWhateverTheFileBeginsWith) {
+  EXPECT_EQ(read("[]", "mooncake").error().message, "t:1: expected an object, found an array of 0");
+  EXPECT_THAT(read("[]", "mooncak").error().message,
+              HasSubstr("there is no traffic format \"mooncak\" (there are mooncake-sessions, "));
+}
+
+TEST(TrafficFormats, AFileWithoutAByteHasNoRequest) {
+  EXPECT_EQ(read("").error().message, "t: no request (expected one JSON object a line)");
+}
+
+TEST(TrafficFormats, EachFormatIsDocumented) {
+  std::ifstream file(HYBRIDSCOPE_SOURCE_DIR "/docs/traffic.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const TrafficFormat& format : traffic_formats()) {
+    const std::string row =
+        fmt::format("| `{}` | {} | {} |\n", format.name, format.description, format.recognised_by);
+    EXPECT_NE(text.find(row), std::string::npos) << row;
+    EXPECT_NE(text.find(fmt::format("\n## {}\n", format.name)), std::string::npos) << format.name;
+  }
+}
+
+// More than the head, which is looked at before it is read.
+TEST(TrafficFormats, WhatWasLookedAtIsReadOnceMore) {
+  std::string text;
+  for (int i = 0; i < 2000; ++i)
+    text += R"({"timestamp": )" + std::to_string(i) +
+            R"(, "input_length": 5, "output_length": 1, "hash_ids": [3]})" + "\n";
+  ASSERT_GT(text.size(), kTrafficHeadBytes);
+  const auto log = read(text);
+  ASSERT_TRUE(log.ok()) << log.error().message;
+  ASSERT_EQ(log.value().requests.size(), 2000U);
+  EXPECT_EQ(log.value().requests[1999].arrival_us, 1999000);
+}
+
+}  // namespace
+}  // namespace hybridscope::traffic_formats_test
