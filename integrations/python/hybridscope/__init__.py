@@ -15,6 +15,7 @@ from .errors import (
 from .findings import Cause, Finding
 from .judging import Judge, JudgeResult, judge, judge_many
 from .matrices import MatrixResult, matrix
+from .planning import PlanResult, plan
 from .progress import Progress
 from .recorded import Session, sessions
 from .running import Run, RunJob, RunOptions, RunResult, SweepPoint, run, run_many, sweep
@@ -36,6 +37,7 @@ __all__ = [
     "MatrixResult",
     "NotAvailable",
     "NotFound",
+    "PlanResult",
     "Progress",
     "Run",
     "RunJob",
@@ -49,6 +51,7 @@ __all__ = [
     "judge",
     "judge_many",
     "matrix",
+    "plan",
     "run",
     "run_many",
     "sessions",

@@ -15,7 +15,6 @@
 #include "integrations/python/src/stepped_run.h"
 #include "integrations/python/src/teller.h"
 #include "integrations/python/src/to_python.h"
-#include "sessions/text/decimal.h"
 
 namespace hybridscope {
 namespace {
@@ -38,27 +37,6 @@ StateOption state_of(const Given& given) {
   return state;
 }
 
-// `least` and the result are in millionths; empty: it was not given.
-std::optional<std::int64_t> millionths_of(const Given& given, const char* key, std::int64_t least,
-                                          std::int64_t most) {
-  const auto text = given.get<std::string>(key);
-  if (text.empty()) return std::nullopt;
-  const auto value = parse_millionths(text);
-  if (!value || *value < least || *value > most)
-    raise(invalid_input(std::string(key) + " is " + text + ", not a number from " +
-                        format_millionths(least) + " to " + format_millionths(most)));
-  return value;
-}
-
-TrafficOptions traffic_options_of(const Given& given) {
-  TrafficOptions options;
-  options.format = given.get<std::string>("traffic_format");
-  options.load.users = given.get<std::int64_t>("users");
-  options.load.think_us = millionths_of(given, "think_time", 0, kMaxThinkUs);
-  options.load.rate = millionths_of(given, "request_rate", 1, kMaxTrafficRate).value_or(0);
-  return options;
-}
-
 RunOptions run_options_of(const Given& given) {
   RunOptions options;
   options.scenario = given.get<std::string>("scenario");
@@ -69,7 +47,7 @@ RunOptions run_options_of(const Given& given) {
        given.get<std::vector<std::pair<std::string, std::string>>>("settings"))
     raise_if_failed(options.settings.give(key, value));
   options.limit = given.get<std::int64_t>("limit");
-  options.traffic_options = traffic_options_of(given);
+  options.traffic_options = given.traffic();
   options.steps = given.get<std::int64_t>("steps");
   options.check = given.check();
   options.state = state_of(given);

@@ -10,6 +10,7 @@ void bind_hashes(pybind11::module_& module);
 void bind_judge(pybind11::module_& module);
 void bind_live(pybind11::module_& module);
 void bind_matrix(pybind11::module_& module);
+void bind_plan(pybind11::module_& module);
 void bind_run(pybind11::module_& module);
 void bind_sessions(pybind11::module_& module);
 void bind_values(pybind11::module_& module);

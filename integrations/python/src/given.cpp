@@ -4,9 +4,25 @@
 
 #include "integrations/python/src/raise.h"
 #include "sessions/record/session_header.h"
+#include "sessions/text/decimal.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {
+namespace {
+
+// `least` and the result are in millionths; empty: it was not given.
+std::optional<std::int64_t> millionths_of(const Given& given, const char* key, std::int64_t least,
+                                          std::int64_t most) {
+  const auto text = given.get<std::string>(key);
+  if (text.empty()) return std::nullopt;
+  const auto value = parse_millionths(text);
+  if (!value || *value < least || *value > most)
+    raise(invalid_input(std::string(key) + " is " + text + ", not a number from " +
+                        format_millionths(least) + " to " + format_millionths(most)));
+  return value;
+}
+
+}  // namespace
 
 CheckScope Given::check() const {
   const auto name = get<std::string>("check", "step");
@@ -24,6 +40,15 @@ RecordOption Given::record() const {
   if (!record.place.empty() && parse_session_place(record.place).file.empty())
     raise(invalid_input(fmt::format("record {} names no file", quoted_text(record.place))));
   return record;
+}
+
+TrafficOptions Given::traffic() const {
+  TrafficOptions options;
+  options.format = get<std::string>("traffic_format");
+  options.load.users = get<std::int64_t>("users");
+  options.load.think_us = millionths_of(*this, "think_time", 0, kMaxThinkUs);
+  options.load.rate = millionths_of(*this, "request_rate", 1, kMaxTrafficRate).value_or(0);
+  return options;
 }
 
 }  // namespace hybridscope

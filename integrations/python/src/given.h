@@ -10,6 +10,7 @@
 
 #include "cli/record_option.h"
 #include "core/check/step_checker.h"
+#include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
 
@@ -31,6 +32,9 @@ class Given {
 
   // "check"; "record" and "level". Raise InvalidInput for a name that there is not.
   CheckScope check() const;
+  // "traffic_format", "users", "think_time", "request_rate", the last two as texts. Raise
+  // InvalidInput for a number out of range.
+  TrafficOptions traffic() const;
   RecordOption record() const;
 
  private:

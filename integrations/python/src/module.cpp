@@ -15,6 +15,7 @@ PYBIND11_MODULE(_native, module) {
   hybridscope::bind_judge(module);
   hybridscope::bind_live(module);
   hybridscope::bind_matrix(module);
+  hybridscope::bind_plan(module);
   hybridscope::bind_run(module);
   hybridscope::bind_sessions(module);
   hybridscope::bind_values(module);

@@ -23,12 +23,18 @@ MATRIX = {"engine": "vllm@2026-06-29", "scenarios": 2,
                    "retention": "dense", "match_unit": "block", "checkpoints": "none"}}
 
 
+PLAN = {"traffic": "synthetic", "model": "tiny-gdn", "limit": 25,
+        "settings": {"num_gpu_blocks_override": 2000, "max_model_len": 4096},
+        "sweep": {"mamba_cache_mode": ["align", "none"], "max_num_seqs": "2,8"}}
+
+
 def everything(executor):
     return (hybridscope.run_many(JOBS, executor=executor),
             hybridscope.sweep(scenario("align_boundary_by_decode"), GRID, executor=executor),
             hybridscope.judge_many([recording("gdn_2026-06"), recording("0.24.0")],
                                    executor=executor),
-            hybridscope.matrix(**MATRIX, executor=executor))
+            hybridscope.matrix(**MATRIX, executor=executor),
+            hybridscope.plan(**PLAN, executor=executor))
 
 
 class Executors(PackageCase):
@@ -105,6 +111,46 @@ class Matrices(PackageCase):
             hybridscope.matrix("safe", only={"colour": "red"})
         with self.assertRaisesRegex(hybridscope.InvalidInput, "there is no profile"):
             hybridscope.matrix("sure")
+
+
+class Plans(PackageCase):
+    WORDS = ("plan", "--traffic", "synthetic", "--model", "tiny-gdn", "--limit", 25,
+             "--num-blocks", 2000, "--max-model-len", 4096,
+             "--sweep", "mamba_cache_mode=align,none", "--sweep", "max_num_seqs=2,8")
+
+    def test_a_plan_is_the_one_that_the_program_makes(self):
+        printed = json.loads(program(*self.WORDS, "--json").stdout)
+        result = hybridscope.plan(**PLAN)
+        report = json.loads(json.dumps(result.report))
+        for one in (printed, report):
+            one["plan"].pop("program")  # another build: the module, not the program
+        self.assertEqual(report, printed)
+        self.assertEqual(result.text, program(*self.WORDS).stdout)
+        self.assertEqual(result.recommended, printed["recommended"])
+
+    def test_a_file_is_gone_on_with(self):
+        told = []
+
+        def stop(progress):
+            told.append(progress)
+            raise InterruptedError
+
+        file = self.folder / "plan.jsonl"
+        with self.assertRaises(InterruptedError):
+            hybridscope.plan(**PLAN, out=file, progress=stop)
+        told.clear()
+        result = hybridscope.plan(**PLAN, out=file, progress=told.append)
+        self.assertEqual(told[-1], hybridscope.Progress("runs", 3, 3))
+        self.assertEqual(result, hybridscope.plan(**PLAN))
+
+    def test_other_step_times_are_jobs_too(self):
+        result = hybridscope.plan(**PLAN, step_time="5ms + 20us*prefill", prefer=["throughput"])
+        self.assertEqual([other["when"] for other in result.report["sensitivity"]],
+                         ["if steps take half as long", "if steps take twice as long"])
+
+    def test_an_unknown_setting_raises_the_programs_message(self):
+        with self.assertRaisesRegex(hybridscope.InvalidInput, "there is no setting"):
+            hybridscope.plan("synthetic", sweep={"colour": ["red"]})
 
 
 if __name__ == "__main__":
