@@ -139,8 +139,13 @@ function drawHits(result, pieces) {
     line(others, "prompts", "prompts compared");
     line(others, "hits", "served compared");
   }
-  line(pieces, "prompts", "prompts");
-  line(pieces, "hits", "served");
+  for (const [key, className, words] of [["prompts", "prompts", "prompts"],
+                                         ["hits", "served", "hits"]]) {
+    line(pieces, key, className);
+    const last = pieces.at(-1);
+    shape(svg, "text", { class: "point-label", x: x(last.end), y: y(last[key]) - 7,
+                         "text-anchor": x(last.end) > width / 2 ? "end" : "start" }, words);
+  }
   const time = timeAxis(x.max, width / 90);
   drawBottomAxis(svg, x, edge, time.ticks, time.text, time.title);
   followMoments(svg, pieces, x, edge, (p) => {

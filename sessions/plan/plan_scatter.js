@@ -2,6 +2,7 @@
 
 const scatter = { x: 0, y: 0, places: [], focused: null };  // places: [{ i, x, y, element }]
 const NEAR = 14;   // pixels from a point that are still on it
+const MANY = 400;  // from so many combinations on, points are small
 const INSET = 18;  // pixels between an axis and the points nearest to it
 
 function figureRange(c) {
@@ -33,7 +34,9 @@ function pointPath(i) {
     });
     return "M" + corners.join("L") + "Z";
   }
-  return front.has(i) ? "M0,-7.5L7.5,0L0,7.5L-7.5,0Z" : "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z";
+  if (front.has(i)) return "M0,-7.5L7.5,0L0,7.5L-7.5,0Z";
+  const r = ran.length > MANY ? 2.5 : 4;
+  return `M${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0Z`;
 }
 
 function pointLabel(i) {
@@ -56,12 +59,12 @@ function drawRecommendedLabel(svg, width) {
   const place = scatter.places.find(({ i }) => i === recommended);
   if (!place) return;
   const before = place.x > width / 2;
-  const name = results[recommended].name;
-  const label = shape(svg, "text", { class: "point-label", x: place.x + (before ? -15 : 15),
+  const label = shape(svg, "text", { class: "point-label", x: place.x + (before ? -16 : 16),
                                      y: place.y + (place.y < 60 ? 18 : -8),
                                      "text-anchor": before ? "end" : "start" }, "recommended");
-  const line = { x: label.getAttribute("x"), dy: 14 };
-  shape(label, "tspan", line, name.length > 44 ? name.slice(0, 43) + "…" : name);
+  const box = label.getBBox();  // room of its own, where points are dense
+  label.before(shape(svg, "rect", { class: "label-room", x: box.x - 3, y: box.y - 1,
+                                    width: box.width + 6, height: box.height + 2, rx: 3 }));
 }
 
 function drawScatter() {
@@ -86,8 +89,8 @@ function drawScatter() {
       d: pointPath(i), transform: `translate(${place.x.toFixed(1)} ${place.y.toFixed(1)})`,
       role: "button", tabindex: -1, "aria-label": pointLabel(i), "data-result": i });
   }
-  scatter.ring = shape(svg, "circle", { class: "ring", r: 12 });
   drawRecommendedLabel(svg, width);
+  scatter.ring = shape(svg, "circle", { class: "ring", r: 12 });
   scatter.places.sort((a, b) => a.x - b.x || a.y - b.y);  // the order of the arrow keys
   markPoint();
 }

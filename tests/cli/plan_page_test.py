@@ -100,8 +100,9 @@ class PlanPage(unittest.TestCase):
         self.assertEqual(len(set(shapes.values())), 3)
         self.assertEqual(shapes["0"], shapes["3"])
         self.assertEqual(len(page.all("polyline", class_="front-line")), 1)
-        self.assertIn("recommended" + RECOMMENDED,
-                      [label.text() for label in page.all("text", class_="point-label")])
+        drawing = page.one(id="scatter-drawing")
+        self.assertEqual([label.text() for label in drawing.all("text", class_="point-label")],
+                         ["recommended"])
 
     def test_other_figures_can_be_on_the_axes_without_the_line_of_the_front(self):
         tab = self.open()
