@@ -49,10 +49,15 @@ def plan_page():
     return page_of("small", results(), "--prefer", "waiting,copies")
 
 
+@functools.cache
+def shared_tab():
+    return BROWSER.open(plan_page())
+
+
 class PlanPage(unittest.TestCase):
     def open(self, page=None):
-        tab = BROWSER.open(page or plan_page())
-        self.addCleanup(tab.close)
+        tab = shared_tab()
+        tab.go_to(f"file://{page or plan_page()}")
         self.addCleanup(lambda: self.assertEqual(tab.problems, []))
         return tab
 
@@ -249,11 +254,18 @@ class PlanPage(unittest.TestCase):
         self.click(tab, "#scatter-drawing .point.recommended")
         self.assertEqual(self.text(tab, "#selected-name"), "max_num_seqs=2")
 
+    def test_what_takes_the_focus_has_a_name(self):
+        tab = self.open()
+        self.assertEqual([node for node in tab.accessible_nodes()
+                          if node[2] and not node[1] and node[0] != "RootWebArea"], [])
+
     def test_no_page_is_wider_than_its_window(self):
+        tab = self.open()
+        self.addCleanup(lambda: tab.resize(1280, 800))
         for width in (1280, 800, 360):
             with self.subTest(width):
-                tab = BROWSER.open(plan_page(), width=width)
-                self.addCleanup(tab.close)
+                tab.resize(width, 800)
+                tab.value("new Promise(requestAnimationFrame)")
                 self.assertLessEqual(tab.value("document.documentElement.scrollWidth"), width)
 
     def test_a_name_that_wants_to_be_markup_is_text(self):
