@@ -41,8 +41,8 @@ function showRecommendation() {
     return;
   }
   byId("recommended").append(el("strong", "", "★ " + results[recommended].name));
-  byId("trade").textContent = data.front.length === 1
-    ? "No other combination is better in any goal."
+  byId("trade").textContent = ran.length === 1 ? "No other combination ran."
+    : data.front.length === 1 ? "No other combination is better in any goal."
     : counted(data.front.length, "combination") +
       " are on the front, where more of one goal costs some of another; this one gives up " +
       "least in all.";

@@ -10,9 +10,9 @@ function shape(parent, tag, attributes, text) {
   return element;
 }
 
-// Ticks at round numbers from min to max, about `count` of them.
-function ticksOf(min, max, count) {
-  const raw = (max - min) / Math.max(count, 1);
+// Ticks at round numbers from min to max, about `count` of them and at least `least` apart.
+function ticksOf(min, max, count, least = 0) {
+  const raw = Math.max((max - min) / Math.max(count, 1), least);
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw * 0.999);
   const values = [];

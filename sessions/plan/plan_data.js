@@ -12,7 +12,8 @@ const recommended = data.recommended;
 for (const [c, column] of columns.entries()) {
   const values = ran.map((i) => results[i].figures[c]);
   const most = values.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
-  column.digits = values.every(Number.isInteger) ? 0 : most < 1 ? 4 : most < 10 ? 2 : 1;
+  const whole = !column.share && values.every(Number.isInteger);
+  column.digits = whole ? 0 : most < 1 ? 4 : most < 10 ? 2 : 1;
 }
 
 function fixed(value, digits) {

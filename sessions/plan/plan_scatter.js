@@ -9,7 +9,8 @@ function figureRange(c) {
   const values = ran.map((i) => results[i].figures[c]);
   const min = values.reduce((a, b) => Math.min(a, b), Infinity);
   const max = values.reduce((a, b) => Math.max(a, b), -Infinity);
-  const room = max > min ? 0 : Math.abs(max) * 0.1 || (columns[c].share ? 0.1 : 1);
+  const least = columns[c].share ? 0.1 : 1;
+  const room = max > min ? 0 : Math.max(Math.abs(max) * 0.1, least);
   return [min >= 0 ? Math.max(0, min - room) : min - room, max + room];
 }
 
@@ -73,7 +74,9 @@ function drawScatter() {
   const edge = { left: 62, right: width - 20, top: 34, bottom: height - 44 };
   const x = scaleOf(...figureRange(scatter.x), edge.left + INSET, edge.right - INSET);
   const y = scaleOf(...figureRange(scatter.y), edge.bottom - INSET, edge.top + INSET);
-  const xTicks = ticksOf(x.min, x.max, width / 110), yTicks = ticksOf(y.min, y.max, 6);
+  const ticks = (scale, c, count) =>
+    ticksOf(scale.min, scale.max, count, columns[c].digits === 0 ? 1 : 0);
+  const xTicks = ticks(x, scatter.x, width / 110), yTicks = ticks(y, scatter.y, 6);
   drawSideAxis(svg, y, edge, yTicks, figureTick(scatter.y, yTicks.step),
                figureTitle(scatter.y), "left");
   drawBottomAxis(svg, x, edge, xTicks, figureTick(scatter.x, xTicks.step), figureTitle(scatter.x));

@@ -240,6 +240,14 @@ class PlanPage(unittest.TestCase):
         self.assertFalse(page.one(id="scatter").shown())
         self.assertEqual(len(page.one(id="refused-rows").one("tbody").all("tr")), 2)
 
+    def test_one_combination_has_no_front_to_choose_from(self):
+        header, *lines = results()
+        page = self.open(page_of("single", [header] + [line for line in lines
+                                                      if line["name"] == RECOMMENDED])).page()
+        self.assertEqual(page.one(id="trade").text(), "No other combination ran.")
+        ticks = page.one(id="scatter-drawing").all("text", class_="tick")
+        self.assertEqual([tick.text() for tick in ticks if "%" not in tick.text()], ["3", "4", "5"])
+
     def test_of_many_combinations_the_first_rows_are_there(self):
         header, *lines = results()
         one = next(line for line in lines if line["name"] == RECOMMENDED)
