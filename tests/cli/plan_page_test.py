@@ -65,7 +65,8 @@ class PlanPage(unittest.TestCase):
         """The texts of a column of the table of figures."""
         return tab.value("""(() => {
           const all = (selector) => [...document.querySelectorAll("#rows " + selector)];
-          const at = all("thead th").findIndex((th) => th.textContent.replace(/ [▲▼]$/, "") === NAME);
+          const name = (th) => th.textContent.replace(/ [▲▼]$/, "");
+          const at = all("thead th").findIndex((th) => name(th) === NAME);
           return all("tbody tr").map((tr) => tr.cells[at].textContent);
         })()""".replace("NAME", json.dumps(name)))
 
@@ -74,11 +75,16 @@ class PlanPage(unittest.TestCase):
           (button) => button.textContent.startsWith({json.dumps(name)})).focus()""")
         tab.press("Enter")
 
-    def click(self, tab, selector):
+    def point_at(self, tab, selector):
         x, y = tab.value(f"""(() => {{
           const box = document.querySelector({json.dumps(selector)}).getBoundingClientRect();
           return [box.x + box.width / 2, box.y + box.height / 2];
         }})()""")
+        tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        return x, y
+
+    def click(self, tab, selector):
+        x, y = self.point_at(tab, selector)
         for kind in ("mousePressed", "mouseReleased"):
             tab.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
@@ -124,6 +130,14 @@ class PlanPage(unittest.TestCase):
         page = self.open(page_of("one", results(), "--prefer", "hits")).page()
         self.assertIn("steps (fewer is better)", page.one(id="scatter-drawing").text())
         self.assertIn("hits (more is better)", page.one(id="scatter-drawing").text())
+
+    def test_the_pointer_shows_what_a_point_is(self):
+        tab = self.open()
+        self.point_at(tab, "#scatter-drawing [data-result='4']")
+        self.assertEqual(self.text(tab, "#tip"), "◆ num_speculative_tokens=1 max_num_seqs=4"
+                         "waiting6.4copies217,344on the front")
+        self.point_at(tab, "h1")
+        self.assertTrue(tab.value("document.getElementById('tip').hidden"))
 
     def test_a_click_on_a_point_changes_the_charts_and_the_row(self):
         tab = self.open()
