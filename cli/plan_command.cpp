@@ -10,11 +10,13 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/output_targets.h"
 #include "cli/plan_report.h"
 #include "cli/plan_story.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "cli/traffic_options.h"
+#include "sessions/plan/plan_page.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -30,6 +32,7 @@ constexpr const char* kPlanExamples =
     "  hybridscope plan --traffic trace.jsonl --sweep prefix_cache_retention_interval=none,0,2x\n"
     "  hybridscope plan --traffic trace.jsonl --step-time '8ms + 25us*prefill + 60us*decode' \\\n"
     "      --prefer throughput,first_token\n"
+    "  hybridscope plan --traffic trace.jsonl --kv-memory 60GiB --html plan.html\n"
     "  hybridscope plan --traffic trace.jsonl --shard 1/4 --out part1.jsonl\n"
     "  hybridscope plan --merge part1.jsonl part2.jsonl part3.jsonl part4.jsonl\n"
     "\n"
@@ -66,13 +69,50 @@ class PlanClock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-int report(const PlanCommandOptions& options, const PlanStory& story) {
+// Where the page goes, made before the runs so that a wrong place is reported at once; empty: none
+// is asked for.
+using PageFile = std::optional<OutputFile>;
+
+Result<PageFile> open_page(const PlanCommandOptions& options) {
+  const OutputTarget html{"--html", options.html};
+  if (Status one = check_one_document({{"--json", options.json ? "-" : ""}, html}); !one.ok())
+    return one.error();
+  if (Status apart = check_not_read(html, "the traffic", options.traffic); !apart.ok())
+    return apart.error();
+  if (Status apart = check_not_read(html, "the result file", options.out); !apart.ok())
+    return apart.error();
+  for (const std::string& file : options.merge)
+    if (Status apart = check_not_read(html, "a file to merge", file); !apart.ok())
+      return apart.error();
+  return open_output(options.html);
+}
+
+Status write_page(const PlanView& view, OutputFile& page) {
+  if (Status written = page.write(plan_as_html({.header = view.header,
+                                                .sweep = view.sweep,
+                                                .results = view.results,
+                                                .goals = view.goals,
+                                                .choice = view.choice,
+                                                .num_requests = view.num_requests,
+                                                .more_reasons = view.choice.has_recommendation()
+                                                                    ? sensitivity_lines(view)
+                                                                    : std::vector<std::string>()}));
+      !written.ok())
+    return written;
+  return page.finish();
+}
+
+int report(const PlanCommandOptions& options, const PlanStory& story, PageFile& page) {
+  if (page)
+    if (const Status written = write_page(story.view(), *page); !written.ok())
+      return report_error("plan", written.error());
   if (options.json)
     fmt::print(
         "{}\n",
         plan_to_json(story.view()).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   else
-    fmt::print("{}", story.text(options.top > 0 ? options.top : kDefaultRows));
+    fmt::print(text_stream({{"--html", options.html}}), "{}",
+               story.text(options.top > 0 ? options.top : kDefaultRows));
   return kExitFine;
 }
 
@@ -84,7 +124,7 @@ int list(const PlanJob& job) {
   return kExitFine;
 }
 
-int merge(const PlanCommandOptions& options) {
+int merge(const PlanCommandOptions& options, PageFile& page) {
   auto merged = merge_plans(options.merge);
   if (!merged.ok()) return report_error("plan", merged.error());
   const PlanContents& contents = merged.value();
@@ -100,7 +140,7 @@ int merge(const PlanCommandOptions& options) {
         if (Status added = file.value().add(result); !added.ok())
           return report_error("plan", added.error());
   }
-  return report(options, PlanStory(contents, sweep.value(), goals.value()));
+  return report(options, PlanStory(contents, sweep.value(), goals.value()), page);
 }
 
 Result<bool> run_and_keep(PlanJob& job, PlanContents& contents) {
@@ -126,7 +166,7 @@ Result<bool> run_missing(PlanJob& job, PlanContents& contents) {
   return finished;
 }
 
-int run(const PlanCommandOptions& options) {
+int run(const PlanCommandOptions& options, PageFile& page) {
   auto made = make_plan_job(options);
   if (!made.ok()) {
     const bool usage = made.error().kind == ErrorKind::invalid_input;
@@ -156,8 +196,10 @@ int run(const PlanCommandOptions& options) {
     report_message("plan", options.out.empty()
                                ? "interrupted; with --out FILE the same command would go on"
                                : "interrupted; the same command goes on");
-  const int code = report(options, PlanStory(contents, job.sweep, job.options.goals,
-                                             std::ssize(job.traffic->traffic().requests)));
+  const int code = report(options,
+                          PlanStory(contents, job.sweep, job.options.goals,
+                                    std::ssize(job.traffic->traffic().requests)),
+                          page);
   return finished.value() ? code : kExitInterrupted;
 }
 
@@ -214,6 +256,11 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
       .add_option("-o,--out", options.out,
                   "keep each result in this file as it comes; the same command goes on with it")
       ->type_name("FILE");
+  auto* page = command
+                   .add_option("--html", options.html,
+                               "write one page for a browser, without network: the front, memory "
+                               "and hits over time, all figures (\"-\": standard output)")
+                   ->type_name("FILE");
   auto* shard = command
                     .add_option("--shard", options.shard,
                                 "the combinations of one of N parts, by their names")
@@ -224,7 +271,9 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
                     ->type_name("FILE")
                     ->excludes(traffic)
                     ->excludes(shard);
-  command.add_flag("--list", options.list, "print the combinations; run nothing")->excludes(merge);
+  command.add_flag("--list", options.list, "print the combinations; run nothing")
+      ->excludes(merge)
+      ->excludes(page);
   command.add_flag("--json", options.json,
                    "one object {plan, goals, recommended, front, reasons, results}");
   command.add_flag("-q,--quiet", options.quiet, "no progress");
@@ -232,10 +281,14 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
 }
 
 int plan_command(const PlanCommandOptions& options) {
-  if (!options.merge.empty()) return merge(options);
-  if (options.traffic.empty())
+  if (options.merge.empty() && options.traffic.empty())
     return report_usage("plan", "give --traffic (hybridscope plan --help)");
-  return run(options);
+  auto page = open_page(options);
+  if (!page.ok())
+    return page.error().kind == ErrorKind::invalid_input
+               ? report_usage("plan", page.error().message)
+               : report_error("plan", page.error());
+  return options.merge.empty() ? run(options, page.value()) : merge(options, page.value());
 }
 
 }  // namespace hybridscope

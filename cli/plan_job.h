@@ -31,6 +31,7 @@ struct PlanCommandOptions {
   std::int32_t jobs = 0;           // 0: one per core
   std::int64_t top = 0;            // rows of the table, 0: kDefaultRows
   std::string out;                 // result file
+  std::string html;                // page, "-": standard output
   std::string shard;               // "I/N"
   std::vector<std::string> merge;  // result files
   bool json = false;

@@ -125,11 +125,18 @@ std::string format_plan_reasons(const PlanView& view) {
                                  .goals = view.goals,
                                  .choice = view.choice}))
     text += fmt::format("  {}\n", printable(line, 1000));
-  const std::string& own = view.results[view.choice.recommended()].name;
-  for (const PlanSensitivity& other : view.sensitivity)
-    text += fmt::format("  {}: {}\n", other.words,
-                        other.recommended == own ? "the same" : printable(other.recommended));
+  for (const std::string& line : sensitivity_lines(view))
+    text += fmt::format("  {}\n", printable(line, 1000));
   return text;
+}
+
+std::vector<std::string> sensitivity_lines(const PlanView& view) {
+  const std::string& own = view.results[view.choice.recommended()].name;
+  std::vector<std::string> lines;
+  for (const PlanSensitivity& other : view.sensitivity)
+    lines.push_back(fmt::format("{}: {}", other.words,
+                                other.recommended == own ? "the same" : other.recommended));
+  return lines;
 }
 
 nlohmann::ordered_json plan_to_json(const PlanView& view) {

@@ -34,6 +34,8 @@ std::string format_plan_heading(const PlanView& view);
 // The front first, the recommended one on top, then the others; at most `most_rows`.
 std::string format_plan_table(const PlanView& view, std::int64_t most_rows);
 std::string format_plan_reasons(const PlanView& view);
+// "if steps take half as long: the same". Requires: there is a recommendation.
+std::vector<std::string> sensitivity_lines(const PlanView& view);
 
 // {"plan": header, "goals": [...], "recommended": name, "front": [names], "reasons": [...],
 // "results": [...]}.

@@ -26,6 +26,7 @@ _BELOW_RECORD = ("text", "scenario", "explain", "run")
 _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/text": ("core/base",),
     "sessions/palette": ("core/base",),
+    "sessions/page": ("sessions/palette",),
     "sessions/scenario": _room("text"),
     "sessions/traffic": _room("text", "scenario"),
     "sessions/weights": ("core/base", "core/model", "core/numeric", "sessions/text", "sessions/scenario"),
@@ -42,9 +43,9 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/export": _room(*_BELOW_RECORD, "known_bugs", "live"),
     "sessions/known_bugs": _room(*_BELOW_RECORD),
     "sessions/lessons": _room("text", "scenario", "run", "live", "breakpoint"),
-    "sessions/report": _room("text", "explain", "run", "record", "palette"),
+    "sessions/report": _room("text", "explain", "run", "record", "page"),
     "sessions/shrink": _room(*_BELOW_RECORD, "judge"),
-    "sessions/plan": _room("text", "scenario", "traffic", "run"),
+    "sessions/plan": _room("text", "scenario", "traffic", "run", "page"),
     "sessions/matrix": _room("text", "scenario", "run", "shrink", "palette", "known_bugs"),
 }
 

@@ -1,6 +1,6 @@
 #include "sessions/report/diff_page.h"
 
-#include "sessions/report/page_style.h"
+#include "sessions/page/page_parts.h"
 #include "sessions/report/report_files.h"
 #include "sessions/text/html_text.h"
 
@@ -10,7 +10,7 @@ std::string fill_diff_page(const std::string& data) {
   std::string page(report_files::diff_html);
   std::string scripts;
   for (const std::string_view script :
-       {report_files::page_js, report_files::diff_steps_js, report_files::diff_js})
+       {page_script(), report_files::diff_steps_js, report_files::diff_js})
     scripts += script;
   // The data is filled in last, so marks inside it are not replaced.
   fill_mark(page, "/*style*/", page_style(report_files::diff_css));

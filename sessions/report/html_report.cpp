@@ -10,9 +10,9 @@
 #include "core/language/spoken_texts.h"
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_dispatch.h"
+#include "sessions/page/page_parts.h"
 #include "sessions/record/session_header.h"
 #include "sessions/report/block_ops.h"
-#include "sessions/report/page_style.h"
 #include "sessions/report/report_files.h"
 #include "sessions/report/report_steps.h"
 #include "sessions/run/spoken_words.h"
@@ -26,7 +26,7 @@ namespace {
 std::string all_scripts() {
   std::string scripts;
   for (const std::string_view script :
-       {report_files::page_js, report_files::report_data_js, report_files::report_state_js,
+       {page_script(), report_files::report_data_js, report_files::report_state_js,
         report_files::report_parts_js, report_files::report_tables_js, report_files::report_step_js,
         report_files::report_timeline_js, report_files::report_js})
     scripts += script;
