@@ -176,23 +176,18 @@ Status OpenAiLogReader::add(OpenAiLine line) {
                                    .max_tokens = output_tokens(line)},
                        .arrival_us = line.time_us,
                        .conversation = index};
-  AddRequest& request = logged.request;
-  request.key = request_key(request.name);
-  if (request.prompt.empty()) request.prompt.push_back({.content = text_content(""), .length = 1});
-  const std::int64_t length = num_prompt_tokens(request);
-  if (length > kMaxPromptTokens)
-    return error_here(
-        fmt::format("a prompt of {} tokens (expected at most {})", length, kMaxPromptTokens));
-  if (line.prompt_tokens && length != *line.prompt_tokens) ++num_other_length_;
   if (prompt.follows >= 0) {
     logged.after = {prompt.follows};
     logged.conversation = log_.requests[static_cast<std::size_t>(prompt.follows)].conversation;
   }
   if (index > 0 && line.time_us && line.time_us < log_.requests.back().arrival_us)
     ++log_.num_out_of_order;
+  if (Status added = add_logged(log_, std::move(logged)); !added.ok())
+    return error_here(added.error().message);
+  const std::int64_t length = num_prompt_tokens(log_.requests.back().request);
+  if (line.prompt_tokens && length != *line.prompt_tokens) ++num_other_length_;
   turns_.push_back({.num_prompt_tokens = length, .answer = std::move(line.answer)});
   asked_[prompt.messages] = index;
-  log_.requests.push_back(std::move(logged));
   return Ok{};
 }
 

@@ -35,8 +35,8 @@ TEST(TrafficFiles, ARecordedClosedLoopRunsAgainStepByStepAndCanBeForked) {
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run_program("sessions rerun " + db + ":closed").out,
               HasSubstr("runs.db:closed reproduces: "));
-  const ProgramResult forked =
-      run_program("sessions fork " + db + ":closed --at 200 --budget 64 --record " + db + ":forked");
+  const ProgramResult forked = run_program(
+      "sessions fork " + db + ":closed --at 200 --budget 64 --record " + db + ":forked");
   EXPECT_EQ(forked.exit_code, 0) << forked.err;
   EXPECT_THAT(run_program("sessions rerun " + db + ":forked").out,
               HasSubstr("runs.db:forked reproduces: "));

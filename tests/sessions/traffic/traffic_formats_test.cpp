@@ -78,6 +78,24 @@ TEST(TrafficFormats, EachFormatIsDocumented) {
   }
 }
 
+// The first block of the format's section.
+std::string documented_example(const std::string& text, std::string_view format) {
+  const std::size_t section = text.find(fmt::format("\n## {}\n", format));
+  const std::size_t begin = text.find("\n```\n", section) + 5;
+  return text.substr(begin, text.find("```", begin) - begin);
+}
+
+TEST(TrafficFormats, TheExamplesOfTheDocumentationAreRecognisedAndRead) {
+  std::ifstream file(HYBRIDSCOPE_SOURCE_DIR "/docs/traffic.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const TrafficFormat& format : traffic_formats()) {
+    const std::string example = documented_example(text, format.name);
+    EXPECT_EQ(format_of(example), format.name) << example;
+    const auto log = read(example);
+    EXPECT_TRUE(log.ok()) << format.name << ": " << log.error().message;
+  }
+}
+
 // More than the head, which is looked at before it is read.
 TEST(TrafficFormats, WhatWasLookedAtIsReadOnceMore) {
   std::string text;
