@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "sessions/run/waiting_requests.h"
+#include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/scenario.h"
+#include "sessions/traffic/traffic_input.h"
 #include "sessions/traffic/traffic_load.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/bytes_of.h"
