@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -239,11 +240,13 @@ Result<TrafficLog> OpenAiLogReader::read() {
 }  // namespace
 
 bool is_openai_log(std::string_view head) {
-  const std::size_t begin = head.find_first_not_of(" \t\r\n");
-  const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
-  return begin != std::string_view::npos && head[begin] == '{' && !has("\"requests\"") &&
-         !has("\"hybridscope_trace\"") && (has("\"messages\"") || has("\"prompt\"")) &&
-         (has("\"body\"") || has("\"request\"") || has("\"response\"") || has("\"model\""));
+  constexpr std::array<std::string_view, 8> kPrompts = {
+      "messages",      "prompt",      "request.messages",      "request.prompt",
+      "body.messages", "body.prompt", "request.body.messages", "request.body.prompt"};
+  const std::vector<std::string> keys = keys_of_first_object(head);
+  return std::ranges::any_of(keys, [&](const std::string& key) {
+    return std::ranges::find(kPrompts, key) != kPrompts.end();
+  });
 }
 
 Result<TrafficLog> read_openai_log(TrafficInput input) {

@@ -13,6 +13,7 @@
 namespace hybridscope::traffic_formats_test {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 Result<TrafficLog> read(const std::string& text, std::string_view format = {}) {
@@ -47,6 +48,23 @@ TEST(TrafficFormats, AreRecognisedByTheBeginningOfTheFile) {
   EXPECT_EQ(format_of(R"({"version": 1, "name": "n", "requests": []})"), "");
   EXPECT_EQ(format_of("\"input_length\""), "");
   EXPECT_EQ(format_of(""), "");
+}
+
+TEST(TrafficFormats, AnOpenAiLogHasItsPromptInTheLineTheRequestOrTheBody) {
+  EXPECT_EQ(format_of(R"({"a": {"prompt": "x"}, "model": "m"})"), "");
+  EXPECT_EQ(format_of(R"({"input": [{"prompt": "x"}], "model": "m"})"), "");
+  EXPECT_EQ(format_of(R"({"a": "\"prompt\": 1"})"), "");
+  EXPECT_EQ(format_of(R"({"request": {"body": {"messages": [{"role")"), "openai-log");
+}
+
+TEST(TrafficFormats, KeysOfTheFirstObjectAreFoundAsFarAsTheTextGoes) {
+  EXPECT_THAT(keys_of_first_object(R"( {"a": {"b": 1, "c" : {}}, "d": [{"e": 2}, "f"], "g\"": "h)"),
+              ElementsAre("a", "a.b", "a.c", "d", "g\\\""));
+  EXPECT_THAT(keys_of_first_object(R"({"a": 1} {"b": 2})"), ElementsAre("a"));
+  EXPECT_THAT(keys_of_first_object(R"([{"a": 1}])"), ElementsAre());
+  EXPECT_THAT(keys_of_first_object(R"({"a)"), ElementsAre());
+  EXPECT_THAT(keys_of_first_object("{]}}"), ElementsAre());
+  EXPECT_THAT(keys_of_first_object("{{\"a\": 1"), ElementsAre("a"));
 }
 
 TEST(TrafficFormats, AFileOfNoKnownFormatIsAnErrorThatShowsItsBeginningAndNamesTheFormats) {
