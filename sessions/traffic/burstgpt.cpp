@@ -97,7 +97,7 @@ class BurstGptReader {
   }
   Status read_header();
   Result<BurstRow> read_row(std::string_view line) const;
-  void add(const BurstRow& row);
+  Status add(const BurstRow& row);
   void finish();
 
   std::string file_;
@@ -154,10 +154,10 @@ Result<BurstRow> BurstGptReader::read_row(std::string_view line) const {
 }
 
 // A turn whose prompt has room for the history begins with it.
-void BurstGptReader::add(const BurstRow& row) {
+Status BurstGptReader::add(const BurstRow& row) {
   if (row.input == 0) {
     ++num_left_out_;
-    return;
+    return Ok{};
   }
   const auto index = static_cast<std::int32_t>(log_.requests.size());
   LoggedRequest logged{
@@ -167,7 +167,6 @@ void BurstGptReader::add(const BurstRow& row) {
       .conversation = index};
   if (row.output == 0) ++log_.num_without_output;
   if (index > 0 && row.time_us < *log_.requests.back().arrival_us) ++log_.num_out_of_order;
-  logged.request.key = request_key(logged.request.name);
   const auto last = row.session.empty() ? sessions_.end() : sessions_.find(row.session);
   std::int64_t shared = 0;
   if (last != sessions_.end()) {
@@ -187,7 +186,9 @@ void BurstGptReader::add(const BurstRow& row) {
     logged.request.prompt.push_back({.content = text_content(logged.request.name),
                                      .length = static_cast<std::int32_t>(row.input - shared)});
   if (!row.session.empty()) sessions_[row.session] = {index, row.input, row.ends_us};
-  log_.requests.push_back(std::move(logged));
+  if (Status added = add_logged(log_, std::move(logged)); !added.ok())
+    return error_here(added.error().message);
+  return Ok{};
 }
 
 void BurstGptReader::finish() {
@@ -210,7 +211,7 @@ Result<TrafficLog> BurstGptReader::read() {
     if (field_text(line.value()->text).empty()) continue;
     const auto row = read_row(line.value()->text);
     if (!row.ok()) return row.error();
-    add(row.value());
+    if (Status added = add(row.value()); !added.ok()) return added.error();
   }
   if (log_.requests.empty()) return error_here("no request (expected one behind the header)");
   finish();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/math.h"
+#include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/scenario.h"
 #include "sessions/text/name_hash.h"
 
@@ -59,23 +60,37 @@ void ConversationHistory::add_text(std::string_view text) {
     add({.content = piece.content, .length = cdiv(piece.num_bytes, kBytesOfAToken)});
 }
 
-Status ConversationHistory::ask(TrafficLog& log, AskedTurn turn) {
-  if (num_tokens_ == 0) add({.content = text_content(""), .length = 1});
-  if (num_tokens_ > kMaxPromptTokens)
+Status add_logged(TrafficLog& log, LoggedRequest logged) {
+  AddRequest& request = logged.request;
+  if (request.prompt.empty()) request.prompt.push_back({.content = text_content(""), .length = 1});
+  if (const std::int64_t tokens = num_prompt_tokens(request); tokens > kMaxPromptTokens)
     return invalid_input(
-        fmt::format("a prompt of {} tokens (expected at most {})", num_tokens_, kMaxPromptTokens));
+        fmt::format("a prompt of {} tokens (expected at most {})", tokens, kMaxPromptTokens));
+  log.num_pieces += static_cast<std::int64_t>(request.prompt.size());
+  if (log.num_pieces > kMaxTrafficPieces)
+    return invalid_input(fmt::format(
+        "up to here the prompts have {} pieces (expected at most {}: conversations this long need "
+        "too much memory)",
+        log.num_pieces, kMaxTrafficPieces));
+  request.key = request_key(request.name);
+  log.requests.push_back(std::move(logged));
+  return Ok{};
+}
+
+Status ConversationHistory::ask(TrafficLog& log, AskedTurn turn) {
   LoggedRequest logged{
       .request = {.name = std::move(turn.name), .prompt = history_, .max_tokens = turn.max_tokens},
       .arrival_us = turn.arrival_us,
       .conversation = conversation_};
-  logged.request.key = request_key(logged.request.name);
   if (last_ >= 0) {
     logged.after = {last_};
     logged.delay_us = turn.delay_us;
   }
   last_ = static_cast<std::int32_t>(log.requests.size());
-  add(answer_of(logged.request, num_tokens_));
-  log.requests.push_back(std::move(logged));
+  if (Status added = add_logged(log, std::move(logged)); !added.ok()) return added;
+  const AddRequest& asked = log.requests.back().request;
+  if (history_.empty()) add(asked.prompt.front());
+  add(answer_of(asked, num_tokens_));
   return Ok{};
 }
 

@@ -35,6 +35,14 @@ std::vector<PromptSegment> part_of_prompt(const std::vector<PromptSegment>& prom
 // The tokens that `request` generates, as a part of later prompts.
 PromptSegment answer_of(const AddRequest& request, std::int64_t num_prompt_tokens);
 
+// The most prompt segments that a log may have: 2.4 GB of them. Long conversations have the square
+// of their length.
+inline constexpr std::int64_t kMaxTrafficPieces = 100'000'000;
+
+// Adds the request to the log, with its key; a prompt without tokens gets one. Error invalid_input:
+// a prompt above kMaxPromptTokens, a log above kMaxTrafficPieces.
+Status add_logged(TrafficLog& log, LoggedRequest logged);
+
 // What a turn adds besides its prompt.
 struct AskedTurn {
   std::string name;
@@ -53,8 +61,7 @@ class ConversationHistory {
   std::int64_t num_tokens() const { return num_tokens_; }
 
   // Adds a request to the log that asks with the history as its prompt and waits for the turn
-  // before it; its answer becomes part of the history. A history without tokens gets one. Error
-  // invalid_input: more than kMaxPromptTokens.
+  // before it; its answer becomes part of the history. Errors: those of add_logged().
   Status ask(TrafficLog& log, AskedTurn turn);
 
  private:

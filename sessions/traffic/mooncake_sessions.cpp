@@ -172,7 +172,6 @@ Status MooncakeSessions::build(std::size_t index) {
                        .after = after_[index],
                        .delay_us = row.delay_us};
   AddRequest& request = logged.request;
-  request.key = request_key(request.name);
   if (row.output_length == 0) ++log_.num_without_output;
   if (row.hash_ids.empty()) {
     if (before >= 0) request.prompt = sequence_of(before);
@@ -180,13 +179,10 @@ Status MooncakeSessions::build(std::size_t index) {
   } else {
     request.prompt = prompt_of_ids(row, before);
   }
-  const std::int64_t length = num_prompt_tokens(request);
-  if (length > kMaxPromptTokens)
-    return error_at(
-        row, fmt::format("a prompt of {} tokens (expected at most {})", length, kMaxPromptTokens));
   if (index > 0 && row.arrival_us && row.arrival_us < rows_[index - 1].arrival_us)
     ++log_.num_out_of_order;
-  log_.requests.push_back(std::move(logged));
+  if (Status added = add_logged(log_, std::move(logged)); !added.ok())
+    return error_at(row, added.error().message);
   return Ok{};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -176,23 +177,18 @@ Status OpenAiLogReader::add(OpenAiLine line) {
                                    .max_tokens = output_tokens(line)},
                        .arrival_us = line.time_us,
                        .conversation = index};
-  AddRequest& request = logged.request;
-  request.key = request_key(request.name);
-  if (request.prompt.empty()) request.prompt.push_back({.content = text_content(""), .length = 1});
-  const std::int64_t length = num_prompt_tokens(request);
-  if (length > kMaxPromptTokens)
-    return error_here(
-        fmt::format("a prompt of {} tokens (expected at most {})", length, kMaxPromptTokens));
-  if (line.prompt_tokens && length != *line.prompt_tokens) ++num_other_length_;
   if (prompt.follows >= 0) {
     logged.after = {prompt.follows};
     logged.conversation = log_.requests[static_cast<std::size_t>(prompt.follows)].conversation;
   }
   if (index > 0 && line.time_us && line.time_us < log_.requests.back().arrival_us)
     ++log_.num_out_of_order;
+  if (Status added = add_logged(log_, std::move(logged)); !added.ok())
+    return error_here(added.error().message);
+  const std::int64_t length = num_prompt_tokens(log_.requests.back().request);
+  if (line.prompt_tokens && length != *line.prompt_tokens) ++num_other_length_;
   turns_.push_back({.num_prompt_tokens = length, .answer = std::move(line.answer)});
   asked_[prompt.messages] = index;
-  log_.requests.push_back(std::move(logged));
   return Ok{};
 }
 
@@ -244,11 +240,13 @@ Result<TrafficLog> OpenAiLogReader::read() {
 }  // namespace
 
 bool is_openai_log(std::string_view head) {
-  const std::size_t begin = head.find_first_not_of(" \t\r\n");
-  const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
-  return begin != std::string_view::npos && head[begin] == '{' && !has("\"requests\"") &&
-         !has("\"hybridscope_trace\"") && (has("\"messages\"") || has("\"prompt\"")) &&
-         (has("\"body\"") || has("\"request\"") || has("\"response\"") || has("\"model\""));
+  constexpr std::array<std::string_view, 8> kPrompts = {
+      "messages",      "prompt",      "request.messages",      "request.prompt",
+      "body.messages", "body.prompt", "request.body.messages", "request.body.prompt"};
+  const std::vector<std::string> keys = keys_of_first_object(head);
+  return std::ranges::any_of(keys, [&](const std::string& key) {
+    return std::ranges::find(kPrompts, key) != kPrompts.end();
+  });
 }
 
 Result<TrafficLog> read_openai_log(TrafficInput input) {

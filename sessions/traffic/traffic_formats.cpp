@@ -49,14 +49,13 @@ constexpr std::array kFormats = {
                   .recognised_by = "`num_prompts`, `model_id` and `request_rate`",
                   .recognises = is_vllm_bench,
                   .read = read_vllm_bench},
-    TrafficFormat{.name = "openai-log",
-                  .description =
-                      "a log of requests to an OpenAI API, with texts, and usage if there "
-                      "is",
-                  .recognised_by = "`messages` or `prompt`, and `body`, `request`, `response` or "
-                                   "`model`",
-                  .recognises = is_openai_log,
-                  .read = read_openai_log},
+    TrafficFormat{
+        .name = "openai-log",
+        .description = "a log of requests to an OpenAI API, with texts, and usage if there "
+                       "is",
+        .recognised_by = "`messages` or `prompt` in the line, its `request` or its `body`",
+        .recognises = is_openai_log,
+        .read = read_openai_log},
 };
 
 std::string first_line(std::string_view head) {

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sessions/text/input_file.h"
 
@@ -22,5 +24,10 @@ struct TrafficHead {
 };
 
 TrafficHead look_at_head(ReadBytes read);
+
+// The keys of the JSON object that `head` begins with, as far as it goes, in their order, with
+// those of objects inside ("request.messages") but not of what arrays hold. Empty: it begins
+// otherwise.
+std::vector<std::string> keys_of_first_object(std::string_view head);
 
 }  // namespace hybridscope

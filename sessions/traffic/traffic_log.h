@@ -22,6 +22,7 @@ struct LoggedRequest {
 
 struct TrafficLog {
   std::vector<LoggedRequest> requests;  // in the order of the file
+  std::int64_t num_pieces = 0;          // prompt segments of all requests, as add_logged() counts
   std::int32_t num_out_of_order = 0;    // requests whose time is before that of the one in front
   std::int32_t num_without_output = 0;  // requests without output, which get one token
   // Arrivals allow for the time of answers, so nothing waits unless the user asks for it.

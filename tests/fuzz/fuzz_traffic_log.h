@@ -6,7 +6,10 @@
 #include <string_view>
 
 #include "sessions/run/waiting_requests.h"
+#include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/scenario.h"
+#include "sessions/traffic/traffic_formats.h"
+#include "sessions/traffic/traffic_input.h"
 #include "sessions/traffic/traffic_load.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/bytes_of.h"
@@ -28,6 +31,7 @@ inline void expect_log(const TrafficLog& log) {
 }
 
 inline void read_log(Result<TrafficLog> (*read)(TrafficInput), std::string_view text) {
+  recognise_traffic(text);  // whatever it finds
   std::istringstream bytes{std::string(text)};
   const auto log = read({.read = bytes_of(bytes), .file = "t"});
   if (!log.ok()) return expect_one_line(log.error().message, "t:");

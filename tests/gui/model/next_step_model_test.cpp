@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "gui/model/live_run.h"
+#include "gui/model/planned_step.h"
 #include "sessions/live/fork.h"
 
 namespace hybridscope::next_step_model_test {
@@ -201,6 +202,16 @@ TEST(NextStepModel, RequestsThatJoinArePlanned) {
   EXPECT_EQ(make_next_step_model(workbench).planned.words,
             (std::vector<std::string>{"request late joins (12 prompt tokens, max_tokens 3)",
                                       "accept 2 of A"}));
+}
+
+// When it joins depends on the run.
+TEST(NextStepModel, ARequestThatWaitsForAnotherIsNotPlannedToJoin) {
+  RunPlan plan;
+  plan.requests = {
+      {.request = {.name = "A", .prompt = {{.length = 4}}, .max_tokens = 2}},
+      {.request = {.name = "B", .prompt = {{.length = 4}}, .max_tokens = 2}, .after = {"A"}}};
+  EXPECT_EQ(planned_step(plan, 1).words,
+            (std::vector<std::string>{"request A joins (4 prompt tokens, max_tokens 2)"}));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ class Runs(PackageCase):
         with self.assertRaisesRegex(hybridscope.InvalidInput, "exclude each other"):
             hybridscope.run(traffic="synthetic", users=2, request_rate=1)
         with self.assertRaisesRegex(hybridscope.InvalidInput, 'no traffic format "csv"'):
-            hybridscope.run(traffic="README.md", traffic_format="csv")
+            hybridscope.run(traffic=str(scenario("plain_decode")), traffic_format="csv")
 
     def test_state_in_bytes_is_reported(self):
         result = hybridscope.run(scenario("several_groups"), state="bytes",

@@ -88,6 +88,32 @@ TEST(ShareGpt, ErrorsNameTheLineInWhichTheConversationBegins) {
   EXPECT_THAT(error("[{\"conversations\":\n oops}]"), HasSubstr("s.json:2:2: syntax error"));
 }
 
+TEST(ConversationHistory, ALogHasALimitOfTokensAPromptAndOfPiecesInAll) {
+  TrafficLog log;
+  const auto request = [](std::int32_t length) {
+    return LoggedRequest{
+        .request = {.name = "r",
+                    .prompt = {{.content = 1, .length = length}, {.content = 2, .length = 1}}}};
+  };
+  EXPECT_EQ(add_logged(log, request(16777216)).error().message,
+            "a prompt of 16777217 tokens (expected at most 16777216)");
+  EXPECT_TRUE(add_logged(log, request(16777215)).ok());
+  EXPECT_EQ(log.num_pieces, 2);
+  log.num_pieces = 99'999'999;
+  EXPECT_THAT(
+      add_logged(log, request(5)).error().message,
+      HasSubstr("up to here the prompts have 100000001 pieces (expected at most 100000000"));
+  EXPECT_EQ(log.requests.size(), 1U);
+}
+
+TEST(ConversationHistory, APromptWithoutTokensGetsOne) {
+  TrafficLog log;
+  ConversationHistory history(0);
+  ASSERT_TRUE(history.ask(log, {.name = "a", .max_tokens = 3}).ok());
+  ASSERT_TRUE(history.ask(log, {.name = "b", .max_tokens = 2, .delay_us = 7}).ok());
+  EXPECT_THAT(words_of(log), ElementsAre("a in 0: 1 -> 3", "b in 0: 1 a[1+3] -> 2 after a +7"));
+}
+
 TEST(ConversationHistory, PartsOfAPromptAreCutOutOfItsSegments) {
   const std::vector<PromptSegment> prompt = {{.content = 1, .first = 5, .length = 10},
                                              {.content = 2, .length = 4}};

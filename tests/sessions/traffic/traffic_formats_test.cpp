@@ -13,6 +13,7 @@
 namespace hybridscope::traffic_formats_test {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 Result<TrafficLog> read(const std::string& text, std::string_view format = {}) {
@@ -49,6 +50,23 @@ TEST(TrafficFormats, AreRecognisedByTheBeginningOfTheFile) {
   EXPECT_EQ(format_of(""), "");
 }
 
+TEST(TrafficFormats, AnOpenAiLogHasItsPromptInTheLineTheRequestOrTheBody) {
+  EXPECT_EQ(format_of(R"({"a": {"prompt": "x"}, "model": "m"})"), "");
+  EXPECT_EQ(format_of(R"({"input": [{"prompt": "x"}], "model": "m"})"), "");
+  EXPECT_EQ(format_of(R"({"a": "\"prompt\": 1"})"), "");
+  EXPECT_EQ(format_of(R"({"request": {"body": {"messages": [{"role")"), "openai-log");
+}
+
+TEST(TrafficFormats, KeysOfTheFirstObjectAreFoundAsFarAsTheTextGoes) {
+  EXPECT_THAT(keys_of_first_object(R"( {"a": {"b": 1, "c" : {}}, "d": [{"e": 2}, "f"], "g\"": "h)"),
+              ElementsAre("a", "a.b", "a.c", "d", "g\\\""));
+  EXPECT_THAT(keys_of_first_object(R"({"a": 1} {"b": 2})"), ElementsAre("a"));
+  EXPECT_THAT(keys_of_first_object(R"([{"a": 1}])"), ElementsAre());
+  EXPECT_THAT(keys_of_first_object(R"({"a)"), ElementsAre());
+  EXPECT_THAT(keys_of_first_object("{]}}"), ElementsAre());
+  EXPECT_THAT(keys_of_first_object("{{\"a\": 1"), ElementsAre("a"));
+}
+
 TEST(TrafficFormats, AFileOfNoKnownFormatIsAnErrorThatShowsItsBeginningAndNamesTheFormats) {
   EXPECT_THAT(
       read("a,b\n1,2\n").error().message,
@@ -75,6 +93,24 @@ TEST(TrafficFormats, EachFormatIsDocumented) {
         fmt::format("| `{}` | {} | {} |\n", format.name, format.description, format.recognised_by);
     EXPECT_NE(text.find(row), std::string::npos) << row;
     EXPECT_NE(text.find(fmt::format("\n## {}\n", format.name)), std::string::npos) << format.name;
+  }
+}
+
+// The first block of the format's section.
+std::string documented_example(const std::string& text, std::string_view format) {
+  const std::size_t section = text.find(fmt::format("\n## {}\n", format));
+  const std::size_t begin = text.find("\n```\n", section) + 5;
+  return text.substr(begin, text.find("```", begin) - begin);
+}
+
+TEST(TrafficFormats, TheExamplesOfTheDocumentationAreRecognisedAndRead) {
+  std::ifstream file(HYBRIDSCOPE_SOURCE_DIR "/docs/traffic.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const TrafficFormat& format : traffic_formats()) {
+    const std::string example = documented_example(text, format.name);
+    EXPECT_EQ(format_of(example), format.name) << example;
+    const auto log = read(example);
+    EXPECT_TRUE(log.ok()) << format.name << ": " << log.error().message;
   }
 }
 
