@@ -33,11 +33,13 @@ PlanResult result(const std::string& num_seqs, std::int64_t hits, std::int64_t m
 }
 
 std::string page_of(const std::vector<PlanResult>& results, const std::string& traffic = "t.jsonl",
-                    const std::string& goals = "hits,concurrency") {
+                    const std::string& goals = "hits,concurrency",
+                    const std::string& step_time = "") {
   const PlanHeader header{.program = "hybridscope 1 (build 2)",
                           .model = "tiny-gdn",
                           .traffic = traffic,
                           .settings = "{}",
+                          .step_time = step_time,
                           .sweeps = {"max_num_seqs=1,2"}};
   const Sweep sweep = Sweep::create({}, {parse_sweep("max_num_seqs=1,2").value()}).value();
   const std::vector<const PlanGoal*> chosen = parse_goals(goals).value();
@@ -97,13 +99,20 @@ TEST(PlanPage, EveryFigureHasAColumn) {
   std::int64_t value = 1000;
   for (const PlanFigure& figure : plan_figures()) figure.value(made.figures) = value++;
   made.figures.steps = 1;
-  const json data = data_of(page_of({made}));
+  const json data = data_of(page_of({made}, "t.jsonl", "hits,concurrency", "1000"));
   const json& figures = data["results"][0]["figures"];
   ASSERT_EQ(figures.size(), data["columns"].size());
   for (const PlanFigure& figure : plan_figures())
     EXPECT_THAT(figures, testing::Contains(figure.value(made.figures))) << figure.key;
   EXPECT_EQ(data["columns"][0]["name"], "hits");
   EXPECT_EQ(data["columns"][0]["more"], true);
+}
+
+TEST(PlanPage, TimesHaveColumnsOnlyWhereAStepTimeIsAssumed) {
+  for (const json& column : data_of(page_of({result("1", 30, 1)}))["columns"]) {
+    EXPECT_NE(column["name"], "throughput");
+    EXPECT_NE(column["name"], "span us");
+  }
 }
 
 TEST(PlanPage, WhatIsNotPossibleHasItsReasonAndNoFigures) {
