@@ -15,6 +15,7 @@
 #include "cli/lessons_command.h"
 #include "cli/matrix_command.h"
 #include "cli/model_command.h"
+#include "cli/plan_command.h"
 #include "cli/run_command.h"
 #include "cli/sessions_command.h"
 #include "cli/shrink_command.h"
@@ -58,6 +59,8 @@ constexpr ProgramCommand kCommands[] = {
      &with_options<ExplainCacheOptions, &add_explain_cache_options, &explain_cache_command>},
     {"model", "", "explain a model's shapes, pages and block sizes",
      &with_options<ModelOptions, &add_model_options, &model_command>},
+    {"plan", "", "what a model and its settings hold: block size, requests at once, hits, memory",
+     &with_options<PlanOptions, &add_plan_options, &plan_command>},
     {"conformance", "verify", "recompute reference vectors and compare every field",
      &with_options<ConformanceCommandOptions, &add_conformance_options, &conformance_command>},
     {"lessons", "", "learn by stepping: text, steps and questions", &add_lessons_command},

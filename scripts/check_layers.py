@@ -37,6 +37,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/judge": _room(*_BELOW_RECORD, "replay", "conformance"),
     "sessions/breakpoint": _room("text", "record"),
     "sessions/cache_report": _room("text", "explain", "run"),
+    "sessions/plan": _room("text", "scenario", "explain", "run", "cache_report"),
     "sessions/diff": _room(*_BELOW_RECORD, "record"),
     "sessions/export": _room(*_BELOW_RECORD, "known_bugs", "live"),
     "sessions/known_bugs": _room(*_BELOW_RECORD),
