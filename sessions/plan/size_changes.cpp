@@ -32,6 +32,8 @@ std::vector<Candidate> candidates(const SizeAnswer& answer) {
        {MambaCacheMode::none, MambaCacheMode::align, MambaCacheMode::all})
     if (mode != config.mamba_cache_mode)
       all.push_back({"mamba_cache_mode", std::string(mamba_cache_mode_name(mode))});
+  if (config.enable_prefix_caching && layout.page_size.choice.attn_bytes_per_token > 0)
+    all.push_back({"prefix_match_unit", std::to_string(layout.model.kernel_block_alignment)});
   if (config.num_speculative_tokens > 0)
     all.push_back({"speculative_config/num_speculative_tokens", "0"});
   all.push_back({"tensor_parallel_size", std::to_string(2 * layout.settings.tensor_parallel_size)});

@@ -49,6 +49,12 @@ std::string why_without_attention(const ModelLayout& layout) {
                      asked ? "as asked for" : "the chunk size", state);
 }
 
+// "40GiB", "19971597927 bytes".
+std::string byte_words(std::int64_t bytes) {
+  const std::string size = format_byte_size(bytes);
+  return size.back() == 'B' ? size : grouped_number(bytes) + " bytes";
+}
+
 std::string release_of_setup(const EngineSetup& setup) {
   return setup.release_profile.empty() ? std::string() : " with " + setup.release_profile;
 }
@@ -219,7 +225,7 @@ std::string explain_sizes(const SizeAnswer& answer, const std::vector<SizeChange
   page.title(fmt::format(
       "{}{}, mode {}, {} blocks{}", layout.model.name, release_of_setup(answer.setup),
       mamba_cache_mode_name(layout.mamba_cache_mode), grouped_number(answer.usable_blocks + 1),
-      answer.memory_bytes > 0 ? " in " + format_byte_size(answer.memory_bytes) : std::string()));
+      answer.memory_bytes > 0 ? " in " + byte_words(answer.memory_bytes) : std::string()));
   add_block(answer, page);
   add_requests(answer, page);
   add_hits(answer, page);
