@@ -40,6 +40,7 @@ constexpr const char* kExamples =
     "  hybridscope matrix --engine vllm@2026-06-29\n"
     "  hybridscope shrink big.json --engine reference\n"
     "  hybridscope model qwen3-next-80b-a3b\n"
+    "  hybridscope plan --model qwen3-next-80b-a3b --kv-memory 40GiB --prompt 8000 --output 500\n"
     "  hybridscope conformance tests/golden\n"
     "  hybridscope gui scenarios/align_boundary_by_accepted_drafts.json";
 

@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/output_targets.h"
 #include "cli/plan_report.h"
+#include "cli/plan_sizes.h"
 #include "cli/plan_story.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
@@ -22,9 +23,20 @@
 namespace hybridscope {
 namespace {
 
+constexpr std::int32_t kMostTokens = 1 << 24;
+
 constexpr const char* kPlanExamples =
     "Examples:\n"
-    "  hybridscope plan --traffic trace.jsonl --kv-memory 60GiB\n"
+    "  hybridscope plan --model qwen3-next-80b-a3b --kv-memory 40GiB\n"
+    "  hybridscope plan --model qwen3-next-80b-a3b --kv-memory 40GiB --prompt 8000 --output 500 "
+    "\\\n"
+    "      --shared 6000\n"
+    "  hybridscope plan --model path/to/config.json --gpu-memory 80GiB --weights-memory 52GiB \\\n"
+    "      --engine vllm-0.33.0 --startup-log\n"
+    "  hybridscope plan --from-serve 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct -tp 4 "
+    "--max-num-seqs 1024' \\\n"
+    "      --kv-memory 30GiB --prompt 8000 --output 500\n"
+    "  hybridscope plan --traffic trace.jsonl --kv-memory 60GiB --html plan.html\n"
     "  hybridscope plan --traffic trace.jsonl --model nemotron-h-8b --kv-memory 40GiB \\\n"
     "      --sweep mamba_cache_mode=align,all,none --sweep max_num_seqs=64..512\n"
     "  hybridscope plan --traffic synthetic --sweep num_speculative_tokens=0..3 \\\n"
@@ -32,14 +44,19 @@ constexpr const char* kPlanExamples =
     "  hybridscope plan --traffic trace.jsonl --sweep prefix_cache_retention_interval=none,0,2x\n"
     "  hybridscope plan --traffic trace.jsonl --step-time '8ms + 25us*prefill + 60us*decode' \\\n"
     "      --prefer throughput,first_token\n"
-    "  hybridscope plan --traffic trace.jsonl --kv-memory 60GiB --html plan.html\n"
+    "  hybridscope plan --traffic trace.jsonl --sweep max_num_seqs=64..512 --from-serve \\\n"
+    "      'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct -tp 4 --max-num-seqs 1024'\n"
     "  hybridscope plan --traffic trace.jsonl --shard 1/4 --out part1.jsonl\n"
     "  hybridscope plan --merge part1.jsonl part2.jsonl part3.jsonl part4.jsonl\n"
     "\n"
-    "Each combination is run to its end with the exact cache and scheduler of the engine. Latency\n"
-    "is not predicted: times follow from --step-time, which is yours. With --out, Ctrl-C stops it\n"
-    "and the same command goes on. More: docs/plan.md\n"
-    "Exit codes: 0 fine, 2 usage, 3 invalid input, 4 environment.";
+    "Without traffic it answers what the model and its settings hold. With traffic each "
+    "combination\n"
+    "is run to its end with the exact cache and scheduler of the engine. Latency is not "
+    "predicted:\n"
+    "times follow from --step-time, which is yours. With --out, Ctrl-C stops it and the same\n"
+    "command goes on. More: docs/plan.md\n"
+    "Exit codes: 0 fine, 2 usage, an unknown model, settings that it does not allow, 3 invalid\n"
+    "input, 4 environment.";
 
 const CLI::Validator kPositive(
     [](std::string& text) {
@@ -102,17 +119,29 @@ Status write_page(const PlanView& view, OutputFile& page) {
   return page.finish();
 }
 
-int report(const PlanCommandOptions& options, const PlanStory& story, PageFile& page) {
+// `job`: that was run, for the line that it started from; null: none.
+int report(const PlanCommandOptions& options, const PlanStory& story, PageFile& page,
+           const PlanJob* job = nullptr) {
+  const PlanView view = story.view();
   if (page)
-    if (const Status written = write_page(story.view(), *page); !written.ok())
+    if (const Status written = write_page(view, *page); !written.ok())
       return report_error("plan", written.error());
-  if (options.json)
-    fmt::print(
-        "{}\n",
-        plan_to_json(story.view()).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-  else
-    fmt::print(text_stream({{"--html", options.html}}), "{}",
-               story.text(options.top > 0 ? options.top : kDefaultRows));
+  std::optional<EngineSettings> wanted;
+  if (job != nullptr && job->line && view.choice.has_recommendation())
+    if (auto settings = job->sweep.settings(
+            job->sweep.called(view.results[view.choice.recommended()].name).value(),
+            view.header.model);
+        settings.ok())
+      wanted = std::move(settings).value();
+  if (options.json) {
+    nlohmann::ordered_json json = plan_to_json(view);
+    if (wanted) add_serve_line(*job->line, *wanted, json);
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return kExitFine;
+  }
+  std::FILE* const out = text_stream({{"--html", options.html}});
+  fmt::print(out, "{}", story.text(options.top > 0 ? options.top : kDefaultRows));
+  if (wanted) fmt::print(out, "{}", serve_line_text(*job->line, *wanted));
   return kExitFine;
 }
 
@@ -173,6 +202,7 @@ int run(const PlanCommandOptions& options, PageFile& page) {
     return usage ? report_usage("plan", made.error().message) : report_error("plan", made.error());
   }
   PlanJob& job = made.value();
+  note_not_read({.line = job.line, .model = {}, .settings = {}});
   if (options.list) return list(job);
   std::optional<PlanFile> file;
   if (!options.out.empty()) {
@@ -199,20 +229,54 @@ int run(const PlanCommandOptions& options, PageFile& page) {
   const int code = report(options,
                           PlanStory(contents, job.sweep, job.options.goals,
                                     std::ssize(job.traffic->traffic().requests)),
-                          page);
+                          page, &job);
   return finished.value() ? code : kExitInterrupted;
+}
+
+}  // namespace
+
+namespace {
+
+void add_size_options(CLI::App& command, PlanCommandOptions& options, CLI::Option* traffic) {
+  constexpr const char* kGroup = "Sizes, without traffic";
+  command.add_option("--prompt", options.prompt, "prompt tokens of a request")
+      ->check(CLI::Range(1, kMostTokens))
+      ->type_name("N")
+      ->excludes(traffic)
+      ->group(kGroup);
+  command.add_option("--output", options.output, "tokens that it generates (default: 1)")
+      ->check(CLI::Range(1, kMostTokens))
+      ->type_name("N")
+      ->excludes(traffic)
+      ->group(kGroup);
+  command.add_option("--shared", options.shared, "tokens that all prompts begin with (default: 0)")
+      ->check(CLI::Range(0, kMostTokens))
+      ->type_name("N")
+      ->excludes(traffic)
+      ->group(kGroup);
+  command
+      .add_flag("--startup-log", options.startup_log,
+                "also the lines about sizes that the release logs when it starts")
+      ->excludes(traffic)
+      ->group(kGroup);
 }
 
 }  // namespace
 
 void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
   command.footer(kPlanExamples);
-  auto* traffic =
-      command.add_option("--traffic", options.traffic, kTrafficHelp)->type_name("FILE|synthetic");
   command
       .add_option("--model", options.model,
-                  std::string("preset or config.json (default: ") + kDefaultTrafficModel + ")")
+                  std::string("preset or config.json (with traffic: ") + kDefaultTrafficModel + ")")
       ->type_name("NAME|FILE");
+  command
+      .add_option(
+          "--from-serve", options.from_serve,
+          "start from this line of `vllm serve`; options given besides it replace its flags")
+      ->type_name("LINE");
+  auto* traffic =
+      command.add_option("--traffic", options.traffic, kTrafficHelp)->type_name("FILE|synthetic");
+  add_size_options(command, options, traffic);
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
       ->check(kPositive)
       ->type_name("N")
@@ -275,14 +339,33 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
       ->excludes(merge)
       ->excludes(page);
   command.add_flag("--json", options.json,
-                   "one object {plan, goals, recommended, front, reasons, results}");
+                   "one object: the sizes, or {plan, goals, recommended, front, reasons, results}");
   command.add_flag("-q,--quiet", options.quiet, "no progress");
   options.settings.add_to(command);
 }
 
+namespace {
+
+// An option that was given and means nothing without traffic; empty: none.
+std::string_view option_for_traffic(const PlanCommandOptions& options) {
+  const std::pair<bool, std::string_view> all[] = {
+      {!options.sweeps.empty(), "--sweep"}, {!options.step_time.empty(), "--step-time"},
+      {!options.out.empty(), "--out"},      {!options.html.empty(), "--html"},
+      {!options.shard.empty(), "--shard"},  {options.list, "--list"},
+      {options.budget > 0, "--budget"},     {options.prefer != kDefaultGoals, "--prefer"}};
+  for (const auto& [given, name] : all)
+    if (given) return name;
+  return {};
+}
+
+}  // namespace
+
 int plan_command(const PlanCommandOptions& options) {
-  if (options.merge.empty() && options.traffic.empty())
-    return report_usage("plan", "give --traffic (hybridscope plan --help)");
+  if (options.merge.empty() && options.traffic.empty()) {
+    const std::string_view lonely = option_for_traffic(options);
+    return lonely.empty() ? plan_sizes(options)
+                          : report_usage("plan", fmt::format("{} needs --traffic", lonely));
+  }
   auto page = open_page(options);
   if (!page.ok())
     return page.error().kind == ErrorKind::invalid_input

@@ -1,8 +1,8 @@
-// hybridscope plan: which settings for this model, this memory, this traffic.
+// hybridscope plan: what a model and its settings hold, and which settings for its traffic.
 #pragma once
 
 #include "cli/cli_fwd.h"
-#include "cli/plan_job.h"
+#include "cli/plan_question.h"
 
 namespace hybridscope {
 

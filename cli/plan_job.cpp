@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "cli/interrupt.h"
@@ -45,14 +47,25 @@ Result<std::optional<StepTime>> step_time_of(const PlanCommandOptions& options,
   return std::optional(time.value());
 }
 
-Result<Sweep> make_sweep(const EngineSettings& settings, const std::vector<std::string>& texts) {
+Result<std::vector<SweepAxis>> parse_sweeps(const std::vector<std::string>& texts) {
   std::vector<SweepAxis> axes;
   for (const std::string& text : texts) {
     auto axis = parse_sweep(text);
     if (!axis.ok()) return invalid_input("--sweep: " + axis.error().message);
     axes.push_back(std::move(axis).value());
   }
-  return Sweep::create(settings, std::move(axes));
+  return axes;
+}
+
+// What a pasted line says of a setting that is swept is one value of many.
+EngineSettings without_swept(const EngineSettings& settings, std::span<const SweepAxis> axes) {
+  EngineSettings rest;
+  for (const Setting& setting : settings_table()) {
+    const auto value = get_setting(settings, setting);
+    if (value && std::ranges::find(axes, &setting, &SweepAxis::setting) == axes.end())
+      (void)set_setting(rest, setting, *value);
+  }
+  return rest;
 }
 
 // "max_num_seqs=64,128,256".
@@ -128,20 +141,29 @@ Result<Sweep> sweep_of(const PlanHeader& header) {
   JsonErrors errors("settings of the result file");
   EngineSettings settings = read_settings({.value = &json, .pointer = ""}, errors);
   if (errors.failed()) return errors.error();
-  return make_sweep(settings, header.sweeps);
+  auto axes = parse_sweeps(header.sweeps);
+  if (!axes.ok()) return axes.error();
+  return Sweep::create(std::move(settings), std::move(axes).value());
 }
 
 Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
   PlanCommandOptions options = given;
-  if (options.model.empty()) options.model = kDefaultTrafficModel;
-  auto settings = options.settings.apply({});
-  if (!settings.ok()) return settings.error();
+  auto question = read_plan_question(options);
+  if (!question.ok()) return question.error();
+  options.model = question.value().model.empty() ? kDefaultTrafficModel : question.value().model;
   if (options.sweeps.empty()) {
-    auto sweeps = default_sweeps(options.model, settings.value());
+    auto sweeps = default_sweeps(options.model, question.value().settings);
     if (!sweeps.ok()) return sweeps.error();
     options.sweeps = std::move(sweeps).value();
   }
-  auto sweep = make_sweep(settings.value(), options.sweeps);
+  auto axes = parse_sweeps(options.sweeps);
+  if (!axes.ok()) return axes.error();
+  const EngineSettings of_line =
+      question.value().line ? without_swept(question.value().line->settings(), axes.value())
+                            : EngineSettings();
+  auto settings = options.settings.apply(of_line);
+  if (!settings.ok()) return settings.error();
+  auto sweep = Sweep::create(settings.value(), std::move(axes).value());
   if (!sweep.ok()) return sweep.error();
   auto step_time = step_time_of(options, settings.value());
   if (!step_time.ok()) return step_time.error();
@@ -169,7 +191,8 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
   auto header = header_of(options, settings.value(), sweep.value(), *shared);
   if (!header.ok()) return header.error();
   if (step_time.value()) header.value().step_time = step_time_text(*step_time.value());
-  return PlanJob{.header = std::move(header).value(),
+  return PlanJob{.line = std::move(question.value().line),
+                 .header = std::move(header).value(),
                  .sweep = std::move(sweep).value(),
                  .traffic = std::move(shared),
                  .options = std::move(job)};

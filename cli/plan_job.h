@@ -4,46 +4,26 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/settings_options.h"
+#include "cli/plan_question.h"
 #include "core/base/result.h"
 #include "sessions/plan/plan_file.h"
 #include "sessions/plan/plan_jobs.h"
 #include "sessions/plan/plan_traffic.h"
 #include "sessions/plan/sweep.h"
-#include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
-
-struct PlanCommandOptions {
-  std::string traffic;  // file or "synthetic"
-  TrafficOptions traffic_options;
-  std::string model;  // empty: kDefaultTrafficModel
-  SettingsOptions settings;
-  std::int64_t limit = 0;           // requests of the traffic, 0: all
-  std::vector<std::string> sweeps;  // "NAME=VALUE,..."; empty: default_sweeps
-  std::int64_t budget = 0;          // combinations, 0: all up to kDefaultBudget
-  std::string step_time;            // parse_step_time, or "constants"; empty: none
-  std::string prefer = std::string(kDefaultGoals);
-  std::int32_t jobs = 0;           // 0: one per core
-  std::int64_t top = 0;            // rows of the table, 0: kDefaultRows
-  std::string out;                 // result file
-  std::string html;                // page, "-": standard output
-  std::string shard;               // "I/N"
-  std::vector<std::string> merge;  // result files
-  bool json = false;
-  bool list = false;
-  bool quiet = false;
-};
 
 // A sweep over more combinations is searched unless --budget says otherwise.
 inline constexpr std::int64_t kDefaultBudget = 1000;
 inline constexpr std::int64_t kDefaultRows = 30;
 
 struct PlanJob {
+  std::optional<ServeLine> line;  // that it started from
   PlanHeader header;
   Sweep sweep;
   std::unique_ptr<PlanTraffic> traffic;

@@ -123,7 +123,8 @@ std::string format_plan_reasons(const PlanView& view) {
   for (const std::string& line : plan_reasons({.sweep = view.sweep,
                                  .results = view.results,
                                  .goals = view.goals,
-                                 .choice = view.choice}))
+                                 .choice = view.choice,
+                                 .model = view.header.model}))
     text += fmt::format("  {}\n", printable(line, 1000));
   for (const std::string& line : sensitivity_lines(view))
     text += fmt::format("  {}\n", printable(line, 1000));
@@ -149,8 +150,11 @@ nlohmann::ordered_json plan_to_json(const PlanView& view) {
   if (view.choice.has_recommendation()) {
     json["recommended"] = view.results[view.choice.recommended()].name;
     for (const std::size_t i : view.choice.front) json["front"].push_back(view.results[i].name);
-    json["reasons"] = plan_reasons(
-        {.sweep = view.sweep, .results = view.results, .goals = view.goals, .choice = view.choice});
+    json["reasons"] = plan_reasons({.sweep = view.sweep,
+                                    .results = view.results,
+                                    .goals = view.goals,
+                                    .choice = view.choice,
+                                    .model = view.header.model});
   }
   for (const PlanSensitivity& other : view.sensitivity)
     json["sensitivity"].push_back({{"when", other.words}, {"recommended", other.recommended}});

@@ -59,7 +59,7 @@ constexpr ProgramCommand kCommands[] = {
      &with_options<ExplainCacheOptions, &add_explain_cache_options, &explain_cache_command>},
     {"model", "", "explain a model's shapes, pages and block sizes",
      &with_options<ModelOptions, &add_model_options, &model_command>},
-    {"plan", "", "which settings for this model, this memory, this traffic",
+    {"plan", "", "sizes of a model and its settings; which settings for its traffic",
      &with_options<PlanCommandOptions, &add_plan_options, &plan_command>},
     {"conformance", "verify", "recompute reference vectors and compare every field",
      &with_options<ConformanceCommandOptions, &add_conformance_options, &conformance_command>},

@@ -108,7 +108,7 @@ const std::array kKinds = {
          }},
     Kind{"a model's config.json",
          holds_model,
-         {"model"},
+         {"model", "plan"},
          [](const std::string& input) { return "model " + shell_word(input); }},
     Kind{"a scenario",
          holds_scenario,

@@ -59,10 +59,12 @@ Result<std::vector<StateTensorSpec>> make_states(const ModelSpec& model,
   auto shapes = state_shapes(dims, options);
   if (!shapes) return shapes.error();
   const MambaType mamba_type = mamba_type_of(dims);
-  const auto dtypes =
-      state_dtypes(mamba_type, {.model_dtype = model.dtype,
-                                .mamba_cache_dtype = settings.mamba_cache_dtype,
-                                .mamba_ssm_cache_dtype = settings.mamba_ssm_cache_dtype});
+  const bool ssm_dtype_set = settings.mamba_ssm_cache_dtype != "auto";
+  const auto dtypes = state_dtypes(
+      mamba_type, {.model_dtype = model.dtype,
+                   .mamba_cache_dtype = settings.mamba_cache_dtype,
+                   .mamba_ssm_cache_dtype =
+                       ssm_dtype_set ? settings.mamba_ssm_cache_dtype : model.mamba_ssm_dtype});
   if (!dtypes) return dtypes.error();
   const std::vector<StateKind> kinds = state_copy_funcs(mamba_type);
   std::vector<StateTensorSpec> states;

@@ -27,6 +27,7 @@ struct Preset {
   SpecInStateShape spec_in_state_shape;
   std::int64_t kernel_block_alignment = 16;
   std::int64_t default_block_size = 0;  // 0: none
+  const char* mamba_ssm_dtype = "auto";
 };
 
 // Dimensions were checked against the model's config.json: bamba (all), minimax (layers, heads,
@@ -87,7 +88,7 @@ constexpr Preset kPresets[] = {
                 .head_dim = 64,
                 .state_size = 128,
                 .conv_kernel = 4},
-     128, 8192, kAll, kPassed},
+     128, 8192, kAll, kPassed, 16, 0, "float32"},
     {"granite-4.0-h-small",
      "Hugging Face ibm-granite/granite-4.0-h-small config.json; Mamba heads of 64, one group and "
      "chunks of 256 are those of its smaller siblings, not checked against the file itself",
@@ -157,6 +158,7 @@ ModelSpec to_model_spec(const Preset& preset) {
                   .mamba_all_mode = preset.mamba_all_mode,
                   .spec_in_state_shape = preset.spec_in_state_shape,
                   .kernel_block_alignment = preset.kernel_block_alignment};
+  model.mamba_ssm_dtype = preset.mamba_ssm_dtype;
   if (preset.default_block_size > 0) model.default_block_size = preset.default_block_size;
   return model;
 }

@@ -56,8 +56,10 @@ struct ModelSpec {
   AttentionDims attention = {};        // meaningless without attention layers
   RecurrentDims recurrent = {};        // all recurrent layers of a model are alike
   std::string dtype = "bfloat16";      // model_config.dtype
-  std::int64_t chunk_size = 0;         // tokens per chunk of the scan kernels (mode all)
-  std::int64_t max_model_len = 0;      // max_position_embeddings
+  // Of recurrent states where mamba_ssm_cache_dtype is auto; auto: that of conv states.
+  std::string mamba_ssm_dtype = "auto";
+  std::int64_t chunk_size = 0;     // tokens per chunk of the scan kernels (mode all)
+  std::int64_t max_model_len = 0;  // max_position_embeddings
   MambaAllMode mamba_all_mode = MambaAllMode::unsupported;
   SpecInStateShape spec_in_state_shape = SpecInStateShape::not_passed;
   std::int64_t kernel_block_alignment = 16;             // attention kernel's smallest block

@@ -24,7 +24,9 @@ constexpr PlanGoal fewer(std::string_view name, std::string_view words) {
 }
 
 std::string gibibytes(std::int64_t bytes) {
-  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
+  constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+  if (bytes < kGibibyte / 10) return fmt::format("{} bytes", grouped_number(bytes));
+  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / static_cast<double>(kGibibyte));
 }
 std::string milliseconds(std::int64_t us) {
   return fmt::format("{:.1f} ms", static_cast<double>(us) / 1000);

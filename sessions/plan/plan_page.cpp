@@ -202,8 +202,11 @@ PageJson data_of_page(const PlanPage& page) {
   for (const SweepAxis& axis : page.sweep.axes()) data["axes"].push_back(axis.setting->name);
   if (page.choice.has_recommendation()) {
     data["recommended"] = page.choice.recommended();
-    data["reasons"] = plan_reasons(
-        {.sweep = page.sweep, .results = page.results, .goals = page.goals, .choice = page.choice});
+    data["reasons"] = plan_reasons({.sweep = page.sweep,
+                                    .results = page.results,
+                                    .goals = page.goals,
+                                    .choice = page.choice,
+                                    .model = page.header.model});
     for (const std::string& reason : page.more_reasons) data["reasons"].push_back(reason);
   }
   return data;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sessions/plan/size_words.h"
+#include "sessions/scenario/engine_setup.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -29,6 +31,7 @@ class Reasons {
     for (const GoalLoss& loss : in_.choice.losses) lines.push_back(goal_line(loss));
     for (std::size_t axis = 0; axis < in_.sweep.axes().size(); ++axis) add_axis(axis, lines);
     lines.push_back(pool_line());
+    add_block_line(lines);
     return lines;
   }
 
@@ -111,6 +114,14 @@ class Reasons {
       line += fmt::format("; the pool ran out: {}, {} tokens computed again",
                           counted(f.preemptions, "preemption"), grouped_number(f.lost_tokens));
     return line;
+  }
+
+  void add_block_line(std::vector<std::string>& lines) const {
+    if (in_.model.empty()) return;
+    const auto settings = in_.sweep.settings(best_case_, in_.model);
+    if (!settings.ok()) return;
+    const auto setup = make_engine_setup(in_.model, settings.value());
+    if (setup.ok()) lines.push_back(why_block_size(setup.value().layout));
   }
 
   const PlanReasonsInput& in_;

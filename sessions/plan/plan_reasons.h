@@ -16,6 +16,7 @@ struct PlanReasonsInput {
   std::span<const PlanResult> results;
   std::span<const PlanGoal* const> goals;
   const PlanChoice& choice;
+  std::string model = {};  // for why a block has its size; empty: not told
 };
 
 // One sentence a line: what the recommended result reaches of each goal; for each axis what another

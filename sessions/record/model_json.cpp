@@ -176,15 +176,16 @@ nlohmann::ordered_json model_to_json(const ModelSpec& model) {
                {"spec_in_state_shape", model.spec_in_state_shape == SpecInStateShape::passed},
                {"kernel_block_alignment", model.kernel_block_alignment}};
   if (model.default_block_size) json["default_block_size"] = *model.default_block_size;
+  if (model.mamba_ssm_dtype != "auto") json["mamba_ssm_dtype"] = model.mamba_ssm_dtype;
   return json;
 }
 
 ModelSpec read_model(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader reader(
-      place,
-      {"name", "source", "layers", "attention", "recurrent", "dtype", "chunk_size", "max_model_len",
-       "mamba_all_mode", "spec_in_state_shape", "kernel_block_alignment", "default_block_size"},
-      errors);
+  const ObjectReader reader(place,
+                            {"name", "source", "layers", "attention", "recurrent", "dtype",
+                             "chunk_size", "max_model_len", "mamba_all_mode", "spec_in_state_shape",
+                             "kernel_block_alignment", "default_block_size", "mamba_ssm_dtype"},
+                            errors);
   ModelSpec model;
   model.name = read_text(reader, "name");
   model.source = read_text(reader, "source");
@@ -211,6 +212,7 @@ ModelSpec read_model(const JsonPlace& place, JsonErrors& errors) {
                                   : SpecInStateShape::not_passed;
   model.kernel_block_alignment = number("kernel_block_alignment", {1, kMaxModelDim});
   model.default_block_size = reader.integer("default_block_size", {1, kMaxModelDim});
+  model.mamba_ssm_dtype = reader.string("mamba_ssm_dtype").value_or("auto");
   return model;
 }
 

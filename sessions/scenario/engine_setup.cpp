@@ -51,7 +51,20 @@ KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
   return kv;
 }
 
-Result<ModelLayout> make_layout(const ModelSpec& model, const EngineSettings& settings) {
+// From 0.27.1 on blocks of MLA are multiples of 128, so that decode kernels can split them (vLLM
+// platforms/interface.py _align_hybrid_block_size).
+constexpr std::int64_t kBlockAlignmentOfMla = 128;
+
+ModelSpec as_release_aligns(ModelSpec model, const EngineSettings& settings) {
+  const std::optional<Release> release = release_of(settings);
+  const bool latent = model.attention.attention_type == AttentionType::mla;
+  if (latent && release && *release >= Release::v0_27_1)
+    model.kernel_block_alignment = std::max(model.kernel_block_alignment, kBlockAlignmentOfMla);
+  return model;
+}
+
+Result<ModelLayout> make_layout(const ModelSpec& given, const EngineSettings& settings) {
+  const ModelSpec model = as_release_aligns(given, settings);
   KVCacheSettings kv = kv_cache_settings(settings);
   Result<ModelLayout> layout = build_kv_cache_config(model, kv);
   if (!layout.ok() || settings.num_gpu_blocks_override || settings.kv_cache_memory_bytes ||

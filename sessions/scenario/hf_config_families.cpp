@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/model/state_dtype.h"
+
 namespace hybridscope {
 namespace {
 
@@ -116,6 +118,18 @@ void read_mamba2(HfConfigReader& reader, ModelSpec& model) {
   model.spec_in_state_shape = SpecInStateShape::passed;
 }
 
+// vLLM's classes of some models take the dtype of recurrent states from the file (models/config.py,
+// Qwen3_5ForConditionalGenerationConfig and NemotronHForCausalLMConfig).
+std::string ssm_dtype_or(HfConfigReader& reader, const char* key, const char* absent) {
+  if (!reader.has(key)) return absent;
+  const std::string name = reader.text(key);
+  const auto dtype = parse_dtype(name);
+  if (name == "auto") return name;
+  if (dtype) return std::string(dtype_name(dtype.value()));
+  reader.fail(reader.wrong(key, "auto, float16, bfloat16 or float32"));
+  return absent;
+}
+
 // The mamba_* keys that Bamba and Granite share.
 void read_prefixed_mamba2(HfConfigReader& reader, ModelSpec& model) {
   Mamba2Dims dims{.intermediate_size = reader.count("mamba_expand") * reader.count("hidden_size"),
@@ -169,6 +183,7 @@ void read_nemotron_h(HfConfigReader& reader, ModelSpec& model) {
   model.max_model_len = reader.count("max_position_embeddings");
   model.mamba_all_mode = MambaAllMode::supported;
   model.spec_in_state_shape = SpecInStateShape::passed;
+  model.mamba_ssm_dtype = ssm_dtype_or(reader, "mamba_ssm_cache_dtype", "float32");
 }
 
 // `interval`: of attention layers, where the file has no layer_types.
@@ -200,6 +215,7 @@ void read_qwen3_next(HfConfigReader& reader, ModelSpec& model) {
 
 void read_qwen3_5_text(HfConfigReader& reader, ModelSpec& model) {
   read_gated_delta_net(reader, reader.count_or("full_attention_interval", 4), model);
+  model.mamba_ssm_dtype = ssm_dtype_or(reader, "mamba_ssm_dtype", "auto");
 }
 
 // With images: the language model is under text_config.
@@ -281,6 +297,8 @@ constexpr HfFamily kFamilies[] = {
     {"Qwen3NextForCausalLM", "qwen3_next", read_qwen3_next},
     {"Qwen3_5ForCausalLM", "qwen3_5_text", read_qwen3_5_text},
     {"Qwen3_5ForConditionalGeneration", "qwen3_5", read_qwen3_5},
+    {"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", read_qwen3_5_text},
+    {"Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe", read_qwen3_5},
     {"KimiLinearForCausalLM", "kimi_linear", read_kimi_linear},
     {"Lfm2ForCausalLM", "lfm2", read_lfm2},
     {"MiniMaxText01ForCausalLM", "minimax_text_01", read_minimax_text_01},

@@ -145,6 +145,8 @@ std::vector<LongCommand> long_commands(const std::string& folder) {
        "interrupted, no file is left behind"},
       {"diff --scenario " + scenario + " --engine safe --engine reference", "diff: interrupted"},
       {"explain-cache " + scenario, "explain-cache: interrupted"},
+      {"plan --traffic synthetic --sweep max_num_seqs=1..16 --sweep num_speculative_tokens=0..8",
+       "plan: interrupted; with --out FILE the same command would go on"},
       {"conformance tests/golden tests/golden/releases", "s: interrupted"},
       {"conformance " + folder + "/pipe", "s: interrupted"},
       {"lessons check" + repeated("align_boundary", 100), ""},

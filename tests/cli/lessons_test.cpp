@@ -47,12 +47,13 @@ TEST(Lessons, AreListedAsJson) {
   EXPECT_EQ(list[0]["name"], "request_life");
   EXPECT_EQ(list[0]["parts"], 10);
   EXPECT_EQ(list[1]["name"], "block_tables");
-  EXPECT_EQ(list[3]["name"], "retention");
-  EXPECT_EQ(list[4]["name"], "hits_inside_blocks");
-  EXPECT_EQ(list[5]["name"], "prefill_checkpoints");
-  EXPECT_EQ(list[6]["scenario"], "scenarios/align_boundary_by_accepted_drafts.json");
-  EXPECT_EQ(list[6]["parts"], 3);
-  EXPECT_EQ(list[6]["questions"], 9);
+  EXPECT_EQ(list[3]["name"], "block_size");
+  EXPECT_EQ(list[4]["name"], "retention");
+  EXPECT_EQ(list[5]["name"], "hits_inside_blocks");
+  EXPECT_EQ(list[6]["name"], "prefill_checkpoints");
+  EXPECT_EQ(list[7]["scenario"], "scenarios/align_boundary_by_accepted_drafts.json");
+  EXPECT_EQ(list[7]["parts"], 3);
+  EXPECT_EQ(list[7]["questions"], 9);
 }
 
 TEST(Lessons, ArePartOfTheProgramWhereverItRuns) {

@@ -135,7 +135,7 @@ class PlanPage(unittest.TestCase):
         tab = self.open()
         self.point_at(tab, "#scatter-drawing [data-result='4']")
         self.assertEqual(self.text(tab, "#tip"), "◆ num_speculative_tokens=1 max_num_seqs=4"
-                         "waiting6.4copies217,344on the front")
+                         "waiting6.4copies217,344 byteson the front")
         self.point_at(tab, "h1")
         self.assertTrue(tab.value("document.getElementById('tip').hidden"))
 

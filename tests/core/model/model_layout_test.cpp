@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(FamilyCase{"mamba-2.8b", MambaType::mamba1, kAll, 2048, 1, 0},
                     FamilyCase{"mamba2-2.7b", MambaType::mamba2, kAll, 256, 1, 0},
                     FamilyCase{"bamba-9b", MambaType::mamba2, kAll, 768, 11, 1},
-                    FamilyCase{"nemotron-h-8b", MambaType::mamba2, kAll, 640, 7, 0},
+                    FamilyCase{"nemotron-h-8b", MambaType::mamba2, kAll, 1152, 7, 0},
                     FamilyCase{"granite-4.0-h-small", MambaType::mamba2, kAll, 768, 10, 0},
                     FamilyCase{"qwen3-next-80b-a3b", MambaType::gdn_attention, kAlign, 544, 4, 0},
                     FamilyCase{"kimi-linear-48b-a3b", MambaType::kda, kAlign, 1888, 4, 1},
@@ -138,6 +138,17 @@ INSTANTIATE_TEST_SUITE_P(
         if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
       return name;
     });
+
+// As vLLM's class of Nemotron-H: 128 heads of 64 * 128 in float32 and a conv state in bfloat16.
+TEST(ModelLayout, TheModelsDtypeOfRecurrentStatesHoldsUnlessOneIsSet) {
+  const auto page = [](const std::string& dtype) {
+    return layout_of("nemotron-h-8b",
+                     {.mamba_ssm_cache_dtype = dtype, .num_gpu_blocks_override = 100})
+        .page_size.choice.mamba_page;
+  };
+  EXPECT_EQ(page("auto"), 4'194'304 + 61'440);
+  EXPECT_EQ(page("bfloat16"), 2'097'152 + 61'440);
+}
 
 TEST(ModelLayout, TensorParallelismSplitsStatesAndAttentionAlike) {
   const ModelLayout layout =

@@ -127,6 +127,18 @@ TEST_P(HfConfigFamily, GivesThePreset) {
   EXPECT_EQ(model, preset);
 }
 
+// vLLM models/config.py, NemotronHForCausalLMConfig.
+TEST(HfConfig, NemotronHHasTheDtypeOfItsFileElseFloat32) {
+  const auto dtype = [](const Json& value) {
+    const std::string text = with(kNemotronH, "mamba_ssm_cache_dtype", value);
+    return parse_hf_config({.text = text, .file = "config.json"}).value().mamba_ssm_dtype;
+  };
+  EXPECT_EQ(dtype(nullptr), "float32");
+  EXPECT_EQ(dtype("bfloat16"), "bfloat16");
+  EXPECT_THAT(error_of(with(kNemotronH, "mamba_ssm_cache_dtype", "int8")),
+              HasSubstr("\"mamba_ssm_cache_dtype\""));
+}
+
 TEST_P(HfConfigFamily, NamesAMissingOrWrongNumberOfLayers) {
   EXPECT_THAT(error_of(with(GetParam().text, "num_hidden_layers", nullptr)),
               HasSubstr("config.json: key \"num_hidden_layers\" is missing"));

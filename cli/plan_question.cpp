@@ -1,0 +1,68 @@
+#include "cli/plan_question.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "cli/report_error.h"
+#include "sessions/text/shown_text.h"
+
+namespace hybridscope {
+
+Result<PlanQuestion> read_plan_question(const PlanCommandOptions& options) {
+  PlanQuestion question{.line = std::nullopt, .model = options.model, .settings = {}};
+  if (!options.from_serve.empty()) {
+    auto line = ServeLine::parse(options.from_serve);
+    if (!line.ok()) return line.error();
+    question.settings = line.value().settings();
+    if (question.model.empty()) {
+      const auto model = model_of_serve_line(line.value().model());
+      if (!model.ok()) return model.error();
+      question.model = model.value();
+    }
+    question.line = std::move(line).value();
+  }
+  const auto settings = options.settings.apply(question.settings);
+  if (!settings.ok()) return settings.error();
+  question.settings = settings.value();
+  return question;
+}
+
+void note_not_read(const PlanQuestion& question) {
+  if (question.line && !question.line->not_read().empty())
+    report_note(fmt::format("not modelled, and left as it is: {}",
+                            fmt::join(question.line->not_read(), ", ")));
+}
+
+std::string serve_line_text(const ServeLine& line, const EngineSettings& wanted) {
+  const ServeLine::Written written = line.with(wanted);
+  std::string text = "\nLine of vllm serve\n";
+  if (written.changes.empty()) text += "  Nothing to change.\n";
+  for (const std::string& change : written.changes)
+    text += fmt::format("  {}\n", escape_controls(change));
+  for (const std::string& other : written.left_out)
+    text += fmt::format("  not a flag of vllm serve: {}\n", escape_controls(other));
+  if (written.changes.empty()) return text;
+  text += "\n";
+  for (std::string_view rest = written.text; !rest.empty();) {
+    const std::string_view first = rest.substr(0, rest.find('\n'));
+    text += fmt::format("{}\n", escape_controls(first));
+    rest.remove_prefix(std::min(first.size() + 1, rest.size()));
+  }
+  return text;
+}
+
+void add_serve_line(const ServeLine& line, const EngineSettings& wanted,
+                    nlohmann::ordered_json& json) {
+  const ServeLine::Written written = line.with(wanted);
+  json["serve"] = {{"line", written.text},
+                   {"changes", written.changes},
+                   {"not_flags", written.left_out},
+                   {"not_read", line.not_read()}};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,10 @@
+// hybridscope plan without traffic: what a model and its settings hold.
+#pragma once
+
+#include "cli/plan_question.h"
+
+namespace hybridscope {
+
+int plan_sizes(const PlanCommandOptions& options);
+
+}  // namespace hybridscope

@@ -1,0 +1,192 @@
+#include "sessions/plan/serve_line.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sessions/plan/serve_flags.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::string_view kServer = "vllm.entrypoints.openai.api_server";
+
+std::string name_of_path(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+// The word after `vllm serve`, or after the module; npos: no such line.
+std::size_t first_argument(const ShellWords& line) {
+  for (std::size_t i = 0; i < line.words.size(); ++i) {
+    if (line.words[i].value == kServer) return i + 1;
+    if (name_of_path(line.words[i].value) == "vllm" && i + 1 < line.words.size() &&
+        line.words[i + 1].value == "serve")
+      return i + 2;
+  }
+  return std::string::npos;
+}
+
+bool is_assignment(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  return equals != word.npos && equals > 0 && word.front() != '-' &&
+         word.substr(0, equals).find_first_not_of(
+             "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+             "abcdefghijklmnopqrstuvwxyz") == word.npos;
+}
+
+// A value such as "-1" is no flag.
+bool is_flag(std::string_view word) {
+  return word.size() > 1 && word.front() == '-' && !(word[1] >= '0' && word[1] <= '9') &&
+         word[1] != '.';
+}
+
+}  // namespace
+
+Result<ServeLine> ServeLine::parse(std::string_view text) {
+  auto words = split_shell_words(text);
+  if (!words.ok()) return words.error();
+  ServeLine line;
+  line.line_ = std::move(words).value();
+  if (Status read = line.read_words(); !read.ok()) return read.error();
+  if (line.model_.empty()) return invalid_input("the line names no model");
+  return line;
+}
+
+Status ServeLine::read_words() {
+  const std::size_t first = first_argument(line_);
+  if (first == std::string::npos)
+    return invalid_input(fmt::format("the line has neither \"vllm serve\" nor \"-m {}\"", kServer));
+  for (std::size_t i = 0; i < first; ++i)
+    if (Status read = read_variable(i); !read.ok()) return read;
+  for (std::size_t i = first; i < line_.words.size();) {
+    if (is_flag(line_.words[i].value)) {
+      if (Status read = read_flag(i); !read.ok()) return read;
+      continue;
+    }
+    if (model_.empty())
+      model_ = line_.words[i].value;
+    else
+      not_read_.push_back(line_.words[i].raw);
+    ++i;
+  }
+  return Ok{};
+}
+
+Status ServeLine::read_variable(std::size_t word) {
+  const std::string& text = line_.words[word].value;
+  if (!is_assignment(text)) return Ok{};
+  const std::size_t equals = text.find('=');
+  Part part{.first = word,
+            .count = 1,
+            .name = text.substr(0, equals),
+            .joined = true,
+            .is_variable = true,
+            .setting = nullptr};
+  part.setting = setting_of_variable(part.name);
+  if (part.setting == nullptr) {
+    not_read_.push_back(line_.words[word].raw);
+    return Ok{};
+  }
+  const Status set = set_setting_text(
+      settings_, *part.setting, setting_text_of_variable(*part.setting, text.substr(equals + 1)));
+  if (!set.ok()) return invalid_input(fmt::format("{}: {}", part.name, set.error().message));
+  parts_.push_back(std::move(part));
+  return Ok{};
+}
+
+// The value of a flag: after "=", else the next words; lists take all that follow.
+Status ServeLine::take_value(Part& part, std::size_t& word, std::string& value) {
+  const std::string& text = line_.words[word].value;
+  const std::size_t equals = text.find('=');
+  ++word;
+  if (equals != text.npos) {
+    part.joined = true;
+    value = text.substr(equals + 1);
+    return Ok{};
+  }
+  const bool is_list = part.setting != nullptr && part.setting->kind == SettingKind::integer_list;
+  while (word < line_.words.size() && !is_flag(line_.words[word].value)) {
+    value += (value.empty() ? "" : ",") + line_.words[word].value;
+    ++word;
+    ++part.count;
+    if (!is_list) break;
+  }
+  if (part.count == 1) return invalid_input(fmt::format("{} has no value", text));
+  return Ok{};
+}
+
+Status ServeLine::read_flag(std::size_t& word) {
+  const std::size_t first = word;
+  const std::string text = line_.words[word].value;
+  const std::size_t equals = text.find('=');
+  Part part{.first = first,
+            .count = 1,
+            .name = flag_name(text.substr(0, equals)),
+            .joined = false,
+            .is_variable = false,
+            .setting = nullptr};
+  // -O3 and -tp2
+  if (!text.starts_with("--") && text.size() == 3 && text[1] == 'O' && text[2] >= '0' &&
+      text[2] <= '3') {
+    part.setting = find_setting("", "optimization_level");
+    part.name = "optimization-level";
+    part.joined = true;
+    ++word;
+    parts_.push_back(part);
+    return set_flag(settings_, *part.setting, text.substr(2));
+  }
+  const std::size_t dot = part.name.find('.');
+  const std::string head = part.name.substr(0, dot);
+  bool negated = false;
+  if (dot != std::string::npos)
+    part.setting = setting_in_json_flag(head, part.name.substr(dot + 1));
+  else
+    part.setting = setting_of_flag(part.name, negated);
+  std::string value;
+  const bool json = dot == std::string::npos && is_json_flag(part.name);
+  if (part.name == "model" || json ||
+      (part.setting != nullptr && part.setting->kind != SettingKind::boolean)) {
+    if (Status taken = take_value(part, word, value); !taken.ok()) return taken;
+  } else if (part.setting != nullptr) {
+    value = negated ? "false" : "true";
+    if (equals != std::string::npos) value = text.substr(equals + 1);
+    ++word;
+  } else {
+    ++word;
+    if (equals == std::string::npos && takes_value(part.name))
+      while (word < line_.words.size() && !is_flag(line_.words[word].value)) ++word, ++part.count;
+    std::string raw;
+    for (std::size_t i = first; i < word; ++i) raw += (i == first ? "" : " ") + line_.words[i].raw;
+    not_read_.push_back(raw);
+    return Ok{};
+  }
+  if (part.name == "model") {
+    model_ = value;
+    return Ok{};
+  }
+  parts_.push_back(part);
+  if (json) return read_json(part, value);
+  if (Status set = set_flag(settings_, *part.setting, value); !set.ok())
+    return invalid_input(fmt::format("--{}: {}", part.name, set.error().message));
+  return Ok{};
+}
+
+Status ServeLine::read_json(const Part& part, std::string_view value) {
+  const auto json = nlohmann::ordered_json::parse(value, nullptr, false);
+  if (!json.is_object())
+    return invalid_input(fmt::format("--{} is not a JSON object: {}", part.name, value));
+  for (const auto& [key, member] : json.items()) {
+    const Setting* setting = setting_in_json_flag(part.name, key);
+    const std::string text = member.is_string() ? member.get<std::string>() : member.dump();
+    if (setting == nullptr) {
+      not_read_.push_back(fmt::format("--{} {}", part.name, key));
+    } else if (Status set = set_flag(settings_, *setting, text); !set.ok()) {
+      return invalid_input(fmt::format("--{}: {}", part.name, set.error().message));
+    }
+  }
+  return Ok{};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,76 @@
+// A pasted line that starts vLLM: what it sets, and the same line with other settings.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "sessions/plan/shell_words.h"
+#include "sessions/scenario/settings.h"
+#include "sessions/scenario/settings_table.h"
+
+namespace hybridscope {
+
+class ServeLine {
+ public:
+  // `[NAME=value ..] vllm serve MODEL [flags]` with MODEL also as --model, or
+  // `python -m vllm.entrypoints.openai.api_server --model MODEL [flags]`; words in front stay.
+  // Errors: not such a line, no model, a flag without its value, a value that a setting does not
+  // take or that is not modelled.
+  static Result<ServeLine> parse(std::string_view text);
+
+  const std::string& model() const { return model_; }  // as written
+  const EngineSettings& settings() const { return settings_; }
+  // Flags and keys that are no settings here, as written: "--port 8000".
+  const std::vector<std::string>& not_read() const { return not_read_; }
+
+  std::string text() const { return join_shell_words(line_); }
+
+  struct Written {
+    std::string text;
+    std::vector<std::string> changes;   // "--max-num-seqs 256 in place of 1024"
+    std::vector<std::string> left_out;  // settings that `vllm serve` has no flag for
+  };
+  // The line with the flags of `wanted`: changed in place, added at the end, removed if the setting
+  // is not set. Everything else stays as it is, byte for byte.
+  Written with(const EngineSettings& wanted) const;
+
+ private:
+  // A flag or an environment variable with the words that belong to it.
+  struct Part {
+    std::size_t first = 0;  // word
+    std::size_t count = 1;
+    std::string name;     // of flag_name; of the variable
+    bool joined = false;  // --name=value
+    bool is_variable = false;
+    const Setting* setting = nullptr;  // null: none, or a JSON flag
+  };
+
+  Status read_words();
+  Status read_variable(std::size_t word);
+  Status read_flag(std::size_t& word);
+  Status read_json(const Part& part, std::string_view value);
+  Status take_value(Part& part, std::size_t& word, std::string& value);
+  void rewrite_setting(const Setting& setting, const EngineSettings& wanted, ShellWords& line,
+                       Written& written) const;
+  void rewrite_json(std::string_view name, const EngineSettings& wanted, ShellWords& line,
+                    Written& written) const;
+  void write_part(const Part* part, const std::string& flag, const std::string& value,
+                  ShellWords& line) const;
+  const Part* last_part(const Setting& setting) const;
+  const Part* last_json(std::string_view name) const;
+  bool sets_dotted(const Setting& setting) const;
+
+  ShellWords line_;
+  std::string model_;
+  EngineSettings settings_;
+  std::vector<std::string> not_read_;
+  std::vector<Part> parts_;
+};
+
+// The preset of a model on Hugging Face ("Qwen/Qwen3-Next-80B-A3B-Instruct"); the name itself where
+// it is a preset or a path that exists. Error: neither; the message says to give a config.json.
+Result<std::string> model_of_serve_line(const std::string& model);
+
+}  // namespace hybridscope

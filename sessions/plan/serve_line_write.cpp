@@ -1,0 +1,186 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sessions/plan/serve_flags.h"
+#include "sessions/plan/serve_line.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void remove_words(ShellWords& line, std::size_t first, std::size_t count) {
+  for (std::size_t i = first; i < first + count; ++i) line.words[i] = ShellWord();
+}
+
+void add_words(ShellWords& line, std::string_view words) {
+  line.words.push_back({.before = " ", .raw = std::string(words), .value = {}});
+}
+
+// `value` of a flag in words: quoted, lists as several.
+std::string words_of(const Setting* setting, const std::string& value) {
+  if (setting != nullptr && setting->kind == SettingKind::integer_list) return value;
+  return quoted_for_shell(value);
+}
+
+Json json_value(const Setting& setting, const std::string& value) {
+  return setting.kind == SettingKind::integer ? Json(std::stoll(value)) : Json(value);
+}
+
+// The object with the setting in its place, at the end if it is new, or without it.
+Json with_setting(const Json& json, std::string_view flag, const Setting& setting,
+                  const std::string& value) {
+  Json changed = Json::object();
+  bool placed = value.empty();
+  for (const auto& [key, member] : json.items()) {
+    const bool is_it = setting_in_json_flag(flag, key) == &setting;
+    if (!is_it) {
+      changed[key] = member;
+    } else if (!placed) {
+      changed[key] = json_value(setting, value);
+      placed = true;
+    }
+  }
+  if (!placed) changed[std::string(setting.name)] = json_value(setting, value);
+  return changed;
+}
+
+}  // namespace
+
+const ServeLine::Part* ServeLine::last_part(const Setting& setting) const {
+  const Part* last = nullptr;
+  for (const Part& part : parts_)
+    if (part.setting == &setting) last = &part;
+  return last;
+}
+
+const ServeLine::Part* ServeLine::last_json(std::string_view name) const {
+  const Part* last = nullptr;
+  for (const Part& part : parts_)
+    if (part.setting == nullptr && part.name == name) last = &part;
+  return last;
+}
+
+bool ServeLine::sets_dotted(const Setting& setting) const {
+  const Part* part = last_part(setting);
+  return part != nullptr && part->name.find('.') != std::string::npos;
+}
+
+// Replaces the words of `part`, or adds some at the end.
+void ServeLine::write_part(const Part* part, const std::string& flag, const std::string& value,
+                           ShellWords& line) const {
+  if (part == nullptr) {
+    add_words(line, value.empty() ? flag : flag + " " + value);
+    return;
+  }
+  ShellWord& first = line.words[part->first];
+  if (part->is_variable || part->joined) {
+    const std::size_t equals = first.raw.find('=');
+    const std::string start =
+        equals == std::string::npos ? flag + "=" : first.raw.substr(0, equals + 1);
+    first.raw = value.empty() ? flag : start + value;
+    return;
+  }
+  if (value.empty()) {
+    first.raw = flag;
+    return;
+  }
+  line.words[part->first + 1].raw = value;
+  remove_words(line, part->first + 2, part->count - 2);
+}
+
+void ServeLine::rewrite_setting(const Setting& setting, const EngineSettings& wanted,
+                                ShellWords& line, Written& written) const {
+  const bool variable = !variable_of_setting(setting).empty();
+  const std::string before =
+      variable ? variable_value(settings_, setting) : flag_value(settings_, setting);
+  const std::string after =
+      variable ? variable_value(wanted, setting) : flag_value(wanted, setting);
+  if (before == after) return;
+  const Part* last = last_part(setting);
+  std::string flag =
+      variable ? std::string(variable_of_setting(setting)) : flag_of_setting(setting);
+  if (flag.empty() && last != nullptr) flag = "--" + last->name;
+  if (flag.empty()) {
+    written.left_out.push_back(fmt::format("{} {}", setting_path(setting), after));
+    return;
+  }
+  for (const Part& part : parts_)
+    if (part.setting == &setting && (&part != last || after.empty()))
+      remove_words(line, part.first, part.count);
+  if (after.empty()) {
+    written.changes.push_back(fmt::format("{} removed, it was {}", flag, before));
+    return;
+  }
+  const std::string was = before.empty() ? "added" : "in place of " + before;
+  if (setting.kind == SettingKind::boolean) {
+    const std::string word = after == "true" ? flag : "--no-" + flag.substr(2);
+    write_part(last, word, "", line);
+    written.changes.push_back(fmt::format("{} {}", word, was));
+    return;
+  }
+  if (variable && last == nullptr) {
+    line.words.insert(line.words.begin(),
+                      ShellWord{.before = {}, .raw = flag + "=" + after, .value = {}});
+    if (line.words.size() > 1 && line.words[1].before.empty()) line.words[1].before = " ";
+  } else {
+    write_part(last, flag, words_of(&setting, after), line);
+  }
+  written.changes.push_back(fmt::format("{}{}{} {}", flag, variable ? "=" : " ", after, was));
+}
+
+void ServeLine::rewrite_json(std::string_view name, const EngineSettings& wanted, ShellWords& line,
+                             Written& written) const {
+  const Part* last = last_json(name);
+  Json json = Json::object();
+  if (last != nullptr) {
+    const ShellWord& word = line_.words[last->joined ? last->first : last->first + 1];
+    const std::string& text = word.value;
+    json = Json::parse(last->joined ? text.substr(text.find('=') + 1) : text, nullptr, false);
+  }
+  bool differs = false;
+  for (const Setting& setting : settings_table()) {
+    if (json_flag_of(setting) != name || sets_dotted(setting)) continue;
+    const std::string after = flag_value(wanted, setting);
+    if (flag_value(settings_, setting) == after) continue;
+    differs = true;
+    json = with_setting(json, name, setting, after);
+  }
+  if (!differs) return;
+  const std::string flag = "--" + std::string(name);
+  for (const Part& part : parts_)
+    if (part.setting == nullptr && part.name == name && (&part != last || json.empty()))
+      remove_words(line, part.first, part.count);
+  if (json.empty()) {
+    written.changes.push_back(flag + " removed");
+    return;
+  }
+  write_part(last, flag, quoted_for_shell(json.dump()), line);
+  written.changes.push_back(
+      fmt::format("{} {} {}", flag, json.dump(), last == nullptr ? "added" : "changed"));
+}
+
+ServeLine::Written ServeLine::with(const EngineSettings& wanted) const {
+  Written written;
+  ShellWords line = line_;
+  // New variables come first in the line, and would move the words that parts point to.
+  std::vector<const Setting*> new_variables;
+  for (const Setting& setting : settings_table()) {
+    if (!json_flag_of(setting).empty() && !sets_dotted(setting)) continue;
+    if (!variable_of_setting(setting).empty() && last_part(setting) == nullptr)
+      new_variables.push_back(&setting);
+    else
+      rewrite_setting(setting, wanted, line, written);
+  }
+  for (const std::string_view name : {"speculative-config", "compilation-config"})
+    rewrite_json(name, wanted, line, written);
+  for (const Setting* setting : new_variables) rewrite_setting(*setting, wanted, line, written);
+  written.text = join_shell_words(line);
+  while (!written.text.empty() && written.text.front() == ' ') written.text.erase(0, 1);
+  return written;
+}
+
+}  // namespace hybridscope

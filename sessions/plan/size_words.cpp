@@ -1,0 +1,238 @@
+#include "sessions/plan/size_words.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sessions/scenario/settings_table.h"
+#include "sessions/text/byte_size.h"
+#include "sessions/text/number_words.h"
+#include "sessions/text/text_page.h"
+
+namespace hybridscope {
+namespace {
+
+std::string tokens(std::int64_t count) { return grouped_number(count); }
+
+// What every block size is a multiple of, and why: "16, the attention kernel's smallest block".
+std::string unit_words(const ModelLayout& layout) {
+  const BlockSizeChoice& choice = layout.page_size.choice;
+  const std::string unit = tokens(choice.granularity);
+  if (choice.mamba_cache_mode == MambaCacheMode::all)
+    return fmt::format("{}, the least common multiple of {} {} and {} tokens of alignment", unit,
+                       layout.settings.mamba_block_size ? "mamba_block_size" : "the chunk size",
+                       tokens(choice.base_chunk), tokens(choice.alignment));
+  const std::int64_t kernel = layout.model.kernel_block_alignment;
+  const auto asked =
+      layout.settings.block_size ? layout.settings.block_size : layout.model.default_block_size;
+  const std::int64_t before = std::max(kernel, asked.value_or(1));
+  const std::string_view of =
+      before > kernel ? (layout.settings.block_size ? "block_size" : "the model's default")
+                      : "the attention kernel's smallest block";
+  if (choice.alignment == before) return fmt::format("{}, {}", unit, of);
+  return fmt::format("{}, which {} ({}) and the places of states inside a prefill divide", unit, of,
+                     tokens(before));
+}
+
+std::string why_without_attention(const ModelLayout& layout) {
+  const BlockSizeChoice& choice = layout.page_size.choice;
+  const std::string state = fmt::format(
+      "there is no attention layer whose page it has to match, and a block is one state of {} "
+      "bytes",
+      grouped_number(choice.mamba_page));
+  if (choice.mamba_cache_mode == MambaCacheMode::all)
+    return fmt::format(
+        "block {} tokens, the least common multiple of chunks of {} and {} tokens "
+        "of alignment: {}",
+        tokens(choice.block_size), tokens(choice.base_chunk), tokens(choice.alignment), state);
+  const bool asked = layout.settings.block_size || layout.model.default_block_size;
+  return fmt::format("block {} tokens, {}: {}", tokens(choice.block_size),
+                     asked ? "as asked for" : "the chunk size", state);
+}
+
+// "40GiB", "19971597927 bytes".
+std::string byte_words(std::int64_t bytes) {
+  const std::string size = format_byte_size(bytes);
+  return size.back() == 'B' ? size : grouped_number(bytes) + " bytes";
+}
+
+std::string release_of_setup(const EngineSetup& setup) {
+  return setup.release_profile.empty() ? std::string() : " with " + setup.release_profile;
+}
+
+void add_block(const SizeAnswer& answer, TextPage& page) {
+  const ModelLayout& layout = answer.setup.layout;
+  const BlockSizeChoice& choice = layout.page_size.choice;
+  page.heading("Block");
+  page.line(why_block_size(layout) + ".");
+  if (choice.attn_bytes_per_token > 0)
+    page.line(
+        fmt::format("A page is {} * {} = {} bytes; {} of them ({:.2f} % of the state) are "
+                    "padding where it holds a state.",
+                    tokens(choice.block_size), grouped_number(choice.attn_bytes_per_token),
+                    grouped_number(choice.page_size), grouped_number(choice.padding),
+                    padding_waste_percent(choice)));
+  page.line(fmt::format("A block is such a page in each of {} layers: {} bytes.",
+                        layout.page_size.layer_groups.group_size,
+                        grouped_number(answer.block_bytes)));
+}
+
+std::string warm_words(const SizeAnswer& answer, const RequestsAtOnce& most) {
+  const RequestBlocks& held = most.held;
+  const std::string blocks = fmt::format("{} blocks each", grouped_number(held.most.own));
+  switch (held.warm) {
+    case WarmCache::nothing:
+      return fmt::format("nothing shared: {} at once, {}", grouped_number(most.by_blocks), blocks);
+    case WarmCache::whole_request:
+      return fmt::format("{} shared tokens, after requests of that shape: hit {}, {} at once, {}{}",
+                         tokens(answer.shape.shared), tokens(held.num_hit_tokens),
+                         grouped_number(most.by_blocks), blocks,
+                         held.most.shared > 0
+                             ? fmt::format(" and {} together", grouped_number(held.most.shared))
+                             : "");
+    case WarmCache::shared_prompt:
+      return fmt::format("{} shared tokens, after a prompt of them alone: hit {}, {} at once, {}{}",
+                         tokens(answer.shape.shared), tokens(held.num_hit_tokens),
+                         grouped_number(most.by_blocks), blocks,
+                         held.most.shared > 0
+                             ? fmt::format(" and {} together", grouped_number(held.most.shared))
+                             : "");
+  }
+  return {};
+}
+
+void add_requests(const SizeAnswer& answer, TextPage& page) {
+  page.heading(fmt::format("Requests of {} prompt and {} output tokens{}",
+                           tokens(answer.shape.prompt), tokens(answer.shape.output),
+                           answer.shape_given ? "" : ", as an example (--prompt, --output)"));
+  for (const RequestsAtOnce& most : answer.at_once) page.line(warm_words(answer, most) + ".");
+  page.line(fmt::format(
+      "A request that runs alone may have {} tokens{}.", tokens(answer.longest_request),
+      answer.longest_request >= answer.setup.layout.max_model_len
+          ? ", max_model_len"
+          : fmt::format("; max_model_len is {}", tokens(answer.setup.layout.max_model_len))));
+}
+
+void add_hits(const SizeAnswer& answer, TextPage& page) {
+  const HitRules& hits = answer.hits;
+  page.heading("Prefix hits");
+  if (!hits.caching) {
+    page.line("Prefix caching is off: nothing is ever hit.");
+    return;
+  }
+  if (!hits.smallest_prefix) {
+    page.line(fmt::format("Nothing can ever be hit: hits are multiples of {} tokens.",
+                          tokens(hits.grid)));
+    return;
+  }
+  page.line(
+      fmt::format("A hit is a multiple of {} tokens. The shortest prefix that can be hit is "
+                  "{} tokens, by a request of at least {}.",
+                  tokens(hits.grid), tokens(*hits.smallest_prefix), tokens(*hits.smallest_prompt)));
+  if (*hits.smallest_prompt > answer.setup.layout.max_model_len)
+    page.line(fmt::format("No request of at most {} tokens is that long: nothing is ever hit.",
+                          tokens(answer.setup.layout.max_model_len)));
+  if (hits.computed_again > 0)
+    page.line(
+        fmt::format("The {} tokens behind a hit must be found too, and are computed again "
+                    "for the draft model.",
+                    tokens(hits.computed_again)));
+  if (answer.setup.config.mamba_cache_mode != MambaCacheMode::align) return;
+  const auto& interval = answer.setup.config.prefix_cache_retention_interval;
+  page.line(
+      "Mode align keeps a state only where a chunk of a prompt ended, so a hit also needs an "
+      "earlier prompt whose chunk ended there.");
+  if (interval)
+    page.line(
+        *interval == 0
+            ? std::string("prefix_cache_retention_interval 0: of those, only the states where "
+                          "prompts end, or where prefixes part, stay.")
+            : fmt::format("prefix_cache_retention_interval {}: of those, the states at its "
+                          "multiples and where prompts end stay.",
+                          tokens(*interval)));
+}
+
+void add_memory(const SizeAnswer& answer, TextPage& page) {
+  const std::string count = grouped_number(answer.usable_blocks + 1);
+  page.heading(fmt::format("Memory of {} blocks with {} such requests at their peak", count,
+                           grouped_number(answer.at_once.front().by_blocks)));
+  std::vector<std::vector<std::string>> rows;
+  for (const PoolUse& use : answer.pool)
+    rows.push_back({use.kind, grouped_number(use.blocks), grouped_number(use.bytes),
+                    grouped_number(use.padding_bytes)});
+  page.table({{.title = "for"},
+              {.title = "blocks", .numeric = true},
+              {.title = "bytes", .numeric = true},
+              {.title = "of them padding", .numeric = true}},
+             rows);
+  const std::int64_t left = answer.memory_bytes - (answer.usable_blocks + 1) * answer.block_bytes;
+  if (left > 0)
+    page.line(fmt::format("{} bytes are less than a block and stay unused.", grouped_number(left)));
+}
+
+void add_limits(const SizeAnswer& answer, TextPage& page) {
+  page.heading("What bounds the requests that run together");
+  if (answer.refused_max_num_seqs)
+    page.line(fmt::format(
+        "vLLM does not start: max_num_seqs ({}) exceeds available Mamba cache blocks ({}). Below, "
+        "max_num_seqs is {}.",
+        *answer.refused_max_num_seqs, answer.usable_blocks + 1, answer.setup.config.max_num_seqs));
+  for (const SizeLimit& limit : answer.limits)
+    page.item(limit.name, 24,
+              fmt::format("{}{}", grouped_number(limit.requests), limit.binds ? ", binds" : ""));
+}
+
+std::string value_words(const SizeChange& change) {
+  if (change.setting != "kv_cache_memory_bytes") return change.value;
+  return format_byte_size(std::stoll(change.value));
+}
+
+void add_changes(const std::vector<SizeChange>& changes, TextPage& page) {
+  if (changes.empty()) return;
+  page.heading("What would change it, each tried by itself");
+  for (const SizeChange& change : changes)
+    page.line(fmt::format("{} {}: {} requests ({} by blocks), block {}{}", change.setting,
+                          value_words(change), grouped_number(change.requests),
+                          grouped_number(change.by_blocks), tokens(change.block_size),
+                          change.smallest_prefix
+                              ? fmt::format(", shortest prefix {}", tokens(*change.smallest_prefix))
+                              : ", no hits"));
+}
+
+}  // namespace
+
+std::string why_block_size(const ModelLayout& layout) {
+  const BlockSizeChoice& choice = layout.page_size.choice;
+  const std::int64_t bytes = choice.attn_bytes_per_token;
+  if (bytes == 0) return why_without_attention(layout);
+  const std::int64_t smaller = choice.block_size - choice.granularity;
+  if (smaller == 0)
+    return fmt::format(
+        "block {} tokens, the smallest possible: {} bytes of attention ({} * {}) are enough for "
+        "the state of a layer, {}; block sizes are multiples of {}",
+        tokens(choice.block_size), grouped_number(choice.page_size), tokens(choice.block_size),
+        grouped_number(bytes), grouped_number(choice.mamba_page), unit_words(layout));
+  return fmt::format(
+      "block {} and not {} tokens, because the state of a layer needs {} bytes: {} tokens of "
+      "attention have {} bytes ({} a token), {} have {}; block sizes are multiples of {}",
+      tokens(choice.block_size), tokens(smaller), grouped_number(choice.mamba_page),
+      tokens(smaller), grouped_number(smaller * bytes), grouped_number(bytes),
+      tokens(choice.block_size), grouped_number(choice.page_size), unit_words(layout));
+}
+
+std::string explain_sizes(const SizeAnswer& answer, const std::vector<SizeChange>& changes) {
+  TextPage page;
+  const ModelLayout& layout = answer.setup.layout;
+  page.title(fmt::format(
+      "{}{}, mode {}, {} blocks{}", layout.model.name, release_of_setup(answer.setup),
+      mamba_cache_mode_name(layout.mamba_cache_mode), grouped_number(answer.usable_blocks + 1),
+      answer.memory_bytes > 0 ? " in " + byte_words(answer.memory_bytes) : std::string()));
+  add_block(answer, page);
+  add_requests(answer, page);
+  add_hits(answer, page);
+  add_memory(answer, page);
+  add_limits(answer, page);
+  add_changes(changes, page);
+  return page.take();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,24 @@
+// The models behind sizes that people published, with what their config.json says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/model/model_spec.h"
+
+namespace hybridscope::test {
+
+// Gated delta net with float32 states (mamba_ssm_dtype), head size 256, 16 key heads of 128, every
+// fourth layer attention: Qwen3.5 and Qwen3.6.
+struct Qwen35 {
+  std::int64_t layers = 32;
+  std::int64_t value_heads = 32;
+  std::int64_t kv_heads = 4;
+};
+inline constexpr Qwen35 kQwen35_4B{.layers = 32, .value_heads = 32, .kv_heads = 4};
+inline constexpr Qwen35 kQwen36_27B{.layers = 64, .value_heads = 48, .kv_heads = 4};
+inline constexpr Qwen35 kQwen36_35B{.layers = 40, .value_heads = 32, .kv_heads = 2};
+
+ModelSpec qwen35(const Qwen35& size);
+
+}  // namespace hybridscope::test

@@ -1,0 +1,126 @@
+// Sizes that people read in the start-up logs of their engines and published.
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "core/model/page_size.h"
+#include "sessions/plan/size_answer.h"
+#include "sessions/plan/startup_log.h"
+#include "sessions/scenario/settings_table.h"
+#include "tests/sessions/plan/published_models.h"
+
+namespace hybridscope::published_sizes_test {
+namespace {
+
+using test::kQwen35_4B;
+using test::kQwen36_27B;
+using test::kQwen36_35B;
+using test::qwen35;
+
+struct Flag {
+  const char* section = "";
+  const char* name;
+  const char* value;
+};
+
+EngineSettings settings_with(std::initializer_list<Flag> flags) {
+  EngineSettings settings;
+  for (const Flag& flag : flags)
+    EXPECT_TRUE(set_setting_text(settings, *find_setting(flag.section, flag.name), flag.value).ok())
+        << flag.name;
+  return settings;
+}
+
+BlockSizeChoice block_of(const ModelSpec& model, std::initializer_list<Flag> flags) {
+  const auto setup = make_engine_setup(model, settings_with(flags));
+  return setup.value().layout.page_size.choice;
+}
+
+// github.com/vllm-project/vllm/issues/40696: vLLM 0.19.1, vllm serve Qwen/Qwen3.5-4B
+// --enable-prefix-caching --max-model-len 1024 --dtype bfloat16.
+TEST(PublishedSizes, Qwen35With4BillionHasBlocksOf528Tokens) {
+  const BlockSizeChoice choice =
+      block_of(qwen35(kQwen35_4B), {{.name = "max_model_len", .value = "1024"}});
+  EXPECT_EQ(choice.block_size, 528);
+  EXPECT_EQ(choice.mamba_page, 2'146'304);
+}
+
+// docs.lmcache.ai/recipes/qwen3_5.html: vllm serve Qwen/Qwen3.6-27B --enable-prefix-caching
+// --mamba-cache-mode align, one GPU.
+TEST(PublishedSizes, Qwen36With27BillionHasBlocksOf784Tokens) {
+  EXPECT_EQ(
+      block_of(qwen35(kQwen36_27B), {{.name = "mamba_cache_mode", .value = "align"}}).block_size,
+      784);
+}
+
+// The same layers (Qwen3.8-27B) with fp8 keys and values, tensor parallel size 2 and three drafts
+// of method mtp: a state of 1,634,304 bytes, "Padding mamba page size by 0.25%", as in many
+// published logs of vLLM 0.27 and 0.28.
+TEST(PublishedSizes, WithFp8AndThreeDraftsIts27BillionHaveBlocksOf1600Tokens) {
+  const BlockSizeChoice choice =
+      block_of(qwen35(kQwen36_27B),
+               {{.name = "kv_cache_dtype", .value = "fp8"},
+                {.name = "tensor_parallel_size", .value = "2"},
+                {.section = "speculative_config", .name = "num_speculative_tokens", .value = "3"}});
+  EXPECT_EQ(choice.mamba_page, 1'634'304);
+  EXPECT_EQ(choice.block_size, 1600);
+  EXPECT_NEAR(padding_waste_percent(choice), 0.25, 0.005);
+}
+
+// A published capacity sheet of nvidia/Qwen3.6-35B-A3B-NVFP4 (vLLM 0.28.1rc1): --kv-cache-dtype fp8
+// --tensor-parallel-size 2 --no-enable-prefix-caching --kv-cache-memory-bytes 8589934592
+// --max-model-len 1000000: blocks of 2,096 tokens, 800 of them, 1,663,201 tokens, 1.66 at once.
+TEST(PublishedSizes, Qwen36With35BillionHas800BlocksOf2096Tokens) {
+  const EngineSettings settings =
+      settings_with({{.name = "kv_cache_dtype", .value = "fp8"},
+                     {.name = "tensor_parallel_size", .value = "2"},
+                     {.name = "enable_prefix_caching", .value = "false"},
+                     {.name = "kv_cache_memory_bytes", .value = "8589934592"},
+                     {.name = "max_model_len", .value = "1000000"}});
+  const RequestShape shape{.prompt = 32000, .output = 768};
+  const SizeAnswer answer = answer_sizes(qwen35(kQwen36_35B), settings, shape).value();
+  EXPECT_EQ(answer.setup.layout.page_size.choice.block_size, 2096);
+  EXPECT_EQ(answer.setup.layout.page_size.choice.padding, 0);
+  EXPECT_EQ(answer.setup.config.kv_cache_config.num_blocks, 800);
+  EXPECT_EQ(blocks_of_longest_request(answer.setup.layout), 481);
+  EXPECT_EQ(answer.at_once.front().held.most.own, 19);
+  EXPECT_EQ(answer.at_once.front().by_blocks, 42);
+  EXPECT_EQ(start_up_log(answer.setup, Release::v0_28_0).back(),
+            "GPU KV cache size: 1,663,201 tokens, Maximum concurrency for 1,000,000 tokens per "
+            "request: 1.66x");
+}
+
+// github.com/vllm-project/vllm/issues/54458: GLM-5.3-Flash, tensor parallel size 2, which is no
+// model of hybridscope. From its published dimensions: 64 heads of 128 with float32 states, W = 4
+// and convolutions of 3 * 8,192 channels; latent vectors of 512 without rope, in 4-bit pages 288
+// bytes with their scales; blocks of MLA are multiples of 128. The issue names neither the number
+// of drafts nor the dtype of the cache: 2 or 3 drafts with 288 bytes give its 7,808 tokens.
+TEST(PublishedSizes, AStateOf2MibOver288BytesATokenGivesBlocksOf7808Tokens) {
+  for (const std::int64_t drafts : {2, 3}) {
+    const std::int64_t state = 32 * 128 * 128 * 4 + (3 + drafts) * 3 * 4096 * 2;
+    const auto choice = choose_block_size({.mamba_cache_mode = MambaCacheMode::align,
+                                           .attn_bytes_per_token = 288,
+                                           .mamba_page = state,
+                                           .kernel_block_alignment = 128,
+                                           .max_model_len = 262144});
+    EXPECT_EQ(choice.value().block_size, 7808) << drafts;
+  }
+}
+
+// github.com/kaito-project/kaito/issues/2319: Qwen3.6-27B on an H100, vLLM 0.25.1, "max_num_seqs
+// (1024) exceeds available Mamba cache blocks (614)". A block of 784 tokens has 51,380,224 bytes in
+// 16 layers, so 29.4 GiB were left for blocks.
+TEST(PublishedSizes, Qwen36With27BillionHas614StateBlocksFor1024Sequences) {
+  const EngineSettings settings =
+      settings_with({{.name = "engine", .value = "vllm-0.25.1"},
+                     {.name = "kv_cache_memory_bytes", .value = "29.4GiB"},
+                     {.name = "max_num_seqs", .value = "1024"}});
+  const RequestShape shape{.prompt = 1000, .output = 100};
+  const SizeAnswer answer = answer_sizes(qwen35(kQwen36_27B), settings, shape).value();
+  EXPECT_EQ(answer.block_bytes, 51'380'224);
+  EXPECT_EQ(answer.setup.config.kv_cache_config.num_blocks, 614);
+  EXPECT_EQ(answer.refused_max_num_seqs, 1024);
+}
+
+}  // namespace
+}  // namespace hybridscope::published_sizes_test
