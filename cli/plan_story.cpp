@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace hybridscope {
@@ -32,8 +33,17 @@ PlanSensitivity PlanStory::sensitivity_of(const OtherStepTime& other) const {
   const std::vector<PlanResult> results = results_in(other.suffix);
   const PlanChoice choice = choose(results, goals_);
   if (!choice.has_recommendation()) return made;
-  const std::string& name = results[choice.recommended()].name;
-  made.recommended = name.substr(0, name.size() - other.suffix.size());
+  const PlanResult& best = results[choice.recommended()];
+  made.recommended = best.name.substr(0, best.name.size() - other.suffix.size());
+  if (!choice_.has_recommendation()) return made;
+  // One that is as good in every goal would be no other recommendation.
+  const std::string& own = results_[choice_.recommended()].name;
+  const auto there = contents_.results.find(own + std::string(other.suffix));
+  const bool as_good = there != contents_.results.end() && there->second.ran() &&
+                       std::ranges::all_of(goals_, [&](const PlanGoal* goal) {
+                         return goal->value(there->second.figures) == goal->value(best.figures);
+                       });
+  if (as_good) made.recommended = own;
   return made;
 }
 

@@ -28,9 +28,8 @@ std::string gibibytes(std::int64_t bytes) {
   if (bytes < kGibibyte / 10) return fmt::format("{} bytes", grouped_number(bytes));
   return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / static_cast<double>(kGibibyte));
 }
-std::string milliseconds(std::int64_t us) {
-  return fmt::format("{:.1f} ms", static_cast<double>(us) / 1000);
-}
+double in_ms(std::int64_t us) { return static_cast<double>(us) / 1000; }
+std::string milliseconds(std::int64_t us) { return fmt::format("{:.1f} ms", in_ms(us)); }
 
 constexpr PlanGoal kGoals[] = {
     {.name = "hits",
@@ -71,16 +70,16 @@ constexpr PlanGoal kGoals[] = {
      .value = [](const F& f) { return f.throughput(); },
      .shown = [](const F& f) { return fmt::format("{:.1f}/s", f.throughput()); }},
     {.name = "first_token",
-     .words = "time to the first token, 90 % of the requests, under the assumed step time",
+     .words = "ms to the first token, 90 % of the requests, under the assumed step time",
      .more_is_better = false,
      .needs_step_time = true,
-     .value = [](const F& f) { return static_cast<double>(f.latency.first_token.p90_us); },
+     .value = [](const F& f) { return in_ms(f.latency.first_token.p90_us); },
      .shown = [](const F& f) { return milliseconds(f.latency.first_token.p90_us); }},
     {.name = "between_tokens",
-     .words = "time between tokens, 90 % of the tokens, under the assumed step time",
+     .words = "ms between tokens, 90 % of the tokens, under the assumed step time",
      .more_is_better = false,
      .needs_step_time = true,
-     .value = [](const F& f) { return static_cast<double>(f.latency.between_tokens.p90_us); },
+     .value = [](const F& f) { return in_ms(f.latency.between_tokens.p90_us); },
      .shown = [](const F& f) { return milliseconds(f.latency.between_tokens.p90_us); }},
 };
 
