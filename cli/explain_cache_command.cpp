@@ -13,6 +13,7 @@
 #include "cli/exit_codes.h"
 #include "cli/explain_cache_report.h"
 #include "cli/interrupt.h"
+#include "cli/plan_job.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "cli/right_command.h"
@@ -38,6 +39,8 @@ constexpr const char* kExplainCacheExamples =
     "  hybridscope explain-cache scenarios/shared_prefix_align.json --engine vllm --request C\n"
     "  hybridscope explain-cache --traffic trace.jsonl --kv-memory 60GiB --top 10\n"
     "  hybridscope explain-cache --traffic synthetic --limit 100 --jsonl\n"
+    "  hybridscope explain-cache --traffic synthetic --kv-memory 4GiB --request c5.t2 \\\n"
+    "      --sweep max_num_seqs=16,32 --sweep num_speculative_tokens=0..2\n"
     "\n"
     "Tokens that a request shares with an earlier one but computed again are counted by reason:\n"
     "last token, block granularity, eagle drop, not yet computed, state missing, evicted, caching\n"
@@ -72,6 +75,7 @@ class ExplainedRun {
   Status step_to_the_end();
   std::vector<ExplainedLookup> shown_lookups() const;
   void try_changes(std::vector<ExplainedLookup>& lookups) const;
+  Status try_settings(std::vector<ExplainedLookup>& lookups) const;
   void print(const CacheReportView& view) const;
 
   const ExplainCacheOptions& options_;
@@ -133,6 +137,22 @@ void ExplainedRun::try_changes(std::vector<ExplainedLookup>& lookups) const {
   }
 }
 
+Status ExplainedRun::try_settings(std::vector<ExplainedLookup>& lookups) const {
+  if (options_.sweeps.empty()) return Ok{};
+  auto axes = parse_sweeps(options_.sweeps);
+  if (!axes.ok()) return axes.error();
+  const auto tries =
+      SettingTries::run(run_.plan(), axes.value(), [] { return !was_interrupted(); });
+  if (!tries.ok()) return tries.error();
+  for (const SettingTry& one : tries.value().tries())
+    if (!one.refused.empty())
+      report_note(fmt::format("{} was not tried: {}", one.name, one.refused));
+  for (ExplainedLookup& lookup : lookups)
+    if (lookup.report.admission == Admission::new_request)
+      lookup.settings = tries.value().that_help(names_.request(lookup.report.request));
+  return Ok{};
+}
+
 void ExplainedRun::print(const CacheReportView& view) const {
   if (options_.run.output == RunOutput::json) {
     fmt::print("{}\n", cache_report_to_json(view).dump(2, ' ', false,
@@ -158,7 +178,7 @@ void ExplainedRun::print(const CacheReportView& view) const {
   if (view.lookups.size() < view.cache.lookups().size())
     fmt::print("the {} lookups that lost most, of {}\n", view.lookups.size(),
                view.cache.lookups().size());
-  fmt::print("\n{}", format_cache_totals(view));
+  fmt::print("\n{}{}", format_helpful_settings(view), format_cache_totals(view));
 }
 
 int ExplainedRun::run() {
@@ -175,6 +195,8 @@ int ExplainedRun::run() {
   CacheReportView view{.plan = run_.plan(), .cache = cache_, .names = names_};
   view.lookups = shown_lookups();
   try_changes(view.lookups);
+  if (Status tried = try_settings(view.lookups); !tried.ok())
+    return report_error("explain-cache", tried.error());
   if (was_interrupted()) report_message("explain-cache", "interrupted");
   if (!options_.request.empty() && view.lookups.empty())
     report_note(fmt::format("{} was never admitted", options_.request));
@@ -209,6 +231,13 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
                   "the N lookups that lost most tokens (traffic as a table: 20)")
       ->check(kPositive)
       ->type_name("N");
+  command
+      .add_option("--sweep", options.sweeps,
+                  "also run it with each of these values of a setting, and say which would have "
+                  "kept more and what that costs the whole run (docs/plan.md, Sweeps); may be "
+                  "repeated")
+      ->type_name("NAME=VALUE,...")
+      ->allow_extra_args(false);
   auto* json = command.add_flag_callback(
       "--json", [&run] { run.output = RunOutput::json; },
       "one object {smallest_cacheable_prefix, totals, lookups, ...}");
@@ -221,6 +250,8 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
 }
 
 int explain_cache_command(const ExplainCacheOptions& options) {
+  if (const auto axes = parse_sweeps(options.sweeps); !axes.ok())
+    return report_usage("explain-cache", axes.error().message);
   if (options.run.scenario.empty() && options.run.traffic.empty())
     return report_usage("explain-cache",
                         "give a scenario file or --traffic (hybridscope explain-cache --help)");

@@ -38,6 +38,24 @@ bool any_tried(const CacheReportView& view) {
                      [](const ExplainedLookup& lookup) { return lookup.tried; });
 }
 
+std::string price_words(const HelpfulSetting& setting) {
+  return setting.price.empty() ? "nothing else changes" : setting.price;
+}
+
+std::string setting_sentence(const HelpfulSetting& setting, const LookupReport& report) {
+  return fmt::format("With {} the hit is {} tokens instead of {}; of the whole run: {}.",
+                     setting.name, setting.num_hit_tokens, report.num_hit_tokens,
+                     price_words(setting));
+}
+
+Json settings_to_json(const std::vector<HelpfulSetting>& settings) {
+  Json list = Json::array();
+  for (const HelpfulSetting& one : settings)
+    list.push_back(
+        {{"setting", one.name}, {"num_hit_tokens", one.num_hit_tokens}, {"price", one.price}});
+  return list;
+}
+
 double percent(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -134,6 +152,22 @@ std::string format_cache_table(const CacheReportView& view) {
   return table.format();
 }
 
+std::string format_helpful_settings(const CacheReportView& view) {
+  std::string text;
+  for (const ExplainedLookup& lookup : view.lookups) {
+    if (!lookup.settings || lookup.settings->empty()) continue;
+    const HelpfulSetting& best = lookup.settings->front();
+    text += fmt::format("{}: {} hits {} instead of {}; of the whole run: {}\n",
+                        printable(view.names.request(lookup.report.request), 24), best.name,
+                        best.num_hit_tokens, lookup.report.num_hit_tokens, price_words(best));
+  }
+  const bool tried = std::ranges::any_of(
+      view.lookups, [](const ExplainedLookup& lookup) { return lookup.settings.has_value(); });
+  if (!tried) return {};
+  return "settings that would have kept more:\n" +
+         (text.empty() ? std::string("  none of those tried\n") : indented(text)) + "\n";
+}
+
 std::string format_cache_sentences(const CacheReportView& view) {
   const EngineConfig& config = view.plan.setup.config;
   std::string text;
@@ -155,6 +189,10 @@ std::string format_cache_sentences(const CacheReportView& view) {
     for (const CacheChange& change : lookup.coarser)
       add(coarser_sentence(change, report, view.cache.rules()));
     for (const CacheChange& change : lookup.changes) add(change_sentence(change, report));
+    if (lookup.settings) {
+      for (const HelpfulSetting& setting : *lookup.settings) add(setting_sentence(setting, report));
+      if (lookup.settings->empty()) add("None of the settings that were tried makes it longer.");
+    }
     if (const std::string words = tried_words(lookup); !words.empty()) add(words);
     text += "\n";
   }
@@ -183,25 +221,28 @@ Json lookup_to_json(const ExplainedLookup& lookup, const CacheReportView& view) 
   for (const std::string& sentence :
        loss_sentences(report, view.cache.rules(), view.plan.setup.config, view.names))
     sentences.push_back(sentence);
-  return {{"step", report.step},
-          {"request", view.names.request(report.request)},
-          {"resumed", report.admission == Admission::resumed},
-          {"num_tokens", report.num_tokens},
-          {"num_common_tokens", report.common.num_tokens},
-          {"common_with", shares ? Json(view.names.request(report.common.request)) : Json(nullptr)},
-          {"num_possible_tokens", report.num_possible_tokens},
-          {"num_hit_tokens", report.num_hit_tokens},
-          {"num_lost_tokens", report.num_lost_tokens()},
-          {"lost", lost_to_json(report.lost)},
-          {"last_state", report.last_state},
-          {"next_state", report.next_state < 0 ? Json(nullptr) : Json(report.next_state)},
-          {"unkept_state", unkept_to_json(report.unkept_state)},
-          {"evicted_state", eviction_to_json(report.evicted_state, view.names)},
-          {"evicted_attention", eviction_to_json(report.evicted_attention, view.names)},
-          {"words", sentences},
-          {"changes", changes_to_json(lookup)},
-          {"coarser_match_units", coarser_to_json(lookup)},
-          {"all_changes_tried", lookup.all_tried}};
+  Json json = {
+      {"step", report.step},
+      {"request", view.names.request(report.request)},
+      {"resumed", report.admission == Admission::resumed},
+      {"num_tokens", report.num_tokens},
+      {"num_common_tokens", report.common.num_tokens},
+      {"common_with", shares ? Json(view.names.request(report.common.request)) : Json(nullptr)},
+      {"num_possible_tokens", report.num_possible_tokens},
+      {"num_hit_tokens", report.num_hit_tokens},
+      {"num_lost_tokens", report.num_lost_tokens()},
+      {"lost", lost_to_json(report.lost)},
+      {"last_state", report.last_state},
+      {"next_state", report.next_state < 0 ? Json(nullptr) : Json(report.next_state)},
+      {"unkept_state", unkept_to_json(report.unkept_state)},
+      {"evicted_state", eviction_to_json(report.evicted_state, view.names)},
+      {"evicted_attention", eviction_to_json(report.evicted_attention, view.names)},
+      {"words", sentences},
+      {"changes", changes_to_json(lookup)},
+      {"coarser_match_units", coarser_to_json(lookup)},
+      {"all_changes_tried", lookup.all_tried}};
+  if (lookup.settings) json["settings"] = settings_to_json(*lookup.settings);
+  return json;
 }
 
 Json cache_totals_to_json(const CacheReportView& view) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sessions/cache_report/cache_changes.h"
 #include "sessions/cache_report/cache_report.h"
 #include "sessions/explain/explain_names.h"
+#include "sessions/plan/setting_tries.h"
 #include "sessions/run/run_plan.h"
 
 namespace hybridscope {
@@ -19,6 +21,8 @@ struct ExplainedLookup {
   bool all_tried = false;  // all changes, or was the run too long for that?
   std::vector<CacheChange> changes = {};
   std::vector<CacheChange> coarser = {};  // of a hit inside a block (ChangeSearch::coarser_units)
+  // Of --sweep, for first admissions; absent: none were tried.
+  std::optional<std::vector<HelpfulSetting>> settings = {};
 };
 
 struct CacheReportView {
@@ -32,6 +36,8 @@ struct CacheReportView {
 // The line above everything else.
 std::string format_cache_heading(const CacheReportView& view);
 std::string format_cache_table(const CacheReportView& view);
+// Settings of --sweep with which lookups would hit more, and their price; empty: none were tried.
+std::string format_helpful_settings(const CacheReportView& view);
 // Each lookup in full sentences.
 std::string format_cache_sentences(const CacheReportView& view);
 std::string format_cache_totals(const CacheReportView& view);

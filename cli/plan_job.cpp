@@ -47,27 +47,6 @@ Result<std::optional<StepTime>> step_time_of(const PlanCommandOptions& options,
   return std::optional(time.value());
 }
 
-Result<std::vector<SweepAxis>> parse_sweeps(const std::vector<std::string>& texts) {
-  std::vector<SweepAxis> axes;
-  for (const std::string& text : texts) {
-    auto axis = parse_sweep(text);
-    if (!axis.ok()) return invalid_input("--sweep: " + axis.error().message);
-    axes.push_back(std::move(axis).value());
-  }
-  return axes;
-}
-
-// What a pasted line says of a setting that is swept is one value of many.
-EngineSettings without_swept(const EngineSettings& settings, std::span<const SweepAxis> axes) {
-  EngineSettings rest;
-  for (const Setting& setting : settings_table()) {
-    const auto value = get_setting(settings, setting);
-    if (value && std::ranges::find(axes, &setting, &SweepAxis::setting) == axes.end())
-      (void)set_setting(rest, setting, *value);
-  }
-  return rest;
-}
-
 // "max_num_seqs=64,128,256".
 std::string sweep_text(const SweepAxis& axis) {
   std::string text = setting_path(*axis.setting);
@@ -109,6 +88,16 @@ Result<PlanHeader> header_of(const PlanCommandOptions& options, const EngineSett
 }
 
 }  // namespace
+
+Result<std::vector<SweepAxis>> parse_sweeps(const std::vector<std::string>& texts) {
+  std::vector<SweepAxis> axes;
+  for (const std::string& text : texts) {
+    auto axis = parse_sweep(text);
+    if (!axis.ok()) return invalid_input("--sweep: " + axis.error().message);
+    axes.push_back(std::move(axis).value());
+  }
+  return axes;
+}
 
 Result<std::vector<std::string>> default_sweeps(const std::string& model,
                                                 const EngineSettings& settings) {
@@ -158,6 +147,7 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
   }
   auto axes = parse_sweeps(options.sweeps);
   if (!axes.ok()) return axes.error();
+  // What a pasted line says of a setting that is swept is one value of many.
   const EngineSettings of_line =
       question.value().line ? without_swept(question.value().line->settings(), axes.value())
                             : EngineSettings();

@@ -43,6 +43,9 @@ inline constexpr std::array kOtherStepTimes = {
 // Goals of --prefer. Error: unknown ones, or ones that need a step time without one.
 Result<std::vector<const PlanGoal*>> goals_of(const std::string& prefer, bool has_step_time);
 
+// Of options --sweep. Error: the first that is none.
+Result<std::vector<SweepAxis>> parse_sweeps(const std::vector<std::string>& texts);
+
 // Reads the traffic. Errors: traffic that cannot be read; sweeps, goals, settings or a shard that
 // are not possible.
 Result<PlanJob> make_plan_job(const PlanCommandOptions& options);

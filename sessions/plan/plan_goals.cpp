@@ -83,6 +83,11 @@ constexpr PlanGoal kGoals[] = {
      .shown = [](const F& f) { return milliseconds(f.latency.between_tokens.p90_us); }},
 };
 
+// Smaller differences are called none.
+constexpr double kNoDifference = 0.005;
+// Figures that are named besides the goals.
+constexpr std::size_t kMostOthers = 3;
+
 struct Bounds {
   double best = 0;
   double worst = 0;
@@ -156,6 +161,28 @@ class Comparison {
 }  // namespace
 
 std::span<const PlanGoal> plan_goals() { return kGoals; }
+
+std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
+                               std::span<const PlanGoal* const> goals) {
+  std::vector<std::pair<double, const PlanGoal*>> differing;  // by the share that is left
+  for (const PlanGoal& goal : kGoals) {
+    const double of_a = goal.value(a);
+    const double of_b = goal.value(b);
+    const double larger = std::max(std::abs(of_a), std::abs(of_b));
+    if (std::abs(of_a - of_b) <= kNoDifference * larger) continue;
+    if (goal.shown(a) == goal.shown(b)) continue;
+    const bool chosen = std::ranges::find(goals, &goal) != goals.end();
+    differing.emplace_back(chosen ? -1 : 1 - std::abs(of_a - of_b) / larger, &goal);
+  }
+  std::ranges::stable_sort(differing, {}, &std::pair<double, const PlanGoal*>::first);
+  std::string words;
+  std::size_t others = 0;
+  for (const auto& [left, goal] : differing)
+    if (left < 0 || ++others <= kMostOthers)
+      words += fmt::format("{}{} {} rather than {}", words.empty() ? "" : ", ", goal->name,
+                           goal->shown(a), goal->shown(b));
+  return words;
+}
 
 Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text) {
   std::vector<const PlanGoal*> goals;

@@ -14,11 +14,6 @@
 namespace hybridscope {
 namespace {
 
-// Smaller differences are called none.
-constexpr double kNoDifference = 0.005;
-// Figures that are named besides the goals.
-constexpr std::size_t kMostOthers = 3;
-
 class Reasons {
  public:
   explicit Reasons(const PlanReasonsInput& input)
@@ -62,29 +57,6 @@ class Reasons {
     return fmt::format("{}; {} reaches {}", mine, best.name, goal.shown(best.figures));
   }
 
-  // "hits 36.6 % rather than 31.0 %, preemptions 27 rather than 0": the goals, then what differs
-  // most.
-  std::string differences_from(const PlanFigures& other) const {
-    std::vector<std::pair<double, const PlanGoal*>> differing;  // by the share that is left
-    for (const PlanGoal& goal : plan_goals()) {
-      const double a = goal.value(best_.figures);
-      const double b = goal.value(other);
-      const double larger = std::max(std::abs(a), std::abs(b));
-      if (std::abs(a - b) <= kNoDifference * larger) continue;
-      if (goal.shown(best_.figures) == goal.shown(other)) continue;
-      const bool chosen = std::ranges::find(in_.goals, &goal) != in_.goals.end();
-      differing.emplace_back(chosen ? -1 : 1 - std::abs(a - b) / larger, &goal);
-    }
-    std::ranges::stable_sort(differing, {}, &std::pair<double, const PlanGoal*>::first);
-    std::vector<std::string> parts;
-    std::size_t others = 0;
-    for (const auto& [left, goal] : differing)
-      if (left < 0 || ++others <= kMostOthers)
-        parts.push_back(fmt::format("{} {} rather than {}", goal->name, goal->shown(best_.figures),
-                                    goal->shown(other)));
-    return fmt::format("{}", fmt::join(parts, ", "));
-  }
-
   void add_axis(std::size_t axis, std::vector<std::string>& lines) const {
     const SweepAxis& swept = in_.sweep.axes()[axis];
     if (swept.values.size() < 2) return;
@@ -101,7 +73,7 @@ class Reasons {
         lines.push_back(fmt::format("{}: {}", choice, result->refused));
         continue;
       }
-      const std::string differences = differences_from(result->figures);
+      const std::string differences = figure_differences(best_.figures, result->figures, in_.goals);
       lines.push_back(fmt::format("{}: {}", choice,
                                   differences.empty() ? "makes no difference here" : differences));
     }

@@ -139,6 +139,16 @@ Result<SweepAxis> parse_sweep(std::string_view text) {
   return axis;
 }
 
+EngineSettings without_swept(const EngineSettings& settings, std::span<const SweepAxis> axes) {
+  EngineSettings rest;
+  for (const Setting& setting : settings_table()) {
+    const auto value = get_setting(settings, setting);
+    if (value && std::ranges::find(axes, &setting, &SweepAxis::setting) == axes.end())
+      (void)set_setting(rest, setting, *value);
+  }
+  return rest;
+}
+
 Sweep::Sweep(EngineSettings base, std::vector<SweepAxis> axes)
     : base_(std::move(base)), axes_(std::move(axes)) {}
 
@@ -196,6 +206,14 @@ std::optional<PlanCase> Sweep::called(std::string_view name) const {
 }
 
 Result<EngineSettings> Sweep::settings(const PlanCase& of, const std::string& model) const {
+  return settings_with(of, model);
+}
+Result<EngineSettings> Sweep::settings(const PlanCase& of, const ModelSpec& model) const {
+  return settings_with(of, model);
+}
+
+template <class Model>
+Result<EngineSettings> Sweep::settings_with(const PlanCase& of, const Model& model) const {
   EngineSettings settings = base_;
   std::vector<std::pair<const Setting*, std::int64_t>> of_block_size;
   for (std::size_t i = 0; i < axes_.size(); ++i) {

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/model/model_spec.h"
 #include "sessions/scenario/settings.h"
 #include "sessions/scenario/settings_table.h"
 
@@ -26,6 +28,9 @@ struct SweepAxis {
 // 128, 256, 512); "0..8+2" and "1..64*4" say how. Values that come twice are taken once. Error:
 // invalid_input that says what was found and what is allowed.
 Result<SweepAxis> parse_sweep(std::string_view text);
+
+// The settings without those of the axes.
+EngineSettings without_swept(const EngineSettings& settings, std::span<const SweepAxis> axes);
 
 // More combinations than this are refused.
 inline constexpr std::int64_t kMostCombinations = 1'000'000;
@@ -55,8 +60,11 @@ class Sweep {
   // The settings of a combination for `model` (a preset or a config.json). Error: values that
   // contradict each other, or sizes that the model does not allow.
   Result<EngineSettings> settings(const PlanCase& of, const std::string& model) const;
+  Result<EngineSettings> settings(const PlanCase& of, const ModelSpec& model) const;
 
  private:
+  template <class Model>
+  Result<EngineSettings> settings_with(const PlanCase& of, const Model& model) const;
   Sweep(EngineSettings base, std::vector<SweepAxis> axes);
   std::string name_of(const std::vector<std::int32_t>& values) const;
 
