@@ -144,9 +144,14 @@ Status ExplainedRun::try_settings(std::vector<ExplainedLookup>& lookups) const {
   const auto tries =
       SettingTries::run(run_.plan(), axes.value(), [] { return !was_interrupted(); });
   if (!tries.ok()) return tries.error();
-  for (const SettingTry& one : tries.value().tries())
+  std::size_t num_tried = 0;
+  for (const SettingTry& one : tries.value().tries()) {
+    num_tried += one.refused.empty() ? 1 : 0;
     if (!one.refused.empty())
       report_note(fmt::format("{} was not tried: {}", one.name, one.refused));
+  }
+  if (!tries.value().complete()) report_note("not every setting was tried: interrupted");
+  if (num_tried == 0) return Ok{};
   for (ExplainedLookup& lookup : lookups)
     if (lookup.report.admission == Admission::new_request)
       lookup.settings = tries.value().that_help(names_.request(lookup.report.request));

@@ -70,9 +70,12 @@ const CLI::Validator kPositive(
 // Says how far a plan is, and how long the rest may take.
 class PlanClock {
  public:
+  // `pass`: which of several passes, behind the number of runs.
+  explicit PlanClock(std::string pass) : pass_(std::move(pass)) {}
+
   std::string text(const PlanProgress& at) const {
     std::string words =
-        fmt::format("{} of {} runs", grouped_number(at.done), grouped_number(at.all));
+        fmt::format("{} of {} runs{}", grouped_number(at.done), grouped_number(at.all), pass_);
     if (at.earlier > 0) words += fmt::format(" ({} were there)", grouped_number(at.earlier));
     const double passed =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -83,6 +86,7 @@ class PlanClock {
   }
 
  private:
+  std::string pass_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
@@ -95,6 +99,9 @@ Result<PageFile> open_page(const PlanCommandOptions& options) {
   if (Status one = check_one_document({{"--json", options.json ? "-" : ""}, html}); !one.ok())
     return one.error();
   if (Status apart = check_not_read(html, "the traffic", options.traffic); !apart.ok())
+    return apart.error();
+  if (Status apart = check_not_read({"--out", options.out}, "the traffic", options.traffic);
+      !apart.ok())
     return apart.error();
   if (Status apart = check_not_read(html, "the result file", options.out); !apart.ok())
     return apart.error();
@@ -183,13 +190,14 @@ Result<bool> run_and_keep(PlanJob& job, PlanContents& contents) {
 }
 
 // Runs what is missing, also under other step times. False: interrupted.
-Result<bool> run_missing(PlanJob& job, PlanContents& contents) {
+Result<bool> run_missing(PlanJob& job, PlanContents& contents, PlanClock& clock) {
   const std::optional<StepTime> step_time = job.options.run.step_time;
   auto finished = run_and_keep(job, contents);
   for (const OtherStepTime& other : kOtherStepTimes) {
     if (!step_time || !finished.ok() || !finished.value()) break;
     job.options.run.step_time = step_time->times(other.factor);
     job.options.run.name_suffix = other.suffix;
+    clock = PlanClock(std::string(other.suffix));
     finished = run_and_keep(job, contents);
   }
   return finished;
@@ -215,11 +223,11 @@ int run(const PlanCommandOptions& options, PageFile& page) {
   if (file) contents.results = file->contents().results;
   ask_for_interrupts();
   Progress progress(options.quiet);
-  const PlanClock clock;
+  PlanClock clock("");
   job.options.progress = [&](const PlanProgress& at) {
     progress.show([&] { return clock.text(at); });
   };
-  const auto finished = run_missing(job, contents);
+  const auto finished = run_missing(job, contents, clock);
   progress.clear();
   if (!finished.ok()) return report_error("plan", finished.error());
   if (!finished.value())
@@ -346,6 +354,18 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
 
 namespace {
 
+// An option that was given and means nothing for result files; empty: none.
+std::string_view option_not_for_merge(const PlanCommandOptions& options) {
+  const std::pair<bool, std::string_view> all[] = {
+      {!options.sweeps.empty(), "--sweep"}, {!options.step_time.empty(), "--step-time"},
+      {!options.model.empty(), "--model"},  {!options.from_serve.empty(), "--from-serve"},
+      {options.budget > 0, "--budget"},     {options.prompt > 0, "--prompt"},
+      {options.limit > 0, "--limit"},       {!options.settings.words().empty(), "a setting"}};
+  for (const auto& [given, name] : all)
+    if (given) return name;
+  return {};
+}
+
 // An option that was given and means nothing without traffic; empty: none.
 std::string_view option_for_traffic(const PlanCommandOptions& options) {
   const std::pair<bool, std::string_view> all[] = {
@@ -366,6 +386,9 @@ int plan_command(const PlanCommandOptions& options) {
     return lonely.empty() ? plan_sizes(options)
                           : report_usage("plan", fmt::format("{} needs --traffic", lonely));
   }
+  if (!options.merge.empty())
+    if (const std::string_view idle = option_not_for_merge(options); !idle.empty())
+      return report_usage("plan", fmt::format("{} does not go with --merge", idle));
   auto page = open_page(options);
   if (!page.ok())
     return page.error().kind == ErrorKind::invalid_input

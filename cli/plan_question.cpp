@@ -32,6 +32,23 @@ Result<PlanQuestion> read_plan_question(const PlanCommandOptions& options) {
   return question;
 }
 
+namespace {
+
+// What vLLM needs to do what was run: with prefix caching on it makes mode none align; it refuses 0
+// drafts, and drafts without a method.
+EngineSettings as_vllm_takes_it(EngineSettings settings) {
+  if (settings.mamba_cache_mode == MambaCacheMode::none) settings.enable_prefix_caching = false;
+  if (settings.num_speculative_tokens.value_or(0) == 0) {
+    settings.num_speculative_tokens.reset();
+    settings.speculative_method.reset();
+  } else if (!settings.speculative_method) {
+    settings.speculative_method = SpeculativeMethod::mtp;
+  }
+  return settings;
+}
+
+}  // namespace
+
 void note_not_read(const PlanQuestion& question) {
   if (question.line && !question.line->not_read().empty())
     report_note(fmt::format("not modelled, and left as it is: {}",
@@ -39,7 +56,7 @@ void note_not_read(const PlanQuestion& question) {
 }
 
 std::string serve_line_text(const ServeLine& line, const EngineSettings& wanted) {
-  const ServeLine::Written written = line.with(wanted);
+  const ServeLine::Written written = line.with(as_vllm_takes_it(wanted));
   std::string text = "\nLine of vllm serve\n";
   if (written.changes.empty()) text += "  Nothing to change.\n";
   for (const std::string& change : written.changes)
@@ -58,7 +75,7 @@ std::string serve_line_text(const ServeLine& line, const EngineSettings& wanted)
 
 void add_serve_line(const ServeLine& line, const EngineSettings& wanted,
                     nlohmann::ordered_json& json) {
-  const ServeLine::Written written = line.with(wanted);
+  const ServeLine::Written written = line.with(as_vllm_takes_it(wanted));
   json["serve"] = {{"line", written.text},
                    {"changes", written.changes},
                    {"not_flags", written.left_out},

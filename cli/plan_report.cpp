@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/text_table.h"
 #include "sessions/plan/plan_reasons.h"
@@ -91,12 +92,10 @@ std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
     if (!result.ran()) continue;
     if (rows++ >= most_rows) continue;
     std::vector<std::string> cells = {mark_of(view, i)};
-    for (std::string_view rest = result.name; cells.size() <= view.sweep.axes().size();) {
-      const std::size_t end = std::min(rest.find(' '), rest.size());
-      const std::string_view word = rest.substr(0, end);
-      cells.emplace_back(word.substr(word.find('=') + 1));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
+    const std::optional<PlanCase> of = view.sweep.called(result.name);
+    for (std::size_t axis = 0; of && axis < view.sweep.axes().size(); ++axis)
+      cells.push_back(printable(
+          view.sweep.axes()[axis].values[static_cast<std::size_t>(of->values[axis])], 40));
     add_figures(result, cells);
     table.add(std::move(cells));
   }
@@ -117,7 +116,8 @@ std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
 }
 
 std::string format_plan_reasons(const PlanView& view) {
-  if (!view.choice.has_recommendation()) return "no combination ran\n";
+  if (!view.choice.has_recommendation())
+    return "no combination ran: each is not possible, for the reasons above\n";
   std::string text =
       fmt::format("\nrecommended: {}\n", printable(view.results[view.choice.recommended()].name));
   for (const std::string& line : plan_reasons({.sweep = view.sweep,
@@ -136,7 +136,9 @@ std::vector<std::string> sensitivity_lines(const PlanView& view) {
   std::vector<std::string> lines;
   for (const PlanSensitivity& other : view.sensitivity)
     lines.push_back(fmt::format("{}: {}", other.words,
-                                other.recommended == own ? "the same" : other.recommended));
+                                other.recommended.empty()  ? "not run yet"
+                                : other.recommended == own ? "the same"
+                                                           : other.recommended));
   return lines;
 }
 
@@ -157,7 +159,9 @@ nlohmann::ordered_json plan_to_json(const PlanView& view) {
                                     .model = view.header.model});
   }
   for (const PlanSensitivity& other : view.sensitivity)
-    json["sensitivity"].push_back({{"when", other.words}, {"recommended", other.recommended}});
+    json["sensitivity"].push_back(
+        {{"when", other.words},
+         {"recommended", other.recommended.empty() ? Json(nullptr) : Json(other.recommended)}});
   json["results"] = Json::array();
   for (const PlanResult& result : view.results) json["results"].push_back(result_to_json(result));
   return json;

@@ -16,7 +16,7 @@ namespace hybridscope {
 // What would be recommended under another step time.
 struct PlanSensitivity {
   std::string words;        // "if steps take half as long"
-  std::string recommended;  // name of a combination, empty: none ran
+  std::string recommended;  // name of a combination, empty: not all of them were run
 };
 
 struct PlanView {

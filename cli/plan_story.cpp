@@ -32,7 +32,7 @@ PlanSensitivity PlanStory::sensitivity_of(const OtherStepTime& other) const {
   PlanSensitivity made{.words = std::string(other.words), .recommended = {}};
   const std::vector<PlanResult> results = results_in(other.suffix);
   const PlanChoice choice = choose(results, goals_);
-  if (!choice.has_recommendation()) return made;
+  if (!choice.has_recommendation() || results.size() < results_.size()) return made;
   const PlanResult& best = results[choice.recommended()];
   made.recommended = best.name.substr(0, best.name.size() - other.suffix.size());
   if (!choice_.has_recommendation()) return made;

@@ -169,9 +169,9 @@ std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
     const double of_a = goal.value(a);
     const double of_b = goal.value(b);
     const double larger = std::max(std::abs(of_a), std::abs(of_b));
-    if (std::abs(of_a - of_b) <= kNoDifference * larger) continue;
     if (goal.shown(a) == goal.shown(b)) continue;
     const bool chosen = std::ranges::find(goals, &goal) != goals.end();
+    if (!chosen && std::abs(of_a - of_b) <= kNoDifference * larger) continue;
     differing.emplace_back(chosen ? -1 : 1 - std::abs(of_a - of_b) / larger, &goal);
   }
   std::ranges::stable_sort(differing, {}, &std::pair<double, const PlanGoal*>::first);

@@ -30,8 +30,9 @@ inline constexpr std::string_view kDefaultGoals = "hits,concurrency";
 // "hits,concurrency". Error: an unknown goal, with the nearest; none; one twice.
 Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text);
 
-// "hits 36.6 % rather than 31.0 %, preemptions 27 rather than 0": where `a` differs from `b` by
-// more than half a percent, `goals` first, then the three others that differ most; empty: nowhere.
+// "hits 36.6 % rather than 31.0 %, preemptions 27 rather than 0": where `a` differs from `b`,
+// `goals` first, then the three others that differ most, by more than half a percent; empty:
+// nowhere.
 std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
                                std::span<const PlanGoal* const> goals);
 

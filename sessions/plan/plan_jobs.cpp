@@ -19,10 +19,14 @@ class PlanJobs {
  public:
   PlanJobs(const Sweep& sweep, PlanTraffic& traffic,
            const std::map<std::string, PlanResult>& earlier, const PlanJobOptions& options)
-      : sweep_(sweep), traffic_(traffic), earlier_(earlier), options_(options) {}
+      : sweep_(sweep),
+        traffic_(traffic),
+        earlier_(earlier),
+        options_(options),
+        searches_(options.budget > 0 && options.budget < sweep.size()) {}
 
   Result<PlanOutcome> run() {
-    const auto finished = options_.budget > 0 && options_.budget < sweep_.size() ? search() : all();
+    const auto finished = searches_ ? search() : all();
     if (!finished.ok()) return finished.error();
     PlanOutcome outcome{.results = {}, .interrupted = !finished.value()};
     for (auto& [index, result] : results_) outcome.results.push_back(std::move(result));
@@ -46,7 +50,7 @@ class PlanJobs {
         cases.push_back(std::move(of));
       }
     }
-    if (options_.budget == 0) progress_.all = static_cast<std::int64_t>(cases.size());
+    if (!searches_) progress_.all = static_cast<std::int64_t>(cases.size());
     tell();
     sort_by_folding(cases);
     return work_in_threads<PlanResult>(
@@ -64,7 +68,8 @@ class PlanJobs {
     return options_.take ? options_.take(result) : Ok{};
   }
 
-  void tell() const {
+  void tell() {
+    if (searches_) progress_.all = std::max(progress_.done, options_.budget - progress_.earlier);
     if (options_.progress) options_.progress(progress_);
   }
 
@@ -92,12 +97,20 @@ class PlanJobs {
     return run_all_of(wanted);
   }
 
-  std::int64_t left() const { return options_.budget - static_cast<std::int64_t>(results_.size()); }
+  // What is not possible costs nothing.
+  std::int64_t left() const {
+    return options_.budget -
+           std::ranges::count_if(results_, [](const auto& entry) { return entry.second.ran(); });
+  }
   // The same, but no more than the budget allows.
   Result<bool> run_some_of(Indices wanted) {
-    std::erase_if(wanted, [&](std::int64_t index) { return results_.contains(index); });
-    if (std::ssize(wanted) > left()) wanted.resize(static_cast<std::size_t>(left()));
-    return run_all_of(wanted);
+    for (;;) {
+      std::erase_if(wanted, [&](std::int64_t index) { return results_.contains(index); });
+      if (wanted.empty() || left() <= 0) return true;
+      const auto count = std::min(std::ssize(wanted), left());
+      const auto going = run_all_of(Indices(wanted.begin(), wanted.begin() + count));
+      if (!going.ok() || !going.value()) return going;
+    }
   }
 
   // Index of the recommended result so far; of the first combination if none ran.
@@ -141,7 +154,6 @@ class PlanJobs {
   }
 
   Result<bool> search() {
-    progress_.all = options_.budget;
     auto going = run_some_of({0});
     for (std::int64_t before = -1; going.ok() && going.value() && before != best();) {
       before = best();
@@ -156,6 +168,7 @@ class PlanJobs {
   PlanTraffic& traffic_;
   const std::map<std::string, PlanResult>& earlier_;
   const PlanJobOptions& options_;
+  bool searches_;
   std::map<std::int64_t, PlanResult> results_;  // by index in the sweep
   PlanProgress progress_;
 };

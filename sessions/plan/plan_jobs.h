@@ -24,7 +24,8 @@ struct PlanProgress {
 struct PlanJobOptions {
   PlanRunOptions run = {};  // go_on may be called by several threads at once
   std::int32_t num_threads = 1;
-  std::int64_t budget = 0;  // combinations that are run, earlier results included; 0: all
+  // Combinations that are run to their end, earlier results included; 0: all.
+  std::int64_t budget = 0;
   std::vector<const PlanGoal*> goals = {};  // of the search
   // Is a combination of this name run here? Empty: all are. Without a budget only.
   std::function<bool(std::string_view)> selects = {};

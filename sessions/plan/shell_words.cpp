@@ -23,6 +23,8 @@ class ShellLine {
         result.after = std::move(before);
         return result;
       }
+      if (text_[at_] == '#')
+        return invalid_input("'#' outside quotes begins a comment; leave it out");
       ShellWord word{.before = std::move(before), .raw = {}, .value = {}};
       if (Status taken = take_word(word); !taken.ok()) return taken.error();
       result.words.push_back(std::move(word));
@@ -38,7 +40,7 @@ class ShellLine {
     while (!at_end()) {
       if (at_joined_line())
         at_ += 2;
-      else if (kSpaces.find(text_[at_]) != kSpaces.npos)
+      else if (kSpaces.find(text_[at_]) != kSpaces.npos || text_.substr(at_) == "\\")
         ++at_;
       else
         break;

@@ -56,7 +56,7 @@ std::optional<Range> range_of(std::string_view text) {
   const std::size_t sign = rest.find_first_of("+*");
   const auto first = integer_of(text.substr(0, dots));
   const auto last = integer_of(rest.substr(0, sign));
-  if (!first || !last || *first < 0 || *last < *first) return std::nullopt;
+  if (!first || !last || *first < 0 || *last < 0) return std::nullopt;
   Range range{.first = *first, .last = *last};
   if (sign == rest.npos) {
     const bool doubles = range.last - range.first > kMostCountedUp && range.first > 0;
@@ -69,17 +69,19 @@ std::optional<Range> range_of(std::string_view text) {
   return range;
 }
 
-// Error: more values than a sweep has.
+// The last number is always one of them. Error: more values than a sweep has.
 Status add_range(const Range& range, std::vector<std::string>& values) {
   for (std::int64_t value = range.first;;) {
     values.push_back(std::to_string(value));
     if (values.size() > kMostValues)
       return invalid_input(
           fmt::format("{}..{}: more than {} values", range.first, range.last, kMostValues));
+    if (value == range.last) return Ok{};
     const std::int64_t most =
         range.factor > 0 ? range.last / range.factor : range.last - range.step;
-    if (value > most) return Ok{};
-    value = range.factor > 0 ? value * range.factor : value + range.step;
+    value = value > most       ? range.last
+            : range.factor > 0 ? value * range.factor
+                               : value + range.step;
   }
 }
 
@@ -96,6 +98,8 @@ Status check_value(const Setting& setting, const std::string& value) {
 
 Status add_values(const Setting& setting, std::string_view text, std::vector<std::string>& values) {
   const auto range = setting.kind == SettingKind::integer ? range_of(text) : std::nullopt;
+  if (range && range->first > range->last)
+    return invalid_input(fmt::format("{}: {} is above {}", text, range->first, range->last));
   if (range) {
     if (Status added = add_range(*range, values); !added.ok()) return added;
   } else {
@@ -226,14 +230,24 @@ Result<EngineSettings> Sweep::settings_with(const PlanCase& of, const Model& mod
       return set.error();
     }
   }
+  const bool sweeps_method = std::ranges::any_of(axes_, [](const SweepAxis& axis) {
+    return setting_path(*axis.setting) == "speculative_config/method";
+  });
+  // No drafts need no method, whatever the rest says.
+  if (settings.num_speculative_tokens == 0 && !sweeps_method)
+    settings.speculative_method = SpeculativeMethod::none;
   if (of_block_size.empty()) return settings;
   const auto setup = make_engine_setup(model, settings);
   if (!setup.ok()) return setup.error();
-  for (const auto& [setting, times] : of_block_size)
-    if (Status set = set_setting(settings, *setting,
-                                 times * setup.value().layout.page_size.choice.block_size);
-        !set.ok())
+  const std::int64_t block_size = setup.value().layout.page_size.choice.block_size;
+  for (const auto& [setting, times] : of_block_size) {
+    if (times > setting->max / block_size)
+      return invalid_input(fmt::format("{} is {} times the block size {} (allowed: {})",
+                                       setting_path(*setting), times, block_size,
+                                       allowed_values(*setting)));
+    if (Status set = set_setting(settings, *setting, times * block_size); !set.ok())
       return set.error();
+  }
   return settings;
 }
 

@@ -81,6 +81,31 @@ TEST(Plan, TheListHasTheCombinationsOfAShard) {
             "mamba_cache_mode=none max_num_seqs=2\nmamba_cache_mode=none max_num_seqs=8\n");
 }
 
+TEST(Plan, WhatIsNotPossibleCostsNoBudget) {
+  const ProgramResult run = run_program(
+      "plan --traffic synthetic --limit 12 --sweep num_gpu_blocks_override=2,3,4,300 "
+      "--sweep max_num_seqs=8,16 --budget 1");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, HasSubstr("1 of 8 combinations run"));
+}
+
+TEST(Plan, TheLineOfARecommendationIsOneThatVllmTakes) {
+  const std::string start =
+      "plan --traffic synthetic --limit 12 --kv-memory 4GiB --sweep max_num_seqs=8 "
+      "--from-serve 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct' --sweep ";
+  EXPECT_THAT(run_program(start + "num_speculative_tokens=0").out,
+              Not(HasSubstr("speculative-config")));
+  EXPECT_THAT(run_program(start + "num_speculative_tokens=1").out, HasSubstr("\"method\":\"mtp\""));
+  EXPECT_THAT(run_program(start + "mamba_cache_mode=none").out,
+              HasSubstr("--no-enable-prefix-caching"));
+}
+
+TEST(Plan, ResultFilesTakeNoOptionsOfRuns) {
+  const ProgramResult run = run_program("plan --merge a.jsonl --sweep max_num_seqs=8");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--sweep does not go with --merge"));
+}
+
 TEST(Plan, WrongUsageIsToldBeforeAnythingRuns) {
   for (const auto& [options, message] :
        {std::pair("--sweep max_num_seqs", "--sweep: \"max_num_seqs\" is no sweep"),

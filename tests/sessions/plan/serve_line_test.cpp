@@ -200,5 +200,12 @@ TEST(ServeLine, WhatIsWrittenReadsBackAsWanted) {
   });
 }
 
+TEST(ServeLine, ACommentIsRefusedAndALastBackslashIsNoWord) {
+  EXPECT_THAT(ServeLine::parse("vllm serve m # note").error().message,
+              testing::HasSubstr("begins a comment"));
+  EXPECT_EQ(ServeLine::parse("vllm serve m --max-num-seqs 64 \\").value().settings().max_num_seqs,
+            64);
+}
+
 }  // namespace
 }  // namespace hybridscope::serve_line_test

@@ -31,7 +31,7 @@ TEST(Sweep, ValuesAreListedAsTheOptionTakesThem) {
 TEST(Sweep, ARangeCountsUpAndALongOneDoubles) {
   EXPECT_THAT(values_of("num_speculative_tokens=0..3"), ElementsAre("0", "1", "2", "3"));
   EXPECT_THAT(values_of("max_num_seqs=64..512"), ElementsAre("64", "128", "256", "512"));
-  EXPECT_THAT(values_of("max_num_seqs=64..100"), ElementsAre("64"));
+  EXPECT_THAT(values_of("max_num_seqs=64..100"), ElementsAre("64", "100"));  // the last is in
   EXPECT_THAT(values_of("max_num_seqs=8..32+8"), ElementsAre("8", "16", "24", "32"));
   EXPECT_THAT(values_of("max_num_seqs=1..64*4"), ElementsAre("1", "4", "16", "64"));
   EXPECT_THAT(values_of("max_num_seqs=2,1..3"), ElementsAre("2", "1", "3"));  // 2 once
@@ -41,7 +41,7 @@ TEST(Sweep, WhatIsNoSweepIsRefusedWithWhatIsExpected) {
   EXPECT_THAT(error_of("max_num_seqs"), HasSubstr("expected NAME=VALUE"));
   EXPECT_THAT(error_of("max_num_seq=1"), HasSubstr("there is no setting \"max_num_seq\""));
   EXPECT_THAT(error_of("max_num_seqs=0..3"), HasSubstr("max_num_seqs is 0"));
-  EXPECT_THAT(error_of("max_num_seqs=3..1"), HasSubstr("range such as 0..3"));
+  EXPECT_THAT(error_of("max_num_seqs=3..1"), HasSubstr("3..1: 3 is above 1"));
   EXPECT_THAT(error_of("mamba_cache_mode=some"), HasSubstr("one of none, all, align"));
   EXPECT_THAT(error_of("cudagraph_capture_sizes=1,2"), HasSubstr("is a list itself"));
 }
@@ -71,6 +71,22 @@ TEST(Sweep, ACombinationSetsItsValuesOnTopOfTheRest) {
   EXPECT_EQ(sweep.settings(sweep.at(1), "tiny-gdn").value().prefix_cache_retention_interval, 0);
   EXPECT_EQ(sweep.settings(sweep.at(2), "tiny-gdn").value().prefix_cache_retention_interval, 16);
   EXPECT_EQ(sweep.settings(sweep.at(3), "tiny-gdn").value().mamba_cache_mode, MambaCacheMode::none);
+}
+
+TEST(Sweep, TimesTheBlockSizeHasTheLimitOfTheSetting) {
+  const Sweep sweep = sweep_of({"block_size=9223372036854775807x"});
+  EXPECT_THAT(sweep.settings(sweep.at(0), "tiny-gdn").error().message,
+              HasSubstr("block_size is 9223372036854775807 times the block size"));
+}
+
+TEST(Sweep, NoDraftsNeedNoMethod) {
+  EngineSettings base;
+  base.speculative_method = SpeculativeMethod::mtp;
+  const Sweep sweep = sweep_of({"num_speculative_tokens=0,2"}, base);
+  EXPECT_EQ(sweep.settings(sweep.at(0), "tiny-gdn").value().speculative_method,
+            SpeculativeMethod::none);
+  EXPECT_EQ(sweep.settings(sweep.at(1), "tiny-gdn").value().speculative_method,
+            SpeculativeMethod::mtp);
 }
 
 TEST(Sweep, ASettingIsEitherSetOrSweptAndSweptOnce) {
