@@ -14,6 +14,7 @@
 #include "cli/explain_cache_report.h"
 #include "cli/interrupt.h"
 #include "cli/plan_job.h"
+#include "cli/positive_number.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "cli/right_command.h"
@@ -48,15 +49,6 @@ constexpr const char* kExplainCacheExamples =
     "it.\n"
     "More: docs/explain-cache.md\n"
     "Exit codes: 0 fine, 2 usage, 3 invalid input, 4 environment.";
-
-const CLI::Validator kPositive(
-    [](std::string& text) {
-      const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-      return digits && text.find_first_not_of('0') != text.npos
-                 ? std::string()
-                 : "\"" + text + "\" is not a positive integer";
-    },
-    "", "positive");
 
 // The run and what to show.
 class ExplainedRun {
@@ -225,7 +217,7 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
                   std::string("preset or config.json (traffic: ") + kDefaultTrafficModel + ")")
       ->type_name("NAME|FILE");
   command.add_option("--limit", run.limit, "take only the first N requests of the traffic")
-      ->check(kPositive)
+      ->check(is_positive_number())
       ->type_name("N")
       ->needs(traffic);
   add_traffic_options(command, run.traffic_options);
@@ -234,7 +226,7 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
   command
       .add_option("--top", options.top,
                   "the N lookups that lost most tokens (traffic as a table: 20)")
-      ->check(kPositive)
+      ->check(is_positive_number())
       ->type_name("N");
   command
       .add_option("--sweep", options.sweeps,

@@ -14,6 +14,7 @@
 #include "cli/plan_report.h"
 #include "cli/plan_sizes.h"
 #include "cli/plan_story.h"
+#include "cli/positive_number.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "cli/traffic_options.h"
@@ -57,15 +58,6 @@ constexpr const char* kPlanExamples =
     "command goes on. More: docs/plan.md\n"
     "Exit codes: 0 fine, 2 usage, an unknown model, settings that it does not allow, 3 invalid\n"
     "input, 4 environment.";
-
-const CLI::Validator kPositive(
-    [](std::string& text) {
-      const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-      return digits && text.find_first_not_of('0') != text.npos
-                 ? std::string()
-                 : "\"" + text + "\" is not a positive integer";
-    },
-    "", "positive");
 
 // Says how far a plan is, and how long the rest may take.
 class PlanClock {
@@ -286,7 +278,7 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
       command.add_option("--traffic", options.traffic, kTrafficHelp)->type_name("FILE|synthetic");
   add_size_options(command, options, traffic);
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
-      ->check(kPositive)
+      ->check(is_positive_number())
       ->type_name("N")
       ->needs(traffic);
   add_traffic_options(command, options.traffic_options);
@@ -314,7 +306,7 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
                   fmt::format("run at most N combinations, chosen by a search (default: all, up to "
                               "{})",
                               grouped_number(kDefaultBudget)))
-      ->check(kPositive)
+      ->check(is_positive_number())
       ->type_name("N");
   command.add_option("-j,--jobs", options.jobs, "runs in parallel (default: one per core)")
       ->check(CLI::Range(1, 1024, "1 to 1024"))
@@ -322,7 +314,7 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
   command
       .add_option("--top", options.top,
                   fmt::format("rows of the table (default: {})", kDefaultRows))
-      ->check(kPositive)
+      ->check(is_positive_number())
       ->type_name("N");
   command
       .add_option("-o,--out", options.out,

@@ -117,7 +117,9 @@ std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
 
 std::string format_plan_reasons(const PlanView& view) {
   if (!view.choice.has_recommendation())
-    return "no combination ran: each is not possible, for the reasons above\n";
+    return view.results.empty()
+               ? "no combination ran\n"
+               : "no combination ran: each that was tried is not possible, for the reason above\n";
   std::string text =
       fmt::format("\nrecommended: {}\n", printable(view.results[view.choice.recommended()].name));
   for (const std::string& line : plan_reasons({.sweep = view.sweep,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/output_targets.h"
+#include "cli/positive_number.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/traffic/load_traffic.h"
 
@@ -25,15 +26,6 @@ constexpr const char* kRunExamples =
     "\n"
     "Exit codes: 0 no findings, 1 findings or unmet expectations, 2 usage, 3 invalid input,\n"
     "4 environment. Of several scenarios the worst counts.";
-
-const CLI::Validator kPositive(
-    [](std::string& text) {
-      const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-      return digits && text.find_first_not_of('0') != text.npos
-                 ? std::string()
-                 : "\"" + text + "\" is not a positive integer";
-    },
-    "", "positive");
 
 Result<RunPlan> plan_of_scenario(const RunOptions& options) {
   const auto scenario = read_scenario(options);
@@ -63,14 +55,14 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                   std::string("preset or config.json (traffic: ") + kDefaultTrafficModel + ")")
       ->type_name("NAME|FILE");
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
-      ->check(kPositive)
+      ->check(is_positive_number())
       ->type_name("N");
   add_traffic_options(command, options.traffic_options);
   command.add_option("--steps", options.steps, "stop after N steps")
-      ->check(kPositive)
+      ->check(is_positive_number())
       ->type_name("N");
   auto* explain = command.add_option("--explain", options.explain, "explain one step in full")
-                      ->check(kPositive)
+                      ->check(is_positive_number())
                       ->type_name("STEP");
   command
       .add_option_function<std::string>(

@@ -204,9 +204,27 @@ std::int64_t Sweep::index_of(const PlanCase& of) const {
 }
 
 std::optional<PlanCase> Sweep::called(std::string_view name) const {
-  for (std::int64_t index = 0; index < size_; ++index)
-    if (PlanCase of = at(index); of.name == name) return of;
-  return std::nullopt;
+  PlanCase of{.values = {}, .name = std::string(name)};
+  std::string_view rest = name;
+  for (const SweepAxis& axis : axes_) {
+    const std::string start =
+        fmt::format("{}{}=", of.values.empty() ? "" : " ", axis.setting->name);
+    if (!rest.starts_with(start)) return std::nullopt;
+    rest.remove_prefix(start.size());
+    std::ptrdiff_t longest = -1;  // a value may begin as another one does
+    for (std::size_t i = 0; i < axis.values.size(); ++i) {
+      const std::string& value = axis.values[i];
+      const bool ends =
+          rest.size() == value.size() || (rest.size() > value.size() && rest[value.size()] == ' ');
+      if (rest.starts_with(value) && ends &&
+          (longest < 0 || value.size() > axis.values[static_cast<std::size_t>(longest)].size()))
+        longest = static_cast<std::ptrdiff_t>(i);
+    }
+    if (longest < 0) return std::nullopt;
+    of.values.push_back(static_cast<std::int32_t>(longest));
+    rest.remove_prefix(axis.values[static_cast<std::size_t>(longest)].size());
+  }
+  return name_of(of.values) == name ? std::optional(std::move(of)) : std::nullopt;
 }
 
 Result<EngineSettings> Sweep::settings(const PlanCase& of, const std::string& model) const {

@@ -56,6 +56,10 @@ TEST(Sweep, AllCombinationsAreMadeAndTheLastAxisChangesFastest) {
     EXPECT_EQ(sweep.index_of(sweep.at(index)), index);
   EXPECT_EQ(sweep.called("mamba_cache_mode=none max_num_seqs=3"), sweep.at(5));
   EXPECT_EQ(sweep.called("mamba_cache_mode=none"), std::nullopt);
+  const Sweep spaced = sweep_of({"kv_cache_memory_bytes=4,4 GiB", "max_num_seqs=1..3"});
+  for (std::int64_t index = 0; index < spaced.size(); ++index)
+    EXPECT_EQ(spaced.called(spaced.at(index).name), spaced.at(index));
+  EXPECT_EQ(sweep_of({}).called("as given"), sweep_of({}).at(0));
   EXPECT_EQ(sweep_of({}).at(0).name, "as given");
 }
 
