@@ -11,14 +11,16 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/output_targets.h"
+#include "cli/plan_job.h"
 #include "cli/plan_report.h"
 #include "cli/plan_sizes.h"
-#include "cli/plan_story.h"
 #include "cli/positive_number.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "cli/traffic_options.h"
+#include "sessions/plan/plan_file.h"
 #include "sessions/plan/plan_page.h"
+#include "sessions/plan/plan_story.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -139,7 +141,7 @@ int report(const PlanCommandOptions& options, const PlanStory& story, PageFile& 
     return kExitFine;
   }
   std::FILE* const out = text_stream({{"--html", options.html}});
-  fmt::print(out, "{}", story.text(options.top > 0 ? options.top : kDefaultRows));
+  fmt::print(out, "{}", format_plan(view, options.top > 0 ? options.top : kDefaultRows));
   if (wanted) fmt::print(out, "{}", serve_line_text(*job->line, *wanted));
   return kExitFine;
 }

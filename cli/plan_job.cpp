@@ -22,10 +22,11 @@
 namespace hybridscope {
 namespace {
 
-Result<Traffic> read_traffic_of(const PlanCommandOptions& options, const EngineSettings& settings) {
+// The seed of synthetic traffic, and of arrivals at random, is that of the settings.
+TrafficOptions how_to_read(const PlanCommandOptions& options, const EngineSettings& settings) {
   TrafficOptions how = options.traffic_options;
   how.load.seed = static_cast<std::uint64_t>(settings.seed.value_or(0));
-  return load_traffic(options.traffic, how);
+  return how;
 }
 
 // Absent: nothing was said.
@@ -79,6 +80,8 @@ Result<PlanHeader> header_of(const PlanCommandOptions& options, const EngineSett
                     .model = options.model,
                     .layout = std::move(layout).value(),
                     .traffic = traffic.name(),
+                    .how_read = how_to_read(options, settings),
+                    .limit = options.limit,
                     .digest = traffic.digest(),
                     .settings = settings_to_json(settings).dump(),
                     .step_time = {},
@@ -90,12 +93,8 @@ Result<PlanHeader> header_of(const PlanCommandOptions& options, const EngineSett
 }  // namespace
 
 Result<std::vector<SweepAxis>> parse_sweeps(const std::vector<std::string>& texts) {
-  std::vector<SweepAxis> axes;
-  for (const std::string& text : texts) {
-    auto axis = parse_sweep(text);
-    if (!axis.ok()) return invalid_input("--sweep: " + axis.error().message);
-    axes.push_back(std::move(axis).value());
-  }
+  auto axes = parse_axes(texts);
+  if (!axes.ok()) return invalid_input("--sweep: " + axes.error().message);
   return axes;
 }
 
@@ -119,20 +118,9 @@ Result<std::vector<std::string>> default_sweeps(const std::string& model,
 Result<std::vector<const PlanGoal*>> goals_of(const std::string& prefer, bool has_step_time) {
   auto goals = parse_goals(prefer);
   if (!goals.ok()) return invalid_input("--prefer: " + goals.error().message);
-  for (const PlanGoal* goal : goals.value())
-    if (goal->needs_step_time && !has_step_time)
-      return invalid_input(fmt::format("--prefer: {} needs a step time (--step-time)", goal->name));
+  if (Status timed = check_goals(goals.value(), has_step_time); !timed.ok())
+    return invalid_input("--prefer: " + timed.error().message + " (--step-time)");
   return goals;
-}
-
-Result<Sweep> sweep_of(const PlanHeader& header) {
-  const auto json = nlohmann::json::parse(header.settings, nullptr, false);
-  JsonErrors errors("settings of the result file");
-  EngineSettings settings = read_settings({.value = &json, .pointer = ""}, errors);
-  if (errors.failed()) return errors.error();
-  auto axes = parse_sweeps(header.sweeps);
-  if (!axes.ok()) return axes.error();
-  return Sweep::create(std::move(settings), std::move(axes).value());
 }
 
 Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
@@ -173,7 +161,7 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
       return shard_of(name, shard.count) == shard.index;
     };
   }
-  auto traffic = read_traffic_of(options, settings.value());
+  auto traffic = load_traffic(options.traffic, how_to_read(options, settings.value()));
   if (!traffic.ok()) return traffic.error();
   auto shared =
       std::make_unique<PlanTraffic>(options.traffic, std::move(traffic).value(), options.limit,

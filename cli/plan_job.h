@@ -1,7 +1,6 @@
 // What the options of hybridscope plan with --traffic ask for.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,8 +10,8 @@
 
 #include "cli/plan_question.h"
 #include "core/base/result.h"
-#include "sessions/plan/plan_file.h"
 #include "sessions/plan/plan_jobs.h"
+#include "sessions/plan/plan_json.h"
 #include "sessions/plan/plan_traffic.h"
 #include "sessions/plan/sweep.h"
 
@@ -30,16 +29,6 @@ struct PlanJob {
   PlanJobOptions options;
 };
 
-// Other step times for which a plan says what it would recommend.
-struct OtherStepTime {
-  double factor;
-  std::string_view words;   // "if steps take half as long"
-  std::string_view suffix;  // of the results' names
-};
-inline constexpr std::array kOtherStepTimes = {
-    OtherStepTime{0.5, "if steps take half as long", " (step time x0.5)"},
-    OtherStepTime{2, "if steps take twice as long", " (step time x2)"}};
-
 // Goals of --prefer. Error: unknown ones, or ones that need a step time without one.
 Result<std::vector<const PlanGoal*>> goals_of(const std::string& prefer, bool has_step_time);
 
@@ -53,8 +42,5 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& options);
 // What is swept if nothing is said: the cache modes of the model, and max_num_seqs.
 Result<std::vector<std::string>> default_sweeps(const std::string& model,
                                                 const EngineSettings& settings);
-
-// The sweep of a result file. Error: its sweeps or settings are not this program's.
-Result<Sweep> sweep_of(const PlanHeader& header);
 
 }  // namespace hybridscope

@@ -138,7 +138,8 @@ class Comparison {
       if (beats(*goal, its, mine)) return false;
       better = better || beats(*goal, mine, its);
     }
-    return better || a < of;
+    const auto rank = [&](std::size_t i) { return std::pair(results_[i].figures.steps, i); };
+    return better || rank(a) < rank(of);
   }
   double loss(std::size_t i, std::size_t g) const {
     const Bounds& bounds = bounds_[g];
@@ -206,6 +207,13 @@ Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text) {
     if (comma == rest.npos) return goals;
     rest.remove_prefix(comma + 1);
   }
+}
+
+Status check_goals(std::span<const PlanGoal* const> goals, bool has_step_time) {
+  for (const PlanGoal* goal : goals)
+    if (goal->needs_step_time && !has_step_time)
+      return invalid_input(fmt::format("{} needs a step time", goal->name));
+  return Ok{};
 }
 
 PlanChoice choose(std::span<const PlanResult> results, std::span<const PlanGoal* const> goals) {

@@ -29,6 +29,8 @@ inline constexpr std::string_view kDefaultGoals = "hits,concurrency";
 
 // "hits,concurrency". Error: an unknown goal, with the nearest; none; one twice.
 Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text);
+// Error: one needs a step time, and there is none.
+Status check_goals(std::span<const PlanGoal* const> goals, bool has_step_time);
 
 // "hits 36.6 % rather than 31.0 %, preemptions 27 rather than 0": where `a` differs from `b`,
 // `goals` first, then the three others that differ most, by more than half a percent; empty:
@@ -51,7 +53,8 @@ struct PlanChoice {
 };
 
 // The front: results that ran and that no other result equals or beats in every goal and beats in
-// one. Of equal results the first counts. Recommended is the one with the smallest sum of losses.
+// one. Of equal results the one with the fewest steps counts, the first of several. Recommended is
+// the one with the smallest sum of losses.
 PlanChoice choose(std::span<const PlanResult> results, std::span<const PlanGoal* const> goals);
 
 }  // namespace hybridscope

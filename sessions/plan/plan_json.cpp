@@ -76,6 +76,38 @@ PlanPoint point_of_json(const JsonPlace& place, JsonErrors& errors) {
   return point;
 }
 
+// How the traffic was read: what is not the default.
+struct ReadCount {
+  std::string_view key;
+  std::int64_t& (*value)(PlanHeader&);
+};
+constexpr std::array kReadCounts = {
+    ReadCount{"users", [](PlanHeader& h) -> std::int64_t& { return h.how_read.load.users; }},
+    ReadCount{"rate", [](PlanHeader& h) -> std::int64_t& { return h.how_read.load.rate; }},
+    ReadCount{"limit", [](PlanHeader& h) -> std::int64_t& { return h.limit; }},
+};
+
+Json how_read_to_json(PlanHeader header) {
+  Json json = Json::object();
+  if (!header.how_read.format.empty()) json["format"] = header.how_read.format;
+  for (const ReadCount& count : kReadCounts)
+    if (count.value(header) != 0) json[std::string(count.key)] = count.value(header);
+  if (header.how_read.load.think_us) json["think_us"] = *header.how_read.load.think_us;
+  if (header.how_read.load.seed != 0) json["seed"] = header.how_read.load.seed;
+  return json;
+}
+
+void read_how_read(const JsonPlace& place, PlanHeader& header, JsonErrors& errors) {
+  const ObjectReader object(place, {"format", "users", "rate", "limit", "think_us", "seed"},
+                            errors);
+  header.how_read.format = text_at(object, "format");
+  for (const ReadCount& count : kReadCounts)
+    count.value(header) = object.integer(count.key, kCounts).value_or(0);
+  header.how_read.load.think_us = object.integer("think_us", kCounts);
+  header.how_read.load.seed =
+      static_cast<std::uint64_t>(object.integer("seed", kCounts).value_or(0));
+}
+
 }  // namespace
 
 Json header_to_json(const PlanHeader& header) {
@@ -84,6 +116,7 @@ Json header_to_json(const PlanHeader& header) {
           {"model", header.model},
           {"layout", header.layout},
           {"traffic", header.traffic},
+          {"how_read", how_read_to_json(header)},
           {"digest", header.digest},
           {"settings", header.settings},
           {"step_time", header.step_time},
@@ -111,8 +144,8 @@ Json result_to_json(const PlanResult& result) {
 
 PlanHeader plan_header_of_json(const JsonPlace& place, JsonErrors& errors) {
   const ObjectReader object(place,
-                            {"hybridscope_plan", "program", "model", "layout", "traffic", "digest",
-                             "settings", "step_time", "sweeps"},
+                            {"hybridscope_plan", "program", "model", "layout", "traffic",
+                             "how_read", "digest", "settings", "step_time", "sweeps"},
                             errors);
   (void)object.require("hybridscope_plan");
   (void)object.integer("hybridscope_plan", {.min = kPlanVersion, .max = kPlanVersion});
@@ -120,10 +153,13 @@ PlanHeader plan_header_of_json(const JsonPlace& place, JsonErrors& errors) {
                     .model = text_at(object, "model"),
                     .layout = text_at(object, "layout"),
                     .traffic = text_at(object, "traffic"),
+                    .how_read = {},
+                    .limit = 0,
                     .digest = text_at(object, "digest"),
                     .settings = text_at(object, "settings"),
                     .step_time = text_at(object, "step_time"),
                     .sweeps = {}};
+  if (const auto how_read = object.find("how_read")) read_how_read(*how_read, header, errors);
   if (const auto sweeps = object.require("sweeps"))
     for (const JsonPlace& one : read_array(*sweeps, errors))
       header.sweeps.push_back(read_string(one, errors));

@@ -1,12 +1,14 @@
 // Results of a plan as JSON (docs/plan.md, Result files), and back.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "sessions/plan/plan_run.h"
 #include "sessions/text/object_reader.h"
+#include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
 
@@ -16,6 +18,8 @@ struct PlanHeader {
   std::string model = {};                // preset, or path of a config.json
   std::string layout = {};               // 16 hex digits of the model's shapes
   std::string traffic = {};              // name
+  TrafficOptions how_read = {};          // that traffic
+  std::int64_t limit = 0;                // its first requests only, 0: all
   std::string digest = {};               // PlanTraffic::digest
   std::string settings = {};             // the same in all combinations, as JSON
   std::string step_time = {};            // step_time_text, empty: none

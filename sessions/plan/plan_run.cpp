@@ -16,7 +16,14 @@ namespace {
 
 constexpr std::int64_t kStepsBetweenQuestions = 256;
 
-PlanSizes sizes_of(const EngineSetup& setup) {
+// An error that another combination may not have.
+PlanResult refused(const std::string& name, const Error& error) {
+  return {.name = name, .refused = "not possible: " + error.message};
+}
+
+}  // namespace
+
+PlanSizes plan_sizes_of(const EngineSetup& setup) {
   const EngineConfig& config = setup.config;
   return {.mamba_cache_mode = std::string(mamba_cache_mode_name(config.mamba_cache_mode)),
           .block_size = setup.layout.page_size.choice.block_size,
@@ -27,29 +34,29 @@ PlanSizes sizes_of(const EngineSetup& setup) {
           .num_speculative_tokens = config.num_speculative_tokens};
 }
 
-// An error that another combination may not have.
-PlanResult refused(const std::string& name, const Error& error) {
-  return {.name = name, .refused = "not possible: " + error.message};
+Result<RunPlan> run_plan_of(const Sweep& sweep, const PlanCase& of, const PlanTraffic& traffic,
+                            const PlanRunOptions& options) {
+  auto settings = sweep.settings(of, options.model);
+  if (!settings.ok()) return settings.error();
+  auto plan = plan_traffic(
+      traffic.traffic(),
+      {.name = traffic.name(), .model = options.model, .settings = std::move(settings).value()});
+  if (plan.ok() && options.step_time)
+    plan.value().step_clock = make_step_clock(*options.step_time, plan.value().setup.config);
+  return plan;
 }
-
-}  // namespace
 
 Result<std::optional<PlanResult>> run_plan_case(const Sweep& sweep, const PlanCase& of,
                                                 PlanTraffic& traffic,
                                                 const PlanRunOptions& options) {
   if (const auto model = resolve_model(options.model); !model.ok()) return model.error();
   const std::string name = of.name + options.name_suffix;
-  const auto settings = sweep.settings(of, options.model);
-  if (!settings.ok()) return std::optional(refused(name, settings.error()));
-  auto plan =
-      plan_traffic(traffic.traffic(),
-                   {.name = traffic.name(), .model = options.model, .settings = settings.value()});
+  auto plan = run_plan_of(sweep, of, traffic, options);
   if (!plan.ok()) return std::optional(refused(name, plan.error()));
-  PlanResult result{.name = name, .sizes = sizes_of(plan.value().setup)};
+  PlanResult result{.name = name, .sizes = plan_sizes_of(plan.value().setup)};
   const EngineConfig config = plan.value().setup.config;
-  CheckedRunOptions how{.check = std::nullopt, .folded_prompts = traffic.folded(config)};
-  if (options.step_time) how.step_clock = make_step_clock(*options.step_time, config);
-  auto run = CheckedRun::create(std::move(plan).value(), std::move(how));
+  auto run = CheckedRun::create(std::move(plan).value(),
+                                {.check = std::nullopt, .folded_prompts = traffic.folded(config)});
   if (!run.ok()) return std::optional(refused(name, run.error()));
   PlanMeter meter(config);
   std::optional<LatencyMeter> latency;

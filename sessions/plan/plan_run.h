@@ -12,6 +12,7 @@
 #include "sessions/plan/plan_traffic.h"
 #include "sessions/plan/step_time.h"
 #include "sessions/plan/sweep.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 
@@ -25,6 +26,8 @@ struct PlanSizes {
   std::int64_t num_speculative_tokens = 0;
   friend bool operator==(const PlanSizes&, const PlanSizes&) = default;
 };
+
+PlanSizes plan_sizes_of(const EngineSetup& setup);
 
 struct PlanResult {
   std::string name = {};  // PlanCase::name
@@ -44,6 +47,11 @@ struct PlanRunOptions {
   // Asked now and then; false ends the run. May be empty.
   std::function<bool()> go_on = {};
 };
+
+// The plan of a combination's run. Errors: settings that the model, the GPU or a request does not
+// allow.
+Result<RunPlan> run_plan_of(const Sweep& sweep, const PlanCase& of, const PlanTraffic& traffic,
+                            const PlanRunOptions& options);
 
 // Runs the combination to its end. Decisions only: nothing is checked, as `run` would do. Settings
 // that the model, the GPU or a request does not allow, and a run that cannot progress, are results

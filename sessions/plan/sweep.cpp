@@ -143,6 +143,16 @@ Result<SweepAxis> parse_sweep(std::string_view text) {
   return axis;
 }
 
+Result<std::vector<SweepAxis>> parse_axes(std::span<const std::string> texts) {
+  std::vector<SweepAxis> axes;
+  for (const std::string& text : texts) {
+    auto axis = parse_sweep(text);
+    if (!axis.ok()) return axis.error();
+    axes.push_back(std::move(axis).value());
+  }
+  return axes;
+}
+
 EngineSettings without_swept(const EngineSettings& settings, std::span<const SweepAxis> axes) {
   EngineSettings rest;
   for (const Setting& setting : settings_table()) {

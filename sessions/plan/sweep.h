@@ -29,6 +29,8 @@ struct SweepAxis {
 // Values that come twice are taken once. Error: invalid_input that says what was found and what is
 // allowed.
 Result<SweepAxis> parse_sweep(std::string_view text);
+// Of each. Error: the first that is none.
+Result<std::vector<SweepAxis>> parse_axes(std::span<const std::string> texts);
 
 // The settings without those of the axes.
 EngineSettings without_swept(const EngineSettings& settings, std::span<const SweepAxis> axes);

@@ -25,8 +25,7 @@ CheckedRun::~CheckedRun() = default;
 
 Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
   HS_EXPECT(options.check || (options.state == nullptr && options.language == nullptr));
-  auto runner = Runner::create(std::move(plan), std::move(options.folded_prompts),
-                               std::move(options.step_clock));
+  auto runner = Runner::create(std::move(plan), std::move(options.folded_prompts));
   if (!runner.ok()) return runner.error();
   if (!options.check) return CheckedRun(std::move(runner).value(), {}, std::move(options));
   const CheckConfig config = make_check_config(runner.value().engine().config());

@@ -51,10 +51,8 @@ struct CheckedRunOptions {
   // Of the language model: keeps what each step said, with the most probable tokens, and what it
   // compared (CheckedRun::speech).
   bool keeps_speech = false;
-  MakeLanguageMachine make_machine = {};  // where the language model runs; null: on the host
-  // For Runner::create.
-  FoldedPrompts folded_prompts = nullptr;
-  std::shared_ptr<const StepClock> step_clock = nullptr;
+  MakeLanguageMachine make_machine = {};   // where the language model runs; null: on the host
+  FoldedPrompts folded_prompts = nullptr;  // for Runner::create
 };
 // As many are kept with each token.
 inline constexpr std::int32_t kNumLikelyTokens = 5;

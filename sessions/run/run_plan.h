@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 
 namespace hybridscope {
 
+class StepClock;
+
 struct RunPlan {
   std::string name;                       // of the scenario or traffic
   std::string teaches;                    // scenarios only
@@ -22,6 +25,8 @@ struct RunPlan {
   std::vector<ArrivingRequest> requests;  // in the order in which they join
   std::vector<ScriptStep> script;         // ascending by step
   Expectation expect;
+  // How long steps take (Engine::set_step_clock); null: the costs of the settings.
+  std::shared_ptr<const StepClock> step_clock = nullptr;
   std::vector<std::string> notes;  // what was decided for the user, one sentence each
 };
 

@@ -9,8 +9,7 @@
 
 namespace hybridscope {
 
-Result<Runner> Runner::create(RunPlan plan, FoldedPrompts folded,
-                              std::shared_ptr<const StepClock> clock) {
+Result<Runner> Runner::create(RunPlan plan, FoldedPrompts folded) {
   HS_EXPECT(folded == nullptr || folded->size() == plan.requests.size());
   auto engine = Engine::create(plan.setup.config);
   if (!engine.ok()) return engine.error();
@@ -19,7 +18,7 @@ Result<Runner> Runner::create(RunPlan plan, FoldedPrompts folded,
   Runner runner(std::make_shared<const RunPlan>(std::move(plan)), std::move(engine).value(),
                 std::move(waiting).value());
   runner.folded_ = std::move(folded);
-  runner.engine_.set_step_clock(std::move(clock));
+  runner.engine_.set_step_clock(runner.plan_->step_clock);
   return runner;
 }
 

@@ -23,11 +23,9 @@ using FoldedPrompts = std::shared_ptr<const std::vector<PrefixFingerprints>>;
 
 class Runner {
  public:
-  // `folded`: of the plan's requests, with prompt_folding of its configuration. `clock`: of the
-  // engine (Engine::set_step_clock). Error: what Engine::create refuses, or requests that wait for
-  // what never ends (WaitingRequests::create).
-  static Result<Runner> create(RunPlan plan, FoldedPrompts folded = nullptr,
-                               std::shared_ptr<const StepClock> clock = nullptr);
+  // `folded`: of the plan's requests, with prompt_folding of its configuration. Error: what
+  // Engine::create refuses, or requests that wait for what never ends (WaitingRequests::create).
+  static Result<Runner> create(RunPlan plan, FoldedPrompts folded = nullptr);
 
   // An independent copy in the current state; both continue identically and share the plan.
   Runner clone() const;

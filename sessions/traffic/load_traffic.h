@@ -15,6 +15,7 @@ inline constexpr std::string_view kSyntheticTraffic = "synthetic";
 struct TrafficOptions {
   std::string format;  // a name of traffic_formats(); empty: recognised by the file's content
   TrafficLoad load;    // its seed is that of the generator as well
+  friend bool operator==(const TrafficOptions&, const TrafficOptions&) = default;
 };
 
 // A zstd file is unpacked on the way. Error io: the file cannot be read; not_available: the program

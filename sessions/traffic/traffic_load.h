@@ -26,6 +26,7 @@ struct TrafficLoad {
   std::int64_t rate = 0;
   std::optional<std::int64_t> think_us = std::nullopt;  // instead of the file's delays
   std::uint64_t seed = 0;                               // of the Poisson process
+  friend bool operator==(const TrafficLoad&, const TrafficLoad&) = default;
 };
 
 // A file in which a conversation has no time is run at one conversation a second, with a note.

@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/plan_story.h"
+#include "cli/plan_report.h"
+#include "sessions/plan/plan_story.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/object_reader.h"
 
@@ -71,9 +72,9 @@ nlohmann::ordered_json PlanBook::report() const {
 }
 
 std::string PlanBook::text() const {
-  return PlanStory(contents(), job_.sweep, job_.options.goals,
-                   std::ssize(job_.traffic->traffic().requests))
-      .text(kDefaultRows);
+  const PlanStory story(contents(), job_.sweep, job_.options.goals,
+                        std::ssize(job_.traffic->traffic().requests));
+  return format_plan(story.view(), kDefaultRows);
 }
 
 }  // namespace hybridscope

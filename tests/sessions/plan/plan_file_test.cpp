@@ -15,13 +15,16 @@ using testing::Pair;
 using testing::UnorderedElementsAre;
 
 PlanHeader header() {
-  return {.program = "hybridscope 1 (build 2)",
-          .model = "tiny-gdn",
-          .layout = "0123",
-          .traffic = "t.jsonl",
-          .digest = "4567",
-          .settings = "{}",
-          .sweeps = {"max_num_seqs=1,2"}};
+  return {
+      .program = "hybridscope 1 (build 2)",
+      .model = "tiny-gdn",
+      .layout = "0123",
+      .traffic = "t.jsonl",
+      .how_read = {.format = "mooncake", .load = {.users = 8, .think_us = 5'000'000, .seed = 3}},
+      .limit = 100,
+      .digest = "4567",
+      .settings = "{}",
+      .sweeps = {"max_num_seqs=1,2"}};
 }
 
 PlanResult result(const std::string& name, std::int64_t steps) {

@@ -30,6 +30,13 @@ TEST(PlanGoals, TheFrontHasWhatNoOtherResultBeats) {
   EXPECT_THAT(choice.front, testing::UnorderedElementsAre(0U, 1U, 3U));
 }
 
+TEST(PlanGoals, OfEqualResultsTheOneWithTheFewestStepsIsOnTheFrontThenTheFirst) {
+  std::vector<PlanResult> results = {result("a", 30, 10), result("b", 30, 10), result("c", 30, 10)};
+  EXPECT_THAT(choose(results, goals()).front, ElementsAre(0U));
+  for (std::size_t i = 0; i < 3; ++i) results[i].figures.steps = i == 0 ? 90 : 80;
+  EXPECT_THAT(choose(results, goals()).front, ElementsAre(1U));
+}
+
 // a gives up 0.1 of the hits and nothing else, b nothing of them and half of the concurrency.
 TEST(PlanGoals, TheSmallestSumOfLossesIsRecommended) {
   const std::vector<PlanResult> results = {result("b", 30, 10), result("a", 20, 20)};

@@ -40,8 +40,8 @@ TEST(StepTime, AStepTakesWhatItsTokensAndCopiesTake) {
                        "async_scheduling": false},
           "requests": [{"id": "A", "prompt": 10, "max_tokens": 3}]})";
   RunPlan plan = plan_scenario(parse_scenario({text, "test.json"}).value(), "test.json").value();
-  const auto clock = make_step_clock({1000, 10, 7, 0}, plan.setup.config);
-  Runner runner = Runner::create(std::move(plan), nullptr, clock).value();
+  plan.step_clock = make_step_clock({1000, 10, 7, 0}, plan.setup.config);
+  Runner runner = Runner::create(std::move(plan)).value();
   std::vector<std::int64_t> durations;
   while (!runner.done()) durations.push_back(runner.step().value()->duration_us);
   EXPECT_THAT(durations, ElementsAre(1080, 1020, 1007, 1007));

@@ -1,0 +1,102 @@
+#include "sessions/plan/plan_columns.h"
+
+#include <fmt/core.h>
+
+#include "sessions/text/number_words.h"
+
+namespace hybridscope {
+namespace {
+
+using F = PlanFigures;
+
+// "12.3 / 40": on average over steps, and at most.
+std::string average_and_most(const F& figures, const CountOverSteps& count) {
+  return fmt::format("{:.1f} / {}", figures.average(count), grouped_number(count.most));
+}
+
+std::string shown_percentiles(const Percentiles& of) {
+  const auto in_ms = [](std::int64_t us) { return static_cast<double>(us) / 1000; };
+  return fmt::format("{:.1f} / {:.1f} / {:.1f}", in_ms(of.p50_us), in_ms(of.p90_us),
+                     in_ms(of.p99_us));
+}
+
+template <std::int64_t F::*kMember>
+constexpr PlanColumn count(std::string_view name, std::string_view words) {
+  return {.name = name,
+          .words = words,
+          .value = [](const F& f) { return static_cast<double>(f.*kMember); },
+          .shown = [](const F& f) { return grouped_number(f.*kMember); }};
+}
+
+template <BlockKind kKind>
+constexpr PlanColumn blocks(std::string_view name, std::string_view words) {
+  return {.name = name,
+          .words = words,
+          .value = [](const F& f) { return f.average(f.blocks[std::size_t(kKind)]); },
+          .shown = [](const F& f) { return average_and_most(f, f.blocks[std::size_t(kKind)]); }};
+}
+
+template <Percentiles PlanLatency::*kMember>
+constexpr PlanColumn percentiles(std::string_view name, std::string_view words) {
+  return {.name = name,
+          .words = words,
+          .needs_step_time = true,
+          .value = [](const F& f) { return static_cast<double>((f.latency.*kMember).p90_us); },
+          .shown = [](const F& f) { return shown_percentiles(f.latency.*kMember); }};
+}
+
+constexpr double kBytesInGiB = 1024.0 * 1024 * 1024;
+
+constexpr PlanColumn kColumns[] = {
+    {.name = "hit %",
+     .words = "share of the prompt tokens that the prefix cache serves",
+     .value = [](const F& f) { return f.hit_rate(); },
+     .shown = [](const F& f) { return fmt::format("{:.1f}", 100 * f.hit_rate()); }},
+    count<&F::hit_tokens>("hit tokens",
+                          "prompt tokens that the prefix cache served at first admissions"),
+    count<&F::computed_prompt_tokens>("computed", "prompt tokens that are computed"),
+    {.name = "running",
+     .words = "requests that have blocks: average / most over steps",
+     .value = [](const F& f) { return f.average(f.running); },
+     .shown = [](const F& f) { return average_and_most(f, f.running); }},
+    blocks<BlockKind::attention>("attention",
+                                 "attention blocks that requests hold: average / most over steps"),
+    blocks<BlockKind::running_state>("state",
+                                     "blocks with running states: average / most over steps"),
+    blocks<BlockKind::draft>("drafts",
+                             "blocks with states of draft tokens: average / most over steps"),
+    blocks<BlockKind::snapshot>("snapshots",
+                                "snapshots of states that requests hold: average / most over "
+                                "steps"),
+    count<&F::preemptions>("preempted", "requests that lose their blocks"),
+    count<&F::lost_tokens>("lost", "tokens computed again after preemptions"),
+    {.name = "copied GiB",
+     .words = "states copied between blocks",
+     .value = [](const F& f) { return static_cast<double>(f.state_copy_bytes); },
+     .shown =
+         [](const F& f) {
+           return fmt::format("{:.2f}", static_cast<double>(f.state_copy_bytes) / kBytesInGiB);
+         }},
+    count<&F::graph_padded_tokens>("padding", "padding tokens in CUDA graphs"),
+    count<&F::steps>("steps", "steps until the traffic is served"),
+    {.name = "tokens/s",
+     .words = "output tokens a second, under the assumed step time",
+     .needs_step_time = true,
+     .value = [](const F& f) { return f.throughput(); },
+     .shown = [](const F& f) { return fmt::format("{:.1f}", f.throughput()); }},
+    percentiles<&PlanLatency::first_token>(
+        "first token ms", "from arrival to the first token: 50 / 90 / 99 % of requests"),
+    percentiles<&PlanLatency::between_tokens>("between tokens ms",
+                                              "between tokens: 50 / 90 / 99 % of tokens"),
+};
+
+}  // namespace
+
+std::vector<const PlanColumn*> plan_columns(bool has_step_time) {
+  std::vector<const PlanColumn*> columns;
+  for (const PlanColumn& column : kColumns)
+    if (!column.needs_step_time || has_step_time) columns.push_back(&column);
+  return columns;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,126 @@
+#include "sessions/plan/plan_story.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sessions/plan/plan_reasons.h"
+#include "sessions/scenario/settings_json.h"
+#include "sessions/text/number_words.h"
+#include "sessions/text/object_reader.h"
+
+namespace hybridscope {
+
+Result<Sweep> sweep_of(const PlanHeader& header) {
+  const auto json = nlohmann::json::parse(header.settings, nullptr, false);
+  JsonErrors errors("settings of the result file");
+  EngineSettings settings = read_settings({.value = &json, .pointer = ""}, errors);
+  if (errors.failed()) return errors.error();
+  auto axes = parse_axes(header.sweeps);
+  if (!axes.ok()) return invalid_input("sweeps of the result file: " + axes.error().message);
+  return Sweep::create(std::move(settings), std::move(axes).value());
+}
+
+PlanStory::PlanStory(const PlanContents& contents, const Sweep& sweep,
+                     std::vector<const PlanGoal*> goals, std::int64_t num_requests)
+    : contents_(contents),
+      sweep_(sweep),
+      goals_(std::move(goals)),
+      num_requests_(num_requests),
+      results_(results_in("")),
+      choice_(choose(results_, goals_)) {
+  if (contents.header.step_time.empty()) return;
+  for (const OtherStepTime& other : kOtherStepTimes) sensitivity_.push_back(sensitivity_of(other));
+}
+
+std::vector<PlanResult> PlanStory::results_in(std::string_view suffix) const {
+  std::vector<PlanResult> results;
+  for (std::int64_t index = 0; index < sweep_.size(); ++index)
+    if (const auto found = contents_.results.find(sweep_.at(index).name + std::string(suffix));
+        found != contents_.results.end())
+      results.push_back(found->second);
+  return results;
+}
+
+PlanSensitivity PlanStory::sensitivity_of(const OtherStepTime& other) const {
+  PlanSensitivity made{.words = std::string(other.words), .recommended = {}};
+  const std::vector<PlanResult> results = results_in(other.suffix);
+  const PlanChoice choice = choose(results, goals_);
+  if (!choice.has_recommendation() || results.size() < results_.size()) return made;
+  const PlanResult& best = results[choice.recommended()];
+  made.recommended = best.name.substr(0, best.name.size() - other.suffix.size());
+  if (!choice_.has_recommendation()) return made;
+  // One that is as good in every goal would be no other recommendation.
+  const std::string& own = results_[choice_.recommended()].name;
+  const auto there = contents_.results.find(own + std::string(other.suffix));
+  const bool as_good = there != contents_.results.end() && there->second.ran() &&
+                       std::ranges::all_of(goals_, [&](const PlanGoal* goal) {
+                         return goal->value(there->second.figures) == goal->value(best.figures);
+                       });
+  if (as_good) made.recommended = own;
+  return made;
+}
+
+PlanView PlanStory::view() const {
+  return {.header = contents_.header,
+          .sweep = sweep_,
+          .results = results_,
+          .goals = goals_,
+          .choice = choice_,
+          .num_requests = num_requests_,
+          .sensitivity = sensitivity_};
+}
+
+std::vector<std::size_t> plan_order(const PlanView& view) {
+  std::vector<std::size_t> order = view.choice.front;
+  for (std::size_t i = 0; i < view.results.size(); ++i)
+    if (!is_on_front(view, i)) order.push_back(i);
+  return order;
+}
+
+bool is_on_front(const PlanView& view, std::size_t result) {
+  return std::ranges::find(view.choice.front, result) != view.choice.front.end();
+}
+
+bool is_recommended(const PlanView& view, std::size_t result) {
+  return view.choice.has_recommendation() && view.choice.recommended() == result;
+}
+
+std::string plan_heading(const PlanView& view) {
+  const auto ran = std::ranges::count_if(view.results, &PlanResult::ran);
+  std::string text = fmt::format("{} on {}", view.header.model, view.header.traffic);
+  if (view.num_requests > 0) text += fmt::format(", {}", counted(view.num_requests, "request"));
+  text +=
+      fmt::format("; {} of {} run", grouped_number(ran), counted(view.sweep.size(), "combination"));
+  const std::int64_t refused = std::ssize(view.results) - ran;
+  if (refused > 0) text += fmt::format(", {} not possible", grouped_number(refused));
+  const std::int64_t left = view.sweep.size() - std::ssize(view.results);
+  if (left > 0) text += fmt::format(", {} left out", grouped_number(left));
+  return text;
+}
+
+std::vector<std::string> story_lines(const PlanView& view) {
+  if (!view.choice.has_recommendation()) return {};
+  std::vector<std::string> lines = plan_reasons({.sweep = view.sweep,
+                                                 .results = view.results,
+                                                 .goals = view.goals,
+                                                 .choice = view.choice,
+                                                 .model = view.header.model});
+  for (std::string& line : sensitivity_lines(view)) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::vector<std::string> sensitivity_lines(const PlanView& view) {
+  const std::string& own = view.results[view.choice.recommended()].name;
+  std::vector<std::string> lines;
+  for (const PlanSensitivity& other : view.sensitivity)
+    lines.push_back(fmt::format("{}: {}", other.words,
+                                other.recommended.empty()  ? "not run yet"
+                                : other.recommended == own ? "the same"
+                                                           : other.recommended));
+  return lines;
+}
+
+}  // namespace hybridscope
