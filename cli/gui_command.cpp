@@ -31,6 +31,7 @@ constexpr const char* kGuiExamples =
     "      --command \"run.go_to 3\" --command \"select.cell A 1 0\"\n"
     "  hybridscope gui runs.db:before --bench\n"
     "  hybridscope gui scenarios/plain_decode.json --weights scenarios/models/jargon-gdn\n"
+    "  hybridscope gui plan.jsonl\n"
     "  hybridscope gui --attach unix:/run/engine.sock --record living.db\n"
     "  hybridscope gui --commands\n"
     "\n"
@@ -139,7 +140,7 @@ bool is_misused_command(const GuiOptions& options, const Error& error) {
 void add_gui_options(CLI::App& command, GuiOptions& options) {
   command.footer(kGuiExamples);
   auto* file = command.add_option("file", options.file, "what to open")
-                   ->type_name("SCENARIO.json|FILE.db[:NAME]|TRACE.jsonl");
+                   ->type_name("SCENARIO.json|FILE.db[:NAME]|TRACE.jsonl|PLAN.jsonl");
   command.add_option("--traffic", options.traffic, kTrafficHelp)
       ->type_name("FILE|synthetic")
       ->excludes(file);

@@ -282,6 +282,13 @@ void Shell::draw_layout(PanelContext& context, float height) {
   tab_drag_.draw(context, areas);
 }
 
+// Before one of a plan's runs is open, the plan has the whole window.
+void Shell::draw_plan_alone(PanelContext& context, float height) {
+  begin_card(context.look, "plan", ImVec2(0, height));
+  draw_body(context, "plan");
+  ImGui::EndChild();
+}
+
 void Shell::draw_notice(PanelContext& context) {
   const Workbench& workbench = context.workbench;
   if (const FileJob* job = workbench.job()) draw_progress(context, *job);
@@ -323,7 +330,9 @@ void Shell::draw(PanelContext& context) {
       draw_attached_bar(context);
       if (context.workbench.run() == nullptr) return draw_waiting(context);
     }
-    if (context.workbench.run() == nullptr) return draw_start_screen(context, height());
+    if (context.workbench.run() == nullptr)
+      return context.workbench.plan_results() == nullptr ? draw_start_screen(context, height())
+                                                         : draw_plan_alone(context, height());
     run_bar_.draw(context);
     draw_layout(context, height());
   });

@@ -31,6 +31,7 @@ class Shell {
  private:
   void handle_keys(PanelContext& context);
   void draw_menus(PanelContext& context);
+  void draw_plan_alone(PanelContext& context, float height);
   void draw_layout(PanelContext& context, float height);
   void draw_leaves(PanelContext& context, const LayoutAreas& areas);
   static void draw_splitter(PanelContext& context, const SplitterArea& splitter,

@@ -12,9 +12,10 @@ namespace hybridscope {
 
 std::vector<const CommandRow*> all_commands() {
   std::vector<const CommandRow*> all;
-  for (const auto& part : {file_commands(), edit_commands(), run_commands(), language_commands(),
-                           engine_commands(), bookmark_commands(), select_commands(),
-                           view_commands(), diff_commands(), lesson_commands(), panel_commands()})
+  for (const auto& part :
+       {file_commands(), edit_commands(), run_commands(), language_commands(), engine_commands(),
+        bookmark_commands(), select_commands(), view_commands(), diff_commands(), lesson_commands(),
+        plan_commands(), panel_commands()})
     for (const CommandRow& row : part) all.push_back(&row);
   return all;
 }
@@ -32,6 +33,8 @@ bool is_possible(const CommandRow& row, const Workbench& workbench) {
       return true;
     case CommandNeeds::run:
       return run != nullptr;
+    case CommandNeeds::opened:
+      return run != nullptr || workbench.plan_results() != nullptr;
     case CommandNeeds::step:
       return workbench.has_step();
     case CommandNeeds::job:
@@ -54,6 +57,8 @@ bool is_possible(const CommandRow& row, const Workbench& workbench) {
       return workbench.comparison() != nullptr;
     case CommandNeeds::attached:
       return workbench.attached() != nullptr;
+    case CommandNeeds::plan_results:
+      return workbench.plan_results() != nullptr;
     case CommandNeeds::unsaved:
       return workbench.is_waiting();
   }
@@ -67,9 +72,9 @@ bool changes_run(const CommandRow& row) {
 }
 
 bool may_leave_run(const CommandRow& row) {
-  constexpr std::array<std::string_view, 9> kLeaving = {
+  constexpr std::array<std::string_view, 10> kLeaving = {
       "file.open",       "file.close",   "file.quit",     "lesson.open", "lesson.next",
-      "lesson.previous", "lesson.close", "lesson.answer", "bug.open"};
+      "lesson.previous", "lesson.close", "lesson.answer", "bug.open",    "plan.run"};
   return std::ranges::find(kLeaving, row.id) != kLeaving.end();
 }
 
@@ -84,6 +89,7 @@ std::string what_it_needs(CommandNeeds needs, const ShownRun* run) {
     case CommandNeeds::nothing:
       return "";
     case CommandNeeds::run:
+    case CommandNeeds::opened:
       return "nothing is open";
     case CommandNeeds::step:
       return "no step was run yet";
@@ -107,6 +113,8 @@ std::string what_it_needs(CommandNeeds needs, const ShownRun* run) {
       return "nothing is compared: diff.open opens another run";
     case CommandNeeds::attached:
       return "no engine is attached: hybridscope gui --attach FILE|unix:PATH does so";
+    case CommandNeeds::plan_results:
+      return "no results of hybridscope plan are open: file.open FILE.jsonl opens them";
     case CommandNeeds::unsaved:
       return "nothing waits for an answer";
   }

@@ -19,7 +19,8 @@ class Workbench;
 // What a command needs.
 enum class CommandNeeds : std::uint8_t {
   nothing,
-  run,       // something is open
+  run,       // a run is open
+  opened,    // a run is open, or results of `hybridscope plan`
   step,      // something is open and a step of it is shown
   job,       // a file is being written
   bookmark,  // a step is bookmarked
@@ -28,10 +29,11 @@ enum class CommandNeeds : std::uint8_t {
   undo,
   redo,
   banner,
-  lesson,      // a lesson is being taken
-  comparison,  // another run is compared with
-  attached,    // an engine is attached
-  unsaved,     // a command waits for the answer about unsaved edits
+  lesson,        // a lesson is being taken
+  comparison,    // another run is compared with
+  attached,      // an engine is attached
+  plan_results,  // results of `hybridscope plan` are open
+  unsaved,       // a command waits for the answer about unsaved edits
 };
 inline constexpr CommandNeeds kNeedsNothing = CommandNeeds::nothing;
 inline constexpr CommandNeeds kNeedsRun = CommandNeeds::run;
@@ -59,6 +61,7 @@ std::span<const CommandRow> select_commands();    // commands_select.cpp
 std::span<const CommandRow> view_commands();      // commands_view.cpp
 std::span<const CommandRow> lesson_commands();    // commands_panels.cpp
 std::span<const CommandRow> diff_commands();      // commands_diff.cpp
+std::span<const CommandRow> plan_commands();      // commands_plan.cpp
 std::span<const CommandRow> panel_commands();     // commands_panels.cpp
 // The whole table.
 std::vector<const CommandRow*> all_commands();

@@ -1,12 +1,14 @@
 // Commands that open and save runs.
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "gui/model/command_table.h"
 #include "gui/model/file_job.h"
 #include "gui/model/open_run.h"
 #include "gui/model/panel_export.h"
+#include "gui/model/shown_plan.h"
 #include "gui/model/workbench.h"
 #include "storage/session_file.h"
 
@@ -21,8 +23,20 @@ std::string opened_words(const ShownRun& run, const std::string& argument,
                      run.plan()->setup.layout.model.name);
 }
 
+// An open run stays open.
+Status open_plan_results(Workbench& workbench, const std::string& file) {
+  auto plan = ShownPlan::open(file);
+  if (!plan.ok()) return plan.error();
+  workbench.show_plan_results(std::move(plan).value());
+  workbench.memory().add_recent_file(file);
+  workbench.list_recent();
+  workbench.say(NoticeKind::info, "opened " + std::filesystem::path(file).filename().string());
+  return Ok{};
+}
+
 // If the new one cannot be opened, the old one stays open.
 Status open(Workbench& workbench, const std::string& argument) {
+  if (is_plan_file(argument)) return open_plan_results(workbench, argument);
   auto sessions = session_choices(argument);
   if (sessions.size() > 1 && workbench.asks()) {
     workbench.view().close_dialog();
@@ -85,8 +99,12 @@ Status stop_writing(Workbench& workbench, const std::string&) {
   return Ok{};
 }
 
+// The run first, which leaves the plan that it came from.
 Status close(Workbench& workbench, const std::string&) {
-  workbench.close();
+  if (workbench.run() == nullptr && workbench.plan_results() != nullptr)
+    workbench.close_plan_results();
+  else
+    workbench.close();
   return Ok{};
 }
 
@@ -97,7 +115,7 @@ Status quit(Workbench& workbench, const std::string&) {
 }
 
 constexpr CommandRow kFileCommands[] = {
-    {"file.open", "File", "Open a scenario, session, trace or traffic", "Ctrl+O", "FILE",
+    {"file.open", "File", "Open a scenario, session, trace, traffic or plan", "Ctrl+O", "FILE",
      CommandNeeds::nothing, open},
     {"file.save_session", "File", "Save as a session", "Ctrl+S", "FILE.db[:NAME]",
      CommandNeeds::step, save},
@@ -108,7 +126,7 @@ constexpr CommandRow kFileCommands[] = {
     {"file.discard_edits", "", "Go on without saving the edits", "", "", CommandNeeds::unsaved,
      discard_edits},
     {"file.stop_writing", "File", "Stop writing the file", "", "", CommandNeeds::job, stop_writing},
-    {"file.close", "File", "Close", "Ctrl+W", "", CommandNeeds::run, close},
+    {"file.close", "File", "Close", "Ctrl+W", "", CommandNeeds::opened, close},
     {"file.quit", "File", "Quit", "Ctrl+Q", "", CommandNeeds::nothing, quit},
 };
 

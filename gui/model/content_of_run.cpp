@@ -7,6 +7,7 @@
 #include "gui/model/finding_chains.h"
 #include "gui/model/known_bugs_model.h"
 #include "gui/model/next_step_model.h"
+#include "gui/model/plan_model.h"
 #include "gui/model/requests_model.h"
 #include "gui/model/timeline_model.h"
 #include "gui/model/workbench.h"
@@ -185,10 +186,28 @@ PanelContent known_bugs(Workbench&) {
   return {.tables = {std::move(table)}};
 }
 
-constexpr ContentRow kRunContents[] = {
-    {"requests", requests},       {"timeline", timeline},       {"findings", findings},
-    {"breakpoints", breakpoints}, {"next_step", next_step},     {"lesson", lesson},
-    {"known_bugs", known_bugs},   {"differences", differences}, {"explanation", explanation}};
+PanelContent plan(Workbench& workbench) {
+  if (workbench.plan_results() == nullptr) return {.notes = {std::string(kNoPlan)}};
+  const PlanModel model = make_plan_model(*workbench.plan_results(), workbench.options().plan);
+  PanelContent content{.notes = {model.heading}};
+  if (!model.recommended.empty()) content.notes.push_back("Recommended: " + model.recommended);
+  for (const std::string& reason : model.reasons) content.notes.push_back(reason);
+  for (const std::string& refused : model.refused) content.notes.push_back(refused);
+  ContentTable table{.title = "Combinations", .headings = headings_of(model.columns)};
+  table.headings.front() = "Mark";
+  for (const PlanRow& row : model.rows) {
+    std::vector<ContentCell>& cells = table.rows.emplace_back();
+    for (const std::string& cell : row.cells) cells.push_back(words_cell(cell));
+  }
+  content.tables.push_back(std::move(table));
+  return content;
+}
+
+constexpr ContentRow kRunContents[] = {{"requests", requests},       {"timeline", timeline},
+                                       {"findings", findings},       {"breakpoints", breakpoints},
+                                       {"next_step", next_step},     {"lesson", lesson},
+                                       {"known_bugs", known_bugs},   {"plan", plan},
+                                       {"differences", differences}, {"explanation", explanation}};
 
 }  // namespace
 

@@ -19,6 +19,7 @@ constexpr PanelInfo kPanels[] = {
     {"known_bugs", "Known bugs", "Faults that engines had; each runs beside its healthy run",
      false},
     {"differences", "Differences", "Steps in which two runs differ, field by field", false},
+    {"plan", "Plan", "Which settings do best on a plan's traffic, and why", false},
     {"state_copies", "State copies", "Which states move between columns in this step, and why"},
     {"speculative", "Speculative decode",
      "Which drafts were accepted, and where the state after each token is kept"},

@@ -73,6 +73,12 @@ struct TextOptions {
   std::int32_t token = 0;  // generated token, from 1, whose probabilities are shown; 0: the last
 };
 
+// What combinations of a plan are sorted by.
+struct PlanOptions {
+  std::string sort = "rank";  // or the name of a column
+  bool descending = false;
+};
+
 struct PanelOptions {
   BlockTablesOptions block_tables;
   MetadataOptions metadata;
@@ -80,6 +86,7 @@ struct PanelOptions {
   TimelineOptions timeline;
   DifferencesOptions differences;
   TextOptions text;
+  PlanOptions plan;
 };
 
 }  // namespace hybridscope

@@ -8,6 +8,7 @@
 #include "gui/model/command_table.h"
 #include "gui/model/edited_session.h"
 #include "gui/model/live_run.h"
+#include "gui/model/shown_plan.h"
 #include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
@@ -267,6 +268,20 @@ std::string Workbench::why_no_step() const {
   if (lesson_ && lesson_->step_to_show() == 0)
     return "The step is shown when all questions of the lesson's part are answered.";
   return "No step was run yet: press Space to play, Right for one step.";
+}
+
+void Workbench::show_plan_results(std::unique_ptr<ShownPlan> plan) {
+  HS_EXPECT(plan != nullptr);
+  plan_results_ = std::move(plan);
+  view_.layout.show_panel("plan", view_.layout.leaf_of("timeline"));
+  touch();
+}
+
+void Workbench::close_plan_results() {
+  say(NoticeKind::info, "closed the plan");
+  plan_results_.reset();
+  view_.layout.hide_panel("plan");
+  touch();
 }
 
 void Workbench::open(std::unique_ptr<ShownRun> run) {

@@ -33,6 +33,8 @@
 
 namespace hybridscope {
 
+class ShownPlan;
+
 enum class NoticeKind : std::uint8_t { info, warning, error };
 
 // The last message to the user.
@@ -95,6 +97,13 @@ class Workbench {
   const AttachedEngine* attached() const { return attached_.get(); }
   // Goes to the newest step, and to each that comes. Requires: an engine is attached.
   Status follow_newest();
+
+  // Shows a plan's results, beside what is open. Requires: there are any.
+  void show_plan_results(std::unique_ptr<ShownPlan> plan);
+  void close_plan_results();
+  // Null: no results of `hybridscope plan` are open.
+  ShownPlan* plan_results() { return plan_results_.get(); }
+  const ShownPlan* plan_results() const { return plan_results_.get(); }
 
   // Takes over a run; selection, breakpoint hits and undo history are reset.
   void open(std::unique_ptr<ShownRun> run);
@@ -283,6 +292,7 @@ class Workbench {
   Outbox outbox_;
   std::vector<SessionChoice> sessions_to_choose_;  // of Dialog::session
   std::unique_ptr<ShownRun> run_;
+  std::unique_ptr<ShownPlan> plan_results_;
   std::unique_ptr<AttachedEngine> attached_;
   std::int64_t next_look_us_ = 0;  // at the attached engine
   std::unique_ptr<Comparison> comparison_;

@@ -25,6 +25,7 @@ constexpr PanelRow kPanels[] = {
     {"lesson", make_lesson_panel},
     {"known_bugs", make_known_bugs_panel},
     {"differences", make_differences_panel},
+    {"plan", make_plan_panel},
     {"state_copies", make_state_copies_panel},
     {"speculative", make_speculative_panel},
     {"explanation", make_explanation_panel},

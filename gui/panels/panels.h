@@ -28,6 +28,9 @@ std::unique_ptr<Panel> make_explanation_panel();
 // The findings of all steps so far, each a link to its step.
 std::unique_ptr<Panel> make_findings_panel();
 
+// The results of `hybridscope plan`: which settings do best, and why.
+std::unique_ptr<Panel> make_plan_panel();
+
 // Requested and captured size, which graph ran, and what padding rows hold.
 std::unique_ptr<Panel> make_graph_padding_panel();
 

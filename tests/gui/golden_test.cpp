@@ -10,7 +10,9 @@
 #include "gui/png_file.h"
 #include "tests/gui/gui_driver.h"
 #include "tests/gui/image_difference.h"
+#include "tests/gui/model/made_plan.h"
 #include "tests/gui/read_png.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hybridscope::test::golden_test {
 namespace {
@@ -18,7 +20,7 @@ namespace {
 struct GoldenPicture {
   const char* name;      // of the file, without .png
   const char* panel;     // alone in the window; empty: all panels
-  const char* scenario;  // empty: the start screen
+  const char* scenario;  // empty: the start screen; "plan": of make_plan_file
   const char* script;    // commands
 };
 
@@ -62,6 +64,7 @@ constexpr GoldenPicture kPictures[] = {
     {"heat_map", "heat_map", "../tests/gui/data/speaking",
      "run.weights " HYBRIDSCOPE_SOURCE_DIR
      "/tests/golden/numeric/model_qwen3_5_text\nrun.go_to 4\nselect.block 4\nview.theme light"},
+    {"plan", "plan", "plan", "plan.select mamba_cache_mode=align max_num_seqs=4"},
     {"start_screen", "", "", ""},
 };
 
@@ -85,13 +88,15 @@ class Golden : public testing::TestWithParam<GoldenPicture> {
     if (scenario.empty())
       fill_start_screen();
     else
-      driver_->command("file.open " + scenario_path(scenario));
+      driver_->command("file.open " + (scenario == "plan" ? plan_file() : scenario_path(scenario)));
     driver_->command(picture.script);
     if (*picture.panel != '\0')
       driver_->workbench().view().layout = LayoutTree::leaf({picture.panel});
     driver_->frames(3);
     return driver_->picture();
   }
+
+  std::string plan_file() const { return make_plan_file({.folder = folder_.path()}); }
 
   // Not what is shipped: a scenario more should not make another picture.
   void fill_start_screen() {
@@ -102,6 +107,7 @@ class Golden : public testing::TestWithParam<GoldenPicture> {
     start.recent = {{"before", "", "runs.db:before"}};
   }
 
+  TemporaryFolder folder_;
   std::unique_ptr<GuiDriver> driver_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "gui/model/palette_model.h"
 #include "gui/model/workbench.h"
+#include "tests/gui/model/made_plan.h"
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/support/engine_socket.h"
 #include "tests/support/temporary_folder.h"
@@ -20,8 +21,10 @@ using testing::HasSubstr;
 
 const std::string kWeights = HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/model_lfm2";
 
-constexpr PanelInfo kPanels[] = {
-    {"block_tables", "Block tables", ""}, {"findings", "Findings", ""}, {"lesson", "Lesson", ""}};
+constexpr PanelInfo kPanels[] = {{"block_tables", "Block tables", ""},
+                                 {"findings", "Findings", ""},
+                                 {"lesson", "Lesson", ""},
+                                 {"plan", "Plan", ""}};
 
 class CommandTable : public testing::Test {
  protected:
@@ -76,6 +79,8 @@ class CommandTable : public testing::Test {
       must("breakpoint.clear");
       must("breakpoint.add", "finding");
     }
+    if (row.needs == CommandNeeds::plan_results)
+      must("file.open", test::make_plan_file({.folder = folder_.path()}));
     if (row.id == "run.form") must("run.weights", kWeights);
     if (row.needs == CommandNeeds::bookmark) must("bookmark.add");
     if (row.needs == CommandNeeds::job) begin_long_file();
@@ -142,6 +147,11 @@ std::map<std::string, std::string, std::less<>> arguments(const test::TemporaryF
           {"layout.remove", "wide"},
           {"diff.open", "shipped:plain_decode"},
           {"bug.open", "48"},
+          {"plan.run", "worst"},
+          {"plan.prefer", "hits,steps"},
+          {"plan.sort", "hit %"},
+          {"plan.select", "mamba_cache_mode=none max_num_seqs=2"},
+          {"plan.traffic", folder / "traffic.jsonl"},
           {"diff.go_to", "1"},
           {"diff.filter", "rows"},
           {"lesson.open", "graph_padding"},
