@@ -125,22 +125,18 @@ int report(const PlanCommandOptions& options, const PlanStory& story, PageFile& 
   if (page)
     if (const Status written = write_page(view, *page); !written.ok())
       return report_error("plan", written.error());
-  std::optional<EngineSettings> wanted;
+  std::optional<WantedSettings> wanted;
   if (job != nullptr && job->line && view.choice.has_recommendation())
-    if (auto settings = job->sweep.settings(
-            job->sweep.called(view.results[view.choice.recommended()].name).value(),
-            view.header.model);
-        settings.ok())
-      wanted = std::move(settings).value();
+    wanted = wanted_settings(*job, view.results[view.choice.recommended()].name);
   if (options.json) {
     nlohmann::ordered_json json = plan_to_json(view);
-    if (wanted) add_serve_line(*job->line, *wanted, json);
+    if (wanted) add_serve_line(*job->line, wanted->settings, wanted->layout, json);
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return kExitFine;
   }
   std::FILE* const out = text_stream({{"--html", options.html}});
   fmt::print(out, "{}", story.text(options.top > 0 ? options.top : kDefaultRows));
-  if (wanted) fmt::print(out, "{}", serve_line_text(*job->line, *wanted));
+  if (wanted) fmt::print(out, "{}", serve_line_text(*job->line, wanted->settings, wanted->layout));
   return kExitFine;
 }
 
@@ -202,6 +198,7 @@ int run(const PlanCommandOptions& options, PageFile& page) {
     return usage ? report_usage("plan", made.error().message) : report_error("plan", made.error());
   }
   PlanJob& job = made.value();
+  if (!job.note.empty()) report_note(job.note);
   note_not_read({.line = job.line, .model = {}, .settings = {}});
   if (options.list) return list(job);
   std::optional<PlanFile> file;

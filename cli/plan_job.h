@@ -23,12 +23,21 @@ inline constexpr std::int64_t kDefaultBudget = 1000;
 inline constexpr std::int64_t kDefaultRows = 30;
 
 struct PlanJob {
+  std::string note;               // on the mode of all combinations (mode_note); empty: none
   std::optional<ServeLine> line;  // that it started from
   PlanHeader header;
   Sweep sweep;
   std::unique_ptr<PlanTraffic> traffic;
   PlanJobOptions options;
 };
+
+// What a line of vllm serve has to say for a combination.
+struct WantedSettings {
+  EngineSettings settings;
+  ModelLayout layout;
+};
+// Empty: the combination is not possible, or none of the job's.
+std::optional<WantedSettings> wanted_settings(const PlanJob& job, std::string_view combination);
 
 // Other step times for which a plan says what it would recommend.
 struct OtherStepTime {

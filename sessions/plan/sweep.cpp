@@ -248,11 +248,16 @@ Result<EngineSettings> Sweep::settings_with(const PlanCase& of, const Model& mod
       return set.error();
     }
   }
-  const bool sweeps_method = std::ranges::any_of(axes_, [](const SweepAxis& axis) {
-    return setting_path(*axis.setting) == "speculative_config/method";
-  });
+  const auto sweeps = [&](std::string_view path) {
+    return std::ranges::any_of(
+        axes_, [&](const SweepAxis& axis) { return setting_path(*axis.setting) == path; });
+  };
+  // With prefix caching on there is no mode none.
+  if (sweeps("mamba_cache_mode") && !sweeps("enable_prefix_caching") &&
+      settings.mamba_cache_mode == MambaCacheMode::none)
+    settings.enable_prefix_caching = false;
   // No drafts need no method, whatever the rest says.
-  if (settings.num_speculative_tokens == 0 && !sweeps_method)
+  if (settings.num_speculative_tokens == 0 && !sweeps("speculative_config/method"))
     settings.speculative_method = SpeculativeMethod::none;
   if (of_block_size.empty()) return settings;
   const auto setup = make_engine_setup(model, settings);

@@ -23,8 +23,9 @@ struct SweepAxis {
 
 // "NAME=VALUE,VALUE,...". A name is one that setting_called takes. A value is what the option of
 // the setting takes, "none" or "default" (the setting is not set; where "none" is a value of the
-// setting it is that), "2x" (integers: times the block size of the combination), or a range of
-// integers: "0..3" counts up by 1 and, with more than 17 numbers from above 0, by doubling
+// setting it is that; mode none also turns prefix caching off), "2x" (integers: times the block
+// size of the combination), or a range of integers: "0..3" counts up by 1 and, with more than 17
+// numbers from above 0, by doubling
 // ("64..500" is 64, 128, 256, 500); "0..8+2" and "1..64*4" say how. Its last number is always one.
 // Values that come twice are taken once. Error: invalid_input that says what was found and what is
 // allowed.
