@@ -15,7 +15,6 @@ namespace hybridscope::test::cache_mode_test {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 // The mode, in which none is prefix caching off; "refused" where vLLM takes no such flag.
 std::string mode_of(const std::string& model, const std::string& flags,
@@ -88,7 +87,9 @@ TEST(CacheMode, NoneWithCachingOnIsSaidAndWrittenAsWhatRuns) {
   EXPECT_THAT(run.err, HasSubstr("vLLM 0.33.0 makes mode none into align when prefix caching is"));
   EXPECT_THAT(run.out, HasSubstr("mode align,"));
   EXPECT_THAT(run.out, HasSubstr("\nvllm serve Qwen/Qwen3-Next-80B-A3B-Instruct "
-                                 "--mamba-cache-mode align --enable-prefix-caching\n"));
+                                 "--mamba-cache-mode align --enable-prefix-caching "));
+  EXPECT_THAT(run.out, HasSubstr("\n  kv_cache_dtype fp8: 50 requests (50 by blocks), block "
+                                 "1,072, shortest prefix 1,072"));
 }
 
 TEST(CacheMode, NoneAsAnOptionTurnsCachingOffInTheLine) {
@@ -96,7 +97,9 @@ TEST(CacheMode, NoneAsAnOptionTurnsCachingOffInTheLine) {
       run_program(kLine + kGdn + "' --mamba-cache-mode none --engine vllm-0.33.0");
   EXPECT_THAT(run.err, HasSubstr("vLLM 0.33.0 itself needs --no-enable-prefix-caching"));
   EXPECT_THAT(run.out, HasSubstr("mode none,"));
-  EXPECT_THAT(run.out, HasSubstr("--mamba-cache-mode none --no-enable-prefix-caching\n"));
+  EXPECT_THAT(run.out, HasSubstr("\nvllm serve Qwen/Qwen3-Next-80B-A3B-Instruct "
+                                 "--mamba-cache-mode none --kv-cache-memory-bytes 5368709120 "
+                                 "--no-enable-prefix-caching\n"));
 }
 
 // What is written asks for the same again, whatever was asked for.
