@@ -71,6 +71,9 @@ std::string format_plan_heading(const PlanView& view) {
   if (refused > 0) text += fmt::format(", {} not possible", grouped_number(refused));
   const std::int64_t left = view.sweep.size() - std::ssize(view.results);
   if (left > 0) text += fmt::format(", {} left out", grouped_number(left));
+  if (view.sweep.num_equal() > 0)
+    text +=
+        fmt::format(", {} more would equal one of them", grouped_number(view.sweep.num_equal()));
   return text + "\n";
 }
 
@@ -148,6 +151,7 @@ nlohmann::ordered_json plan_to_json(const PlanView& view) {
   Json json = {{"plan", header_to_json(view.header)}};
   for (const PlanGoal* goal : view.goals) json["goals"].push_back(goal->name);
   json["combinations"] = view.sweep.size();
+  json["equal_combinations"] = view.sweep.num_equal();
   json["recommended"] = nullptr;
   json["front"] = Json::array();
   json["reasons"] = Json::array();
