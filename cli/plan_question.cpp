@@ -80,7 +80,7 @@ std::string serve_line_text(const ServeLine& line, const EngineSettings& wanted,
   for (const std::string& change : written.changes)
     text += fmt::format("  {}\n", escape_controls(change));
   for (const std::string& other : written.left_out)
-    text += fmt::format("  not a flag of vllm serve: {}\n", escape_controls(other));
+    text += fmt::format("  not written into the line: {}\n", escape_controls(other));
   if (written.changes.empty()) return text;
   text += "\n";
   for (std::string_view rest = written.text; !rest.empty();) {
