@@ -14,6 +14,7 @@
 #include "core/base/fingerprint.h"
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/setting_names.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/name_hash.h"
@@ -149,8 +150,11 @@ std::optional<WantedSettings> wanted_settings(const PlanJob& job, std::string_vi
 Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
   PlanCommandOptions options = given;
   auto question = read_plan_question(options);
-  if (!question.ok()) return question.error();
+  if (!question.ok()) return invalid_input(question.error().message);
   options.model = question.value().model.empty() ? kDefaultTrafficModel : question.value().model;
+  if (const auto model = resolve_model(options.model); !model.ok())
+    return model.error().kind == ErrorKind::not_found ? invalid_input(model.error().message)
+                                                      : model.error();
   if (options.sweeps.empty()) {
     auto sweeps = default_sweeps(options.model, question.value().settings);
     if (!sweeps.ok()) return sweeps.error();
