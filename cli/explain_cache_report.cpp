@@ -38,14 +38,9 @@ bool any_tried(const CacheReportView& view) {
                      [](const ExplainedLookup& lookup) { return lookup.tried; });
 }
 
-std::string price_words(const HelpfulSetting& setting) {
-  return setting.price.empty() ? "nothing else changes" : setting.price;
-}
-
 std::string setting_sentence(const HelpfulSetting& setting, const LookupReport& report) {
   return fmt::format("With {} the hit is {} tokens instead of {}; of the whole run: {}.",
-                     setting.name, setting.num_hit_tokens, report.num_hit_tokens,
-                     price_words(setting));
+                     setting.name, setting.num_hit_tokens, report.num_hit_tokens, setting.price);
 }
 
 Json settings_to_json(const std::vector<HelpfulSetting>& settings) {
@@ -159,7 +154,7 @@ std::string format_helpful_settings(const CacheReportView& view) {
     const HelpfulSetting& best = lookup.settings->front();
     text += fmt::format("{}: {} hits {} instead of {}; of the whole run: {}\n",
                         printable(view.names.request(lookup.report.request), 24), best.name,
-                        best.num_hit_tokens, lookup.report.num_hit_tokens, price_words(best));
+                        best.num_hit_tokens, lookup.report.num_hit_tokens, best.price);
   }
   const bool tried = std::ranges::any_of(
       view.lookups, [](const ExplainedLookup& lookup) { return lookup.settings.has_value(); });

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/output_targets.h"
+#include "cli/plan_clock.h"
 #include "cli/plan_job.h"
 #include "cli/plan_report.h"
 #include "cli/plan_sizes.h"
@@ -61,29 +61,6 @@ constexpr const char* kPlanExamples =
     "Exit codes: 0 fine, 2 usage, an unknown model, settings that it does not allow, 3 invalid\n"
     "input, 4 environment.";
 
-// Says how far a plan is, and how long the rest may take.
-class PlanClock {
- public:
-  // `pass`: which of several passes, behind the number of runs.
-  explicit PlanClock(std::string pass) : pass_(std::move(pass)) {}
-
-  std::string text(const PlanProgress& at) const {
-    std::string words =
-        fmt::format("{} of {} runs{}", grouped_number(at.done), grouped_number(at.all), pass_);
-    if (at.earlier > 0) words += fmt::format(" ({} were there)", grouped_number(at.earlier));
-    const double passed =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    if (at.done > 0)
-      words += fmt::format(", about {:.0f} s left", passed * static_cast<double>(at.all - at.done) /
-                                                        static_cast<double>(at.done));
-    return words;
-  }
-
- private:
-  std::string pass_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
 // Where the page goes, made before the runs so that a wrong place is reported at once; empty: none
 // is asked for.
 using PageFile = std::optional<OutputFile>;
@@ -127,30 +104,32 @@ int report(const PlanCommandOptions& options, const PlanStory& story, PageFile& 
   if (page)
     if (const Status written = write_page(view, *page); !written.ok())
       return report_error("plan", written.error());
-  std::optional<EngineSettings> wanted;
+  std::optional<WantedSettings> wanted;
   if (job != nullptr && job->line && view.choice.has_recommendation())
-    if (auto settings = job->sweep.settings(
-            job->sweep.called(view.results[view.choice.recommended()].name).value(),
-            view.header.model);
-        settings.ok())
-      wanted = std::move(settings).value();
+    wanted = wanted_settings(*job, view.results[view.choice.recommended()].name);
   if (options.json) {
     nlohmann::ordered_json json = plan_to_json(view);
-    if (wanted) add_serve_line(*job->line, *wanted, json);
+    if (wanted) add_serve_line(*job->line, wanted->settings, wanted->layout, json);
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return kExitFine;
   }
   std::FILE* const out = text_stream({{"--html", options.html}});
   fmt::print(out, "{}", format_plan(view, options.top > 0 ? options.top : kDefaultRows));
-  if (wanted) fmt::print(out, "{}", serve_line_text(*job->line, *wanted));
+  if (wanted) fmt::print(out, "{}", serve_line_text(*job->line, wanted->settings, wanted->layout));
   return kExitFine;
 }
 
-int list(const PlanJob& job) {
+int list(const PlanJob& job, bool as_json) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (std::int64_t index = 0; index < job.sweep.size(); ++index) {
     const PlanCase of = job.sweep.at(index);
-    if (!job.options.selects || job.options.selects(of.name)) fmt::print("{}\n", of.name);
+    if (job.options.selects && !job.options.selects(of.name)) continue;
+    if (as_json)
+      all.push_back(of.name);
+    else
+      fmt::print("{}\n", of.name);
   }
+  if (as_json) fmt::print("{}\n", nlohmann::ordered_json{{"combinations", std::move(all)}}.dump(2));
   return kExitFine;
 }
 
@@ -186,12 +165,14 @@ Result<bool> run_and_keep(PlanJob& job, PlanContents& contents) {
 // Runs what is missing, also under other step times. False: interrupted.
 Result<bool> run_missing(PlanJob& job, PlanContents& contents, PlanClock& clock) {
   const std::optional<StepTime> step_time = job.options.run.step_time;
+  std::size_t passes_left = step_time ? kOtherStepTimes.size() : 0;
+  clock = PlanClock({.suffix = {}, .later = passes_left});
   auto finished = run_and_keep(job, contents);
   for (const OtherStepTime& other : kOtherStepTimes) {
     if (!step_time || !finished.ok() || !finished.value()) break;
     job.options.run.step_time = step_time->times(other.factor);
     job.options.run.name_suffix = other.suffix;
-    clock = PlanClock(std::string(other.suffix));
+    clock = PlanClock({.suffix = other.suffix, .later = --passes_left});
     finished = run_and_keep(job, contents);
   }
   return finished;
@@ -204,8 +185,9 @@ int run(const PlanCommandOptions& options, PageFile& page) {
     return usage ? report_usage("plan", made.error().message) : report_error("plan", made.error());
   }
   PlanJob& job = made.value();
+  if (!job.note.empty()) report_note(job.note);
   note_not_read({.line = job.line, .model = {}, .settings = {}});
-  if (options.list) return list(job);
+  if (options.list) return list(job, options.json);
   std::optional<PlanFile> file;
   if (!options.out.empty()) {
     auto opened = PlanFile::open(options.out, job.header);
@@ -217,7 +199,7 @@ int run(const PlanCommandOptions& options, PageFile& page) {
   if (file) contents.results = file->contents().results;
   ask_for_interrupts();
   Progress progress(options.quiet);
-  PlanClock clock("");
+  PlanClock clock({});
   job.options.progress = [&](const PlanProgress& at) {
     progress.show([&] { return clock.text(at); });
   };
@@ -303,13 +285,15 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
                   "20ms + 30us*prefill + 30us*decode + 0.0002us*copied_bytes, or \"constants\" "
                   "for --step-cost. Also runs half and twice as long steps (default: no times)")
       ->type_name("SUM");
-  command
-      .add_option("--budget", options.budget,
-                  fmt::format("run at most N combinations, chosen by a search (default: all, up to "
-                              "{})",
-                              grouped_number(kDefaultBudget)))
-      ->check(is_positive_number())
-      ->type_name("N");
+  auto* budget =
+      command
+          .add_option(
+              "--budget", options.budget,
+              fmt::format("run at most N combinations, chosen by a search (default: all, up to "
+                          "{})",
+                          grouped_number(kDefaultBudget)))
+          ->check(is_positive_number())
+          ->type_name("N");
   command.add_option("-j,--jobs", options.jobs, "runs in parallel (default: one per core)")
       ->check(CLI::Range(1, 1024, "1 to 1024"))
       ->type_name("N");
@@ -330,7 +314,8 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
   auto* shard = command
                     .add_option("--shard", options.shard,
                                 "the combinations of one of N parts, by their names")
-                    ->type_name("I/N");
+                    ->type_name("I/N")
+                    ->excludes(budget);
   auto* merge = command
                     .add_option("--merge", options.merge,
                                 "run nothing: report the results of these files together")
@@ -340,8 +325,10 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
   command.add_flag("--list", options.list, "print the combinations; run nothing")
       ->excludes(merge)
       ->excludes(page);
-  command.add_flag("--json", options.json,
-                   "one object: the sizes, or {plan, goals, recommended, front, reasons, results}");
+  command.add_flag(
+      "--json", options.json,
+      "one object: the sizes, {plan, goals, recommended, front, reasons, results}, or with "
+      "--list {combinations}");
   command.add_flag("-q,--quiet", options.quiet, "no progress");
   options.settings.add_to(command);
 }

@@ -12,7 +12,9 @@
 #include "cli/shard.h"
 #include "cli/shared_work.h"
 #include "core/base/fingerprint.h"
+#include "sessions/explain/explain_start_up.h"
 #include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/setting_names.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/name_hash.h"
@@ -123,11 +125,24 @@ Result<std::vector<const PlanGoal*>> goals_of(const std::string& prefer, bool ha
   return goals;
 }
 
+std::optional<WantedSettings> wanted_settings(const PlanJob& job, std::string_view combination) {
+  const auto of = job.sweep.called(combination);
+  if (!of) return std::nullopt;
+  auto settings = job.sweep.settings(*of, job.header.model);
+  if (!settings.ok()) return std::nullopt;
+  auto setup = make_engine_setup(job.header.model, settings.value());
+  if (!setup.ok()) return std::nullopt;
+  return WantedSettings{std::move(settings).value(), std::move(setup).value().layout};
+}
+
 Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
   PlanCommandOptions options = given;
   auto question = read_plan_question(options);
-  if (!question.ok()) return question.error();
+  if (!question.ok()) return invalid_input(question.error().message);
   options.model = question.value().model.empty() ? kDefaultTrafficModel : question.value().model;
+  if (const auto model = resolve_model(options.model); !model.ok())
+    return model.error().kind == ErrorKind::not_found ? invalid_input(model.error().message)
+                                                      : model.error();
   if (options.sweeps.empty()) {
     auto sweeps = default_sweeps(options.model, question.value().settings);
     if (!sweeps.ok()) return sweeps.error();
@@ -141,6 +156,8 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
                             : EngineSettings();
   auto settings = options.settings.apply(of_line);
   if (!settings.ok()) return settings.error();
+  if (question.value().line)
+    settings = with_caching_of(*question.value().line, options.settings, settings.value());
   auto sweep = Sweep::create(settings.value(), std::move(axes).value());
   if (!sweep.ok()) return sweep.error();
   auto step_time = step_time_of(options, settings.value());
@@ -169,7 +186,9 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
   auto header = header_of(options, settings.value(), sweep.value(), *shared);
   if (!header.ok()) return header.error();
   if (step_time.value()) header.value().step_time = step_time_text(*step_time.value());
-  return PlanJob{.line = std::move(question.value().line),
+  const auto setup = make_engine_setup(options.model, settings.value());
+  return PlanJob{.note = setup.ok() ? mode_note(setup.value()) : std::string(),
+                 .line = std::move(question.value().line),
                  .header = std::move(header).value(),
                  .sweep = std::move(sweep).value(),
                  .traffic = std::move(shared),

@@ -22,12 +22,21 @@ inline constexpr std::int64_t kDefaultBudget = 1000;
 inline constexpr std::int64_t kDefaultRows = 30;
 
 struct PlanJob {
+  std::string note;               // on the mode of all combinations (mode_note); empty: none
   std::optional<ServeLine> line;  // that it started from
   PlanHeader header;
   Sweep sweep;
   std::unique_ptr<PlanTraffic> traffic;
   PlanJobOptions options;
 };
+
+// What a line of vllm serve has to say for a combination.
+struct WantedSettings {
+  EngineSettings settings;
+  ModelLayout layout;
+};
+// Empty: the combination is not possible, or none of the job's.
+std::optional<WantedSettings> wanted_settings(const PlanJob& job, std::string_view combination);
 
 // Goals of --prefer. Error: unknown ones, or ones that need a step time without one.
 Result<std::vector<const PlanGoal*>> goals_of(const std::string& prefer, bool has_step_time);

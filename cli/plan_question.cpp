@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/report_error.h"
+#include "sessions/scenario/release_defaults.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
@@ -29,14 +30,30 @@ Result<PlanQuestion> read_plan_question(const PlanCommandOptions& options) {
   const auto settings = options.settings.apply(question.settings);
   if (!settings.ok()) return settings.error();
   question.settings = settings.value();
+  if (question.line)
+    question.settings = with_caching_of(*question.line, options.settings, question.settings);
   return question;
+}
+
+EngineSettings with_caching_of(const ServeLine& line, const SettingsOptions& options,
+                               EngineSettings settings) {
+  const auto of_options = options.apply({});
+  const bool asked = of_options.ok() && of_options.value().mamba_cache_mode;
+  const bool none_by_line = line.settings().mamba_cache_mode == MambaCacheMode::none &&
+                            settings.mamba_cache_mode == MambaCacheMode::none && !asked;
+  if (none_by_line && !settings.enable_prefix_caching &&
+      default_prefix_caching(release_of(settings).value_or(kNewestRelease)))
+    settings.enable_prefix_caching = true;
+  return settings;
 }
 
 namespace {
 
-// What vLLM needs to do what was run: with prefix caching on it makes mode none align; it refuses 0
-// drafts, and drafts without a method.
-EngineSettings as_vllm_takes_it(EngineSettings settings) {
+// What vLLM needs to do what was run: in mode none prefix caching is off, and where caching made
+// another mode of none, that one is named; it refuses 0 drafts, and drafts without a method.
+EngineSettings as_vllm_takes_it(EngineSettings settings, const ModelLayout& layout) {
+  if (layout.mode_reason == ModeReason::none_with_caching)
+    settings.mamba_cache_mode = layout.mamba_cache_mode;
   if (settings.mamba_cache_mode == MambaCacheMode::none) settings.enable_prefix_caching = false;
   if (settings.num_speculative_tokens.value_or(0) == 0) {
     settings.num_speculative_tokens.reset();
@@ -55,14 +72,15 @@ void note_not_read(const PlanQuestion& question) {
                             fmt::join(question.line->not_read(), ", ")));
 }
 
-std::string serve_line_text(const ServeLine& line, const EngineSettings& wanted) {
-  const ServeLine::Written written = line.with(as_vllm_takes_it(wanted));
+std::string serve_line_text(const ServeLine& line, const EngineSettings& wanted,
+                            const ModelLayout& layout) {
+  const ServeLine::Written written = line.with(as_vllm_takes_it(wanted, layout));
   std::string text = "\nLine of vllm serve\n";
   if (written.changes.empty()) text += "  Nothing to change.\n";
   for (const std::string& change : written.changes)
     text += fmt::format("  {}\n", escape_controls(change));
   for (const std::string& other : written.left_out)
-    text += fmt::format("  not a flag of vllm serve: {}\n", escape_controls(other));
+    text += fmt::format("  not written into the line: {}\n", escape_controls(other));
   if (written.changes.empty()) return text;
   text += "\n";
   for (std::string_view rest = written.text; !rest.empty();) {
@@ -73,9 +91,9 @@ std::string serve_line_text(const ServeLine& line, const EngineSettings& wanted)
   return text;
 }
 
-void add_serve_line(const ServeLine& line, const EngineSettings& wanted,
+void add_serve_line(const ServeLine& line, const EngineSettings& wanted, const ModelLayout& layout,
                     nlohmann::ordered_json& json) {
-  const ServeLine::Written written = line.with(as_vllm_takes_it(wanted));
+  const ServeLine::Written written = line.with(as_vllm_takes_it(wanted, layout));
   json["serve"] = {{"line", written.text},
                    {"changes", written.changes},
                    {"not_flags", written.left_out},

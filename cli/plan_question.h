@@ -10,6 +10,7 @@
 
 #include "cli/settings_options.h"
 #include "core/base/result.h"
+#include "core/model/model_layout.h"
 #include "sessions/plan/plan_goals.h"
 #include "sessions/plan/serve_line.h"
 #include "sessions/traffic/load_traffic.h"
@@ -55,12 +56,20 @@ struct PlanQuestion {
 // Error: a line that cannot be read, or that names an unknown model; settings that are not allowed.
 Result<PlanQuestion> read_plan_question(const PlanCommandOptions& options);
 
+// Settings of a line and of options besides it, as vLLM starts with them: where the line itself
+// asks for mode none and nothing is said of prefix caching, the release (else the newest) turns
+// that on.
+EngineSettings with_caching_of(const ServeLine& line, const SettingsOptions& options,
+                               EngineSettings settings);
+
 // Notes what of the line is not modelled.
 void note_not_read(const PlanQuestion& question);
 
-// The line with these settings, and what changes: as text, and as member "serve".
-std::string serve_line_text(const ServeLine& line, const EngineSettings& wanted);
-void add_serve_line(const ServeLine& line, const EngineSettings& wanted,
+// The line with these settings, and what changes: as text, and as member "serve". `layout`: what
+// they start with.
+std::string serve_line_text(const ServeLine& line, const EngineSettings& wanted,
+                            const ModelLayout& layout);
+void add_serve_line(const ServeLine& line, const EngineSettings& wanted, const ModelLayout& layout,
                     nlohmann::ordered_json& json);
 
 }  // namespace hybridscope

@@ -79,6 +79,7 @@ nlohmann::ordered_json plan_to_json(const PlanView& view) {
   Json json = {{"plan", header_to_json(view.header)}};
   for (const PlanGoal* goal : view.goals) json["goals"].push_back(goal->name);
   json["combinations"] = view.sweep.size();
+  json["equal_combinations"] = view.sweep.num_equal();
   json["recommended"] = nullptr;
   json["front"] = Json::array();
   json["reasons"] = Json::array();

@@ -59,14 +59,14 @@ void print_answer(const PlanCommandOptions& options, const PlanQuestion& questio
   if (options.json) {
     nlohmann::ordered_json json = sizes_to_json(answer, changes);
     if (options.startup_log) json["startup_log"] = log;
-    if (question.line) add_serve_line(*question.line, wanted, json);
+    if (question.line) add_serve_line(*question.line, wanted, answer.setup.layout, json);
     fmt::print("{}\n", json.dump(2));
     return;
   }
   fmt::print("{}", explain_sizes(answer, changes));
   if (options.startup_log) fmt::print("\nStart-up log of vllm-{}\n", release_name(release));
   for (const std::string& line : log) fmt::print("  {}\n", line);
-  if (question.line) fmt::print("{}", serve_line_text(*question.line, wanted));
+  if (question.line) fmt::print("{}", serve_line_text(*question.line, wanted, answer.setup.layout));
 }
 
 }  // namespace

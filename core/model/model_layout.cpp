@@ -13,26 +13,6 @@ namespace {
 constexpr MambaCacheMode kModes[] = {MambaCacheMode::none, MambaCacheMode::align,
                                      MambaCacheMode::all};
 
-struct ModeChoice {
-  MambaCacheMode mode = MambaCacheMode::none;
-  ModeReason reason = ModeReason::requested;
-};
-
-// Without prefix caching there is nothing to keep states for (semantics: cache-mode-choice).
-ModeChoice choose_mode(const ModelSpec& model, const KVCacheSettings& settings) {
-  const auto requested = settings.mamba_cache_mode;
-  if (requested == MambaCacheMode::none) return {MambaCacheMode::none, ModeReason::requested};
-  if (!settings.enable_prefix_caching)
-    return {MambaCacheMode::none, ModeReason::prefix_caching_off};
-  const bool supports_all = model.mamba_all_mode == MambaAllMode::supported;
-  if (!requested)
-    return supports_all ? ModeChoice{MambaCacheMode::all, ModeReason::default_all}
-                        : ModeChoice{MambaCacheMode::align, ModeReason::default_align};
-  if (requested == MambaCacheMode::all && !supports_all)
-    return {MambaCacheMode::align, ModeReason::all_unsupported};
-  return {*requested, ModeReason::requested};
-}
-
 // A kernel K wider has K more positions in its conv state.
 struct WidenConvKernel {
   std::int64_t by = 0;
@@ -245,6 +225,24 @@ std::string_view mamba_type_name(MambaType mamba_type) {
   return kNames[static_cast<std::size_t>(mamba_type)];
 }
 
+// Without prefix caching there is nothing to keep states for, and with it there has to be a state
+// to start from.
+ModeChoice choose_mamba_cache_mode(const KVCacheSettings& settings, MambaAllMode all_mode) {
+  const auto requested = settings.mamba_cache_mode;
+  const bool wants_none = requested == MambaCacheMode::none;
+  if (!settings.enable_prefix_caching.value_or(!wants_none))
+    return {MambaCacheMode::none,
+            wants_none ? ModeReason::requested : ModeReason::prefix_caching_off};
+  const bool supports_all = all_mode == MambaAllMode::supported;
+  if (requested == MambaCacheMode::all && !supports_all)
+    return {MambaCacheMode::align, ModeReason::all_unsupported};
+  if (requested && !wants_none) return {*requested, ModeReason::requested};
+  const bool runs_all = supports_all && settings.all_by_default;
+  const ModeReason by_default = runs_all ? ModeReason::default_all : ModeReason::default_align;
+  return {runs_all ? MambaCacheMode::all : MambaCacheMode::align,
+          wants_none ? ModeReason::none_with_caching : by_default};
+}
+
 const MambaSpec& ModelLayout::mamba_spec() const {
   for (const KVCacheGroup& group : kv_cache_config.groups)
     if (group.is_mamba()) return std::get<MambaSpec>(group.spec);
@@ -255,7 +253,7 @@ Result<ModelLayout> build_kv_cache_config(const ModelSpec& model, const KVCacheS
   if (const Status status = check_model_and_settings(model, settings); !status)
     return status.error();
   ModelLayout layout{.model = model, .settings = settings};
-  const ModeChoice mode = choose_mode(model, settings);
+  const ModeChoice mode = choose_mamba_cache_mode(settings, model.mamba_all_mode);
   layout.mamba_cache_mode = mode.mode;
   layout.mode_reason = mode.reason;
   layout.enable_prefix_caching = mode.mode != MambaCacheMode::none;

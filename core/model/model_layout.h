@@ -20,8 +20,10 @@
 namespace hybridscope {
 
 struct KVCacheSettings {
-  std::optional<MambaCacheMode> mamba_cache_mode = {};  // absent: all if supported, else align
-  bool enable_prefix_caching = true;
+  std::optional<MambaCacheMode> mamba_cache_mode = {};  // absent: choose_mamba_cache_mode
+  std::optional<bool> enable_prefix_caching = {};       // absent: on, in mode none off
+  // A model that supports mode all runs in it where no mode is chosen; false: in align.
+  bool all_by_default = true;
   std::int64_t num_speculative_tokens = 0;
   std::int64_t tensor_parallel_size = 1;
   ConvStateLayout conv_state_layout = ConvStateLayout::SD;
@@ -45,10 +47,21 @@ struct KVCacheSettings {
 enum class ModeReason : std::uint8_t {
   requested,           // the user's choice is used
   default_all,         // prefix caching on, the model supports all
-  default_align,       // prefix caching on, the model does not support all
+  default_align,       // prefix caching on, no all by default or the model does not support it
+  none_with_caching,   // none was requested with prefix caching on: the default
   all_unsupported,     // all was requested, the model does not support it: align
   prefix_caching_off,  // no prefix caching: none
 };
+
+struct ModeChoice {
+  MambaCacheMode mode = MambaCacheMode::none;  // none: prefix caching is off
+  ModeReason reason = ModeReason::requested;
+  friend bool operator==(const ModeChoice&, const ModeChoice&) = default;
+};
+
+// The mode that an engine runs in, as MambaModelConfig.verify_and_update_config of vLLM chooses it
+// (semantics: cache-mode-choice). Mode none without a word on prefix caching turns that off.
+ModeChoice choose_mamba_cache_mode(const KVCacheSettings& settings, MambaAllMode all_mode);
 
 // What one request can need in one mode, at this model's sizes.
 struct ModeNeeds {

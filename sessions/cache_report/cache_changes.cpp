@@ -317,7 +317,7 @@ void ChangeSearch::try_settings(const LookupOfPlan& lookup, Changes& changes) {
   const auto with_mode = [&](MambaCacheMode mode) {
     auto changed = with_settings(plan_, [&](EngineSettings& settings) {
       settings.mamba_cache_mode = mode;
-      settings.enable_prefix_caching.reset();
+      settings.enable_prefix_caching = true;
     });
     if (changed.ok() && changed.value().setup.config.mamba_cache_mode != mode)
       return Result<RunPlan>(invalid_input("the model does not have the mode"));

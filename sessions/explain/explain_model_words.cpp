@@ -18,7 +18,11 @@ std::string mode_reason(const ModelLayout& layout) {
           "boundary",
           type);
     case ModeReason::default_align:
+      if (layout.model.mamba_all_mode == MambaAllMode::supported)
+        return "prefix caching is on, and the release takes align where no mode is set";
       return fmt::format("prefix caching is on and {} layers have no mode all", type);
+    case ModeReason::none_with_caching:
+      return "mode none was asked for, but prefix caching is on, which needs states to start from";
     case ModeReason::all_unsupported:
       return fmt::format(
           "mode all was asked for, but {} layers do not leave a state at every "

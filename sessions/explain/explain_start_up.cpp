@@ -158,6 +158,8 @@ Json correction_to_json(const CudagraphCorrection& correction) {
   return json;
 }
 
+constexpr std::string_view kProfileStart = "vllm-";
+
 }  // namespace
 
 std::string_view runner_name(ModelRunner runner) { return runner == ModelRunner::v1 ? "v1" : "v2"; }
@@ -184,8 +186,24 @@ std::string correction_words(const CudagraphCorrection& correction) {
   }
 }
 
+std::string mode_note(const EngineSetup& setup) {
+  const ModelLayout& layout = setup.layout;
+  const std::string release =
+      setup.release_profile.empty() ? "" : " " + setup.release_profile.substr(kProfileStart.size());
+  if (layout.mode_reason == ModeReason::none_with_caching)
+    return fmt::format("vLLM{} makes mode none into {} when prefix caching is on", release,
+                       mamba_cache_mode_name(layout.mamba_cache_mode));
+  if (!release.empty() && layout.settings.mamba_cache_mode == MambaCacheMode::none &&
+      !layout.settings.enable_prefix_caching)
+    return fmt::format(
+        "mode none is taken as prefix caching off; vLLM{} itself needs --no-enable-prefix-caching",
+        release);
+  return {};
+}
+
 std::vector<std::string> start_up_notes(const EngineSetup& setup) {
   std::vector<std::string> notes;
+  if (std::string note = mode_note(setup); !note.empty()) notes.push_back(std::move(note));
   if (!setup.chosen_by_release.empty())
     notes.push_back(fmt::format("{} chose: {}", setup.release_profile,
                                 fmt::join(setup.chosen_by_release, ", ")));

@@ -37,7 +37,7 @@ bool shows(const BugSide& side) {
                              [](const KeptFinding& kept) { return kept.expected; });
 }
 
-// Releases before 0.26.0 cache no prefixes of hybrid models unless they are told to.
+// Releases before 0.28.0 cache no prefixes of hybrid models unless they are told to.
 bool needs_caching(const Scenario& scenario) {
   return !scenario.settings.enable_prefix_caching &&
          scenario.settings.mamba_cache_mode.value_or(MambaCacheMode::none) != MambaCacheMode::none;

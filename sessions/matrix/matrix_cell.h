@@ -105,11 +105,11 @@ Result<MatrixCell> parse_cell(std::string_view name);
 EngineSettings cell_settings(const MatrixCell& cell);
 
 // The cell that this one reduces to. Where the reference changes a setting: without prefix caching
-// the mode becomes none, mode none turns prefix caching off (semantics: cache-mode-choice), and
-// the CUDA graph mode becomes what the metadata builders allow (semantics: resolve-cudagraph-mode;
-// with recurrent layers full becomes full_and_piecewise). Where a setting changes nothing: without
-// prefix caching there is nothing to retain or to match, and in mode align alone hits end inside
-// blocks and layers store states inside prefills.
+// the mode becomes none (semantics: cache-mode-choice), mode none stands for prefix caching off,
+// and the CUDA graph mode becomes what the metadata builders allow (semantics:
+// resolve-cudagraph-mode; with recurrent layers full becomes full_and_piecewise). Where a setting
+// changes nothing: without prefix caching there is nothing to retain or to match, and in mode align
+// alone hits end inside blocks and layers store states inside prefills.
 std::optional<MatrixCell> stands_for(const MatrixCell& cell);
 
 // Why no engine starts with these settings; empty: one does.

@@ -164,9 +164,11 @@ class Comparison {
 std::span<const PlanGoal> plan_goals() { return kGoals; }
 
 std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
-                               std::span<const PlanGoal* const> goals) {
+                               std::span<const PlanGoal* const> goals,
+                               std::span<const std::string_view> without) {
   std::vector<std::pair<double, const PlanGoal*>> differing;  // by the share that is left
   for (const PlanGoal& goal : kGoals) {
+    if (std::ranges::find(without, goal.name) != without.end()) continue;
     const double of_a = goal.value(a);
     const double of_b = goal.value(b);
     const double larger = std::max(std::abs(of_a), std::abs(of_b));

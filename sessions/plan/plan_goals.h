@@ -34,9 +34,10 @@ Status check_goals(std::span<const PlanGoal* const> goals, bool has_step_time);
 
 // "hits 36.6 % rather than 31.0 %, preemptions 27 rather than 0": where `a` differs from `b`,
 // `goals` first, then the three others that differ most, by more than half a percent; empty:
-// nowhere.
+// nowhere. Goals of `without` are left out.
 std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
-                               std::span<const PlanGoal* const> goals);
+                               std::span<const PlanGoal* const> goals,
+                               std::span<const std::string_view> without = {});
 
 // How much of a goal a result gives up, 0..1: its distance from the best result, where the goal is
 // no share itself as a share of the larger of the best and the worst value.

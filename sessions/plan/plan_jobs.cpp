@@ -131,7 +131,8 @@ class PlanJobs {
     PlanCase of = sweep_.at(from);
     for (std::size_t value = 0; value < sweep_.axes()[axis].values.size(); ++value) {
       of.values[axis] = static_cast<std::int32_t>(value);
-      indices.push_back(sweep_.index_of(of));
+      const std::int64_t index = sweep_.index_of(of);
+      if (std::ranges::find(indices, index) == indices.end()) indices.push_back(index);
     }
     return indices;
   }

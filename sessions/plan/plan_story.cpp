@@ -98,6 +98,9 @@ std::string plan_heading(const PlanView& view) {
   if (refused > 0) text += fmt::format(", {} not possible", grouped_number(refused));
   const std::int64_t left = view.sweep.size() - std::ssize(view.results);
   if (left > 0) text += fmt::format(", {} left out", grouped_number(left));
+  if (view.sweep.num_equal() > 0)
+    text +=
+        fmt::format(", {} more would equal one of them", grouped_number(view.sweep.num_equal()));
   return text;
 }
 

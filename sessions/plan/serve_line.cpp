@@ -61,6 +61,8 @@ Status ServeLine::read_words() {
   for (std::size_t i = 0; i < first; ++i)
     if (Status read = read_variable(i); !read.ok()) return read;
   for (std::size_t i = first; i < line_.words.size();) {
+    if (line_.words[i].value == "--")
+      return invalid_input("vllm serve reads no flag behind \"--\"; leave it out");
     if (is_flag(line_.words[i].value)) {
       if (Status read = read_flag(i); !read.ok()) return read;
       continue;

@@ -1,6 +1,9 @@
 #include "sessions/plan/setting_tries.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -8,6 +11,7 @@
 #include "sessions/plan/plan_goals.h"
 #include "sessions/plan/plan_meter.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {
@@ -34,6 +38,22 @@ Result<std::optional<SettingTry>> try_plan(RunPlan plan, std::string name,
   }
   made.figures = meter.figures();
   return std::optional(std::move(made));
+}
+
+// "hit tokens 150,144 rather than 66,080"; "steps 9, as before".
+std::string counted_change(std::string_view name, std::int64_t now, std::int64_t before) {
+  return now == before ? fmt::format("{} {}, as before", name, grouped_number(now))
+                       : fmt::format("{} {} rather than {}", name, grouped_number(now),
+                                     grouped_number(before));
+}
+
+// Hit tokens and steps always, then what differs most.
+std::string price_of(const PlanFigures& now, const PlanFigures& before) {
+  constexpr std::array<std::string_view, 2> kTold = {"hits", "steps"};
+  const std::string others = figure_differences(now, before, {}, kTold);
+  return fmt::format("{}, {}{}{}", counted_change("hit tokens", now.hit_tokens, before.hit_tokens),
+                     counted_change("steps", now.steps, before.steps), others.empty() ? "" : ", ",
+                     others);
 }
 
 }  // namespace
@@ -79,7 +99,7 @@ std::vector<HelpfulSetting> SettingTries::that_help(std::string_view request) co
     if (const auto hit = one.hits.find(request); hit != one.hits.end() && hit->second > own->second)
       helpful.push_back({.name = one.name,
                          .num_hit_tokens = hit->second,
-                         .price = figure_differences(one.figures, as_given_.figures, {})});
+                         .price = price_of(one.figures, as_given_.figures)});
   std::ranges::stable_sort(helpful, std::greater(), &HelpfulSetting::num_hit_tokens);
   return helpful;
 }

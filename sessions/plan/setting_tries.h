@@ -29,7 +29,7 @@ struct SettingTry {
 struct HelpfulSetting {
   std::string name;
   std::int32_t num_hit_tokens = 0;
-  std::string price;  // figure_differences from the run as given; empty: none
+  std::string price;  // hit tokens and steps, then figure_differences from the run as given
 };
 
 class SettingTries {

@@ -61,6 +61,7 @@ std::vector<SizeChange> useful_changes(const ModelSpec& model, const EngineSetti
     const Setting* setting = setting_at(candidate.setting);
     if (setting == nullptr || !set_setting_text(changed, *setting, candidate.value).ok()) continue;
     if (candidate.value == "0") changed.speculative_method.reset();
+    if (candidate.value == "none") changed.enable_prefix_caching = false;
     const auto tried = answer_sizes(model, changed, answer.shape);
     if (!tried.ok() || tried.value().refused_max_num_seqs) continue;
     const SizeAnswer& now = tried.value();

@@ -49,6 +49,13 @@ std::string why_without_attention(const ModelLayout& layout) {
                      asked ? "as asked for" : "the chunk size", state);
 }
 
+// Of a block that is one unit.
+std::string_view why_no_larger(const ModelLayout& layout) {
+  const std::int64_t size = layout.page_size.choice.block_size;
+  if (layout.settings.block_size == size) return "as asked for";
+  return layout.model.default_block_size == size ? "the model's default" : "the smallest possible";
+}
+
 // "40GiB", "19971597927 bytes".
 std::string byte_words(std::int64_t bytes) {
   const std::string size = format_byte_size(bytes);
@@ -65,12 +72,12 @@ void add_block(const SizeAnswer& answer, TextPage& page) {
   page.heading("Block");
   page.line(why_block_size(layout) + ".");
   if (choice.attn_bytes_per_token > 0)
-    page.line(
-        fmt::format("A page is {} * {} = {} bytes; {} of them ({:.2f} % of the state) are "
-                    "padding where it holds a state.",
-                    tokens(choice.block_size), grouped_number(choice.attn_bytes_per_token),
-                    grouped_number(choice.page_size), grouped_number(choice.padding),
-                    padding_waste_percent(choice)));
+    page.line(fmt::format(
+        "A page is {} * {} = {} bytes; {} of them ({:.2f} %) are padding where it holds "
+        "a state.",
+        tokens(choice.block_size), grouped_number(choice.attn_bytes_per_token),
+        grouped_number(choice.page_size), grouped_number(choice.padding),
+        100.0 * static_cast<double>(choice.padding) / static_cast<double>(choice.page_size)));
   page.line(fmt::format("A block is such a page in each of {} layers: {} bytes.",
                         layout.page_size.layer_groups.group_size,
                         grouped_number(answer.block_bytes)));
@@ -207,10 +214,11 @@ std::string why_block_size(const ModelLayout& layout) {
   const std::int64_t smaller = choice.block_size - choice.granularity;
   if (smaller == 0)
     return fmt::format(
-        "block {} tokens, the smallest possible: {} bytes of attention ({} * {}) are enough for "
-        "the state of a layer, {}; block sizes are multiples of {}",
-        tokens(choice.block_size), grouped_number(choice.page_size), tokens(choice.block_size),
-        grouped_number(bytes), grouped_number(choice.mamba_page), unit_words(layout));
+        "block {} tokens, {}: {} bytes of attention ({} * {}) are enough for the state of a layer, "
+        "{}; block sizes are multiples of {}",
+        tokens(choice.block_size), why_no_larger(layout), grouped_number(choice.page_size),
+        tokens(choice.block_size), grouped_number(bytes), grouped_number(choice.mamba_page),
+        unit_words(layout));
   return fmt::format(
       "block {} and not {} tokens, because the state of a layer needs {} bytes: {} tokens of "
       "attention have {} bytes ({} a token), {} have {}; block sizes are multiples of {}",

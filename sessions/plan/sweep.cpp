@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -85,6 +86,32 @@ Status add_range(const Range& range, std::vector<std::string>& values) {
   }
 }
 
+// Settings of what the prefix cache keeps and matches.
+constexpr std::array<std::string_view, 2> kOfPrefixCaching = {"prefix_cache_retention_interval",
+                                                              "prefix_match_unit"};
+bool is_of_prefix_caching(const Setting& setting) {
+  return setting.section.empty() &&
+         std::ranges::find(kOfPrefixCaching, setting.name) != kOfPrefixCaching.end();
+}
+
+bool is_mode_none(const SweepAxis& axis, std::int32_t value) {
+  return setting_path(*axis.setting) == "mamba_cache_mode" &&
+         axis.values[static_cast<std::size_t>(value)] == "none";
+}
+
+// Do two values of an axis say the same?
+bool are_equal(const Setting& setting, std::string_view a, std::string_view b) {
+  if (is_unset(setting, a) || is_unset(setting, b))
+    return is_unset(setting, a) && is_unset(setting, b);
+  const auto times_a = times_block_size(setting, a);
+  const auto times_b = times_block_size(setting, b);
+  if (times_a || times_b) return times_a == times_b;
+  EngineSettings of_a;
+  EngineSettings of_b;
+  return set_setting_text(of_a, setting, a).ok() && set_setting_text(of_b, setting, b).ok() &&
+         of_a == of_b;
+}
+
 Status check_value(const Setting& setting, const std::string& value) {
   if (is_unset(setting, value) || times_block_size(setting, value)) return Ok{};
   EngineSettings scratch;
@@ -137,8 +164,10 @@ Result<SweepAxis> parse_sweep(std::string_view text) {
   }
   for (std::string& value : values) {
     if (Status fits = check_value(*axis.setting, value); !fits.ok()) return fits.error();
-    if (std::ranges::find(axis.values, value) == axis.values.end())
-      axis.values.push_back(std::move(value));
+    const bool is_there = std::ranges::any_of(axis.values, [&](const std::string& earlier) {
+      return are_equal(*axis.setting, earlier, value);
+    });
+    if (!is_there) axis.values.push_back(std::move(value));
   }
   return axis;
 }
@@ -177,12 +206,34 @@ Result<Sweep> Sweep::create(EngineSettings base, std::vector<SweepAxis> axes) {
         return invalid_input(path + " is swept twice; give all its values at once");
     if (get_setting(sweep.base_, *axis.setting))
       return invalid_input(fmt::format("{} is both set and swept; give one of the two", path));
-    sweep.size_ *= static_cast<std::int64_t>(axis.values.size());
-    if (sweep.size_ > kMostCombinations)
+    sweep.num_all_ *= static_cast<std::int64_t>(axis.values.size());
+    if (sweep.num_all_ > kMostCombinations)
       return invalid_input(
           fmt::format("more than {} combinations; sweep fewer values", kMostCombinations));
   }
+  sweep.find_distinct();
   return sweep;
+}
+
+bool Sweep::sweeps(std::string_view path) const {
+  return std::ranges::any_of(
+      axes_, [&](const SweepAxis& axis) { return setting_path(*axis.setting) == path; });
+}
+
+std::vector<std::int32_t> Sweep::standing_for(std::vector<std::int32_t> values) const {
+  bool is_none = false;
+  for (std::size_t i = 0; i < axes_.size(); ++i)
+    is_none = is_none || is_mode_none(axes_[i], values[i]);
+  if (!is_none || sweeps("enable_prefix_caching")) return values;
+  for (std::size_t i = 0; i < axes_.size(); ++i)
+    if (is_of_prefix_caching(*axes_[i].setting)) values[i] = 0;
+  return values;
+}
+
+void Sweep::find_distinct() {
+  for (std::int64_t number = 0; number < num_all_; ++number)
+    if (number_of(standing_for(values_at(number))) == number) distinct_.push_back(number);
+  if (std::ssize(distinct_) == num_all_) distinct_.clear();
 }
 
 std::string Sweep::name_of(const std::vector<std::int32_t>& values) const {
@@ -194,23 +245,36 @@ std::string Sweep::name_of(const std::vector<std::int32_t>& values) const {
   return name;
 }
 
-PlanCase Sweep::at(std::int64_t index) const {
-  HS_EXPECT(index >= 0 && index < size_);
-  PlanCase made{.values = std::vector<std::int32_t>(axes_.size()), .name = {}};
+std::vector<std::int32_t> Sweep::values_at(std::int64_t number) const {
+  std::vector<std::int32_t> values(axes_.size());
   for (std::size_t i = axes_.size(); i-- > 0;) {
     const auto count = static_cast<std::int64_t>(axes_[i].values.size());
-    made.values[i] = static_cast<std::int32_t>(index % count);
-    index /= count;
+    values[i] = static_cast<std::int32_t>(number % count);
+    number /= count;
   }
+  return values;
+}
+
+std::int64_t Sweep::number_of(const std::vector<std::int32_t>& values) const {
+  std::int64_t number = 0;
+  for (std::size_t i = 0; i < axes_.size(); ++i)
+    number = number * static_cast<std::int64_t>(axes_[i].values.size()) + values[i];
+  return number;
+}
+
+PlanCase Sweep::at(std::int64_t index) const {
+  HS_EXPECT(index >= 0 && index < size());
+  PlanCase made{
+      .values = values_at(distinct_.empty() ? index : distinct_[static_cast<std::size_t>(index)]),
+      .name = {}};
   made.name = name_of(made.values);
   return made;
 }
 
 std::int64_t Sweep::index_of(const PlanCase& of) const {
-  std::int64_t index = 0;
-  for (std::size_t i = 0; i < axes_.size(); ++i)
-    index = index * static_cast<std::int64_t>(axes_[i].values.size()) + of.values[i];
-  return index;
+  const std::int64_t number = number_of(standing_for(of.values));
+  if (distinct_.empty()) return number;
+  return std::ranges::lower_bound(distinct_, number) - distinct_.begin();
 }
 
 std::optional<PlanCase> Sweep::called(std::string_view name) const {
@@ -234,7 +298,8 @@ std::optional<PlanCase> Sweep::called(std::string_view name) const {
     of.values.push_back(static_cast<std::int32_t>(longest));
     rest.remove_prefix(axis.values[static_cast<std::size_t>(longest)].size());
   }
-  return name_of(of.values) == name ? std::optional(std::move(of)) : std::nullopt;
+  const bool is_one = name_of(of.values) == name && standing_for(of.values) == of.values;
+  return is_one ? std::optional(std::move(of)) : std::nullopt;
 }
 
 Result<EngineSettings> Sweep::settings(const PlanCase& of, const std::string& model) const {
@@ -258,11 +323,16 @@ Result<EngineSettings> Sweep::settings_with(const PlanCase& of, const Model& mod
       return set.error();
     }
   }
-  const bool sweeps_method = std::ranges::any_of(axes_, [](const SweepAxis& axis) {
-    return setting_path(*axis.setting) == "speculative_config/method";
-  });
+  // With prefix caching on there is no mode none.
+  if (sweeps("mamba_cache_mode") && !sweeps("enable_prefix_caching") &&
+      settings.mamba_cache_mode == MambaCacheMode::none) {
+    settings.enable_prefix_caching = false;
+    settings.prefix_cache_retention_interval.reset();
+    settings.prefix_match_unit.reset();
+    std::erase_if(of_block_size, [](const auto& of) { return is_of_prefix_caching(*of.first); });
+  }
   // No drafts need no method, whatever the rest says.
-  if (settings.num_speculative_tokens == 0 && !sweeps_method)
+  if (settings.num_speculative_tokens == 0 && !sweeps("speculative_config/method"))
     settings.speculative_method = SpeculativeMethod::none;
   if (of_block_size.empty()) return settings;
   const auto setup = make_engine_setup(model, settings);

@@ -23,11 +23,12 @@ struct SweepAxis {
 
 // "NAME=VALUE,VALUE,...". A name is one that setting_called takes. A value is what the option of
 // the setting takes, "none" or "default" (the setting is not set; where "none" is a value of the
-// setting it is that), "2x" (integers: times the block size of the combination), or a range of
-// integers: "0..3" counts up by 1 and, with more than 17 numbers from above 0, by doubling
+// setting it is that; mode none also turns prefix caching off), "2x" (integers: times the block
+// size of the combination), or a range of integers: "0..3" counts up by 1 and, with more than 17
+// numbers from above 0, by doubling
 // ("64..500" is 64, 128, 256, 500); "0..8+2" and "1..64*4" say how. Its last number is always one.
-// Values that come twice are taken once. Error: invalid_input that says what was found and what is
-// allowed.
+// Values that come twice, also in another spelling (4GiB, 4096MiB), are taken once. Error:
+// invalid_input that says what was found and what is allowed.
 Result<SweepAxis> parse_sweep(std::string_view text);
 // Of each. Error: the first that is none.
 Result<std::vector<SweepAxis>> parse_axes(std::span<const std::string> texts);
@@ -46,16 +47,20 @@ struct PlanCase {
 };
 
 // All combinations of axes on top of settings that are the same in all of them. The last axis
-// changes fastest.
+// changes fastest. In a swept mode none, prefix caching is off and settings of what it keeps are
+// not set: of combinations that differ in these alone there is the one with their first values.
 class Sweep {
  public:
   // Error: an axis twice, an axis for a setting that `base` sets, too many combinations.
   static Result<Sweep> create(EngineSettings base, std::vector<SweepAxis> axes);
 
-  std::int64_t size() const { return size_; }
+  std::int64_t size() const { return distinct_.empty() ? num_all_ : std::ssize(distinct_); }
+  // Further combinations that equal one of them.
+  std::int64_t num_equal() const { return num_all_ - size(); }
   const std::vector<SweepAxis>& axes() const { return axes_; }
   // Requires: 0 <= index < size().
   PlanCase at(std::int64_t index) const;
+  // Of the combination with these values, or of the one that it equals.
   std::int64_t index_of(const PlanCase& of) const;
   // The combination of this name; empty: there is none.
   std::optional<PlanCase> called(std::string_view name) const;
@@ -70,10 +75,17 @@ class Sweep {
   Result<EngineSettings> settings_with(const PlanCase& of, const Model& model) const;
   Sweep(EngineSettings base, std::vector<SweepAxis> axes);
   std::string name_of(const std::vector<std::int32_t>& values) const;
+  bool sweeps(std::string_view path) const;
+  std::vector<std::int32_t> values_at(std::int64_t number) const;
+  std::int64_t number_of(const std::vector<std::int32_t>& values) const;
+  // Those of the combination that stands for the one with `values`.
+  std::vector<std::int32_t> standing_for(std::vector<std::int32_t> values) const;
+  void find_distinct();
 
   EngineSettings base_;
   std::vector<SweepAxis> axes_;
-  std::int64_t size_ = 1;
+  std::int64_t num_all_ = 1;            // of values of the axes
+  std::vector<std::int64_t> distinct_;  // [size()] their numbers; empty: all are distinct
 };
 
 }  // namespace hybridscope

@@ -26,8 +26,6 @@ void note_start_up(RunPlan& plan) {
       plan.setup.config.mamba_cache_mode == MambaCacheMode::none)
     plan.notes.push_back(fmt::format("prefix caching is off: mode none instead of {}",
                                      mamba_cache_mode_name(*asked)));
-  if (plan.settings.enable_prefix_caching == true && !plan.setup.config.enable_prefix_caching)
-    plan.notes.push_back("mode none keeps no states: prefix caching is off");
   if (plan.settings.mamba_block_size && plan.setup.config.mamba_cache_mode != MambaCacheMode::all)
     plan.notes.push_back("mamba_block_size has a meaning in mode all only");
   if (plan.setup.layout.mode_reason == ModeReason::all_unsupported)

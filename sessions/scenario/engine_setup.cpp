@@ -25,7 +25,8 @@ std::string dtype_text(const EngineSettings& settings, std::string_view name) {
 KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
   const EngineConfig defaults;
   KVCacheSettings kv;
-  kv.mamba_cache_mode = resolved_mamba_cache_mode(settings);
+  kv.mamba_cache_mode = settings.mamba_cache_mode;
+  kv.all_by_default = resolved_all_by_default(settings);
   kv.enable_prefix_caching = resolved_prefix_caching(settings);
   kv.num_speculative_tokens = resolved_num_speculative_tokens(settings);
   kv.tensor_parallel_size = settings.tensor_parallel_size.value_or(1);
@@ -136,7 +137,7 @@ std::vector<std::string> chosen_by_release(const EngineSettings& settings,
   std::vector<std::string> chosen;
   if (!settings.runner)
     chosen.push_back(config.runner == ModelRunner::v1 ? "runner v1" : "runner v2");
-  if (!settings.enable_prefix_caching)
+  if (!settings.enable_prefix_caching && settings.mamba_cache_mode != MambaCacheMode::none)
     chosen.push_back("prefix caching " + on_or_off(config.enable_prefix_caching));
   if (!settings.mamba_cache_mode)
     chosen.push_back(fmt::format("mode {}", mamba_cache_mode_name(config.mamba_cache_mode)));

@@ -25,12 +25,9 @@ std::optional<SettingConflict> no_more(Release release, Release gone, const char
 
 }  // namespace
 
-bool default_prefix_caching(Release release) { return release >= Release::v0_26_0; }
+bool default_prefix_caching(Release release) { return release >= Release::v0_28_0; }
 
-std::optional<MambaCacheMode> default_mamba_cache_mode(Release release) {
-  if (release < Release::v0_28_0) return std::nullopt;
-  return MambaCacheMode::align;
-}
+bool default_to_mode_all(Release release) { return release < Release::v0_28_0; }
 
 std::optional<std::int32_t> default_retention_interval(Release release, SpeculativeMethod method) {
   if (release < Release::v0_29_0) return std::nullopt;

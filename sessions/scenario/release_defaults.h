@@ -11,11 +11,12 @@
 
 namespace hybridscope {
 
-// vllm ModelConfig.is_prefix_caching_supported.
+// vllm EngineArgs._set_default_chunked_prefill_and_prefix_caching_args, for hybrid models.
 bool default_prefix_caching(Release release);
 
-// Empty: all if the model supports it, else align.
-std::optional<MambaCacheMode> default_mamba_cache_mode(Release release);
+// Does a model that supports mode all run in it if no mode is set? Else, and with other models, it
+// is align (vllm MambaModelConfig.verify_and_update_config).
+bool default_to_mode_all(Release release);
 
 // Empty: every state is kept.
 std::optional<std::int32_t> default_retention_interval(Release release, SpeculativeMethod method);

@@ -181,15 +181,16 @@ std::optional<Release> release_of(const EngineSettings& settings) {
   return profile.release;
 }
 
-bool resolved_prefix_caching(const EngineSettings& settings) {
+std::optional<bool> resolved_prefix_caching(const EngineSettings& settings) {
   const std::optional<Release> release = release_of(settings);
-  return settings.enable_prefix_caching.value_or(!release || default_prefix_caching(*release));
+  if (settings.enable_prefix_caching || !release || default_prefix_caching(*release))
+    return settings.enable_prefix_caching;
+  return false;
 }
 
-std::optional<MambaCacheMode> resolved_mamba_cache_mode(const EngineSettings& settings) {
+bool resolved_all_by_default(const EngineSettings& settings) {
   const std::optional<Release> release = release_of(settings);
-  if (settings.mamba_cache_mode || !release) return settings.mamba_cache_mode;
-  return default_mamba_cache_mode(*release);
+  return !release || default_to_mode_all(*release);
 }
 
 std::optional<std::int32_t> resolved_retention_interval(const EngineSettings& settings) {

@@ -96,9 +96,10 @@ Policies resolve_policies(const EngineSettings& settings);
 // The release whose profile is set; empty for other profiles.
 std::optional<Release> release_of(const EngineSettings& settings);
 
-// What a release chooses by itself where the settings say nothing (release_defaults.h).
-bool resolved_prefix_caching(const EngineSettings& settings);
-std::optional<MambaCacheMode> resolved_mamba_cache_mode(const EngineSettings& settings);
+// What a release chooses by itself where the settings say nothing (release_defaults.h). Caching is
+// empty where it is on, or off in mode none (choose_mamba_cache_mode).
+std::optional<bool> resolved_prefix_caching(const EngineSettings& settings);
+bool resolved_all_by_default(const EngineSettings& settings);
 std::optional<std::int32_t> resolved_retention_interval(const EngineSettings& settings);
 
 // The profile's name if no override changes a policy; otherwise "safe" or "reference" if all

@@ -81,6 +81,19 @@ TEST(Plan, TheListHasTheCombinationsOfAShard) {
             "mamba_cache_mode=none max_num_seqs=2\nmamba_cache_mode=none max_num_seqs=8\n");
 }
 
+TEST(Plan, TheListAsJsonIsOneObject) {
+  const auto json = nlohmann::json::parse(
+      run_program("plan --traffic synthetic --sweep max_num_seqs=2,8 --list --json").out);
+  EXPECT_EQ(json, nlohmann::json({{"combinations", {"max_num_seqs=2", "max_num_seqs=8"}}}));
+}
+
+TEST(Plan, EqualCombinationsAreCountedInTheHeading) {
+  const ProgramResult run = run_program(
+      "plan --traffic synthetic --limit 3 --kv-memory 4GiB --max-num-seqs 4 --sweep "
+      "mamba_cache_mode=none,align --sweep prefix_cache_retention_interval=none,0,2x -q");
+  EXPECT_THAT(run.out, HasSubstr("4 of 4 combinations run, 2 more would equal one of them"));
+}
+
 TEST(Plan, WhatIsNotPossibleCostsNoBudget) {
   const ProgramResult run = run_program(
       "plan --traffic synthetic --limit 12 --sweep num_gpu_blocks_override=2,3,4,300 "
@@ -112,6 +125,9 @@ TEST(Plan, WrongUsageIsToldBeforeAnythingRuns) {
         std::pair("--sweep max_num_seqs=2,8 --max-num-seqs 4", "both set and swept"),
         std::pair("--prefer speed", "--prefer: there is no goal"),
         std::pair("--prefer throughput", "throughput needs a step time"),
+        std::pair("--model no-model", "no model preset"),
+        std::pair("--from-serve 'vllm serve no/model'", "give its file with --model config.json"),
+        std::pair("--shard 1/2 --budget 3", "--budget excludes --shard"),
         std::pair("--step-time fast", "--step-time: step time: \"fast\" is no term")}) {
     const ProgramResult run =
         run_program(std::string("plan --traffic synthetic --limit 3 ") + options);
@@ -119,6 +135,7 @@ TEST(Plan, WrongUsageIsToldBeforeAnythingRuns) {
     EXPECT_THAT(run.err, HasSubstr(message));
   }
   EXPECT_EQ(run_program("plan --traffic none.jsonl").exit_code, 3);
+  EXPECT_EQ(run_program("plan --traffic synthetic --model no/such/config.json").exit_code, 3);
 }
 
 }  // namespace

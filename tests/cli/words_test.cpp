@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/environment.h"
+#include "cli/plan_clock.h"
 #include "cli/progress.h"
 #include "cli/run_tests.h"
 #include "cli/run_words.h"
@@ -18,6 +19,16 @@ TEST(ShellWord, IsQuotedWhereAShellWouldReadItOtherwise) {
   EXPECT_EQ(shell_word(""), "''");
   EXPECT_EQ(shell_word("two chats"), "'two chats'");
   EXPECT_EQ(shell_word("it's $HOME"), "'it'\\''s $HOME'");
+}
+
+// 2 s a run: 5 left of this step time and 8 of the last.
+TEST(PlanProgressWords, EstimateOtherStepTimesToo) {
+  EXPECT_EQ(plan_progress_words({.suffix = " (step time x0.5)", .later = 1},
+                                {.done = 3, .all = 8, .earlier = 0}, 6),
+            "3 of 8 runs (step time x0.5), then as many with 1 other step time, about 26 s left");
+  EXPECT_EQ(plan_progress_words({}, {.done = 1, .all = 3, .earlier = 5}, 2),
+            "1 of 3 runs (5 were there), about 4 s left");
+  EXPECT_EQ(plan_progress_words({}, {.done = 0, .all = 3, .earlier = 0}, 2), "0 of 3 runs");
 }
 
 TEST(RunWords, RunTheScenarioAloneWithTheSameSettings) {

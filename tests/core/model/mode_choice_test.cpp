@@ -32,7 +32,7 @@ struct ModeCase {
   const char* name;
   const char* preset;
   std::optional<MambaCacheMode> requested;
-  bool enable_prefix_caching;
+  std::optional<bool> enable_prefix_caching;
   MambaCacheMode mode;
   ModeReason reason;
 };
@@ -63,7 +63,10 @@ INSTANTIATE_TEST_SUITE_P(
         ModeCase{"align_mamba2", "tiny-mamba2", kAlign, true, kAlign, ModeReason::requested},
         ModeCase{"align_uncached", "tiny-mamba2", kAlign, false, kNone,
                  ModeReason::prefix_caching_off},
-        ModeCase{"none_cached", "tiny-mamba2", kNone, true, kNone, ModeReason::requested},
+        ModeCase{"none", "tiny-mamba2", kNone, {}, kNone, ModeReason::requested},
+        ModeCase{"none_cached", "tiny-mamba2", kNone, true, kAll, ModeReason::none_with_caching},
+        ModeCase{"none_cached_gdn", "tiny-gdn", kNone, true, kAlign, ModeReason::none_with_caching},
+        ModeCase{"unset", "tiny-gdn", {}, {}, kAlign, ModeReason::default_align},
         ModeCase{"none_uncached", "tiny-gdn", kNone, false, kNone, ModeReason::requested}),
     [](const auto& test) { return std::string(test.param.name); });
 

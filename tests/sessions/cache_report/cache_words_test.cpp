@@ -172,7 +172,8 @@ TEST(CacheWords, AHitInsideABlockSaysHowFarAndWhatCoarserUnitsGive) {
   for (const char* engine : {"vllm-0.26.0", "vllm-0.27.1", "vllm-0.28.0", "vllm-0.29.0",
                              "vllm-0.30.0", "vllm-0.31.0", "vllm-0.32.0", "vllm-0.33.0"}) {
     const auto run = explain_text(with_gdn(scenario_text(
-        R"("mamba_cache_mode": "align", "block_size": 8, "prefix_match_unit": 2, "engine": ")" +
+        R"("mamba_cache_mode": "align", "enable_prefix_caching": true, "block_size": 8, )"
+        R"("prefix_match_unit": 2, "engine": ")" +
             std::string(engine) + "\"",
         kInsideBlocks)));
     const LookupReport& c = run->lookup("C");

@@ -171,13 +171,13 @@ TEST(ReleaseProfiles, SetThePoliciesOfTheirBugs) {
 TEST(ReleaseProfiles, ChooseWhatTheSettingsLeaveOpen) {
   EngineSettings settings;
   settings.engine = EngineProfile::vllm(Release::v0_24_0);
-  EXPECT_FALSE(resolved_prefix_caching(settings));
+  EXPECT_EQ(resolved_prefix_caching(settings), false);
   EXPECT_EQ(resolved_runner(settings), ModelRunner::v1);
-  EXPECT_EQ(resolved_mamba_cache_mode(settings), std::nullopt);
+  EXPECT_TRUE(resolved_all_by_default(settings));
   settings.engine = EngineProfile::vllm(Release::v0_33_0);
-  EXPECT_TRUE(resolved_prefix_caching(settings));
+  EXPECT_EQ(resolved_prefix_caching(settings), std::nullopt);
   EXPECT_EQ(resolved_runner(settings), ModelRunner::v2);
-  EXPECT_EQ(resolved_mamba_cache_mode(settings), MambaCacheMode::align);
+  EXPECT_FALSE(resolved_all_by_default(settings));
   EXPECT_EQ(resolved_retention_interval(settings), 0);
   settings.runner = ModelRunner::v1;
   settings.prefix_cache_retention_interval = 16;

@@ -67,6 +67,24 @@ TEST(PlanJobs, EachCombinationIsRunToItsEnd) {
   EXPECT_EQ(results[0].figures.running.most, 2);
 }
 
+TEST(PlanJobs, EqualCombinationsRunOnceWithABudgetToo) {
+  const Sweep sweep = sweep_of(
+      {"mamba_cache_mode=none,align", "prefix_cache_retention_interval=none,0,2x", "block_size=4"});
+  std::vector<std::string> ran;
+  PlanJobOptions how = options();
+  how.take = [&](const PlanResult& result) {
+    ran.push_back(result.name);
+    return Status(Ok{});
+  };
+  EXPECT_EQ(results_of(sweep, how).size(), 4U);
+  EXPECT_EQ(ran.size(), 4U);
+  ran.clear();
+  how.budget = 3;
+  EXPECT_EQ(results_of(sweep, how).size(), 3U);
+  EXPECT_EQ(std::set<std::string>(ran.begin(), ran.end()).size(), 3U);
+  EXPECT_EQ(ran.size(), 3U);
+}
+
 TEST(PlanJobs, ThreadsAndEarlierResultsChangeNothing) {
   const Sweep sweep = sweep_of({"mamba_cache_mode=align,none", "block_size=4,8,12"});
   const std::vector<PlanResult> alone = results_of(sweep, options());

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/model/model_presets.h"
 #include "sessions/scenario/hf_config.h"
 
 namespace hybridscope::test {
@@ -17,6 +18,18 @@ ModelSpec qwen35(const Qwen35& size) {
   const nlohmann::json config = {{"architectures", {"Qwen3_5ForConditionalGeneration"}},
                                  {"text_config", text}};
   return parse_hf_config({.text = config.dump(), .file = "config.json"}).value();
+}
+
+ModelSpec glm53_flash() {
+  ModelSpec model = model_preset("kimi-linear-48b-a3b").value();
+  model.name = "glm-5.3-flash";
+  model.layers.clear();
+  for (int layer = 0; layer < 45; ++layer)
+    model.layers.push_back(layer % 4 == 3 ? LayerKind::attention : LayerKind::recurrent);
+  model.attention = {.attention_type = AttentionType::mla, .kv_lora_rank = 512};
+  model.recurrent = KdaDims{.num_heads = 64, .head_dim = 128};
+  model.kernel_block_alignment = 128;  // of MLA from 0.27.1 on
+  return model;
 }
 
 }  // namespace hybridscope::test

@@ -21,4 +21,9 @@ inline constexpr Qwen35 kQwen36_35B{.layers = 40, .value_heads = 32, .kv_heads =
 
 ModelSpec qwen35(const Qwen35& size);
 
+// GLM-5.3-Flash, as transformers has it (Glm5NextTextConfig): 45 layers, every fourth of them MLA
+// with latent vectors of 512 without rope, the others KDA with 64 heads of 128 and W = 4. Without
+// its key indexer, whose pages are memory of their own.
+ModelSpec glm53_flash();
+
 }  // namespace hybridscope::test

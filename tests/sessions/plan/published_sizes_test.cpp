@@ -12,6 +12,7 @@
 namespace hybridscope::published_sizes_test {
 namespace {
 
+using test::glm53_flash;
 using test::kQwen35_4B;
 using test::kQwen36_27B;
 using test::kQwen36_35B;
@@ -90,11 +91,30 @@ TEST(PublishedSizes, Qwen36With35BillionHas800BlocksOf2096Tokens) {
             "request: 1.66x");
 }
 
-// github.com/vllm-project/vllm/issues/54458: GLM-5.3-Flash, tensor parallel size 2, which is no
-// model of hybridscope. From its published dimensions: 64 heads of 128 with float32 states, W = 4
-// and convolutions of 3 * 8,192 channels; latent vectors of 512 without rope, in 4-bit pages 288
-// bytes with their scales; blocks of MLA are multiples of 128. The issue names neither the number
-// of drafts nor the dtype of the cache: 2 or 3 drafts with 288 bytes give its 7,808 tokens.
+// github.com/vllm-project/vllm/pull/53906 (comment of 2026-08-29): GLM-5.3-Flash on two H200,
+// tensor parallel size 2, three drafts of method mtp: hashes of 2,304 tokens.
+TEST(PublishedSizes, Glm53FlashWithThreeDraftsHasBlocksOf2304Tokens) {
+  const BlockSizeChoice choice =
+      block_of(glm53_flash(),
+               {{.name = "tensor_parallel_size", .value = "2"},
+                {.section = "speculative_config", .name = "num_speculative_tokens", .value = "3"}});
+  EXPECT_EQ(choice.mamba_page, 2'244'608);
+  EXPECT_EQ(choice.block_size, 2304);
+}
+
+// github.com/LMCache/LMCache/pull/5042 (comment of 2026-09-10): GLM-5.3-Flash on four GPUs, 1,152
+// tokens a block and 11 layers in a group; up to 7 drafts would give the same.
+TEST(PublishedSizes, Glm53FlashOnFourGpusHasBlocksOf1152Tokens) {
+  const auto setup = make_engine_setup(
+      glm53_flash(), settings_with({{.name = "tensor_parallel_size", .value = "4"}}));
+  EXPECT_EQ(setup.value().layout.page_size.choice.block_size, 1152);
+  EXPECT_EQ(setup.value().layout.page_size.layer_groups.group_size, 11);
+}
+
+// github.com/vllm-project/vllm/issues/54458: GLM-5.3-Flash, tensor parallel size 2. Its states are
+// those above; latent vectors in 4-bit pages, which are no dtype here, have 288 bytes with their
+// scales. The issue names neither the number of drafts nor the dtype of the cache: 2 or 3 drafts
+// with 288 bytes give its 7,808 tokens.
 TEST(PublishedSizes, AStateOf2MibOver288BytesATokenGivesBlocksOf7808Tokens) {
   for (const std::int64_t drafts : {2, 3}) {
     const std::int64_t state = 32 * 128 * 128 * 4 + (3 + drafts) * 3 * 4096 * 2;

@@ -72,6 +72,8 @@ TEST(ServeLine, SaysWhatIsWrong) {
   EXPECT_THAT(error_of("vllm bench m"), HasSubstr("neither \"vllm serve\" nor"));
   EXPECT_THAT(error_of("vllm serve"), HasSubstr("names no model"));
   EXPECT_THAT(error_of("vllm serve m --max-num-seqs"), HasSubstr("--max-num-seqs has no value"));
+  EXPECT_THAT(error_of("vllm serve m -- --max-num-seqs 5"),
+              HasSubstr("vllm serve reads no flag behind \"--\"; leave it out"));
   EXPECT_THAT(error_of("vllm serve m --max-num-seqs x"), HasSubstr("max_num_seqs"));
   EXPECT_THAT(error_of("vllm serve 'm"), HasSubstr("a quote (') is not closed"));
   EXPECT_THAT(error_of("vllm serve m | tee log"), HasSubstr("'|' outside quotes"));

@@ -49,7 +49,7 @@ TEST(WhyBlockSize, SaysWhenTheSmallestIsEnoughAndWhenThereIsNoAttention) {
   EngineSettings settings;
   settings.block_size = 2048;
   EXPECT_THAT(why_block_size(layout_of("qwen3-next-80b-a3b", settings)),
-              HasSubstr("block 2,048 tokens, the smallest possible: 4,194,304 bytes of attention "
+              HasSubstr("block 2,048 tokens, as asked for: 4,194,304 bytes of attention "
                         "(2,048 * 2,048) are enough for the state of a layer, 1,097,728; block "
                         "sizes are multiples of 2,048, block_size"));
   EngineSettings align;

@@ -63,6 +63,39 @@ TEST(Sweep, AllCombinationsAreMadeAndTheLastAxisChangesFastest) {
   EXPECT_EQ(sweep_of({}).at(0).name, "as given");
 }
 
+TEST(Sweep, SpellingsOfOneValueAreOneValue) {
+  EXPECT_THAT(values_of("kv_cache_memory_bytes=4GiB,4096MiB,5GiB"), ElementsAre("4GiB", "5GiB"));
+  EXPECT_THAT(values_of("max_num_seqs=8,none,default,2x,02x"), ElementsAre("8", "none", "2x"));
+}
+
+// Without prefix caching nothing is kept.
+TEST(Sweep, InModeNoneRetentionAndMatchUnitMakeNoFurtherCombinations) {
+  EngineSettings base;
+  base.block_size = 8;
+  const Sweep sweep = sweep_of(
+      {"mamba_cache_mode=align,none", "prefix_cache_retention_interval=0,2x", "max_num_seqs=2,4"},
+      base);
+  EXPECT_EQ(sweep.size(), 6);
+  EXPECT_EQ(sweep.num_equal(), 2);
+  EXPECT_EQ(sweep.at(5).name,
+            "mamba_cache_mode=none prefix_cache_retention_interval=0 max_num_seqs=4");
+  for (std::int64_t index = 0; index < 6; ++index) {
+    EXPECT_EQ(sweep.index_of(sweep.at(index)), index);
+    EXPECT_EQ(sweep.called(sweep.at(index).name), sweep.at(index));
+  }
+  EXPECT_EQ(sweep.called("mamba_cache_mode=none prefix_cache_retention_interval=2x max_num_seqs=4"),
+            std::nullopt);
+  EXPECT_EQ(sweep.index_of({.values = {1, 1, 1}, .name = {}}), 5);
+  const EngineSettings none = sweep.settings(sweep.at(5), "tiny-gdn").value();
+  EXPECT_EQ(none.enable_prefix_caching, false);
+  EXPECT_EQ(none.prefix_cache_retention_interval, std::nullopt);
+  // Where prefix caching is swept itself, mode none says nothing of it.
+  EXPECT_EQ(sweep_of({"mamba_cache_mode=align,none", "prefix_cache_retention_interval=0,2x",
+                      "enable_prefix_caching=true,false"})
+                .size(),
+            8);
+}
+
 TEST(Sweep, ACombinationSetsItsValuesOnTopOfTheRest) {
   EngineSettings base;
   base.block_size = 8;
