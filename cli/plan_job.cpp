@@ -105,7 +105,7 @@ Result<std::vector<std::string>> default_sweeps(const std::string& model,
   const auto setup = make_engine_setup(model, settings);
   if (!setup.ok()) return setup.error();
   std::vector<std::string> sweeps;
-  if (!settings.mamba_cache_mode) {
+  if (!settings.mamba_cache_mode && settings.enable_prefix_caching != false) {
     std::string modes;
     for (const ModeNeeds& needs : setup.value().layout.page_size.needs)
       if (needs.supported)

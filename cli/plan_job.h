@@ -48,7 +48,8 @@ Result<std::vector<SweepAxis>> parse_sweeps(const std::vector<std::string>& text
 // are not possible.
 Result<PlanJob> make_plan_job(const PlanCommandOptions& options);
 
-// What is swept if nothing is said: the cache modes of the model, and max_num_seqs.
+// What is swept if nothing is said: the cache modes of the model, unless prefix caching is turned
+// off, and max_num_seqs.
 Result<std::vector<std::string>> default_sweeps(const std::string& model,
                                                 const EngineSettings& settings);
 

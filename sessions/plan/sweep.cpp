@@ -94,6 +94,19 @@ bool is_of_prefix_caching(const Setting& setting) {
          std::ranges::find(kOfPrefixCaching, setting.name) != kOfPrefixCaching.end();
 }
 
+// Prefix caching as a swept mode needs it: none has none, others do nothing without.
+void follow_mode(EngineSettings& settings) {
+  if (!settings.mamba_cache_mode) return;
+  if (settings.mamba_cache_mode != MambaCacheMode::none) {
+    if (resolved_prefix_caching(settings) == false && !settings.enable_prefix_caching)
+      settings.enable_prefix_caching = true;
+    return;
+  }
+  settings.enable_prefix_caching = false;
+  settings.prefix_cache_retention_interval.reset();
+  settings.prefix_match_unit.reset();
+}
+
 bool is_mode_none(const SweepAxis& axis, std::int32_t value) {
   return setting_path(*axis.setting) == "mamba_cache_mode" &&
          axis.values[static_cast<std::size_t>(value)] == "none";
@@ -323,13 +336,10 @@ Result<EngineSettings> Sweep::settings_with(const PlanCase& of, const Model& mod
       return set.error();
     }
   }
-  // With prefix caching on there is no mode none.
-  if (sweeps("mamba_cache_mode") && !sweeps("enable_prefix_caching") &&
-      settings.mamba_cache_mode == MambaCacheMode::none) {
-    settings.enable_prefix_caching = false;
-    settings.prefix_cache_retention_interval.reset();
-    settings.prefix_match_unit.reset();
-    std::erase_if(of_block_size, [](const auto& of) { return is_of_prefix_caching(*of.first); });
+  if (sweeps("mamba_cache_mode") && !sweeps("enable_prefix_caching")) {
+    follow_mode(settings);
+    if (settings.mamba_cache_mode == MambaCacheMode::none)
+      std::erase_if(of_block_size, [](const auto& of) { return is_of_prefix_caching(*of.first); });
   }
   // No drafts need no method, whatever the rest says.
   if (settings.num_speculative_tokens == 0 && !sweeps("speculative_config/method"))

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "core/engine/cudagraph_setup.h"
 #include "core/engine/engine.h"
@@ -64,9 +65,19 @@ ModelSpec as_release_aligns(ModelSpec model, const EngineSettings& settings) {
   return model;
 }
 
+// From 0.27.1 on the shape function of KDA takes the number of drafts, which the models pass (vLLM
+// mamba_utils.py kda_state_shape, models/kimi_k3).
+bool kda_shape_has_drafts(const ModelSpec& model, const EngineSettings& settings) {
+  const std::optional<Release> release = release_of(settings);
+  return release && *release >= Release::v0_27_1 &&
+         std::holds_alternative<KdaDims>(model.recurrent);
+}
+
 Result<ModelLayout> make_layout(const ModelSpec& given, const EngineSettings& settings) {
   const ModelSpec model = as_release_aligns(given, settings);
   KVCacheSettings kv = kv_cache_settings(settings);
+  if (kda_shape_has_drafts(model, settings))
+    kv.conv_state_sizing = ConvStateSizing::kernel_plus_spec;
   Result<ModelLayout> layout = build_kv_cache_config(model, kv);
   if (!layout.ok() || settings.num_gpu_blocks_override || settings.kv_cache_memory_bytes ||
       settings.gpu_memory_bytes || layout.value().kv_cache_config.num_blocks <= kMaxDefaultBlocks)

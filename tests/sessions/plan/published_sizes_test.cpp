@@ -96,7 +96,8 @@ TEST(PublishedSizes, Qwen36With35BillionHas800BlocksOf2096Tokens) {
 TEST(PublishedSizes, Glm53FlashWithThreeDraftsHasBlocksOf2304Tokens) {
   const BlockSizeChoice choice =
       block_of(glm53_flash(),
-               {{.name = "tensor_parallel_size", .value = "2"},
+               {{.name = "engine", .value = "vllm-0.30.0"},
+                {.name = "tensor_parallel_size", .value = "2"},
                 {.section = "speculative_config", .name = "num_speculative_tokens", .value = "3"}});
   EXPECT_EQ(choice.mamba_page, 2'244'608);
   EXPECT_EQ(choice.block_size, 2304);

@@ -96,6 +96,23 @@ TEST(Sweep, InModeNoneRetentionAndMatchUnitMakeNoFurtherCombinations) {
             8);
 }
 
+// 0.24.0 caches no prefixes of hybrid models unless it is told to.
+TEST(Sweep, ASweptModeTurnsPrefixCachingOnWhereTheReleaseDoesNot) {
+  EngineSettings base;
+  base.engine = EngineProfile::vllm(Release::v0_24_0);
+  const auto caching = [&](std::int64_t index) {
+    const Sweep sweep = sweep_of({"mamba_cache_mode=align,none"}, base);
+    return sweep.settings(sweep.at(index), "tiny-gdn").value().enable_prefix_caching;
+  };
+  EXPECT_EQ(caching(0), true);
+  EXPECT_EQ(caching(1), false);
+  base.enable_prefix_caching = false;  // as asked for
+  EXPECT_EQ(caching(0), false);
+  base.enable_prefix_caching.reset();
+  base.engine = EngineProfile::vllm(Release::v0_33_0);
+  EXPECT_EQ(caching(0), std::nullopt);  // on by itself
+}
+
 TEST(Sweep, ACombinationSetsItsValuesOnTopOfTheRest) {
   EngineSettings base;
   base.block_size = 8;

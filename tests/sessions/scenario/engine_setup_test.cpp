@@ -192,6 +192,22 @@ TEST(EngineSetup, Qwen3NextAt60GiBHasTheBlocksOfTheWorkedExample) {
   EXPECT_EQ(config.speculative_method, SpeculativeMethod::mtp);
 }
 
+// 3 convolutions of 4,096 channels in bfloat16 and 32 heads of 128 * 128 in float32; W = 4. Read in
+// the wheels: kda_state_shape ignores num_spec until 0.26.0.
+TEST(EngineSetup, KdaStatesHaveRoomForDraftsFrom0271On) {
+  EngineSettings settings;
+  settings.num_speculative_tokens = 2;
+  settings.mamba_cache_mode = MambaCacheMode::none;
+  const auto page_in = [&](Release release) {
+    settings.engine = EngineProfile::vllm(release);
+    const auto setup = make_engine_setup("kimi-linear-48b-a3b", settings);
+    return setup.value().layout.page_size.choice.mamba_page;
+  };
+  EXPECT_EQ(page_in(Release::v0_26_0), 2'170'880);
+  EXPECT_EQ(page_in(Release::v0_27_1), 2'220'032);
+  EXPECT_EQ(page_in(Release::v0_33_0), 2'220'032);
+}
+
 TEST(EngineSetup, ModeNoneTurnsPrefixCachingOff) {
   EngineSettings settings;
   settings.mamba_cache_mode = MambaCacheMode::none;
