@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "cli/interrupt.h"
@@ -43,8 +45,13 @@ Result<std::optional<StepTime>> step_time_of(const PlanCommandOptions& options,
         .decode_us = per_token});
   }
   auto time = parse_step_time(options.step_time);
-  if (!time.ok()) return invalid_input("--step-time: " + time.error().message);
-  return std::optional(time.value());
+  if (time.ok()) return std::optional(time.value());
+  std::error_code ignored;
+  if (!std::filesystem::exists(options.step_time, ignored))
+    return invalid_input("--step-time: " + time.error().message + ", and there is no such file");
+  auto read = read_step_time_file(options.step_time);
+  if (!read.ok()) return read.error();
+  return std::optional(read.value());
 }
 
 // "max_num_seqs=64,128,256".
