@@ -18,6 +18,7 @@
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "cli/right_command.h"
+#include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/setting_names.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/line_source.h"
@@ -143,6 +144,11 @@ FittedSteps fit_recorded(const RecordedSteps& recorded,
 int fit_command(const PlanFitOptions& options) {
   const auto settings = state_settings_of(options);
   if (!settings.ok()) return report_usage("plan fit", settings.error().message);
+  if (!options.model.empty())
+    if (const auto model = resolve_model(options.model); !model.ok())
+      return model.error().kind == ErrorKind::not_found
+                 ? report_usage("plan fit", model.error().message)
+                 : report_error("plan fit", model.error());
   auto formula = open_formula(options);
   if (!formula.ok())
     return formula.error().kind == ErrorKind::invalid_input
