@@ -97,8 +97,8 @@ std::string traces_words(const PlanFitOptions& options) {
 
 // Why there is nothing to fit; empty: there is something.
 std::string lacks_times(const RecordedSteps& recorded) {
-  if (!recorded.steps().empty()) return {};
   if (recorded.num_steps() == 0) return "no step with tokens";
+  if (recorded.num_skipped() + recorded.num_without_time() < recorded.num_steps()) return {};
   if (recorded.num_without_time() == 0)
     return fmt::format("all {} are skipped", counted(recorded.num_steps(), "step"));
   return fmt::format(
@@ -120,25 +120,6 @@ int report_fit(const PlanFitOptions& options, const PlanFitView& view,
   else
     fmt::print(text_stream({{"--out", options.out}}), "{}", plan_fit_text(view));
   return kExitFine;
-}
-
-struct FittedSteps {
-  std::vector<TimedStep> steps;
-  Result<StepTimeFit> fit;
-  bool has_next_work = false;
-};
-
-// With asynchronous scheduling the time between two outputs may be that of the frame whose output
-// came, or of the next one, for which the host waited while it launched it.
-FittedSteps fit_recorded(const RecordedSteps& recorded,
-                         const std::array<bool, kNumFitTerms>& wanted) {
-  FittedSteps own{recorded.steps(), fit_step_time(recorded.steps(), wanted)};
-  if (!recorded.has_async()) return own;
-  const std::vector<TimedStep> steps = recorded.steps_with_next_work();
-  FittedSteps next{steps, fit_step_time(steps, wanted), true};
-  const bool is_better =
-      next.fit.ok() && (!own.fit.ok() || next.fit.value().mean_error < own.fit.value().mean_error);
-  return is_better ? next : own;
 }
 
 int fit_command(const PlanFitOptions& options) {
@@ -172,14 +153,14 @@ int fit_command(const PlanFitOptions& options) {
   const bool knows_states = !options.model.empty();
   bool& copied_bytes = wanted[static_cast<std::size_t>(FitTerm::copied_bytes)];
   copied_bytes = copied_bytes && knows_states;
-  const FittedSteps fitted = fit_recorded(recorded, wanted);
-  if (!fitted.fit.ok())
-    return report_error("plan fit", invalid_input(traces + ": " + fitted.fit.error().message));
+  const TimedSteps timed = timed_steps(recorded.steps());
+  const auto fit = fit_step_time(timed.steps, wanted);
+  if (!fit.ok())
+    return report_error("plan fit", invalid_input(traces + ": " + fit.error().message));
   return report_fit(options,
-                    {.fit = fitted.fit.value(),
+                    {.fit = fit.value(),
                      .recorded = recorded,
-                     .steps = fitted.steps,
-                     .has_next_work = fitted.has_next_work,
+                     .timed = timed,
                      .traces = traces,
                      .knows_states = knows_states},
                     formula.value());

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -42,6 +44,27 @@ std::string_view why_zero(const PlanFitView& view, std::size_t term) {
 
 std::string percent_of_time(double share) { return fmt::format("{:.2g} %", share * 100); }
 
+// Tokens or bytes in the steps with a time.
+struct SeenWork {
+  std::int64_t least = 0;
+  std::int64_t median = 0;
+  std::int64_t most = 0;
+};
+
+SeenWork seen_work(const RecordedSteps& recorded, FitTerm term) {
+  std::vector<std::int64_t> amounts;
+  for (const RecordedStep& step : recorded.steps())
+    if (step.time_us)
+      amounts.push_back(term == FitTerm::base      ? 1
+                        : term == FitTerm::prefill ? step.work.prefill
+                        : term == FitTerm::decode  ? step.work.decode
+                                                   : step.work.copied_bytes);
+  std::ranges::sort(amounts);
+  return {.least = amounts.front(),
+          .median = amounts[(amounts.size() - 1) / 2],
+          .most = amounts.back()};
+}
+
 struct SlowStep {
   std::size_t index = 0;
   double factor = 0;  // of what the formula says
@@ -51,25 +74,31 @@ struct SlowStep {
 SlowStep slowest(const PlanFitView& view) {
   SlowStep worst;
   for (const std::size_t index : view.fit.left_out) {
-    const TimedStep& step = view.steps[index];
+    const TimedStep& step = view.timed.steps[index];
     const double factor =
-        static_cast<double>(step.time_us) / std::max(view.fit.time.of(step.work), 1.0);
+        static_cast<double>(step.time_us) / std::max(time_by(view.fit.time, step), 1.0);
     if (factor > worst.factor) worst = {index, factor};
   }
   return worst;
 }
 
+const RecordedStep& first_of(const PlanFitView& view, std::size_t index) {
+  return view.recorded.steps()[view.timed.first[index]];
+}
+
 std::string left_out_words(const PlanFitView& view) {
   const SlowStep worst = slowest(view);
-  const TimedStep& step = view.steps[worst.index];
-  const RecordedPlace& place = view.recorded.place(worst.index);
+  const TimedStep& steps = view.timed.steps[worst.index];
+  const RecordedStep& first = first_of(view, worst.index);
   return fmt::format(
       "left out: {} of {} that took more than {} times as long as the others say; the worst is "
       "step "
-      "{} ({}:{}) with {} us rather than {}",
-      grouped_number(std::ssize(view.fit.left_out)), counted(std::ssize(view.steps), "step"),
-      kSlowStepFactor, place.step, place.file, place.line, grouped_number(step.time_us),
-      grouped_number(std::llround(view.fit.time.of(step.work))));
+      "{} ({}:{}){} with {} us rather than {}",
+      grouped_number(std::ssize(view.fit.left_out)),
+      counted(std::ssize(view.timed.steps), view.recorded.has_async() ? "group" : "step"),
+      kSlowStepFactor, first.step, first.file, first.line,
+      steps.num_steps > 1 ? fmt::format(" and the {} after it", steps.num_steps - 1) : "",
+      grouped_number(steps.time_us), grouped_number(std::llround(time_by(view.fit.time, steps))));
 }
 
 // What was fitted, how well, and what it is good for: a sentence each.
@@ -82,7 +111,7 @@ std::vector<std::string> fit_sentences(const PlanFitView& view) {
                   fit.r_squared ? fmt::format("; R2 {:.4f}", *fit.r_squared) : ""));
   if (!fit.left_out.empty()) lines.push_back(left_out_words(view));
   if (static_cast<double>(fit.left_out.size()) >
-      kManyLeftOut * static_cast<double>(view.steps.size()))
+      kManyLeftOut * static_cast<double>(view.timed.steps.size()))
     lines.emplace_back(
         "that is many: a sum of this form may not describe these steps (--skip N leaves out the "
         "first N)");
@@ -91,10 +120,10 @@ std::vector<std::string> fit_sentences(const PlanFitView& view) {
         fmt::format("{} without a time", counted(view.recorded.num_without_time(), "step")));
   if (view.recorded.num_skipped() > 0)
     lines.push_back(fmt::format("{} skipped", counted(view.recorded.num_skipped(), "step")));
-  if (view.has_next_work)
+  if (view.recorded.has_async())
     lines.emplace_back(
-        "asynchronous scheduling: each time goes with the work of the frame after it, which "
-        "describes it better (docs/plan.md)");
+        "asynchronous scheduling: a step with prompt tokens or copies is in a group with the one "
+        "before it, in whose time it was launched (docs/plan.md)");
   if (view.recorded.has_simulated())
     lines.emplace_back("a trace is of a run of hybridscope: its times are simulated, not measured");
   return lines;
@@ -107,23 +136,23 @@ std::vector<std::string> cells_of(const PlanFitView& view, std::size_t number) {
   const bool known = fitted || term.fit == TermFit::at_zero;
   const bool counted_work =
       kind != FitTerm::base && (kind != FitTerm::copied_bytes || view.knows_states);
+  const SeenWork seen = seen_work(view.recorded, kind);
   const auto work = [&](std::int64_t amount) {
     return counted_work ? grouped_number(amount) : std::string();
   };
   return {std::string(kFitTermNames[number]),
           known ? fmt::format("{}", coefficient(view.fit.time, number)) : "",
           fitted ? fmt::format("{:.2g}", term.standard_error_us) : "",
-          work(term.seen.least),
-          work(term.seen.median),
-          work(term.seen.most)};
+          work(seen.least),
+          work(seen.median),
+          work(seen.most)};
 }
 
 }  // namespace
 
 std::string plan_fit_text(const PlanFitView& view) {
   const StepTimeFit& fit = view.fit;
-  std::string text = fmt::format("{}, {} fitted\n\n", view.traces,
-                                 counted(static_cast<std::int64_t>(fit.num_steps), "step"));
+  std::string text = fmt::format("{}, {} fitted\n\n", view.traces, counted(fit.num_steps, "step"));
   TextTable table({"<term", "us", "standard error", "least in a step", "median", "most"});
   for (std::size_t i = 0; i < kNumFitTerms; ++i) table.add(cells_of(view, i));
   text += table.format() + "\n";
@@ -144,27 +173,30 @@ nlohmann::ordered_json plan_fit_json(const PlanFitView& view) {
   nlohmann::ordered_json terms;
   for (std::size_t i = 0; i < kNumFitTerms; ++i) {
     const FittedTerm& term = fit.terms[i];
+    const SeenWork seen = seen_work(view.recorded, static_cast<FitTerm>(i));
     terms[std::string(kFitTermNames[i])] = {{"us", coefficient(fit.time, i)},
                                             {"fit", kFits[static_cast<std::size_t>(term.fit)]},
                                             {"standard_error_us", term.standard_error_us},
-                                            {"least", term.seen.least},
-                                            {"median", term.seen.median},
-                                            {"most", term.seen.most}};
+                                            {"least", seen.least},
+                                            {"median", seen.median},
+                                            {"most", seen.most}};
   }
   nlohmann::ordered_json left_out = nlohmann::ordered_json::array();
   for (const std::size_t index : fit.left_out) {
-    const RecordedPlace& place = view.recorded.place(index);
-    left_out.push_back({{"file", place.file},
-                        {"line", place.line},
-                        {"step", place.step},
-                        {"step_time_us", view.steps[index].time_us}});
+    const TimedStep& steps = view.timed.steps[index];
+    const RecordedStep& first = first_of(view, index);
+    left_out.push_back({{"file", first.file},
+                        {"line", first.line},
+                        {"step", first.step},
+                        {"num_steps", steps.num_steps},
+                        {"step_time_us", steps.time_us}});
   }
   return {{"step_time", step_time_text(fit.time)},
           {"terms", terms},
           {"num_steps", fit.num_steps},
           {"num_without_time", view.recorded.num_without_time()},
           {"num_skipped", view.recorded.num_skipped()},
-          {"work_of_next_frame", view.has_next_work},
+          {"asynchronous", view.recorded.has_async()},
           {"simulated", view.recorded.has_simulated()},
           {"left_out", left_out},
           {"median_error", fit.median_error},
@@ -174,13 +206,13 @@ nlohmann::ordered_json plan_fit_json(const PlanFitView& view) {
 
 std::string plan_fit_file(const PlanFitView& view) {
   std::string text = fmt::format("# Step time fitted to {} of {}, in microseconds.\n",
-                                 counted(static_cast<std::int64_t>(view.fit.num_steps), "step"),
-                                 printable(view.traces));
+                                 counted(view.fit.num_steps, "step"), printable(view.traces));
   for (std::size_t i = 0; i < kNumFitTerms; ++i)
-    if (view.fit.terms[i].fit == TermFit::fitted && static_cast<FitTerm>(i) != FitTerm::base)
+    if (view.fit.terms[i].fit == TermFit::fitted && static_cast<FitTerm>(i) != FitTerm::base) {
+      const SeenWork seen = seen_work(view.recorded, static_cast<FitTerm>(i));
       text += fmt::format("# {} in a step: {} to {}\n", kFitTermNames[i],
-                          grouped_number(view.fit.terms[i].seen.least),
-                          grouped_number(view.fit.terms[i].seen.most));
+                          grouped_number(seen.least), grouped_number(seen.most));
+    }
   for (const std::string& line : fit_sentences(view))
     text += fmt::format("# {}\n", printable(line, line.size() * 4));
   return text + step_time_text(view.fit.time) + "\n";

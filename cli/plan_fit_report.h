@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
 
 #include "sessions/plan/recorded_steps.h"
@@ -14,11 +13,9 @@ namespace hybridscope {
 struct PlanFitView {
   const StepTimeFit& fit;
   const RecordedSteps& recorded;
-  std::span<const TimedStep>
-      steps;                   // that were fitted: with the work of a frame or of the next one
-  bool has_next_work = false;  // the latter
-  std::string traces;          // "run.jsonl", "3 traces"
-  bool knows_states = true;    // were copied bytes counted?
+  const TimedSteps& timed;
+  std::string traces;        // "run.jsonl", "3 traces"
+  bool knows_states = true;  // were copied bytes counted?
 };
 
 // For people.

@@ -59,7 +59,6 @@ struct RecordedSteps::Trace {
   std::optional<ForeignImporter> importer;
   std::optional<StepWorkCounter> work;
   std::int64_t num_steps = 0;
-  std::optional<std::size_t> in_flight;  // asynchronous: the step before, if it has a time
 };
 
 RecordedSteps::RecordedSteps(RecordedStepsOptions options) : options_(std::move(options)) {}
@@ -88,7 +87,6 @@ Status RecordedSteps::begin_trace() {
   trace_->importer.emplace(std::move(importer).value());
   trace_->work.emplace(with.value());
   trace_->num_steps = 0;
-  trace_->in_flight.reset();
   has_async_ = has_async_ || header.config.async_scheduling;
   has_simulated_ = has_simulated_ || header.engine == kOurEngine;
   return Ok{};
@@ -100,26 +98,45 @@ Status RecordedSteps::add_step() {
   if (!imported.ok()) return imported.error();
   if (step.num_scheduled_tokens.empty()) return Ok{};
   const StepWork work = trace_->work->count(*imported.value());
-  if (trace_->in_flight) next_work_[*trace_->in_flight] = work;
-  trace_->in_flight.reset();
-  ++num_steps_;
+  const bool is_async = trace_->reader.header().config.async_scheduling;
+  RecordedStep recorded{.work = work,
+                        .time_us = step.step_time_us,
+                        .reaches_back = is_async && trace_->num_steps > 0 &&
+                                        (work.prefill > 0 || work.copied_bytes > 0),
+                        .file = trace_->reader.file(),
+                        .line = step.line,
+                        .step = step.step};
   if (++trace_->num_steps <= options_.skip) {
     ++num_skipped_;
+    recorded.time_us.reset();
   } else if (!step.step_time_us) {
     ++num_without_time_;
-  } else {
-    if (trace_->reader.header().config.async_scheduling) trace_->in_flight = steps_.size();
-    steps_.push_back({.work = work, .time_us = *step.step_time_us});
-    next_work_.push_back(work);
-    places_.push_back({.file = trace_->reader.file(), .line = step.line, .step = step.step});
   }
+  steps_.push_back(std::move(recorded));
   return Ok{};
 }
 
-std::vector<TimedStep> RecordedSteps::steps_with_next_work() const {
-  std::vector<TimedStep> steps = steps_;
-  for (std::size_t i = 0; i < steps.size(); ++i) steps[i].work = next_work_[i];
-  return steps;
+TimedSteps timed_steps(const std::vector<RecordedStep>& recorded) {
+  TimedSteps timed;
+  for (std::size_t i = 0; i < recorded.size();) {
+    const std::size_t first = i;
+    TimedStep together{.work = {}, .time_us = 0, .num_steps = 0};
+    bool is_known = true;
+    do {
+      const RecordedStep& step = recorded[i];
+      together.work.prefill += step.work.prefill;
+      together.work.decode += step.work.decode;
+      together.work.copied_bytes += step.work.copied_bytes;
+      together.time_us += step.time_us.value_or(0);
+      ++together.num_steps;
+      is_known = is_known && step.time_us.has_value();
+    } while (++i < recorded.size() && recorded[i].reaches_back &&
+             together.num_steps < kMostStepsTogether);
+    if (!is_known) continue;
+    timed.steps.push_back(together);
+    timed.first.push_back(first);
+  }
+  return timed;
 }
 
 }  // namespace hybridscope

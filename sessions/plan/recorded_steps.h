@@ -21,12 +21,29 @@ struct RecordedStepsOptions {
   std::int64_t skip = 0;    // first steps of each trace that are left out
 };
 
-// Where a step stands.
-struct RecordedPlace {
+struct RecordedStep {
+  StepWork work;
+  std::optional<std::int64_t> time_us;  // empty: not told, or skipped
+  // Asynchronous scheduling: a part of its time is that of the step before in the same trace, in
+  // which it was launched.
+  bool reaches_back = false;
   std::string file;
   std::int64_t line = 0;
   std::int64_t step = 0;
 };
+
+// What can be fitted of recorded steps.
+struct TimedSteps {
+  std::vector<TimedStep> steps;
+  std::vector<std::size_t> first;  // [steps] the first of the recorded steps that each consists of
+};
+
+// Up to so many steps that reach back are told together with the one before them.
+inline constexpr std::int64_t kMostStepsTogether = 8;
+
+// The steps with a time; those that reach back together with the one before. Several that lack the
+// time of one of them are left out.
+TimedSteps timed_steps(const std::vector<RecordedStep>& recorded);
 
 class RecordedSteps {
  public:
@@ -39,17 +56,12 @@ class RecordedSteps {
   // with another number of recurrent groups than the trace. Requires: begin_file().
   Status take(PaddedLine text, std::int64_t line);
 
-  // Steps with a time, and where they are.
-  const std::vector<TimedStep>& steps() const { return steps_; }
-  // The same, but with asynchronous scheduling each time has the work of the frame after it (of its
-  // own, if none comes): what was launched while the frame was in flight.
-  std::vector<TimedStep> steps_with_next_work() const;
-  bool has_async() const { return has_async_; }
-  const RecordedPlace& place(std::size_t index) const { return places_[index]; }
-  // Steps with tokens, those without a time and the skipped ones included.
-  std::int64_t num_steps() const { return num_steps_; }
+  // Steps with tokens.
+  const std::vector<RecordedStep>& steps() const { return steps_; }
+  std::int64_t num_steps() const { return static_cast<std::int64_t>(steps_.size()); }
   std::int64_t num_without_time() const { return num_without_time_; }
   std::int64_t num_skipped() const { return num_skipped_; }
+  bool has_async() const { return has_async_; }
   // Does a trace come from a run of hybridscope, whose times are simulated?
   bool has_simulated() const { return has_simulated_; }
 
@@ -60,10 +72,7 @@ class RecordedSteps {
 
   RecordedStepsOptions options_;
   std::unique_ptr<Trace> trace_;
-  std::vector<TimedStep> steps_;
-  std::vector<StepWork> next_work_;  // [steps]
-  std::vector<RecordedPlace> places_;
-  std::int64_t num_steps_ = 0;
+  std::vector<RecordedStep> steps_;
   std::int64_t num_without_time_ = 0;
   std::int64_t num_skipped_ = 0;
   bool has_async_ = false;

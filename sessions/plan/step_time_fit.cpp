@@ -24,25 +24,9 @@ constexpr double kNothingUs = 1e-3;  // a term that never has more is 0
 constexpr std::array<double StepTime::*, kNumFitTerms> kCoefficients = {
     &StepTime::base_us, &StepTime::prefill_us, &StepTime::decode_us, &StepTime::copied_byte_us};
 
-std::int64_t amount(const StepWork& work, FitTerm term) {
-  switch (term) {
-    case FitTerm::base:
-      return 1;
-    case FitTerm::prefill:
-      return work.prefill;
-    case FitTerm::decode:
-      return work.decode;
-    case FitTerm::copied_bytes:
-      return work.copied_bytes;
-  }
-  return 0;
-}
-
-ColumnValues columns_of(const StepWork& work) {
-  ColumnValues row{};
-  for (std::size_t i = 0; i < kNumFitTerms; ++i)
-    row[i] = static_cast<double>(amount(work, static_cast<FitTerm>(i)));
-  return row;
+ColumnValues columns_of(const TimedStep& step) {
+  return {static_cast<double>(step.num_steps), static_cast<double>(step.work.prefill),
+          static_cast<double>(step.work.decode), static_cast<double>(step.work.copied_bytes)};
 }
 
 double time_of(const TimedStep& step) {
@@ -63,8 +47,7 @@ SmallLeastSquares squares_of(std::span<const TimedStep> steps, const std::vector
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const double time = time_of(steps[i]);
     if (counts[i])
-      squares.add(columns_of(steps[i].work), time,
-                  errors == Errors::relative ? 1 / (time * time) : 1);
+      squares.add(columns_of(steps[i]), time, errors == Errors::relative ? 1 / (time * time) : 1);
   }
   return squares;
 }
@@ -90,15 +73,13 @@ Error told_apart_error(const DependentColumn& column) {
       "or leave one of the terms out (--without)");
 }
 
-// Of the steps that count.
-SeenWork seen_of(std::span<const TimedStep> steps, const std::vector<bool>& counts, FitTerm term) {
-  std::vector<std::int64_t> amounts;
+// What a term adds to a step at most, in microseconds.
+double most_of(std::span<const TimedStep> steps, const std::vector<bool>& counts, std::size_t term,
+               double coefficient) {
+  double most = 0;
   for (std::size_t i = 0; i < steps.size(); ++i)
-    if (counts[i]) amounts.push_back(amount(steps[i].work, term));
-  std::ranges::sort(amounts);
-  return {.least = amounts.front(),
-          .median = amounts[(amounts.size() - 1) / 2],
-          .most = amounts.back()};
+    if (counts[i]) most = std::max(most, coefficient * columns_of(steps[i])[term]);
+  return most;
 }
 
 // To one digit behind the first of its error.
@@ -124,7 +105,7 @@ std::vector<bool> without_slow_steps(std::span<const TimedStep> steps, const Col
     const StepTime time = step_time_of(squares.solve(squares.without_zero_columns(wanted)));
     std::vector<bool> next(steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i)
-      next[i] = time_of(steps[i]) <= kSlowStepFactor * std::max(time.of(steps[i].work), 1.0);
+      next[i] = time_of(steps[i]) <= kSlowStepFactor * std::max(time_by(time, steps[i]), 1.0);
     if (next == counts || std::ranges::count(next, true) == 0) break;
     counts = std::move(next);
   }
@@ -137,21 +118,18 @@ void measure_errors(std::span<const TimedStep> steps, const std::vector<bool>& c
   double mean = 0;
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (counts[i]) mean += time_of(steps[i]);
-  mean /= static_cast<double>(fit.num_steps);
+  mean /= static_cast<double>(steps.size() - fit.left_out.size());
   double squares = 0;
   double around_mean = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!counts[i]) continue;
     const double time = time_of(steps[i]);
-    const double error = fit.time.of(steps[i].work) - time;
+    const double error = time_by(fit.time, steps[i]) - time;
     relative.push_back(std::abs(error) / time);
     squares += error * error;
     around_mean += (time - mean) * (time - mean);
   }
   std::ranges::sort(relative);
-  for (const TimedStep& step : steps)
-    fit.mean_error += std::min(1.0, std::abs(fit.time.of(step.work) / time_of(step) - 1)) /
-                      static_cast<double>(steps.size());
   fit.median_error = relative[(relative.size() + 1) / 2 - 1];
   fit.p90_error = relative[(relative.size() * 9 + 9) / 10 - 1];
   if (around_mean > 0) fit.r_squared = 1 - squares / around_mean;
@@ -161,7 +139,7 @@ double squared_errors(std::span<const TimedStep> steps, const std::vector<bool>&
                       const StepTime& time) {
   double sum = 0;
   for (std::size_t i = 0; i < steps.size(); ++i)
-    if (counts[i]) sum += std::pow(time.of(steps[i].work) - time_of(steps[i]), 2);
+    if (counts[i]) sum += std::pow(time_by(time, steps[i]) - time_of(steps[i]), 2);
   return sum;
 }
 
@@ -172,8 +150,7 @@ ColumnSet fit_terms(std::span<const TimedStep> steps, const std::vector<bool>& c
   ColumnSet fitted{};
   for (std::size_t i = 0; i < kNumFitTerms; ++i) {
     FittedTerm& term = fit.terms[i];
-    term.seen = seen_of(steps, counts, static_cast<FitTerm>(i));
-    fitted[i] = usable[i] && coefficients[i] * static_cast<double>(term.seen.most) > kNothingUs;
+    fitted[i] = usable[i] && most_of(steps, counts, i, coefficients[i]) > kNothingUs;
     if (!fitted[i]) coefficients[i] = 0;
     term.fit = fitted[i]   ? TermFit::fitted
                : usable[i] ? TermFit::at_zero
@@ -184,16 +161,21 @@ ColumnSet fit_terms(std::span<const TimedStep> steps, const std::vector<bool>& c
 }
 
 // Of independent errors that are alike in all steps.
-void add_standard_errors(double squared_errors, const ColumnValues& variances, StepTimeFit& fit) {
+void add_standard_errors(double squared_errors, std::size_t num_samples,
+                         const ColumnValues& variances, StepTimeFit& fit) {
   const auto num_fitted = std::ranges::count(fit.terms, TermFit::fitted,
                                              [](const FittedTerm& term) { return term.fit; });
   const double variance =
-      squared_errors / (static_cast<double>(fit.num_steps) - static_cast<double>(num_fitted));
+      squared_errors / (static_cast<double>(num_samples) - static_cast<double>(num_fitted));
   for (std::size_t i = 0; i < kNumFitTerms; ++i)
     fit.terms[i].standard_error_us = std::sqrt(std::max(variances[i], 0.0) * variance);
 }
 
 }  // namespace
+
+double time_by(const StepTime& formula, const TimedStep& step) {
+  return formula.of(step.work) + formula.base_us * static_cast<double>(step.num_steps - 1);
+}
 
 Result<StepTimeFit> fit_step_time(std::span<const TimedStep> steps,
                                   const std::array<bool, kNumFitTerms>& wanted) {
@@ -202,10 +184,14 @@ Result<StepTimeFit> fit_step_time(std::span<const TimedStep> steps,
                                      counted(std::ssize(steps), "step"), kFewestTimedSteps));
   const std::vector<bool> counts = without_slow_steps(steps, wanted);
   StepTimeFit fit;
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    if (!counts[i]) fit.left_out.push_back(i);
-  fit.num_steps = steps.size() - fit.left_out.size();
-  if (fit.num_steps < kFewestTimedSteps)
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (counts[i])
+      fit.num_steps += steps[i].num_steps;
+    else
+      fit.left_out.push_back(i);
+  }
+  const std::size_t num_samples = steps.size() - fit.left_out.size();
+  if (num_samples < kFewestTimedSteps)
     return invalid_input(
         fmt::format("{}, of which {} took more than {} times as long as the others say, expected "
                     "at least {} others",
@@ -216,7 +202,7 @@ Result<StepTimeFit> fit_step_time(std::span<const TimedStep> steps,
   if (const auto dependent = squares.dependent_column(usable)) return told_apart_error(*dependent);
   ColumnValues coefficients = squares.solve(usable);
   const ColumnSet fitted = fit_terms(steps, counts, usable, wanted, coefficients, fit);
-  add_standard_errors(squared_errors(steps, counts, step_time_of(coefficients)),
+  add_standard_errors(squared_errors(steps, counts, step_time_of(coefficients)), num_samples,
                       squares.variances(fitted), fit);
   for (std::size_t i = 0; i < kNumFitTerms; ++i)
     coefficients[i] = rounded(coefficients[i], fit.terms[i].standard_error_us);

@@ -20,9 +20,11 @@ inline constexpr std::size_t kFewestTimedSteps = 10;
 // A step that takes more than so many times what the others say is left out.
 inline constexpr double kSlowStepFactor = 3;
 
+// A step, or several whose times can only be told together.
 struct TimedStep {
-  StepWork work;
+  StepWork work;             // of all of them
   std::int64_t time_us = 0;  // 0 and up
+  std::int64_t num_steps = 1;
 };
 
 enum class FitTerm : std::uint8_t { base, prefill, decode, copied_bytes };
@@ -37,35 +39,27 @@ enum class TermFit : std::uint8_t {
   not_wanted,
 };
 
-// Tokens or bytes in the steps that were fitted; of the base 1.
-struct SeenWork {
-  std::int64_t least = 0;
-  std::int64_t median = 0;
-  std::int64_t most = 0;
-};
-
 struct FittedTerm {
   TermFit fit = TermFit::not_wanted;
   double standard_error_us = 0;  // of the coefficient, if it is fitted
-  SeenWork seen;
 };
 
 struct StepTimeFit {
   // Rounded to what its standard error leaves certain, at most six digits.
   StepTime time;
   std::array<FittedTerm, kNumFitTerms> terms;  // by FitTerm
-  std::size_t num_steps = 0;                   // that were fitted
+  std::int64_t num_steps = 0;                  // that were fitted
   std::vector<std::size_t> left_out;           // slow ones: indices, ascending
   // |formula - time| / time of the fitted steps, as a share: half of them and nine of ten have no
   // more.
   double median_error = 0;
   double p90_error = 0;
-  // The mean of these shares over all steps, slow ones too, each at most 1: what another fit of the
-  // same times is compared by.
-  double mean_error = 0;
   // 1 - (squared errors) / (squared distances from the mean); empty: all times are equal.
   std::optional<double> r_squared;
 };
+
+// The time by the formula, in microseconds.
+double time_by(const StepTime& formula, const TimedStep& step);
 
 // `wanted`: terms that the formula may have, by FitTerm. Slow steps are found with a fit of
 // relative errors, to which a step counts as much whether it is far too slow or very far; they are

@@ -58,8 +58,9 @@ std::string read_into(RecordedSteps& recorded, const std::vector<std::string>& l
 TEST(RecordedSteps, TheClockOfARunIsFoundInItsTrace) {
   RecordedSteps recorded({.model = "tiny-gdn", .settings = {}});
   ASSERT_EQ(read_into(recorded, traced({8000, 25, 60, 0.5})), "");
-  EXPECT_EQ(fit_step_time(recorded.steps(), {true, true, true, true}).value().time,
-            (StepTime{8000, 25, 60, 0.5}));
+  EXPECT_EQ(
+      fit_step_time(timed_steps(recorded.steps()).steps, {true, true, true, true}).value().time,
+      (StepTime{8000, 25, 60, 0.5}));
   EXPECT_TRUE(recorded.has_simulated());
 }
 
@@ -69,30 +70,53 @@ TEST(RecordedSteps, AStepHasTheWorkOfItsRows) {
   lines.resize(6);
   ASSERT_EQ(read_into(recorded, lines), "");
   std::vector<std::vector<std::int64_t>> steps;
-  for (const TimedStep& step : recorded.steps())
-    steps.push_back({step.work.prefill, step.work.decode, step.time_us});
+  for (const RecordedStep& step : recorded.steps())
+    steps.push_back({step.work.prefill, step.work.decode, step.time_us.value()});
   EXPECT_THAT(steps, ElementsAre(ElementsAre(256, 0, 3560), ElementsAre(44, 0, 1440),
                                  ElementsAre(128, 1, 2287), ElementsAre(12, 1, 1127),
                                  ElementsAre(0, 2, 1014)));
-  EXPECT_EQ(recorded.place(2).line, 4);
-  EXPECT_EQ(recorded.place(2).step, 3);
-  EXPECT_EQ(recorded.place(2).file, "t.jsonl");
+  EXPECT_EQ(recorded.steps()[2].line, 4);
+  EXPECT_EQ(recorded.steps()[2].step, 3);
+  EXPECT_EQ(recorded.steps()[2].file, "t.jsonl");
 }
 
-TEST(RecordedSteps, FramesInFlightCanBeSeenWithTheWorkOfTheNextOne) {
+std::vector<std::size_t> sizes_of(const TimedSteps& timed) {
+  std::vector<std::size_t> sizes;
+  for (const TimedStep& step : timed.steps)
+    sizes.push_back(static_cast<std::size_t>(step.num_steps));
+  return sizes;
+}
+
+// Steps 1 to 4 run prompts, step 5 does not.
+TEST(RecordedSteps, FramesInFlightWithPromptsAreTimedWithTheOneBefore) {
   RecordedSteps recorded({.model = {}, .settings = {}});
-  ASSERT_EQ(read_into(recorded, traced({1000, 10, 7, 0}, true)), "");
+  std::vector<std::string> lines = traced({1000, 10, 7, 0}, true);
+  lines.resize(9);
+  ASSERT_EQ(read_into(recorded, lines), "");
   EXPECT_TRUE(recorded.has_async());
-  const std::vector<TimedStep> next = recorded.steps_with_next_work();
-  ASSERT_EQ(next.size(), recorded.steps().size());
-  EXPECT_EQ(next[0].time_us, recorded.steps()[0].time_us);
-  EXPECT_EQ(next[0].work, (StepWork{44, 0, 0}));
-  EXPECT_EQ(next.back().work, recorded.steps().back().work);
+  EXPECT_FALSE(recorded.steps()[0].reaches_back);  // nothing is before it
+  EXPECT_TRUE(recorded.steps()[1].reaches_back);
+  const TimedSteps timed = timed_steps(recorded.steps());
+  EXPECT_EQ(timed.steps[0].work, (StepWork{440, 2, 0}));
+  EXPECT_THAT(sizes_of(timed), ElementsAre(4, 1, 1, 1, 1));
+  EXPECT_THAT(timed.first, ElementsAre(0, 4, 5, 6, 7));
 
   RecordedSteps synchronous({.model = {}, .settings = {}});
   ASSERT_EQ(read_into(synchronous, traced({1000, 10, 7, 0})), "");
   EXPECT_FALSE(synchronous.has_async());
-  EXPECT_EQ(synchronous.steps_with_next_work()[0].work, (StepWork{256, 0, 0}));
+  EXPECT_EQ(timed_steps(synchronous.steps()).steps.size(), synchronous.steps().size());
+}
+
+TEST(RecordedSteps, AtMostEightAreTimedTogetherAndNoneThatLacksATime) {
+  std::vector<RecordedStep> recorded(
+      20, {.work = {100, 0, 0}, .time_us = 5, .reaches_back = true, .file = {}});
+  EXPECT_THAT(sizes_of(timed_steps(recorded)), ElementsAre(8, 8, 4));
+  recorded[9].time_us.reset();
+  const TimedSteps timed = timed_steps(recorded);
+  EXPECT_THAT(sizes_of(timed), ElementsAre(8, 4));
+  EXPECT_THAT(timed.first, ElementsAre(0, 16));
+  EXPECT_EQ(timed.steps[1].time_us, 20);
+  EXPECT_EQ(timed.steps[1].work, (StepWork{400, 0, 0}));
 }
 
 TEST(RecordedSteps, StepsWithoutTimeAndSkippedOnesAreCounted) {
@@ -106,7 +130,7 @@ TEST(RecordedSteps, StepsWithoutTimeAndSkippedOnesAreCounted) {
   EXPECT_EQ(recorded.num_skipped(), 4);
   EXPECT_EQ(recorded.num_without_time(), 2);
   EXPECT_EQ(recorded.num_steps(), 2 * (std::ssize(lines) - 1));
-  EXPECT_EQ(std::ssize(recorded.steps()), recorded.num_steps() - 6);
+  EXPECT_EQ(std::ssize(timed_steps(recorded.steps()).steps), recorded.num_steps() - 6);
 }
 
 TEST(RecordedSteps, AModelWithOtherGroupsIsRefused) {

@@ -44,7 +44,7 @@ std::array<TermFit, 4> fits(const StepTimeFit& fit) {
 TEST(StepTimeFit, FindsTheConstantsOfStepsThatFollowAFormula) {
   const StepTimeFit fit = fit_step_time(timed({8000, 25, 60, 0.0002}), kAll).value();
   EXPECT_EQ(fit.time, (StepTime{8000, 25, 60, 0.0002}));
-  EXPECT_EQ(fit.num_steps, 28U);
+  EXPECT_EQ(fit.num_steps, 28);
   EXPECT_THAT(fit.left_out, IsEmpty());
   EXPECT_EQ(fit.p90_error, 0);
   EXPECT_EQ(fit.r_squared, 1);
@@ -58,14 +58,14 @@ TEST(StepTimeFit, AFractionOfAMicrosecondATokenIsFoundFromWholeMicroseconds) {
   EXPECT_GT(fit.terms[1].standard_error_us, 0);
 }
 
-TEST(StepTimeFit, WhatTheStepsHadIsTold) {
-  const StepTimeFit fit = fit_step_time(timed({8000, 25, 60, 0.0002}), kAll).value();
-  const SeenWork& prefill = fit.terms[1].seen;
-  EXPECT_EQ(prefill.least, 0);
-  EXPECT_EQ(prefill.median, 0);
-  EXPECT_EQ(prefill.most, 2048);
-  EXPECT_EQ(fit.terms[2].seen.most, 16);
-  EXPECT_EQ(fit.terms[3].seen.most, 5'000'000);
+// Two steps of 8 ms and a step with a prompt, of which only the sum is known.
+TEST(StepTimeFit, StepsThatAreTimedTogetherCountEach) {
+  std::vector<TimedStep> steps = timed({8000, 25, 60, 0.0002});
+  steps.push_back({.work = {2000, 8, 0}, .time_us = 3 * 8000 + 25 * 2000 + 60 * 8, .num_steps = 3});
+  const StepTimeFit fit = fit_step_time(steps, kAll).value();
+  EXPECT_EQ(fit.time, (StepTime{8000, 25, 60, 0.0002}));
+  EXPECT_EQ(fit.num_steps, 31);
+  EXPECT_EQ(time_by(fit.time, steps.back()), 74'480);
 }
 
 // Up to 10 % more or less, by a fixed sequence.
@@ -97,7 +97,7 @@ TEST(StepTimeFit, StepsThatTakeMoreThanThreeTimesAsLongAreLeftOut) {
   steps[24].time_us *= 2;  // stays
   const StepTimeFit fit = fit_step_time(steps, kAll).value();
   EXPECT_THAT(fit.left_out, ElementsAre(0, 12, 20));
-  EXPECT_EQ(fit.num_steps, 25U);
+  EXPECT_EQ(fit.num_steps, 25);
   steps[24].time_us /= 2;
   EXPECT_EQ(fit_step_time(steps, kAll).value().time, (StepTime{8000, 25, 60, 0.0002}));
 }
