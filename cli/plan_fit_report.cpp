@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,7 +43,12 @@ std::string_view why_zero(const PlanFitView& view, std::size_t term) {
   return "";
 }
 
-std::string percent_of_time(double share) { return fmt::format("{:.2g} %", share * 100); }
+// With two digits: "610", "0.35", "1.5e-05".
+std::string two_digits(double value) {
+  return fmt::format("{}", std::stod(fmt::format("{:.1e}", value)));
+}
+
+std::string percent_of_time(double share) { return two_digits(share * 100) + " %"; }
 
 // Tokens or bytes in the steps with a time.
 struct SeenWork {
@@ -142,7 +148,7 @@ std::vector<std::string> cells_of(const PlanFitView& view, std::size_t number) {
   };
   return {std::string(kFitTermNames[number]),
           known ? fmt::format("{}", coefficient(view.fit.time, number)) : "",
-          fitted ? fmt::format("{:.2g}", term.standard_error_us) : "",
+          fitted ? two_digits(term.standard_error_us) : "",
           work(seen.least),
           work(seen.median),
           work(seen.most)};
