@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -11,13 +12,13 @@
 #include "cli/interrupt.h"
 #include "cli/output_targets.h"
 #include "cli/plan_clock.h"
+#include "cli/plan_fit.h"
 #include "cli/plan_job.h"
+#include "cli/plan_options.h"
 #include "cli/plan_report.h"
 #include "cli/plan_sizes.h"
-#include "cli/positive_number.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
-#include "cli/traffic_options.h"
 #include "sessions/plan/plan_file.h"
 #include "sessions/plan/plan_page.h"
 #include "sessions/plan/plan_story.h"
@@ -25,41 +26,6 @@
 
 namespace hybridscope {
 namespace {
-
-constexpr std::int32_t kMostTokens = 1 << 24;
-
-constexpr const char* kPlanExamples =
-    "Examples:\n"
-    "  hybridscope plan --model qwen3-next-80b-a3b --kv-memory 40GiB\n"
-    "  hybridscope plan --model qwen3-next-80b-a3b --kv-memory 40GiB --prompt 8000 --output 500 "
-    "\\\n"
-    "      --shared 6000\n"
-    "  hybridscope plan --model path/to/config.json --gpu-memory 80GiB --weights-memory 52GiB \\\n"
-    "      --engine vllm-0.33.0 --startup-log\n"
-    "  hybridscope plan --from-serve 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct -tp 4 "
-    "--max-num-seqs 1024' \\\n"
-    "      --kv-memory 30GiB --prompt 8000 --output 500\n"
-    "  hybridscope plan --traffic trace.jsonl --kv-memory 60GiB --html plan.html\n"
-    "  hybridscope plan --traffic trace.jsonl --model nemotron-h-8b --kv-memory 40GiB \\\n"
-    "      --sweep mamba_cache_mode=align,all,none --sweep max_num_seqs=64..512\n"
-    "  hybridscope plan --traffic synthetic --sweep num_speculative_tokens=0..3 \\\n"
-    "      --prefer hits,steps --engine vllm-0.33.0\n"
-    "  hybridscope plan --traffic trace.jsonl --sweep prefix_cache_retention_interval=none,0,2x\n"
-    "  hybridscope plan --traffic trace.jsonl --step-time '8ms + 25us*prefill + 60us*decode' \\\n"
-    "      --prefer throughput,first_token\n"
-    "  hybridscope plan --traffic trace.jsonl --sweep max_num_seqs=64..512 --from-serve \\\n"
-    "      'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct -tp 4 --max-num-seqs 1024'\n"
-    "  hybridscope plan --traffic trace.jsonl --shard 1/4 --out part1.jsonl\n"
-    "  hybridscope plan --merge part1.jsonl part2.jsonl part3.jsonl part4.jsonl\n"
-    "\n"
-    "Without traffic it answers what the model and its settings hold. With traffic each "
-    "combination\n"
-    "is run to its end with the exact cache and scheduler of the engine. Latency is not "
-    "predicted:\n"
-    "times follow from --step-time, which is yours. With --out, Ctrl-C stops it and the same\n"
-    "command goes on. More: docs/plan.md\n"
-    "Exit codes: 0 fine, 2 usage, an unknown model, settings that it does not allow, 3 invalid\n"
-    "input, 4 environment.";
 
 // Where the page goes, made before the runs so that a wrong place is reported at once; empty: none
 // is asked for.
@@ -217,150 +183,6 @@ int run(const PlanCommandOptions& options, PageFile& page) {
   return finished.value() ? code : kExitInterrupted;
 }
 
-}  // namespace
-
-namespace {
-
-void add_size_options(CLI::App& command, PlanCommandOptions& options, CLI::Option* traffic) {
-  constexpr const char* kGroup = "Sizes, without traffic";
-  command.add_option("--prompt", options.prompt, "prompt tokens of a request")
-      ->check(CLI::Range(1, kMostTokens))
-      ->type_name("N")
-      ->excludes(traffic)
-      ->group(kGroup);
-  command.add_option("--output", options.output, "tokens that it generates (default: 1)")
-      ->check(CLI::Range(1, kMostTokens))
-      ->type_name("N")
-      ->excludes(traffic)
-      ->group(kGroup);
-  command.add_option("--shared", options.shared, "tokens that all prompts begin with (default: 0)")
-      ->check(CLI::Range(0, kMostTokens))
-      ->type_name("N")
-      ->excludes(traffic)
-      ->group(kGroup);
-  command
-      .add_flag("--startup-log", options.startup_log,
-                "also the lines about sizes that the release logs when it starts")
-      ->excludes(traffic)
-      ->group(kGroup);
-}
-
-}  // namespace
-
-void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
-  command.footer(kPlanExamples);
-  command
-      .add_option("--model", options.model,
-                  std::string("preset or config.json (with traffic: ") + kDefaultTrafficModel + ")")
-      ->type_name("NAME|FILE");
-  command
-      .add_option(
-          "--from-serve", options.from_serve,
-          "start from this line of `vllm serve`; options given besides it replace its flags")
-      ->type_name("LINE");
-  auto* traffic =
-      command.add_option("--traffic", options.traffic, kTrafficHelp)->type_name("FILE|synthetic");
-  add_size_options(command, options, traffic);
-  command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
-      ->check(is_positive_number())
-      ->type_name("N")
-      ->needs(traffic);
-  add_traffic_options(command, options.traffic_options);
-  command
-      .add_option("--sweep", options.sweeps,
-                  "values of one setting to try; may be repeated: all combinations are. Also "
-                  "\"none\" (not set), ranges (0..3, 64..512), 2x (twice the block size). Default: "
-                  "the model's cache modes and max_num_seqs=64..512")
-      ->type_name("NAME=VALUE,...")
-      ->allow_extra_args(false);
-  command
-      .add_option("--prefer", options.prefer,
-                  "goals, such as hits,concurrency: the front and the recommendation follow from "
-                  "them (docs/plan.md lists them)")
-      ->capture_default_str()
-      ->type_name("GOAL,...");
-  command
-      .add_option("--step-time", options.step_time,
-                  "how long a step takes, an assumption from which times follow: a sum such as "
-                  "20ms + 30us*prefill + 30us*decode + 0.0002us*copied_bytes, or \"constants\" "
-                  "for --step-cost. Also runs half and twice as long steps (default: no times)")
-      ->type_name("SUM");
-  auto* budget =
-      command
-          .add_option(
-              "--budget", options.budget,
-              fmt::format("run at most N combinations, chosen by a search (default: all, up to "
-                          "{})",
-                          grouped_number(kDefaultBudget)))
-          ->check(is_positive_number())
-          ->type_name("N");
-  command.add_option("-j,--jobs", options.jobs, "runs in parallel (default: one per core)")
-      ->check(CLI::Range(1, 1024, "1 to 1024"))
-      ->type_name("N");
-  command
-      .add_option("--top", options.top,
-                  fmt::format("rows of the table (default: {})", kDefaultRows))
-      ->check(is_positive_number())
-      ->type_name("N");
-  command
-      .add_option("-o,--out", options.out,
-                  "keep each result in this file as it comes; the same command goes on with it")
-      ->type_name("FILE");
-  auto* page = command
-                   .add_option("--html", options.html,
-                               "write one page for a browser, without network: the front, memory "
-                               "and hits over time, all figures (\"-\": standard output)")
-                   ->type_name("FILE");
-  auto* shard = command
-                    .add_option("--shard", options.shard,
-                                "the combinations of one of N parts, by their names")
-                    ->type_name("I/N")
-                    ->excludes(budget);
-  auto* merge = command
-                    .add_option("--merge", options.merge,
-                                "run nothing: report the results of these files together")
-                    ->type_name("FILE")
-                    ->excludes(traffic)
-                    ->excludes(shard);
-  command.add_flag("--list", options.list, "print the combinations; run nothing")
-      ->excludes(merge)
-      ->excludes(page);
-  command.add_flag(
-      "--json", options.json,
-      "one object: the sizes, {plan, goals, recommended, front, reasons, results}, or with "
-      "--list {combinations}");
-  command.add_flag("-q,--quiet", options.quiet, "no progress");
-  options.settings.add_to(command);
-}
-
-namespace {
-
-// An option that was given and means nothing for result files; empty: none.
-std::string_view option_not_for_merge(const PlanCommandOptions& options) {
-  const std::pair<bool, std::string_view> all[] = {
-      {!options.sweeps.empty(), "--sweep"}, {!options.step_time.empty(), "--step-time"},
-      {!options.model.empty(), "--model"},  {!options.from_serve.empty(), "--from-serve"},
-      {options.budget > 0, "--budget"},     {options.prompt > 0, "--prompt"},
-      {options.limit > 0, "--limit"},       {!options.settings.words().empty(), "a setting"}};
-  for (const auto& [given, name] : all)
-    if (given) return name;
-  return {};
-}
-
-// An option that was given and means nothing without traffic; empty: none.
-std::string_view option_for_traffic(const PlanCommandOptions& options) {
-  const std::pair<bool, std::string_view> all[] = {
-      {!options.sweeps.empty(), "--sweep"}, {!options.step_time.empty(), "--step-time"},
-      {!options.out.empty(), "--out"},      {!options.html.empty(), "--html"},
-      {!options.shard.empty(), "--shard"},  {options.list, "--list"},
-      {options.budget > 0, "--budget"},     {options.prefer != kDefaultGoals, "--prefer"}};
-  for (const auto& [given, name] : all)
-    if (given) return name;
-  return {};
-}
-
-}  // namespace
-
 int plan_command(const PlanCommandOptions& options) {
   if (options.merge.empty() && options.traffic.empty()) {
     const std::string_view lonely = option_for_traffic(options);
@@ -376,6 +198,28 @@ int plan_command(const PlanCommandOptions& options) {
                ? report_usage("plan", page.error().message)
                : report_error("plan", page.error());
   return options.merge.empty() ? run(options, page.value()) : merge(options, page.value());
+}
+
+// An option of plan itself; empty: none was given.
+std::string option_before_fit(const CLI::App& plan) {
+  for (const CLI::Option* option : plan.get_options())
+    if (option->count() > 0) return option->get_name();
+  return {};
+}
+
+}  // namespace
+
+std::function<int()> add_plan_command(CLI::App& plan) {
+  const auto options = std::make_shared<PlanCommandOptions>();
+  add_plan_options(plan, *options);
+  plan.require_subcommand(0, 1);
+  const std::function<int()> fit = add_plan_fit(plan);
+  return [&plan, options, fit] {
+    if (!plan.got_subcommand("fit")) return plan_command(*options);
+    if (const std::string before = option_before_fit(plan); !before.empty())
+      return report_usage("plan fit", before + " stands before fit; options of fit come after it");
+    return fit();
+  };
 }
 
 }  // namespace hybridscope

@@ -1,12 +1,13 @@
 // hybridscope plan: what a model and its settings hold, and which settings for its traffic.
 #pragma once
 
+#include <functional>
+
 #include "cli/cli_fwd.h"
-#include "cli/plan_question.h"
 
 namespace hybridscope {
 
-void add_plan_options(CLI::App& command, PlanCommandOptions& options);
-int plan_command(const PlanCommandOptions& options);
+// Adds the options and the subcommand `fit`; the result runs what was given.
+std::function<int()> add_plan_command(CLI::App& plan);
 
 }  // namespace hybridscope

@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "cli/interrupt.h"
@@ -46,8 +48,13 @@ Result<std::optional<StepTime>> step_time_of(const PlanCommandOptions& options,
         .decode_us = per_token});
   }
   auto time = parse_step_time(options.step_time);
-  if (!time.ok()) return invalid_input("--step-time: " + time.error().message);
-  return std::optional(time.value());
+  if (time.ok()) return std::optional(time.value());
+  std::error_code ignored;
+  if (!std::filesystem::exists(options.step_time, ignored))
+    return invalid_input("--step-time: " + time.error().message + ", and there is no such file");
+  auto read = read_step_time_file(options.step_time);
+  if (!read.ok()) return read.error();
+  return std::optional(read.value());
 }
 
 // "max_num_seqs=64,128,256".
@@ -58,25 +65,11 @@ std::string sweep_text(const SweepAxis& axis) {
   return text;
 }
 
-// The model's shapes: a config.json may change while a plan is interrupted.
-Result<std::string> layout_digest(const std::string& model, const EngineSettings& settings) {
-  const auto setup = make_engine_setup(model, settings);
-  if (!setup.ok()) return setup.error();
-  std::uint64_t digest = hash_name(NameKind::text, setup.value().layout.model.name);
-  for (const KVCacheGroup& group : setup.value().config.kv_cache_config.groups)
-    for (const std::int32_t layer : group.layers)
-      digest = mix(digest, static_cast<std::uint64_t>(layer));
-  const BlockSizeChoice& choice = setup.value().layout.page_size.choice;
-  for (const std::int64_t size : {choice.mamba_page, choice.attn_bytes_per_token})
-    digest = mix(digest, static_cast<std::uint64_t>(size));
-  return fmt::format("{:016x}", digest);
-}
-
 Result<PlanHeader> header_of(const PlanCommandOptions& options, const EngineSettings& settings,
                              const Sweep& sweep, const PlanTraffic& traffic) {
   auto program = this_program();
   if (!program.ok()) return program.error();
-  auto layout = layout_digest(options.model, {});
+  auto layout = layout_digest(options.model);
   if (!layout.ok()) return layout.error();
   PlanHeader header{.program = std::move(program).value(),
                     .model = options.model,

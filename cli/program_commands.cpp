@@ -60,7 +60,7 @@ constexpr ProgramCommand kCommands[] = {
     {"model", "", "explain a model's shapes, pages and block sizes",
      &with_options<ModelOptions, &add_model_options, &model_command>},
     {"plan", "", "sizes of a model and its settings; which settings for its traffic",
-     &with_options<PlanCommandOptions, &add_plan_options, &plan_command>},
+     &of_its_own<&add_plan_command>},
     {"conformance", "verify", "recompute reference vectors and compare every field",
      &with_options<ConformanceCommandOptions, &add_conformance_options, &conformance_command>},
     {"lessons", "", "learn by stepping: text, steps and questions", &add_lessons_command},

@@ -98,7 +98,7 @@ const std::array kKinds = {
          [](const std::string& input) { return "sessions show " + shell_word(input); }},
     Kind{"a trace",
          holds_trace,
-         {"judge", "shrink", "gui"},
+         {"judge", "shrink", "gui", "plan fit"},
          [](const std::string& input) { return "judge " + shell_word(input); }},
     Kind{"traffic",
          holds_traffic,

@@ -45,7 +45,9 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/lessons": _room("text", "scenario", "run", "live", "breakpoint"),
     "sessions/report": _room("text", "explain", "run", "record", "page"),
     "sessions/shrink": _room(*_BELOW_RECORD, "judge"),
-    "sessions/plan": _room("text", "scenario", "traffic", "explain", "run", "cache_report", "page"),
+    "sessions/plan": _room(
+        "text", "scenario", "traffic", "explain", "run", "cache_report", "page", "judge"
+    ),
     "sessions/matrix": _room("text", "scenario", "run", "shrink", "palette", "known_bugs"),
 }
 

@@ -67,12 +67,13 @@ Status read_traffic(Workbench& workbench, const std::string& place) {
 
 // What a running plan has added to its file.
 Status reload_results(Workbench& workbench, const std::string&) {
-  const ShownPlan& before = *workbench.plan_results();
+  ShownPlan& before = *workbench.plan_results();
   auto again = ShownPlan::open(before.file());
   if (!again.ok()) return again.error();
   if (Status kept = again.value()->prefer(before.goals()); !kept.ok()) return kept;
   if (const auto selected = before.selected())
     (void)again.value()->select(before.view().results[*selected].name);
+  again.value()->take_traffic_of(before);
   workbench.show_plan_results(std::move(again).value());
   return Ok{};
 }

@@ -112,7 +112,7 @@ PlanMemory memory_of(const PlanView& view, std::optional<std::size_t> selected) 
   if (!selected) return {.empty = "No combination is selected."};
   const PlanResult& result = view.results[*selected];
   PlanMemory memory{.title = fmt::format("Blocks over the steps of {}", result.name),
-                    .num_blocks = result.sizes.num_blocks,
+                    .num_blocks = result.sizes.num_blocks - 1,
                     .worst_step = result.figures.worst_step};
   if (!result.ran()) memory.empty = result.refused;
   for (const PlanPoint& point : result.points) memory.pieces.push_back(piece_of(point));
@@ -137,19 +137,6 @@ std::vector<PlanGoalChoice> goal_choices(const ShownPlan& plan, const PlanView& 
     choices.push_back(std::move(choice));
   }
   return choices;
-}
-
-// A column's values order as numbers where all are.
-bool is_less(std::string_view a, std::string_view b) {
-  const auto number = [](std::string_view text) -> std::optional<double> {
-    char* end = nullptr;
-    const std::string whole(text);
-    const double value = std::strtod(whole.c_str(), &end);
-    return end == whole.c_str() || *end != '\0' ? std::nullopt : std::optional(value);
-  };
-  const auto x = number(a);
-  const auto y = number(b);
-  return x && y ? *x < *y : x.has_value() != y.has_value() ? x.has_value() : a < b;
 }
 
 class PlanTable {
@@ -184,8 +171,7 @@ class PlanTable {
     };
     if (axis != view_.sweep.axes().end()) {
       const auto at = static_cast<std::size_t>(axis - view_.sweep.axes().begin());
-      sort_by(
-          [&](std::size_t a, std::size_t b) { return is_less(setting(a, at), setting(b, at)); });
+      sort_by([&](std::size_t a, std::size_t b) { return place(a, at) < place(b, at); });
     } else if (figure != figures_.end()) {
       sort_by([&](std::size_t a, std::size_t b) {
         return (*figure)->value(view_.results[a].figures) <
@@ -197,9 +183,13 @@ class PlanTable {
     return order;
   }
 
-  std::string_view setting(std::size_t result, std::size_t axis) const {
+  // Of the result's value among those of the axis, which is how settings are ordered.
+  std::size_t place(std::size_t result, std::size_t axis) const {
     const std::optional<PlanCase> of = view_.sweep.called(view_.results[result].name);
-    return view_.sweep.axes()[axis].values[static_cast<std::size_t>(of.value().values[axis])];
+    return static_cast<std::size_t>(of.value().values[axis]);
+  }
+  std::string_view setting(std::size_t result, std::size_t axis) const {
+    return view_.sweep.axes()[axis].values[place(result, axis)];
   }
 
   PlanRow row_of(std::size_t i) const {

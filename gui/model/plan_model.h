@@ -50,7 +50,7 @@ struct PlanMemory {
   std::string empty;  // why there is none
   std::vector<PlanPiece> pieces;
   std::array<double, kNumPlanAreas> average{};
-  std::int64_t num_blocks = 0;  // of the pool
+  std::int64_t num_blocks = 0;  // of the pool, without the null block
   std::int64_t last_step = 0;
   std::int64_t worst_step = 0;
 };

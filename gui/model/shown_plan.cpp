@@ -34,6 +34,16 @@ Result<std::unique_ptr<PlanTraffic>> traffic_at(const std::string& place,
   return made;
 }
 
+Status check_model(const PlanHeader& header) {
+  const auto layout = layout_digest(header.model);
+  if (!layout.ok()) return layout.error();
+  if (layout.value() == header.layout) return Ok{};
+  return invalid_input(
+      fmt::format("{}: not the model of the plan: its shapes differ (found {}, "
+                  "expected {})",
+                  header.model, layout.value(), header.layout));
+}
+
 }  // namespace
 
 bool is_plan_file(const std::string& path) {
@@ -106,6 +116,12 @@ Status ShownPlan::read_traffic_from(const std::string& place) {
   return prefer(goals());  // the number of requests is known now
 }
 
+void ShownPlan::take_traffic_of(ShownPlan& earlier) {
+  if (earlier.traffic_ == nullptr || earlier.header().digest != header().digest) return;
+  traffic_ = std::move(earlier.traffic_);
+  (void)prefer(goals());
+}
+
 Status ShownPlan::find_traffic() {
   if (traffic_ != nullptr) return Ok{};
   std::error_code ignored;
@@ -126,6 +142,7 @@ Result<std::unique_ptr<ShownRun>> ShownPlan::run_selected() {
   if (Status found = find_traffic(); !found.ok()) return found.error();
   const PlanResult& result = view().results[*at];
   if (!result.ran()) return invalid_input(fmt::format("{}: {}", result.name, result.refused));
+  if (Status same = check_model(header()); !same.ok()) return same.error();
   PlanRunOptions how{.model = header().model};
   if (!header().step_time.empty()) {
     auto time = parse_step_time(header().step_time);
@@ -136,10 +153,8 @@ Result<std::unique_ptr<ShownRun>> ShownPlan::run_selected() {
   auto plan = run_plan_of(sweep_, of.value(), *traffic_, how);
   if (!plan.ok()) return plan.error();
   if (plan_sizes_of(plan.value().setup) != result.sizes)
-    return invalid_input(
-        fmt::format("{}: the model or this program is not that of the plan: its blocks have other "
-                    "sizes now",
-                    header().model));
+    return invalid_input(fmt::format(
+        "{}: this program is not that of the plan: blocks have other sizes now", header().model));
   plan.value().name = fmt::format("{} on {}", result.name, header().traffic);
   auto run = LiveRun::create(std::move(plan).value());
   if (!run.ok()) return run.error();

@@ -46,6 +46,8 @@ class ShownPlan {
 
   // Where the plan's traffic is now. Error: it cannot be read, or is not that of the plan.
   Status read_traffic_from(const std::string& place);
+  // What another reading of the same file has read of it.
+  void take_traffic_of(ShownPlan& earlier);
   // The selected combination's run, before its first step. Its traffic is read from where it was,
   // or from beside the result file. Errors: nothing is selected, or it did not run; the traffic
   // cannot be read or has changed, and so has the model.

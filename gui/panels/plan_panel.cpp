@@ -33,8 +33,9 @@ class PlanPanel final : public Panel {
     draw_goals(context, model);
     draw_recommended(context, model);
     if (!model.dots.empty()) draw_pictures(context, model);
-    for (const std::string& refused : model.refused) wrapped_dim_text(context.look, refused);
+    if (model.rows.empty()) wrapped_text("No combination ran.");
     if (!model.rows.empty()) draw_table(context, model);
+    for (const std::string& refused : model.refused) wrapped_dim_text(context.look, refused);
   }
 
  private:

@@ -155,7 +155,8 @@ void draw_plan_scatter(PanelContext& context, const PlanModel& model, ImVec2 siz
   const auto dots = dots_at(model, frame, ImGui::GetMousePos(), look.px(kNear));
   if (dots.empty()) return;
   tooltip(words_of(model, dots));
-  if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
+  // Of several at one place each click selects the next, so a double click names none of them.
+  if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && dots.size() == 1)
     context.emit("plan.run", "worst");
   else if (ImGui::IsItemClicked())
     context.emit("plan.select", model.names[dot_to_select(model, dots).result]);
@@ -185,7 +186,10 @@ class MemoryPicture {
     for (const PlanPiece& piece : memory_.pieces) draw_piece(list, piece);
     const float worst = x_of(memory_.worst_step);
     const ImU32 colour = packed(look_.ui().text);
-    list.AddLine(ImVec2(worst, frame_.min.y), ImVec2(worst, frame_.max.y), colour, look_.px(2));
+    const ImVec2 top(worst, frame_.min.y);
+    const ImVec2 bottom(worst, frame_.max.y);
+    list.AddLine(top, bottom, packed(look_.ui().panel), look_.px(5));
+    list.AddLine(top, bottom, colour, look_.px(2));
     draw_arrow_head(list, look_, ImVec2(worst, frame_.min.y + look_.px(8)), 1, colour);
     list.AddRect(frame_.min, frame_.max, packed(look_.ui().border));
   }

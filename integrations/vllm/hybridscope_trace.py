@@ -30,6 +30,7 @@ import inspect
 import itertools
 import json
 import os
+import time
 import warnings
 
 
@@ -661,9 +662,10 @@ class TraceWriter:
     def launched(self):
         """The forward pass is queued: time for what can wait. Here nothing can."""
 
-    def finish(self, model_runner_output, postprocess_copies=None):
+    def finish(self, model_runner_output, postprocess_copies=None, step_time_us=None):
         """Writes the oldest step that is not finished. sampled_token_ids: the valid ones, [] for an
-        unfinished prefill. A step without tokens may be left unfinished."""
+        unfinished prefill. A step without tokens may be left unfinished. `step_time_us`: how long
+        the frame took, if it is known already, else it can be given to returned()."""
         if model_runner_output.req_ids:
             self._leave_empty_steps()
         elif not self._lines or self._lines[0].has_rows:
@@ -673,6 +675,8 @@ class TraceWriter:
         line = self._lines[0]
         if postprocess_copies is not None:
             line["postprocess_copies"] = list(postprocess_copies)
+        if step_time_us is not None and line.has_rows:
+            line["step_time_us"] = step_time_us
         line["model_runner_output"] = self._values.part("model_runner_output", {
             "req_ids": model_runner_output.req_ids,
             "sampled_token_ids": model_runner_output.sampled_token_ids})
@@ -687,10 +691,13 @@ class TraceWriter:
             self._finished = self._lines.pop(0)
         self._write_finished()
 
-    def returned(self, kv_cache_manager=None):
+    def returned(self, kv_cache_manager=None, step_time_us=None):
         """After Scheduler.update_from_output: what the frame changed when it returned. With
         asynchronous scheduling it is written with the step in flight. Without this call it is
-        written when the next step begins."""
+        written when the next step begins. `step_time_us`: how long the frame took, without
+        asynchronous scheduling."""
+        if step_time_us is not None and self._finished is not None and self._finished.has_rows:
+            self._finished["step_time_us"] = step_time_us
         self._step_begins()
 
     def _step_begins(self):
@@ -889,24 +896,66 @@ class _Hooks:
                 self._on_error(error, call.__name__)
 
 
+def _microseconds(nanoseconds):
+    return None if nanoseconds is None else nanoseconds // 1000
+
+
+class _FrameTimes:
+    """How long frames take (docs/trace-format.md, "Step times"); times are in nanoseconds."""
+
+    def __init__(self):
+        self._begun = []  # (SchedulerOutput, when schedule() was called, the recorder's own time)
+        self._last_output = 0  # when the last output came
+
+    def begin(self, output, called, own):
+        """schedule() made `output`, and the recorder then took `own`."""
+        self._begun = self._begun[-7:] + [(output, called, own)]
+
+    def end(self, output, came, is_async):
+        """update_from_output() was called for `output` at `came`. None: not known."""
+        numbers = [at for at, begun in enumerate(self._begun) if begun[0] is output]
+        last, self._last_output = self._last_output, came
+        if not numbers:
+            return None
+        _, called, own = self._begun[numbers[0]]
+        del self._begun[:numbers[0] + 1]
+        return came - max(called, last) if is_async else came - called - own
+
+    def forget(self):
+        """Somebody holds the engine: how long the frames in flight take is not known."""
+        self._begun = []
+
+
 class SchedulerHooks(_Hooks):
-    """Tells `writer` of each step that `scheduler` makes, and of what returns from it."""
+    """Tells `writer` of each step that `scheduler` makes, of what returns from it, and of the time
+    that it took."""
 
     def __init__(self, writer, scheduler, on_error):
         super().__init__(on_error)
-        self._writer, self._scheduler = writer, scheduler
+        self._writer, self._scheduler, self._times = writer, scheduler, _FrameTimes()
         _wrap(scheduler, "schedule", self._schedule, self._undo)
         _wrap(scheduler, "update_from_output", self._update, self._undo)
 
     def _schedule(self, real, *args, **kwargs):
+        called = time.perf_counter_ns()
         output = real(*args, **kwargs)
+        scheduled = time.perf_counter_ns()
         self._tell(self._writer.step, output, self._scheduler.kv_cache_manager)
+        self._times.begin(output, called, time.perf_counter_ns() - scheduled)
         return output
 
     def _update(self, real, scheduler_output, output, *args, **kwargs):
-        self._tell(self._writer.finish, output)
+        is_async = self._writer.is_async
+        took = self._times.end(scheduler_output, time.perf_counter_ns(), is_async)
+        known = took if is_async else None
+        self._tell(self._writer.finish, output, step_time_us=_microseconds(known))
+        updates = time.perf_counter_ns()
         result = real(scheduler_output, output, *args, **kwargs)
-        self._tell(self._writer.returned)
+        if is_async or took is None:
+            self._tell(self._writer.returned)
+        else:
+            took += time.perf_counter_ns() - updates
+            self._tell(self._writer.returned, step_time_us=_microseconds(took))
         if not self._scheduler.has_unfinished_requests():
             self._tell(self._writer.launched)  # no forward pass is to come
         return result

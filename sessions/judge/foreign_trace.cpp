@@ -19,6 +19,7 @@ void ForeignStep::clear() {
   preempted_by_command.clear();
   num_drafts_proposed.clear();
   token_budget.reset();
+  step_time_us.reset();
   scheduler_block_ids.clear();
   num_cached_block.clear();
   num_tokens_after_output.clear();

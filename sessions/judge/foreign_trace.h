@@ -184,6 +184,7 @@ struct ForeignStep {
   std::vector<RequestId> preempted_by_command;
   std::vector<ForeignCount> num_drafts_proposed;  // in place of what the method proposes
   std::optional<std::int32_t> token_budget;       // of this step; absent: max_num_batched_tokens
+  std::optional<std::int64_t> step_time_us;       // how long the frame took
 
   std::vector<ForeignBlockIds> scheduler_block_ids;  // for requests whose lists changed
   std::vector<ForeignBlockIds> num_cached_block;     // one count per group; absent: by our rule

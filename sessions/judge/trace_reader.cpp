@@ -36,6 +36,8 @@ struct TraceReader::State {
 
 namespace {
 
+constexpr std::int64_t kMaxStepTimeUs = 1'000'000'000'000;
+
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r") == std::string_view::npos;
 }
@@ -137,6 +139,9 @@ void TraceReader::State::read_step(const LineValue& root, StepContext& context) 
   optional("num_drafts_proposed", read_drafts_proposed);
   optional("token_budget", [&](const LineValue& value, StepContext&) {
     step.token_budget = int32_of(value, {0, context.limits.max_num_batched_tokens}, errors);
+  });
+  optional("step_time_us", [&](const LineValue& value, StepContext&) {
+    step.step_time_us = integer_of(value, {0, kMaxStepTimeUs}, errors);
   });
   optional("preprocess_copies", [&](const LineValue& value, StepContext&) {
     step.preprocess_copies = read_copies(value, context);

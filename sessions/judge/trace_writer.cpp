@@ -166,6 +166,8 @@ std::string TraceWriter::step(const StepTrace& trace) {
     line["attn_metadata"] = metadata_json(trace);
     line["postprocess_copies"] = copies(trace.post_copies);
   }
+  // The engine's simulated clock.
+  if (!trace.rows.empty() && trace.duration_us > 0) line["step_time_us"] = trace.duration_us;
   line["model_runner_output"] = sampled(trace);
   for (const CacheEvent& event : trace.commit_events) tables_.apply(event);
   hashes_.apply(trace.commit_events);

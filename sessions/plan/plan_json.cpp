@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "sessions/scenario/scenario.h"
+
 namespace hybridscope {
 namespace {
 
@@ -13,6 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kPlanVersion = 1;
 constexpr IntegerRange kCounts{.min = 0, .max = INT64_MAX};
+constexpr IntegerRange kSums{.min = 0, .max = std::int64_t{1} << 53};  // over steps of a piece
 
 struct Size {
   std::string_view key;
@@ -68,11 +71,15 @@ PlanPoint point_of_json(const JsonPlace& place, JsonErrors& errors) {
   PlanPoint point;
   std::size_t count = 0;
   visit_point(point, [&](std::int64_t& value) {
-    if (count < numbers.size()) value = read_integer(numbers[count], kCounts, errors);
+    if (count < numbers.size()) value = read_integer(numbers[count], kSums, errors);
     ++count;
   });
   if (count != numbers.size())
     errors.fail(place.pointer, fmt::format("{} numbers (expected {})", numbers.size(), count));
+  else if (point.first_step < 1 || point.first_step > kMaxStep || point.steps < 1 ||
+           point.steps > kMaxStep)
+    errors.fail(place.pointer, fmt::format("{} steps from step {} (expected 1 to {} for both)",
+                                           point.steps, point.first_step, kMaxStep));
   return point;
 }
 
@@ -171,9 +178,10 @@ PlanResult plan_result_of_json(const JsonPlace& place, JsonErrors& errors) {
   PlanResult result{.refused = text_at(object, "refused")};
   if (const auto name = object.require("name")) result.name = read_string(*name, errors);
   if (const auto sizes = object.find("sizes")) result.sizes = sizes_of_json(*sizes, errors);
-  if (const auto figures = object.find("figures"))
+  if (const auto figures = object.find("figures")) {
+    (void)object.require("sizes");
     result.figures = figures_of_json(*figures, errors);
-  else if (result.refused.empty())
+  } else if (result.refused.empty())
     (void)object.require("figures");
   if (const auto points = object.find("points"))
     for (const JsonPlace& one : read_array(*points, errors))

@@ -5,11 +5,14 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/fingerprint.h"
 #include "sessions/plan/plan_latency.h"
 #include "sessions/plan/plan_meter.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/run_plan.h"
+#include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/hf_config.h"
+#include "sessions/text/name_hash.h"
 
 namespace hybridscope {
 namespace {
@@ -22,6 +25,19 @@ PlanResult refused(const std::string& name, const Error& error) {
 }
 
 }  // namespace
+
+Result<std::string> layout_digest(const std::string& model) {
+  const auto setup = make_engine_setup(model, {});
+  if (!setup.ok()) return setup.error();
+  std::uint64_t digest = hash_name(NameKind::text, setup.value().layout.model.name);
+  for (const KVCacheGroup& group : setup.value().config.kv_cache_config.groups)
+    for (const std::int32_t layer : group.layers)
+      digest = mix(digest, static_cast<std::uint64_t>(layer));
+  const BlockSizeChoice& choice = setup.value().layout.page_size.choice;
+  for (const std::int64_t size : {choice.mamba_page, choice.attn_bytes_per_token})
+    digest = mix(digest, static_cast<std::uint64_t>(size));
+  return fmt::format("{:016x}", digest);
+}
 
 PlanSizes plan_sizes_of(const EngineSetup& setup) {
   const EngineConfig& config = setup.config;

@@ -27,6 +27,10 @@ struct PlanSizes {
   friend bool operator==(const PlanSizes&, const PlanSizes&) = default;
 };
 
+// 16 hex digits of the model's shapes: a config.json may change while a plan is interrupted, or
+// before it is looked at. Error: an unknown or unreadable model.
+Result<std::string> layout_digest(const std::string& model);
+
 PlanSizes plan_sizes_of(const EngineSetup& setup);
 
 struct PlanResult {

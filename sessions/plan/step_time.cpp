@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "sessions/text/line_source.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {
@@ -52,32 +53,24 @@ std::optional<double> microseconds(std::string_view text) {
 
 class Clock : public StepClock {
  public:
-  Clock(const StepTime& time, const EngineConfig& config) : time_(time), bytes_(config) {}
+  Clock(const StepTime& time, const EngineConfig& config) : time_(time), work_(config) {}
 
   std::int64_t duration_us(const StepTrace& trace) const override {
-    std::int64_t prefill = 0;
-    std::int64_t tokens = 0;
-    for (const ScheduledTrace& row : trace.scheduled) {
-      tokens += row.num_scheduled_tokens;
-      prefill +=
-          std::clamp(row.num_prompt_tokens - row.num_computed_tokens, 0, row.num_scheduled_tokens);
-    }
-    std::int64_t copied = 0;
-    for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies})
-      for (const StateCopyTrace& copy : launch->copies)
-        copied += bytes_.copy_bytes(copy.group, copy.accept_token_bias);
-    const double us = time_.base_us + time_.prefill_us * static_cast<double>(prefill) +
-                      time_.decode_us * static_cast<double>(tokens - prefill) +
-                      time_.copied_byte_us * static_cast<double>(copied);
-    return std::llround(std::min(us, kMostUs));
+    return std::llround(std::min(time_.of(work_.count(trace)), kMostUs));
   }
 
  private:
   StepTime time_;
-  SummaryBuilder bytes_;
+  StepWorkCounter work_;
 };
 
 }  // namespace
+
+double StepTime::of(const StepWork& work) const {
+  return base_us + prefill_us * static_cast<double>(work.prefill) +
+         decode_us * static_cast<double>(work.decode) +
+         copied_byte_us * static_cast<double>(work.copied_bytes);
+}
 
 Result<StepTime> parse_step_time(std::string_view text) {
   StepTime time;
@@ -103,6 +96,30 @@ Result<StepTime> parse_step_time(std::string_view text) {
     if (plus == rest.npos) return time;
     rest.remove_prefix(plus + 1);
   }
+}
+
+Result<StepTime> read_step_time_file(const std::string& file) {
+  const auto wrong = [](std::string message) {
+    return Error{ErrorKind::corrupt, std::move(message)};
+  };
+  auto lines = LineSource::open(file);
+  if (!lines.ok()) return lines.error();
+  std::optional<StepTime> time;
+  for (;;) {
+    const auto line = lines.value().next();
+    if (!line.ok()) return line.error();
+    if (!line.value()) break;
+    std::string_view text = line.value()->text;
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (trimmed(text).empty() || trimmed(text).starts_with('#')) continue;
+    const std::string at = fmt::format("{}:{}: ", file, lines.value().line_number());
+    if (time) return wrong(at + "a second step time (expected one line beside those with #)");
+    const auto read = parse_step_time(text);
+    if (!read.ok()) return wrong(at + read.error().message);
+    time = read.value();
+  }
+  if (!time) return wrong(file + ": no step time (expected a line with a sum)");
+  return *time;
 }
 
 std::string step_time_text(const StepTime& time) {

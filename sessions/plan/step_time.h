@@ -9,7 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/engine/engine.h"
-#include "sessions/run/run_summary.h"
+#include "sessions/plan/step_work.h"
 
 namespace hybridscope {
 
@@ -22,6 +22,9 @@ struct StepTime {
   double copied_byte_us = 0;
   friend bool operator==(const StepTime&, const StepTime&) = default;
 
+  // Microseconds, not rounded.
+  double of(const StepWork& work) const;
+
   StepTime times(double factor) const {
     return {base_us * factor, prefill_us * factor, decode_us * factor, copied_byte_us * factor};
   }
@@ -31,6 +34,10 @@ struct StepTime {
 // in microseconds, or each number with its unit ("20ms", "30us", "0.3ns"). Error: what was found
 // where, and what was expected.
 Result<StepTime> parse_step_time(std::string_view text);
+
+// A file with such a sum on one line; blank lines and those that begin with # are skipped. Errors:
+// those of LineSource; corrupt "FILE:LINE: ...".
+Result<StepTime> read_step_time_file(const std::string& file);
 
 // In the form that parse_step_time takes.
 std::string step_time_text(const StepTime& time);

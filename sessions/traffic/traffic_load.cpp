@@ -163,8 +163,11 @@ void TrafficArrangement::place_beginning(std::size_t i, ArrivingRequest& arrivin
     arriving.arrival_us = before < 0 ? later_us : 0;
     if (before < 0) return;
     arriving.delay_us = later_us;
-    for (const std::size_t last : last_[static_cast<std::size_t>(before)])
-      arriving.after.push_back(traffic_.requests[last].request.name);
+    for (const std::size_t last : last_[static_cast<std::size_t>(before)]) {
+      const ArrivingRequest& other = traffic_.requests[last];
+      arriving.after.push_back(other.request.name);
+      arriving.arrival_us = std::max(arriving.arrival_us, other.arrival_us);
+    }
   } else if (load_.rate > 0) {
     arriving.arrival_us = starts_[conversation] + later_us;
   } else {

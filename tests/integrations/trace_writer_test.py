@@ -13,12 +13,13 @@ import tempfile
 import unittest
 from pathlib import Path
 from types import SimpleNamespace as Object
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "integrations" / "vllm"))
 
 import small_engine
-from hybridscope_trace import (CacheWatch, Recording, TraceWriter, _metadata, plain,
-                               record_copies)
+from hybridscope_trace import (CacheWatch, Recording, SchedulerHooks, TraceWriter, _FrameTimes,
+                               _metadata, plain, record_copies)
 from hybridscope_trace import Values as AtOnce
 from small_engine import Array
 
@@ -264,6 +265,92 @@ class RecordedRunner(unittest.TestCase):
         self.assertEqual(line["attn_metadata"]["1"], {"num_prefills": 1})
         self.assertEqual(list(metadata), ["layers.0"])
         self.assertEqual(given, [metadata])
+
+
+class StepTimes(unittest.TestCase):
+    """Calls of a scheduler at known times, in microseconds; the recorder's own work takes 1000 in
+    each of its calls."""
+
+    def record(self, is_async, calls):
+        """`calls`: ("schedule", called, returns) or ("update", frame, called, returns). The lines
+        of the frames 1, 2, ..., of one request each."""
+        file, kv, now, frames = io.StringIO(), small_engine.KVCacheManager(), [0], []
+        writer = TraceWriter(file)
+        writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(is_async),
+                      kv_cache_manager=kv, mamba_cache_mode="none")
+        for name in ("step", "finish", "returned"):
+            setattr(writer, name, self.slow(now, getattr(writer, name)))
+
+        def schedule(returns, name):
+            now[0] = returns
+            kv.hold(name, [1], [2, 3, 4])
+            frames.append(small_engine.scheduler_output({name: 2}, new=[
+                small_engine.new_request(name, [11, 12], ([1], [2, 3, 4]), 10)]))
+            return frames[-1]
+
+        def update_from_output(output, result, returns):
+            now[0] = returns
+            return "outputs"
+
+        scheduler = Object(kv_cache_manager=kv, schedule=schedule,
+                           update_from_output=update_from_output,
+                           has_unfinished_requests=lambda: True)
+        hooks = SchedulerHooks(writer, scheduler, lambda error, what: self.fail(error))
+        with mock.patch("hybridscope_trace.time.perf_counter_ns", lambda: now[0] * 1000):
+            for kind, *times in calls:
+                now[0] = times[-2]
+                if kind == "schedule":
+                    scheduler.schedule(times[-1], f"r{len(frames)}")
+                    writer._lines[-1]["input_batch"] = {"req_ids": [f"r{len(frames) - 1}"]}
+                else:
+                    scheduler.update_from_output(
+                        frames[times[0] - 1],
+                        Object(req_ids=[f"r{times[0] - 1}"], sampled_token_ids=[[20]]), times[-1])
+        hooks.close()
+        writer.close()
+        return [line.get("step_time_us") for line in lines_of(file.getvalue())[1:]]
+
+    @staticmethod
+    def slow(now, call):
+        def slow_call(*args, **kwargs):
+            now[0] += 1000
+            return call(*args, **kwargs)
+        return slow_call
+
+    def test_a_step_lasts_from_its_scheduling_to_the_end_of_its_update(self):
+        # Scheduled in 300, recorded in 1000, computed in 5000, recorded in 1000, updated in 700.
+        self.assertEqual(self.record(False, [("schedule", 10_000, 10_300),
+                                             ("update", 1, 16_300, 18_000),
+                                             ("schedule", 50_000, 50_300),
+                                             ("update", 2, 52_300, 53_301)]), [6000, 1301])
+
+    def test_frames_in_flight_last_from_one_output_to_the_next(self):
+        self.assertEqual(self.record(True, [("schedule", 10_000, 10_300),
+                                            ("schedule", 12_000, 12_300),
+                                            ("update", 1, 18_000, 18_100),
+                                            ("schedule", 20_000, 20_300),
+                                            ("update", 2, 26_500, 26_600)])[:2], [8000, 8500])
+
+    def test_a_frame_after_a_pause_lasts_from_its_scheduling(self):
+        self.assertEqual(self.record(True, [("schedule", 10_000, 10_300),
+                                            ("update", 1, 18_000, 18_100),
+                                            ("schedule", 90_000, 90_300),
+                                            ("update", 2, 97_000, 97_100)]), [8000, 7000])
+
+    def test_an_engine_that_was_held_has_no_time_of_the_frames_in_flight(self):
+        times, first, second = _FrameTimes(), object(), object()
+        times.begin(first, 1000, 0)
+        times.forget()
+        times.begin(second, 9000, 0)
+        self.assertIsNone(times.end(first, 10_000, True))
+        self.assertEqual(times.end(second, 12_500, True), 2500)
+
+    def test_frames_without_an_output_are_forgotten(self):
+        times, first, second = _FrameTimes(), object(), object()
+        times.begin(first, 1000, 0)
+        times.begin(second, 9000, 400)
+        self.assertEqual(times.end(second, 12_500, False), 3100)
+        self.assertIsNone(times.end(first, 13_000, False))
 
 
 class EngineDied(unittest.TestCase):

@@ -76,7 +76,8 @@ def plan(traffic: str | os.PathLike[str], *, model: str = "",
               default: the model's cache modes and max_num_seqs
     settings, engine, policies  the same in all combinations, as for run()
     prefer    goals
-    step_time  how long a step takes, an assumption from which times follow
+    step_time  how long a step takes, an assumption from which times follow: a sum, or a file of
+              `hybridscope plan fit`
     limit, traffic_format, users, think_time, request_rate  as for run()
     out       result file: an interrupted plan goes on from there
     """

@@ -40,7 +40,7 @@ std::string make_plan_file(const MadePlan& wanted) {
   PlanJobOptions how{.run = {.model = "tiny-gdn"}};
   PlanHeader header{.program = "test",
                     .model = "tiny-gdn",
-                    .layout = "",
+                    .layout = layout_digest("tiny-gdn").value(),
                     .traffic = "traffic.jsonl",
                     .digest = traffic.digest(),
                     .settings = settings_to_json(base).dump(),

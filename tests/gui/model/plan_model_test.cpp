@@ -132,7 +132,7 @@ TEST_F(PlanPanel, BlocksOverStepsAreThoseOfTheSelectedCombination) {
   apply(workbench_, {"plan.select", "mamba_cache_mode=align max_num_seqs=2"});
   const PlanMemory memory = model().memory;
   EXPECT_EQ(memory.title, "Blocks over the steps of mamba_cache_mode=align max_num_seqs=2");
-  EXPECT_EQ(memory.num_blocks, 60);
+  EXPECT_EQ(memory.num_blocks, 59);
   ASSERT_FALSE(memory.pieces.empty());
   EXPECT_EQ(memory.pieces.front().first_step, 1);
   EXPECT_EQ(memory.pieces.back().last_step, memory.last_step);
@@ -202,6 +202,33 @@ TEST_F(PlanPanel, TrafficThatWasMovedOrChangedIsNamedAndCanBeSaid) {
       << R"({"timestamp": 0, "input_length": 9, "output_length": 8, "hash_ids": [1]})"
       << "\n";
   EXPECT_THAT(refusal({"plan.traffic", traffic}), HasSubstr("not the traffic of the plan"));
+}
+
+TEST_F(PlanPanel, AnotherModelThanThePlansIsRefused) {
+  const std::string path = file();
+  std::string text = folder_.read("plan.jsonl");
+  const std::string key = R"("layout":")";
+  text[text.find(key) + key.size()] ^= 1;  // another hex digit
+  folder_.write("plan.jsonl", text);
+  apply(workbench_, {"file.open", path});
+  EXPECT_THAT(refusal({"plan.run", "worst"}), HasSubstr("tiny-gdn: not the model of the plan"));
+}
+
+TEST_F(PlanPanel, APieceOfImpossibleStepsIsRefused) {
+  const std::string path = file();
+  std::string text = folder_.read("plan.jsonl");
+  const std::string key = R"("points":[[1,)";
+  text.replace(text.find(key), key.size(), R"("points":[[9223372036854775807,)");
+  folder_.write("plan.jsonl", text);
+  EXPECT_THAT(refusal({"file.open", path}), HasSubstr("/points/0"));
+}
+
+TEST_F(PlanPanel, TrafficThatWasNamedIsKeptWhenTheResultsAreReadAgain) {
+  apply(workbench_, {"file.open", file()});
+  std::filesystem::rename(folder_ / "traffic.jsonl", folder_ / "elsewhere.jsonl");
+  apply(workbench_, {"plan.traffic", folder_ / "elsewhere.jsonl"});
+  apply(workbench_, {"plan.reload"});
+  apply(workbench_, {"plan.run", "1"});
 }
 
 TEST_F(PlanPanel, IsReadAgainWithGoalsAndSelectionAsTheyWere) {

@@ -1,5 +1,6 @@
 """An engine that is watched while it runs, with stand-ins for engine and device."""
 
+import itertools
 import json
 import sys
 import threading
@@ -13,8 +14,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import small_engine
 from live_support import Client, Folder, HostCopies
 
+from hybridscope.hybridscope_trace import SchedulerHooks
 from hybridscope.vllm import __main__ as commands
 from hybridscope.vllm.live_recording import LiveRecording
+from hybridscope.vllm.scheduler_only import SchedulerOnlyWriter
 from hybridscope.vllm.settings import parse_settings
 
 
@@ -98,6 +101,31 @@ class Watched(Folder):
         self.run_step()
         recording.writer._thread.drain()
         self.assertEqual((self.folder / "run.jsonl").read_text().count("\n"), 3)
+
+    def test_steps_tell_their_time_without_the_recorders_own(self):
+        recording = self.watch(f"trace:{self.folder}/run.jsonl")
+        clock = itertools.count(0, 1_000_000)  # each look at it takes 1 ms
+        with mock.patch("hybridscope.hybridscope_trace.time.perf_counter_ns",
+                        lambda: next(clock)):
+            self.run_step()
+            self.run_step()
+        recording.close()
+        lines = (self.folder / "run.jsonl").read_text().splitlines()
+        # schedule() takes 1 ms, 1 ms is the recorder's, 1 ms passes until the output comes, 1 ms is
+        # the recorder's, and the update takes 1 ms.
+        self.assertEqual([json.loads(line)["step_time_us"] for line in lines[1:]], [3000, 3000])
+
+    def test_a_scheduler_without_a_runner_has_no_times(self):
+        with SchedulerOnlyWriter(self.folder / "run.jsonl") as writer:
+            writer.header(self.scheduler.kv_cache_config, self.scheduler.vllm_config,
+                          kv_cache_manager=self.kv)
+            hooks = SchedulerHooks(writer, self.scheduler, self.fail)
+            self.run_step()
+            self.run_step()
+            hooks.close()
+        lines = (self.folder / "run.jsonl").read_text().splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertFalse(any("step_time_us" in line for line in lines))
 
     def test_what_the_states_are_is_told_before_and_after_the_forward_pass(self):
         told = []

@@ -299,6 +299,16 @@ TEST(TraceReader, WhatALineLeavesOutIsAbsent) {
   EXPECT_THAT(reader.step().attn_metadata, IsEmpty());
 }
 
+TEST(TraceReader, TheTimeOfAStepIsReadAndMayBeMissing) {
+  std::vector<Json> lines = test::healthy_trace();
+  lines[1]["step_time_us"] = 8412;
+  TraceReader reader("t.jsonl");
+  EXPECT_EQ(test::read_error(reader, {lines[0], lines[1]}), "");
+  EXPECT_EQ(reader.step().step_time_us, 8412);
+  EXPECT_EQ(reader.read_line(lines[2].dump(), 3).value(), TraceLine::step);
+  EXPECT_EQ(reader.step().step_time_us, std::nullopt);
+}
+
 TEST(TraceReader, TheLastStepOfATraceMayLackItsOutput) {
   std::vector<Json> lines = test::healthy_trace();
   lines[2].erase("model_runner_output");

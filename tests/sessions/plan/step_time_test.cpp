@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "sessions/plan/plan_run.h"
 #include "sessions/run/runner.h"
 #include "sessions/scenario/scenario_reader.h"
@@ -29,6 +31,21 @@ TEST(StepTime, WhatIsNoTermIsNamed) {
     EXPECT_THAT(parse_step_time(text).error().message, HasSubstr("is no term")) << text;
   EXPECT_THAT(parse_step_time("1*decode + 2*decode").error().message,
               HasSubstr("two terms of decode"));
+}
+
+TEST(StepTime, AFileHasOneSumBesideItsComments) {
+  const auto file = [](const std::string& text) {
+    const std::string path = testing::TempDir() + "/hybridscope_step_time.txt";
+    std::ofstream(path) << text;
+    return read_step_time_file(path);
+  };
+  EXPECT_EQ(file("# fitted\n\n8000 + 25*prefill\r\n").value(), (StepTime{8000, 25, 0, 0}));
+  EXPECT_THAT(file("# fitted\n8000 + fast\n").error().message,
+              HasSubstr("hybridscope_step_time.txt:2: step time: \"fast\" is no term"));
+  EXPECT_THAT(file("8000\n9000\n").error().message, HasSubstr(".txt:2: a second step time"));
+  EXPECT_THAT(file("# nothing\n").error().message, HasSubstr(".txt: no step time"));
+  EXPECT_EQ(file("9000 fast").error().kind, ErrorKind::corrupt);
+  EXPECT_EQ(read_step_time_file("no/such/file").error().kind, ErrorKind::io);
 }
 
 // A prompt of 10 tokens in chunks of 8, then two tokens.

@@ -28,5 +28,8 @@ class Gate:
             self._on_change("")
 
     def wait(self):
-        """Returns when the gate is open."""
+        """Returns when the gate is open: did that take a while?"""
+        if self._open.is_set():
+            return False
         self._open.wait()
+        return True

@@ -21,7 +21,8 @@ class _GatedScheduler(SchedulerHooks):
     def _schedule(self, real, *args, **kwargs):
         if self._drain is not None:
             self._drain()
-        self._gate.wait()
+        if self._gate.wait() or self._drain is not None:
+            self._times.forget()
         return super()._schedule(real, *args, **kwargs)
 
 

@@ -5,14 +5,15 @@ from hybridscope.hybridscope_trace import TraceWriter
 
 class SchedulerOnlyWriter(TraceWriter):
     """Adds the rows that a runner without faults would have: those that verify or decode first, with
-    the counts that follow from the tokens that came back."""
+    the counts that follow from the tokens that came back. Without a forward pass steps have no
+    times."""
 
     def __init__(self, file):
         super().__init__(file)
         self._sampled = {}  # request -> tokens that its last frame gave, at least 1
         self._computed = {}  # request -> computed tokens that its next frame begins with
 
-    def finish(self, model_runner_output, postprocess_copies=None):
+    def finish(self, model_runner_output, postprocess_copies=None, step_time_us=None):
         if model_runner_output.req_ids:
             self._leave_empty_steps()
         if not self._lines:
@@ -23,6 +24,9 @@ class SchedulerOnlyWriter(TraceWriter):
         super().finish(model_runner_output, postprocess_copies)
         if "model_runner_output" in line:
             self._note(line)
+
+    def returned(self, kv_cache_manager=None, step_time_us=None):
+        super().returned(kv_cache_manager)
 
     def _rows_of(self, output):
         self._begin(output)

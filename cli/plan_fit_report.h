@@ -1,0 +1,30 @@
+// What hybridscope plan fit prints and writes.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "sessions/plan/recorded_steps.h"
+#include "sessions/plan/step_time_fit.h"
+
+namespace hybridscope {
+
+// All references must outlive the view.
+struct PlanFitView {
+  const StepTimeFit& fit;
+  const RecordedSteps& recorded;
+  const TimedSteps& timed;
+  std::string traces;        // "run.jsonl", "3 traces"
+  bool knows_states = true;  // were copied bytes counted?
+};
+
+// For people.
+std::string plan_fit_text(const PlanFitView& view);
+
+// {step_time, terms, num_steps, ...}.
+nlohmann::ordered_json plan_fit_json(const PlanFitView& view);
+
+// A file that --step-time takes: what was fitted as lines with #, then the sum.
+std::string plan_fit_file(const PlanFitView& view);
+
+}  // namespace hybridscope
