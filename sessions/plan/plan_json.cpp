@@ -179,8 +179,8 @@ PlanResult plan_result_of_json(const JsonPlace& place, JsonErrors& errors) {
   if (const auto name = object.require("name")) result.name = read_string(*name, errors);
   if (const auto sizes = object.find("sizes")) result.sizes = sizes_of_json(*sizes, errors);
   if (const auto figures = object.find("figures")) {
-    (void)object.require("sizes");
     result.figures = figures_of_json(*figures, errors);
+    (void)object.require("sizes");
   } else if (result.refused.empty())
     (void)object.require("figures");
   if (const auto points = object.find("points"))

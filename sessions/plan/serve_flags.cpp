@@ -53,15 +53,15 @@ bool has_own_flag(const Setting& setting) {
 
 // "8k" -> "8000", "8K" -> "8192", "1.5M" -> "1572864"; other text unchanged.
 std::string plain_number(std::string_view text) {
-  constexpr std::string_view kUnits = "kmgKMG";
+  constexpr std::string_view kUnits = "kmgtKMGT";
   const std::size_t unit = text.empty() ? kUnits.npos : kUnits.find(text.back());
   if (unit == kUnits.npos) return std::string(text);
   const std::string number(text.substr(0, text.size() - 1));
   char* end = nullptr;
   const double value = std::strtod(number.c_str(), &end);
   if (number.empty() || end != number.c_str() + number.size()) return std::string(text);
-  const double base = unit < 3 ? 1000.0 : 1024.0;
-  const double whole = value * std::pow(base, static_cast<double>(unit % 3 + 1));
+  const double base = unit < 4 ? 1000.0 : 1024.0;
+  const double whole = value * std::pow(base, static_cast<double>(unit % 4 + 1));
   if (!(whole >= 0 && whole < 9e15)) return std::string(text);
   return std::to_string(static_cast<std::int64_t>(whole));
 }
@@ -73,8 +73,9 @@ std::string flag_name(std::string_view word) {
   if (!word.starts_with('-') || word.size() < 2) return {};
   std::string name(word.substr(is_long ? 2 : 1));
   std::ranges::replace(name, '_', '-');
+  const std::string head = name.substr(0, name.find('.'));  // "sc" of "sc.method"
   for (const auto& [shorter, longer] : kShortFlags)
-    if (name == shorter) return std::string(longer);
+    if (head == shorter) return std::string(longer) + name.substr(head.size());
   return name;
 }
 
@@ -128,7 +129,8 @@ bool takes_value(std::string_view name) {
 
 Status set_flag(EngineSettings& settings, const Setting& setting, std::string_view value) {
   std::string text(value);
-  if (setting.kind == SettingKind::integer) text = plain_number(value);
+  if (setting.kind == SettingKind::integer || setting.kind == SettingKind::byte_size)
+    text = plain_number(value);
   if (setting_path(setting) == "speculative_config/method") {
     if (text.ends_with("_mtp")) text = "mtp";
     if (const auto why = why_value_not_modelled("speculative_config/method", text); !why.empty())

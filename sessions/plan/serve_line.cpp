@@ -157,8 +157,11 @@ Status ServeLine::read_flag(std::size_t& word) {
     ++word;
   } else {
     ++word;
+    // Several values, or one and the model.
+    const std::size_t most = model_.empty() ? 1 : line_.words.size();
     if (equals == std::string::npos && takes_value(part.name))
-      while (word < line_.words.size() && !is_flag(line_.words[word].value)) ++word, ++part.count;
+      while (word < line_.words.size() && word - first <= most && !is_flag(line_.words[word].value))
+        ++word, ++part.count;
     std::string raw;
     for (std::size_t i = first; i < word; ++i) raw += (i == first ? "" : " ") + line_.words[i].raw;
     not_read_.push_back(raw);

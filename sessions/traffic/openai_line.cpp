@@ -49,16 +49,19 @@ bool take_char(std::string_view& text, std::string_view any_of) {
   return true;
 }
 
-// Seconds, milliseconds from 10^11 on; or a text.
+constexpr std::int64_t kFirstMillisecond = 100'000'000'000;
+
+// Seconds, milliseconds from 10^11 on, as a number or a text; or a date.
 std::optional<std::int64_t> time_of(const Json& value) {
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
     if (const auto iso = parse_iso_time(text)) return iso;
-    return parse_millionths(text);
+    const auto us = parse_millionths(text);
+    return us && *us >= kFirstMillisecond * kMillion ? *us / 1000 : us;
   }
   if (!value.is_number()) return std::nullopt;
   const double number = value.get<double>();
-  const double seconds = number >= 1e11 ? number / 1000 : number;
+  const double seconds = number >= static_cast<double>(kFirstMillisecond) ? number / 1000 : number;
   if (!(seconds >= 0 && seconds <= static_cast<double>(kMaxArrivalUs / kMillion)))
     return std::nullopt;
   return std::llround(seconds * static_cast<double>(kMillion));

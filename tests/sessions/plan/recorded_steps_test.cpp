@@ -35,8 +35,8 @@ std::vector<std::string> traced(const StepTime& time, bool async_scheduling = fa
   RunPlan plan =
       plan_scenario(parse_scenario({scenario(async_scheduling), "test.json"}).value(), "test.json")
           .value();
-  const auto clock = make_step_clock(time, plan.setup.config);
-  Runner runner = Runner::create(std::move(plan), nullptr, clock).value();
+  plan.step_clock = make_step_clock(time, plan.setup.config);
+  Runner runner = Runner::create(std::move(plan)).value();
   TraceWriter writer(runner.engine().config(), traced_requests_of(runner.engine()));
   std::vector<std::string> lines = {writer.header("n")};
   while (!runner.done()) lines.push_back(writer.step(*runner.step().value()));

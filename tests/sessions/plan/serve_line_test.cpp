@@ -61,11 +61,24 @@ TEST(ServeLine, ReadsJsonAndDottedFlags) {
   EXPECT_THAT(json.not_read(), ElementsAre("--speculative-config model"));
   const ServeLine dotted = parsed("vllm serve m --speculative-config.num_speculative_tokens 3");
   EXPECT_EQ(dotted.settings().num_speculative_tokens, 3);
+  const ServeLine shorter = parsed("vllm serve m -sc.method mtp -cc.cudagraph_mode=PIECEWISE");
+  EXPECT_EQ(shorter.settings().speculative_method, SpeculativeMethod::mtp);
+  EXPECT_EQ(shorter.settings().cudagraph_mode, CUDAGraphMode::piecewise);
+}
+
+TEST(ServeLine, BytesMayHaveTheUnitsOfVllm) {
+  const auto bytes = [](const std::string& text) {
+    return parsed("vllm serve m --kv-cache-memory-bytes " + text).settings().kv_cache_memory_bytes;
+  };
+  EXPECT_EQ(bytes("30G"), std::int64_t{30} << 30);
+  EXPECT_EQ(bytes("30g"), 30'000'000'000);
+  EXPECT_EQ(bytes("1T"), std::int64_t{1} << 40);
 }
 
 TEST(ServeLine, AFlagWithoutAValueDoesNotTakeTheModel) {
   EXPECT_EQ(parsed("vllm serve --trust-remote-code m").model(), "m");
   EXPECT_EQ(parsed("vllm serve --enable-prefix-caching m").model(), "m");
+  EXPECT_EQ(parsed("vllm serve --port 8000 m").model(), "m");
 }
 
 TEST(ServeLine, SaysWhatIsWrong) {

@@ -1,5 +1,6 @@
 #include "sessions/traffic/openai_log.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,6 +95,18 @@ TEST(OpenAiLog, PromptsThatCannotHaveTheirLengthAndRequestsThatFailedAreCounted)
   EXPECT_THAT(log.value().notes,
               ElementsAre("left out because the response is an error: 2 requests",
                           HasSubstr("the prompt has another length than the log says")));
+}
+
+// Both are ten seconds apart.
+TEST(OpenAiLog, TimesAreMillisecondsFromTenToTheEleventhOnAsNumbersAndAsTexts) {
+  for (const char* quote : {"", "\""}) {
+    const auto log =
+        read(fmt::format("{{\"prompt\": \"x\", \"timestamp\": {0}1700000000000{0}}}\n"
+                         "{{\"prompt\": \"x\", \"timestamp\": {0}1700000010000{0}}}",
+                         quote));
+    const auto& requests = log.value().requests;
+    EXPECT_EQ(*requests[1].arrival_us - *requests[0].arrival_us, 10'000'000);
+  }
 }
 
 TEST(OpenAiLog, ErrorsNameTheLine) {

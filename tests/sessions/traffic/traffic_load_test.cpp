@@ -90,6 +90,12 @@ TEST(TrafficLoad, AConversationWithSeveralEndsHasEndedWithTheLast) {
                           "b's helper 0 after left after right +30"));
 }
 
+// So that the first requests of a file can be taken.
+TEST(TrafficLoad, ARequestStandsBehindThoseThatItWaitsFor) {
+  EXPECT_THAT(arrange(log_of({{"a1", 0, 0}, {"a2", 0, 10}, {"b", 1, 20}}), {.users = 1}),
+              ElementsAre("a1 0", "a2 10", "b 10 after a1 after a2"));
+}
+
 TEST(TrafficLoad, AThinkTimeReplacesTheFilesDelaysAndTimesOfFollowers) {
   EXPECT_THAT(
       arrange(three_conversations(), {.think_us = 5}),
