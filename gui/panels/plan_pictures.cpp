@@ -9,6 +9,7 @@
 #include <numbers>
 #include <vector>
 
+#include "gui/cell_drawing.h"
 #include "gui/widgets.h"
 #include "sessions/text/number_words.h"
 
@@ -164,9 +165,26 @@ void draw_plan_scatter(PanelContext& context, const PlanModel& model, ImVec2 siz
 
 namespace {
 
-// Neutral for what no request holds.
-Rgba area_colour(const Look& look, std::size_t area) {
-  return area < kNumBlockKinds ? look.theme.series[area] : look.ui().border;
+// A third of `a`.
+Rgba mixed(Rgba a, Rgba b) {
+  const auto mean = [](std::uint8_t x, std::uint8_t y) {
+    return static_cast<std::uint8_t>((x + 2 * y) / 3);
+  };
+  return {mean(a.r, b.r), mean(a.g, b.g), mean(a.b, b.b), 255};
+}
+
+// Cells of what the blocks are, as in the page of `plan --html`.
+CellStyle area_style(const Look& look, std::size_t area) {
+  constexpr std::array kRoles = {CellRole::held, CellRole::running, CellRole::speculative,
+                                 CellRole::cached, CellRole::free_block};
+  static_assert(kRoles.size() == kNumPlanAreas);
+  CellStyle style = cell_style(look.theme, kRoles[area]);
+  if (kRoles[area] == CellRole::held) style.pattern = CellPattern::none;
+  if (kRoles[area] != CellRole::free_block) return style;
+  style.line = cell_style(look.theme, CellRole::cached).fill;
+  style.fill = mixed(style.line, style.fill);
+  style.pattern = CellPattern::dots;
+  return style;
 }
 
 // The stacked areas of a run over its steps.
@@ -217,8 +235,8 @@ class MemoryPicture {
       const float top = y_of(above);
       below = above;
       if (bottom - top < 0.5F) continue;
-      list.AddRectFilled(ImVec2(left, top), ImVec2(right, bottom),
-                         packed(area_colour(look_, area)));
+      draw_filled(list, look_, {ImVec2(left, top), ImVec2(right, bottom)}, area_style(look_, area),
+                  "");
       list.AddLine(ImVec2(left, top), ImVec2(right, top), packed(look_.ui().panel));
     }
   }
@@ -254,9 +272,9 @@ void draw_memory_legend(const Look& look, const PlanMemory& memory) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float above = (ImGui::GetTextLineHeight() - side) / 2;
     ImGui::Dummy(ImVec2(side, ImGui::GetTextLineHeight()));
-    ImGui::GetWindowDrawList()->AddRectFilled(ImVec2(at.x, at.y + above),
-                                              ImVec2(at.x + side, at.y + above + side),
-                                              packed(area_colour(look, area)));
+    draw_filled(*ImGui::GetWindowDrawList(), look,
+                {ImVec2(at.x, at.y + above), ImVec2(at.x + side, at.y + above + side)},
+                area_style(look, area), "");
     ImGui::SameLine(0, look.px(4));
     ImGui::TextUnformatted(words.c_str());
   }
