@@ -42,7 +42,9 @@ std::optional<SettingConflict> incomplete_memory(const EngineSettings& settings)
     if (settings.weights_memory_bytes) return std::nullopt;
     return needs("gpu_memory_bytes", "weights_memory_bytes");
   }
-  if (settings.gpu_memory_utilization) return needs("gpu_memory_utilization", "gpu_memory_bytes");
+  // vLLM ignores it beside kv_cache_memory_bytes, and so do we.
+  if (settings.gpu_memory_utilization && !settings.kv_cache_memory_bytes)
+    return needs("gpu_memory_utilization", "gpu_memory_bytes");
   if (settings.weights_memory_bytes) return needs("weights_memory_bytes", "gpu_memory_bytes");
   if (settings.activation_memory_bytes) return needs("activation_memory_bytes", "gpu_memory_bytes");
   return std::nullopt;
