@@ -49,17 +49,7 @@ Result<PageFile> open_page(const PlanCommandOptions& options) {
 }
 
 Status write_page(const PlanView& view, OutputFile& page) {
-  if (Status written = page.write(plan_as_html({.header = view.header,
-                                                .sweep = view.sweep,
-                                                .results = view.results,
-                                                .goals = view.goals,
-                                                .choice = view.choice,
-                                                .num_requests = view.num_requests,
-                                                .more_reasons = view.choice.has_recommendation()
-                                                                    ? sensitivity_lines(view)
-                                                                    : std::vector<std::string>()}));
-      !written.ok())
-    return written;
+  if (Status written = page.write(plan_as_html(view)); !written.ok()) return written;
   return page.finish();
 }
 

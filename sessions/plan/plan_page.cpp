@@ -7,7 +7,6 @@
 
 #include "sessions/page/page_parts.h"
 #include "sessions/plan/plan_page_files.h"
-#include "sessions/plan/plan_reasons.h"
 #include "sessions/text/html_text.h"
 
 namespace hybridscope {
@@ -166,14 +165,14 @@ PageJson values_of_name(std::string_view name, std::size_t num_axes) {
   return values;
 }
 
-PageJson results_of(const PlanPage& page, const PageColumns& shown) {
+PageJson results_of(const PlanView& view, const PageColumns& shown) {
   std::int64_t num_points = 0;
-  for (const PlanResult& result : page.results) num_points += std::ssize(result.points);
+  for (const PlanResult& result : view.results) num_points += std::ssize(result.points);
   const std::int64_t together = (num_points + kMostPagePoints - 1) / kMostPagePoints;
   PageJson results = PageJson::array();
-  for (const PlanResult& result : page.results) {
+  for (const PlanResult& result : view.results) {
     PageJson json = {{"name", result.name},
-                     {"values", values_of_name(result.name, page.sweep.axes().size())}};
+                     {"values", values_of_name(result.name, view.sweep.axes().size())}};
     if (!result.ran()) {
       json["refused"] = result.refused;
     } else {
@@ -190,31 +189,26 @@ PageJson results_of(const PlanPage& page, const PageColumns& shown) {
   return results;
 }
 
-PageJson data_of_page(const PlanPage& page) {
-  const PageColumns shown(page.header);
-  PageJson data = {{"plan", header_to_json(page.header)}, {"requests", page.num_requests},
-                   {"combinations", page.sweep.size()},   {"goals", PageJson::array()},
+PageJson data_of_page(const PlanView& view) {
+  const PageColumns shown(view.header);
+  PageJson data = {{"plan", header_to_json(view.header)}, {"requests", view.num_requests},
+                   {"combinations", view.sweep.size()},   {"goals", PageJson::array()},
                    {"columns", columns_of_page(shown)},   {"kinds", kBlockKindWords},
                    {"axes", PageJson::array()},           {"recommended", nullptr},
-                   {"front", page.choice.front},          {"reasons", PageJson::array()},
-                   {"results", results_of(page, shown)}};
-  for (const PlanGoal* goal : page.goals) data["goals"].push_back(goal->name);
-  for (const SweepAxis& axis : page.sweep.axes()) data["axes"].push_back(axis.setting->name);
-  if (page.choice.has_recommendation()) {
-    data["recommended"] = page.choice.recommended();
-    data["reasons"] = plan_reasons({.sweep = page.sweep,
-                                    .results = page.results,
-                                    .goals = page.goals,
-                                    .choice = page.choice,
-                                    .model = page.header.model});
-    for (const std::string& reason : page.more_reasons) data["reasons"].push_back(reason);
+                   {"front", view.choice.front},          {"reasons", PageJson::array()},
+                   {"results", results_of(view, shown)}};
+  for (const PlanGoal* goal : view.goals) data["goals"].push_back(goal->name);
+  for (const SweepAxis& axis : view.sweep.axes()) data["axes"].push_back(axis.setting->name);
+  if (view.choice.has_recommendation()) {
+    data["recommended"] = view.choice.recommended();
+    data["reasons"] = story_lines(view);
   }
   return data;
 }
 
 }  // namespace
 
-std::string plan_as_html(const PlanPage& page) {
+std::string plan_as_html(const PlanView& view) {
   std::string html(plan_page_files::plan_html);
   std::string scripts(page_script());
   for (const std::string_view script :
@@ -225,7 +219,7 @@ std::string plan_as_html(const PlanPage& page) {
   // The data is filled in last, so marks inside it are not replaced.
   fill_mark(html, "/*style*/", page_style(plan_page_files::plan_css));
   fill_mark(html, "/*script*/", scripts);
-  fill_mark(html, "\"data\"", script_safe_json(data_of_page(page)));
+  fill_mark(html, "\"data\"", script_safe_json(data_of_page(view)));
   return html;
 }
 

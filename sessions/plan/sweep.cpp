@@ -339,7 +339,8 @@ Result<EngineSettings> Sweep::settings_with(const PlanCase& of, const Model& mod
   if (sweeps("mamba_cache_mode") && !sweeps("enable_prefix_caching")) {
     follow_mode(settings);
     if (settings.mamba_cache_mode == MambaCacheMode::none)
-      std::erase_if(of_block_size, [](const auto& of) { return is_of_prefix_caching(*of.first); });
+      std::erase_if(of_block_size,
+                    [](const auto& one) { return is_of_prefix_caching(*one.first); });
   }
   // No drafts need no method, whatever the rest says.
   if (settings.num_speculative_tokens == 0 && !sweeps("speculative_config/method"))

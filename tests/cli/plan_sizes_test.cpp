@@ -60,6 +60,15 @@ TEST(PlanSizes, HasTheStartUpLogOfTheRelease) {
                           "tokens per request: 6.58x"));
 }
 
+// vLLM takes no share of the GPU where the cache's memory is given.
+TEST(PlanSizes, ALineMayHaveTheShareOfTheGpuBesideTheMemoryOfTheCache) {
+  const auto run = run_program(
+      "plan --from-serve 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct --gpu-memory-utilization "
+      "0.9' --kv-memory 30GiB");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("2,409 blocks in 30GiB"));
+}
+
 TEST(PlanSizes, WrongUseIsExitCode2) {
   EXPECT_EQ(run_program("plan").exit_code, 2);
   EXPECT_THAT(run_program("plan").err, HasSubstr("name a model"));

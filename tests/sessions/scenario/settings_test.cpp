@@ -221,7 +221,6 @@ TEST(Settings, MemoryOfAGpuNeedsWhatTheWeightsTake) {
             "gpu_memory_bytes is set without weights_memory_bytes, which it needs");
   EXPECT_EQ(conflict({{"gpu_memory_utilization", "0.9"}}),
             "gpu_memory_utilization is set without gpu_memory_bytes, which it needs");
-  EXPECT_EQ(conflict({{"gpu_memory_utilization", "0.9"}, {"kv_cache_memory_bytes", "30GiB"}}), "");
   EXPECT_EQ(conflict({{"weights_memory_bytes", "1GiB"}}),
             "weights_memory_bytes is set without gpu_memory_bytes, which it needs");
   EXPECT_EQ(conflict({{"activation_memory_bytes", "1GiB"}}),
