@@ -20,13 +20,13 @@ ModelSpec qwen35(const Qwen35& size) {
   return parse_hf_config({.text = config.dump(), .file = "config.json"}).value();
 }
 
-ModelSpec glm53_flash() {
+ModelSpec glm53_flash(const Glm53Flash& cache) {
   ModelSpec model = model_preset("kimi-linear-48b-a3b").value();
   model.name = "glm-5.3-flash";
   model.layers.clear();
   for (int layer = 0; layer < 45; ++layer)
     model.layers.push_back(layer % 4 == 3 ? LayerKind::attention : LayerKind::recurrent);
-  model.attention = {.attention_type = AttentionType::mla, .kv_lora_rank = 512};
+  model.attention = {.attention_type = AttentionType::mla, .kv_lora_rank = cache.latent_values};
   model.recurrent = KdaDims{.num_heads = 64, .head_dim = 128};
   model.kernel_block_alignment = 128;  // of MLA from 0.27.1 on
   return model;

@@ -24,6 +24,11 @@ ModelSpec qwen35(const Qwen35& size);
 // GLM-5.3-Flash, as transformers has it (Glm5NextTextConfig): 45 layers, every fourth of them MLA
 // with latent vectors of 512 without rope, the others KDA with 64 heads of 128 and W = 4. Without
 // its key indexer, whose pages are memory of their own.
-ModelSpec glm53_flash();
+struct Glm53Flash {
+  // Of a token's latent vector. Where an engine packs them, or keeps scales with them: the bytes of
+  // a token, with kv_cache_dtype fp8.
+  std::int64_t latent_values = 512;
+};
+ModelSpec glm53_flash(const Glm53Flash& cache = {});
 
 }  // namespace hybridscope::test

@@ -112,20 +112,33 @@ TEST(PublishedSizes, Glm53FlashOnFourGpusHasBlocksOf1152Tokens) {
   EXPECT_EQ(setup.value().layout.page_size.layer_groups.group_size, 11);
 }
 
-// github.com/vllm-project/vllm/issues/54458: GLM-5.3-Flash, tensor parallel size 2. Its states are
-// those above; latent vectors in 4-bit pages, which are no dtype here, have 288 bytes with their
-// scales. The issue names neither the number of drafts nor the dtype of the cache: 2 or 3 drafts
-// with 288 bytes give its 7,808 tokens.
-TEST(PublishedSizes, AStateOf2MibOver288BytesATokenGivesBlocksOf7808Tokens) {
-  for (const std::int64_t drafts : {2, 3}) {
-    const std::int64_t state = 32 * 128 * 128 * 4 + (3 + drafts) * 3 * 4096 * 2;
-    const auto choice = choose_block_size({.mamba_cache_mode = MambaCacheMode::align,
-                                           .attn_bytes_per_token = 288,
-                                           .mamba_page = state,
-                                           .kernel_block_alignment = 128,
-                                           .max_model_len = 262144});
-    EXPECT_EQ(choice.value().block_size, 7808) << drafts;
-  }
+// github.com/local-inference-lab/vllm/pull/488 (comment of 2026-08-28): GLM-5.3-Flash on four RTX
+// PRO 6000, fp8 records of 528 bytes (local-inference-lab/b12x, pull 266), seven drafts of DFlash2:
+// of a prompt of 10,355 tokens a second request finds 6,912, three blocks.
+TEST(PublishedSizes, Glm53FlashWithFp8RecordsAndSevenDraftsHasBlocksOf2304TokensOnFourGpus) {
+  const BlockSizeChoice choice =
+      block_of(glm53_flash({.latent_values = 528}),
+               {{.name = "kv_cache_dtype", .value = "fp8"},
+                {.name = "tensor_parallel_size", .value = "4"},
+                {.section = "speculative_config", .name = "num_speculative_tokens", .value = "7"}});
+  EXPECT_EQ(choice.mamba_page, 1'171'456);
+  EXPECT_EQ(choice.block_size, 6912 / 3);
+}
+
+// github.com/vllm-project/vllm/issues/54458 (2026-08-30): GLM-5.3-Flash on two RTX PRO 6000 with a
+// DFlash drafter, tensor parallel size 2: "Setting attention block size to 7808 tokens". It does
+// not say how the cache is kept or how many drafts there are. The 4-bit records that the engine of
+// these cards has for this model (nvfp4_ds_mla, local-inference-lab/vllm, pull 549) have 304 bytes,
+// and with the seven drafts of DFlash2 they give its 7,808 tokens; vLLM itself has no such dtype
+// for the model, so that a record of as many bytes stands for it.
+TEST(PublishedSizes, Glm53FlashWith4BitRecordsAndSevenDraftsHasBlocksOf7808Tokens) {
+  const BlockSizeChoice choice =
+      block_of(glm53_flash({.latent_values = 304}),
+               {{.name = "kv_cache_dtype", .value = "fp8"},
+                {.name = "tensor_parallel_size", .value = "2"},
+                {.section = "speculative_config", .name = "num_speculative_tokens", .value = "7"}});
+  EXPECT_EQ(choice.mamba_page, 2'342'912);
+  EXPECT_EQ(choice.block_size, 7808);
 }
 
 // github.com/kaito-project/kaito/issues/2319: Qwen3.6-27B on an H100, vLLM 0.25.1, "max_num_seqs
