@@ -106,11 +106,7 @@ void add_request(TrafficLog& log, LineContent content, int line_number) {
 
 }  // namespace
 
-bool is_mooncake(std::string_view head) {
-  const std::size_t begin = head.find_first_not_of(" \t\r\n");
-  return begin != std::string_view::npos && head[begin] == '{' &&
-         head.find("\"input_length\"") != std::string_view::npos;
-}
+bool is_mooncake(std::string_view head) { return first_object_has_all(head, {"input_length"}); }
 
 Result<TrafficLog> read_mooncake(TrafficInput input) {
   LineSource lines(input.file, std::move(input.read), kMaxTrafficLineBytes);

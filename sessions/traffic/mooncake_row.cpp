@@ -86,7 +86,7 @@ MooncakeRow read_mooncake_row(const Json& json, JsonErrors& errors) {
   const NamedMember waits = named_member(json, {"wait_for"});
   if (waits.value != nullptr)
     for (const JsonPlace& place : read_array({waits.value, waits.pointer}, errors))
-      row.wait_for.push_back(read_string(place, errors));
+      row.wait_for.push_back(id_of({place.value, place.pointer}, errors));
   const NamedMember ids = named_member(json, {"hash_ids"});
   if (ids.value != nullptr)
     for (const JsonPlace& place : read_array({ids.value, ids.pointer}, errors))

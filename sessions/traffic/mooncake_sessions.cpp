@@ -202,13 +202,22 @@ Result<TrafficLog> MooncakeSessions::log() {
 }  // namespace
 
 bool is_mooncake_sessions(std::string_view head) {
-  const std::size_t begin = head.find_first_not_of(" \t\r\n");
-  const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
-  return begin != std::string_view::npos && head[begin] == '{' &&
-         (has("\"input_length\"") || has("\"input_tokens\"")) &&
-         (has("\"session_id\"") || has("\"delay\"") || has("\"delay_ms\"") || has("\"wait_for\"") ||
-          has("\"request_id\"") || has("\"tool_wait_ms\"") || !has("\"hash_ids\"") ||
-          !has("\"timestamp\""));
+  // A first turn may have none of the keys that its followers have.
+  const auto is_of_session = [](std::string_view row) {
+    return first_object_has_any(
+        row, {"session_id", "delay", "delay_ms", "wait_for", "request_id", "tool_wait_ms"});
+  };
+  const auto any_row_is = [&] {
+    for (std::string_view rest = head; !rest.empty();) {
+      const std::string_view row = rest.substr(0, rest.find('\n'));
+      if (is_of_session(row)) return true;
+      rest.remove_prefix(std::min(row.size() + 1, rest.size()));
+    }
+    return false;
+  };
+  return first_object_has_any(head, {"input_length", "input_tokens"}) &&
+         !first_object_has_any(head, {"messages", "prompt"}) &&
+         (any_row_is() || !first_object_has_all(head, {"hash_ids", "timestamp"}));
 }
 
 Result<TrafficLog> read_mooncake_sessions(TrafficInput input) {

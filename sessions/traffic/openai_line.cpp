@@ -178,7 +178,7 @@ std::optional<std::int64_t> parse_iso_time(std::string_view text) {
   const int m = take_number(text, 2);
   if (m < 0 || !take_char(text, "-")) return std::nullopt;
   const int d = take_number(text, 2);
-  const year_month_day date{year{y}, month{static_cast<unsigned>(std::max(m, 0))},
+  const year_month_day date{year{y}, month{static_cast<unsigned>(m)},
                             day{static_cast<unsigned>(std::max(d, 0))}};
   constexpr int kEpoch = 1970;
   if (d < 0 || !date.ok() || y < kEpoch || !take_char(text, "Tt ")) return std::nullopt;

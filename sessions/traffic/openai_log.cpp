@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -240,13 +239,9 @@ Result<TrafficLog> OpenAiLogReader::read() {
 }  // namespace
 
 bool is_openai_log(std::string_view head) {
-  constexpr std::array<std::string_view, 8> kPrompts = {
-      "messages",      "prompt",      "request.messages",      "request.prompt",
-      "body.messages", "body.prompt", "request.body.messages", "request.body.prompt"};
-  const std::vector<std::string> keys = keys_of_first_object(head);
-  return std::ranges::any_of(keys, [&](const std::string& key) {
-    return std::ranges::find(kPrompts, key) != kPrompts.end();
-  });
+  return first_object_has_any(
+      head, {"messages", "prompt", "request.messages", "request.prompt", "body.messages",
+             "body.prompt", "request.body.messages", "request.body.prompt"});
 }
 
 Result<TrafficLog> read_openai_log(TrafficInput input) {

@@ -146,9 +146,9 @@ Result<TrafficLog> ShareGptReader::read() {
 }  // namespace
 
 bool is_sharegpt(std::string_view head) {
-  const std::size_t begin = head.find_first_not_of(" \t\r\n");
-  return begin != std::string_view::npos && (head[begin] == '[' || head[begin] == '{') &&
-         head.find("\"conversations\"") != std::string_view::npos;
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
+  if (head.starts_with('[')) head.remove_prefix(1);
+  return first_object_has_all(head, {"conversations"});
 }
 
 Result<TrafficLog> read_sharegpt(TrafficInput input) {

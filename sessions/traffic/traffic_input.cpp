@@ -75,6 +75,18 @@ std::vector<std::string> keys_of_first_object(std::string_view head) {
   return keys;
 }
 
+bool first_object_has_all(std::string_view head, std::initializer_list<std::string_view> keys) {
+  return std::ranges::all_of(keys, [found = keys_of_first_object(head)](std::string_view key) {
+    return std::ranges::find(found, key) != found.end();
+  });
+}
+
+bool first_object_has_any(std::string_view head, std::initializer_list<std::string_view> keys) {
+  return std::ranges::any_of(keys, [found = keys_of_first_object(head)](std::string_view key) {
+    return std::ranges::find(found, key) != found.end();
+  });
+}
+
 TrafficHead look_at_head(ReadBytes read) {
   auto head = std::make_shared<Head>();
   head->read = std::move(read);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,5 +30,9 @@ TrafficHead look_at_head(ReadBytes read);
 // those of objects inside ("request.messages") but not of what arrays hold. Empty: it begins
 // otherwise.
 std::vector<std::string> keys_of_first_object(std::string_view head);
+
+// Does the object that `head` begins with have all, or any, of these keys itself?
+bool first_object_has_all(std::string_view head, std::initializer_list<std::string_view> keys);
+bool first_object_has_any(std::string_view head, std::initializer_list<std::string_view> keys);
 
 }  // namespace hybridscope

@@ -185,10 +185,7 @@ Result<TrafficLog> VllmBenchReader::read() {
 }  // namespace
 
 bool is_vllm_bench(std::string_view head) {
-  const std::size_t begin = head.find_first_not_of(" \t\r\n");
-  const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
-  return begin != std::string_view::npos && head[begin] == '{' && has("\"num_prompts\"") &&
-         has("\"model_id\"") && has("\"request_rate\"");
+  return first_object_has_all(head, {"num_prompts", "model_id", "request_rate"});
 }
 
 Result<TrafficLog> read_vllm_bench(TrafficInput input) {

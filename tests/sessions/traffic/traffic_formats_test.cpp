@@ -57,6 +57,24 @@ TEST(TrafficFormats, AnOpenAiLogHasItsPromptInTheLineTheRequestOrTheBody) {
   EXPECT_EQ(format_of(R"({"request": {"body": {"messages": [{"role")"), "openai-log");
 }
 
+TEST(TrafficFormats, KeysInsideARequestSayNothingAboutTheFormat) {
+  const std::string tool = R"({"messages": [], "tools": [{"parameters": {"properties": )";
+  EXPECT_EQ(format_of(tool + R"({"conversations": {}, "input_length": {}}}}]})"), "openai-log");
+  EXPECT_EQ(format_of(R"({"messages": [{"role": "user", "content": "\"input_length\": 5"}]})"),
+            "openai-log");
+  EXPECT_EQ(
+      format_of(R"({"request": {"prompt": "x"}, "response": {"usage": {"input_tokens": 5}}})"),
+      "openai-log");
+  EXPECT_EQ(format_of(R"({"prompt": "x", "input_tokens": 5})"), "openai-log");
+}
+
+TEST(TrafficFormats, ALaterTurnSaysThatRowsHaveSessions) {
+  const std::string first = R"({"timestamp": 0, "input_length": 6, "hash_ids": [1]})";
+  EXPECT_EQ(format_of(first + "\n" + first), "mooncake");
+  EXPECT_EQ(format_of(first + "\n" + R"({"input_length": 9, "delay": 5, "hash_ids": [1, 2]})"),
+            "mooncake-sessions");
+}
+
 TEST(TrafficFormats, KeysOfTheFirstObjectAreFoundAsFarAsTheTextGoes) {
   EXPECT_THAT(keys_of_first_object(R"( {"a": {"b": 1, "c" : {}}, "d": [{"e": 2}, "f"], "g\"": "h)"),
               ElementsAre("a", "a.b", "a.c", "d", "g\\\""));
