@@ -42,6 +42,11 @@ bool is_flag(std::string_view word) {
          word[1] != '.';
 }
 
+// max_model_len as long as memory allows, which is not modelled.
+bool leaves_to_vllm(const Setting& setting, std::string_view value) {
+  return setting_path(setting) == "max_model_len" && (value == "auto" || value == "-1");
+}
+
 }  // namespace
 
 Result<ServeLine> ServeLine::parse(std::string_view text) {
@@ -119,56 +124,71 @@ Status ServeLine::take_value(Part& part, std::size_t& word, std::string& value) 
   return Ok{};
 }
 
-Status ServeLine::read_flag(std::size_t& word) {
-  const std::size_t first = word;
-  const std::string text = line_.words[word].value;
+// -O2, which is also --optimization-level 2.
+bool ServeLine::read_optimization_level(std::size_t& word) {
+  const std::string& text = line_.words[word].value;
+  if (text.size() != 3 || !text.starts_with("-O") || text[2] < '0' || text[2] > '3') return false;
+  Part part{.first = word, .count = 1, .name = "optimization-level", .joined = true};
+  part.setting = find_setting("", "optimization_level");
+  (void)set_flag(settings_, *part.setting, text.substr(2));
+  parts_.push_back(std::move(part));
+  ++word;
+  return true;
+}
+
+// --name, --no-name or --name=false.
+void ServeLine::take_boolean(bool negated, std::size_t& word, std::string& value) const {
+  const std::string& text = line_.words[word].value;
   const std::size_t equals = text.find('=');
-  Part part{.first = first,
-            .count = 1,
-            .name = flag_name(text.substr(0, equals)),
-            .joined = false,
-            .is_variable = false,
-            .setting = nullptr};
-  // -O3 and -tp2
-  if (!text.starts_with("--") && text.size() == 3 && text[1] == 'O' && text[2] >= '0' &&
-      text[2] <= '3') {
-    part.setting = find_setting("", "optimization_level");
-    part.name = "optimization-level";
-    part.joined = true;
-    ++word;
-    parts_.push_back(part);
-    return set_flag(settings_, *part.setting, text.substr(2));
-  }
-  const std::size_t dot = part.name.find('.');
-  const std::string head = part.name.substr(0, dot);
+  value = equals != text.npos ? text.substr(equals + 1) : negated ? "false" : "true";
+  ++word;
+}
+
+// One that is no setting, with its values.
+void ServeLine::skip_flag(const std::string& name, std::size_t& word) {
+  const std::size_t first = word;
+  const bool joined = line_.words[word].value.find('=') != std::string::npos;
+  ++word;
+  // Several values, or one and the model.
+  const std::size_t most = model_.empty() ? 1 : line_.words.size();
+  if (!joined && takes_value(name))
+    while (word < line_.words.size() && word - first <= most && !is_flag(line_.words[word].value))
+      ++word;
+  add_not_read(first, word);
+}
+
+void ServeLine::add_not_read(std::size_t first, std::size_t end) {
+  std::string raw;
+  for (std::size_t i = first; i < end; ++i) raw += (i == first ? "" : " ") + line_.words[i].raw;
+  not_read_.push_back(std::move(raw));
+}
+
+Status ServeLine::read_flag(std::size_t& word) {
+  if (read_optimization_level(word)) return Ok{};
+  const std::size_t first = word;
+  const std::string_view text = line_.words[word].value;
+  Part part{.first = first, .count = 1, .name = flag_name(text.substr(0, text.find('=')))};
   bool negated = false;
-  if (dot != std::string::npos)
-    part.setting = setting_in_json_flag(head, part.name.substr(dot + 1));
-  else
-    part.setting = setting_of_flag(part.name, negated);
-  std::string value;
+  const std::size_t dot = part.name.find('.');
+  part.setting = dot == std::string::npos
+                     ? setting_of_flag(part.name, negated)
+                     : setting_in_json_flag(part.name.substr(0, dot), part.name.substr(dot + 1));
   const bool json = dot == std::string::npos && is_json_flag(part.name);
-  if (part.name == "model" || json ||
-      (part.setting != nullptr && part.setting->kind != SettingKind::boolean)) {
-    if (Status taken = take_value(part, word, value); !taken.ok()) return taken;
-  } else if (part.setting != nullptr) {
-    value = negated ? "false" : "true";
-    if (equals != std::string::npos) value = text.substr(equals + 1);
-    ++word;
-  } else {
-    ++word;
-    // Several values, or one and the model.
-    const std::size_t most = model_.empty() ? 1 : line_.words.size();
-    if (equals == std::string::npos && takes_value(part.name))
-      while (word < line_.words.size() && word - first <= most && !is_flag(line_.words[word].value))
-        ++word, ++part.count;
-    std::string raw;
-    for (std::size_t i = first; i < word; ++i) raw += (i == first ? "" : " ") + line_.words[i].raw;
-    not_read_.push_back(raw);
+  if (part.setting == nullptr && !json && part.name != "model") {
+    skip_flag(part.name, word);
     return Ok{};
   }
+  std::string value;
+  if (part.setting != nullptr && part.setting->kind == SettingKind::boolean)
+    take_boolean(negated, word, value);
+  else if (Status taken = take_value(part, word, value); !taken.ok())
+    return taken;
   if (part.name == "model") {
     model_ = value;
+    return Ok{};
+  }
+  if (part.setting != nullptr && leaves_to_vllm(*part.setting, value)) {
+    add_not_read(first, word);
     return Ok{};
   }
   parts_.push_back(part);

@@ -50,6 +50,10 @@ class ServeLine {
   Status read_words();
   Status read_variable(std::size_t word);
   Status read_flag(std::size_t& word);
+  bool read_optimization_level(std::size_t& word);
+  void take_boolean(bool negated, std::size_t& word, std::string& value) const;
+  void skip_flag(const std::string& name, std::size_t& word);
+  void add_not_read(std::size_t first, std::size_t end);
   Status read_json(const Part& part, std::string_view value);
   Status take_value(Part& part, std::size_t& word, std::string& value);
   void rewrite_setting(const Setting& setting, const EngineSettings& wanted, ShellWords& line,

@@ -66,6 +66,15 @@ TEST(ServeLine, ReadsJsonAndDottedFlags) {
   EXPECT_EQ(shorter.settings().cudagraph_mode, CUDAGraphMode::piecewise);
 }
 
+TEST(ServeLine, ALengthThatVllmChoosesIsNotModelledAndStays) {
+  for (const char* flag : {"--max-model-len auto", "--max-model-len -1", "--max-model-len=-1"}) {
+    const ServeLine line = parsed(std::string("vllm serve m ") + flag + " -O2");
+    EXPECT_THAT(line.not_read(), ElementsAre(flag));
+    EXPECT_EQ(line.settings().max_model_len, std::nullopt);
+    EXPECT_EQ(line.with(line.settings()).text, line.text());
+  }
+}
+
 TEST(ServeLine, BytesMayHaveTheUnitsOfVllm) {
   const auto bytes = [](const std::string& text) {
     return parsed("vllm serve m --kv-cache-memory-bytes " + text).settings().kv_cache_memory_bytes;
