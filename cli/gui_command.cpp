@@ -15,6 +15,7 @@
 #include "cli/right_command.h"
 #include "cli/run_options.h"
 #include "cli/version.h"
+#include "sessions/plan/plan_file.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/shown_text.h"
 #include "storage/file_header.h"
@@ -75,6 +76,10 @@ bool has_settings(const GuiOptions& options) {
 
 // Options that do not go together.
 Status check_options(const GuiOptions& options) {
+  if (has_settings(options) && is_plan_file(options.file))
+    return invalid_input(fmt::format(
+        "{}: results of a plan have their model and settings (`hybridscope plan` runs other ones)",
+        options.file));
   if (has_settings(options) && is_session(options.file))
     return invalid_input(fmt::format(
         "{}: a session has its settings (--model and engine settings go with a scenario or "

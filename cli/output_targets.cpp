@@ -40,6 +40,17 @@ Status check_one_document(std::initializer_list<OutputTarget> outputs) {
                                    first->option, second->option));
 }
 
+Status check_continuable(const OutputTarget& output) {
+  std::error_code ignored;
+  const bool is_file =
+      !is_there(output) && (!std::filesystem::exists(output.path, ignored) ||
+                            std::filesystem::is_regular_file(output.path, ignored));
+  if (output.path.empty() || is_file) return Ok{};
+  return invalid_input(
+      fmt::format("{} {}: {} (expected a file, with which the same command goes on)", output.option,
+                  output.path, is_there(output) ? "standard output" : "no file"));
+}
+
 Result<std::optional<OutputFile>> open_output(const std::string& path) {
   if (path.empty()) return std::optional<OutputFile>();
   auto file = OutputFile::create(path);

@@ -26,6 +26,10 @@ Status check_outputs(std::span<const OutputTarget> outputs, const std::string& s
 // for it. `what`: "the scenario".
 Status check_not_read(const OutputTarget& output, std::string_view what, const std::string& input);
 
+// Error invalid_input: the output is no file that a later run can go on with, such as "-" or a
+// device.
+Status check_continuable(const OutputTarget& output);
+
 // Error invalid_input: two of these are "-". Standard output holds one document or the text for
 // people.
 Status check_one_document(std::initializer_list<OutputTarget> outputs);

@@ -35,6 +35,7 @@ Result<PageFile> open_page(const PlanCommandOptions& options) {
   const OutputTarget html{"--html", options.html};
   if (Status one = check_one_document({{"--json", options.json ? "-" : ""}, html}); !one.ok())
     return one.error();
+  if (Status file = check_continuable({"--out", options.out}); !file.ok()) return file.error();
   if (Status apart = check_not_read(html, "the traffic", options.traffic); !apart.ok())
     return apart.error();
   if (Status apart = check_not_read({"--out", options.out}, "the traffic", options.traffic);

@@ -74,27 +74,8 @@ void add_size_options(CLI::App& command, PlanCommandOptions& options, CLI::Optio
       ->group(kGroup);
 }
 
-}  // namespace
-
-void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
-  command.footer(kPlanExamples);
-  command
-      .add_option("--model", options.model,
-                  std::string("preset or config.json (with traffic: ") + kDefaultTrafficModel + ")")
-      ->type_name("NAME|FILE");
-  command
-      .add_option(
-          "--from-serve", options.from_serve,
-          "start from this line of `vllm serve`; options given besides it replace its flags")
-      ->type_name("LINE");
-  auto* traffic =
-      command.add_option("--traffic", options.traffic, kTrafficHelp)->type_name("FILE|synthetic");
-  add_size_options(command, options, traffic);
-  command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
-      ->check(is_positive_number())
-      ->type_name("N")
-      ->needs(traffic);
-  add_traffic_options(command, options.traffic_options);
+// What is run, and how much of it. Returns --budget.
+CLI::Option* add_sweep_options(CLI::App& command, PlanCommandOptions& options) {
   command
       .add_option("--sweep", options.sweeps,
                   "values of one setting to try; may be repeated: all combinations are. Also "
@@ -128,6 +109,12 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
   command.add_option("-j,--jobs", options.jobs, "runs in parallel (default: one per core)")
       ->check(CLI::Range(1, 1024, "1 to 1024"))
       ->type_name("N");
+  return budget;
+}
+
+// What becomes of the results.
+void add_plan_result_options(CLI::App& command, PlanCommandOptions& options, CLI::Option* traffic,
+                             CLI::Option* budget) {
   command
       .add_option("--top", options.top,
                   fmt::format("rows of the table (default: {})", kDefaultRows))
@@ -161,15 +148,47 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
       "one object: the sizes, {plan, goals, recommended, front, reasons, results}, or with "
       "--list {combinations}");
   command.add_flag("-q,--quiet", options.quiet, "no progress");
+}
+
+}  // namespace
+
+void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
+  command.footer(kPlanExamples);
+  command
+      .add_option("--model", options.model,
+                  std::string("preset or config.json (with traffic: ") + kDefaultTrafficModel + ")")
+      ->type_name("NAME|FILE");
+  command
+      .add_option(
+          "--from-serve", options.from_serve,
+          "start from this line of `vllm serve`; options given besides it replace its flags")
+      ->type_name("LINE");
+  auto* traffic =
+      command.add_option("--traffic", options.traffic, kTrafficHelp)->type_name("FILE|synthetic");
+  add_size_options(command, options, traffic);
+  command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
+      ->check(is_positive_number())
+      ->type_name("N")
+      ->needs(traffic);
+  add_traffic_options(command, options.traffic_options);
+  CLI::Option* const budget = add_sweep_options(command, options);
+  add_plan_result_options(command, options, traffic, budget);
   options.settings.add_to(command);
 }
 
 std::string_view option_not_for_merge(const PlanCommandOptions& options) {
   const std::pair<bool, std::string_view> all[] = {
-      {!options.sweeps.empty(), "--sweep"}, {!options.step_time.empty(), "--step-time"},
-      {!options.model.empty(), "--model"},  {!options.from_serve.empty(), "--from-serve"},
-      {options.budget > 0, "--budget"},     {options.prompt > 0, "--prompt"},
-      {options.limit > 0, "--limit"},       {!options.settings.words().empty(), "a setting"}};
+      {!options.sweeps.empty(), "--sweep"},
+      {!options.step_time.empty(), "--step-time"},
+      {!options.model.empty(), "--model"},
+      {!options.from_serve.empty(), "--from-serve"},
+      {options.budget > 0, "--budget"},
+      {options.prompt > 0, "--prompt"},
+      {options.output > 0, "--output"},
+      {options.shared > 0, "--shared"},
+      {options.startup_log, "--startup-log"},
+      {options.limit > 0, "--limit"},
+      {!options.settings.words().empty(), "a setting"}};
   for (const auto& [given, name] : all)
     if (given) return name;
   return {};

@@ -50,9 +50,8 @@ std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
   std::string text = table.empty() ? "" : table.format();
   if (rows > most_rows)
     text += fmt::format("{} more rows: --top {}\n", grouped_number(rows - most_rows), rows);
-  for (const PlanResult& result : view.results)
-    if (!result.ran())
-      text += fmt::format("{}: {}\n", printable(result.name), printable(result.refused, 400));
+  for (const std::string& line : refused_lines(view, static_cast<std::size_t>(most_rows)))
+    text += fmt::format("{}\n", printable(line, 500));
   if (rows == 0) return text;
   if (!view.header.step_time.empty())
     text += fmt::format(
@@ -65,9 +64,8 @@ std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
 
 std::string format_plan_reasons(const PlanView& view) {
   if (!view.choice.has_recommendation())
-    return view.results.empty()
-               ? "no combination ran\n"
-               : "no combination ran: each that was tried is not possible, for the reason above\n";
+    return view.results.empty() ? "no combination ran\n"
+                                : "no combination ran to its end, for the reasons above\n";
   std::string text =
       fmt::format("\nrecommended: {}\n", printable(view.results[view.choice.recommended()].name));
   for (const std::string& line : story_lines(view))

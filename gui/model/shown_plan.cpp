@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
+#include "core/model/model_presets.h"
 #include "gui/model/live_run.h"
 #include "gui/model/near_ids.h"
 #include "sessions/plan/plan_run.h"
@@ -20,6 +20,13 @@ namespace fs = std::filesystem;
 
 // Runs that are shown fold their prompts themselves.
 constexpr std::size_t kWaysKept = 1;
+
+// A file that the results name, or where it is gone the one of its name beside them.
+std::string place_of(const std::string& named, const std::string& results) {
+  std::error_code ignored;
+  const fs::path beside = fs::path(results).parent_path() / fs::path(named).filename();
+  return !fs::exists(named, ignored) && fs::exists(beside, ignored) ? beside.string() : named;
+}
 
 Result<std::unique_ptr<PlanTraffic>> traffic_at(const std::string& place,
                                                 const PlanHeader& header) {
@@ -46,18 +53,13 @@ Status check_model(const PlanHeader& header) {
 
 }  // namespace
 
-bool is_plan_file(const std::string& path) {
-  constexpr std::string_view kBegin = R"({"hybridscope_plan":)";
-  std::ifstream file(path, std::ios::binary);
-  std::string begin(kBegin.size(), '\0');
-  return file.read(begin.data(), std::ssize(begin)) && begin == kBegin;
-}
-
 Result<std::unique_ptr<ShownPlan>> ShownPlan::open(const std::string& file) {
   auto contents = read_plan(file);
   if (!contents.ok()) return contents.error();
+  std::string& model = contents.value().header.model;
+  if (!model_preset(model).ok()) model = place_of(model, file);
   auto sweep = sweep_of(contents.value().header);
-  if (!sweep.ok()) return Error{ErrorKind::corrupt, file + ": " + sweep.error().message};
+  if (!sweep.ok()) return sweep.error();  // read_plan has made the same
   auto plan = std::unique_ptr<ShownPlan>(
       new ShownPlan(file, std::move(contents).value(), std::move(sweep).value()));
   if (Status chosen = plan->prefer(kDefaultGoals); !chosen.ok()) return chosen.error();
@@ -124,16 +126,15 @@ void ShownPlan::take_traffic_of(ShownPlan& earlier) {
 
 Status ShownPlan::find_traffic() {
   if (traffic_ != nullptr) return Ok{};
+  if (header().traffic == kSyntheticTraffic) return read_traffic_from(header().traffic);
   std::error_code ignored;
-  const fs::path named = header().traffic;
-  const fs::path beside = fs::path(file_).parent_path() / named.filename();
-  const bool moved = header().traffic != kSyntheticTraffic && !fs::exists(named, ignored);
-  if (moved && !fs::exists(beside, ignored))
+  const std::string place = place_of(header().traffic, file_);
+  if (!fs::exists(place, ignored))
     return Error{ErrorKind::not_found,
                  fmt::format("{}: the plan's traffic is not there, nor beside {}; plan.traffic "
                              "FILE says where it is",
                              header().traffic, file_)};
-  return read_traffic_from(moved ? beside.string() : header().traffic);
+  return read_traffic_from(place);
 }
 
 Result<std::unique_ptr<ShownRun>> ShownPlan::run_selected() {
@@ -141,7 +142,7 @@ Result<std::unique_ptr<ShownRun>> ShownPlan::run_selected() {
   if (!at) return Error{ErrorKind::not_found, "no combination is selected"};
   if (Status found = find_traffic(); !found.ok()) return found.error();
   const PlanResult& result = view().results[*at];
-  if (!result.ran()) return invalid_input(fmt::format("{}: {}", result.name, result.refused));
+  if (!result.has_steps()) return invalid_input(fmt::format("{}: {}", result.name, result.refused));
   if (Status same = check_model(header()); !same.ok()) return same.error();
   PlanRunOptions how{.model = header().model};
   if (!header().step_time.empty()) {

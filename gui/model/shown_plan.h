@@ -18,13 +18,10 @@
 
 namespace hybridscope {
 
-// Does the file begin as `hybridscope plan --out` writes it? False if it cannot be read.
-bool is_plan_file(const std::string& path);
-
 class ShownPlan {
  public:
-  // The recommended combination for the default goals is selected. Errors: those of read_plan and
-  // sweep_of.
+  // The recommended combination for the default goals is selected. A model's file that is not where
+  // it was is looked for beside the result file. Errors: those of read_plan.
   static Result<std::unique_ptr<ShownPlan>> open(const std::string& file);
   ShownPlan(const ShownPlan&) = delete;  // the story refers to this object
   ShownPlan& operator=(const ShownPlan&) = delete;
@@ -49,7 +46,7 @@ class ShownPlan {
   // What another reading of the same file has read of it.
   void take_traffic_of(ShownPlan& earlier);
   // The selected combination's run, before its first step. Its traffic is read from where it was,
-  // or from beside the result file. Errors: nothing is selected, or it did not run; the traffic
+  // or from beside the result file. Errors: nothing is selected, or it is not possible; the traffic
   // cannot be read or has changed, and so has the model.
   Result<std::unique_ptr<ShownRun>> run_selected();
 

@@ -25,11 +25,7 @@ function showHead() {
   if (!data.axes.includes("engine")) fact("engine", engine ?? "safe");
   fact("settings", settingTexts(settings, "").join(" ") || "the defaults");
   for (const sweep of plan.sweeps) fact("tried", sweep);
-  const numRefused = results.length - ran.length;
-  const left = data.combinations - results.length;
-  fact("combinations", grouped(ran.length) + " of " + grouped(data.combinations) + " run" +
-    (numRefused ? ", " + grouped(numRefused) + " not possible" : "") +
-    (left ? ", " + grouped(left) + " left out" : ""));
+  fact("runs", data.counts);
   fact("goals", data.goals.join(", "));
 }
 

@@ -3,20 +3,48 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sessions/plan/step_time.h"
+#include "sessions/scenario/settings_json.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {
+
+std::string sweeps_text(const PlanHeader& header) {
+  return header.sweeps.empty() ? "none" : fmt::format("{}", fmt::join(header.sweeps, " "));
+}
 
 Error corrupt(const std::string& file, const std::string& message) {
   return Error{ErrorKind::corrupt, fmt::format("{}: {}", file, message)};
 }
 
+// Of a combination, or of one under another step time?
+bool is_result_of(const Sweep& sweep, const PlanHeader& header, std::string_view name) {
+  if (sweep.called(name)) return true;
+  return !header.step_time.empty() &&
+         std::ranges::any_of(kOtherStepTimes, [&](const OtherStepTime& other) {
+           return name.ends_with(other.suffix) &&
+                  sweep.called(name.substr(0, name.size() - other.suffix.size()));
+         });
+}
+
+// What the header says in words of its own. Error: what of it is not this program's.
+Result<Sweep> understood(const PlanHeader& header) {
+  if (!header.step_time.empty())
+    if (const auto time = parse_step_time(header.step_time); !time.ok())
+      return invalid_input("/step_time: " + time.error().message);
+  return sweep_of(header);
+}
+
 Result<PlanContents> contents_of(const WholeLines& whole, const std::string& file) {
   PlanContents contents;
+  std::optional<Sweep> sweep;
   int number = 0;
   for (const std::string_view line : whole.lines()) {
     const auto json = parse_json({.text = line, .file = file, .line = ++number});
@@ -25,8 +53,15 @@ Result<PlanContents> contents_of(const WholeLines& whole, const std::string& fil
     const JsonPlace place{.value = &json.value(), .pointer = ""};
     if (number == 1) {
       contents.header = plan_header_of_json(place, errors);
+      if (errors.failed()) return Error{ErrorKind::corrupt, errors.error().message};
+      auto read = understood(contents.header);
+      if (!read.ok()) return corrupt(fmt::format("{}:{}", file, number), read.error().message);
+      sweep = std::move(read).value();
     } else {
       PlanResult result = plan_result_of_json(place, errors);
+      if (!errors.failed() && !is_result_of(*sweep, contents.header, result.name))
+        errors.fail("/name", fmt::format("{} (expected a combination of the sweeps: {})",
+                                         quoted_text(result.name), sweeps_text(contents.header)));
       std::string name = result.name;
       contents.results[std::move(name)] = std::move(result);
     }
@@ -37,17 +72,28 @@ Result<PlanContents> contents_of(const WholeLines& whole, const std::string& fil
 
 }  // namespace
 
+Result<Sweep> sweep_of(const PlanHeader& header) {
+  const auto json = nlohmann::json::parse(header.settings, nullptr, false);
+  JsonErrors errors("/settings");
+  EngineSettings settings = read_settings({.value = &json, .pointer = ""}, errors);
+  if (errors.failed()) return errors.error();
+  auto axes = parse_axes(header.sweeps);
+  if (!axes.ok()) return invalid_input("/sweeps: " + axes.error().message);
+  return Sweep::create(std::move(settings), std::move(axes).value());
+}
+
 std::string plan_difference(const PlanHeader& a, const PlanHeader& b) {
-  const auto sweeps = [](const PlanHeader& header) {
-    return fmt::format("{}", fmt::join(header.sweeps, " "));
-  };
   const struct {
     std::string_view what;
     std::string a, b;
-  } all[] = {{"model", a.model, b.model},          {"shapes of the model", a.layout, b.layout},
-             {"traffic", a.traffic, b.traffic},    {"content of the traffic", a.digest, b.digest},
-             {"settings", a.settings, b.settings}, {"step time", a.step_time, b.step_time},
-             {"sweeps", sweeps(a), sweeps(b)},     {"build of hybridscope", a.program, b.program}};
+  } all[] = {{"model", a.model, b.model},
+             {"shapes of the model", a.layout, b.layout},
+             {"traffic", a.traffic, b.traffic},
+             {"content of the traffic", a.digest, b.digest},
+             {"settings", a.settings, b.settings},
+             {"step time", a.step_time, b.step_time},
+             {"sweeps", sweeps_text(a), sweeps_text(b)},
+             {"build of hybridscope", a.program, b.program}};
   for (const auto& one : all)
     if (one.a != one.b)
       return fmt::format("{}: {}, not {}", one.what, one.a.empty() ? "none" : one.a,
@@ -80,6 +126,13 @@ Result<PlanContents> merge_plans(const std::vector<std::string>& files) {
     }
   }
   return merged;
+}
+
+bool is_plan_file(const std::string& path) {
+  constexpr std::string_view kBegin = R"({"hybridscope_plan":)";
+  std::ifstream file(path, std::ios::binary);
+  std::string begin(kBegin.size(), '\0');
+  return file.read(begin.data(), std::ssize(begin)) && begin == kBegin;
 }
 
 Result<PlanFile> PlanFile::open(const std::string& file, const PlanHeader& header) {

@@ -9,9 +9,13 @@
 
 #include "core/base/result.h"
 #include "sessions/plan/plan_json.h"
+#include "sessions/plan/sweep.h"
 #include "sessions/text/line_file.h"
 
 namespace hybridscope {
+
+// The sweep whose results the file has. Error: its sweeps or settings are not this program's.
+Result<Sweep> sweep_of(const PlanHeader& header);
 
 struct PlanContents {
   PlanHeader header;
@@ -22,13 +26,17 @@ struct PlanContents {
 // they do.
 std::string plan_difference(const PlanHeader& a, const PlanHeader& b);
 
-// Errors: not_found or io, the file cannot be read; corrupt, with file, line and what was expected.
-// An unfinished last line is ignored.
+// Errors: not_found or io, the file cannot be read; corrupt, with file, line and what was expected,
+// also where a result is of no combination of the header's sweep. An unfinished last line is
+// ignored.
 Result<PlanContents> read_plan(const std::string& file);
 
 // All results of the files. Error invalid_input: two do not belong together, or have different
 // results of a combination.
 Result<PlanContents> merge_plans(const std::vector<std::string>& files);
+
+// Does the file begin as PlanFile writes it? False if it cannot be read.
+bool is_plan_file(const std::string& path);
 
 class PlanFile {
  public:

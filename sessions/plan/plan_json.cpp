@@ -63,6 +63,10 @@ PlanFigures figures_of_json(const JsonPlace& place, JsonErrors& errors) {
   for (const PlanFigure& figure : plan_figures())
     if (figure.of_time ? object.find(figure.key) : object.require(figure.key))
       figure.value(figures) = object.integer(figure.key, kCounts).value_or(0);
+  if (figures.worst_step < 1 || figures.worst_step > figures.steps)
+    errors.fail(child_pointer(place.pointer, "worst_step"),
+                fmt::format("{} (expected 1 to {}, the number of steps)", figures.worst_step,
+                            figures.steps));
   return figures;
 }
 
@@ -184,8 +188,14 @@ PlanResult plan_result_of_json(const JsonPlace& place, JsonErrors& errors) {
   } else if (result.refused.empty())
     (void)object.require("figures");
   if (const auto points = object.find("points"))
-    for (const JsonPlace& one : read_array(*points, errors))
-      result.points.push_back(point_of_json(one, errors));
+    for (const JsonPlace& one : read_array(*points, errors)) {
+      const PlanPoint point = point_of_json(one, errors);
+      if (!result.points.empty() && point.first_step <= result.points.back().first_step)
+        errors.fail(one.pointer, fmt::format("from step {} on (expected above {}, where the one "
+                                             "before it begins)",
+                                             point.first_step, result.points.back().first_step));
+      result.points.push_back(point);
+    }
   return result;
 }
 

@@ -192,7 +192,7 @@ PageJson results_of(const PlanView& view, const PageColumns& shown) {
 PageJson data_of_page(const PlanView& view) {
   const PageColumns shown(view.header);
   PageJson data = {{"plan", header_to_json(view.header)}, {"requests", view.num_requests},
-                   {"combinations", view.sweep.size()},   {"goals", PageJson::array()},
+                   {"counts", plan_counts(view)},         {"goals", PageJson::array()},
                    {"columns", columns_of_page(shown)},   {"kinds", kBlockKindWords},
                    {"axes", PageJson::array()},           {"recommended", nullptr},
                    {"front", view.choice.front},          {"reasons", PageJson::array()},

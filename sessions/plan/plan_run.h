@@ -35,13 +35,15 @@ PlanSizes plan_sizes_of(const EngineSetup& setup);
 
 struct PlanResult {
   std::string name = {};  // PlanCase::name
-  // Why there are no figures: "not possible: ..." or "did not end: ..."; empty: there are.
+  // "not possible: ...", or "did not end: ...", whose figures are of its steps up to there; empty:
+  // it ran to its end.
   std::string refused = {};
   PlanSizes sizes = {};
   PlanFigures figures = {};
   std::vector<PlanPoint> points = {};
   friend bool operator==(const PlanResult&, const PlanResult&) = default;
   bool ran() const { return refused.empty(); }
+  bool has_steps() const { return figures.steps > 0; }
 };
 
 struct PlanRunOptions {

@@ -3,25 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sessions/plan/plan_reasons.h"
-#include "sessions/scenario/settings_json.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
-
-Result<Sweep> sweep_of(const PlanHeader& header) {
-  const auto json = nlohmann::json::parse(header.settings, nullptr, false);
-  JsonErrors errors("settings of the result file");
-  EngineSettings settings = read_settings({.value = &json, .pointer = ""}, errors);
-  if (errors.failed()) return errors.error();
-  auto axes = parse_axes(header.sweeps);
-  if (!axes.ok()) return invalid_input("sweeps of the result file: " + axes.error().message);
-  return Sweep::create(std::move(settings), std::move(axes).value());
-}
 
 PlanStory::PlanStory(const PlanContents& contents, const Sweep& sweep,
                      std::vector<const PlanGoal*> goals, std::int64_t num_requests)
@@ -88,20 +75,53 @@ bool is_recommended(const PlanView& view, std::size_t result) {
   return view.choice.has_recommendation() && view.choice.recommended() == result;
 }
 
-std::string plan_heading(const PlanView& view) {
+std::string plan_counts(const PlanView& view) {
   const auto ran = std::ranges::count_if(view.results, &PlanResult::ran);
+  const auto stuck = std::ranges::count_if(
+      view.results, [](const PlanResult& one) { return !one.ran() && one.has_steps(); });
+  std::string text =
+      fmt::format("{} of {} run", grouped_number(ran), counted(view.sweep.size(), "combination"));
+  const std::pair<std::int64_t, std::string_view> others[] = {
+      {std::ssize(view.results) - ran - stuck, "not possible"},
+      {stuck, "did not end"},
+      {view.sweep.size() - std::ssize(view.results), "not run"},
+      {view.sweep.num_equal(), "more would equal one of them"}};
+  for (const auto& [count, words] : others)
+    if (count > 0) text += fmt::format(", {} {}", grouped_number(count), words);
+  return text;
+}
+
+std::string plan_heading(const PlanView& view) {
   std::string text = fmt::format("{} on {}", view.header.model, view.header.traffic);
   if (view.num_requests > 0) text += fmt::format(", {}", counted(view.num_requests, "request"));
-  text +=
-      fmt::format("; {} of {} run", grouped_number(ran), counted(view.sweep.size(), "combination"));
-  const std::int64_t refused = std::ssize(view.results) - ran;
-  if (refused > 0) text += fmt::format(", {} not possible", grouped_number(refused));
-  const std::int64_t left = view.sweep.size() - std::ssize(view.results);
-  if (left > 0) text += fmt::format(", {} left out", grouped_number(left));
-  if (view.sweep.num_equal() > 0)
-    text +=
-        fmt::format(", {} more would equal one of them", grouped_number(view.sweep.num_equal()));
-  return text;
+  return fmt::format("{}; {}", text, plan_counts(view));
+}
+
+std::vector<std::string> refused_lines(const PlanView& view, std::size_t most) {
+  struct Group {
+    const PlanResult* first;
+    std::int64_t size = 0;
+  };
+  std::vector<Group> groups;
+  for (const PlanResult& result : view.results) {
+    if (result.ran()) continue;
+    const auto same = [&](const Group& group) { return group.first->refused == result.refused; };
+    auto group = std::ranges::find_if(groups, same);
+    if (group == groups.end()) group = groups.insert(group, {.first = &result});
+    ++group->size;
+  }
+  std::vector<std::string> lines;
+  std::int64_t left = 0;
+  for (const auto& [first, size] : groups) {
+    if (lines.size() >= most) {
+      left += size;
+      continue;
+    }
+    const std::string more = size > 1 ? fmt::format(" and {} more", grouped_number(size - 1)) : "";
+    lines.push_back(fmt::format("{}{}: {}", first->name, more, first->refused));
+  }
+  if (left > 0) lines.push_back(fmt::format("and {} more", grouped_number(left)));
+  return lines;
 }
 
 std::vector<std::string> story_lines(const PlanView& view) {

@@ -1,7 +1,6 @@
 // A plan's results with everything that is said about them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,16 +13,6 @@
 #include "sessions/plan/sweep.h"
 
 namespace hybridscope {
-
-// Other step times for which a plan says what it would recommend.
-struct OtherStepTime {
-  double factor;
-  std::string_view words;   // "if steps take half as long"
-  std::string_view suffix;  // of the results' names
-};
-inline constexpr std::array kOtherStepTimes = {
-    OtherStepTime{0.5, "if steps take half as long", " (step time x0.5)"},
-    OtherStepTime{2, "if steps take twice as long", " (step time x2)"}};
 
 // What would be recommended under another step time.
 struct PlanSensitivity {
@@ -40,9 +29,6 @@ struct PlanView {
   std::int64_t num_requests = 0;  // of the traffic, 0: not known
   std::span<const PlanSensitivity> sensitivity = {};
 };
-
-// The sweep of a result file. Error: its sweeps or settings are not this program's.
-Result<Sweep> sweep_of(const PlanHeader& header);
 
 class PlanStory {
  public:
@@ -72,8 +58,13 @@ std::vector<std::size_t> plan_order(const PlanView& view);
 bool is_on_front(const PlanView& view, std::size_t result);
 bool is_recommended(const PlanView& view, std::size_t result);
 
-// "qwen3-next-80b-a3b on trace.jsonl, 1,000 requests; 24 of 24 combinations run".
+// "24 of 30 combinations run, 4 not possible, 2 not run".
+std::string plan_counts(const PlanView& view);
+// "qwen3-next-80b-a3b on trace.jsonl, 1,000 requests; " and the counts.
 std::string plan_heading(const PlanView& view);
+// Why combinations did not run to their end, a line for each reason:
+// "max_num_seqs=256 and 3 more: not possible: ...". More than `most` lines end in "and 7 more".
+std::vector<std::string> refused_lines(const PlanView& view, std::size_t most);
 // plan_reasons, and "if steps take half as long: the same"; empty: there is no recommendation.
 std::vector<std::string> story_lines(const PlanView& view);
 // Only "if steps take half as long: the same". Requires: there is a recommendation.

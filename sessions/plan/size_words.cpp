@@ -85,7 +85,7 @@ void add_block(const SizeAnswer& answer, TextPage& page) {
 
 std::string warm_words(const SizeAnswer& answer, const RequestsAtOnce& most) {
   const RequestBlocks& held = most.held;
-  const std::string blocks = fmt::format("{} blocks each", grouped_number(held.most.own));
+  const std::string blocks = counted(held.most.own, "block") + " each";
   switch (held.warm) {
     case WarmCache::nothing:
       return fmt::format("nothing shared: {} at once, {}", grouped_number(most.by_blocks), blocks);
@@ -108,8 +108,8 @@ std::string warm_words(const SizeAnswer& answer, const RequestsAtOnce& most) {
 }
 
 void add_requests(const SizeAnswer& answer, TextPage& page) {
-  page.heading(fmt::format("Requests of {} prompt and {} output tokens{}",
-                           tokens(answer.shape.prompt), tokens(answer.shape.output),
+  page.heading(fmt::format("Requests of {} prompt and {}{}", tokens(answer.shape.prompt),
+                           counted(answer.shape.output, "output token"),
                            answer.shape_given ? "" : ", as an example (--prompt, --output)"));
   for (const RequestsAtOnce& most : answer.at_once) page.line(warm_words(answer, most) + ".");
   page.line(fmt::format(
@@ -160,8 +160,8 @@ void add_hits(const SizeAnswer& answer, TextPage& page) {
 
 void add_memory(const SizeAnswer& answer, TextPage& page) {
   const std::string count = grouped_number(answer.usable_blocks + 1);
-  page.heading(fmt::format("Memory of {} blocks with {} such requests at their peak", count,
-                           grouped_number(answer.at_once.front().by_blocks)));
+  page.heading(fmt::format("Memory of {} blocks with {} at their peak", count,
+                           counted(answer.at_once.front().by_blocks, "such request")));
   std::vector<std::vector<std::string>> rows;
   for (const PoolUse& use : answer.pool)
     rows.push_back({use.kind, grouped_number(use.blocks), grouped_number(use.bytes),
@@ -197,8 +197,8 @@ void add_changes(const std::vector<SizeChange>& changes, TextPage& page) {
   if (changes.empty()) return;
   page.heading("What would change it, each tried by itself");
   for (const SizeChange& change : changes)
-    page.line(fmt::format("{} {}: {} requests ({} by blocks), block {}{}", change.setting,
-                          value_words(change), grouped_number(change.requests),
+    page.line(fmt::format("{} {}: {} ({} by blocks), block {}{}", change.setting,
+                          value_words(change), counted(change.requests, "request"),
                           grouped_number(change.by_blocks), tokens(change.block_size),
                           change.smallest_prefix
                               ? fmt::format(", shortest prefix {}", tokens(*change.smallest_prefix))

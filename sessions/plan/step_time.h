@@ -2,6 +2,7 @@
 // latencies (docs/plan.md, Step time).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,6 +30,16 @@ struct StepTime {
     return {base_us * factor, prefill_us * factor, decode_us * factor, copied_byte_us * factor};
   }
 };
+
+// Other step times for which a plan says what it would recommend.
+struct OtherStepTime {
+  double factor;
+  std::string_view words;   // "if steps take half as long"
+  std::string_view suffix;  // of the results' names
+};
+inline constexpr std::array kOtherStepTimes = {
+    OtherStepTime{0.5, "if steps take half as long", " (step time x0.5)"},
+    OtherStepTime{2, "if steps take twice as long", " (step time x2)"}};
 
 // "20000 + 30*prefill + 30*decode + 0.0002*copied_bytes": a sum of at most one term of each kind,
 // in microseconds, or each number with its unit ("20ms", "30us", "0.3ns"). Error: what was found

@@ -96,7 +96,7 @@ class PlanPage(unittest.TestCase):
         self.assertEqual(page.one("h1").text(), "Plan: tiny-gdn on synthetic")
         facts = page.one(id="facts").text()
         self.assertIn("num_gpu_blocks_override=400", facts)
-        self.assertIn("4 of 6 run, 2 not possible", facts)
+        self.assertIn("4 of 6 combinations run, 2 not possible", facts)
         self.assertIn("enginesafe", facts)
         self.assertEqual(page.one(id="recommended").text(), "★ " + RECOMMENDED)
         self.assertIn("2 combinations are on the front", page.one(id="trade").text())

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -117,6 +118,30 @@ TEST(Plan, ResultFilesTakeNoOptionsOfRuns) {
   const ProgramResult run = run_program("plan --merge a.jsonl --sweep max_num_seqs=8");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("--sweep does not go with --merge"));
+  for (const char* option : {"--output 5", "--shared 5", "--startup-log"})
+    EXPECT_EQ(run_program(std::string("plan --merge a.jsonl ") + option).exit_code, 2) << option;
+}
+
+TEST(Plan, ResultsAreKeptInAFileWithWhichItGoesOn) {
+  for (const char* place : {"-", "/dev/full", "/tmp"}) {
+    const ProgramResult run = run_program(std::string(kSmall) + " --out " + place);
+    EXPECT_EQ(run.exit_code, 2) << place;
+    EXPECT_THAT(run.err, HasSubstr(std::string("--out ") + place + ": "));
+    EXPECT_THAT(run.err, HasSubstr("expected a file, with which the same command goes on"));
+  }
+}
+
+TEST(Plan, ADamagedResultFileIsNamedWithItsLine) {
+  const std::string file = temporary_folder("plan", {}) + "/plan.jsonl";
+  EXPECT_EQ(run_program(std::string(kSmall) + " -q --out " + file).exit_code, 0);
+  std::ofstream(file, std::ios::app) << R"({"name": "max_num_seqs=3", "refused": "x"})"
+                                        "\n";
+  const ProgramResult run = run_program("plan --merge " + file);
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("plan.jsonl:6: /name: \"max_num_seqs=3\""));
+  const ProgramResult window = run_program("gui " + file + " --model nemotron-h-8b");
+  EXPECT_EQ(window.exit_code, 2);
+  EXPECT_THAT(window.err, HasSubstr("results of a plan have their model and settings"));
 }
 
 TEST(Plan, WrongUsageIsToldBeforeAnythingRuns) {

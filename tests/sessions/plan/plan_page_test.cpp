@@ -89,7 +89,7 @@ TEST(PlanPage, HasTheFrontTheRecommendedOneAndTheReasons) {
             "max_num_seqs=1 reaches 30.0 %");
   EXPECT_THAT(data["axes"], ElementsAre("max_num_seqs"));
   EXPECT_THAT(data["results"][1]["values"], ElementsAre("2"));
-  EXPECT_EQ(data["combinations"], 2);
+  EXPECT_EQ(data["counts"], "2 of 2 combinations run");
   EXPECT_EQ(data["requests"], 7);
 }
 

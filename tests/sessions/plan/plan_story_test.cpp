@@ -1,0 +1,81 @@
+#include "sessions/plan/plan_story.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hybridscope::test::plan_story_test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+
+// Results of max_num_seqs=1..5.
+class PlanStoryTest : public testing::Test {
+ protected:
+  void add(int num_seqs, const PlanResult& result) {
+    PlanResult named = result;
+    named.name = "max_num_seqs=" + std::to_string(num_seqs);
+    contents_.results[named.name] = named;
+  }
+  PlanStory story() { return {contents_, sweep_, parse_goals("hits").value()}; }
+
+  PlanContents contents_{.header = {.model = "tiny-gdn",
+                                    .traffic = "t.jsonl",
+                                    .settings = "{}",
+                                    .sweeps = {"max_num_seqs=1..5"}},
+                         .results = {}};
+  Sweep sweep_ = sweep_of(contents_.header).value();
+};
+
+PlanResult ran(std::int64_t hits, std::int64_t steps) {
+  PlanResult made;
+  made.figures.prompt_tokens = 100;
+  made.figures.hit_tokens = hits;
+  made.figures.steps = steps;
+  return made;
+}
+
+PlanResult refused(const std::string& why, std::int64_t steps = 0) {
+  PlanResult made;
+  made.refused = why;
+  made.figures.steps = steps;
+  return made;
+}
+
+TEST_F(PlanStoryTest, TheHeadingCountsWhatBecameOfAllCombinations) {
+  add(1, ran(30, 9));
+  add(2, refused("not possible: too large"));
+  add(3, refused("did not end: from step 9 on", 9));
+  EXPECT_EQ(plan_heading(story().view()),
+            "tiny-gdn on t.jsonl; 1 of 5 combinations run, 1 not possible, 1 did not end, 2 not "
+            "run");
+}
+
+TEST_F(PlanStoryTest, CombinationsThatDoNotRunAreToldOnceForEachReason) {
+  add(1, refused("not possible: too large"));
+  add(2, refused("not possible: no memory"));
+  add(3, refused("not possible: too large"));
+  add(4, ran(30, 9));
+  add(5, refused("not possible: too large"));
+  const PlanStory told = story();
+  EXPECT_THAT(refused_lines(told.view(), 20),
+              ElementsAre("max_num_seqs=1 and 2 more: not possible: too large",
+                          "max_num_seqs=2: not possible: no memory"));
+  EXPECT_THAT(refused_lines(told.view(), 1),
+              ElementsAre("max_num_seqs=1 and 2 more: not possible: too large", "and 1 more"));
+}
+
+// Both reach 30 % of hits; the second needs a step less.
+TEST_F(PlanStoryTest, WhereTheGoalsAreEqualTheReasonsNameTheSteps) {
+  add(1, ran(30, 1001));
+  add(2, ran(30, 1000));
+  const std::vector<std::string> lines = story_lines(story().view());
+  EXPECT_EQ(lines[0],
+            "hits (share of the prompt tokens that the prefix cache serves): 30.0 %, "
+            "which none beats");
+  EXPECT_THAT(lines, Contains("max_num_seqs 2, not 1: equal in the goals; steps 1,000 rather than "
+                              "1,001"));
+}
+
+}  // namespace
+}  // namespace hybridscope::test::plan_story_test
