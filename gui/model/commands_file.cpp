@@ -122,7 +122,7 @@ constexpr CommandRow kFileCommands[] = {
     {"file.export_html", "File", "Export an HTML report", "", "FILE.html", CommandNeeds::step,
      export_html},
     {"panel.export_png", "File", "Export a panel as a picture", "", "FILE.png [PANEL]",
-     CommandNeeds::step, order_panel_picture, suggested_picture},
+     CommandNeeds::opened, order_panel_picture, suggested_picture},
     {"file.discard_edits", "", "Go on without saving the edits", "", "", CommandNeeds::unsaved,
      discard_edits},
     {"file.stop_writing", "File", "Stop writing the file", "", "", CommandNeeds::job, stop_writing},

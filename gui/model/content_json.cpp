@@ -68,9 +68,10 @@ std::string content_json(const PanelDocument& document) {
   for (std::size_t i = 0; i < document.runs.size(); ++i) {
     nlohmann::ordered_json side;
     nlohmann::ordered_json& into = i == 0 ? json : side;
-    into["run"] = document.runs[i].run;
-    into["step"] = document.runs[i].step;
-    if (i == 0) into["selection"] = selection_of(document);
+    const bool of_plan = document.runs[i].step == 0;
+    into[of_plan ? "plan" : "run"] = document.runs[i].run;
+    if (!of_plan) into["step"] = document.runs[i].step;
+    if (i == 0 && !of_plan) into["selection"] = selection_of(document);
     add_content(into, document.runs[i].content);
     if (i > 0) json["compared_with"] = std::move(side);
   }

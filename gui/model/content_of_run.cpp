@@ -197,7 +197,8 @@ PanelContent plan(Workbench& workbench) {
   table.headings.front() = "Mark";
   for (const PlanRow& row : model.rows) {
     std::vector<ContentCell>& cells = table.rows.emplace_back();
-    for (const std::string& cell : row.cells) cells.push_back(words_cell(cell));
+    for (const PlanCell& cell : row.cells)
+      cells.push_back(cell.number ? number_cell(*cell.number) : words_cell(cell.text));
   }
   content.tables.push_back(std::move(table));
   return content;
@@ -206,7 +207,7 @@ PanelContent plan(Workbench& workbench) {
 constexpr ContentRow kRunContents[] = {{"requests", requests},       {"timeline", timeline},
                                        {"findings", findings},       {"breakpoints", breakpoints},
                                        {"next_step", next_step},     {"lesson", lesson},
-                                       {"known_bugs", known_bugs},   {"plan", plan},
+                                       {"known_bugs", known_bugs},   {"plan", plan, true},
                                        {"differences", differences}, {"explanation", explanation}};
 
 }  // namespace

@@ -54,11 +54,12 @@ std::string selection_words(const PanelDocument& document) {
   return words.empty() ? words : "selected: " + words;
 }
 
-// "A: align boundary, step 3": in a comparison with the letter of the side.
+// "A: align boundary, step 3": in a comparison with the letter of the side. Of a plan "plan.jsonl".
 std::string run_words(const PanelDocument& document, std::size_t index) {
   const RunContent& run = document.runs[index];
   const std::string side = document.runs.size() < 2 ? "" : index == 0 ? "A: " : "B: ";
-  return fmt::format("{}{}, step {}", side, run.run, run.step);
+  const std::string step = run.step > 0 ? fmt::format(", step {}", run.step) : "";
+  return fmt::format("{}{}{}", side, run.run, step);
 }
 
 void add_text_table(std::string& text, const ContentTable& table) {

@@ -34,8 +34,9 @@ struct PanelContent {
 // One row per panel.
 struct ContentRow {
   std::string_view panel;  // its id
-  // For the shown run (SideScope). Requires: a step is shown.
+  // For the shown run (SideScope). Requires: a step is shown, unless it is of a plan.
   PanelContent (*make)(Workbench&) = nullptr;
+  bool of_plan = false;  // of results of `hybridscope plan`, not of a run
 };
 std::span<const ContentRow> block_contents();     // content_of_blocks.cpp
 std::span<const ContentRow> batch_contents();     // content_of_batch.cpp
@@ -46,8 +47,8 @@ std::span<const ContentRow> run_contents();       // content_of_run.cpp
 const ContentRow* find_content(std::string_view panel);
 
 struct RunContent {
-  std::string run;  // its title
-  std::int64_t step = 0;
+  std::string run;        // its title, or the file of a plan's results
+  std::int64_t step = 0;  // 0: of none
   PanelContent content;
 };
 
@@ -61,7 +62,7 @@ struct PanelDocument {
   std::vector<RunContent> runs;  // one, or both of a comparison
 };
 
-// Requires: a step is shown, the panel has a row.
+// Requires: the panel has a row, and a step is shown or the row is of a plan.
 PanelDocument make_panel_document(Workbench& workbench, std::string_view panel);
 
 // "12 rows"; of text alone "57 lines".

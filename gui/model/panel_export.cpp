@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/model/workbench.h"
 
 namespace hybridscope {
@@ -39,6 +40,8 @@ Result<WordAndPanel> read_word_and_panel(const Workbench& workbench, const std::
 Status copy(Workbench& workbench, const PanelInfo& panel, ContentFormat format) {
   if (find_content(panel.id) == nullptr)
     return invalid_input(fmt::format("{} has nothing to copy", panel.title));
+  if (!find_content(panel.id)->of_plan && !workbench.has_step())
+    return invalid_input(what_it_needs(CommandNeeds::step, workbench.run()));
   const PanelDocument document = make_panel_document(workbench, panel.id);
   workbench.outbox().clipboard = render_content(document, format);
   workbench.say(NoticeKind::info, fmt::format("Copied: {} as {}, {}", panel.title,
@@ -78,7 +81,8 @@ Status order_panel_picture(Workbench& workbench, const std::string& argument) {
 
 std::string suggested_picture(const Workbench& workbench) {
   const PanelInfo* panel = workbench.view().panel_in_focus();
-  if (panel == nullptr || workbench.run() == nullptr) return {};
+  if (panel == nullptr) return {};
+  if (workbench.run() == nullptr) return fmt::format("{}.png", panel->id);
   return fmt::format("{}-step-{}.png", panel->id, workbench.run()->step());
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -13,12 +14,14 @@ namespace hybridscope {
 namespace {
 
 constexpr std::string_view kRank = "rank";
+constexpr std::size_t kMostRefused = 20;
 constexpr double kRoom = 0.06;  // between the ends of an axis and the outermost dots
 
 PlanMark plan_mark_of(const PlanView& view, std::size_t result) {
-  return is_recommended(view, result) ? PlanMark::recommended
-         : is_on_front(view, result)  ? PlanMark::front
-                                      : PlanMark::other;
+  return !view.results[result].ran()    ? PlanMark::stuck
+         : is_recommended(view, result) ? PlanMark::recommended
+         : is_on_front(view, result)    ? PlanMark::front
+                                        : PlanMark::other;
 }
 
 const PlanGoal* goal_called(std::string_view name) {
@@ -50,7 +53,7 @@ class GoalScale {
 
   PlanAxis axis() const {
     return {.title = fmt::format("{} ({} is better)", goal_.name,
-                                 goal_.more_is_better ? "more" : "fewer"),
+                                 goal_.more_is_better ? "more" : "less"),
             .least = least_ == nullptr ? "" : goal_.shown(least_->figures),
             .most = most_ == nullptr ? "" : goal_.shown(most_->figures)};
   }
@@ -114,7 +117,7 @@ PlanMemory memory_of(const PlanView& view, std::optional<std::size_t> selected) 
   PlanMemory memory{.title = fmt::format("Blocks over the steps of {}", result.name),
                     .num_blocks = result.sizes.num_blocks - 1,
                     .worst_step = result.figures.worst_step};
-  if (!result.ran()) memory.empty = result.refused;
+  if (!result.has_steps()) memory.empty = result.refused;
   for (const PlanPoint& point : result.points) memory.pieces.push_back(piece_of(point));
   for (std::size_t kind = 0; kind < kNumBlockKinds; ++kind)
     memory.average[kind] = result.figures.average(result.figures.blocks[kind]);
@@ -160,7 +163,7 @@ class PlanTable {
  private:
   std::vector<std::size_t> order() const {
     std::vector<std::size_t> order = plan_order(view_);
-    std::erase_if(order, [&](std::size_t i) { return !view_.results[i].ran(); });
+    std::erase_if(order, [&](std::size_t i) { return !view_.results[i].has_steps(); });
     const auto axis = std::ranges::find(view_.sweep.axes(), options_.sort,
                                         [](const SweepAxis& one) { return one.setting->name; });
     const auto figure = std::ranges::find(figures_, options_.sort, &PlanColumn::name);
@@ -188,18 +191,27 @@ class PlanTable {
     const std::optional<PlanCase> of = view_.sweep.called(view_.results[result].name);
     return static_cast<std::size_t>(of.value().values[axis]);
   }
-  std::string_view setting(std::size_t result, std::size_t axis) const {
-    return view_.sweep.axes()[axis].values[place(result, axis)];
+  PlanCell setting_cell(std::size_t result, std::size_t axis) const {
+    const SweepAxis& swept = view_.sweep.axes()[axis];
+    PlanCell cell{.text = swept.values[place(result, axis)]};
+    std::int64_t number = 0;
+    const char* const end = cell.text.data() + cell.text.size();
+    const auto [stop, error] = std::from_chars(cell.text.data(), end, number);
+    if (error == std::errc() && stop == end) cell.number = number;
+    return cell;
   }
 
   PlanRow row_of(std::size_t i) const {
     PlanRow row{.result = i,
                 .mark = plan_mark_of(view_, i),
                 .name = view_.results[i].name,
-                .cells = {std::string(plan_mark_words(plan_mark_of(view_, i)))}};
-    for (std::size_t axis = 0; axis < num_axes_; ++axis) row.cells.emplace_back(setting(i, axis));
-    for (const PlanColumn* figure : figures_)
-      row.cells.push_back(figure->shown(view_.results[i].figures));
+                .cells = {{.text = std::string(plan_mark_words(plan_mark_of(view_, i)))}}};
+    for (std::size_t axis = 0; axis < num_axes_; ++axis) row.cells.push_back(setting_cell(i, axis));
+    for (const PlanColumn* figure : figures_) {
+      const PlanFigures& figures = view_.results[i].figures;
+      PlanCell& cell = row.cells.emplace_back(PlanCell{.text = figure->shown(figures)});
+      if (figure->is_count) cell.number = static_cast<std::int64_t>(figure->value(figures));
+    }
     return row;
   }
 
@@ -219,12 +231,14 @@ PlanModel make_plan_model(const ShownPlan& plan, const PlanOptions& options) {
   for (const PlanResult& result : view.results) model.names.push_back(result.name);
   if (view.choice.has_recommendation())
     model.recommended = view.results[view.choice.recommended()].name;
-  if (const auto selected = plan.selected()) model.selected = view.results[*selected].name;
+  if (const auto selected = plan.selected()) {
+    model.selected = view.results[*selected].name;
+    model.can_open = view.results[*selected].has_steps();
+  }
   add_scatter(view, model);
   model.memory = memory_of(view, plan.selected());
   PlanTable(view, options).fill(model);
-  for (const PlanResult& result : view.results)
-    if (!result.ran()) model.refused.push_back(fmt::format("{}: {}", result.name, result.refused));
+  model.refused = refused_lines(view, kMostRefused);
   return model;
 }
 
@@ -243,6 +257,8 @@ std::string_view plan_mark_words(PlanMark mark) {
       return "recommended";
     case PlanMark::front:
       return "on the front";
+    case PlanMark::stuck:
+      return "did not end";
     case PlanMark::other:
       break;
   }

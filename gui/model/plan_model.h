@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,8 @@
 
 namespace hybridscope {
 
-enum class PlanMark : std::uint8_t { other, front, recommended };
+// stuck: it did not end.
+enum class PlanMark : std::uint8_t { other, front, recommended, stuck };
 
 // A combination in the scatter.
 struct PlanDot {
@@ -31,11 +33,11 @@ struct PlanAxis {
   std::string least, most;  // at its ends: "36.6 %"
 };
 
-// What is in the pool, of which the last kind is no block that a request holds, but one that a hit
-// can use.
+// What is in the pool: the kinds of blocks that requests hold, then those that only a hit can use.
 inline constexpr std::size_t kNumPlanAreas = kNumBlockKinds + 1;
-inline constexpr std::array<std::string_view, kNumPlanAreas> kPlanAreaWords = {
-    "attention", "running state", "drafts", "snapshots", "cached and free"};
+constexpr std::string_view plan_area_words(std::size_t area) {
+  return area < kNumBlockKinds ? kBlockKindWords[area] : "cached and free";
+}
 
 // A piece of the selected run.
 struct PlanPiece {
@@ -55,11 +57,16 @@ struct PlanMemory {
   std::int64_t worst_step = 0;
 };
 
+struct PlanCell {
+  std::string text;
+  std::optional<std::int64_t> number = {};  // where the text is one integer
+};
+
 struct PlanRow {
   std::size_t result = 0;
   PlanMark mark = PlanMark::other;
   std::string name;
-  std::vector<std::string> cells;  // [columns]
+  std::vector<PlanCell> cells;  // [columns]
 };
 
 struct PlanGoalChoice {
@@ -81,7 +88,8 @@ struct PlanModel {
   std::string selected;  // name; empty: none
   std::vector<ColumnWords> columns;
   std::vector<PlanRow> rows;
-  std::vector<std::string> refused;  // "max_num_seqs=64: not possible: ..."
+  bool can_open = false;             // the selected one has steps
+  std::vector<std::string> refused;  // refused_lines
 };
 
 PlanModel make_plan_model(const ShownPlan& plan, const PlanOptions& options);
@@ -89,7 +97,8 @@ PlanModel make_plan_model(const ShownPlan& plan, const PlanOptions& options);
 // Names that plan.sort takes: of the columns, after "rank", the order of the plan.
 std::vector<std::string_view> plan_sort_names(const ShownPlan& plan);
 
-std::string_view plan_mark_words(PlanMark mark);  // "recommended", "on the front", ""
+// "recommended", "on the front", "did not end", ""
+std::string_view plan_mark_words(PlanMark mark);
 
 inline constexpr std::string_view kNoPlan =
     "No plan is open: `hybridscope plan ... --out FILE.jsonl` makes one, and file.open shows it.";

@@ -66,7 +66,9 @@ class PlanPanel final : public Panel {
       if (clicked) shows_reasons_ = !shows_reasons(look);
       ImGui::SameLine();
     }
+    ImGui::BeginDisabled(!model.can_open);
     if (ImGui::SmallButton("Open at its worst step")) context.emit("plan.run", "worst");
+    ImGui::EndDisabled();
     context.mark("plan open");
     tooltip("Runs the selected combination to the step with the fewest free blocks");
     ImGui::SameLine();
@@ -102,7 +104,8 @@ class PlanPanel final : public Panel {
         .numbers = context.look.fonts.fixed,
         .marked = sorted_column(context, model)};
     table_.measure(context, shape, [&](std::size_t row, std::size_t column) {
-      return column == 0 ? std::string_view("##") : model.rows[row].cells[column];
+      return column == 0 ? std::string_view("##")
+                         : std::string_view(model.rows[row].cells[column].text);
     });
     if (!table_.begin(shape)) return;
     draw_headers(context, model, shape.marked);
@@ -152,14 +155,15 @@ class PlanPanel final : public Panel {
       if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) context.emit("plan.run", "worst");
     }
     context.mark_row("plan row " + row.name);
-    tooltip(row.cells[0].empty() ? row.name : row.name + "\n" + row.cells[0]);
+    const std::string_view mark = plan_mark_words(row.mark);
+    tooltip(mark.empty() ? row.name : fmt::format("{}\n{}", row.name, mark));
     if (row.mark != PlanMark::other)
       draw_plan_sign(*ImGui::GetWindowDrawList(), look,
                      ImVec2(at.x + look.px(9), at.y + ImGui::GetTextLineHeight() / 2), row.mark);
     for (std::size_t i = 1; i < row.cells.size(); ++i) {
       const bool is_number = model.columns[i].kind == ColumnKind::number;
       const FontScope font(is_number ? look.fonts.fixed : look.fonts.words);
-      table_cell(model.columns[i].kind, row.cells[i]);
+      table_cell(model.columns[i].kind, row.cells[i].text);
     }
     ImGui::PopID();
   }

@@ -120,6 +120,12 @@ void draw_plan_sign(ImDrawList& list, const Look& look, ImVec2 centre, PlanMark 
                                                         : 4);
   if (mark == PlanMark::recommended) return draw_star(list, centre, r, colour);
   if (mark == PlanMark::other) return list.AddCircle(centre, r, colour, 0, look.px(1.5F));
+  if (mark == PlanMark::stuck) {
+    list.AddLine(ImVec2(centre.x - r, centre.y - r), ImVec2(centre.x + r, centre.y + r), colour,
+                 look.px(2));
+    return list.AddLine(ImVec2(centre.x - r, centre.y + r), ImVec2(centre.x + r, centre.y - r),
+                        colour, look.px(2));
+  }
   list.AddQuadFilled(ImVec2(centre.x, centre.y - r), ImVec2(centre.x + r, centre.y),
                      ImVec2(centre.x, centre.y + r), ImVec2(centre.x - r, centre.y), colour);
 }
@@ -259,14 +265,14 @@ std::string words_of(const PlanPiece& piece) {
                         grouped_number(piece.last_step));
   words += fmt::format("\nrunning requests {:.1f}", piece.running);
   for (std::size_t area = kNumPlanAreas; area-- > 0;)
-    words += fmt::format("\n{} {:.1f}", kPlanAreaWords[area], piece.blocks[area]);
+    words += fmt::format("\n{} {:.1f}", plan_area_words(area), piece.blocks[area]);
   return words + "\ndouble click: open the run here";
 }
 
 void draw_memory_legend(const Look& look, const PlanMemory& memory) {
   for (std::size_t area = 0; area < kNumPlanAreas; ++area) {
     if (memory.average[area] == 0) continue;
-    const std::string words = fmt::format("{} {:.1f}", kPlanAreaWords[area], memory.average[area]);
+    const std::string words = fmt::format("{} {:.1f}", plan_area_words(area), memory.average[area]);
     const float side = look.px(kSample);
     flow(side + look.px(4) + ImGui::CalcTextSize(words.c_str()).x, look.px(12));
     const ImVec2 at = ImGui::GetCursorScreenPos();

@@ -24,6 +24,7 @@ template <std::int64_t F::*kMember>
 constexpr PlanColumn count(std::string_view name, std::string_view words) {
   return {.name = name,
           .words = words,
+          .is_count = true,
           .value = [](const F& f) { return static_cast<double>(f.*kMember); },
           .shown = [](const F& f) { return grouped_number(f.*kMember); }};
 }

@@ -14,6 +14,7 @@ struct PlanColumn {
   std::string_view name;                          // "hit %"
   std::string_view words;                         // what is counted
   bool needs_step_time = false;                   // absent where none is assumed
+  bool is_count = false;                          // one whole number
   double (*value)(const PlanFigures&) = nullptr;  // orders
   std::string (*shown)(const PlanFigures&) = nullptr;
 };

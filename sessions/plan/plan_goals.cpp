@@ -31,6 +31,8 @@ std::string gibibytes(std::int64_t bytes) {
 double in_ms(std::int64_t us) { return static_cast<double>(us) / 1000; }
 std::string milliseconds(std::int64_t us) { return fmt::format("{:.1f} ms", in_ms(us)); }
 
+constexpr std::string_view kStepsGoal = "steps";  // decides between what is equal in the goals
+
 constexpr PlanGoal kGoals[] = {
     {.name = "hits",
      .words = "share of the prompt tokens that the prefix cache serves",
@@ -57,7 +59,7 @@ constexpr PlanGoal kGoals[] = {
      .value = [](const F& f) { return static_cast<double>(f.state_copy_bytes); },
      .shown = [](const F& f) { return gibibytes(f.state_copy_bytes); }},
     fewer<&F::graph_padded_tokens>("padding", "padding tokens in CUDA graphs"),
-    fewer<&F::steps>("steps", "steps until the traffic is served"),
+    fewer<&F::steps>(kStepsGoal, "steps until the traffic is served"),
     {.name = "blocks",
      .words = "most blocks that requests hold",
      .more_is_better = false,
@@ -87,6 +89,15 @@ constexpr PlanGoal kGoals[] = {
 constexpr double kNoDifference = 0.005;
 // Figures that are named besides the goals.
 constexpr std::size_t kMostOthers = 3;
+
+// "steps 4,501 rather than 9,456".
+std::string difference_words(const PlanGoal& goal, const F& a, const F& b) {
+  if (goal.shown(a) != goal.shown(b))
+    return fmt::format("{} {} rather than {}", goal.name, goal.shown(a), goal.shown(b));
+  const bool better = (goal.value(a) > goal.value(b)) == goal.more_is_better;
+  return fmt::format("{} {}, {} by less than is shown", goal.name, goal.shown(a),
+                     better ? "better" : "worse");
+}
 
 struct Bounds {
   double best = 0;
@@ -163,27 +174,35 @@ class Comparison {
 
 std::span<const PlanGoal> plan_goals() { return kGoals; }
 
+bool differ_in(const PlanFigures& a, const PlanFigures& b, std::span<const PlanGoal* const> goals) {
+  return std::ranges::any_of(
+      goals, [&](const PlanGoal* goal) { return goal->value(a) != goal->value(b); });
+}
+
 std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
                                std::span<const PlanGoal* const> goals,
                                std::span<const std::string_view> without) {
+  const bool steps_decide = !differ_in(a, b, goals);
   std::vector<std::pair<double, const PlanGoal*>> differing;  // by the share that is left
   for (const PlanGoal& goal : kGoals) {
     if (std::ranges::find(without, goal.name) != without.end()) continue;
     const double of_a = goal.value(a);
     const double of_b = goal.value(b);
+    if (of_a == of_b) continue;
     const double larger = std::max(std::abs(of_a), std::abs(of_b));
-    if (goal.shown(a) == goal.shown(b)) continue;
-    const bool chosen = std::ranges::find(goals, &goal) != goals.end();
-    if (!chosen && std::abs(of_a - of_b) <= kNoDifference * larger) continue;
-    differing.emplace_back(chosen ? -1 : 1 - std::abs(of_a - of_b) / larger, &goal);
+    const bool decides =
+        std::ranges::find(goals, &goal) != goals.end() || (steps_decide && goal.name == kStepsGoal);
+    if (!decides &&
+        (goal.shown(a) == goal.shown(b) || std::abs(of_a - of_b) <= kNoDifference * larger))
+      continue;
+    differing.emplace_back(decides ? -1 : 1 - std::abs(of_a - of_b) / larger, &goal);
   }
   std::ranges::stable_sort(differing, {}, &std::pair<double, const PlanGoal*>::first);
   std::string words;
   std::size_t others = 0;
   for (const auto& [left, goal] : differing)
     if (left < 0 || ++others <= kMostOthers)
-      words += fmt::format("{}{} {} rather than {}", words.empty() ? "" : ", ", goal->name,
-                           goal->shown(a), goal->shown(b));
+      words += fmt::format("{}{}", words.empty() ? "" : ", ", difference_words(*goal, a, b));
   return words;
 }
 

@@ -32,9 +32,12 @@ Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text);
 // Error: one needs a step time, and there is none.
 Status check_goals(std::span<const PlanGoal* const> goals, bool has_step_time);
 
+// Has `a` another value of one of the goals than `b`?
+bool differ_in(const PlanFigures& a, const PlanFigures& b, std::span<const PlanGoal* const> goals);
+
 // "hits 36.6 % rather than 31.0 %, preemptions 27 rather than 0": where `a` differs from `b`,
-// `goals` first, then the three others that differ most, by more than half a percent; empty:
-// nowhere. Goals of `without` are left out.
+// `goals` first (or, where they are all equal, the steps, which decide then), then the three others
+// that differ most, by more than half a percent; empty: nowhere. Goals of `without` are left out.
 std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
                                std::span<const PlanGoal* const> goals,
                                std::span<const std::string_view> without = {});

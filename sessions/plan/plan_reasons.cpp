@@ -53,7 +53,9 @@ class Reasons {
     const std::string mine =
         fmt::format("{} ({}): {}", goal.name, goal.words, goal.shown(best_.figures));
     const PlanResult& best = best_of(goal);
-    if (goal.shown(best.figures) == goal.shown(best_.figures)) return mine + ", which none beats";
+    if (&best == &best_) return mine + ", which none beats";
+    if (goal.shown(best.figures) == goal.shown(best_.figures))
+      return fmt::format("{}; {} is better by less than is shown", mine, best.name);
     return fmt::format("{}; {} reaches {}", mine, best.name, goal.shown(best.figures));
   }
 
@@ -74,8 +76,12 @@ class Reasons {
         continue;
       }
       const std::string differences = figure_differences(best_.figures, result->figures, in_.goals);
-      lines.push_back(fmt::format("{}: {}", choice,
-                                  differences.empty() ? "makes no difference here" : differences));
+      if (differences.empty())
+        lines.push_back(choice + ": makes no difference here");
+      else if (differ_in(best_.figures, result->figures, in_.goals))
+        lines.push_back(fmt::format("{}: {}", choice, differences));
+      else
+        lines.push_back(fmt::format("{}: equal in the goals; {}", choice, differences));
     }
   }
 

@@ -16,7 +16,7 @@ function figureRange(c) {
 
 function figureTitle(c) {
   const { name, kind, more } = columns[c];
-  return kind === "goal" ? name + (more ? " (more is better)" : " (fewer is better)") : name;
+  return kind === "goal" ? name + (more ? " (more is better)" : " (less is better)") : name;
 }
 
 function figureTick(c, step) {

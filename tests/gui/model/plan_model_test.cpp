@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "gui/model/panel_infos.h"
 #include "gui/model/shown_plan.h"
@@ -31,7 +32,7 @@ class PlanPanel : public testing::Test {
   }
   std::vector<std::string> column(std::size_t at) {
     std::vector<std::string> cells;
-    for (const PlanRow& row : model().rows) cells.push_back(row.cells[at]);
+    for (const PlanRow& row : model().rows) cells.push_back(row.cells[at].text);
     return cells;
   }
   std::string refusal(const GuiCommand& command) {
@@ -84,10 +85,10 @@ TEST_F(PlanPanel, TheScatterPlacesCombinationsByTheFirstTwoGoals) {
 TEST_F(PlanPanel, OtherGoalsMakeAnotherFrontAndOtherAxes) {
   apply(workbench_, {"file.open", file()});
   apply(workbench_, {"plan.prefer", "copies,steps"});
-  EXPECT_EQ(model().x.title, "copies (fewer is better)");
+  EXPECT_EQ(model().x.title, "copies (less is better)");
   EXPECT_THAT(model().recommended, HasSubstr("mamba_cache_mode=none"));
   apply(workbench_, {"plan.prefer", "hits"});
-  EXPECT_EQ(model().x.title, "steps (fewer is better)");
+  EXPECT_EQ(model().x.title, "steps (less is better)");
   EXPECT_EQ(model().y.title, "hits (more is better)");
 }
 
@@ -263,7 +264,45 @@ TEST_F(PlanPanel, WhatIsNotPossibleIsListedWithItsReason) {
   EXPECT_THAT(model().rows, SizeIs(1));
   apply(workbench_, {"plan.select", "tensor_parallel_size=3"});
   EXPECT_THAT(model().memory.empty, HasSubstr("not possible"));
+  EXPECT_FALSE(model().can_open);
   EXPECT_THAT(refusal({"plan.run", "worst"}), HasSubstr("tensor_parallel_size=3: not possible"));
+}
+
+// As `plan` writes it where requests wait for blocks that nobody frees.
+TEST_F(PlanPanel, WhatDidNotEndHasARowAndOpensAtItsWorstStep) {
+  const std::string path = file();
+  std::ifstream read(path);
+  std::string text{std::istreambuf_iterator<char>(read), {}};
+  const std::string name = R"({"name":"mamba_cache_mode=none max_num_seqs=2")";
+  ASSERT_NE(text.find(name), std::string::npos);
+  text.insert(text.find(name) + name.size(), R"(,"refused":"did not end: from step 9 on")");
+  std::ofstream(path) << text;
+  apply(workbench_, {"file.open", path});
+  EXPECT_THAT(model().heading, HasSubstr("5 of 6 combinations run, 1 did not end"));
+  EXPECT_THAT(model().rows, SizeIs(6));
+  EXPECT_THAT(model().dots, SizeIs(5));
+  EXPECT_EQ(model().rows.back().mark, PlanMark::stuck);
+  apply(workbench_, {"plan.select", "mamba_cache_mode=none max_num_seqs=2"});
+  EXPECT_TRUE(model().can_open);
+  apply(workbench_, {"plan.run", "worst"});
+  ASSERT_NE(workbench_.run(), nullptr);
+  EXPECT_EQ(workbench_.run()->step(), model().memory.worst_step);
+}
+
+TEST_F(PlanPanel, IsCopiedWithNumbersWhetherARunIsOpenOrNot) {
+  EXPECT_THAT(refusal({"edit.copy_panel", "json Plan"}), HasSubstr("nothing is open"));
+  apply(workbench_, {"file.open", file()});
+  apply(workbench_, {"edit.copy_panel", "json Plan"});
+  const auto json = nlohmann::json::parse(workbench_.outbox().clipboard.value());
+  EXPECT_THAT(json["plan"].get<std::string>(), HasSubstr("plan.jsonl"));
+  EXPECT_FALSE(json.contains("step"));
+  EXPECT_EQ(json["tables"][0]["rows"][0]["max_num_seqs"], 8);
+  EXPECT_TRUE(json["tables"][0]["rows"][0]["hit tokens"].is_number_integer());
+  EXPECT_EQ(refusal({"edit.copy_panel", "json Requests"}), "no step was run yet");
+  const auto copied = workbench_.outbox().clipboard;
+  apply(workbench_, {"plan.run", "worst"});
+  apply(workbench_, {"edit.copy_panel", "json Plan"});
+  EXPECT_EQ(workbench_.outbox().clipboard, copied);
 }
 
 TEST_F(PlanPanel, ADamagedFileIsRefusedWithItsLine) {

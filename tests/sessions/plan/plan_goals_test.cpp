@@ -63,6 +63,37 @@ TEST(PlanGoals, FewerIsBetterWhereAGoalSaysSo) {
   EXPECT_THAT(choose(results, goals("preemptions")).front, ElementsAre(1U));
 }
 
+TEST(PlanGoals, DifferencesNameTheGoalsThenWhatDiffersMost) {
+  PlanFigures a = result("a", 30, 10).figures;
+  PlanFigures b = result("b", 20, 10).figures;
+  a.steps = 90;
+  b.steps = 80;
+  a.preemptions = 7;
+  EXPECT_EQ(figure_differences(a, b, goals()),
+            "hits 30.0 % rather than 20.0 %, preemptions 7 rather than 0, steps 90 rather than 80");
+  EXPECT_EQ(figure_differences(a, a, goals()), "");
+}
+
+TEST(PlanGoals, WhereTheGoalsAreEqualTheStepsComeFirst) {
+  PlanFigures a = result("a", 30, 10).figures;
+  PlanFigures b = a;
+  a.steps = 1000;
+  b.steps = 1001;  // a tenth of a percent
+  b.preemptions = 7;
+  EXPECT_FALSE(differ_in(a, b, goals()));
+  EXPECT_EQ(figure_differences(a, b, goals()),
+            "steps 1,000 rather than 1,001, preemptions 0 rather than 7");
+}
+
+TEST(PlanGoals, AGoalThatDiffersByLessThanIsShownSaysSo) {
+  PlanFigures a = result("a", 3000, 10).figures;
+  a.prompt_tokens = 10'000;
+  PlanFigures b = a;
+  b.hit_tokens = 3001;
+  EXPECT_EQ(figure_differences(a, b, goals()), "hits 30.0 %, worse by less than is shown");
+  EXPECT_EQ(figure_differences(b, a, goals()), "hits 30.0 %, better by less than is shown");
+}
+
 TEST(PlanGoals, AnUnknownGoalIsRefusedWithTheNearest) {
   EXPECT_THAT(parse_goals("hit").error().message, HasSubstr("did you mean \"hits\"?"));
   EXPECT_THAT(parse_goals("hits,hits").error().message, HasSubstr("named twice"));
