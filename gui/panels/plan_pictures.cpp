@@ -130,6 +130,30 @@ void draw_plan_sign(ImDrawList& list, const Look& look, ImVec2 centre, PlanMark 
                      ImVec2(centre.x, centre.y + r), ImVec2(centre.x - r, centre.y), colour);
 }
 
+namespace {
+
+// "* recommended  * on the front  o other" up to `right`, where it leaves room for `before` pixels.
+void draw_sign_legend(ImDrawList& list, const Look& look, ImVec2 left, float right, float before) {
+  constexpr std::array kMarks = {PlanMark::recommended, PlanMark::front, PlanMark::other};
+  const auto words = [](PlanMark mark) {
+    return mark == PlanMark::other ? std::string_view("other") : plan_mark_words(mark);
+  };
+  ImFont* const font = look.fonts.words;
+  const float sign = look.px(20);  // with the gap behind it
+  const float gap = look.px(12);
+  float width = -gap;
+  for (const PlanMark mark : kMarks) width += sign + text_width(font, words(mark)) + gap;
+  if (left.x + before + gap + width > right) return;
+  ImVec2 at(right - width, left.y);
+  for (const PlanMark mark : kMarks) {
+    draw_plan_sign(list, look, ImVec2(at.x + look.px(9), at.y + font->FontSize / 2), mark);
+    draw_text(list, font, ImVec2(at.x + sign, at.y), packed(look.ui().text_dim), words(mark));
+    at.x += sign + text_width(font, words(mark)) + gap;
+  }
+}
+
+}  // namespace
+
 void draw_plan_scatter(PanelContext& context, const PlanModel& model, ImVec2 size) {
   const Look& look = context.look;
   ImFont* const font = look.fonts.words;
@@ -146,6 +170,8 @@ void draw_plan_scatter(PanelContext& context, const PlanModel& model, ImVec2 siz
                            ImVec2(outer.max.x - inset, outer.max.y - inset)};
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_axes(list, look, model, outer);
+  draw_sign_legend(list, look, ImVec2(outer.min.x, at.y), outer.max.x,
+                   text_width(font, model.y.title));
   draw_front_line(list, look, model, frame);
   for (const PlanMark mark : {PlanMark::other, PlanMark::front, PlanMark::recommended})
     for (const PlanDot& dot : model.dots)

@@ -62,8 +62,9 @@ PlanView PlanStory::view() const {
 
 std::vector<std::size_t> plan_order(const PlanView& view) {
   std::vector<std::size_t> order = view.choice.front;
-  for (std::size_t i = 0; i < view.results.size(); ++i)
-    if (!is_on_front(view, i)) order.push_back(i);
+  for (const bool ran : {true, false})
+    for (std::size_t i = 0; i < view.results.size(); ++i)
+      if (view.results[i].ran() == ran && !is_on_front(view, i)) order.push_back(i);
   return order;
 }
 

@@ -53,7 +53,8 @@ class PlanStory {
   std::vector<PlanSensitivity> sensitivity_;
 };
 
-// Indices of results: the front first, the recommended one on top, then the others.
+// Indices of results: the front first, the recommended one on top, then the others, at last those
+// that did not run to their end.
 std::vector<std::size_t> plan_order(const PlanView& view);
 bool is_on_front(const PlanView& view, std::size_t result);
 bool is_recommended(const PlanView& view, std::size_t result);

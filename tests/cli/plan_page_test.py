@@ -128,7 +128,7 @@ class PlanPage(unittest.TestCase):
 
     def test_one_goal_stands_over_the_steps(self):
         page = self.open(page_of("one", results(), "--prefer", "hits")).page()
-        self.assertIn("steps (fewer is better)", page.one(id="scatter-drawing").text())
+        self.assertIn("steps (less is better)", page.one(id="scatter-drawing").text())
         self.assertIn("hits (more is better)", page.one(id="scatter-drawing").text())
 
     def test_the_pointer_shows_what_a_point_is(self):

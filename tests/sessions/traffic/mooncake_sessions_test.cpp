@@ -70,7 +70,7 @@ TEST(MooncakeSessions, IdsMayBeNumbers) {
   EXPECT_THAT(words_of(read(R"({"request_id": 1, "input_length": 4, "output_length": 2}
 {"request_id": 2, "input_length": 4, "output_length": 2, "wait_for": [1]}
 )")),
-              ElementsAre("r1 in 0: 4 -> 2", "r2 in 1: 4 -> 2 after r1"));
+              ElementsAre("r1 in 0: 4 -> 2", "r2 in 0: 4 -> 2 after r1"));
 }
 
 TEST(MooncakeSessions, TheSizeOfABlockFollowsFromTheNumbersOfIds) {
