@@ -128,6 +128,49 @@ std::optional<WantedSettings> wanted_settings(const PlanJob& job, std::string_vi
   return WantedSettings{std::move(settings).value(), std::move(setup).value().layout};
 }
 
+namespace {
+
+struct SweptSettings {
+  EngineSettings settings;  // the same in all combinations
+  Sweep sweep;
+};
+
+// Of the options, on top of those of the line.
+Result<SweptSettings> swept_settings(const PlanCommandOptions& options,
+                                     const PlanQuestion& question) {
+  std::vector<std::string> sweeps = options.sweeps;
+  if (sweeps.empty()) {
+    auto defaults = default_sweeps(options.model, question.settings);
+    if (!defaults.ok()) return defaults.error();
+    sweeps = std::move(defaults).value();
+  }
+  auto axes = parse_sweeps(sweeps);
+  if (!axes.ok()) return axes.error();
+  // What a pasted line says of a setting that is swept is one value of many.
+  const EngineSettings of_line =
+      question.line ? without_swept(question.line->settings(), axes.value()) : EngineSettings();
+  auto settings = options.settings.apply(of_line);
+  if (!settings.ok()) return settings.error();
+  if (question.line) settings = with_caching_of(*question.line, options.settings, settings.value());
+  auto sweep = Sweep::create(settings.value(), std::move(axes).value());
+  if (!sweep.ok()) return sweep.error();
+  return SweptSettings{std::move(settings).value(), std::move(sweep).value()};
+}
+
+// "2/7"; empty: all combinations.
+Status choose_shard(const std::string& text, PlanJobOptions& job) {
+  if (text.empty()) return Ok{};
+  const auto shard = parse_shard(text);
+  if (!shard.ok()) return shard.error();
+  job.budget = 0;
+  job.selects = [shard = shard.value()](std::string_view name) {
+    return shard_of(name, shard.count) == shard.index;
+  };
+  return Ok{};
+}
+
+}  // namespace
+
 Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
   PlanCommandOptions options = given;
   auto question = read_plan_question(options);
@@ -136,24 +179,10 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
   if (const auto model = resolve_model(options.model); !model.ok())
     return model.error().kind == ErrorKind::not_found ? invalid_input(model.error().message)
                                                       : model.error();
-  if (options.sweeps.empty()) {
-    auto sweeps = default_sweeps(options.model, question.value().settings);
-    if (!sweeps.ok()) return sweeps.error();
-    options.sweeps = std::move(sweeps).value();
-  }
-  auto axes = parse_sweeps(options.sweeps);
-  if (!axes.ok()) return axes.error();
-  // What a pasted line says of a setting that is swept is one value of many.
-  const EngineSettings of_line =
-      question.value().line ? without_swept(question.value().line->settings(), axes.value())
-                            : EngineSettings();
-  auto settings = options.settings.apply(of_line);
-  if (!settings.ok()) return settings.error();
-  if (question.value().line)
-    settings = with_caching_of(*question.value().line, options.settings, settings.value());
-  auto sweep = Sweep::create(settings.value(), std::move(axes).value());
-  if (!sweep.ok()) return sweep.error();
-  auto step_time = step_time_of(options, settings.value());
+  auto swept = swept_settings(options, question.value());
+  if (!swept.ok()) return swept.error();
+  const EngineSettings& settings = swept.value().settings;
+  auto step_time = step_time_of(options, settings);
   if (!step_time.ok()) return step_time.error();
   auto goals = goals_of(options.prefer, step_time.value().has_value());
   if (!goals.ok()) return goals.error();
@@ -163,27 +192,20 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
                      .num_threads = num_threads_for(options.jobs),
                      .budget = options.budget > 0 ? options.budget : kDefaultBudget,
                      .goals = std::move(goals).value()};
-  if (!options.shard.empty()) {
-    const auto shard = parse_shard(options.shard);
-    if (!shard.ok()) return shard.error();
-    job.budget = 0;
-    job.selects = [shard = shard.value()](std::string_view name) {
-      return shard_of(name, shard.count) == shard.index;
-    };
-  }
-  auto traffic = load_traffic(options.traffic, how_to_read(options, settings.value()));
+  if (Status chosen = choose_shard(options.shard, job); !chosen.ok()) return chosen.error();
+  auto traffic = load_traffic(options.traffic, how_to_read(options, settings));
   if (!traffic.ok()) return traffic.error();
   auto shared =
       std::make_unique<PlanTraffic>(options.traffic, std::move(traffic).value(), options.limit,
                                     static_cast<std::size_t>(job.num_threads) + 1);
-  auto header = header_of(options, settings.value(), sweep.value(), *shared);
+  auto header = header_of(options, settings, swept.value().sweep, *shared);
   if (!header.ok()) return header.error();
   if (step_time.value()) header.value().step_time = step_time_text(*step_time.value());
-  const auto setup = make_engine_setup(options.model, settings.value());
+  const auto setup = make_engine_setup(options.model, settings);
   return PlanJob{.note = setup.ok() ? mode_note(setup.value()) : std::string(),
                  .line = std::move(question.value().line),
                  .header = std::move(header).value(),
-                 .sweep = std::move(sweep).value(),
+                 .sweep = std::move(swept).value().sweep,
                  .traffic = std::move(shared),
                  .options = std::move(job)};
 }

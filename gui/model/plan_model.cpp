@@ -24,15 +24,11 @@ PlanMark plan_mark_of(const PlanView& view, std::size_t result) {
                                         : PlanMark::other;
 }
 
-const PlanGoal* goal_called(std::string_view name) {
-  return &*std::ranges::find(plan_goals(), name, &PlanGoal::name);
-}
-
 // The first two goals; with one, the steps across, as in the page of `plan --html`.
 std::pair<const PlanGoal*, const PlanGoal*> axes_of(const PlanView& view) {
   if (view.goals.size() > 1) return {view.goals[0], view.goals[1]};
-  const PlanGoal* const steps = goal_called("steps");
-  return {view.goals[0] == steps ? goal_called("hits") : steps, view.goals[0]};
+  const PlanGoal& steps = plan_goal("steps");
+  return {view.goals[0] == &steps ? &plan_goal("hits") : &steps, view.goals[0]};
 }
 
 // Where the values of a goal lie between its least and its most.

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "sessions/plan/plan_goals.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -20,13 +21,10 @@ std::string shown_percentiles(const Percentiles& of) {
                      in_ms(of.p99_us));
 }
 
-template <std::int64_t F::*kMember>
-constexpr PlanColumn count(std::string_view name, std::string_view words) {
-  return {.name = name,
-          .words = words,
-          .is_count = true,
-          .value = [](const F& f) { return static_cast<double>(f.*kMember); },
-          .shown = [](const F& f) { return grouped_number(f.*kMember); }};
+// A goal whose value is a count.
+PlanColumn count(std::string_view name, std::string_view goal) {
+  const PlanGoal& of = plan_goal(goal);
+  return {.name = name, .words = of.words, .is_count = true, .value = of.value, .shown = of.shown};
 }
 
 template <BlockKind kKind>
@@ -48,14 +46,17 @@ constexpr PlanColumn percentiles(std::string_view name, std::string_view words) 
 
 constexpr double kBytesInGiB = 1024.0 * 1024 * 1024;
 
-constexpr PlanColumn kColumns[] = {
+const PlanColumn kColumns[] = {
     {.name = "hit %",
-     .words = "share of the prompt tokens that the prefix cache serves",
+     .words = plan_goal("hits").words,
      .value = [](const F& f) { return f.hit_rate(); },
      .shown = [](const F& f) { return fmt::format("{:.1f}", 100 * f.hit_rate()); }},
-    count<&F::hit_tokens>("hit tokens",
-                          "prompt tokens that the prefix cache served at first admissions"),
-    count<&F::computed_prompt_tokens>("computed", "prompt tokens that are computed"),
+    {.name = "hit tokens",
+     .words = "prompt tokens that the prefix cache served at first admissions",
+     .is_count = true,
+     .value = [](const F& f) { return static_cast<double>(f.hit_tokens); },
+     .shown = [](const F& f) { return grouped_number(f.hit_tokens); }},
+    count("computed", "computed"),
     {.name = "running",
      .words = "requests that have blocks: average / most over steps",
      .value = [](const F& f) { return f.average(f.running); },
@@ -69,19 +70,19 @@ constexpr PlanColumn kColumns[] = {
     blocks<BlockKind::snapshot>("snapshots",
                                 "snapshots of states that requests hold: average / most over "
                                 "steps"),
-    count<&F::preemptions>("preempted", "requests that lose their blocks"),
-    count<&F::lost_tokens>("lost", "tokens computed again after preemptions"),
+    count("preempted", "preemptions"),
+    count("lost", "lost"),
     {.name = "copied GiB",
-     .words = "states copied between blocks",
+     .words = plan_goal("copies").words,
      .value = [](const F& f) { return static_cast<double>(f.state_copy_bytes); },
      .shown =
          [](const F& f) {
            return fmt::format("{:.2f}", static_cast<double>(f.state_copy_bytes) / kBytesInGiB);
          }},
-    count<&F::graph_padded_tokens>("padding", "padding tokens in CUDA graphs"),
-    count<&F::steps>("steps", "steps until the traffic is served"),
+    count("padding", "padding"),
+    count("steps", "steps"),
     {.name = "tokens/s",
-     .words = "output tokens a second, under the assumed step time",
+     .words = plan_goal("throughput").words,
      .needs_step_time = true,
      .value = [](const F& f) { return f.throughput(); },
      .shown = [](const F& f) { return fmt::format("{:.1f}", f.throughput()); }},

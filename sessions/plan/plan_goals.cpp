@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/check.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/object_reader.h"
 
@@ -173,6 +174,12 @@ class Comparison {
 }  // namespace
 
 std::span<const PlanGoal> plan_goals() { return kGoals; }
+
+const PlanGoal& plan_goal(std::string_view name) {
+  const auto found = std::ranges::find(kGoals, name, &PlanGoal::name);
+  HS_EXPECT(found != std::end(kGoals));
+  return *found;
+}
 
 bool differ_in(const PlanFigures& a, const PlanFigures& b, std::span<const PlanGoal* const> goals) {
   return std::ranges::any_of(

@@ -24,6 +24,7 @@ struct PlanGoal {
   std::string (*shown)(const PlanFigures&) = nullptr;  // "36.6 %"
 };
 std::span<const PlanGoal> plan_goals();
+const PlanGoal& plan_goal(std::string_view name);  // requires: there is one
 
 inline constexpr std::string_view kDefaultGoals = "hits,concurrency";
 

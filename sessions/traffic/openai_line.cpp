@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <initializer_list>
@@ -47,6 +48,66 @@ bool take_char(std::string_view& text, std::string_view any_of) {
   if (text.empty() || any_of.find(text.front()) == std::string_view::npos) return false;
   text.remove_prefix(1);
   return true;
+}
+
+// Microseconds.
+constexpr std::int64_t kMinute = 60 * kMillion;
+constexpr std::int64_t kHour = 60 * kMinute;
+
+// "2026-08-30": days since 1970.
+std::optional<std::int64_t> take_date(std::string_view& text) {
+  using namespace std::chrono;
+  const int y = take_number(text, 4);
+  if (!take_char(text, "-")) return std::nullopt;
+  const int m = take_number(text, 2);
+  if (!take_char(text, "-")) return std::nullopt;
+  const int d = take_number(text, 2);
+  constexpr int kEpoch = 1970;
+  if (y < kEpoch || m < 0 || d < 0) return std::nullopt;
+  const year_month_day date{year{y}, month{static_cast<unsigned>(m)},
+                            day{static_cast<unsigned>(d)}};
+  if (!date.ok()) return std::nullopt;
+  return sys_days{date}.time_since_epoch().count();
+}
+
+// "23:59", at most 24 hours, in microseconds; the colon may be missing in offsets.
+std::optional<std::int64_t> take_hours_and_minutes(std::string_view& text, bool needs_colon) {
+  constexpr int kLastHour = 23;
+  constexpr int kLastMinute = 59;
+  const int hours = take_number(text, 2);
+  if (!take_char(text, ":") && needs_colon) return std::nullopt;
+  const int minutes = take_number(text, 2);
+  if (hours < 0 || hours > kLastHour || minutes < 0 || minutes > kLastMinute) return std::nullopt;
+  return hours * kHour + minutes * kMinute;
+}
+
+// "23:59:59.25", in microseconds.
+std::optional<std::int64_t> take_clock(std::string_view& text) {
+  constexpr int kLastSecond = 60;  // with leap seconds
+  const auto minutes_us = take_hours_and_minutes(text, true);
+  if (!minutes_us || !take_char(text, ":")) return std::nullopt;
+  const int seconds = take_number(text, 2);
+  if (seconds < 0 || seconds > kLastSecond) return std::nullopt;
+  std::optional<std::int64_t> fraction_us = 0;
+  if (take_char(text, ".,")) {
+    const std::size_t count = std::min(text.find_first_not_of("0123456789"), text.size());
+    fraction_us = parse_millionths("0." + std::string(text.substr(0, count)));
+    text.remove_prefix(count);
+  }
+  if (!fraction_us) return std::nullopt;
+  return *minutes_us + seconds * kMillion + *fraction_us;
+}
+
+// "Z", "+02:00", "-0530" or nothing, in microseconds.
+std::optional<std::int64_t> take_offset(std::string_view& text) {
+  const bool is_west = text.starts_with('-');
+  if (!take_char(text, "+-")) {
+    take_char(text, "Zz");
+    return 0;
+  }
+  const auto offset_us = take_hours_and_minutes(text, false);
+  if (!offset_us) return std::nullopt;
+  return is_west ? -*offset_us : *offset_us;
 }
 
 constexpr std::int64_t kFirstMillisecond = 100'000'000'000;
@@ -169,53 +230,13 @@ bool is_failure(const Json& json, const Json* response) {
 }  // namespace
 
 std::optional<std::int64_t> parse_iso_time(std::string_view text) {
-  using namespace std::chrono;
-  constexpr int kLastHour = 23;
-  constexpr int kLastMinute = 59;
-  constexpr int kLastSecond = 60;  // with leap seconds
-  const int y = take_number(text, 4);
-  if (y < 0 || !take_char(text, "-")) return std::nullopt;
-  const int m = take_number(text, 2);
-  if (m < 0 || !take_char(text, "-")) return std::nullopt;
-  const int d = take_number(text, 2);
-  const year_month_day date{year{y}, month{static_cast<unsigned>(m)},
-                            day{static_cast<unsigned>(std::max(d, 0))}};
-  constexpr int kEpoch = 1970;
-  if (d < 0 || !date.ok() || y < kEpoch || !take_char(text, "Tt ")) return std::nullopt;
-  const int hour = take_number(text, 2);
-  if (hour < 0 || hour > kLastHour || !take_char(text, ":")) return std::nullopt;
-  const int minute = take_number(text, 2);
-  if (minute < 0 || minute > kLastMinute || !take_char(text, ":")) return std::nullopt;
-  const int second = take_number(text, 2);
-  if (second < 0 || second > kLastSecond) return std::nullopt;
-  std::int64_t fraction_us = 0;
-  if (take_char(text, ".,")) {
-    std::string digits = "0.";
-    while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
-      digits.push_back(text.front());
-      text.remove_prefix(1);
-    }
-    const auto fraction = parse_millionths(digits);
-    if (!fraction) return std::nullopt;
-    fraction_us = *fraction;
-  }
-  std::int64_t offset_minutes = 0;
-  if (!text.empty() && (text.front() == '+' || text.front() == '-')) {
-    const int sign = text.front() == '-' ? -1 : 1;
-    text.remove_prefix(1);
-    const int hours = take_number(text, 2);
-    take_char(text, ":");
-    const int minutes = take_number(text, 2);
-    if (hours < 0 || hours > kLastHour || minutes < 0 || minutes > kLastMinute) return std::nullopt;
-    offset_minutes = sign * (hours * 60 + minutes);
-  } else {
-    take_char(text, "Zz");
-  }
-  if (!text.empty()) return std::nullopt;
-  const std::int64_t days = sys_days{date}.time_since_epoch().count();
-  const std::int64_t seconds = ((days * 24 + hour) * 60 + minute - offset_minutes) * 60 + second;
-  if (seconds < 0) return std::nullopt;
-  return seconds * kMillion + fraction_us;
+  const auto days = take_date(text);
+  if (!days || !take_char(text, "Tt ")) return std::nullopt;
+  const auto us = take_clock(text);
+  const auto offset_us = take_offset(text);
+  if (!us || !offset_us || !text.empty()) return std::nullopt;
+  const std::int64_t since_1970 = *days * 24 * kHour + *us - *offset_us;
+  return since_1970 >= 0 ? std::optional(since_1970) : std::nullopt;
 }
 
 OpenAiLine read_openai_line(const Json& json, JsonErrors& errors) {
