@@ -46,9 +46,12 @@ Status check_continuable(const OutputTarget& output) {
       !is_there(output) && (!std::filesystem::exists(output.path, ignored) ||
                             std::filesystem::is_regular_file(output.path, ignored));
   if (output.path.empty() || is_file) return Ok{};
-  return invalid_input(
-      fmt::format("{} {}: {} (expected a file, with which the same command goes on)", output.option,
-                  output.path, is_there(output) ? "standard output" : "no file"));
+  const std::string_view what = is_there(output) ? "standard output"
+                                : std::filesystem::is_directory(output.path, ignored)
+                                    ? "a directory"
+                                    : "a device or a pipe";
+  return invalid_input(fmt::format("{} {}: this is {} (expected a file, which keeps the results)",
+                                   output.option, output.path, what));
 }
 
 Result<std::optional<OutputFile>> open_output(const std::string& path) {

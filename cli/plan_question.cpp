@@ -70,6 +70,10 @@ void note_not_read(const PlanQuestion& question) {
   if (question.line && !question.line->not_read().empty())
     report_note(fmt::format("not modelled, and left as it is: {}",
                             fmt::join(question.line->not_read(), ", ")));
+  if (question.line && question.line->vllm_chooses_length())
+    report_note(
+        "--max-model-len auto is not modelled: where nothing else sets it, the length is the "
+        "model's");
 }
 
 std::string serve_line_text(const ServeLine& line, const EngineSettings& wanted,

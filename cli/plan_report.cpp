@@ -50,7 +50,7 @@ std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
   std::string text = table.empty() ? "" : table.format();
   if (rows > most_rows)
     text += fmt::format("{} more rows: --top {}\n", grouped_number(rows - most_rows), rows);
-  for (const std::string& line : refused_lines(view, static_cast<std::size_t>(most_rows)))
+  for (const std::string& line : refused_lines(view))
     text += fmt::format("{}\n", printable(line, 500));
   if (rows == 0) return text;
   if (!view.header.step_time.empty())

@@ -4,6 +4,7 @@
 
 #include "gui/model/command_arguments.h"
 #include "gui/model/command_table.h"
+#include "gui/model/plan_model.h"
 #include "gui/model/workbench.h"
 
 namespace hybridscope {
@@ -40,8 +41,11 @@ Result<WordAndPanel> read_word_and_panel(const Workbench& workbench, const std::
 Status copy(Workbench& workbench, const PanelInfo& panel, ContentFormat format) {
   if (find_content(panel.id) == nullptr)
     return invalid_input(fmt::format("{} has nothing to copy", panel.title));
-  if (!find_content(panel.id)->of_plan && !workbench.has_step())
-    return invalid_input(what_it_needs(CommandNeeds::step, workbench.run()));
+  const bool of_plan = find_content(panel.id)->of_plan;
+  if (of_plan && workbench.plan_results() == nullptr) return invalid_input(std::string(kNoPlan));
+  if (!of_plan && !workbench.has_step())
+    return invalid_input(
+        fmt::format("{}: {}", panel.title, what_it_needs(CommandNeeds::step, workbench.run())));
   const PanelDocument document = make_panel_document(workbench, panel.id);
   workbench.outbox().clipboard = render_content(document, format);
   workbench.say(NoticeKind::info, fmt::format("Copied: {} as {}, {}", panel.title,

@@ -14,7 +14,6 @@ namespace hybridscope {
 namespace {
 
 constexpr std::string_view kRank = "rank";
-constexpr std::size_t kMostRefused = 20;
 constexpr double kRoom = 0.06;  // between the ends of an axis and the outermost dots
 
 PlanMark plan_mark_of(const PlanView& view, std::size_t result) {
@@ -234,7 +233,7 @@ PlanModel make_plan_model(const ShownPlan& plan, const PlanOptions& options) {
   add_scatter(view, model);
   model.memory = memory_of(view, plan.selected());
   PlanTable(view, options).fill(model);
-  model.refused = refused_lines(view, kMostRefused);
+  model.refused = refused_lines(view);
   return model;
 }
 

@@ -274,6 +274,7 @@ void Workbench::show_plan_results(std::unique_ptr<ShownPlan> plan) {
   HS_EXPECT(plan != nullptr);
   plan_results_ = std::move(plan);
   view_.layout.show_panel("plan", view_.layout.leaf_of("timeline"));
+  view_.focused_panel = "plan";
   touch();
 }
 

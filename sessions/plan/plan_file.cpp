@@ -62,6 +62,10 @@ Result<PlanContents> contents_of(const WholeLines& whole, const std::string& fil
       if (!errors.failed() && !is_result_of(*sweep, contents.header, result.name))
         errors.fail("/name", fmt::format("{} (expected a combination of the sweeps: {})",
                                          quoted_text(result.name), sweeps_text(contents.header)));
+      const auto there = contents.results.find(result.name);
+      if (there != contents.results.end() && !(there->second == result))
+        errors.fail("/name", fmt::format("{} has another result in a line before this one",
+                                         quoted_text(result.name)));
       std::string name = result.name;
       contents.results[std::move(name)] = std::move(result);
     }
@@ -74,12 +78,16 @@ Result<PlanContents> contents_of(const WholeLines& whole, const std::string& fil
 
 Result<Sweep> sweep_of(const PlanHeader& header) {
   const auto json = nlohmann::json::parse(header.settings, nullptr, false);
+  if (json.is_discarded())
+    return invalid_input(fmt::format("/settings: {} is not JSON", quoted_text(header.settings)));
   JsonErrors errors("/settings");
   EngineSettings settings = read_settings({.value = &json, .pointer = ""}, errors);
   if (errors.failed()) return errors.error();
   auto axes = parse_axes(header.sweeps);
   if (!axes.ok()) return invalid_input("/sweeps: " + axes.error().message);
-  return Sweep::create(std::move(settings), std::move(axes).value());
+  auto sweep = Sweep::create(std::move(settings), std::move(axes).value());
+  if (!sweep.ok()) return invalid_input("/sweeps: " + sweep.error().message);
+  return sweep;
 }
 
 std::string plan_difference(const PlanHeader& a, const PlanHeader& b) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -15,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kPlanVersion = 1;
 constexpr IntegerRange kCounts{.min = 0, .max = INT64_MAX};
-constexpr IntegerRange kSums{.min = 0, .max = std::int64_t{1} << 53};  // over steps of a piece
+constexpr IntegerRange kExactAsDouble{.min = 0, .max = std::int64_t{1} << 53};
 
 struct Size {
   std::string_view key;
@@ -51,7 +52,8 @@ PlanSizes sizes_of_json(const JsonPlace& place, JsonErrors& errors) {
   for (const Size& size : kSizes) keys.push_back(size.key);
   const ObjectReader object(place, keys, errors);
   PlanSizes sizes{.mamba_cache_mode = text_at(object, "mamba_cache_mode")};
-  for (const Size& size : kSizes) sizes.*size.value = object.integer(size.key, kCounts).value_or(0);
+  for (const Size& size : kSizes)
+    sizes.*size.value = object.integer(size.key, kExactAsDouble).value_or(0);
   return sizes;
 }
 
@@ -62,7 +64,7 @@ PlanFigures figures_of_json(const JsonPlace& place, JsonErrors& errors) {
   PlanFigures figures;
   for (const PlanFigure& figure : plan_figures())
     if (figure.of_time ? object.find(figure.key) : object.require(figure.key))
-      figure.value(figures) = object.integer(figure.key, kCounts).value_or(0);
+      figure.value(figures) = object.integer(figure.key, kExactAsDouble).value_or(0);
   if (figures.worst_step < 1 || figures.worst_step > figures.steps)
     errors.fail(child_pointer(place.pointer, "worst_step"),
                 fmt::format("{} (expected 1 to {}, the number of steps)", figures.worst_step,
@@ -75,16 +77,31 @@ PlanPoint point_of_json(const JsonPlace& place, JsonErrors& errors) {
   PlanPoint point;
   std::size_t count = 0;
   visit_point(point, [&](std::int64_t& value) {
-    if (count < numbers.size()) value = read_integer(numbers[count], kSums, errors);
+    if (count < numbers.size()) value = read_integer(numbers[count], kExactAsDouble, errors);
     ++count;
   });
   if (count != numbers.size())
     errors.fail(place.pointer, fmt::format("{} numbers (expected {})", numbers.size(), count));
-  else if (point.first_step < 1 || point.first_step > kMaxStep || point.steps < 1 ||
-           point.steps > kMaxStep)
-    errors.fail(place.pointer, fmt::format("{} steps from step {} (expected 1 to {} for both)",
-                                           point.steps, point.first_step, kMaxStep));
+  if (point.steps < 1) errors.fail(place.pointer, "no steps (expected at least 1)");
   return point;
+}
+
+// Points are in order, of steps that the run has.
+void add_point(const JsonPlace& place, PlanResult& result, JsonErrors& errors) {
+  const PlanPoint point = point_of_json(place, errors);
+  const PlanPoint before = result.points.empty() ? PlanPoint{} : result.points.back();
+  const std::int64_t least = std::max<std::int64_t>(before.first_step + before.steps, 1);
+  if (point.first_step < least || point.first_step + point.steps - 1 > result.figures.steps)
+    errors.fail(place.pointer,
+                fmt::format("steps {} to {} (expected steps of {} to {})", point.first_step,
+                            point.first_step + point.steps - 1, least, result.figures.steps));
+  if (point.time_us < before.time_us)
+    errors.fail(place.pointer, fmt::format("{} us (expected at least {}, as the one before it)",
+                                           point.time_us, before.time_us));
+  if (result.points.size() == kMostPlanPoints)
+    errors.fail(place.pointer, fmt::format("expected at most {}", kMostPlanPoints));
+  else
+    result.points.push_back(point);
 }
 
 // How the traffic was read: what is not the default.
@@ -187,15 +204,12 @@ PlanResult plan_result_of_json(const JsonPlace& place, JsonErrors& errors) {
     (void)object.require("sizes");
   } else if (result.refused.empty())
     (void)object.require("figures");
+  if (result.has_steps() && !result.ran() && !result.did_not_end())
+    errors.fail(child_pointer(place.pointer, "figures"),
+                fmt::format("there are some (expected none, or \"refused\" to begin with \"{}\")",
+                            kDidNotEnd));
   if (const auto points = object.find("points"))
-    for (const JsonPlace& one : read_array(*points, errors)) {
-      const PlanPoint point = point_of_json(one, errors);
-      if (!result.points.empty() && point.first_step <= result.points.back().first_step)
-        errors.fail(one.pointer, fmt::format("from step {} on (expected above {}, where the one "
-                                             "before it begins)",
-                                             point.first_step, result.points.back().first_step));
-      result.points.push_back(point);
-    }
+    for (const JsonPlace& one : read_array(*points, errors)) add_point(one, result, errors);
   return result;
 }
 

@@ -14,6 +14,8 @@
 namespace hybridscope {
 namespace {
 
+constexpr std::size_t kMostValuesNamed = 3;
+
 class Reasons {
  public:
   explicit Reasons(const PlanReasonsInput& input)
@@ -63,6 +65,8 @@ class Reasons {
     const SweepAxis& swept = in_.sweep.axes()[axis];
     if (swept.values.size() < 2) return;
     const std::string& own = swept.values[static_cast<std::size_t>(best_case_.values[axis])];
+    const PlanResult* refused = nullptr;  // the first
+    std::vector<std::string> refused_values;
     for (std::size_t value = 0; value < swept.values.size(); ++value) {
       PlanCase other = best_case_;
       other.values[axis] = static_cast<std::int32_t>(value);
@@ -72,7 +76,8 @@ class Reasons {
       const std::string choice =
           fmt::format("{} {}, not {}", swept.setting->name, own, swept.values[value]);
       if (!result->ran()) {
-        lines.push_back(fmt::format("{}: {}", choice, result->refused));
+        if (refused == nullptr) refused = result;
+        refused_values.push_back(swept.values[value]);
         continue;
       }
       const std::string differences = figure_differences(best_.figures, result->figures, in_.goals);
@@ -83,6 +88,18 @@ class Reasons {
       else
         lines.push_back(fmt::format("{}: equal in the goals; {}", choice, differences));
     }
+    if (refused != nullptr)
+      lines.push_back(fmt::format("{} {}, not {}: {}", swept.setting->name, own,
+                                  first_values(refused_values), refused->refused));
+  }
+
+  // "3, 5, 7 and 4 more".
+  static std::string first_values(const std::vector<std::string>& values) {
+    const std::size_t shown = std::min(values.size(), kMostValuesNamed);
+    std::string text = fmt::format(
+        "{}", fmt::join(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+    if (shown < values.size()) text += fmt::format(" and {} more", values.size() - shown);
+    return text;
   }
 
   std::string pool_line() const {

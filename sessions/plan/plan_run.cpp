@@ -89,7 +89,7 @@ Result<std::optional<PlanResult>> run_plan_case(const Sweep& sweep, const PlanCa
   if (latency) result.figures.latency = latency->latency();
   result.points = meter.points();
   if (run.value().end() == EndReason::no_progress)
-    result.refused = fmt::format("did not end: from step {} on no request could progress",
+    result.refused = fmt::format("{}from step {} on no request could progress", kDidNotEnd,
                                  run.value().num_steps());
   return std::optional(std::move(result));
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -33,6 +34,8 @@ Result<std::string> layout_digest(const std::string& model);
 
 PlanSizes plan_sizes_of(const EngineSetup& setup);
 
+inline constexpr std::string_view kDidNotEnd = "did not end: ";
+
 struct PlanResult {
   std::string name = {};  // PlanCase::name
   // "not possible: ...", or "did not end: ...", whose figures are of its steps up to there; empty:
@@ -43,6 +46,7 @@ struct PlanResult {
   std::vector<PlanPoint> points = {};
   friend bool operator==(const PlanResult&, const PlanResult&) = default;
   bool ran() const { return refused.empty(); }
+  bool did_not_end() const { return refused.starts_with(kDidNotEnd); }
   bool has_steps() const { return figures.steps > 0; }
 };
 

@@ -78,8 +78,7 @@ bool is_recommended(const PlanView& view, std::size_t result) {
 
 std::string plan_counts(const PlanView& view) {
   const auto ran = std::ranges::count_if(view.results, &PlanResult::ran);
-  const auto stuck = std::ranges::count_if(
-      view.results, [](const PlanResult& one) { return !one.ran() && one.has_steps(); });
+  const auto stuck = std::ranges::count_if(view.results, &PlanResult::did_not_end);
   std::string text =
       fmt::format("{} of {} run", grouped_number(ran), counted(view.sweep.size(), "combination"));
   const std::pair<std::int64_t, std::string_view> others[] = {
@@ -121,7 +120,10 @@ std::vector<std::string> refused_lines(const PlanView& view, std::size_t most) {
     const std::string more = size > 1 ? fmt::format(" and {} more", grouped_number(size - 1)) : "";
     lines.push_back(fmt::format("{}{}: {}", first->name, more, first->refused));
   }
-  if (left > 0) lines.push_back(fmt::format("and {} more", grouped_number(left)));
+  if (left > 0)
+    lines.push_back(
+        fmt::format("and {} that did not run to their end; plan --json has the reason of each",
+                    counted(left, "more combination")));
   return lines;
 }
 

@@ -59,13 +59,16 @@ std::vector<std::size_t> plan_order(const PlanView& view);
 bool is_on_front(const PlanView& view, std::size_t result);
 bool is_recommended(const PlanView& view, std::size_t result);
 
+inline constexpr std::size_t kMostReasons = 20;
+
 // "24 of 30 combinations run, 4 not possible, 2 not run".
 std::string plan_counts(const PlanView& view);
 // "qwen3-next-80b-a3b on trace.jsonl, 1,000 requests; " and the counts.
 std::string plan_heading(const PlanView& view);
 // Why combinations did not run to their end, a line for each reason:
-// "max_num_seqs=256 and 3 more: not possible: ...". More than `most` lines end in "and 7 more".
-std::vector<std::string> refused_lines(const PlanView& view, std::size_t most);
+// "max_num_seqs=256 and 3 more: not possible: ...". Behind `most` of them stands how many others
+// there are.
+std::vector<std::string> refused_lines(const PlanView& view, std::size_t most = kMostReasons);
 // plan_reasons, and "if steps take half as long: the same"; empty: there is no recommendation.
 std::vector<std::string> story_lines(const PlanView& view);
 // Only "if steps take half as long: the same". Requires: there is a recommendation.

@@ -42,8 +42,8 @@ bool is_flag(std::string_view word) {
          word[1] != '.';
 }
 
-// max_model_len as long as memory allows, which is not modelled.
-bool leaves_to_vllm(const Setting& setting, std::string_view value) {
+// max_model_len as memory allows, which is not modelled.
+bool is_chosen_by_vllm(const Setting& setting, std::string_view value) {
   return setting_path(setting) == "max_model_len" && (value == "auto" || value == "-1");
 }
 
@@ -165,9 +165,8 @@ void ServeLine::add_not_read(std::size_t first, std::size_t end) {
 
 Status ServeLine::read_flag(std::size_t& word) {
   if (read_optimization_level(word)) return Ok{};
-  const std::size_t first = word;
   const std::string_view text = line_.words[word].value;
-  Part part{.first = first, .count = 1, .name = flag_name(text.substr(0, text.find('=')))};
+  Part part{.first = word, .count = 1, .name = flag_name(text.substr(0, text.find('=')))};
   bool negated = false;
   const std::size_t dot = part.name.find('.');
   part.setting = dot == std::string::npos
@@ -187,11 +186,11 @@ Status ServeLine::read_flag(std::size_t& word) {
     model_ = value;
     return Ok{};
   }
-  if (part.setting != nullptr && leaves_to_vllm(*part.setting, value)) {
-    add_not_read(first, word);
+  parts_.push_back(part);
+  if (part.setting != nullptr && is_chosen_by_vllm(*part.setting, value)) {
+    settings_.max_model_len.reset();
     return Ok{};
   }
-  parts_.push_back(part);
   if (json) return read_json(part, value);
   if (Status set = set_flag(settings_, *part.setting, value); !set.ok())
     return invalid_input(fmt::format("--{}: {}", part.name, set.error().message));

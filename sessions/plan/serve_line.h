@@ -25,6 +25,9 @@ class ServeLine {
   // Flags and keys that are no settings here, as written: "--port 8000".
   const std::vector<std::string>& not_read() const { return not_read_; }
 
+  // Does vLLM choose max_model_len by the memory it has ("--max-model-len auto")?
+  bool vllm_chooses_length() const;
+
   std::string text() const { return join_shell_words(line_); }
 
   struct Written {

@@ -64,6 +64,10 @@ const ServeLine::Part* ServeLine::last_json(std::string_view name) const {
   return last;
 }
 
+bool ServeLine::vllm_chooses_length() const {
+  return !settings_.max_model_len && last_part(*find_setting("", "max_model_len")) != nullptr;
+}
+
 bool ServeLine::sets_dotted(const Setting& setting) const {
   const Part* part = last_part(setting);
   return part != nullptr && part->name.find('.') != std::string::npos;
@@ -115,7 +119,9 @@ void ServeLine::rewrite_setting(const Setting& setting, const EngineSettings& wa
     written.changes.push_back(fmt::format("{} removed, it was {}", flag, before));
     return;
   }
-  const std::string was = before.empty() ? "added" : "in place of " + before;
+  const std::string was = last == nullptr  ? "added"
+                          : before.empty() ? "in place of auto"
+                                           : "in place of " + before;
   if (setting.kind == SettingKind::boolean) {
     const std::string word = after == "true" ? flag : "--no-" + flag.substr(2);
     write_part(last, word, "", line);

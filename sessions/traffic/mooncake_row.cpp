@@ -56,7 +56,10 @@ std::optional<std::int64_t> milliseconds(const NamedMember& member, JsonErrors& 
 std::string id_of(const NamedMember& member, JsonErrors& errors) {
   if (member.value == nullptr) return {};
   if (member.value->is_number_integer()) return member.value->dump();
-  return read_string({member.value, member.pointer}, errors);
+  if (member.value->is_string()) return member.value->get<std::string>();
+  errors.fail(member.pointer, fmt::format("expected a string or an integer, found {}",
+                                          describe_json(*member.value)));
+  return {};
 }
 
 }  // namespace

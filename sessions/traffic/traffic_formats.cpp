@@ -20,18 +20,17 @@ namespace hybridscope {
 namespace {
 
 constexpr std::array kFormats = {
-    TrafficFormat{
-        .name = "mooncake-sessions",
-        .description = "Mooncake rows with sessions, dependencies, think times and tool "
-                       "waits, as AIPerf and Dynamo replay them",
-        .recognised_by =
-            "`input_length`, and one of `session_id`, `request_id`, `delay`, "
-            "`wait_for`, `tool_wait_ms`, or no times or ids; and no `messages` or `prompt`",
-        .recognises = is_mooncake_sessions,
-        .read = read_mooncake_sessions},
+    TrafficFormat{.name = "mooncake-sessions",
+                  .description = "Mooncake rows with sessions, dependencies, think times and tool "
+                                 "waits, as AIPerf and Dynamo replay them",
+                  .recognised_by =
+                      "`input_length`, and one of `session_id`, `request_id`, `delay`, "
+                      "`wait_for`, `tool_wait_ms`, or no times or ids; and nothing of `openai-log`",
+                  .recognises = is_mooncake_sessions,
+                  .read = read_mooncake_sessions},
     TrafficFormat{.name = "mooncake",
                   .description = "the Mooncake traces: times, lengths and the ids of prompt blocks",
-                  .recognised_by = "`input_length`",
+                  .recognised_by = "`input_length`, and nothing of `openai-log`",
                   .recognises = is_mooncake,
                   .read = read_mooncake},
     TrafficFormat{.name = "sharegpt",

@@ -299,7 +299,10 @@ TEST_F(PlanPanel, IsCopiedWithNumbersWhetherARunIsOpenOrNot) {
   EXPECT_FALSE(json.contains("step"));
   EXPECT_EQ(json["tables"][0]["rows"][0]["max_num_seqs"], 8);
   EXPECT_TRUE(json["tables"][0]["rows"][0]["hit tokens"].is_number_integer());
-  EXPECT_EQ(refusal({"edit.copy_panel", "json requests"}), "no step was run yet");
+  EXPECT_THAT(refusal({"edit.copy_panel", "json requests"}),
+              HasSubstr("Requests: no step was run yet"));
+  apply(workbench_, {"edit.copy_json", ""});  // the plan is in focus
+  EXPECT_EQ(nlohmann::json::parse(workbench_.outbox().clipboard.value()), json);
   apply(workbench_, {"plan.run", "worst"});
   apply(workbench_, {"edit.copy_panel", "json plan"});
   EXPECT_EQ(nlohmann::json::parse(workbench_.outbox().clipboard.value())["tables"], json["tables"]);

@@ -38,7 +38,7 @@ PlanResult result(const std::string& name, std::int64_t steps) {
   made.figures.worst_step = 1;
   made.points = {{.first_step = 1,
                   .time_us = 2,
-                  .steps = 3,
+                  .steps = 1,
                   .running = 4,
                   .blocks = {5, 6, 7, 8},
                   .cached_blocks = 9,
@@ -138,7 +138,7 @@ TEST_F(PlanFileTest, StepsThatARunCannotHaveAreNamed) {
   wrong.points.push_back(wrong.points.back());
   ASSERT_TRUE(PlanFile::open(path("points"), header()).value().add(wrong).ok());
   EXPECT_THAT(read_plan(path("points")).error().message,
-              HasSubstr("points:2: /points/1: from step 1"));
+              HasSubstr("points:2: /points/1: steps 1 to 1 (expected steps of 2 to 5)"));
 }
 
 TEST_F(PlanFileTest, PartsAreMergedUnlessTheyDisagree) {

@@ -62,7 +62,9 @@ TEST_F(PlanStoryTest, CombinationsThatDoNotRunAreToldOnceForEachReason) {
               ElementsAre("max_num_seqs=1 and 2 more: not possible: too large",
                           "max_num_seqs=2: not possible: no memory"));
   EXPECT_THAT(refused_lines(told.view(), 1),
-              ElementsAre("max_num_seqs=1 and 2 more: not possible: too large", "and 1 more"));
+              ElementsAre("max_num_seqs=1 and 2 more: not possible: too large",
+                          "and 1 more combination that did not run to their end; plan --json has "
+                          "the reason of each"));
 }
 
 // Both reach 30 % of hits; the second needs a step less.

@@ -13,6 +13,7 @@ namespace {
 
 using test::draw;
 using test::one_in;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -66,13 +67,21 @@ TEST(ServeLine, ReadsJsonAndDottedFlags) {
   EXPECT_EQ(shorter.settings().cudagraph_mode, CUDAGraphMode::piecewise);
 }
 
-TEST(ServeLine, ALengthThatVllmChoosesIsNotModelledAndStays) {
-  for (const char* flag : {"--max-model-len auto", "--max-model-len -1", "--max-model-len=-1"}) {
+TEST(ServeLine, ALengthThatVllmChoosesStaysUnlessOneIsWanted) {
+  for (const char* flag : {"--max-model-len auto", "--max-model-len -1", "--max-model-len=-1",
+                           "--max-model-len 4096 --max-model-len auto"}) {
     const ServeLine line = parsed(std::string("vllm serve m ") + flag + " -O2");
-    EXPECT_THAT(line.not_read(), ElementsAre(flag));
+    EXPECT_TRUE(line.vllm_chooses_length());
     EXPECT_EQ(line.settings().max_model_len, std::nullopt);
     EXPECT_EQ(line.with(line.settings()).text, line.text());
+    EngineSettings wanted = line.settings();
+    wanted.max_model_len = 8192;
+    EXPECT_THAT(line.with(wanted).changes, ElementsAre("--max-model-len 8192 in place of auto"));
+    EXPECT_THAT(line.with(wanted).text, AnyOf("vllm serve m --max-model-len 8192 -O2",
+                                              "vllm serve m --max-model-len=8192 -O2"));
   }
+  EXPECT_FALSE(
+      parsed("vllm serve m --max-model-len auto --max-model-len 4096").vllm_chooses_length());
 }
 
 TEST(ServeLine, BytesMayHaveTheUnitsOfVllm) {

@@ -66,6 +66,8 @@ TEST(TrafficFormats, KeysInsideARequestSayNothingAboutTheFormat) {
       format_of(R"({"request": {"prompt": "x"}, "response": {"usage": {"input_tokens": 5}}})"),
       "openai-log");
   EXPECT_EQ(format_of(R"({"prompt": "x", "input_tokens": 5})"), "openai-log");
+  EXPECT_EQ(format_of(R"({"prompt": "x", "input_length": 5})"), "openai-log");
+  EXPECT_EQ(format_of(R"({"request": {"messages": []}, "input_length": 5})"), "openai-log");
 }
 
 TEST(TrafficFormats, ALaterTurnSaysThatRowsHaveSessions) {
