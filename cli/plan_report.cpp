@@ -49,7 +49,7 @@ std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
   }
   std::string text = table.empty() ? "" : table.format();
   if (rows > most_rows)
-    text += fmt::format("{} more rows: --top {}\n", grouped_number(rows - most_rows), rows);
+    text += fmt::format("{}: --top {}\n", counted(rows - most_rows, "more row"), rows);
   for (const std::string& line : refused_lines(view))
     text += fmt::format("{}\n", printable(line, 500));
   if (rows == 0) return text;

@@ -290,6 +290,19 @@ TEST_F(PlanPanel, WhatDidNotEndHasARowAndOpensAtItsWorstStep) {
   EXPECT_EQ(workbench_.run()->step(), model().memory.worst_step);
 }
 
+TEST_F(PlanPanel, AModelThatMovedIsLookedForBesideTheResults) {
+  const std::string path = file();
+  std::ifstream read(path);
+  std::string text{std::istreambuf_iterator<char>(read), {}};
+  const std::string model = R"("model":"tiny-gdn")";
+  ASSERT_NE(text.find(model), std::string::npos);
+  text.replace(text.find(model), model.size(), R"("model":"elsewhere/config.json")");
+  std::ofstream(path) << text;
+  EXPECT_EQ(ShownPlan::open(path).value()->header().model, "elsewhere/config.json");
+  std::ofstream(folder_.path() + "/config.json") << "{}";
+  EXPECT_EQ(ShownPlan::open(path).value()->header().model, folder_.path() + "/config.json");
+}
+
 TEST_F(PlanPanel, IsCopiedWithNumbersWhetherARunIsOpenOrNot) {
   EXPECT_THAT(refusal({"edit.copy_panel", "json plan"}), HasSubstr("nothing is open"));
   apply(workbench_, {"file.open", file()});

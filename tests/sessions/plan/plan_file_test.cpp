@@ -141,6 +141,33 @@ TEST_F(PlanFileTest, StepsThatARunCannotHaveAreNamed) {
               HasSubstr("points:2: /points/1: steps 1 to 1 (expected steps of 2 to 5)"));
 }
 
+TEST_F(PlanFileTest, ACombinationHasOneResult) {
+  PlanFile file = PlanFile::open(path(), header()).value();
+  ASSERT_TRUE(file.add(result(kOne, 1)).ok());
+  ASSERT_TRUE(file.add(result(kOne, 1)).ok());
+  EXPECT_TRUE(read_plan(path()).ok());
+  ASSERT_TRUE(file.add(result(kOne, 2)).ok());
+  EXPECT_THAT(read_plan(path()).error().message,
+              HasSubstr("plan.jsonl:4: /name: \"max_num_seqs=1\" has another result in a line "
+                        "before this one"));
+}
+
+TEST_F(PlanFileTest, CountsAreThoseThatADoubleHolds) {
+  ASSERT_TRUE(PlanFile::open(path(), header()).value().add(result(kOne, (1LL << 53) + 1)).ok());
+  EXPECT_THAT(read_plan(path()).error().message,
+              HasSubstr("/figures/steps: expected an integer from 0 to 9007199254740992"));
+}
+
+TEST_F(PlanFileTest, OnlyWhatDidNotEndHasFiguresAndAReason) {
+  PlanResult stuck = result(kOne, 5);
+  stuck.refused = "did not end: from step 5 on no request could progress";
+  ASSERT_TRUE(PlanFile::open(path("stuck"), header()).value().add(stuck).ok());
+  EXPECT_EQ(read_plan(path("stuck")).value().results.at(kOne), stuck);
+  stuck.refused = "not possible: too large";
+  ASSERT_TRUE(PlanFile::open(path("refused"), header()).value().add(stuck).ok());
+  EXPECT_THAT(read_plan(path("refused")).error().message, HasSubstr("refused:2: /figures: "));
+}
+
 TEST_F(PlanFileTest, PartsAreMergedUnlessTheyDisagree) {
   for (const auto& [file, name] : {std::pair("a", kOne), std::pair("b", kTwo)})
     ASSERT_TRUE(PlanFile::open(path(file), header()).value().add(result(name, 1)).ok());

@@ -67,6 +67,13 @@ TEST_F(PlanStoryTest, CombinationsThatDoNotRunAreToldOnceForEachReason) {
                           "the reason of each"));
 }
 
+TEST_F(PlanStoryTest, ValuesThatAreNotPossibleHaveOneReason) {
+  add(1, ran(30, 9));
+  for (const int num_seqs : {2, 3, 4, 5}) add(num_seqs, refused("not possible: too large"));
+  EXPECT_THAT(story_lines(story().view()),
+              Contains("max_num_seqs 1, not 2, 3, 4 and 1 more: not possible: too large"));
+}
+
 // Both reach 30 % of hits; the second needs a step less.
 TEST_F(PlanStoryTest, WhereTheGoalsAreEqualTheReasonsNameTheSteps) {
   add(1, ran(30, 1001));
