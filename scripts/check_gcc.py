@@ -20,9 +20,10 @@ BUILT = ROOT / "build/asan"
 
 
 def is_of_program(source: str) -> bool:
-    """Tests, precompiled headers and headers that are compiled alone are not."""
-    place = Path(source).relative_to(ROOT).parts
-    return "tests" not in place and not re.search("cmake_pch|verify_interface", source)
+    """Tests, kernels, precompiled headers and headers that are compiled alone are not."""
+    place = Path(source).relative_to(ROOT)
+    return ("tests" not in place.parts and place.suffix != ".cu"
+            and not re.search("cmake_pch|verify_interface", source))
 
 
 def without_code(command: str) -> list[str]:

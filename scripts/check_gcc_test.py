@@ -13,6 +13,7 @@ class CheckGcc(unittest.TestCase):
 
         self.assertTrue(of_program("cli/CMakeFiles/hybridscope_cli.dir/Unity/unity_0_cxx.cxx"))
         self.assertTrue(is_of_program(f"{ROOT}/app/main.cpp"))
+        self.assertFalse(is_of_program(f"{ROOT}/kernels/cuda/copy.cu"))
         self.assertFalse(of_program("tests/cli/CMakeFiles/test_cli.dir/Unity/unity_0_cxx.cxx"))
         self.assertFalse(of_program("cli/CMakeFiles/hybridscope_precompiled_cli.dir/cmake_pch.hxx.cxx"))
         self.assertFalse(of_program("core/base/x_verify_interface_header_sets/core/base/check.h.cxx"))
