@@ -22,13 +22,13 @@ const ContentRow* find_content(std::string_view panel) {
 PanelDocument make_panel_document(Workbench& workbench, std::string_view panel) {
   const ContentRow* row = find_content(panel);
   const PanelInfo* info = workbench.view().find_panel(panel);
-  HS_EXPECT(row != nullptr && info != nullptr && (row->of_plan || workbench.has_step()));
+  HS_EXPECT(row != nullptr && info != nullptr);
+  HS_EXPECT(row->of_plan ? workbench.plan_results() != nullptr : workbench.has_step());
   PanelDocument document;
   document.panel = panel;
   document.title = info->title;
   if (row->of_plan) {
-    const ShownPlan* const plan = workbench.plan_results();
-    document.runs.push_back({plan == nullptr ? "no plan" : plan->file(), 0, row->make(workbench)});
+    document.runs.push_back({workbench.plan_results()->file(), 0, row->make(workbench)});
     return document;
   }
   document.selection = workbench.selection();

@@ -62,7 +62,7 @@ struct PanelDocument {
   std::vector<RunContent> runs;  // one, or both of a comparison
 };
 
-// Requires: the panel has a row, and a step is shown or the row is of a plan.
+// Requires: the panel has a row, and what it is of is there: a step is shown, or a plan is open.
 PanelDocument make_panel_document(Workbench& workbench, std::string_view panel);
 
 // "12 rows"; of text alone "57 lines".

@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "sessions/scenario/scenario.h"
-
 namespace hybridscope {
 namespace {
 

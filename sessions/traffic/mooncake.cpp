@@ -13,7 +13,6 @@
 #include "sessions/text/line_source.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/object_reader.h"
-#include "sessions/traffic/openai_log.h"
 #include "sessions/traffic/traffic_load.h"
 
 namespace hybridscope {
@@ -107,9 +106,7 @@ void add_request(TrafficLog& log, LineContent content, int line_number) {
 
 }  // namespace
 
-bool is_mooncake(std::string_view head) {
-  return first_object_has_all(head, {"input_length"}) && !is_openai_log(head);
-}
+bool is_mooncake(std::string_view head) { return first_object_has_all(head, {"input_length"}); }
 
 Result<TrafficLog> read_mooncake(TrafficInput input) {
   LineSource lines(input.file, std::move(input.read), kMaxTrafficLineBytes);

@@ -18,7 +18,6 @@
 #include "sessions/text/object_reader.h"
 #include "sessions/traffic/conversation_history.h"
 #include "sessions/traffic/mooncake_row.h"
-#include "sessions/traffic/openai_log.h"
 
 namespace hybridscope {
 namespace {
@@ -216,7 +215,7 @@ bool is_mooncake_sessions(std::string_view head) {
     }
     return false;
   };
-  return first_object_has_any(head, {"input_length", "input_tokens"}) && !is_openai_log(head) &&
+  return first_object_has_any(head, {"input_length", "input_tokens"}) &&
          (any_row_is() || !first_object_has_all(head, {"hash_ids", "timestamp"}));
 }
 

@@ -19,18 +19,26 @@
 namespace hybridscope {
 namespace {
 
+// The first that recognises a file reads it.
 constexpr std::array kFormats = {
+    TrafficFormat{
+        .name = "openai-log",
+        .description = "a log of requests to an OpenAI API, with texts, and usage if there "
+                       "is",
+        .recognised_by = "`messages` or `prompt` in the line, its `request` or its `body`",
+        .recognises = is_openai_log,
+        .read = read_openai_log},
     TrafficFormat{.name = "mooncake-sessions",
                   .description = "Mooncake rows with sessions, dependencies, think times and tool "
                                  "waits, as AIPerf and Dynamo replay them",
                   .recognised_by =
                       "`input_length`, and one of `session_id`, `request_id`, `delay`, "
-                      "`wait_for`, `tool_wait_ms`, or no times or ids; and nothing of `openai-log`",
+                      "`wait_for`, `tool_wait_ms`, or no times or ids",
                   .recognises = is_mooncake_sessions,
                   .read = read_mooncake_sessions},
     TrafficFormat{.name = "mooncake",
                   .description = "the Mooncake traces: times, lengths and the ids of prompt blocks",
-                  .recognised_by = "`input_length`, and nothing of `openai-log`",
+                  .recognised_by = "`input_length`",
                   .recognises = is_mooncake,
                   .read = read_mooncake},
     TrafficFormat{.name = "sharegpt",
@@ -49,13 +57,6 @@ constexpr std::array kFormats = {
                   .recognised_by = "`num_prompts`, `model_id` and `request_rate`",
                   .recognises = is_vllm_bench,
                   .read = read_vllm_bench},
-    TrafficFormat{
-        .name = "openai-log",
-        .description = "a log of requests to an OpenAI API, with texts, and usage if there "
-                       "is",
-        .recognised_by = "`messages` or `prompt` in the line, its `request` or its `body`",
-        .recognises = is_openai_log,
-        .read = read_openai_log},
 };
 
 std::string first_line(std::string_view head) {

@@ -91,14 +91,16 @@ TEST(TrafficFormats, AFileOfNoKnownFormatIsAnErrorThatShowsItsBeginningAndNamesT
   EXPECT_THAT(
       read("a,b\n1,2\n").error().message,
       HasSubstr("t:1: begins with \"a,b\", which is no known traffic (--traffic-format names "
-                "the format: mooncake-sessions, mooncake, sharegpt, burstgpt, "
-                "vllm-bench, openai-log)"));
+                "the format: openai-log, mooncake-sessions, mooncake, sharegpt, "
+                "burstgpt, vllm-bench)"));
 }
 
 TEST(TrafficFormats, AGivenFormatIsReadWhateverTheFileBeginsWith) {
   EXPECT_EQ(read("[]", "mooncake").error().message, "t:1: expected an object, found an array of 0");
-  EXPECT_THAT(read("[]", "mooncak").error().message,
-              HasSubstr("there is no traffic format \"mooncak\" (there are mooncake-sessions, "));
+  EXPECT_THAT(
+      read("[]", "mooncak").error().message,
+      HasSubstr(
+          "there is no traffic format \"mooncak\" (there are openai-log, mooncake-sessions, "));
 }
 
 TEST(TrafficFormats, AFileWithoutAByteHasNoRequest) {
