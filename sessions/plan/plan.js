@@ -25,7 +25,7 @@ function showHead() {
   if (!data.axes.includes("engine")) fact("engine", engine ?? "safe");
   fact("settings", settingTexts(settings, "").join(" ") || "the defaults");
   for (const sweep of plan.sweeps) fact("tried", sweep);
-  fact("runs", data.counts);
+  fact("results", data.counts);
   fact("goals", data.goals.join(", "));
 }
 
