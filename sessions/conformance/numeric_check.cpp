@@ -40,7 +40,9 @@ class NumericComparison {
 
  private:
   std::optional<VectorDifference> compare(const Tensor& tensor, bool by_bits) const {
-    return by_bits ? differing_bits(tensor) : differing_values(tensor, tolerance_);
+    if (by_bits) return differing_bits(tensor);
+    return is_elementwise(vector_["op"].string()) ? differing_elements(tensor, tolerance_.relative)
+                                                  : differing_values(tensor, tolerance_);
   }
 
   std::optional<VectorDifference> in_outputs(const VectorValue& expected, bool by_bits) const {

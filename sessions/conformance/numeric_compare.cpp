@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace hybridscope {
 namespace {
@@ -66,6 +67,19 @@ std::optional<VectorDifference> differing_values(std::span<const ComparedFloats>
   return VectorDifference{parts.front().place,
                           fmt::format("an error ratio of at most {}", tolerance.error_ratio),
                           fmt::format("{:.3g}", ratio)};
+}
+
+std::optional<VectorDifference> differing_elements(std::span<const ComparedFloats> parts,
+                                                   double relative) {
+  constexpr double smallest_normal = std::numeric_limits<float>::min();
+  for (const ComparedFloats& part : parts)
+    for (std::size_t i = 0; i < part.expected.size(); ++i) {
+      if (same_bits(part.expected[i], part.got[i])) continue;
+      const double expected = part.expected[i];
+      if (!(std::abs(part.got[i] - expected) <= relative * std::abs(expected) + smallest_normal))
+        return differs_at(part, i);
+    }
+  return std::nullopt;
 }
 
 }  // namespace hybridscope

@@ -30,5 +30,9 @@ std::optional<VectorDifference> differing_bits(std::span<const ComparedFloats> p
 // The parts are one tensor.
 std::optional<VectorDifference> differing_values(std::span<const ComparedFloats> parts,
                                                  const FloatTolerance& tolerance);
+// For elementwise functions, where a large output says nothing about how exact a small one is:
+// |got - expected| <= relative |expected| + the smallest normal float, for each value.
+std::optional<VectorDifference> differing_elements(std::span<const ComparedFloats> parts,
+                                                   double relative);
 
 }  // namespace hybridscope

@@ -40,6 +40,10 @@ NumericTensor read_like(const VectorValue& value, const NumericTensor& other) {
 
 }  // namespace
 
+bool is_elementwise(std::string_view op) {
+  return op == "exp" || op == "softplus" || op == "sigma" || op == "silu";
+}
+
 NumericAnswer run_arith(const NumericCase& vector) {
   const auto& [op, config, input, kernels] = vector;
   NumericAnswer answer;

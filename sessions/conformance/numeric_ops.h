@@ -24,6 +24,9 @@ struct NumericCase {
   const NumericKernels& kernels;
 };
 
+// Does each output of the operation depend on one input alone (exp, softplus, sigma, silu)?
+bool is_elementwise(std::string_view op);
+
 // numeric_ops.cpp
 NumericAnswer run_arith(const NumericCase& vector);
 NumericAnswer run_rope(const NumericCase& vector);

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sessions/conformance/conformance.h"
+#include "sessions/conformance/numeric_compare.h"
 #include "tests/sessions/conformance/golden_vector_files.h"
 #include "tests/support/golden.h"
 
@@ -106,6 +108,34 @@ TEST(NumericVectors, AWrongValueIsFoundBehindTheRightBits) {
   const auto difference = check_conv_update(vector);
   ASSERT_TRUE(difference);
   EXPECT_THAT(difference->pointer, StartsWith("/expect/y/0"));
+}
+
+// exp of 88 is 1.7e38: held against the largest output of the tensor, no small one could be wrong.
+TEST(NumericVectors, EachOutputOfExpIsHeldAgainstItsOwnSize) {
+  json vector = test::first_case("numeric/arith");
+  ASSERT_EQ(vector.at("op"), "exp");
+  std::string text = vector["expect"]["y"]["f32"];
+  text[4] = text[4] == 'A' ? 'z' : 'A';  // the exponent of the first float
+  vector["expect"]["y"]["f32"] = text;
+  const auto files = test::golden_vector_files(true);
+  const auto arith =
+      std::ranges::find_if(files, [](const auto& one) { return one.kind->name == "arith"; });
+  const auto difference = check_vector(*arith->kind, vector, {});
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(difference->pointer, "/expect/y/0/0");
+}
+
+TEST(NumericVectors, OutputsOfAnElementwiseFunctionMayDifferByTheirOwnRoundingOnly) {
+  const std::vector<float> expected = {3e38F, 1.0F, 0.0F};
+  const std::vector<float> rounded = {3e38F, 1.00001F, 1e-39F};
+  const std::vector<float> wrong = {3e38F, 1.0001F, 0.0F};
+  const auto difference = [&](const std::vector<float>& got) {
+    const std::vector<ComparedFloats> parts = {{"/y", expected, got}};
+    return differing_elements(parts, 2e-5);
+  };
+  EXPECT_FALSE(difference(rounded));
+  ASSERT_TRUE(difference(wrong));
+  EXPECT_EQ(difference(wrong)->pointer, "/y/1");
 }
 
 TEST(NumericVectors, ABadTensorIsNamedWithItsPlace) {
