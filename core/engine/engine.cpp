@@ -365,6 +365,9 @@ CommitTrace Engine::commit_row(const FrameOutput::Row& row) {
     state.block_hashes = request.prefix.cache_keys();
   }
   const UpdatedRequest updated = scheduler_->update_from_output(state, row.returned);
+  // With a negative count vLLM's worker would read outside of its arrays; here the request goes on
+  // with its first token.
+  state.num_computed_tokens = std::max(state.num_computed_tokens, 0);
   commit.outcome = updated.outcome;
   commit.num_appended_tokens = updated.num_appended_tokens;
   commit.num_computed_tokens = state.num_computed_tokens;

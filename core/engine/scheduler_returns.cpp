@@ -6,12 +6,12 @@
 
 namespace hybridscope {
 
-// Rejected drafts no longer count as computed tokens nor as output placeholders.
+// Rejected drafts no longer count as computed tokens nor as output placeholders. A stale frame may
+// take off more tokens than are computed: then the count is negative, as in vLLM.
 void Scheduler::take_back_rejected(Request& request, const ReturnedRow& row) const {
   if (row.num_draft_tokens == 0 || row.num_sampled_tokens == 0) return;
   const std::int32_t rejected = row.num_draft_tokens - (row.num_sampled_tokens - 1);
-  // Not below 0: a stale frame may take off too many.
-  request.num_computed_tokens = std::max(request.num_computed_tokens - rejected, 0);
+  if (request.num_computed_tokens > 0) request.num_computed_tokens -= rejected;
   if (request.num_output_placeholders > 0) request.num_output_placeholders -= rejected;
 }
 

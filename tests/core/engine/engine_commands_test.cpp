@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/engine/engine.h"
+#include "core/engine/releases.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::test::engine_commands_test {
@@ -10,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr RequestId A{0}, B{1};
+constexpr RequestId A{0}, B{1}, C{2};
 
 std::vector<std::int32_t> sampled(const StepTrace& trace) {
   std::vector<std::int32_t> result;
@@ -113,6 +114,65 @@ TEST(EngineCommands, AResetNeedsAllBlocksUnlessItPreempts) {
   EXPECT_EQ(trace.commands[0].outcome, CommandOutcome::done);
   EXPECT_THAT(trace.preempted, ElementsAre(A));
   EXPECT_EQ(trace.scheduled[0].num_hit_tokens, 0);
+}
+
+// Three requests, two at a time, in a pool of 10 blocks; what the scheduler of vLLM 0.33.0 gives
+// out after these two calls, in either order.
+class ResetAndAbort {
+ public:
+  ResetAndAbort() : engine_(Engine::create(config()).value()) {
+    engine_.add_request(request_of(12, 15, 1, 10)).value();
+    engine_.add_request(request_of(17, 7, 2, 9)).value();
+    engine_.add_request(request_of(1, 11, 3)).value();
+    for (int step = 0; step < 6; ++step) engine_.step();
+  }
+
+  void reset() { engine_.apply(ResetPrefixCache{true}).value(); }
+  void abort() { engine_.apply(AbortRequest{A}).value(); }
+  const StepTrace& step() { return engine_.step(); }
+
+  // The request's first block in each group.
+  std::vector<std::int32_t> first_blocks(RequestId request) const {
+    std::vector<std::int32_t> blocks;
+    for (std::int32_t group = 0; group < 3; ++group)
+      blocks.push_back(engine_.kv_cache().block_ids(request, group).front());
+    return blocks;
+  }
+
+ private:
+  static EngineConfig config() {
+    EngineConfig config =
+        engine_config({.mamba_type = MambaType::gdn_attention,
+                       .block_size = 12,
+                       .num_blocks = 11,
+                       .num_mamba_groups = 2,
+                       .max_model_len = 132,
+                       .max_num_seqs = 2,
+                       .max_num_batched_tokens = 482,
+                       .policies = release_policies(Release::v0_33_0, ModelRunner::v1)});
+    config.prefix_cache_retention_interval = 0;
+    return config;
+  }
+
+  Engine engine_;
+};
+
+TEST(EngineCommands, AResetBeforeAnAbortStillReportsTheAbortedRequestAsPreempted) {
+  ResetAndAbort run;
+  run.reset();
+  run.abort();
+  EXPECT_THAT(run.step().preempted, ElementsAre(B, A));
+  EXPECT_THAT(run.first_blocks(B), ElementsAre(9, 8, 7));
+  EXPECT_THAT(run.first_blocks(C), ElementsAre(10, 2, 3));
+}
+
+TEST(EngineCommands, AnAbortBeforeAResetFreesItsBlocksFirst) {
+  ResetAndAbort run;
+  run.abort();
+  run.reset();
+  EXPECT_THAT(run.step().preempted, ElementsAre(B));
+  EXPECT_THAT(run.first_blocks(B), ElementsAre(10, 2, 3));
+  EXPECT_THAT(run.first_blocks(C), ElementsAre(9, 8, 7));
 }
 
 TEST(EngineCommands, PoliciesChangeBetweenSteps) {
