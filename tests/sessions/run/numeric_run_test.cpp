@@ -66,8 +66,9 @@ std::vector<std::vector<std::int32_t>> say(const Scenario& scenario,
   }
   std::vector<std::vector<std::int32_t>> said;
   for (const SpokenText& text : run.texts()) {
-    if (form == NumericForm::recurrent)
+    if (form == NumericForm::recurrent) {
       EXPECT_TRUE(text.alone.empty()) << "request " << text.request.value << " says something else";
+    }
     said.push_back(ids_of(text));
   }
   return said;
