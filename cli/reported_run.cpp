@@ -2,17 +2,25 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/load_language.h"
 #include "sessions/known_bugs/finding_cause.h"
+#include "sessions/known_bugs/known_findings.h"
 
 namespace hybridscope {
+namespace {
+
+// Of a run's beginnings so many can be put down to known bugs; each asks for runs of its own.
+constexpr std::size_t kMaxRootsExcused = 100;
+
+}  // namespace
 
 Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const RunOptions& options,
                                                          const Backends& backends) {
   CheckedRunOptions checks{.check = options.check};
-  Kept kept;
+  Kept kept{.state = {}, .language = {}, .known = options.known};
   if (options.state.in_bytes()) {
     auto bytes = make_state_bytes(options.state, plan, backends);
     if (!bytes.ok()) return bytes.error();
@@ -42,7 +50,8 @@ ReportedRun::ReportedRun(CheckedRun run, CheckScope scope, Kept kept)
       scope_(scope),
       names_(make_names(run_.engine())),
       summary_(run_.engine().config()),
-      expectation_(run_.plan().expect) {
+      expectation_(run_.plan().expect),
+      known_(std::move(kept.known)) {
   report_.state = std::move(kept.state);
   report_.language = std::move(kept.language);
 }
@@ -62,8 +71,18 @@ Result<CheckedStep> ReportedRun::step() {
   summary_.add(stepped.value().trace);
   report_.findings.add(
       stepped.value().trace, stepped.value().findings,
-      [this](const Finding& finding) { return expectation_.expects(finding, names_); }, names_);
+      [this](const Finding& finding) { return expects(finding); }, names_);
   return stepped;
+}
+
+bool ReportedRun::expects(const Finding& finding) {
+  if (expectation_.expects(finding, names_)) return true;
+  if (known_.collected != nullptr) known_.collected->add(plan().name, finding, names_);
+  if (known_.known != nullptr && known_.known->has(plan().name, finding, names_)) {
+    ++num_in_baseline_;
+    return true;
+  }
+  return known_.collected != nullptr;
 }
 
 std::string ReportedRun::why_stopped(const EarlyEnd& end) const {
@@ -77,6 +96,40 @@ std::string ReportedRun::why_stopped(const EarlyEnd& end) const {
                      summary().steps);
 }
 
+void ReportedRun::excuse(const std::string& source, std::int64_t findings) {
+  if (findings == 0) return;
+  const auto known = std::ranges::find(report_.excused, source, &ExcusedFindings::source);
+  if (known == report_.excused.end())
+    report_.excused.push_back({.source = source, .findings = findings});
+  else
+    known->findings += findings;
+}
+
+void ReportedRun::find_causes() {
+  FindingList& findings = report_.findings;
+  if (!known_.known_bugs) {
+    findings.find_causes([this](const Finding& root) { return find_cause(plan(), root).words; });
+    return;
+  }
+  KnownFindings known(plan());
+  for (std::size_t root = 0; root < std::min(findings.roots().size(), kMaxRootsExcused); ++root) {
+    const Finding& finding = findings.roots()[root].finding;
+    const FindingCause cause = find_cause(plan(), finding);
+    const std::string source = known.source(finding, cause);
+    findings.set_cause(root, cause.words.empty() ? source : cause.words);
+    if (!source.empty()) excuse(source, findings.excuse_root(root));
+  }
+  for (std::size_t kind = 0; kind < findings.kinds_of_warnings().size(); ++kind) {
+    const Finding& warning = findings.kinds_of_warnings()[kind].chain.finding;
+    const FindingCause cause = find_cause(plan(), warning);
+    findings.set_warning_cause(kind, cause.words);
+    if (const std::string source = known.source(warning, cause); !source.empty())
+      excuse(source, findings.excuse_warning(kind));
+  }
+  if (!has_ended()) return;
+  for (std::string& missing : known.missing()) report_.unmet.push_back(std::move(missing));
+}
+
 RunReport ReportedRun::finish(const EarlyEnd& end) {
   report_.summary = summary();
   report_.stopped = why_stopped(end);
@@ -86,8 +139,8 @@ RunReport ReportedRun::finish(const EarlyEnd& end) {
   if (end.timings)
     report_.wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  report_.findings.find_causes(
-      [this](const Finding& root) { return find_cause(run_.plan(), root).words; });
+  find_causes();
+  if (num_in_baseline_ > 0) excuse("the baseline " + known_.baseline, num_in_baseline_);
   return std::move(report_);
 }
 

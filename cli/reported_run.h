@@ -69,7 +69,12 @@ class ReportedRun {
   struct Kept {
     std::optional<StateInBytes> state;
     std::optional<SpeechInfo> language;
+    KnownFindingsOption known;
   };
+  bool expects(const Finding& finding);
+  void find_causes();
+  void excuse(const std::string& source, std::int64_t findings);
+
   ReportedRun(CheckedRun run, CheckScope scope, Kept kept);
 
   CheckedRun run_;
@@ -77,6 +82,8 @@ class ReportedRun {
   Names names_;
   SummaryBuilder summary_;
   ExpectationCheck expectation_;
+  KnownFindingsOption known_;
+  std::int64_t num_in_baseline_ = 0;
   RunReport report_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };

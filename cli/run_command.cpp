@@ -260,6 +260,8 @@ int RunSession::finish(const std::optional<Error>& refused) {
     fmt::print(stderr, "{}, the run's last one\n", break_words());
   if (const int published = publish(refused); published != kExitFine) return published;
   if (was_interrupted()) return kExitInterrupted;
+  if (run_.has_ended() && !options_.quiet) note_unseen(options_.known, {run_.plan().name});
+  if (const int kept = write_baseline(options_.known); kept != kExitFine) return kept;
   if (options_.explain > 0 && !explained_) {
     return report_usage("run", fmt::format("there is no step {}: the run has {} steps",
                                            options_.explain, report_.summary.steps));
@@ -294,7 +296,8 @@ void RunSession::print_report() {
 }
 
 void print_heading(const RunOptions& options, const RunPlan& plan) {
-  for (const std::string& note : plan.notes) report_note(note);
+  if (!options.quiet)
+    for (const std::string& note : plan.notes) report_note(note);
   if (options.output != RunOutput::table || options.quiet || options.explain > 0) return;
   const EngineConfig& config = plan.setup.config;
   std::FILE* const out = text_stream(options);
@@ -317,7 +320,8 @@ Status check_settings(const RunOptions& options) {
 
 }  // namespace
 
-int run_command(const RunOptions& options, const Backends& backends) {
+int run_command(const RunOptions& given, const Backends& backends) {
+  RunOptions options = given;
   if (options.breaks.asks_for_help()) {
     fmt::print("{}", break_help());
     return kExitFine;
@@ -350,6 +354,8 @@ int run_command(const RunOptions& options, const Backends& backends) {
                                       "--backend cuda, or let a model speak with --weights"));
     return kExitUsage;
   }
+  if (Status loaded = load_baselines(options.known); !loaded.ok())
+    return report_error("run", loaded.error());
   if (options.suite.is_suite()) return suite_command(options, backends);
   if (options.twin) return twin_command(options, backends);
   ask_for_interrupts();  // a scenario that comes through a pipe has a report too

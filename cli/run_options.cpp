@@ -20,6 +20,7 @@ constexpr const char* kRunExamples =
     "  hybridscope run --traffic trace.jsonl --model qwen3-next-80b-a3b --mode align \\\n"
     "      --kv-memory 60GiB --num-speculative-tokens 2 --json\n"
     "  hybridscope run scenarios/ --shard 1/2 --junit report.xml\n"
+    "  hybridscope run scenarios/ --engine vllm-0.33.0 --expect-known-bugs\n"
     "  hybridscope run --traffic synthetic --model nemotron-h-8b --mode all --limit 100\n"
     "  hybridscope run scenarios/async_worked_example.json --record runs.db:before\n"
     "  hybridscope run scenarios/several_groups.json --state bytes --layers 4\n"
@@ -100,9 +101,10 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       ->type_name("FILE|-");
   command.add_option("--tap", options.tap, "write a TAP report: one test point per scenario")
       ->type_name("FILE|-");
+  add_known_findings_options(command, options.known);
   command.add_flag("--strict", options.strict, "warnings count as findings");
   command.add_flag("--table", options.table_of_traffic, "print one row per step for traffic too");
-  command.add_flag("-q,--quiet", options.quiet, "print the summary only");
+  command.add_flag("-q,--quiet", options.quiet, "print only what fails and the verdict");
   options.settings.add_to(command);
 }
 
@@ -111,12 +113,15 @@ Status check_documents(const RunOptions& options) {
                              {"--jsonl", options.output == RunOutput::jsonl ? "-" : ""},
                              {"--trace", options.trace},
                              {"--junit", options.junit},
-                             {"--tap", options.tap}});
+                             {"--tap", options.tap},
+                             {"--write-baseline", options.known.write_baseline}});
 }
 
 std::FILE* text_stream(const RunOptions& options) {
-  return text_stream(
-      {{"--trace", options.trace}, {"--junit", options.junit}, {"--tap", options.tap}});
+  return text_stream({{"--trace", options.trace},
+                      {"--junit", options.junit},
+                      {"--tap", options.tap},
+                      {"--write-baseline", options.known.write_baseline}});
 }
 
 Result<Scenario> read_scenario(const RunOptions& options) {

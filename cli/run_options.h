@@ -7,6 +7,7 @@
 
 #include "cli/break_option.h"
 #include "cli/cli_fwd.h"
+#include "cli/known_findings_option.h"
 #include "cli/record_option.h"
 #include "cli/settings_options.h"
 #include "cli/state_option.h"
@@ -38,6 +39,7 @@ struct RunOptions {
   bool timings = true;
   bool strict = false;
   bool quiet = false;
+  KnownFindingsOption known = {};
   bool table_of_traffic = false;
   bool twin = false;  // run the scenario twice and compare
   std::string junit;  // file to write, empty: none

@@ -57,6 +57,7 @@ std::string format_summary(const RunPlan& plan, const RunReport& report) {
   if (report.language) text += speech_words(*report.language) + "\n";
   if (report.texts) text += format_spoken(*report.texts);
   text += report.findings.format_left_out();
+  for (const ExcusedFindings& excused : report.excused) text += excused_words(excused) + "\n";
   for (const std::string& unmet : report.unmet) text += "expectation not met: " + unmet + "\n";
   if (!report.stopped.empty()) text += "the run is not complete: " + report.stopped + "\n";
   const std::int64_t errors = report.findings.num_found(Severity::error);
@@ -100,6 +101,8 @@ nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& repo
     json["language_model"] = {{"weights", report.language->weights},
                               {"form", numeric_form_name(report.language->form)}};
   if (report.texts) json["texts"] = spoken_to_json(*report.texts);
+  for (const ExcusedFindings& excused : report.excused)
+    json["excused"].push_back({{"source", excused.source}, {"findings", excused.findings}});
   if (!report.unmet.empty()) json["unmet_expectations"] = report.unmet;
   if (!report.stopped.empty()) json["stopped"] = report.stopped;
   if (!plan.notes.empty()) json["notes"] = plan.notes;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/known_findings_option.h"
 #include "cli/state_bytes.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/run/run_plan.h"
@@ -20,12 +21,13 @@ namespace hybridscope {
 struct RunReport {
   RunSummary summary;
   FindingList findings;
-  std::optional<StateInBytes> state;   // absent: symbolic only
-  std::optional<SpeechInfo> language;  // absent: no language model ran
-  std::optional<SpokenWords> texts;    // absent: no language model ran
-  std::vector<std::string> unmet;      // expectations of the scenario that were not met
-  std::string stopped;                 // why the run ended early, empty: it is complete
-  std::optional<double> wall_seconds;  // absent: --no-timings
+  std::optional<StateInBytes> state;          // absent: symbolic only
+  std::optional<SpeechInfo> language;         // absent: no language model ran
+  std::optional<SpokenWords> texts;           // absent: no language model ran
+  std::vector<std::string> unmet;             // expectations of the scenario that were not met
+  std::vector<ExcusedFindings> excused = {};  // known bugs first, then the baseline
+  std::string stopped;                        // why the run ended early, empty: it is complete
+  std::optional<double> wall_seconds;         // absent: --no-timings
   std::optional<std::int64_t> peak_rss_bytes;
 };
 

@@ -15,6 +15,7 @@
 #include "cli/run_words.h"
 #include "cli/version.h"
 #include "sessions/explain/explain_start_up.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 
@@ -36,6 +37,7 @@ struct OutcomeRow {
 // In the order of the enum.
 constexpr std::array kOutcomes = {
     OutcomeRow{"ok", kExitFine},
+    OutcomeRow{"skipped", kExitFine},
     OutcomeRow{"stopped", kExitFine},
     OutcomeRow{"unmet", kExitFindings},
     OutcomeRow{"findings", kExitFindings},
@@ -157,6 +159,8 @@ TestedUnit tested_run(const RunOptions& options, const std::string& file, const 
            },
        .command = [&](std::int64_t step) { return run_words(options, file, step); }},
       unit);
+  for (const ExcusedFindings& excused : report.excused)
+    unit.properties.push_back({excused.source, counted(excused.findings, "finding")});
   for (const std::string& unmet : report.unmet)
     unit.problems.push_back(
         {.type = "expect", .text = "expectation not met: " + unmet, .line = file.empty() ? 0 : 1});
@@ -180,11 +184,11 @@ TestedUnit broken_run(const RunOptions& options, const BrokenRun& broken) {
   return unit;
 }
 
-TestedUnit skipped_run(const std::string& file, const std::string& name, const std::string& why) {
-  return {.name = name,
-          .file = file,
-          .result = std::string(outcome_name(RunOutcome::not_run)),
-          .skipped = why};
+TestedUnit skipped_run(const SkippedRun& skipped) {
+  return {.name = skipped.name,
+          .file = skipped.file,
+          .result = std::string(outcome_name(skipped.outcome)),
+          .skipped = skipped.why};
 }
 
 }  // namespace hybridscope

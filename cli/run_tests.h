@@ -29,6 +29,7 @@ class ScenarioLines {
 // How a run ended, the worst last; each has an exit code and a word.
 enum class RunOutcome : std::uint8_t {
   fine,
+  skipped,  // the release of --engine refuses it
   stopped,  // after --steps, as asked
   unmet,    // expectations
   findings,
@@ -71,8 +72,14 @@ struct BrokenRun {
 
 // What could not be run.
 TestedUnit broken_run(const RunOptions& options, const BrokenRun& broken);
-// What was not tried.
-TestedUnit skipped_run(const std::string& file, const std::string& name, const std::string& why);
+// What was not run.
+struct SkippedRun {
+  std::string file{};
+  std::string name{};
+  RunOutcome outcome = RunOutcome::not_run;
+  std::string why{};
+};
+TestedUnit skipped_run(const SkippedRun& skipped);
 
 // Marks `unit` as cut short.
 void break_off(TestedUnit& unit, const std::string& message);

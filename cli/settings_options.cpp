@@ -106,6 +106,12 @@ Result<EngineSettings> SettingsOptions::apply(EngineSettings base) const {
   return base;
 }
 
+SettingsOptions SettingsOptions::without(const std::string& setting) const {
+  SettingsOptions others = *this;
+  others.values_.erase(setting);
+  return others;
+}
+
 std::vector<std::string> SettingsOptions::words() const {
   std::vector<std::string> words;
   for (const Setting& setting : settings_table()) {

@@ -34,6 +34,9 @@ class SettingsOptions {
   // --speculative-config.
   Result<EngineSettings> apply(EngineSettings base) const;
 
+  // The same without the option of one setting, a path as setting_path() has it.
+  SettingsOptions without(const std::string& setting) const;
+
   // What was given, as words of a command line.
   std::vector<std::string> words() const;
 

@@ -80,7 +80,8 @@ class SuitePrinter {
     if (options_.output == RunOutput::jsonl)
       fmt::print("{}\n", json_line(suite_result_to_json(result)));
     else if (options_.output == RunOutput::table &&
-             (!options_.quiet || result.outcome != RunOutcome::fine))
+             (!options_.quiet || outcome_exit_code(result.outcome) != kExitFine ||
+              result.outcome == RunOutcome::not_run))
       fmt::print(text_, "{}", format_suite_line(result, options_.timings));
     if (options_.output != RunOutput::table && !result.unit.broken.empty())
       report_message("run", result.unit.broken);
@@ -135,6 +136,16 @@ Status check_record_file(const RecordOption& record) {
   return file.ok() ? Status(Ok{}) : file.error();
 }
 
+// Names of the scenarios that ran to their end.
+std::vector<std::string> complete_runs(const SuiteReport& report) {
+  std::vector<std::string> names;
+  for (const SuiteResult& result : report.results)
+    if (result.outcome <= RunOutcome::findings && result.outcome != RunOutcome::skipped &&
+        result.outcome != RunOutcome::stopped)
+      names.push_back(result.unit.name);
+  return names;
+}
+
 int run_suite(const RunOptions& options, const Backends& backends, const SuiteSelection& selection,
               SuiteReport report) {
   const auto start = std::chrono::steady_clock::now();
@@ -150,11 +161,13 @@ int run_suite(const RunOptions& options, const Backends& backends, const SuiteSe
     report.wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   printer.end(report);
+  if (!options.quiet) note_unseen(options.known, complete_runs(report));
   std::vector<TestedUnit> units;
   units.reserve(report.results.size());
   for (SuiteResult& result : report.results) units.push_back(std::move(result.unit));
   const int published = publish_tests(units, publish_options(options));
-  return std::max(report.exit_code(), published);
+  const int kept = was_interrupted() ? kExitFine : write_baseline(options.known);
+  return std::max({report.exit_code(), published, kept});
 }
 
 }  // namespace

@@ -65,6 +65,16 @@ std::string format_problems(const TestedUnit& unit) {
   return text + "    reproduce: " + (first->command.empty() ? unit.command : first->command) + "\n";
 }
 
+// Why it was skipped, and which findings do not fail.
+std::string format_notes(const SuiteResult& result) {
+  std::string text;
+  for (const ExcusedFindings& excused : result.excused)
+    text += fmt::format("    {}\n", excused_words(excused));
+  if (!result.unit.skipped.empty())
+    text += fmt::format("    {}\n", one_line(result.unit.skipped, 1000));
+  return text;
+}
+
 }  // namespace
 
 // Higher codes are worse: the graver the cause, the less the other results mean. 130 outranks all,
@@ -98,7 +108,7 @@ std::string format_suite_line(const SuiteResult& result, bool timings) {
                      ran ? grouped_number(unit.steps) : "-",
                      ran ? grouped_number(unit.findings) : "-",
                      timings ? fmt::format("{:>7}  ", seconds) : "", one_line(unit.name)) +
-         format_problems(unit);
+         format_notes(result) + format_problems(unit);
 }
 
 std::string format_suite_summary(const SuiteReport& report) {
@@ -125,7 +135,8 @@ nlohmann::ordered_json suite_result_to_json(const SuiteResult& result) {
                                  {"result", outcome_name(result.outcome)},
                                  {"exit_code", outcome_exit_code(result.outcome)}};
   if (!result.unit.broken.empty()) json["error"] = result.unit.broken;
-  if (!result.unit.skipped.empty()) json["not_run"] = result.unit.skipped;
+  if (!result.unit.skipped.empty())
+    json[result.outcome == RunOutcome::skipped ? "skipped" : "not_run"] = result.unit.skipped;
   if (result.json.is_object()) json.update(result.json);
   return json;
 }

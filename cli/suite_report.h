@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/known_findings_option.h"
 #include "cli/run_tests.h"
 #include "cli/shard.h"
 #include "cli/tested_unit.h"
@@ -18,6 +19,7 @@ struct SuiteResult {
   RunOutcome outcome = RunOutcome::fine;
   TestedUnit unit{};
   std::int64_t warnings = 0;
+  std::vector<ExcusedFindings> excused{};
   nlohmann::ordered_json json{};  // what a single run prints, null when it did not start
 };
 

@@ -40,6 +40,27 @@ SuiteResult SuiteRun::unrecorded(const SuiteEntry& entry, const Error& error) co
           .json = {}};
 }
 
+// Does the release of --engine refuse a scenario that can be run without the option?
+bool refused_by_release(const RunOptions& options, const Error& error) {
+  const auto given = options.settings.apply({});
+  if (error.kind != ErrorKind::invalid_input || !given.ok() || !release_of(given.value()))
+    return false;
+  RunOptions without = options;
+  without.settings = options.settings.without("engine");
+  return make_run_plan(without).ok();
+}
+
+SuiteResult SuiteRun::refused(const SuiteEntry& entry, const RunOptions& options,
+                              const Error& error) const {
+  if (!refused_by_release(options, error)) return broken(entry, outcome_of(error), error.message);
+  return {.outcome = RunOutcome::skipped,
+          .unit = skipped_run({.file = entry.file,
+                               .name = entry.name,
+                               .outcome = RunOutcome::skipped,
+                               .why = error.message}),
+          .json = {}};
+}
+
 bool SuiteRun::stops(const ReportedRun& run) const {
   return was_interrupted() || (options_.steps > 0 && run.summary().steps >= options_.steps);
 }
@@ -69,7 +90,8 @@ Status SuiteRun::step_to_the_end(const SuiteEntry& entry, ReportedRun& run,
     if (listener_) listener_(entry, step.value(), run.names());
     if (session != nullptr) {
       const CheckedStep& checked = step.value();
-      if (Status recorded = session->add(checked.trace, checked.findings, checked.writes);
+      if (Status recorded =
+              session->add(checked.trace, checked.findings, checked.writes);
           !recorded.ok())
         return recorded;
     }
@@ -82,12 +104,13 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
   RunOptions options = options_;
   options.scenario = entry.file;
   auto plan = make_run_plan(options);
-  if (!plan.ok()) return broken(entry, outcome_of(plan.error()), plan.error().message);
+  if (!plan.ok()) return refused(entry, options, plan.error());
   auto created = ReportedRun::create(std::move(plan).value(), options, backends_);
   if (!created.ok()) return broken(entry, outcome_of(created.error()), created.error().message);
   ReportedRun& run = *created.value();
-  for (const std::string& note : run.plan().notes)
-    report_note(fmt::format("{}: {}", entry.name, note));
+  if (!options.quiet)
+    for (const std::string& note : run.plan().notes)
+      report_note(fmt::format("{}: {}", entry.name, note));
   auto session = begin_recording(entry, run);
   if (!session.ok()) return unrecorded(entry, session.error());
   Status went = step_to_the_end(entry, run, session.value().get());
@@ -106,6 +129,7 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
                                               : outcome_of(report, options.strict),
                      .unit = {},
                      .warnings = report.findings.num_found(Severity::warning),
+                     .excused = report.excused,
                      .json = {}};
   result.unit = tested_run(options, entry.file, run.plan(), report, result.outcome);
   if (!went.ok() || interrupted) break_off(result.unit, report.stopped);
@@ -131,7 +155,10 @@ SuiteResult SuiteRun::run(const SuiteEntry& entry) {
   ++num_started_;
   if (was_interrupted())
     return {.outcome = RunOutcome::not_run,
-            .unit = skipped_run(entry.file, entry.name, "interrupted before it ran"),
+            .unit = skipped_run({.file = entry.file,
+                                 .name = entry.name,
+                                 .outcome = RunOutcome::not_run,
+                                 .why = "interrupted before it ran"}),
             .json = {}};
   if (entry.error) return broken(entry, outcome_of(*entry.error), entry.error->message);
   return run_guarded(entry);

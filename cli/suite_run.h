@@ -35,6 +35,8 @@ class SuiteRun {
   Result<std::unique_ptr<RecordedSession>> begin_recording(const SuiteEntry& entry,
                                                            ReportedRun& run) const;
   SuiteResult broken(const SuiteEntry& entry, RunOutcome outcome, const std::string& message) const;
+  // It cannot be planned.
+  SuiteResult refused(const SuiteEntry& entry, const RunOptions& options, const Error& error) const;
   SuiteResult unrecorded(const SuiteEntry& entry, const Error& error) const;
   bool stops(const ReportedRun& run) const;
   void show_progress(const SuiteEntry& entry, const ReportedRun& run);

@@ -20,6 +20,12 @@ bool has_problem(const JunitSuite& suite, bool skipped) {
   });
 }
 
+// Requires: it has a skipped case.
+std::string why_skipped(const JunitSuite& suite) {
+  const auto skipped = std::ranges::find(suite.cases, JunitProblem::skipped, &JunitCase::problem);
+  return one_line(skipped->failures.front(), 1000);
+}
+
 // A '#' would begin a directive.
 std::string description(std::string_view name) {
   std::string text;
@@ -67,7 +73,7 @@ std::string tap_text(std::span<const JunitSuite> suites) {
     const bool failed = has_problem(suite, false);
     const bool skipped = !failed && has_problem(suite, true);
     text += fmt::format("{}ok {} - {}{}\n", failed ? "not " : "", ++number, description(suite.name),
-                        skipped ? " # SKIP not run" : "");
+                        skipped ? " # SKIP " + why_skipped(suite) : "");
     if (failed) text += diagnostics(suite);
   }
   return text;

@@ -16,6 +16,10 @@ bool is_error(const KeptFinding& kept) {
   return rule_info(kept.finding.rule).severity == Severity::error;
 }
 
+bool same_kind(const WarningBeginning& one, const Finding& warning) {
+  return one.chain.finding.rule == warning.rule && one.chain.finding.detail == warning.detail;
+}
+
 }  // namespace
 
 FindingList::FindingList(bool all_decisions) : rules_(rule_table().size()), roots_(all_decisions) {}
@@ -35,12 +39,15 @@ void FindingList::note_damage(const Finding& finding, const Names& names) {
   ++damage.found;
 }
 
-void FindingList::note_warning(const Finding& finding) {
-  const bool known = std::ranges::any_of(warnings_, [&](const WarningBeginning& one) {
-    return one.chain.finding.rule == finding.rule && one.chain.finding.detail == finding.detail;
-  });
-  if (!known && warnings_.size() < kMaxRootsWithCause)
+void FindingList::note_warning(const Finding& finding, bool expected) {
+  auto kind = std::ranges::find_if(
+      warnings_, [&](const WarningBeginning& one) { return same_kind(one, finding); });
+  if (kind == warnings_.end()) {
+    if (warnings_.size() == kMaxRootsWithCause) return;
     warnings_.push_back({.chain = {.finding = finding, .last_step = finding.step}, .cause = {}});
+    kind = warnings_.end() - 1;
+  }
+  kind->unexpected += expected ? 0 : 1;
 }
 
 std::span<const WarningBeginning> FindingList::warnings() const {
@@ -55,8 +62,8 @@ std::int64_t FindingList::first_step() const {
 // Of a finding in warnings().
 std::string FindingList::warning_cause(const Finding& finding) const {
   for (const WarningBeginning& one : warnings())
-    if (one.chain.finding.rule == finding.rule && one.chain.finding.detail == finding.detail &&
-        one.chain.finding.step == finding.step && one.chain.finding.request == finding.request)
+    if (same_kind(one, finding) && one.chain.finding.step == finding.step &&
+        one.chain.finding.request == finding.request)
       return one.cause;
   return {};
 }
@@ -94,10 +101,12 @@ void FindingList::add(const Finding& finding, bool expected, const Names& names,
       root_words_.push_back(
           {.decision = kept.root < kMaxRootsShown ? decide(finding) : std::string(), .cause = {}});
       root_requests_.push_back(finding.request.value < 0 ? "" : names.request(finding.request));
+      root_unexpected_.emplace_back();
     }
+    if (!expected) ++root_unexpected_[kept.root][finding.rule];
   } else {
     roots_.add_warning(finding);
-    note_warning(finding);
+    note_warning(finding, expected);
   }
   last_roots_.push_back(is_error(kept) ? kept.root : kNoRoot);
   RuleCount& count = rules_[static_cast<std::size_t>(finding.rule)];
@@ -191,6 +200,26 @@ std::string FindingList::text_with_root(const KeptFinding& kept) const {
   if (!words.cause.empty()) text += "; this is " + words.cause;
   const std::string following = following_words(roots()[kept.root]);
   return following.empty() ? text : text + "; " + following;
+}
+
+std::int64_t FindingList::excuse_root(std::size_t root) {
+  std::int64_t excused = 0;
+  for (const auto& [rule, found] : root_unexpected_[root]) {
+    rules_[static_cast<std::size_t>(rule)].unexpected -= found;
+    excused += found;
+  }
+  root_unexpected_[root].clear();
+  for (KeptFinding& kept : kept_)
+    if (is_error(kept) && kept.root == root) kept.expected = true;
+  return excused;
+}
+
+std::int64_t FindingList::excuse_warning(std::size_t warning) {
+  WarningBeginning& kind = warnings_[warning];
+  rules_[static_cast<std::size_t>(kind.chain.finding.rule)].unexpected -= kind.unexpected;
+  for (KeptFinding& kept : kept_)
+    if (!is_error(kept) && same_kind(kind, kept.finding)) kept.expected = true;
+  return std::exchange(kind.unexpected, 0);
 }
 
 void FindingList::find_causes(const Words& find_cause) {

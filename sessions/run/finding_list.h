@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -55,10 +56,11 @@ struct RootWords {
   std::int32_t num_prompt_tokens = 0;  // of the finding's request; 0: not known
 };
 
-// The first warning of its kind in a run without errors.
+// The first warning of its kind.
 struct WarningBeginning {
   FindingRoot chain;
-  std::string cause;  // as RootWords::cause
+  std::string cause;            // as RootWords::cause
+  std::int64_t unexpected = 0;  // warnings of this kind that the scenario does not expect
 };
 
 class FindingList {
@@ -96,9 +98,15 @@ class FindingList {
   // Without roots: the first warning of each rule and detail, at most kMaxRootsWithCause. Else
   // none.
   std::span<const WarningBeginning> warnings() const;
+  // The same beside roots.
+  std::span<const WarningBeginning> kinds_of_warnings() const { return warnings_; }
   void set_warning_cause(std::size_t warning, std::string cause) {
     warnings_[warning].cause = std::move(cause);
   }
+  // From now on the findings of a root's chain, or the warnings of a kind, count as expected.
+  // Returns how many of them the scenario did not expect.
+  std::int64_t excuse_root(std::size_t root);
+  std::int64_t excuse_warning(std::size_t warning);
   // The step with which one goes on: of the first root, or of the first warning without any; 0:
   // nothing was found.
   std::int64_t first_step() const;
@@ -143,13 +151,15 @@ class FindingList {
   static constexpr std::size_t kNoRoot = static_cast<std::size_t>(-1);
   std::string format_following(std::size_t root) const;
   void note_damage(const Finding& finding, const Names& names);
-  void note_warning(const Finding& finding);
+  void note_warning(const Finding& finding, bool expected);
   std::string warning_cause(const Finding& finding) const;
 
   std::vector<RuleCount> rules_;  // [rule_table()]
   RootTracker roots_;
   std::vector<RootWords> root_words_;
   std::vector<std::string> root_requests_;  // names
+  // [roots] unexpected findings of the chain, by rule.
+  std::vector<std::map<Rule, std::int64_t>> root_unexpected_;
   std::vector<KeptFinding> kept_;
   std::vector<RequestDamage> damage_;
   std::vector<WarningBeginning> warnings_;

@@ -72,11 +72,21 @@ struct ExpectedFinding {
   friend bool operator==(const ExpectedFinding&, const ExpectedFinding&) = default;
 };
 
+// A known bug that the scenario shows where the engine has it; with `first` and `last` only in
+// these releases.
+struct ExpectedBug {
+  std::string id = {};  // in the table of known bugs
+  std::optional<Release> first = {};
+  std::optional<Release> last = {};
+  friend bool operator==(const ExpectedBug&, const ExpectedBug&) = default;
+};
+
 // What the author expects of the run; an empty optional expects nothing in particular.
 struct Expectation {
   std::optional<std::vector<ExpectedFinding>> findings = {};  // empty list: no findings
   std::optional<std::int32_t> steps = {};     // number of steps until the run has ended
   std::optional<std::int32_t> finished = {};  // number of requests that ended by themselves
+  std::vector<ExpectedBug> known_bugs = {};   // looked at with --expect-known-bugs only
   friend bool operator==(const Expectation&, const Expectation&) = default;
 };
 

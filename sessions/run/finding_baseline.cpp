@@ -1,0 +1,143 @@
+#include "sessions/run/finding_baseline.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sessions/explain/finding_words.h"
+#include "sessions/text/json_reader.h"
+#include "sessions/text/object_reader.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr IntegerRange kSteps = {.min = 1, .max = std::numeric_limits<std::int32_t>::max()};
+constexpr IntegerRange kGroups = {.min = 0, .max = std::numeric_limits<std::int32_t>::max()};
+constexpr std::int64_t kMostStepsOfARange = 10'000'000;  // so that a few bytes ask for no memory
+
+// [4, [7, 9]]: the steps 4, 7, 8 and 9.
+std::vector<std::int64_t> read_steps(const JsonPlace& place, JsonErrors& errors) {
+  std::vector<std::int64_t> steps;
+  for (const JsonPlace& element : read_array(place, errors)) {
+    if (!element.value->is_array()) {
+      steps.push_back(read_integer(element, kSteps, errors));
+      continue;
+    }
+    const auto ends = read_array(element, errors);
+    if (ends.size() != 2) {
+      errors.fail(element.pointer, fmt::format("expected the first and the last step, found {}",
+                                               describe_json(*element.value)));
+      return steps;
+    }
+    const std::int64_t first = read_integer(ends[0], kSteps, errors);
+    const std::int64_t last = read_integer(ends[1], kSteps, errors);
+    if (last < first || last - first >= kMostStepsOfARange)
+      errors.fail(element.pointer, fmt::format("{} to {} is no range of at most {} steps", first,
+                                               last, kMostStepsOfARange));
+    for (std::int64_t step = first; !errors.failed() && step <= last; ++step) steps.push_back(step);
+  }
+  return steps;
+}
+
+Json steps_to_json(const std::map<std::int64_t, bool>& steps) {
+  Json list = Json::array();
+  for (auto at = steps.begin(); at != steps.end();) {
+    const std::int64_t first = at->first;
+    std::int64_t last = first;
+    while (++at != steps.end() && at->first == last + 1) ++last;
+    list.push_back(first == last ? Json(first) : Json::array({first, last}));
+  }
+  return list;
+}
+
+bool is_rule(std::string_view slug) {
+  return std::ranges::any_of(rule_table(), [&](const RuleInfo& rule) { return rule.slug == slug; });
+}
+
+}  // namespace
+
+FindingBaseline::Key FindingBaseline::key_of(std::string_view run, const Finding& finding,
+                                             const Names& names) {
+  return {.run = std::string(run),
+          .rule = std::string(rule_info(finding.rule).slug),
+          .request = finding.request.value < 0 ? std::string() : names.request(finding.request),
+          .group = finding.group,
+          .content = std::string(finding_words::content_name(finding.content))};
+}
+
+void FindingBaseline::add(std::string_view run, const Finding& finding, const Names& names) {
+  steps_[key_of(run, finding, names)][finding.step] = true;
+}
+
+bool FindingBaseline::has(std::string_view run, const Finding& finding, const Names& names) {
+  const auto known = steps_.find(key_of(run, finding, names));
+  if (known == steps_.end()) return false;
+  const auto step = known->second.find(finding.step);
+  if (step == known->second.end()) return false;
+  step->second = true;
+  return true;
+}
+
+std::int64_t FindingBaseline::num_unseen(std::string_view run) const {
+  std::int64_t unseen = 0;
+  for (const auto& [key, steps] : steps_)
+    if (key.run == run)
+      unseen += std::ranges::count_if(steps, [](const auto& step) { return !step.second; });
+  return unseen;
+}
+
+std::string FindingBaseline::line_of(const Key& key, const std::map<std::int64_t, bool>& steps) {
+  Json line = {{"run", key.run}, {"rule", key.rule}};
+  if (!key.request.empty()) line["request"] = key.request;
+  if (key.group >= 0) line["group"] = key.group;
+  if (!key.content.empty()) line["content"] = key.content;
+  line["steps"] = steps_to_json(steps);
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string FindingBaseline::text() const {
+  std::string text = fmt::format("{{\n  \"version\": {},\n  \"findings\": [", kBaselineVersion);
+  for (const auto& [key, steps] : steps_)
+    text += fmt::format("{}\n    {}", text.ends_with('[') ? "" : ",", line_of(key, steps));
+  return text + (steps_.empty() ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+Result<FindingBaseline> FindingBaseline::read(const std::string& path) {
+  const auto text = read_text_file(path);
+  if (!text.ok()) return text.error();
+  const auto json = parse_json({.text = text.value(), .file = path});
+  if (!json.ok()) return json.error();
+  JsonErrors errors(path);
+  const ObjectReader root({&json.value(), ""}, {"version", "findings"}, errors);
+  if (const auto version = root.require("version"))
+    read_integer(*version, {.min = kBaselineVersion, .max = kBaselineVersion}, errors);
+  FindingBaseline baseline;
+  if (const auto findings = root.require("findings"))
+    for (const JsonPlace& element : read_array(*findings, errors)) {
+      const ObjectReader reader(element, {"run", "rule", "request", "group", "content", "steps"},
+                                errors);
+      const auto group = reader.integer("group", kGroups);
+      Key key{.run = reader.string("run").value_or(""),
+              .rule = reader.string("rule").value_or(""),
+              .request = reader.string("request").value_or(""),
+              .group = static_cast<std::int32_t>(group.value_or(-1)),
+              .content = reader.string("content").value_or("")};
+      if (!is_rule(key.rule))
+        errors.fail(child_pointer(element.pointer, "rule"),
+                    fmt::format("there is no rule {}", quoted_text(key.rule)));
+      if (const auto steps = reader.require("steps"))
+        for (const std::int64_t step : read_steps(*steps, errors))
+          baseline.steps_[key][step] = false;
+    }
+  if (errors.failed()) return errors.error();
+  return baseline;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,48 @@
+// Findings that runs are known to have: those of a baseline do not fail, others do (run --baseline,
+// format in docs/ci.md).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/check/finding.h"
+#include "sessions/explain/explain_names.h"
+
+namespace hybridscope {
+
+inline constexpr std::int32_t kBaselineVersion = 1;
+
+class FindingBaseline {
+ public:
+  // Errors: the file cannot be read, or is no baseline; with its place.
+  static Result<FindingBaseline> read(const std::string& path);
+
+  void add(std::string_view run, const Finding& finding, const Names& names);
+  // Is a finding like it in the baseline, of the run with this name and in the same step?
+  bool has(std::string_view run, const Finding& finding, const Names& names);
+  // Findings of the run that has() was not asked about, each step counted.
+  std::int64_t num_unseen(std::string_view run) const;
+
+  // The file: one line a finding, ascending by run, rule, request, group and content.
+  std::string text() const;
+
+ private:
+  struct Key {
+    std::string run{};
+    std::string rule{};
+    std::string request{};  // empty: about none
+    std::int32_t group = -1;
+    std::string content{};  // empty: about none
+    auto operator<=>(const Key&) const = default;
+  };
+  static Key key_of(std::string_view run, const Finding& finding, const Names& names);
+  static std::string line_of(const Key& key, const std::map<std::int64_t, bool>& steps);
+
+  std::map<Key, std::map<std::int64_t, bool>> steps_;  // true: has() was asked about it
+};
+
+}  // namespace hybridscope
