@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/diff_comparison.h"
+#include "cli/diff_files.h"
 #include "cli/diff_report.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
@@ -147,10 +148,13 @@ Result<DiffSide> open_live(const DiffOptions& options, int side) {
 int diff_command(const DiffOptions& options) {
   if (const Status apart = check_diff_page(options); !apart.ok())
     return report_usage("diff", apart.error().message);
+  ask_for_interrupts();
+  // What cannot be opened is reported by the comparison.
+  if (const auto files = compares_files(options); files.ok() && files.value())
+    return diff_files_command(options);
   auto page = open_output(options.html);
   if (!page.ok()) return report_error("diff", page.error());
   int code = kExitFine;
-  ask_for_interrupts();
   const auto failure = compare_sides(options, [&](const DiffReport& report) {
     if (page.value())
       if (const Status written = write_diff_page(report, *page.value()); !written.ok()) {

@@ -21,7 +21,8 @@ struct DiffSide {
   std::string look_further;  // command line that explains step {} in full
   // Of a recorded session; a run that is made for the comparison is complete.
   SessionStatus status = SessionStatus::complete;
-  std::optional<SpokenWords> texts = {};  // empty: no language model ran
+  bool has_language = false;              // a language model ran
+  std::optional<SpokenWords> texts = {};  // empty: none ran, or none of its words are kept
 };
 
 // What is wrong with the settings of either side before any scenario is read: an unknown profile or

@@ -62,6 +62,7 @@ Result<DiffSide> open_recorded(const std::string& text) {
                   .look_further = fmt::format("hybridscope sessions show {} --step {{}}{}",
                                               shell_quoted(text), explains ? " --explain" : ""),
                   .status = info.value().status,
+                  .has_language = info.value().header.language.has_value(),
                   .texts = std::move(texts).value()};
 }
 
@@ -112,9 +113,15 @@ void note_digests(const DiffSide& a, const DiffSide& b, DiffReport& report) {
 
 void note_texts(const DiffSide& a, const DiffSide& b, DiffReport& report) {
   if (a.texts && b.texts) report.texts = differing_texts(*a.texts, *b.texts);
-  if (a.texts.has_value() == b.texts.has_value()) return;
-  report.notes.push_back(
-      fmt::format("A language model ran in {} only: texts are not compared.", a.texts ? "A" : "B"));
+  if (a.has_language != b.has_language) {
+    report.notes.push_back(fmt::format("A language model ran in {} only: texts are not compared.",
+                                       a.has_language ? "A" : "B"));
+  } else if (a.has_language && !report.texts) {
+    report.notes.push_back(fmt::format("{} of the language model: texts are not compared.",
+                                       a.texts   ? "B keeps no words"
+                                       : b.texts ? "A keeps no words"
+                                                 : "A and B keep no words"));
+  }
 }
 
 void note_end(std::string_view side, SessionStatus status, DiffReport& report) {

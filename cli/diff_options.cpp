@@ -21,7 +21,8 @@ class UsageFormatter : public CLI::Formatter {
 constexpr const char* kDiffExamples =
     "Examples:\n"
     "  hybridscope diff runs.db:before runs.db:after\n"
-    "  hybridscope diff main.db branch.db --ignore blocks --ignore metadata --json\n"
+    "  hybridscope diff monday.db tuesday.db\n"
+    "  hybridscope diff main.db:run branch.db:run --ignore blocks --ignore metadata --json\n"
     "  hybridscope diff --scenario scenarios/prompt_as_long_as_a_verify_window.json \\\n"
     "      --engine safe --engine reference\n"
     "  hybridscope diff --scenario scenarios/v2_slots.json --b runner=v1 --ignore layout\n"
@@ -40,7 +41,10 @@ void add_diff_options(CLI::App& command, DiffOptions& options) {
   command.footer(kDiffExamples);
   command.formatter(std::make_shared<UsageFormatter>());
   auto* sessions =
-      command.add_option("sessions", options.sessions, "two recorded sessions (run --record)")
+      command
+          .add_option("sessions", options.sessions,
+                      "two recorded sessions (run --record), or two files, whose sessions are "
+                      "paired by name")
           ->type_name("FILE.db[:NAME]")
           ->expected(0, 2);
   auto* scenario = command.add_option("--scenario", options.scenario,

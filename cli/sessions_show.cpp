@@ -142,9 +142,10 @@ Status SessionView::print_findings() {
 Status SessionView::print_texts() {
   const auto words = spoken_session(player_.reader(), names_);
   if (!words.ok()) return words.error();
-  if (!words.value()) return Ok{};
-  fmt::print("\n{}\n{}", speech_words(*player_.reader().info().header.language),
-             format_spoken(*words.value()));
+  const std::optional<SpeechInfo>& language = player_.reader().info().header.language;
+  if (!language) return Ok{};
+  fmt::print("\n{}\n{}", speech_words(*language),
+             words.value() ? format_spoken(*words.value()) : "none of its words are kept\n");
   return Ok{};
 }
 

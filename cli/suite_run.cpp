@@ -91,7 +91,7 @@ Status SuiteRun::step_to_the_end(const SuiteEntry& entry, ReportedRun& run,
     if (session != nullptr) {
       const CheckedStep& checked = step.value();
       if (Status recorded =
-              session->add(checked.trace, checked.findings, checked.writes);
+              session->add(checked.trace, checked.findings, checked.writes, run.speech());
           !recorded.ok())
         return recorded;
     }

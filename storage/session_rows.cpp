@@ -29,9 +29,10 @@ bool is_taken(SQLite::Database& database, const std::string& name) {
 
 std::string free_name(SQLite::Database& database, const std::string& source) {
   const std::string base = name_of_source(source);
-  for (std::int64_t number = 1;; ++number)
-    if (std::string name = fmt::format("{}-{}", base, number); !is_taken(database, name))
-      return name;
+  std::string name = base;
+  for (std::int64_t number = 2; is_taken(database, name); ++number)
+    name = fmt::format("{}-{}", base, number);
+  return name;
 }
 
 void insert_groups(SQLite::Database& database, std::int64_t session, const KVCacheConfig& config) {

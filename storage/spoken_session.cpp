@@ -12,7 +12,12 @@ Result<std::optional<SpokenWords>> spoken_session(SessionReader& reader, const N
   const auto speech = reader.speech();
   if (!speech.ok()) return speech.error();
   SpokenTexts texts;
-  for (const StepSpeech& step : speech.value()) texts.add(step.words);
+  bool keeps_words = false;
+  for (const StepSpeech& step : speech.value()) {
+    texts.add(step.words);
+    keeps_words = keeps_words || !step.words.prompts.empty() || !step.words.tokens.empty();
+  }
+  if (!keeps_words) return std::optional<SpokenWords>();
   return std::optional(spoken_words(texts.taken(), language->vocab_size, names));
 }
 

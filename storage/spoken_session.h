@@ -10,8 +10,8 @@
 
 namespace hybridscope {
 
-// Its texts, as far as the scheduler took their tokens; empty: no language model ran. Errors: those
-// of SessionReader::speech.
+// Its texts, as far as the scheduler took their tokens; empty: no language model ran, or the
+// session keeps none of its words. Errors: those of SessionReader::speech.
 Result<std::optional<SpokenWords>> spoken_session(SessionReader& reader, const Names& names);
 
 }  // namespace hybridscope

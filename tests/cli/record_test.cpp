@@ -62,7 +62,7 @@ TEST_F(Record, ARunThatStopsAsAskedIsStopped) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   const auto all = sessions();
   ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].header.name, "align_boundary_by_accepted_drafts-1");
+  EXPECT_EQ(all[0].header.name, "align_boundary_by_accepted_drafts");
   EXPECT_EQ(all[0].status, SessionStatus::stopped);
   EXPECT_EQ(all[0].num_steps, 2);
   EXPECT_EQ(all[0].header.level, RecordLevel::counts);

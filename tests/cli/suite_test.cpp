@@ -180,8 +180,9 @@ TEST(RunSuite, IsRecordedAsOneSessionAScenario) {
   for (int again = 0; again < 2; ++again) {
     const ProgramResult run = run_folder(folder, "--record '" + file + "'");
     EXPECT_EQ(run.exit_code, 0) << run.err;
-    EXPECT_THAT(run.err, ContainsRegex("recorded 3 steps as \"[^\"]*a[^\"]*\" in "));
-    EXPECT_THAT(run.err, ContainsRegex("recorded 3 steps as \"[^\"]*b[^\"]*\" in "));
+    const std::string number = again == 0 ? "" : "-2";
+    EXPECT_THAT(run.err, HasSubstr("recorded 3 steps as \"a" + number + "\" in "));
+    EXPECT_THAT(run.err, HasSubstr("recorded 3 steps as \"b" + number + "\" in "));
   }
   EXPECT_EQ(run_folder(folder, "--record '" + file + ":name'").exit_code, 2);
   EXPECT_EQ(run_folder(folder, "--record /no/such/folder/f.db").exit_code, 4);

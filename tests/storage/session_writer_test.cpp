@@ -146,7 +146,7 @@ TEST_F(SessionWriterTest, ASessionWithoutANameIsCalledAsItsSource) {
     ASSERT_TRUE(record_run(plan, {.place = {.file = file_, .name = {}}}).ok());
   EXPECT_THAT(
       ask("SELECT name FROM sessions ORDER BY session"),
-      ElementsAre("align boundary by accepted drafts-1", "align boundary by accepted drafts-2"));
+      ElementsAre("align boundary by accepted drafts", "align boundary by accepted drafts-2"));
 }
 
 TEST_F(SessionWriterTest, ANameThatIsTakenOrDoesNotDoIsRefusedBeforeAnythingIsWritten) {
