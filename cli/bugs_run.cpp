@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -27,6 +26,7 @@
 #include "sessions/known_bugs/spoken_bug.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/text/number_words.h"
+#include "sessions/weights/shipped_model.h"
 
 namespace hybridscope {
 namespace {
@@ -42,8 +42,6 @@ struct BugsRunOptions {
   StateOption state;  // the language model that runs on both sides
   bool markdown = false;
 };
-
-constexpr const char* kShippedModel = "scenarios/models/jargon-gdn";
 
 struct RanBug {
   BugExhibit exhibit;
@@ -166,13 +164,10 @@ void print_text(std::FILE* out, const BugsRunOptions& options, const std::vector
 
 // The shipped model where none is named.
 Result<LanguageModel> load_bug_model(StateOption state, const Backends& backends) {
-  std::error_code code;
   if (state.is_numeric() && state.weights.empty()) {
-    state.weights = kShippedModel;
-    if (!std::filesystem::is_directory(kShippedModel, code))
-      return Error{ErrorKind::not_found,
-                   fmt::format("{}: no such folder here; name the model's with --weights DIR",
-                               kShippedModel)};
+    auto folder = find_shipped_model();
+    if (!folder.ok()) return folder.error();
+    state.weights = std::move(folder).value();
   }
   return load_language(state, backends);
 }

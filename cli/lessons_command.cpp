@@ -27,6 +27,7 @@
 #include "sessions/lessons/shipped_lessons.h"
 #include "sessions/text/number_words.h"
 #include "sessions/weights/load_model.h"
+#include "sessions/weights/shipped_model.h"
 
 namespace hybridscope {
 namespace {
@@ -175,12 +176,11 @@ ChosenLessons choose_lessons(std::string_view command, const LessonsOptions& opt
 Result<std::shared_ptr<const HybridModel>> load_lesson_model(const LessonsOptions& options,
                                                              const std::vector<Lesson>& lessons) {
   using Model = std::shared_ptr<const HybridModel>;
-  std::error_code code;
-  const bool is_here = std::filesystem::is_directory(kLessonModel, code);
-  if (options.weights.empty() && !is_here) return Model();
+  const auto shipped = find_shipped_model();
+  if (options.weights.empty() && !shipped.ok()) return Model();
   if (std::ranges::all_of(lessons, [](const Lesson& lesson) { return num_sayings(lesson) == 0; }))
     return Model();
-  auto loaded = load_model(options.weights.empty() ? kLessonModel : options.weights);
+  auto loaded = load_model(options.weights.empty() ? shipped.value() : options.weights);
   if (!loaded.ok()) return loaded.error();
   return Model(std::make_shared<const HybridModel>(std::move(loaded).value().model));
 }
@@ -202,9 +202,11 @@ int check_command(const LessonsOptions& options) {
       lessons.begin(), lessons.end(), std::size_t{0},
       [](std::size_t sum, const Lesson& lesson) { return sum + num_sayings(lesson); });
   if (said > 0 && model.value() == nullptr)
-    report_message("lessons check",
-                   fmt::format("{} of a language model not compared: no folder {} here (--weights)",
-                               counted(static_cast<std::int64_t>(said), "text"), kLessonModel));
+    report_message(
+        "lessons check",
+        fmt::format("{} of a language model not compared: no folder {} here or beside the program "
+                    "(--weights)",
+                    counted(static_cast<std::int64_t>(said), "text"), kShippedModel));
   print_checks(options, lessons, problems);
   const bool agree = std::ranges::all_of(problems, [](const auto& list) { return list.empty(); });
   return agree ? kExitFine : kExitFindings;
@@ -281,7 +283,8 @@ Subcommand add_run(CLI::App& lessons, LessonsOptions& options) {
       "Examples:\n"
       "  hybridscope lessons run align_boundary\n"
       "  hybridscope lessons run my_lesson.json --answers-from answers.txt\n\n"
-      "An empty line shows the answer. If stdin is not a terminal, each question is answered by "
+      "An empty line shows the answer. If stdin is not a terminal, each question "
+      "is answered by "
       "the\n"
       "engine, and its answer is compared with the lesson's.\n{}",
       kExitCodesOfAnswers));
@@ -296,7 +299,7 @@ Subcommand add_check(CLI::App& lessons, LessonsOptions& options) {
   app.add_flag("--json", options.json, "as one JSON object");
   app.add_option("--weights", options.weights,
                  fmt::format("language model that says what lessons say it does, without it {}",
-                             kLessonModel))
+                             kShippedModel))
       ->type_name("DIR");
   app.footer(
       fmt::format("Examples:\n"

@@ -51,15 +51,12 @@ struct LessonQuestion {
   friend bool operator==(const LessonQuestion&, const LessonQuestion&) = default;
 };
 
-// What a request says in the part's run with the language model of kLessonModel on its decisions.
+// What a request says in the part's run with the language model of kShippedModel on its decisions.
 struct LessonSaying {
   std::string request = {};
   std::string text = {};  // as `hybridscope run` prints it
   friend bool operator==(const LessonSaying&, const LessonSaying&) = default;
 };
-
-// The folder of weights, from the project's root.
-inline constexpr const char* kLessonModel = "scenarios/models/jargon-gdn";
 
 struct LessonPart {
   std::int64_t step = 1;

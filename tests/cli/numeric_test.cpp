@@ -40,6 +40,13 @@ TEST(RunNumeric, TheTrainedModelAnswers) {
   EXPECT_THAT(run.out, HasSubstr("B: \"#w7d1d4b4t3v1f8?f=8.?d=\" -> \"4.\", as alone\n"));
 }
 
+TEST(BugsRunNumeric, FindsTheShippedModelFromAnyFolder) {
+  const ProgramResult here = run_program("bugs run 7 --state numeric");
+  const ProgramResult elsewhere = run_program("bugs run 7 --state numeric", "-C /");
+  EXPECT_EQ(elsewhere.exit_code, 0) << elsewhere.err;
+  EXPECT_EQ(elsewhere.out, here.out);
+}
+
 // Without a usable GPU nothing is simulated; with one the report is the CPU's.
 TEST(RunNumeric, OnAGpuItIsTheSameOrIsRefused) {
   const TemporaryFolder folder;

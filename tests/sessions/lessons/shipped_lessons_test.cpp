@@ -55,7 +55,7 @@ TEST_P(ShippedLesson, AnswersAreTheEngines) {
 
 TEST_P(ShippedLesson, LanguageModelSaysWhatTheLessonSays) {
   if (num_sayings(lesson()) == 0) return;
-  auto loaded = load_model(std::string(HYBRIDSCOPE_SOURCE_DIR "/") + kLessonModel);
+  auto loaded = load_model(std::string(HYBRIDSCOPE_SOURCE_DIR "/") + kShippedModel);
   const auto model = std::make_shared<const HybridModel>(std::move(loaded).value().model);
   for (const LessonProblem& problem : check_sayings(lesson(), model))
     ADD_FAILURE() << problem.message;
