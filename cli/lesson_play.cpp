@@ -47,36 +47,57 @@ constexpr std::array kPanels = {
     PanelTopics{"findings", {StepTopic::rows, StepTopic::forward, StepTopic::findings}, 3},
     PanelTopics{"", {StepTopic::schedule, StepTopic::rows}, 2}};
 
+constexpr std::string_view kTypedWords =
+    "An answer, or an empty line to see the engine's; hint says what is asked for, back goes to "
+    "the "
+    "question before, q leaves, ? shows this. The same command goes on where you left.";
+
+// What follows a question.
+enum class Move : std::uint8_t { next, back, leave };
+
 // Plays one lesson and counts the answers.
 class LessonPlay {
  public:
-  LessonPlay(LessonRun run, AnswerSource source, LineSource& answers)
-      : run_(std::move(run)), source_(source), answers_(answers) {}
-
-  // Error: a part cannot be played.
-  Status play() {
-    fmt::print("{}", format_lesson_heading(run_.lesson()));
-    for (std::size_t p = 0; p < run_.lesson().parts.size(); ++p)
-      if (Status played = play_part(p); !played.ok()) return played;
-    return Ok{};
+  LessonPlay(LessonRun run, AnswerSource source, LineSource& answers, LessonProgress& progress)
+      : run_(std::move(run)), source_(source), answers_(answers), progress_(progress) {
+    const std::vector<LessonPart>& parts = run_.lesson().parts;
+    for (std::size_t part = 0; part < parts.size(); ++part)
+      for (std::size_t question = 0; question < parts[part].questions.size(); ++question)
+        questions_.push_back({part, question});
+    place_ = {.question = 0, .answers = std::vector(questions_.size(), AnswerState::open)};
+    if (at_terminal()) place_ = progress_.of(run_.lesson().name, questions_.size());
   }
+
+  // Error: a part cannot be played, or it was interrupted.
+  Status play();
   int finish() const;
 
  private:
-  Status play_part(std::size_t part);
+  // A question's part, and its place there.
+  struct Question {
+    std::size_t part = 0;
+    std::size_t index = 0;
+  };
+  bool at_terminal() const { return source_ == AnswerSource::terminal; }
+  Status open_part(std::size_t part);
   Status show_step() const;
-  void ask(std::size_t question);
-  void answer(std::size_t question);
+  Status end_part();
+  Result<Move> ask();
+  Move answer(std::size_t question);
+  // Empty: the line is an answer.
+  std::optional<Move> typed_word(const std::string& line, std::size_t question) const;
   void tell(std::size_t question);
   std::optional<std::string> next_line();
 
   LessonRun run_;
   AnswerSource source_;
   LineSource& answers_;
+  LessonProgress& progress_;
+  std::vector<Question> questions_;  // of all parts
+  LessonPlace place_;
   std::size_t num_asked_ = 0;
-  std::size_t num_right_ = 0;
-  std::size_t num_answered_ = 0;
   std::size_t num_problems_ = 0;  // stored answers that differ from the engine's
+  bool left_ = false;
 };
 
 Status LessonPlay::show_step() const {
@@ -86,56 +107,110 @@ Status LessonPlay::show_step() const {
   return Ok{};
 }
 
-Status LessonPlay::play_part(std::size_t part) {
+Status LessonPlay::open_part(std::size_t part) {
   if (Status moved = run_.go_to_part(part); !moved.ok()) return moved;
   fmt::print("\n{}", format_lesson_part(run_.lesson(), part));
-  if (!run_.part().predict)
-    if (Status shown = show_step(); !shown.ok()) return shown;
-  for (std::size_t q = 0; q < run_.part().questions.size(); ++q) {
-    ask(q);
-    if (was_interrupted()) return Error{ErrorKind::not_available, "interrupted"};
+  return run_.part().predict ? Status(Ok{}) : show_step();
+}
+
+// A part that asks first shows its step after its questions.
+Status LessonPlay::end_part() { return run_.part().predict ? show_step() : Status(Ok{}); }
+
+Status LessonPlay::play() {
+  const std::size_t num_parts = run_.lesson().parts.size();
+  fmt::print("{}", format_lesson_heading(run_.lesson()));
+  std::size_t part = 0;
+  if (place_.question > 0) {
+    part = questions_[place_.question].part;
+    fmt::print("\nYou left before question {}; back goes to the ones before.\n",
+               place_.question + 1);
   }
-  return run_.part().predict ? show_step() : Status(Ok{});
+  if (at_terminal()) fmt::print("\n{}", wrapped_lines(kTypedWords));
+  for (; part < num_parts && !left_; ++part) {
+    if (Status opened = open_part(part); !opened.ok()) return opened;
+    while (place_.question < questions_.size() && questions_[place_.question].part == part) {
+      const auto move = ask();
+      if (!move.ok()) return move.error();
+      if (move.value() == Move::leave) return Ok{};
+      if (move.value() == Move::next) {
+        ++place_.question;
+      } else if (place_.question > 0) {
+        --place_.question;
+        if (const std::size_t before = questions_[place_.question].part; before != part) {
+          part = before;
+          if (Status opened = open_part(part); !opened.ok()) return opened;
+        }
+      }
+      if (at_terminal())
+        if (Status kept = progress_.keep(run_.lesson().name, place_); !kept.ok()) return kept;
+    }
+    if (Status ended = end_part(); !ended.ok()) return ended;
+  }
+  return Ok{};
 }
 
 // Empty: there are no more answers.
 std::optional<std::string> LessonPlay::next_line() {
   if (source_ == AnswerSource::nobody) return std::nullopt;
-  if (source_ == AnswerSource::terminal) fmt::print("> ");
+  if (at_terminal()) fmt::print("> ");
   std::fflush(stdout);
   if (const auto line = answers_.next(); line.ok() && line.value())
     return std::string(line.value()->text);
-  if (source_ == AnswerSource::terminal) fmt::print("\n");
+  if (at_terminal()) fmt::print("\n");
   source_ = AnswerSource::nobody;
   return std::nullopt;
 }
 
-void LessonPlay::ask(std::size_t question) {
+// Error: it was interrupted.
+Result<Move> LessonPlay::ask() {
   ++num_asked_;
-  const LessonQuestion& asked = run_.part().questions[question];
-  fmt::print("\n{}", format_lesson_question(asked, num_asked_));
+  const std::size_t question = questions_[place_.question].index;
+  fmt::print("\n{}", format_lesson_question(run_.part().questions[question], place_.question + 1));
+  Move move = Move::next;
   if (const auto problem = run_.disagreement(question)) {
     ++num_problems_;
     fmt::print("{}", wrapped_lines(*problem));
-    return;
+  } else {
+    move = answer(question);
   }
-  answer(question);
+  if (was_interrupted()) return Error{ErrorKind::not_available, "interrupted"};
+  left_ = move == Move::leave;
+  return move;
 }
 
-void LessonPlay::answer(std::size_t question) {
+std::optional<Move> LessonPlay::typed_word(const std::string& line, std::size_t question) const {
+  if (line == "q") return Move::leave;
+  if (line == "back" && place_.question > 0) return Move::back;
+  if (line == "back") fmt::print("This is the first question.\n");
+  if (line == "?") fmt::print("{}", wrapped_lines(kTypedWords));
+  if (line == "hint") {
+    const LessonQuestion& asked = run_.part().questions[question];
+    fmt::print("{}", wrapped_lines(fmt::format(
+                         "The engine's {}{}; hybridscope run --break help says what that is.",
+                         asked.value, asked.where == "true" ? "" : " where " + asked.where)));
+  }
+  return std::nullopt;
+}
+
+Move LessonPlay::answer(std::size_t question) {
   for (auto line = next_line(); line; line = next_line()) {
     if (line->empty()) break;  // an empty line asks for the answer
+    if (at_terminal() && std::ranges::count(kLessonWords, *line) > 0) {
+      if (const auto move = typed_word(*line, question)) return *move;
+      continue;
+    }
     const auto checked = run_.check(question, *line);
     if (!checked.ok()) break;
     const bool readable = checked.value().verdict != AnswerVerdict::unreadable;
     fmt::print("{}", format_lesson_reply(checked.value().words));
-    if (!readable && source_ == AnswerSource::terminal) continue;
-    if (readable) ++num_answered_;
-    if (checked.value().verdict == AnswerVerdict::right) ++num_right_;
-    if (readable) return;
-    break;
+    if (!readable && at_terminal()) continue;
+    if (!readable) break;
+    place_.answers[place_.question] =
+        checked.value().verdict == AnswerVerdict::right ? AnswerState::right : AnswerState::wrong;
+    return Move::next;
   }
   if (!was_interrupted()) tell(question);
+  return Move::next;
 }
 
 void LessonPlay::tell(std::size_t question) {
@@ -145,14 +220,22 @@ void LessonPlay::tell(std::size_t question) {
 
 int LessonPlay::finish() const {
   fmt::print("\n");
-  if (num_answered_ > 0)
-    fmt::print("{}\n", answered_words(num_answered_, num_questions(run_.lesson()), num_right_));
+  const auto right = std::ranges::count(place_.answers, AnswerState::right);
+  const auto answered = right + std::ranges::count(place_.answers, AnswerState::wrong);
+  if (answered > 0)
+    fmt::print("{}\n", answered_words(static_cast<std::size_t>(answered), questions_.size(),
+                                      static_cast<std::size_t>(right)));
+  if (left_) {
+    fmt::print("hybridscope lessons run {} goes on with question {}\n", run_.lesson().name,
+               place_.question + 1);
+    return kExitFine;
+  }
   if (num_problems_ > 0) {
     fmt::print("{} of {} questions: the lesson and the engine do not agree\n", num_problems_,
                num_asked_);
     return kExitFindings;
   }
-  if (num_answered_ == 0)
+  if (answered == 0)
     fmt::print("{} questions, the lesson's answers are the engine's\n", num_asked_);
   return kExitFine;
 }
@@ -187,10 +270,11 @@ Result<std::string> format_lesson_view(const Lesson& lesson, const LessonPart& p
                                 topics_of_panel(part.show.panel));
 }
 
-int play_lesson(const Lesson& lesson, AnswerSource source, LineSource& answers) {
+int play_lesson(const Lesson& lesson, AnswerSource source, LineSource& answers,
+                LessonProgress& progress) {
   auto run = LessonRun::create(lesson);
   if (!run.ok()) return report_error("lessons run", run.error());
-  LessonPlay play(std::move(run).value(), source, answers);
+  LessonPlay play(std::move(run).value(), source, answers, progress);
   if (const Status played = play.play(); !played.ok()) {
     const int by_kind = report_error("lessons run", played.error());
     return was_interrupted() ? static_cast<int>(kExitInterrupted) : by_kind;

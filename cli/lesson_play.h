@@ -1,11 +1,13 @@
 // `hybridscope lessons run`: a lesson played as text, part by part.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "cli/lesson_progress.h"
 #include "core/base/result.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/lessons/lesson.h"
@@ -28,8 +30,13 @@ enum class AnswerSource : std::uint8_t {
   lines,     // of a file or of what is piped in
 };
 
-// `answers`: one per line. Returns the exit code: 1 when an answer in the lesson differs from the
-// engine's, 130 when it was interrupted.
-int play_lesson(const Lesson& lesson, AnswerSource source, LineSource& answers);
+// What a person at a terminal may type in place of an answer.
+inline constexpr std::array<std::string_view, 4> kLessonWords = {"q", "back", "?", "hint"};
+
+// `answers`: one per line. At a terminal it begins where `progress` says that the lesson was left,
+// and keeps its place there after each question. Returns the exit code: 1 when an answer in the
+// lesson differs from the engine's, 130 when it was interrupted.
+int play_lesson(const Lesson& lesson, AnswerSource source, LineSource& answers,
+                LessonProgress& progress);
 
 }  // namespace hybridscope

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/lesson_play.h"
@@ -122,11 +123,12 @@ int run_lesson_command(const LessonsOptions& options) {
   ask_for_interrupts();
   auto answers = LineSource::open(asks ? "-" : options.answers_from, was_interrupted);
   if (!answers.ok()) return report_error("lessons run", answers.error());
+  LessonProgress progress(at_terminal ? lesson_progress_path(environment_variable) : "");
   return play_lesson(lesson.value(),
                      at_terminal ? AnswerSource::terminal
                      : asks      ? AnswerSource::nobody
                                  : AnswerSource::lines,
-                     answers.value());
+                     answers.value(), progress);
 }
 
 // What is wrong with a lesson, as lines or as JSON.
@@ -283,7 +285,9 @@ Subcommand add_run(CLI::App& lessons, LessonsOptions& options) {
       "Examples:\n"
       "  hybridscope lessons run align_boundary\n"
       "  hybridscope lessons run my_lesson.json --answers-from answers.txt\n\n"
-      "An empty line shows the answer. If stdin is not a terminal, each question "
+      "At a terminal an empty line shows the answer, hint says what is asked for, back goes to the "
+      "question\n"
+      "before, q leaves, and the next run goes on there. If stdin is not a terminal, each question "
       "is answered by "
       "the\n"
       "engine, and its answer is compared with the lesson's.\n{}",

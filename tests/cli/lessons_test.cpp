@@ -91,8 +91,8 @@ TEST(Lessons, RunWithoutATerminalAnswersByTheEngine) {
 TEST(Lessons, TheStepIsShownBeforeQuestionsUnlessTheyAreToBePredicted) {
   const std::string out = run_program("lessons run align_boundary").out;
   EXPECT_LT(out.find("Step 1 at 0 us"), out.find("Question 1:"));
-  EXPECT_GT(out.find("Step 2 at 20180 us"), out.find("Question 6:"));
-  EXPECT_LT(out.find("Step 2 at 20180 us"), out.find("Part 3 of 3"));
+  EXPECT_GT(out.find("Step 2 at 20.18 ms"), out.find("Question 6:"));
+  EXPECT_LT(out.find("Step 2 at 20.18 ms"), out.find("Part 3 of 3"));
 }
 
 TEST(Lessons, AnswersMayComeFromAFile) {
@@ -165,8 +165,9 @@ TEST(Lessons, AFileThatCannotBeReadIsInput) {
             "hybridscope lessons run: no/such: cannot be opened: No such file or directory\n");
 }
 
-// What a terminal shows when these lines are typed.
-std::string played(const std::string& typed) {
+// What a terminal shows when these lines are typed; `state`: where progress is kept.
+std::string played(const std::string& typed, const std::string& state = "") {
+  LessonProgress progress(state);
   std::string_view left = typed;
   LineSource answers("<typed>", [&](std::span<char> bytes) -> Result<std::size_t> {
     const std::size_t count = left.copy(bytes.data(), bytes.size());
@@ -174,7 +175,8 @@ std::string played(const std::string& typed) {
     return count;
   });
   testing::internal::CaptureStdout();
-  EXPECT_EQ(play_lesson(shipped_lesson("align_boundary").value(), AnswerSource::terminal, answers),
+  EXPECT_EQ(play_lesson(shipped_lesson("align_boundary").value(), AnswerSource::terminal, answers,
+                        progress),
             0);
   return testing::internal::GetCapturedStdout();
 }
@@ -194,6 +196,75 @@ TEST(LessonPlay, AnEmptyLineShowsTheAnswerAndTheEndOfInputShowsTheRest) {
   EXPECT_THAT(out, HasSubstr("the bias of the post-copy?\n> \nThe engine: 1. "));
   EXPECT_THAT(out, HasSubstr("\nQuestion 9: "));
   EXPECT_THAT(out, HasSubstr("\n1 of 9 questions answered, 0 right\n"));
+}
+
+TEST(LessonPlay, BackAsksTheQuestionBeforeAlsoInTheFirstPart) {
+  const std::string out = played("back\n3\nback\n2\n");
+  EXPECT_THAT(out, HasSubstr("> This is the first question.\n> Right: 3. "));
+  EXPECT_THAT(out, HasSubstr("\nQuestion 2: "));
+  const std::size_t second = out.find("\nQuestion 2: ");
+  EXPECT_NE(out.find("\nQuestion 1: ", second), std::string::npos);
+  EXPECT_THAT(out, HasSubstr("> Not 2 but 3."));
+  EXPECT_THAT(out, HasSubstr("\n1 of 9 questions answered, 0 right\n"));  // the last answer counts
+}
+
+TEST(LessonPlay, BackLeadsToThePartBefore) {
+  const std::string out = played("3\n7\nback\n");
+  const std::size_t part = out.find("\nPart 2 of 3");
+  ASSERT_NE(part, std::string::npos);
+  EXPECT_NE(out.find("\nPart 1 of 3", part), std::string::npos);
+}
+
+TEST(LessonPlay, AHintNamesTheFieldAndAQuestionMarkTheWords) {
+  const std::string out = played("3\n7\nhint\n?\n");
+  EXPECT_THAT(out, HasSubstr("> The engine's copy.accept_token_bias where copy.request==A && "
+                             "copy.launch==1;"));
+  EXPECT_THAT(out, HasSubstr("> An answer, or an empty line to see the engine's; hint says"));
+}
+
+TEST(LessonPlay, WhoLeavesGoesOnThere) {
+  const std::string state = test::temporary_file("lessons.json", "{}");
+  const std::string first = played("3\n7\n1\nq\n", state);
+  EXPECT_THAT(first, Not(HasSubstr("\nQuestion 5: ")));
+  EXPECT_THAT(first, HasSubstr("\n3 of 9 questions answered, 3 right\nhybridscope lessons run "
+                               "align_boundary goes on with question 4\n"));
+  const std::string second = played("0\n", state);
+  EXPECT_THAT(second, HasSubstr("\nYou left before question 4; back goes to the ones before.\n"));
+  EXPECT_THAT(second, Not(HasSubstr("\nQuestion 3: ")));
+  EXPECT_THAT(second, HasSubstr("\n4 of 9 questions answered, 4 right\n"));
+  // After the end of the input nothing was typed: the place stays.
+  EXPECT_THAT(played("q\n", state), HasSubstr("\nYou left before question 5; "));
+  // A lesson that was taken to its end begins anew.
+  EXPECT_THAT(played("\n\n\n\n\n", state), HasSubstr("\nQuestion 9: "));
+  EXPECT_THAT(played("q\n", state), HasSubstr("goes on with question 1\n"));
+}
+
+TEST(LessonPlay, ProgressThatCannotBeReadBeginsAnew) {
+  for (const std::string text : {"", "[]", "{\"align_boundary\": 1}",
+                                 "{\"align_boundary\": {\"question\": 99, \"answers\": \"r\"}}"})
+    EXPECT_THAT(played("q\n", test::temporary_file("lessons.json", text)),
+                HasSubstr("\nQuestion 1: "))
+        << text;
+}
+
+TEST(LessonProgress, LiesInTheFolderForState) {
+  const auto path = [](const std::string& state, const std::string& home) {
+    return lesson_progress_path(
+        [&](const char* name) { return std::string(name) == "HOME" ? home : state; });
+  };
+  EXPECT_EQ(path("/state", "/home/a"), "/state/hybridscope/lessons.json");
+  EXPECT_EQ(path("", "/home/a"), "/home/a/.local/state/hybridscope/lessons.json");
+  EXPECT_EQ(path("", ""), "");
+}
+
+TEST(LessonPlay, NoShippedAnswerIsAWordThatIsTyped) {
+  for (const std::string_view name : shipped_lesson_names())
+    for (const LessonPart& part : shipped_lesson(std::string(name)).value().parts)
+      for (const LessonQuestion& question : part.questions)
+        for (const std::string_view word : kLessonWords) {
+          EXPECT_NE(question.answer, word);
+          EXPECT_THAT(question.choices, Not(testing::Contains(word)));
+        }
 }
 
 TEST(LessonView, EveryPanelHasSectionsOfItsOwn) {
