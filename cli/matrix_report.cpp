@@ -23,19 +23,21 @@ std::string fault_name(const FaultSummary& fault) {
   return fmt::format("unexplained: {}", fault.key);
 }
 
-std::string format_cells(const VerdictCounts& cells, std::string_view to_go_on) {
+std::string format_cells(const MatrixHeader& header, const VerdictCounts& cells,
+                         std::string_view to_go_on) {
   std::string text = fmt::format(
-      "{} run: {} safe, {} with findings, {} untested; {} refused by the engine, {} the same as "
+      "{} run: {} {}, {} with findings, {} untested; {} refused by the engine, {} the same as "
       "another\n",
-      counted(cells.run(), "cell"), grouped_number(cells.safe), grouped_number(cells.with_findings),
-      grouped_number(cells.untested), grouped_number(cells.refused), grouped_number(cells.same));
+      counted(cells.run(), "cell"), grouped_number(cells.safe), safe_words(header),
+      grouped_number(cells.with_findings), grouped_number(cells.untested),
+      grouped_number(cells.refused), grouped_number(cells.same));
   if (cells.not_run > 0)
     text += fmt::format("{} not run: {}\n", counted(cells.not_run, "cell"), to_go_on);
   return text;
 }
 
-std::string format_values(const MatrixSummary& summary) {
-  TextTable table({"<axis", "<value", "cells", "safe", "findings", "untested"});
+std::string format_values(const MatrixHeader& header, const MatrixSummary& summary) {
+  TextTable table({"<axis", "<value", "cells", safe_words(header), "findings", "untested"});
   for (const AxisValueSummary& one : summary.values)
     table.add({std::string(axis_info(one.axis).name),
                std::string(axis_info(one.axis).values[one.value]), grouped_number(one.cells.run()),
@@ -120,15 +122,16 @@ std::string format_matrix(const MatrixContents& contents, const MatrixSummary& s
                           const std::string& folder, std::string_view to_go_on) {
   const MatrixHeader& header = contents.header;
   std::string text = fmt::format(
-      "matrix of {}{}: {}, {} with errors; {}, {}\n", header.engine,
+      "matrix of {}{}: {}, {} a cell, {} with errors; {}, {}\n", header.engine,
       header.policies.empty() ? "" : fmt::format(" with {}", header.policies),
-      counted(summary.num_scenarios, "scenario"), grouped_number(summary.num_failing),
-      counted(summary.num_steps, "step"), counted(summary.num_request_steps, "request-step"));
+      counted(summary.num_scenarios, "scenario"), grouped_number(header.scenarios_per_cell),
+      grouped_number(summary.num_failing), counted(summary.num_steps, "step"),
+      counted(summary.num_request_steps, "request-step"));
   if (summary.num_in_bytes > 0)
     text +=
         fmt::format("state in bytes as well in {}\n", counted(summary.num_in_bytes, "scenario"));
-  text += format_cells(summary.cells, to_go_on);
-  text += format_values(summary);
+  text += format_cells(header, summary.cells, to_go_on);
+  text += format_values(header, summary);
   text += format_faults(summary, folder);
   return text + format_not_modelled();
 }
@@ -136,6 +139,7 @@ std::string format_matrix(const MatrixContents& contents, const MatrixSummary& s
 Json matrix_to_json(const MatrixContents& contents, const MatrixSummary& summary,
                     const std::vector<MatrixCell>& cells) {
   Json json = header_to_json(contents.header);
+  json["safe_means"] = safe_words(contents.header);
   json["scenarios"] = summary.num_scenarios;
   json["failing"] = summary.num_failing;
   json["steps"] = summary.num_steps;

@@ -11,6 +11,9 @@
 
 namespace hybridscope {
 
+// Unless another number is asked for. With fewer, a cell without a finding is not called safe.
+inline constexpr std::int64_t kScenariosPerCell = 48;
+
 enum class CellVerdict : std::uint8_t {
   safe,  // no finding, and every event that belongs to the cell happened
   has_findings,

@@ -53,8 +53,11 @@ std::string mark_of(const CellResult& cell) {
   return "";
 }
 
-std::string tooltip_of(const CellResult& cell) {
-  std::string text = fmt::format("{}: {}", cell_name(cell.cell), verdict_name(cell.verdict));
+std::string tooltip_of(const MatrixHeader& header, const CellResult& cell) {
+  std::string text =
+      fmt::format("{}: {}", cell_name(cell.cell),
+                  cell.verdict == CellVerdict::safe ? safe_words(header)
+                                                    : std::string(verdict_name(cell.verdict)));
   if (!cell.note.empty()) text += fmt::format(" ({})", cell.note);
   if (cell.num_scenarios == 0) return text;
   text += fmt::format("\n{} of {} scenarios with errors", cell.num_failing, cell.num_scenarios);
@@ -131,13 +134,15 @@ void Page::head() {
       "<h1>Which combinations are safe: {0}</h1>\n",
       html_escaped(header.engine), page_palette_css(), kStyle);
   html_ += fmt::format(
-      "<p>{} cells were run with {} scenarios ({} steps, seed {}, {}): <b>{} safe</b>, <b>{} with "
-      "findings</b>, <b>{} untested</b>; {} are refused by the engine, {} come down to another "
+      "<p>{} cells were run with {} scenarios, {} a cell ({} steps, seed {}, {}): <b>{} {}</b>, "
+      "<b>{} with findings</b>, <b>{} untested</b>; {} are refused by the engine, {} come down to "
+      "another "
       "cell{}.</p>\n",
       grouped_number(cells.run()), grouped_number(summary_.num_scenarios),
-      grouped_number(summary_.num_steps), header.seed, html_escaped(header.program),
-      grouped_number(cells.safe), grouped_number(cells.with_findings),
-      grouped_number(cells.untested), grouped_number(cells.refused), grouped_number(cells.same),
+      grouped_number(header.scenarios_per_cell), grouped_number(summary_.num_steps), header.seed,
+      html_escaped(header.program), grouped_number(cells.safe), safe_words(header),
+      grouped_number(cells.with_findings), grouped_number(cells.untested),
+      grouped_number(cells.refused), grouped_number(cells.same),
       cells.not_run > 0 ? fmt::format(", <b>{} were not run</b>", grouped_number(cells.not_run))
                         : std::string());
   if (!header.policies.empty())
@@ -192,9 +197,9 @@ void Page::grid_row(const MatrixCell& row) {
       continue;
     }
     any = any || found->second.verdict != CellVerdict::refused;
-    line +=
-        fmt::format("<td class=\"{}\" title=\"{}\">{}</td>", verdict_name(found->second.verdict),
-                    html_escaped(tooltip_of(found->second)), mark_of(found->second));
+    line += fmt::format(
+        "<td class=\"{}\" title=\"{}\">{}</td>", verdict_name(found->second.verdict),
+        html_escaped(tooltip_of(contents_.header, found->second)), mark_of(found->second));
   }
   if (!any) return;  // refused, or not in this matrix
   html_ += "<tr>";
@@ -226,14 +231,15 @@ void Page::grid(const MatrixCell& base) {
 }
 
 void Page::grids() {
-  html_ +=
+  html_ += fmt::format(
       "<h2>Cells</h2>\n<p class=\"key\">Columns: CUDA graph mode, then pressure (none, budget, "
-      "preemption, reset).<br><span class=\"safe\">s</span>safe <span class=\"findings\">4</span>"
+      "preemption, reset).<br><span class=\"safe\">s</span>{} <span class=\"findings\">4</span>"
       "findings, of so many faults <span class=\"untested\">?</span>untested: an event of the cell "
       "never happened "
       "<span class=\"refused\">-</span>refused <span class=\"same\">=</span>the same as another "
       "cell <span class=\"none\">.</span>not run. A cell says more under the mouse. Rows that are "
-      "refused as a whole are left out.</p>\n";
+      "refused as a whole are left out.</p>\n",
+      safe_words(contents_.header));
   for (const MatrixCell& base :
        combinations(MatrixCell{}, std::array{Axis::mode, Axis::prefix_caching, Axis::retention,
                                              Axis::match_unit, Axis::checkpoints}))

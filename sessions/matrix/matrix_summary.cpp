@@ -141,6 +141,11 @@ MatrixSummary Summarizer::finish() {
 
 }  // namespace
 
+std::string safe_words(const MatrixHeader& header) {
+  if (header.scenarios_per_cell >= kScenariosPerCell) return "safe";
+  return fmt::format("with no finding in {}", header.scenarios_per_cell);
+}
+
 MatrixSummary summarize_matrix(const MatrixContents& contents,
                                const std::vector<MatrixCell>& cells) {
   Summarizer summarizer(contents);

@@ -57,6 +57,10 @@ struct MatrixSummary {
   bool all_safe() const { return cells.with_findings + cells.untested + cells.not_run == 0; }
 };
 
+// What is said of cells without a finding: "safe"; with fewer scenarios a cell than
+// kScenariosPerCell "with no finding in 4".
+std::string safe_words(const MatrixHeader& header);
+
 // `cells`: the cells of the matrix; a cell without a result was not run.
 MatrixSummary summarize_matrix(const MatrixContents& contents,
                                const std::vector<MatrixCell>& cells);

@@ -21,7 +21,7 @@ struct CellRunOptions {
   EngineProfile profile = EngineProfile::safe;
   PolicyOverrides policies = {};  // overrides of the profile
   std::uint64_t seed = 1;
-  std::int64_t num_scenarios = 48;
+  std::int64_t num_scenarios = kScenariosPerCell;
   MakeStateBackend make_backend = {};  // may be empty: no state in bytes
   // Asked before each scenario; false: give up the cell. May be empty.
   std::function<bool()> go_on = {};

@@ -68,13 +68,29 @@ TEST(Matrix, ASeedIsAWholeNumber) {
   }
 }
 
+TEST(Matrix, WithFewScenariosACellWithoutAFindingIsNotCalledSafe) {
+  const std::string folder = folder_of("few");
+  const std::string page = folder + ".html";
+  const std::string command = matrix_in(folder) + " --engine safe --scenarios 4 --html " + page;
+  const std::string out = run_program(command).out;
+  EXPECT_THAT(out, StartsWith("matrix of safe: 16 scenarios, 4 a cell, 0 with errors; "));
+  EXPECT_THAT(out, HasSubstr(" with no finding in 4, 0 with findings, "));
+  EXPECT_THAT(out, Not(HasSubstr(" safe,")));
+  EXPECT_THAT(read_file(page),
+              HasSubstr("<span class=\"safe\">s</span>with no finding in 4 <span"));
+  const json report = json::parse(run_program(command + " --json").out);
+  EXPECT_EQ(report.at("scenarios_per_cell"), 4);
+  EXPECT_EQ(report.at("safe_means"), "with no finding in 4");
+}
+
 TEST(Matrix, ASafeEngineHasOnlySafeCells) {
   const std::string folder = folder_of("safe");
   const ProgramResult run = run_program(matrix_in(folder) + " --engine safe --scenarios 40");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, StartsWith("matrix of safe: 160 scenarios, 0 with errors; "));
+  EXPECT_THAT(run.out, StartsWith("matrix of safe: 160 scenarios, 40 a cell, 0 with errors; "));
   EXPECT_THAT(run.out, HasSubstr("\nstate in bytes as well in 20 scenarios\n"));
-  EXPECT_THAT(run.out, HasSubstr("\n4 cells run: 4 safe, 0 with findings, 0 untested; "));
+  EXPECT_THAT(run.out,
+              HasSubstr("\n4 cells run: 4 with no finding in 40, 0 with findings, 0 untested; "));
   EXPECT_THAT(run.out, HasSubstr("\nno findings\n"));
   EXPECT_THAT(run.out, HasSubstr("not modelled: connectors, pipeline parallelism"));
 }
