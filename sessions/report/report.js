@@ -172,6 +172,7 @@ function connect() {
   window.addEventListener("resize", drawTimeline);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawTimeline);
   followTimeline();
+  pageTimeline();
 }
 
 function start() {

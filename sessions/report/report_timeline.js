@@ -11,9 +11,36 @@ const stripLines = new Map();
 for (const step of steps)
   for (const row of step.rows) if (!stripLines.has(row.request)) stripLines.set(row.request, stripLines.size);
 
+// The first request that is drawn: a strip has room for some of them.
+let firstLine = 0;
+const drawnLines = () => Math.min(stripLines.size - firstLine, MOST_LINES);
+// The line of a request in what is drawn; empty: it is not drawn.
+function drawnLine(request) {
+  const line = stripLines.get(request) - firstLine;
+  return line >= 0 && line < MOST_LINES ? line : undefined;
+}
+
+function showLines(first) {
+  firstLine = Math.min(Math.max(first, 0), Math.floor((stripLines.size - 1) / MOST_LINES) * MOST_LINES);
+  byId("timeline-drawn").textContent = "requests " + (firstLine + 1) + " to " + (firstLine + drawnLines()) +
+    " of " + stripLines.size + " are drawn, in the order in which they first run";
+  byId("fewer-lines").disabled = firstLine === 0;
+  byId("more-lines").disabled = firstLine + MOST_LINES >= stripLines.size;
+  drawTimeline();
+}
+
+// Says which requests are drawn, where they are not all, and draws the others.
+function pageTimeline() {
+  if (stripLines.size <= MOST_LINES) return;
+  byId("timeline-pages").hidden = false;
+  byId("fewer-lines").addEventListener("click", () => showLines(firstLine - MOST_LINES));
+  byId("more-lines").addEventListener("click", () => showLines(firstLine + MOST_LINES));
+  showLines(0);
+}
+
 function drawTimeline() {
   const canvas = byId("timeline");
-  const lines = Math.min(stripLines.size, MOST_LINES);
+  const lines = drawnLines();
   canvas.hidden = lines === 0;
   if (lines === 0) return;
   const width = canvas.clientWidth;
@@ -31,8 +58,8 @@ function drawTimeline() {
   steps.forEach((step, i) => {
     const copying = new Set(step.decisions.filter((d) => d.copies).map((d) => d.request));
     for (const row of step.rows) {
-      const line = stripLines.get(row.request);
-      if (line >= MOST_LINES) continue;
+      const line = drawnLine(row.request);
+      if (line === undefined) continue;
       paint.fillStyle = copying.has(row.request) ? copied : colours[row.row_class];
       paint.fillRect(i * stepWidth, line * lineHeight, Math.max(stepWidth - gap, 0.5), lineHeight - lineGap);
     }
@@ -40,8 +67,8 @@ function drawTimeline() {
   paint.fillStyle = colour("--preemption");
   steps.forEach((step, i) => {
     for (const request of step.pr || []) {
-      const line = stripLines.get(request);
-      if (line < MOST_LINES)
+      const line = drawnLine(request);
+      if (line !== undefined)
         paint.fillRect(i * stepWidth, line * lineHeight, Math.max(stepWidth - gap, 1), lineHeight - lineGap);
     }
   });
@@ -63,11 +90,9 @@ function followTimeline() {
   canvas.addEventListener("pointermove", (event) => {
     if (down) go(placeAt(event));
     const box = canvas.getBoundingClientRect();
-    const lines = Math.min(stripLines.size, MOST_LINES);
-    const line = Math.floor((event.clientY - box.top) / box.height * lines);
-    const request = [...stripLines.keys()][line];
-    canvas.title = "step " + steps[placeAt(event)].n + (request === undefined ? "" : ", " + nameOf(request)) +
-      (stripLines.size > MOST_LINES ? " (" + MOST_LINES + " of " + stripLines.size + " requests are drawn)" : "");
+    const line = Math.floor((event.clientY - box.top) / box.height * drawnLines());
+    const request = [...stripLines.keys()][firstLine + line];
+    canvas.title = "step " + steps[placeAt(event)].n + (request === undefined ? "" : ", " + nameOf(request));
   });
 }
 

@@ -60,6 +60,25 @@ class ReportTest(unittest.TestCase):
         self.assertFalse(page.one(id="step-findings").shown())
         self.assertEqual(page.one(id="verdict").text(), "✔ no findings")
 
+    def test_of_many_requests_the_strip_says_which_it_draws_and_draws_the_others(self):
+        many = FOLDER / "many.json"
+        many.write_text(json.dumps({
+            "version": 1, "name": "many", "model": "tiny-mamba2",
+            "settings": {"mamba_cache_mode": "none", "num_gpu_blocks_override": 400,
+                         "max_model_len": 64, "max_num_seqs": 64},
+            "requests": [{"id": f"r{i}", "prompt": 4, "max_tokens": 2} for i in range(130)]}))
+        tab = BROWSER.open(self.report("many_requests", many))
+        self.addCleanup(tab.close)
+        drawn = "document.getElementById('timeline-drawn').textContent"
+        words = "requests {} to {} of 130 are drawn, in the order in which they first run"
+        self.assertEqual(tab.value(drawn), words.format(1, 60))
+        for first, last in ((61, 120), (121, 130)):
+            tab.value("document.getElementById('more-lines').click()")
+            self.assertEqual(tab.value(drawn), words.format(first, last))
+        self.assertTrue(tab.value("document.getElementById('more-lines').disabled"))
+        few = page_of(self.report("few_requests", "plain_decode.json"))
+        self.assertFalse(few.one(id="timeline-pages").shown())
+
     def test_the_page_is_no_wider_than_a_phone(self):
         file = self.report("narrow", "multi_turn_with_drafts.json", "level=full")
         tab = BROWSER.open(file)
