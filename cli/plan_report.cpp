@@ -58,7 +58,8 @@ std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
         "times follow from an assumption, a step takes {} us; 50 / 90 / 99 % of requests, tokens\n",
         view.header.step_time);
   return text +
-         "> recommended  * on the front: no other row is as good in every goal and better in one\n"
+         "> recommended  * on the front: no other row is as good in every goal and better in one; "
+         "of equal rows one is marked\n"
          "running and blocks (attention to snapshots): average / most over steps\n";
 }
 

@@ -186,6 +186,12 @@ bool differ_in(const PlanFigures& a, const PlanFigures& b, std::span<const PlanG
       goals, [&](const PlanGoal* goal) { return goal->value(a) != goal->value(b); });
 }
 
+bool look_alike(const PlanFigures& a, const PlanFigures& b,
+                std::span<const PlanGoal* const> goals) {
+  return std::ranges::all_of(
+      goals, [&](const PlanGoal* goal) { return goal->shown(a) == goal->shown(b); });
+}
+
 std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
                                std::span<const PlanGoal* const> goals,
                                std::span<const std::string_view> without) {

@@ -35,6 +35,8 @@ Status check_goals(std::span<const PlanGoal* const> goals, bool has_step_time);
 
 // Has `a` another value of one of the goals than `b`?
 bool differ_in(const PlanFigures& a, const PlanFigures& b, std::span<const PlanGoal* const> goals);
+// Do they show the same in each goal? They may still differ by less than is shown.
+bool look_alike(const PlanFigures& a, const PlanFigures& b, std::span<const PlanGoal* const> goals);
 
 // "hits 36.6 % rather than 31.0 %, preemptions 27 rather than 0": where `a` differs from `b`,
 // `goals` first (or, where they are all equal, the steps, which decide then), then the three others

@@ -26,6 +26,7 @@ class Reasons {
   std::vector<std::string> lines() const {
     std::vector<std::string> lines;
     for (const GoalLoss& loss : in_.choice.losses) lines.push_back(goal_line(loss));
+    add_equal_line(lines);
     for (std::size_t axis = 0; axis < in_.sweep.axes().size(); ++axis) add_axis(axis, lines);
     lines.push_back(pool_line());
     add_block_line(lines);
@@ -36,6 +37,19 @@ class Reasons {
   const PlanResult* result_called(const std::string& name) const {
     const auto found = std::ranges::find(in_.results, name, &PlanResult::name);
     return found == in_.results.end() ? nullptr : &*found;
+  }
+
+  // Other results that show the same in every goal.
+  void add_equal_line(std::vector<std::string>& lines) const {
+    std::vector<std::string> names;
+    for (const PlanResult& result : in_.results)
+      if (result.ran() && &result != &best_ && look_alike(best_.figures, result.figures, in_.goals))
+        names.push_back(result.name);
+    if (names.empty()) return;
+    lines.push_back(fmt::format(
+        "equal in every goal as shown: {}; of equal ones the first with the fewest steps is "
+        "recommended",
+        first_values(names)));
   }
 
   // The first of the results that are best in the goal.

@@ -43,9 +43,7 @@ PlanSensitivity PlanStory::sensitivity_of(const OtherStepTime& other) const {
   const std::string& own = results_[choice_.recommended()].name;
   const auto there = contents_.results.find(own + std::string(other.suffix));
   const bool as_good = there != contents_.results.end() && there->second.ran() &&
-                       std::ranges::all_of(goals_, [&](const PlanGoal* goal) {
-                         return goal->value(there->second.figures) == goal->value(best.figures);
-                       });
+                       look_alike(there->second.figures, best.figures, goals_);
   if (as_good) made.recommended = own;
   return made;
 }

@@ -82,8 +82,33 @@ TEST_F(PlanStoryTest, WhereTheGoalsAreEqualTheReasonsNameTheSteps) {
   EXPECT_EQ(lines[0],
             "hits (share of the prompt tokens that the prefix cache serves): 30.0 %, "
             "which none beats");
+  EXPECT_EQ(lines[1],
+            "equal in every goal as shown: max_num_seqs=1; of equal ones the first with the fewest "
+            "steps is recommended");
   EXPECT_THAT(lines, Contains("max_num_seqs 2, not 1: equal in the goals; steps 1,000 rather than "
                               "1,001"));
+}
+
+// With steps of half the time the first reaches 30.04 % and the second 30.00 %: both show 30.0 %.
+TEST_F(PlanStoryTest, OtherStepTimesNameNoOtherRowThatShowsTheSame) {
+  contents_.header.step_time = "20000";
+  const auto in_half = [](std::int64_t hits) {
+    PlanResult made = ran(hits, 9);
+    made.figures.prompt_tokens = 10'000;
+    return made;
+  };
+  add(1, in_half(2999));
+  add(2, in_half(3000));
+  for (const auto& [name, hits] : {std::pair{"max_num_seqs=1 (step time x0.5)", 3004},
+                                   std::pair{"max_num_seqs=2 (step time x0.5)", 3000},
+                                   std::pair{"max_num_seqs=1 (step time x2)", 3100},
+                                   std::pair{"max_num_seqs=2 (step time x2)", 3000}}) {
+    contents_.results[name] = in_half(hits);
+    contents_.results[name].name = name;
+  }
+  EXPECT_THAT(sensitivity_lines(story().view()),
+              ElementsAre("if steps take half as long: the same",
+                          "if steps take twice as long: max_num_seqs=1"));
 }
 
 }  // namespace
