@@ -99,12 +99,12 @@ std::string left_out_words(const PlanFitView& view) {
   return fmt::format(
       "left out: {} of {} that took more than {} times as long as the others say; the worst is "
       "step "
-      "{} ({}:{}){} with {} us rather than {}",
+      "{} ({}:{}){} with {} rather than {}",
       grouped_number(std::ssize(view.fit.left_out)),
       counted(std::ssize(view.timed.steps), view.recorded.has_async() ? "group" : "step"),
       kSlowStepFactor, first.step, first.file, first.line,
       steps.num_steps > 1 ? fmt::format(" and the {} after it", steps.num_steps - 1) : "",
-      grouped_number(steps.time_us), grouped_number(std::llround(time_by(view.fit.time, steps))));
+      time_words(steps.time_us), time_words(std::llround(time_by(view.fit.time, steps))));
 }
 
 // What was fitted, how well, and what it is good for: a sentence each.

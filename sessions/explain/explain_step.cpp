@@ -19,10 +19,10 @@ namespace {
 
 void add_title(const StepToExplain& step, TextPage& page) {
   const StepTrace& trace = step.trace;
-  const std::string when =
-      step_sections::lacks_queues(trace)
-          ? std::string()
-          : fmt::format(" at {} us, {} us long", trace.time_us, trace.duration_us);
+  const std::string when = step_sections::lacks_queues(trace)
+                               ? std::string()
+                               : fmt::format(" at {}, {} long", time_words(trace.time_us),
+                                             time_words(trace.duration_us));
   std::string title =
       fmt::format("Step {}{}: {}", trace.step, when, counted(trace.num_scheduled_tokens, "token"));
   if (!step_sections::lacks_requests(trace))
@@ -135,6 +135,14 @@ std::string explain_sections(StepToExplain step, const std::function<bool(StepTo
 }
 
 }  // namespace
+
+std::string time_words(std::int64_t us) {
+  constexpr std::int64_t kMostInMicroseconds = 10'000;
+  if (us <= kMostInMicroseconds) return grouped_number(us) + " us";
+  std::string fraction = fmt::format(".{:03}", us % 1000);
+  while (fraction.ends_with('0')) fraction.pop_back();
+  return fmt::format("{}{} ms", grouped_number(us / 1000), fraction == "." ? "" : fraction);
+}
 
 std::string explain_step(const StepToExplain& step) {
   return explain_sections(step, [](StepTopic) { return true; });

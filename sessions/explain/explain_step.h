@@ -17,6 +17,9 @@
 
 namespace hybridscope {
 
+// "9,000 us"; above 10,000 in milliseconds: "20.18 ms".
+std::string time_words(std::int64_t us);
+
 struct StepToExplain {
   const StepTrace& trace;
   const EngineConfig& config;  // valid during the step

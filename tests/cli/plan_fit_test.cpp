@@ -114,7 +114,7 @@ TEST(PlanFit, TellsWhatIsLeftOutAndReadsSeveralTraces) {
   EXPECT_GT(found["terms"]["copied_bytes"]["most"], 0);
   const std::string text = run_program("plan fit " + slow).out;
   EXPECT_THAT(text, HasSubstr("steps that took more than 3 times as long as the others say"));
-  EXPECT_THAT(text, HasSubstr("run.jsonl:2) with 20,000,000 us rather than "));
+  EXPECT_THAT(text, HasSubstr("run.jsonl:2) with 20,000 ms rather than "));
   EXPECT_EQ(json::parse(run_program("plan fit --skip 1 --json " + slow).out)["left_out"].size(),
             0U);
 }

@@ -146,7 +146,7 @@ TEST(ExplainStep, RegisteredBlocksNameThePrefixTheyStandFor) {
 TEST(ExplainStep, AnEmptyStepHasNoRows) {
   ExplainedRun run(test::engine_config({.num_blocks = 32}));
   const std::string text = run.step();
-  EXPECT_THAT(text, HasSubstr("Step 1 at 0 us, 20000 us long: 0 tokens of 0 requests"));
+  EXPECT_THAT(text, HasSubstr("Step 1 at 0 us, 20 ms long: 0 tokens of 0 requests"));
   EXPECT_THAT(text, HasSubstr("No request got a token: an empty step"));
   EXPECT_THAT(text, Not(HasSubstr("\nRows")));
   EXPECT_THAT(text, Not(HasSubstr("\nForward")));
