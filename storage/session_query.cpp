@@ -44,6 +44,25 @@ Status check_statement(const SessionFile& file, const std::string& sql) {
   return Ok{};
 }
 
+// ", the tables are a, b; the views are v_a" after SQLite's message about a table that is not
+// there; else empty.
+std::string tables_hint(SQLite::Database& database, std::string_view message) try {
+  if (!message.starts_with("no such table")) return {};
+  std::string hint;
+  for (const char* type : {"table", "view"}) {
+    SQLite::Statement names(database,
+                            "SELECT name FROM sqlite_schema WHERE type = ? AND name NOT LIKE "
+                            "'sqlite_%' ORDER BY name");
+    names.bind(1, type);
+    std::string list;
+    while (names.executeStep()) list += (list.empty() ? "" : ", ") + names.getColumn(0).getString();
+    hint += fmt::format("; the {}s are {}", type, list);
+  }
+  return hint;
+} catch (const SQLite::Exception&) {
+  return {};  // the message is the one that counts
+}
+
 // While it lives, SQLite asks whether to end what it does.
 class AskedInterrupt {
  public:
@@ -117,7 +136,8 @@ Status run_query(const SessionFile& file, std::string_view sql, const QueryVisit
     return Error{ErrorKind::not_available, fmt::format("{}: interrupted", file.path())};
   // An error in the query, not in the file.
   if (error.getErrorCode() == SQLITE_ERROR)
-    return invalid_input(fmt::format("{}: {}", file.path(), error.what()));
+    return invalid_input(fmt::format("{}: {}{}", file.path(), error.what(),
+                                     tables_hint(file.database(), error.what())));
   return sqlite_error(file.path(), error, file.database().getHandle());
 }
 

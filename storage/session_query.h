@@ -26,7 +26,8 @@ struct QueryVisitor {
   bool (*is_interrupted)() = nullptr;
 };
 
-// Runs one statement. Error invalid_input: SQLite's message; the statement would change the file;
+// Runs one statement. Error invalid_input: SQLite's message, with the names of all tables and views
+// where there is no table of that name; the statement would change the file;
 // there is more than one statement. Error not_available: `is_interrupted` ended it.
 Status run_query(const SessionFile& file, std::string_view sql, const QueryVisitor& visitor);
 

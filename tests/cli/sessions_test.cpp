@@ -194,7 +194,9 @@ TEST_F(Sessions, QueriesReadAndNeverWrite) {
   EXPECT_THAT(two.err, HasSubstr("more than one statement"));
   const ProgramResult wrong = sessions("query " + file_ + " \"SELECT x FROM nowhere\"");
   EXPECT_EQ(wrong.exit_code, 3);
-  EXPECT_THAT(wrong.err, HasSubstr("no such table: nowhere"));
+  EXPECT_THAT(wrong.err, HasSubstr("no such table: nowhere; the tables are "));
+  for (const char* name : {" steps, ", "; the views are ", " v_copies"})
+    EXPECT_THAT(wrong.err, HasSubstr(name));
   EXPECT_THAT(sessions("list " + file_).out, HasSubstr("before"));
 }
 
