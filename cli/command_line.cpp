@@ -163,6 +163,10 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
     if (argc > 2 && argv[1] == word && misses_subcommand(added, argv[2]))
       return no_such_subcommand(added, argv[2]);
   }
+  if (argc < 2) {
+    fmt::print("{}", app.help());
+    return kExitFine;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -33,6 +33,15 @@ TEST(Help, OfEveryCommandNamesTheExitCodesThatAllHaveOnce) {
   EXPECT_THAT(run_program("sessions list --help").out, HasSubstr("130 interrupted"));
 }
 
+TEST(Help, WithoutArgumentsIsTheOverview) {
+  const ProgramResult alone = run_program("");
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_EQ(alone.out, run_program("--help").out);
+  EXPECT_EQ(alone.err, "");
+  // Options without a command are wrong usage still.
+  EXPECT_EQ(run_program("--engine safe").exit_code, 2);
+}
+
 // "run", "sessions list": every command and every command in it, as the program has them.
 std::vector<std::string> all_commands() {
   std::vector<std::string> names;
