@@ -97,8 +97,8 @@ CellRunOptions run_options_of(const MatrixHeader& header, const EngineProfile& p
   return run;
 }
 
-// A release may lack a mode, a mode with a runner (release_defaults.h), or layers that store states
-// inside a prefill.
+// A release may lack a mode, a mode or a method with a runner (release_defaults.h), or layers that
+// store states inside a prefill; the reference lacks a method.
 bool exists_in(const MatrixCell& cell, const std::string& engine) {
   EngineSettings settings = cell_settings(cell);
   settings.engine = parse_engine_profile(engine);
@@ -108,10 +108,14 @@ bool exists_in(const MatrixCell& cell, const std::string& engine) {
       (policies.cache.prefill_checkpoint == PrefillCheckpoint::never ||
        (release && policies.checkpoint_layers == CheckpointLayers::none)))
     return false;
-  return !release || (!release_conflict(settings) &&
-                      !runner_conflict(*release, {.runner = cell.runner(),
-                                                  .mode = cell.mamba_cache_mode(),
-                                                  .method = cell.speculative_method()}));
+  // What no profile has is told as refused.
+  if (!release)
+    return !find_setting_conflict(settings) || find_setting_conflict(cell_settings(cell));
+  return !release_conflict(settings) &&
+         !runner_conflict(*release, {.runner = cell.runner(),
+                                     .mode = cell.mamba_cache_mode(),
+                                     .method = cell.speculative_method(),
+                                     .async_scheduling = cell.async_scheduling()});
 }
 
 }  // namespace

@@ -318,7 +318,7 @@ void Engine::sample(Frame& frame) { worker_.sample(frame.trace, requests_); }
 
 std::int32_t Engine::next_draft_count(const EngineRequest& request) const {
   if (config_.num_speculative_tokens == 0) return 0;
-  if (config_.speculative_method != SpeculativeMethod::ngram) return config_.num_speculative_tokens;
+  if (!draft_lists_vary(config_)) return config_.num_speculative_tokens;
   return ngram_num_draft_tokens({.seed = config_.seed, .rate = config_.acceptance_rate},
                                 request.key, request.scheduling.num_tokens,
                                 config_.num_speculative_tokens);

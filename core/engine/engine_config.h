@@ -14,7 +14,7 @@ namespace hybridscope {
 enum class SpeculativeMethod : std::uint8_t {
   none,
   mtp,          // eagle rules: always K drafts unless budget or length cuts them
-  ngram,        // no eagle rules; 0..K drafts by a keyed draw
+  ngram,        // no eagle rules; on runner V1 0..K drafts by a keyed draw, on V2 always K
   draft_model,  // no eagle rules; always K drafts (semantics: draft-methods)
 };
 
@@ -96,5 +96,11 @@ struct EngineConfig {
 
   Policies policies;
 };
+
+// Does the length of a draft list vary? On runner V1 ngram drafts only what it finds; on V2 what it
+// does not find is filled up to K (semantics: draft-methods).
+inline bool draft_lists_vary(const EngineConfig& config) {
+  return config.speculative_method == SpeculativeMethod::ngram && config.runner == ModelRunner::v1;
+}
 
 }  // namespace hybridscope

@@ -83,6 +83,14 @@ std::string mode_reason(const CudagraphCorrection& correction) {
   }
 }
 
+std::string why_not_asynchronous(const EngineSetup& setup) {
+  if (setup.config.speculative_method != SpeculativeMethod::ngram)
+    return "method draft_model has it when asked for";
+  if (setup.config.runner == ModelRunner::v1)
+    return "method ngram drafts on the host from tokens that have returned";
+  return setup.release_profile + " does not have it with method ngram";
+}
+
 std::string async_words(const EngineSetup& setup) {
   const EngineConfig& config = setup.config;
   const std::string_view state = config.async_scheduling ? "on" : "off";
@@ -94,10 +102,7 @@ std::string async_words(const EngineSetup& setup) {
           "{}, the default{}: a frame is scheduled while the one before is in flight", state,
           config.num_speculative_tokens > 0 ? " for drafts made on the device" : "");
     case AsyncReason::method_not_supported:
-      return fmt::format("{}: {}", state,
-                         config.speculative_method == SpeculativeMethod::ngram
-                             ? "method ngram drafts on the host from tokens that have returned"
-                             : "method draft_model has it when asked for");
+      return fmt::format("{}: {}", state, why_not_asynchronous(setup));
   }
   return {};
 }

@@ -21,7 +21,7 @@ Result<ReplayedSchedule> EngineScheduler::schedule(const ForeignStep& step) {
   if (step.reset_prefix_cache) reset_prefix_cache();
   preempt(step.preempted_by_command);
   if (Status admitted = admit(step); !admitted.ok()) return admitted.error();
-  if (replay_.config().speculative_method == SpeculativeMethod::ngram) offer_traced_drafts(step);
+  if (draft_lists_vary(replay_.config())) offer_traced_drafts(step);
   take_proposed_drafts(step);
   return replay_.schedule(step.token_budget);
 }
@@ -47,7 +47,7 @@ Status EngineScheduler::answer_oldest_step(const ForeignStep& step) {
     if (sampled != output.end() && !sampled->second.empty()) stopped.insert(sampled->first);
   }
   if (Status updated = replay_.update_from_output(output, stopped); !updated.ok()) return updated;
-  if (asynchronous || replay_.config().speculative_method == SpeculativeMethod::ngram) return Ok{};
+  if (asynchronous || draft_lists_vary(replay_.config())) return Ok{};
   const auto num_drafts = static_cast<std::size_t>(replay_.config().num_speculative_tokens);
   std::map<std::string, TokenIds> drafts;
   for (const auto& [key, sampled] : output)

@@ -177,9 +177,11 @@ Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettin
   setup.config = make_config(setup.layout, settings);
   if (const std::optional<Release> release = release_of(settings)) {
     const EngineConfig& config = setup.config;
-    if (const auto conflict = runner_conflict(*release, {.runner = config.runner,
-                                                         .mode = config.mamba_cache_mode,
-                                                         .method = config.speculative_method}))
+    if (const auto conflict =
+            runner_conflict(*release, {.runner = config.runner,
+                                       .mode = config.mamba_cache_mode,
+                                       .method = config.speculative_method,
+                                       .async_scheduling = config.async_scheduling}))
       return invalid_input(conflict->message);
     setup.release_profile = engine_profile_name(*settings.engine);
     setup.chosen_by_release = chosen_by_release(settings, setup.config);

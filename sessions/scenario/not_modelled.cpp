@@ -32,11 +32,12 @@ constexpr std::array kValuesNotModelled = {
     ValueNotModelled{"speculative_config/method", "dflash", kOtherDraftModel},
     ValueNotModelled{"speculative_config/method", "medusa", kOtherDrafter},
     ValueNotModelled{"speculative_config/method", "mlp_speculator", kOtherDrafter},
-    ValueNotModelled{
-        "speculative_config/method", "ngram_gpu",
-        "it drafts on the device; method ngram drafts 0 to K tokens a step on the host"},
+    ValueNotModelled{"speculative_config/method", "ngram_gpu",
+                     "on runner V2 it is method ngram (from 0.32.0 on); on V1 it drafts on the "
+                     "device, and ngram "
+                     "0 to K tokens a step on the host"},
     ValueNotModelled{"speculative_config/method", "suffix",
-                     "method ngram drafts 0 to K tokens a step too"},
+                     "method ngram on runner V1 drafts 0 to K tokens a step too"},
     ValueNotModelled{"kv_cache_dtype", "fp8_inc", kOtherCacheDtype},
     ValueNotModelled{"kv_cache_dtype", "fp8_ds_mla", kOtherCacheDtype},
     ValueNotModelled{"kv_cache_dtype", "nvfp4", kOtherCacheDtype},

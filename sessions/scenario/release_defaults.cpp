@@ -83,6 +83,9 @@ std::optional<SettingConflict> runner_conflict(Release release, const RunnerSett
         "runner", fmt::format("{} has no drafts in mode all on runner v2", profile_of(release))};
   if (!conflict && settings.method == SpeculativeMethod::ngram)
     conflict = not_yet(release, Release::v0_32_0, "runner", "method ngram on runner v2");
+  if (!conflict && settings.method == SpeculativeMethod::ngram && settings.async_scheduling)
+    conflict = not_yet(release, Release::v0_33_0, "async_scheduling",
+                       "asynchronous scheduling with method ngram");
   if (!conflict && settings.method == SpeculativeMethod::draft_model)
     conflict = not_yet(release, Release::v0_31_0, "runner", "method draft_model on runner v2");
   return conflict;

@@ -36,10 +36,11 @@ struct RunnerSettings {
   ModelRunner runner = ModelRunner::v1;
   MambaCacheMode mode = MambaCacheMode::align;
   SpeculativeMethod method = SpeculativeMethod::none;
+  bool async_scheduling = false;
 };
 
 // What runner V2 of the release does not support (vLLM config/vllm.py,
-// _get_v2_model_runner_unsupported_features).
+// _get_v2_model_runner_unsupported_features and __post_init__).
 std::optional<SettingConflict> runner_conflict(Release release, const RunnerSettings& settings);
 
 }  // namespace hybridscope

@@ -68,23 +68,39 @@ std::optional<SettingConflict> memory_conflict(const EngineSettings& settings) {
   return std::nullopt;
 }
 
-// Do the method's drafts come from the host, after the tokens they continue have returned?
-bool drafts_on_host(const EngineSettings& settings) {
-  return resolved_speculative_method(settings) == SpeculativeMethod::ngram;
+// The release whose rules for drafters hold: the profile's, for safe and the profiles of days the
+// newest. Empty for the reference, whose runner V2 has no method ngram.
+std::optional<Release> release_of_drafters(const EngineSettings& settings) {
+  if (settings.engine == EngineProfile::reference) return std::nullopt;
+  return release_of(settings).value_or(kNewestRelease);
 }
 
+// Runner V1 drafts n-grams on the host from tokens that have returned, V2 on the device (semantics:
+// draft-methods). What the V2 of a release lacks is in runner_conflict.
 std::optional<SettingConflict> method_conflict(const EngineSettings& settings) {
-  if (!drafts_on_host(settings)) return std::nullopt;
-  if (settings.async_scheduling == true)
+  if (resolved_speculative_method(settings) != SpeculativeMethod::ngram) return std::nullopt;
+  const ModelRunner runner = resolved_runner(settings);
+  if (runner == ModelRunner::v2 && !release_of_drafters(settings))
+    return SettingConflict{"runner",
+                           "runner is v2 with method ngram, which runner v2 of profile reference "
+                           "does not have (expected v1)"};
+  if (settings.async_scheduling == true && runner == ModelRunner::v1)
     return SettingConflict{
         "async_scheduling",
-        "async_scheduling is on with method ngram (asynchronous scheduling supports EAGLE-like "
-        "methods such as mtp, draft_model and ngram_gpu: ngram drafts on the host from tokens that "
-        "have returned; expected false, or method mtp)"};
-  if (settings.runner == ModelRunner::v2)
-    return SettingConflict{
-        "runner", "runner is v2 with method ngram, which runner v2 does not have (expected v1)"};
+        "async_scheduling is on with method ngram on runner v1, which drafts on the host from "
+        "tokens that have returned (expected false, method mtp, or runner v2, which has it from "
+        "vllm-0.33.0 on)"};
   return std::nullopt;
+}
+
+// Is scheduling asynchronous where nothing is set?
+bool async_by_default(const EngineSettings& settings) {
+  const SpeculativeMethod method = resolved_speculative_method(settings);
+  const bool is_ngram = method == SpeculativeMethod::ngram;
+  const auto release = is_ngram ? release_of_drafters(settings) : release_of(settings);
+  if (release) return default_async_scheduling(*release, resolved_runner(settings), method);
+  // draft_model supports it only when the user asks for it.
+  return !is_ngram && method != SpeculativeMethod::draft_model;
 }
 
 // Known bug 20: V2's copies of conv states handle only the SD layout when there are drafts.
@@ -213,15 +229,8 @@ SpeculativeMethod resolved_speculative_method(const EngineSettings& settings) {
 
 AsyncChoice resolved_async_scheduling(const EngineSettings& settings) {
   if (settings.async_scheduling) return {*settings.async_scheduling, AsyncReason::requested};
-  const std::optional<Release> release = release_of(settings);
-  if (release && default_async_scheduling(*release, resolved_runner(settings),
-                                          resolved_speculative_method(settings)))
-    return {true, AsyncReason::supported};
-  // draft_model supports it only when the user asks for it.
-  if (drafts_on_host(settings) ||
-      resolved_speculative_method(settings) == SpeculativeMethod::draft_model)
-    return {false, AsyncReason::method_not_supported};
-  return {true, AsyncReason::supported};
+  const bool on = async_by_default(settings);
+  return {on, on ? AsyncReason::supported : AsyncReason::method_not_supported};
 }
 
 ModelRunner resolved_runner(const EngineSettings& settings) {

@@ -116,7 +116,7 @@ SpeculativeMethod resolved_speculative_method(const EngineSettings& settings);
 enum class AsyncReason : std::uint8_t {
   requested,            // set by the user
   supported,            // the default, because nothing prevents it
-  method_not_supported  // the method drafts on the host, from tokens that have returned
+  method_not_supported  // not with the method, on the runner or in the release
 };
 
 struct AsyncChoice {
@@ -158,8 +158,8 @@ struct SettingConflict {
 // Conflicts that can be found without the model: a method without K or K without a method, a method
 // that asynchronous scheduling or the runner does not support, K + 1 above block_size, no capture
 // size, limits of mode align, a threshold that no request can use. Rules: K + 1 <= B and the limits
-// of align (semantics: cache-mode-limits), the threshold (semantics: padded-prompt), V2 without
-// ngram, and asynchronous scheduling (semantics: async-scheduling-default).
+// of align (semantics: cache-mode-limits), the threshold (semantics: padded-prompt), ngram and
+// asynchronous scheduling (semantics: async-scheduling-default).
 std::optional<SettingConflict> find_setting_conflict(const EngineSettings& settings);
 
 }  // namespace hybridscope

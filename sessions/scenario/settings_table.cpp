@@ -127,7 +127,7 @@ constexpr std::array kSettings = {
         {"", "scheduler_reserve_full_isl", "true", "admit a request only if its whole prompt fits"},
         {.vllm_flag = true, .trace_place = 17}),
     boolean<&S::async_scheduling, &C::async_scheduling>(
-        {"", "async_scheduling", "true; false with methods ngram and draft_model",
+        {"", "async_scheduling", "true; false with draft_model, and with ngram on runner v1",
          "whether a step is scheduled while the previous one is in flight"},
         {.started_place = 8, .trace_place = 19}),
     boolean<&S::kv_consumer, &C::kv_consumer>(

@@ -69,8 +69,7 @@ void Probe::add_draws(const StepTrace& trace) {
     const bool drafts =
         !scheduled.placeholder_drafts && row.num_computed_tokens >= scheduled.num_prompt_tokens;
     if (!drafts) continue;
-    if (config.speculative_method == SpeculativeMethod::ngram &&
-        (script == nullptr || !names(script->drafts, name)))
+    if (draft_lists_vary(config) && (script == nullptr || !names(script->drafts, name)))
       probed_.draws.push_back({.kind = Draw::Kind::num_drafts,
                                .step = step,
                                .request = name,

@@ -65,6 +65,35 @@ std::map<std::int32_t, TokensByPosition> computed_tokens(const EngineConfig& con
   return result;
 }
 
+// Lengths of the draft lists that the decode steps of one request got.
+std::vector<std::int32_t> draft_lists(ModelRunner runner, bool asynchronous) {
+  EngineConfig config =
+      engine_config({.num_speculative_tokens = 3, .method = SpeculativeMethod::ngram});
+  config.runner = runner;
+  config.async_scheduling = asynchronous;
+  CheckedEngine run(config);
+  run.add(request_of(6, 12, 1));
+  std::vector<std::int32_t> lengths;
+  while (run.engine().num_unfinished() > 0)
+    for (const ScheduledTrace& scheduled : run.step().scheduled)
+      if (scheduled.num_computed_tokens >= 6) lengths.push_back(scheduled.num_drafts_offered);
+  EXPECT_TRUE(run.findings().empty()) << describe(run.findings().front());
+  return lengths;
+}
+
+TEST(EngineRuns, NgramOnRunnerV2AlwaysDraftsK) {
+  using ::testing::Contains;
+  using ::testing::Each;
+  using ::testing::Lt;
+  using ::testing::Not;
+  EXPECT_THAT(draft_lists(ModelRunner::v1, false), Contains(Lt(3)));
+  for (const bool asynchronous : {false, true}) {
+    const std::vector<std::int32_t> lengths = draft_lists(ModelRunner::v2, asynchronous);
+    EXPECT_THAT(lengths, Each(3));
+    EXPECT_THAT(lengths, Not(::testing::IsEmpty()));
+  }
+}
+
 TEST(EngineRuns, OneRequestRunsFromPromptToItsLastToken) {
   CheckedEngine run(SmallEngine{});
   run.add(request_of(20, 5, 1));

@@ -52,9 +52,10 @@ NaiveConfig naive_config(const EngineScenario& scenario) {
   naive.num_accepted = [=](int request, int c, int d) {
     return keyed_num_accepted_tokens(acceptance, key_of_request(request), c + 1, d);
   };
+  const bool varies = draft_lists_vary(config);
   naive.num_drafts = [=](int request, int position) {
-    return eagle ? spec
-                 : ngram_num_draft_tokens(acceptance, key_of_request(request), position, spec);
+    return varies ? ngram_num_draft_tokens(acceptance, key_of_request(request), position, spec)
+                  : spec;
   };
   return naive;
 }

@@ -246,6 +246,15 @@ TEST(ReleaseProfiles, RefuseWhatRunnerV2OfTheReleaseDoesNotSupport) {
   EXPECT_EQ(refused(Release::v0_31_0, Mode::align, Method::ngram),
             "vllm-0.31.0 has no method ngram on runner v2 (vllm-0.32.0 brought it)");
   EXPECT_EQ(refused(Release::v0_32_0, Mode::align, Method::ngram), "");
+  const auto asynchronous_ngram = [](Release release) {
+    const auto found = runner_conflict(
+        release, {.runner = ModelRunner::v2, .method = Method::ngram, .async_scheduling = true});
+    return found ? found->message : std::string();
+  };
+  EXPECT_EQ(
+      asynchronous_ngram(Release::v0_32_0),
+      "vllm-0.32.0 has no asynchronous scheduling with method ngram (vllm-0.33.0 brought it)");
+  EXPECT_EQ(asynchronous_ngram(Release::v0_33_0), "");
   EXPECT_EQ(refused(Release::v0_30_0, Mode::none, Method::draft_model),
             "vllm-0.30.0 has no method draft_model on runner v2 (vllm-0.31.0 brought it)");
   EXPECT_EQ(refused(Release::v0_31_0, Mode::none, Method::draft_model), "");

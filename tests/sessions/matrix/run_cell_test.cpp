@@ -116,7 +116,7 @@ TEST(RunCell, AnEngineWithPoliciesOfItsOwnKeepsNoStateInBytes) {
 }
 
 TEST(RunCell, RefusedCellsAndThoseThatAreOthersRunNothing) {
-  const CellResult refused = result_of("align/ngram/on/SD/v2/sync/none/none/dense/block/none", {});
+  const CellResult refused = result_of("align/ngram/on/SD/v1/async/none/none/dense/block/none", {});
   EXPECT_EQ(refused.verdict, CellVerdict::refused);
   EXPECT_THAT(refused.note, HasSubstr("method ngram"));
   const CellResult same = result_of("all/mtp1/off/SD/v1/sync/none/none/dense/block/none", {});
