@@ -241,11 +241,15 @@ void ChangeSearch::try_shorter_chunks(const LookupOfPlan& lookup, Changes& chang
   changes.push_back(found.back());
 }
 
-// The same for block sizes; sizes that the engine refuses are skipped.
+// The same for block sizes that the attention kernels take; others that the engine refuses are
+// skipped.
 void ChangeSearch::try_smaller_blocks(const LookupOfPlan& lookup, Changes& changes) {
+  const ModelSpec& model = plan_.setup.layout.model;
+  const bool has_kernel = !layers_of_kind(model, LayerKind::attention).empty();
+  const std::int64_t unit = has_kernel ? model.kernel_block_alignment : 1;
   Changes found;
-  const auto with = [&](std::int64_t number) {
-    const auto size = static_cast<std::int32_t>(number);
+  const auto with = [&](std::int64_t num_units) {
+    const auto size = static_cast<std::int32_t>(num_units * unit);
     const auto changed = with_settings(plan_, [&](EngineSettings& settings) {
       settings.block_size = size;
       settings.mamba_block_size.reset();
@@ -253,7 +257,7 @@ void ChangeSearch::try_smaller_blocks(const LookupOfPlan& lookup, Changes& chang
     return changed.ok() && changed.value().setup.config.block_size == size &&
            helps(changed, lookup, {.kind = ChangeKind::smaller_blocks, .amount = size}, found);
   };
-  std::int64_t too_large = plan_.setup.config.block_size;
+  std::int64_t too_large = cdiv<std::int64_t>(plan_.setup.config.block_size, unit);
   std::int64_t size = too_large / 2;
   for (; size >= 1 && !exhausted() && !with(size); size /= 2) too_large = size;
   if (found.empty()) return;

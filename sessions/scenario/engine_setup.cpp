@@ -140,6 +140,23 @@ EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settin
   return config;
 }
 
+// Attention kernels read blocks in pieces of theirs, so vLLM takes no backend for another block
+// size (AttentionBackend.supports_block_size, select_common_block_size). The teaching models have
+// kernels that take any.
+Status check_block_size(const ModelSpec& model, const EngineSettings& settings) {
+  const std::int64_t kernel = model.kernel_block_alignment;
+  if (!settings.block_size || layers_of_kind(model, LayerKind::attention).empty()) return Ok{};
+  const std::int64_t asked = *settings.block_size;
+  if (asked % kernel == 0) return Ok{};
+  const std::int64_t above = (asked / kernel + 1) * kernel;
+  const std::string below = asked > kernel ? fmt::format("{} or ", above - kernel) : "";
+  return invalid_input(fmt::format(
+      "block_size is {}, which is no multiple of {}, the attention kernels' smallest block: vLLM "
+      "finds no valid attention backend (\"block_size not supported\") and does not start "
+      "(expected a multiple of {}, such as {}{})",
+      asked, kernel, kernel, below, above));
+}
+
 std::string on_or_off(bool on) { return on ? "on" : "off"; }
 
 // What a release chose by itself, in the order of the start-up report.
@@ -167,6 +184,8 @@ std::vector<std::string> chosen_by_release(const EngineSettings& settings,
 Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettings& settings) {
   if (const auto conflict = find_setting_conflict(settings))
     return invalid_input(conflict->message);
+  if (Status block_size = check_block_size(model, settings); !block_size.ok())
+    return block_size.error();
   Result<ModelLayout> layout = make_layout(model, settings);
   if (!layout.ok()) return layout.error();
   EngineSetup setup{.layout = std::move(layout).value(),

@@ -31,8 +31,8 @@ struct EngineSetup {
 
 // `model` is a preset name or the path of a config.json. When the settings name neither memory nor
 // blocks, memory is 60 GiB, with at most kMaxDefaultBlocks blocks. Errors: an unknown model; what
-// find_setting_conflict finds; sizes that the model does not allow; what resolve_cudagraphs
-// refuses.
+// find_setting_conflict finds; a block_size that no attention kernel takes (semantics:
+// kernel-block-size); sizes that the model does not allow; what resolve_cudagraphs refuses.
 inline constexpr std::int32_t kMaxDefaultBlocks = 1 << 20;
 Result<EngineSetup> make_engine_setup(const std::string& model, const EngineSettings& settings);
 Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettings& settings);

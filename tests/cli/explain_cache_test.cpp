@@ -44,6 +44,21 @@ TEST(ExplainCache, OneRequestIsToldInSentences) {
   EXPECT_THAT(run.out, Not(HasSubstr("B, admitted")));
 }
 
+// Of the block sizes that would help 1296 is the largest that an attention kernel takes: 81 * 16.
+TEST(ExplainCache, SuggestsBlockSizesThatTheKernelsTake) {
+  const std::string file = temporary_file(
+      "block_sizes.json",
+      R"({"version": 1, "model": "qwen3-next-80b-a3b", "settings": {"enable_prefix_caching": true,
+          "max_model_len": 32768, "block_size": 2048}, "requests": [
+          {"id": "R1", "prompt": {"tokens": 1300, "share": "P"}},
+          {"id": "R2", "prompt": {"tokens": 1300, "share": "P"}, "at_step": 100}]})");
+  const ProgramResult run = run_program("explain-cache " + file);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("block_size 1296: 1296\n"));
+  EXPECT_EQ(run_program("run -q " + file + " --block-size 1296").exit_code, 0);
+  EXPECT_EQ(run_program("run -q " + file + " --block-size 1299").exit_code, 2);
+}
+
 // A's prompt of 20 stops at 16 in every release, and the state there is kept; none is after 8,
 // where C needs one.
 TEST(ExplainCache, RunsUnderEveryRelease) {

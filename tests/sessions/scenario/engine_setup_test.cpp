@@ -10,6 +10,8 @@
 namespace hybridscope::engine_setup_test {
 namespace {
 
+using ::testing::HasSubstr;
+
 EngineConfig config_of(const std::string& model, const EngineSettings& settings) {
   Result<EngineSetup> setup = make_engine_setup(model, settings);
   EXPECT_TRUE(setup.ok()) << setup.error().message;
