@@ -85,6 +85,8 @@ int plan_sizes(const PlanCommandOptions& options) {
   const auto answer = answer_sizes(model.value(), asked.settings, shape_of(options));
   if (!answer.ok()) return report_usage("plan", answer.error().message);
   for (const std::string& note : start_up_notes(answer.value().setup)) report_note(note);
+  if (const Status starts = check_release_starts(answer.value().setup); !starts.ok())
+    report_note(starts.error().message);
   note_not_read(asked);
   const auto changes = useful_changes(model.value(), asked.settings, answer.value());
   print_answer(options, asked, answer.value(), changes);

@@ -144,7 +144,12 @@ Engine::Engine(const Engine& other)
   frame_.trace.clear();
 }
 
-Status check_request_fits(const EngineConfig& config, const AddRequest& request) {
+std::int64_t longest_length(const EngineConfig& config, const AddRequest& request) {
+  return std::min<std::int64_t>(count_prompt_tokens(request) + request.max_tokens,
+                                config.max_model_len);
+}
+
+Status check_request(const EngineConfig& config, const AddRequest& request) {
   const auto bad = [&](const std::string& message) {
     return invalid_input("request \"" + request.name + "\": " + message);
   };
@@ -159,25 +164,30 @@ Status check_request_fits(const EngineConfig& config, const AddRequest& request)
   if (num_prompt_tokens >= config.max_model_len)
     return bad("the prompt has " + text(num_prompt_tokens) + " tokens, max_model_len is " +
                text(config.max_model_len));
-  const std::int64_t length =
-      std::min<std::int64_t>(num_prompt_tokens + request.max_tokens, config.max_model_len);
+  const std::int64_t length = longest_length(config, request);
   // A preempted request computes all but its last token again, at once.
   if (!config.enable_chunked_prefill && length - 1 > config.max_num_batched_tokens)
     return bad(
         "it can have " + text(length - 1) +
         " tokens to compute in one step without chunked prefill, max_num_batched_tokens is " +
         text(config.max_num_batched_tokens));
+  return Ok{};
+}
+
+Status check_request_fits(const EngineConfig& config, const AddRequest& request) {
+  if (Status status = check_request(config, request); !status.ok()) return status;
+  const std::int64_t length = longest_length(config, request);
   const std::int64_t needed = blocks_one_request_needs(config, length);
   // The watermark does not apply to a request that runs alone.
   const std::int64_t usable = config.kv_cache_config.num_blocks - 1;
   if (needed > usable)
-    return bad("it can need " + text(needed) + " blocks at " + text(length) +
-               " tokens, the pool has " + text(usable));
+    return invalid_input("request \"" + request.name + "\": it can need " + text(needed) +
+                         " blocks at " + text(length) + " tokens, the pool has " + text(usable));
   return Ok{};
 }
 
 Result<RequestId> Engine::add_request(const AddRequest& request, const PrefixFingerprints* folded) {
-  if (Status status = check_request_fits(config_, request); !status.ok()) return status.error();
+  if (Status status = check_request(config_, request); !status.ok()) return status.error();
   EngineRequest& added = requests_.add(request.name);
   added.key = request.key;
   added.cache_salt = request.cache_salt;

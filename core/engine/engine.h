@@ -61,7 +61,8 @@ class Engine {
 
   // Adds a request, which joins the waiting queue before the next step. `folded`: fold_prompt of it
   // with this configuration, for callers that run many engines on the same requests; null: it is
-  // folded here. Errors: those of check_request_fits.
+  // folded here. A request that never fits into the pool waits or is preempted for ever. Errors:
+  // those of check_request.
   Result<RequestId> add_request(const AddRequest& request,
                                 const PrefixFingerprints* folded = nullptr);
 
@@ -147,9 +148,15 @@ class Engine {
   std::shared_ptr<const StepClock> step_clock_;
 };
 
-// Could the request ever finish? Error, naming it and the numbers: an empty prompt, max_tokens
-// below 1, a prompt of max_model_len tokens or more, more tokens than the pool holds or (without
-// chunked prefill) than the token budget.
+// Tokens of the request at its end.
+std::int64_t longest_length(const EngineConfig& config, const AddRequest& request);
+
+// Does the engine take the request? Error, naming it and the numbers: an empty prompt, max_tokens
+// below 1, a prompt of max_model_len tokens or more, more tokens than the token budget without
+// chunked prefill.
+Status check_request(const EngineConfig& config, const AddRequest& request);
+
+// Could the request ever finish? Error: that of check_request; more blocks than the pool has.
 Status check_request_fits(const EngineConfig& config, const AddRequest& request);
 
 // Blocks that one request can hold at once over all groups, at `num_tokens` tokens.

@@ -56,7 +56,7 @@ Result<RunPlan> checked(RunPlan plan, std::size_t index) {
   if (length > plan.setup.config.max_model_len)
     return invalid_input(fmt::format("{} tokens are more than max_model_len {}", length,
                                      plan.setup.config.max_model_len));
-  if (Status fits = check_request_fits(plan.setup.config, request); !fits.ok()) return fits.error();
+  if (Status fits = check_request_fits(plan.setup, request); !fits.ok()) return fits.error();
   return plan;
 }
 
@@ -118,8 +118,10 @@ Result<RunPlan> with_settings(const RunPlan& plan,
   auto setup = make_engine_setup(plan.setup.layout.model, changed.settings);
   if (!setup.ok()) return setup.error();
   changed.setup = std::move(setup).value();
+  if (check_release_starts(plan.setup).ok())
+    if (Status starts = check_release_starts(changed.setup); !starts.ok()) return starts.error();
   for (const ArrivingRequest& arriving : changed.requests)
-    if (Status fits = check_request_fits(changed.setup.config, arriving.request); !fits.ok())
+    if (Status fits = check_request_fits(changed.setup, arriving.request); !fits.ok())
       return fits.error();
   return changed;
 }

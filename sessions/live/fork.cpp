@@ -69,7 +69,7 @@ Status add_request(RunPlan& plan, const ScenarioRequest& request, std::int32_t s
   if (!resolved.ok()) return resolved.error();
   ArrivingRequest added{
       .at_step = step, .arrival_us = request.arrival_us, .request = std::move(resolved).value()};
-  if (Status fits = check_request_fits(plan.setup.config, added.request); !fits.ok()) return fits;
+  if (Status fits = check_request_fits(plan.setup, added.request); !fits.ok()) return fits;
   const auto joins = [](const ArrivingRequest& r) { return std::tie(r.at_step, r.arrival_us); };
   const auto place = std::upper_bound(
       plan.requests.begin(), plan.requests.end(), added,

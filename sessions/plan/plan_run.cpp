@@ -54,10 +54,13 @@ Result<RunPlan> run_plan_of(const Sweep& sweep, const PlanCase& of, const PlanTr
                             const PlanRunOptions& options) {
   auto settings = sweep.settings(of, options.model);
   if (!settings.ok()) return settings.error();
-  auto plan = plan_traffic(
-      traffic.traffic(),
-      {.name = traffic.name(), .model = options.model, .settings = std::move(settings).value()});
-  if (plan.ok() && options.step_time)
+  auto plan = plan_traffic(traffic.traffic(), {.name = traffic.name(),
+                                               .model = options.model,
+                                               .settings = std::move(settings).value(),
+                                               .unfit = UnfitRequest::is_error});
+  if (!plan.ok()) return plan;
+  if (Status starts = check_release_starts(plan.value().setup); !starts.ok()) return starts.error();
+  if (options.step_time)
     plan.value().step_clock = make_step_clock(*options.step_time, plan.value().setup.config);
   return plan;
 }

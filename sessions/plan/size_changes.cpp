@@ -63,7 +63,9 @@ std::vector<SizeChange> useful_changes(const ModelSpec& model, const EngineSetti
     if (candidate.value == "0") changed.speculative_method.reset();
     if (candidate.value == "none") changed.enable_prefix_caching = false;
     const auto tried = answer_sizes(model, changed, answer.shape);
-    if (!tried.ok() || tried.value().refused_max_num_seqs) continue;
+    if (!tried.ok() || tried.value().refused_max_num_seqs ||
+        !check_release_starts(tried.value().setup).ok())
+      continue;
     const SizeAnswer& now = tried.value();
     if (setting->name == "mamba_cache_mode" &&
         mamba_cache_mode_name(now.setup.config.mamba_cache_mode) != candidate.value)

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include "core/base/math.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -50,38 +49,13 @@ void add_group_lines(const ModelLayout& layout, std::vector<std::string>& lines)
 
 }  // namespace
 
-std::int64_t blocks_of_longest_request(const ModelLayout& layout) {
-  const std::int64_t spec = layout.settings.num_speculative_tokens;
-  std::int64_t blocks = 0;
-  for (const KVCacheGroup& group : layout.kv_cache_config.groups) {
-    const std::int64_t whole = cdiv<std::int64_t>(layout.max_model_len, group.block_size());
-    if (!group.is_mamba()) {
-      blocks += whole;
-      continue;
-    }
-    const std::int64_t checkpoints = std::get<MambaSpec>(group.spec).num_prefill_checkpoint_blocks;
-    switch (layout.mamba_cache_mode) {
-      case MambaCacheMode::none:
-        blocks += 1 + spec;
-        break;
-      case MambaCacheMode::align:
-        blocks += 2 + spec + checkpoints;
-        break;
-      case MambaCacheMode::all:
-        blocks += whole + spec;
-        break;
-    }
-  }
-  return blocks;
-}
-
 std::vector<std::string> start_up_log(const EngineSetup& setup, Release release) {
   const ModelLayout& layout = setup.layout;
   std::vector<std::string> lines;
   add_page_lines(layout, lines);
   add_group_lines(layout, lines);
   const double concurrency = static_cast<double>(layout.kv_cache_config.num_blocks) /
-                             static_cast<double>(blocks_of_longest_request(layout));
+                             static_cast<double>(blocks_reserved(layout, layout.max_model_len));
   const auto tokens =
       static_cast<std::int64_t>(concurrency * static_cast<double>(layout.max_model_len));
   const std::string capacity = fmt::format("GPU KV cache size: {} tokens", grouped_number(tokens));

@@ -130,8 +130,7 @@ void complete(RunPlan& plan, const ModelSpec& model, JsonErrors& errors) {
   }
   plan.setup = std::move(setup).value();
   for (std::size_t i = 0; i < plan.requests.size() && !errors.failed(); ++i)
-    if (const Status fits = check_request_fits(plan.setup.config, plan.requests[i].request);
-        !fits.ok())
+    if (const Status fits = check_request_fits(plan.setup, plan.requests[i].request); !fits.ok())
       errors.fail(fmt::format("/requests/{}", i), fits.error().message);
 }
 

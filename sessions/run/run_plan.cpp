@@ -48,8 +48,7 @@ Result<RunPlan> plan_scenario(const Scenario& scenario, const std::string& file)
   if (!setup.ok()) return in_file(file + ": /settings", setup.error());
   auto requests = resolve_requests(scenario);
   if (!requests.ok()) return in_file(file, requests.error());
-  if (Status fits = check_requests_fit(scenario, requests.value(), setup.value().config);
-      !fits.ok())
+  if (Status fits = check_requests_fit(scenario, requests.value(), setup.value()); !fits.ok())
     return in_file(file, fits.error());
   RunPlan plan{.name = scenario.name,
                .teaches = scenario.teaches,

@@ -217,11 +217,55 @@ Result<EngineSetup> make_engine_setup(const std::string& model, const EngineSett
   return make_engine_setup(spec.value(), settings);
 }
 
+std::int64_t blocks_reserved(const ModelLayout& layout, std::int64_t num_tokens) {
+  std::int64_t total = 0;
+  for (const KVCacheGroup& group : layout.kv_cache_config.groups) {
+    const BlocksPerRequest request{
+        .mamba_cache_mode = layout.mamba_cache_mode,
+        .num_tokens = num_tokens,
+        .block_size = group.block_size(),
+        .num_speculative_tokens = layout.settings.num_speculative_tokens};
+    total += group.is_mamba() ? mamba_blocks_per_request(request) +
+                                    std::get<MambaSpec>(group.spec).num_prefill_checkpoint_blocks
+                              : attention_blocks_per_request(request);
+  }
+  return total;
+}
+
+Status check_release_starts(const EngineSetup& setup, std::int64_t num_tokens) {
+  const auto profile = parse_engine_profile(setup.release_profile);
+  if (!profile) return Ok{};
+  const std::int64_t reserved = blocks_reserved(setup.layout, num_tokens);
+  const bool counts_null_block = pool_check_counts_null_block(profile->release);
+  const std::int64_t capacity =
+      setup.config.kv_cache_config.num_blocks - (counts_null_block ? 0 : 1);
+  if (reserved <= capacity) return Ok{};
+  return invalid_input(fmt::format(
+      "{} does not start: its pool must hold the {} blocks of a request of {} tokens and has {}, "
+      "{} the null block",
+      setup.release_profile, reserved, num_tokens, capacity,
+      counts_null_block ? "with" : "without"));
+}
+
+Status check_release_starts(const EngineSetup& setup) {
+  return check_release_starts(setup, setup.config.max_model_len);
+}
+
+Status check_request_fits(const EngineSetup& setup, const AddRequest& request) {
+  const EngineConfig& config = setup.config;
+  Status fits = check_request_fits(config, request);
+  if (fits.ok() || setup.release_profile.empty()) return fits;
+  if (Status taken = check_request(config, request); !taken.ok()) return taken;
+  const Status starts = check_release_starts(setup, longest_length(config, request));
+  if (starts.ok()) return starts;
+  return invalid_input(fmt::format("request \"{}\": {}", request.name, starts.error().message));
+}
+
 Status check_requests_fit(const Scenario& scenario, std::span<const ArrivingRequest> requests,
-                          const EngineConfig& config) {
-  if (const auto engine = Engine::create(config); !engine.ok()) return engine.error();
+                          const EngineSetup& setup) {
+  if (const auto engine = Engine::create(setup.config); !engine.ok()) return engine.error();
   for (const ArrivingRequest& arriving : requests) {
-    const Status fits = check_request_fits(config, arriving.request);
+    const Status fits = check_request_fits(setup, arriving.request);
     if (fits.ok()) continue;
     const auto named =
         std::ranges::find(scenario.requests, arriving.request.name, &ScenarioRequest::id);

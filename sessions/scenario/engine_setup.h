@@ -37,10 +37,24 @@ inline constexpr std::int32_t kMaxDefaultBlocks = 1 << 20;
 Result<EngineSetup> make_engine_setup(const std::string& model, const EngineSettings& settings);
 Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettings& settings);
 
-// Error "/requests/2: ..." for a request that could never finish: its prompt exceeds max_model_len
-// or (without chunked prefill) the token budget, or it needs more blocks than the pool has. Also
-// what Engine::create refuses. `requests`: the scenario's (resolve_requests).
+// Blocks that vLLM counts for a request of `num_tokens` tokens: over all groups
+// ceil(max_memory_usage_bytes / page) (semantics: pool-bound). It is not what a request holds at
+// its peak.
+std::int64_t blocks_reserved(const ModelLayout& layout, std::int64_t num_tokens);
+
+// Does the release whose profile it is start with this pool and requests of so many tokens, or of
+// max_model_len? Other profiles do.
+Status check_release_starts(const EngineSetup& setup, std::int64_t num_tokens);
+Status check_release_starts(const EngineSetup& setup);
+
+// Does the engine start and serve the request? Error: that of check_request; it needs more blocks
+// than the pool has. A release starts with a pool that holds a request of max_model_len by its own
+// count, in which a request may still never fit: it is run then (semantics: pool-bound).
+Status check_request_fits(const EngineSetup& setup, const AddRequest& request);
+
+// Error "/requests/2: ..." for the first request that check_request_fits refuses. Also what
+// Engine::create refuses. `requests`: the scenario's (resolve_requests).
 Status check_requests_fit(const Scenario& scenario, std::span<const ArrivingRequest> requests,
-                          const EngineConfig& config);
+                          const EngineSetup& setup);
 
 }  // namespace hybridscope

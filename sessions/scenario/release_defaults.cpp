@@ -51,6 +51,8 @@ bool default_async_scheduling(Release release, ModelRunner runner, SpeculativeMe
   return true;
 }
 
+bool pool_check_counts_null_block(Release release) { return release < Release::v0_29_0; }
+
 std::optional<SettingConflict> release_conflict(const EngineSettings& settings) {
   const std::optional<Release> release = release_of(settings);
   if (!release) return std::nullopt;

@@ -26,6 +26,10 @@ ModelRunner default_runner(Release release, SpeculativeMethod method, MambaCache
 
 bool default_async_scheduling(Release release, ModelRunner runner, SpeculativeMethod method);
 
+// Does the null block count as one that a request can have when the release decides whether its
+// pool holds a request of max_model_len (vLLM get_kv_cache_configs)?
+bool pool_check_counts_null_block(Release release);
+
 // A setting that the release does not have yet or any more, with the release that brought or
 // removed it.
 std::optional<SettingConflict> release_conflict(const EngineSettings& settings);

@@ -47,6 +47,25 @@ TEST(PlanSizes, AnswersAPastedLineWithOne) {
                                  "--max-num-seqs 401"));
 }
 
+TEST(PlanSizes, SaysWhatBecameOfTheCacheMode) {
+  EXPECT_THAT(run_program("plan --model qwen3-next-80b-a3b --mode all").err,
+              HasSubstr("note: qwen3-next-80b-a3b has no mode all: it runs in align\n"));
+  EXPECT_THAT(run_program("plan --model bamba-9b --mode align --no-enable-prefix-caching").err,
+              HasSubstr("note: prefix caching is off: mode none instead of align\n"));
+}
+
+// 262,144 tokens are 482 blocks of 544 tokens; each of three groups of states takes 2 more.
+TEST(PlanSizes, SuggestsNothingWithWhichTheReleaseDoesNotStart) {
+  const std::string plan =
+      "plan --model qwen3-next-80b-a3b --prompt 500 --output 20 --engine vllm-0.33.0 --num-blocks ";
+  const ProgramResult small = run_program(plan + "488");
+  EXPECT_THAT(small.err, HasSubstr("note: vllm-0.33.0 does not start: its pool must hold the 488 "
+                                   "blocks of a request of 262144 tokens and has 487, without the "
+                                   "null block\n"));
+  EXPECT_EQ(small.out.find("max_num_seqs 4"), std::string::npos) << small.out;
+  EXPECT_EQ(run_program(plan + "489").err.find("does not start"), std::string::npos);
+}
+
 TEST(PlanSizes, HasTheStartUpLogOfTheRelease) {
   const ProgramResult run = run_program(
       "plan --model qwen3-next-80b-a3b --kv-memory 40GiB --mamba-cache-mode align --prompt 10 "

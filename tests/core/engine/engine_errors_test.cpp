@@ -84,11 +84,22 @@ TEST(EngineErrors, APromptLeavesRoomForATokenBelowMaxModelLen) {
 }
 
 // 40 + 8 tokens: 6 attention blocks; the running state, the one before it: 2 blocks.
-TEST(EngineErrors, APoolThatCannotHoldOneRequestIsRefusedWithTheNumbers) {
-  EXPECT_THAT(error_of(SmallEngine{.block_size = 8, .num_blocks = 8}, request_of(40, 8, 1)),
-              HasSubstr("it can need 8 blocks at 48 tokens, the pool has 7"));
-  EXPECT_EQ(error_of(SmallEngine{.block_size = 8, .num_blocks = 9}, request_of(40, 8, 1)),
-            "no error");
+TEST(EngineErrors, ARequestThatThePoolCannotHoldIsToldWithTheNumbers) {
+  const auto fits = [](std::int32_t num_blocks) {
+    const EngineConfig config = engine_config({.block_size = 8, .num_blocks = num_blocks});
+    const Status status = check_request_fits(config, request_of(40, 8, 1));
+    return status.ok() ? std::string("it fits") : status.error().message;
+  };
+  EXPECT_THAT(fits(8), HasSubstr("it can need 8 blocks at 48 tokens, the pool has 7"));
+  EXPECT_EQ(fits(9), "it fits");
+}
+
+// Its prompt takes all 5 blocks, and nobody is left to be preempted for a sixth.
+TEST(EngineErrors, AnEngineTakesARequestThatThePoolCannotHold) {
+  Engine engine = Engine::create(engine_config({.block_size = 8, .num_blocks = 6})).value();
+  ASSERT_TRUE(engine.add_request(request_of(40, 8, 1)).ok());
+  for (int step = 0; step < 20; ++step) engine.step();
+  EXPECT_EQ(engine.num_unfinished(), 1);
 }
 
 TEST(EngineErrors, CommandsNameRequestsThatWereAdded) {

@@ -83,7 +83,7 @@ TEST(PublishedSizes, Qwen36With35BillionHas800BlocksOf2096Tokens) {
   EXPECT_EQ(answer.setup.layout.page_size.choice.block_size, 2096);
   EXPECT_EQ(answer.setup.layout.page_size.choice.padding, 0);
   EXPECT_EQ(answer.setup.config.kv_cache_config.num_blocks, 800);
-  EXPECT_EQ(blocks_of_longest_request(answer.setup.layout), 481);
+  EXPECT_EQ(blocks_reserved(answer.setup.layout, answer.setup.layout.max_model_len), 481);
   EXPECT_EQ(answer.at_once.front().held.most.own, 19);
   EXPECT_EQ(answer.at_once.front().by_blocks, 42);
   EXPECT_EQ(start_up_log(answer.setup, Release::v0_28_0).back(),

@@ -247,6 +247,10 @@ TEST(EngineSetup, AVerifyWindowMustFitTheModelsBlock) {
             "most 3)");
 }
 
+EngineSetup setup_of(const std::string& model, const EngineSettings& settings) {
+  return make_engine_setup(model, settings).value();
+}
+
 std::string fit_error(std::int32_t num_blocks, std::int32_t max_tokens) {
   Scenario scenario;
   scenario.settings.mamba_cache_mode = MambaCacheMode::align;
@@ -255,8 +259,8 @@ std::string fit_error(std::int32_t num_blocks, std::int32_t max_tokens) {
   scenario.settings.max_model_len = 64;
   scenario.requests = {{.id = "small", .prompt = {.tokens = 1}},
                        {.id = "B", .prompt = {.tokens = 20}, .max_tokens = max_tokens}};
-  const EngineConfig config = config_of("tiny-mamba2", scenario.settings);
-  const Status fits = check_requests_fit(scenario, resolve_requests(scenario).value(), config);
+  const EngineSetup setup = setup_of("tiny-mamba2", scenario.settings);
+  const Status fits = check_requests_fit(scenario, resolve_requests(scenario).value(), setup);
   return fits.ok() ? "" : fits.error().message;
 }
 
@@ -265,6 +269,78 @@ TEST(EngineSetup, ThePoolMustHoldEachRequestAlone) {
   EXPECT_EQ(fit_error(6, 4), "");
   EXPECT_EQ(fit_error(5, 4),
             "/requests/1: request \"B\": it can need 5 blocks at 24 tokens, the pool has 4");
+}
+
+// 1024 tokens in blocks of 16: 64 of attention, and 2 + 3 states with 3 drafts. Up to 0.28.0 the
+// release counts the null block among those that a request can have; from 0.32.0 on it reserves a
+// block for a state inside a prefill of Mamba2.
+TEST(EngineSetup, AReleaseStartsWithThePoolThatItsOwnCountAllows) {
+  const auto answer = [](const char* engine, std::int32_t num_blocks) {
+    EngineSettings settings;
+    settings.engine = parse_engine_profile(engine);
+    settings.runner = ModelRunner::v1;
+    settings.mamba_cache_mode = MambaCacheMode::align;
+    settings.enable_prefix_caching = true;
+    settings.block_size = 16;
+    settings.num_gpu_blocks_override = num_blocks;
+    settings.max_model_len = 1024;
+    settings.max_num_batched_tokens = 256;
+    settings.async_scheduling = false;
+    settings.num_speculative_tokens = 3;
+    AddRequest request{.name = "A", .prompt = {}, .max_tokens = 1};
+    request.prompt = {{.content = 7, .first = 0, .length = 1023}};
+    const Status fits = check_request_fits(setup_of("tiny-mamba2", settings), request);
+    return fits.ok() ? std::string("it starts") : fits.error().message;
+  };
+  EXPECT_EQ(answer("vllm-0.28.0", 69), "it starts");
+  EXPECT_EQ(answer("vllm-0.28.0", 68),
+            "request \"A\": vllm-0.28.0 does not start: its pool must hold the 69 blocks of a "
+            "request of 1024 tokens and has 68, with the null block");
+  EXPECT_EQ(answer("vllm-0.29.0", 70), "it starts");
+  EXPECT_EQ(answer("vllm-0.29.0", 69),
+            "request \"A\": vllm-0.29.0 does not start: its pool must hold the 69 blocks of a "
+            "request of 1024 tokens and has 68, without the null block");
+  EXPECT_EQ(answer("vllm-0.33.0", 71), "it starts");
+  EXPECT_EQ(answer("vllm-0.33.0", 70),
+            "request \"A\": vllm-0.33.0 does not start: its pool must hold the 70 blocks of a "
+            "request of 1024 tokens and has 69, without the null block");
+  EXPECT_EQ(answer("safe", 69),
+            "request \"A\": it can need 69 blocks at 1024 tokens, the pool has 68");
+}
+
+TEST(EngineSetup, ABlockSizeIsAMultipleOfTheAttentionKernelsBlock) {
+  EngineSettings settings;
+  settings.block_size = 499;
+  const std::string refused =
+      "block_size is 499, which is no multiple of 16, the attention kernels' smallest block: vLLM "
+      "finds no valid attention backend (\"block_size not supported\") and does not start "
+      "(expected a multiple of 16, such as 496 or 512)";
+  EXPECT_EQ(error_of("qwen3-next-80b-a3b", settings), refused);
+  for (const std::string_view release : release_names()) {
+    settings.engine = EngineProfile::vllm(*parse_release(release));
+    EXPECT_EQ(error_of("qwen3-next-80b-a3b", settings), refused) << release;
+  }
+  EXPECT_EQ(
+      error_of(HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/model_bamba/config.json", settings),
+      refused);
+  settings.engine = EngineProfile::safe;
+  settings.block_size = 7;
+  EXPECT_THAT(error_of("kimi-linear-48b-a3b", settings), HasSubstr("such as 16)"));
+  settings.block_size = 496;
+  EXPECT_EQ(config_of("qwen3-next-80b-a3b", settings).block_size, 992);
+}
+
+// The teaching models say of their kernels that they take any block; a model without attention has
+// none that could refuse one.
+TEST(EngineSetup, OtherModelsTakeAnyBlockSize) {
+  EngineSettings settings;
+  settings.block_size = 7;
+  EXPECT_EQ(config_of("tiny-mamba2", settings).block_size, 7);
+  settings.engine = EngineProfile::vllm(Release::v0_33_0);
+  EXPECT_EQ(config_of("tiny-mamba2", settings).block_size, 7);
+  settings.block_size = 499;
+  settings.mamba_cache_mode = MambaCacheMode::align;
+  EXPECT_EQ(config_of("mamba2-2.7b", settings).block_size, 499);
 }
 
 TEST(ScenarioChecks, ChangedSettingsAreCheckedAgain) {
