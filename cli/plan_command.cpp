@@ -142,7 +142,7 @@ int run(const PlanCommandOptions& options, PageFile& page) {
     return usage ? report_usage("plan", made.error().message) : report_error("plan", made.error());
   }
   PlanJob& job = made.value();
-  if (!job.note.empty()) report_note(job.note);
+  for (const std::string& note : job.notes) report_note(note);
   note_not_read({.line = job.line, .model = {}, .settings = {}});
   if (options.list) return list(job, options.json);
   std::optional<PlanFile> file;

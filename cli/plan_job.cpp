@@ -195,14 +195,21 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
   if (Status chosen = choose_shard(options.shard, job); !chosen.ok()) return chosen.error();
   auto traffic = load_traffic(options.traffic, how_to_read(options, settings));
   if (!traffic.ok()) return traffic.error();
+  std::vector<std::string> notes;
+  if (const auto setup = make_engine_setup(options.model, settings); setup.ok())
+    notes.push_back(mode_note(setup.value()));
+  std::vector<ArrivingRequest>& requests = traffic.value().requests;
+  if (options.limit > 0 && options.limit < std::ssize(requests))
+    requests.resize(static_cast<std::size_t>(options.limit));
+  notes.push_back(leave_out_unserved(traffic.value(), swept.value().sweep, options.model));
+  std::erase(notes, "");
   auto shared =
       std::make_unique<PlanTraffic>(options.traffic, std::move(traffic).value(), options.limit,
                                     static_cast<std::size_t>(job.num_threads) + 1);
   auto header = header_of(options, settings, swept.value().sweep, *shared);
   if (!header.ok()) return header.error();
   if (step_time.value()) header.value().step_time = step_time_text(*step_time.value());
-  const auto setup = make_engine_setup(options.model, settings);
-  return PlanJob{.note = setup.ok() ? mode_note(setup.value()) : std::string(),
+  return PlanJob{.notes = std::move(notes),
                  .line = std::move(question.value().line),
                  .header = std::move(header).value(),
                  .sweep = std::move(swept).value().sweep,

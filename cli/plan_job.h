@@ -22,7 +22,8 @@ inline constexpr std::int64_t kDefaultBudget = 1000;
 inline constexpr std::int64_t kDefaultRows = 30;
 
 struct PlanJob {
-  std::string note;               // on the mode of all combinations (mode_note); empty: none
+  // On the mode of all combinations (mode_note) and on requests that none serves.
+  std::vector<std::string> notes;
   std::optional<ServeLine> line;  // that it started from
   PlanHeader header;
   Sweep sweep;

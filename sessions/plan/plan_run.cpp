@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/base/fingerprint.h"
 #include "sessions/plan/plan_latency.h"
@@ -48,6 +49,29 @@ PlanSizes plan_sizes_of(const EngineSetup& setup) {
                          setup.layout.page_size.layer_groups.group_size,
           .max_num_seqs = config.max_num_seqs,
           .num_speculative_tokens = config.num_speculative_tokens};
+}
+
+std::string leave_out_unserved(Traffic& traffic, const Sweep& sweep, const std::string& model) {
+  constexpr std::int64_t kMostLookedAt = 10000;
+  if (sweep.size() > kMostLookedAt) return {};
+  std::vector<std::size_t> unserved;
+  std::optional<EngineSetup> possible;
+  for (std::int64_t index = 0; index < sweep.size(); ++index) {
+    auto settings = sweep.settings(sweep.at(index), model);
+    if (!settings.ok()) continue;
+    auto setup = setup_for_traffic(traffic.requests, model, settings.value());
+    if (!setup.ok()) continue;
+    if (!possible)
+      unserved = unfit_requests(setup.value(), traffic.requests);
+    else
+      std::erase_if(unserved, [&](std::size_t i) {
+        return check_request_fits(setup.value(), traffic.requests[i].request).ok();
+      });
+    possible = std::move(setup).value();
+    if (unserved.empty()) return {};
+  }
+  if (unserved.empty() || unserved.size() == traffic.requests.size()) return {};
+  return leave_out(unserved, *possible, traffic.requests);
 }
 
 Result<RunPlan> run_plan_of(const Sweep& sweep, const PlanCase& of, const PlanTraffic& traffic,

@@ -58,6 +58,11 @@ struct PlanRunOptions {
   std::function<bool()> go_on = {};
 };
 
+// Takes out of the traffic the requests that no combination serves, which would refuse all of them.
+// Returns a sentence that counts and names them; empty: there are none. Sweeps of more than 10,000
+// combinations are not looked at.
+std::string leave_out_unserved(Traffic& traffic, const Sweep& sweep, const std::string& model);
+
 // The plan of a combination's run. Errors: settings that the model, the GPU or a request does not
 // allow.
 Result<RunPlan> run_plan_of(const Sweep& sweep, const PlanCase& of, const PlanTraffic& traffic,

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "core/engine/engine.h"
@@ -62,37 +64,79 @@ Result<RunPlan> plan_scenario(const Scenario& scenario, const std::string& file)
   return plan;
 }
 
+Result<EngineSetup> setup_for_traffic(const std::vector<ArrivingRequest>& requests,
+                                      const std::string& model, EngineSettings& settings) {
+  auto setup = make_engine_setup(model, settings);
+  if (!setup.ok() || settings.max_model_len) return setup;
+  const Setting& max_model_len = *find_setting("", "max_model_len");
+  std::int64_t longest = 0;
+  for (const ArrivingRequest& arriving : requests)
+    longest = std::max(longest, num_prompt_tokens(arriving.request) + arriving.request.max_tokens);
+  const std::int64_t needed =
+      std::min(longest + 1 + setup.value().config.num_speculative_tokens, max_model_len.max);
+  if (needed <= setup.value().config.max_model_len) return setup;
+  if (Status set = set_setting(settings, max_model_len, needed); !set.ok()) return set.error();
+  return make_engine_setup(model, settings);
+}
+
+std::vector<std::size_t> unfit_requests(const EngineSetup& setup,
+                                        const std::vector<ArrivingRequest>& requests) {
+  std::vector<std::size_t> unfit;
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    if (!check_request_fits(setup, requests[i].request).ok()) unfit.push_back(i);
+  return unfit;
+}
+
+std::string leave_out(const std::vector<std::size_t>& unfit, const EngineSetup& setup,
+                      std::vector<ArrivingRequest>& requests) {
+  constexpr std::size_t kMostNamed = 10;
+  std::set<std::string, std::less<>> names;
+  std::string named;
+  for (std::size_t i = 0; i < unfit.size(); ++i) {
+    const std::string& name = requests[unfit[i]].request.name;
+    names.insert(name);
+    if (i > 0 && i < kMostNamed) named += fmt::format("{}{}", i == 1 ? "; also " : ", ", name);
+  }
+  if (unfit.size() > kMostNamed) named += fmt::format(" and {} more", unfit.size() - kMostNamed);
+  const Status first = check_request_fits(setup, requests[unfit.front()].request);
+  std::string words = fmt::format("left out {} of {} requests, which the engine never serves: {}{}",
+                                  unfit.size(), requests.size(), first.error().message, named);
+  std::erase_if(requests,
+                [&](const ArrivingRequest& one) { return names.contains(one.request.name); });
+  for (ArrivingRequest& arriving : requests)
+    std::erase_if(arriving.after, [&](const std::string& name) { return names.contains(name); });
+  return words;
+}
+
 Result<RunPlan> plan_traffic(Traffic traffic, TrafficPlanInput input) {
   if (input.limit > 0 && static_cast<std::size_t>(input.limit) < traffic.requests.size())
     traffic.requests.resize(static_cast<std::size_t>(input.limit));
-  std::int64_t longest = 0;
-  for (const ArrivingRequest& arriving : traffic.requests)
-    longest = std::max(longest, num_prompt_tokens(arriving.request) + arriving.request.max_tokens);
   RunPlan plan{.name = input.name,
                .teaches = {},
-               .settings = {},
+               .settings = input.settings,
                .setup = {},
                .requests = std::move(traffic.requests),
                .script = {},
                .expect = {},
                .notes = {}};
-  auto setup = make_engine_setup(input.model, input.settings);
+  auto setup = setup_for_traffic(plan.requests, input.model, plan.settings);
   if (!setup.ok()) return setup.error();
-  const std::int64_t needed = longest + 1 + setup.value().config.num_speculative_tokens;
-  if (!input.settings.max_model_len && needed > setup.value().config.max_model_len) {
-    plan.notes.push_back(fmt::format("max_model_len raised from {} to {} for the longest request",
-                                     setup.value().config.max_model_len, needed));
-    if (Status set = set_setting(input.settings, *find_setting("", "max_model_len"), needed);
-        !set.ok())
-      return set.error();
-    setup = make_engine_setup(input.model, input.settings);
+  const std::vector<std::size_t> unfit = unfit_requests(setup.value(), plan.requests);
+  std::string left_out;
+  if (!unfit.empty()) {
+    if (input.unfit == UnfitRequest::is_error || unfit.size() == plan.requests.size())
+      return check_request_fits(setup.value(), plan.requests[unfit.front()].request).error();
+    left_out = leave_out(unfit, setup.value(), plan.requests);
+    plan.settings = input.settings;
+    setup = setup_for_traffic(plan.requests, input.model, plan.settings);
     if (!setup.ok()) return setup.error();
   }
-  plan.settings = input.settings;
   plan.setup = std::move(setup).value();
-  for (const ArrivingRequest& arriving : plan.requests)
-    if (Status fits = check_request_fits(plan.setup.config, arriving.request); !fits.ok())
-      return fits.error();
+  if (plan.settings.max_model_len != input.settings.max_model_len)
+    plan.notes.push_back(fmt::format("max_model_len raised from {} to {} for the longest request",
+                                     plan.setup.layout.model.max_model_len,
+                                     plan.setup.config.max_model_len));
+  if (!left_out.empty()) plan.notes.push_back(std::move(left_out));
   if (traffic.num_out_of_order > 0)
     plan.notes.push_back(fmt::format("{} requests were out of order and were sorted by time",
                                      traffic.num_out_of_order));

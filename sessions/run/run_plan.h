@@ -34,15 +34,36 @@ struct RunPlan {
 // pointer.
 Result<RunPlan> plan_scenario(const Scenario& scenario, const std::string& file);
 
+// What to do with a request that check_request_fits refuses.
+enum class UnfitRequest : std::uint8_t {
+  left_out,  // as a server refuses it and goes on; a note counts and names those left out
+  is_error,
+};
+
 struct TrafficPlanInput {
   std::string name;
   std::string model;
   EngineSettings settings;
   std::int64_t limit = 0;  // take only this many requests from the front; 0: all
+  UnfitRequest unfit = UnfitRequest::left_out;
 };
 
+// The engine that the traffic runs in. Where max_model_len is not set, `settings` gets what the
+// longest request needs, if that is more than the model's.
+Result<EngineSetup> setup_for_traffic(const std::vector<ArrivingRequest>& requests,
+                                      const std::string& model, EngineSettings& settings);
+
+// The requests that check_request_fits refuses, as indices in ascending order.
+std::vector<std::size_t> unfit_requests(const EngineSetup& setup,
+                                        const std::vector<ArrivingRequest>& requests);
+
+// Takes requests out, by ascending indices; the others wait for them no more. Returns a sentence
+// that counts and names them, with the reason of the first: that of `setup`.
+std::string leave_out(const std::vector<std::size_t>& unfit, const EngineSetup& setup,
+                      std::vector<ArrivingRequest>& requests);
+
 // Unless it was set, max_model_len is raised to what the longest request needs; the plan's notes
-// say so. Error: settings, model, or a request the pool cannot hold.
+// say so. Error: settings, model, no request that is left.
 Result<RunPlan> plan_traffic(Traffic traffic, TrafficPlanInput input);
 
 }  // namespace hybridscope

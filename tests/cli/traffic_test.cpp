@@ -52,6 +52,30 @@ TEST(TrafficFiles, ExplainCacheTakesTheSameFormatsAndLoads) {
   EXPECT_EQ(explained.err.find("no times"), std::string::npos) << explained.err;
 }
 
+// 30 blocks of 8 tokens hold no prompt of 400 tokens, whoever else is in the file.
+TEST(TrafficFiles, ARequestThatNeverFitsIsCountedAndNamedAndTheOthersRun) {
+  const std::string log = temporary_file(
+      "unfit.csv",
+      "Timestamp,Model,Request tokens,Response tokens\n5,m,10,2\n6,m,400,2\n7,m,20,2\n");
+  const std::string options =
+      " --model tiny-gdn --mode align --block-size 8 --num-blocks 31 --traffic " + log;
+  const ProgramResult run = run_program("run --no-timings" + options);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("2 of 2 requests finished"));
+  EXPECT_THAT(run.err, HasSubstr("left out 1 of 3 requests, which the engine never serves: request "
+                                 "\"r2\": it can need 54 blocks at 402 tokens, the pool has 30"));
+  const ProgramResult plan = run_program("plan" + options + " --sweep max_num_seqs=1,4");
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_THAT(plan.err, HasSubstr("left out 1 of 3 requests"));
+  EXPECT_EQ(plan.out.find("not possible"), std::string::npos) << plan.out;
+  const ProgramResult none = run_program(
+      "run --model tiny-gdn --mode align --block-size 8 "
+      "--num-blocks 3 --traffic " +
+      log);
+  EXPECT_NE(none.exit_code, 0);
+  EXPECT_THAT(none.err, HasSubstr("request \"r1\": it can need"));
+}
+
 TEST(TrafficFiles, WhatAReaderAssumedIsANote) {
   const std::string trace = temporary_file(
       "b.csv", "Timestamp,Model,Request tokens,Response tokens\n5,m,10,2\n6,m,0,2\n");
