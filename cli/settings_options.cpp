@@ -86,9 +86,13 @@ Status SettingsOptions::apply_speculative_config(EngineSettings& settings) const
       not_modelled = fmt::format("--speculative-config: {} is not modelled: {}", key, why);
       continue;  // the method may be why
     }
-    if (setting == nullptr)
-      return invalid_input("--speculative-config has an unknown key \"" + key +
-                           "\" (known: method, num_speculative_tokens)");
+    if (setting == nullptr) {
+      const Setting* other = find_setting("", key);
+      return invalid_input(fmt::format(
+          "--speculative-config has an unknown key \"{}\"{} (known: method, "
+          "num_speculative_tokens)",
+          key, other == nullptr ? "" : ", which is the option " + main_option_of(*other)));
+    }
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     if (Status set = set_setting_text(settings, *setting, text); !set.ok()) return set;
   }

@@ -101,7 +101,7 @@ Status check_model_and_settings(const ModelSpec& model, const KVCacheSettings& s
       {"tensor_parallel_size", settings.tensor_parallel_size},
       {"block_size", settings.block_size.value_or(1)},
       {"mamba_block_size", settings.mamba_block_size.value_or(1)},
-      {"hash_block_size", settings.hash_block_size.value_or(1)},
+      {"prefix_match_unit", settings.hash_block_size.value_or(1)},
       {"max_model_len", settings.max_model_len.value_or(1), 1, kMaxInt32},
       {"max_num_batched_tokens", settings.max_num_batched_tokens, 1, kMaxInt32},
       {"long_prefill_token_threshold", settings.long_prefill_token_threshold, 0, kMaxInt32},

@@ -67,7 +67,7 @@ Result<SchedulerBlockSizes> resolve_block_sizes(const BlockSizeSettings& setting
   for (const GroupBlockSize& group : settings.groups) gcd = std::gcd(gcd, group.block_size);
   const std::int64_t hash = settings.hash_block_size.value_or(gcd);
   if (hash < 1 || gcd % hash != 0)
-    return invalid_input("hash_block_size is " + std::to_string(hash) +
+    return invalid_input("prefix_match_unit is " + std::to_string(hash) +
                          ", which does not divide every group's block size (their greatest common "
                          "divisor is " +
                          std::to_string(gcd) + ")");

@@ -193,6 +193,13 @@ std::string correction_words(const CudagraphCorrection& correction) {
 
 std::string mode_note(const EngineSetup& setup) {
   const ModelLayout& layout = setup.layout;
+  const auto& asked = layout.settings.mamba_cache_mode;
+  if (layout.mode_reason == ModeReason::prefix_caching_off && asked &&
+      *asked != MambaCacheMode::none)
+    return fmt::format("prefix caching is off: mode none instead of {}",
+                       mamba_cache_mode_name(*asked));
+  if (layout.mode_reason == ModeReason::all_unsupported)
+    return fmt::format("{} has no mode all: it runs in align", layout.model.name);
   const std::string release =
       setup.release_profile.empty() ? "" : " " + setup.release_profile.substr(kProfileStart.size());
   if (layout.mode_reason == ModeReason::none_with_caching)

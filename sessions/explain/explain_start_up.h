@@ -20,8 +20,8 @@ std::string_view runner_name(ModelRunner runner);
 // One sentence without its full stop, with the numbers.
 std::string correction_words(const CudagraphCorrection& correction);
 
-// What became of mode none (semantics: cache-mode-choice), as a sentence without full stop: that
-// prefix caching made it into another, or that the release alone would have. Empty: neither.
+// What became of the cache mode that was asked for (semantics: cache-mode-choice), as a sentence
+// without full stop: that it runs in another, or that the release alone would. Empty: neither.
 std::string mode_note(const EngineSetup& setup);
 
 // Where start-up departed from the user's settings: one sentence each, without full stop. Rounded

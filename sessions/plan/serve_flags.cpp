@@ -30,6 +30,8 @@ constexpr std::array kJsonKeys = {
     Pair{"speculative-config", "method"},
     Pair{"speculative-config", "num_speculative_tokens"},
     Pair{"compilation-config", "cudagraph_mode"},
+    Pair{"compilation-config", "cudagraph_capture_sizes"},
+    Pair{"compilation-config", "max_cudagraph_capture_size"},
 };
 
 constexpr std::array kVariables = {
@@ -109,6 +111,7 @@ const Setting* setting_in_json_flag(std::string_view name, std::string_view key)
 }
 
 std::string_view json_flag_of(const Setting& setting) {
+  if (has_own_flag(setting)) return {};
   for (const auto& [flag, key] : kJsonKeys)
     if (setting_in_json_flag(flag, setting.name) == &setting && key == setting.name) return flag;
   return {};
@@ -131,6 +134,8 @@ Status set_flag(EngineSettings& settings, const Setting& setting, std::string_vi
   std::string text(value);
   if (setting.kind == SettingKind::integer || setting.kind == SettingKind::byte_size)
     text = plain_number(value);
+  if (setting.kind == SettingKind::integer_list)
+    std::erase_if(text, [](char c) { return c == '[' || c == ']' || c == ' '; });
   if (setting_path(setting) == "speculative_config/method") {
     if (text.ends_with("_mtp")) text = "mtp";
     if (const auto why = why_value_not_modelled("speculative_config/method", text); !why.empty())

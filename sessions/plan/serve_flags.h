@@ -32,9 +32,9 @@ std::string flag_of_setting(const Setting& setting);
 // Does a flag that is no setting take a value?
 bool takes_value(std::string_view name);
 
-// Stores the value of a flag: numbers also as "8k" (1,000) and "8K" (1,024), methods of a draft
-// model by its own name ("qwen3_next_mtp") as mtp. Error: that of set_setting_text; a method that
-// is not modelled.
+// Stores the value of a flag: numbers also as "8k" (1,000) and "8K" (1,024), lists also as JSON,
+// methods of a draft model by its own name ("qwen3_next_mtp") as mtp. Error: that of
+// set_setting_text; a method that is not modelled.
 Status set_flag(EngineSettings& settings, const Setting& setting, std::string_view value);
 
 // The value as a flag has it; empty for an unset one. Booleans: "true", "false".

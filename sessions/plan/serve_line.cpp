@@ -56,6 +56,7 @@ Result<ServeLine> ServeLine::parse(std::string_view text) {
   line.line_ = std::move(words).value();
   if (Status read = line.read_words(); !read.ok()) return read.error();
   if (line.model_.empty()) return invalid_input("the line names no model");
+  if (Status once = line.check_set_once(); !once.ok()) return once.error();
   return line;
 }
 
@@ -113,7 +114,8 @@ Status ServeLine::take_value(Part& part, std::size_t& word, std::string& value) 
     value = text.substr(equals + 1);
     return Ok{};
   }
-  const bool is_list = part.setting != nullptr && part.setting->kind == SettingKind::integer_list;
+  const bool is_list = part.setting != nullptr && part.setting->kind == SettingKind::integer_list &&
+                       part.name.find('.') == std::string::npos;
   while (word < line_.words.size() && !is_flag(line_.words[word].value)) {
     value += (value.empty() ? "" : ",") + line_.words[word].value;
     ++word;
@@ -201,6 +203,9 @@ Status ServeLine::read_json(const Part& part, std::string_view value) {
   const auto json = nlohmann::ordered_json::parse(value, nullptr, false);
   if (!json.is_object())
     return invalid_input(fmt::format("--{} is not a JSON object: {}", part.name, value));
+  std::erase_if(in_objects_, [&](const Setting* setting) {
+    return setting_in_json_flag(part.name, setting->name) == setting;
+  });
   for (const auto& [key, member] : json.items()) {
     const Setting* setting = setting_in_json_flag(part.name, key);
     const std::string text = member.is_string() ? member.get<std::string>() : member.dump();
@@ -208,7 +213,22 @@ Status ServeLine::read_json(const Part& part, std::string_view value) {
       not_read_.push_back(fmt::format("--{} {}", part.name, key));
     } else if (Status set = set_flag(settings_, *setting, text); !set.ok()) {
       return invalid_input(fmt::format("--{}: {}", part.name, set.error().message));
+    } else {
+      in_objects_.push_back(setting);
     }
+  }
+  return Ok{};
+}
+
+// vLLM refuses a setting of an object beside the flag of the same name.
+Status ServeLine::check_set_once() const {
+  for (const Part& part : parts_) {
+    const Setting* setting = part.setting;
+    if (setting == nullptr || part.name.find('.') != std::string::npos) continue;
+    if (sets_in_object(*setting) || sets_dotted(*setting))
+      return invalid_input(
+          fmt::format("--{} and {} of --compilation-config are both given; vLLM takes one of them",
+                      part.name, setting->name));
   }
   return Ok{};
 }

@@ -17,7 +17,7 @@ class ServeLine {
   // `[NAME=value ..] vllm serve MODEL [flags]` with MODEL also as --model, or
   // `python -m vllm.entrypoints.openai.api_server --model MODEL [flags]`; words in front stay.
   // Errors: not such a line, no model, a flag without its value, a value that a setting does not
-  // take or that is not modelled.
+  // take or that is not modelled, a setting in an object and as a flag of its own.
   static Result<ServeLine> parse(std::string_view text);
 
   const std::string& model() const { return model_; }  // as written
@@ -68,12 +68,15 @@ class ServeLine {
   const Part* last_part(const Setting& setting) const;
   const Part* last_json(std::string_view name) const;
   bool sets_dotted(const Setting& setting) const;
+  bool sets_in_object(const Setting& setting) const;
+  Status check_set_once() const;
 
   ShellWords line_;
   std::string model_;
   EngineSettings settings_;
   std::vector<std::string> not_read_;
   std::vector<Part> parts_;
+  std::vector<const Setting*> in_objects_;  // settings that the last JSON flags of their name hold
 };
 
 // The preset of a model on Hugging Face ("Qwen/Qwen3-Next-80B-A3B-Instruct"); the name itself where

@@ -20,14 +20,23 @@ void add_words(ShellWords& line, std::string_view words) {
   line.words.push_back({.before = " ", .raw = std::string(words), .value = {}});
 }
 
-// `value` of a flag in words: quoted, lists as several.
-std::string words_of(const Setting* setting, const std::string& value) {
-  if (setting != nullptr && setting->kind == SettingKind::integer_list) return value;
-  return quoted_for_shell(value);
+// `value` as flag_value gives it.
+Json json_value(const Setting& setting, const std::string& value) {
+  if (setting.kind == SettingKind::integer) return std::stoll(value);
+  if (setting.kind != SettingKind::integer_list) return value;
+  Json list = Json::array();
+  for (std::size_t begin = 0; begin < value.size();) {
+    const std::size_t end = std::min(value.find(' ', begin), value.size());
+    list.push_back(std::stoll(value.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return list;
 }
 
-Json json_value(const Setting& setting, const std::string& value) {
-  return setting.kind == SettingKind::integer ? Json(std::stoll(value)) : Json(value);
+// `value` of a flag in words: quoted, lists as several, or as JSON behind a dotted flag.
+std::string words_of(const Setting& setting, const std::string& value, bool dotted) {
+  if (setting.kind != SettingKind::integer_list) return quoted_for_shell(value);
+  return dotted ? quoted_for_shell(json_value(setting, value).dump()) : value;
 }
 
 // The object with the setting in its place, at the end if it is new, or without it.
@@ -73,6 +82,10 @@ bool ServeLine::sets_dotted(const Setting& setting) const {
   return part != nullptr && part->name.find('.') != std::string::npos;
 }
 
+bool ServeLine::sets_in_object(const Setting& setting) const {
+  return std::ranges::find(in_objects_, &setting) != in_objects_.end();
+}
+
 // Replaces the words of `part`, or adds some at the end.
 void ServeLine::write_part(const Part* part, const std::string& flag, const std::string& value,
                            ShellWords& line) const {
@@ -107,7 +120,8 @@ void ServeLine::rewrite_setting(const Setting& setting, const EngineSettings& wa
   const Part* last = last_part(setting);
   std::string flag =
       variable ? std::string(variable_of_setting(setting)) : flag_of_setting(setting);
-  if (flag.empty() && last != nullptr) flag = "--" + last->name;
+  const bool dotted = sets_dotted(setting);
+  if (last != nullptr && (flag.empty() || dotted)) flag = "--" + last->name;
   if (flag.empty()) {
     written.left_out.push_back(fmt::format("{} {}", setting_path(setting), after));
     return;
@@ -133,7 +147,7 @@ void ServeLine::rewrite_setting(const Setting& setting, const EngineSettings& wa
                       ShellWord{.before = {}, .raw = flag + "=" + after, .value = {}});
     if (line.words.size() > 1 && line.words[1].before.empty()) line.words[1].before = " ";
   } else {
-    write_part(last, flag, words_of(&setting, after), line);
+    write_part(last, flag, words_of(setting, after, dotted), line);
   }
   written.changes.push_back(fmt::format("{}{}{} {}", flag, variable ? "=" : " ", after, was));
 }
@@ -149,7 +163,9 @@ void ServeLine::rewrite_json(std::string_view name, const EngineSettings& wanted
   }
   bool differs = false;
   for (const Setting& setting : settings_table()) {
-    if (json_flag_of(setting) != name || sets_dotted(setting)) continue;
+    const bool is_here = setting_in_json_flag(name, setting.name) == &setting &&
+                         (sets_in_object(setting) || json_flag_of(setting) == name);
+    if (!is_here || sets_dotted(setting)) continue;
     const std::string after = flag_value(wanted, setting);
     if (flag_value(settings_, setting) == after) continue;
     differs = true;
@@ -175,7 +191,8 @@ ServeLine::Written ServeLine::with(const EngineSettings& wanted) const {
   // New variables come first in the line, and would move the words that parts point to.
   std::vector<const Setting*> new_variables;
   for (const Setting& setting : settings_table()) {
-    if (!json_flag_of(setting).empty() && !sets_dotted(setting)) continue;
+    if (!sets_dotted(setting) && (sets_in_object(setting) || !json_flag_of(setting).empty()))
+      continue;
     if (!variable_of_setting(setting).empty() && last_part(setting) == nullptr)
       new_variables.push_back(&setting);
     else

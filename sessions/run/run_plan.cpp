@@ -23,16 +23,8 @@ Error in_file(const std::string& file, const Error& error) {
 
 // Notes where the engine departs from the settings.
 void note_start_up(RunPlan& plan) {
-  const auto& asked = plan.settings.mamba_cache_mode;
-  if (asked && *asked != MambaCacheMode::none &&
-      plan.setup.config.mamba_cache_mode == MambaCacheMode::none)
-    plan.notes.push_back(fmt::format("prefix caching is off: mode none instead of {}",
-                                     mamba_cache_mode_name(*asked)));
   if (plan.settings.mamba_block_size && plan.setup.config.mamba_cache_mode != MambaCacheMode::all)
     plan.notes.push_back("mamba_block_size has a meaning in mode all only");
-  if (plan.setup.layout.mode_reason == ModeReason::all_unsupported)
-    plan.notes.push_back(
-        fmt::format("{} has no mode all: it runs in align", plan.setup.layout.model.name));
   if (std::string note = dated_profile_note(plan.settings.engine.value_or(EngineProfile::safe));
       !note.empty())
     plan.notes.push_back(std::move(note));

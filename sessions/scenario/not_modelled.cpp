@@ -14,6 +14,9 @@ struct ValueNotModelled {
 constexpr std::string_view kOtherDraftModel =
     "the draft model's own layers are in no group; method mtp drafts, drops blocks of hits and "
     "schedules by the same rules";
+constexpr std::string_view kBlockDrafter =
+    "the draft model's own layers are in no group; method mtp is the nearest, but dflash has one "
+    "look-ahead slot more, and from 0.33.0 on neither dflash nor dspark drops a block of a hit";
 constexpr std::string_view kOtherCacheDtype =
     "values of other sizes and scales lie beside the keys; fp8 has one byte an element";
 
@@ -29,7 +32,8 @@ constexpr std::array kValuesNotModelled = {
         "the layers of one stage in a config.json to see its pages and blocks"},
     ValueNotModelled{"speculative_config/method", "eagle", kOtherDraftModel},
     ValueNotModelled{"speculative_config/method", "eagle3", kOtherDraftModel},
-    ValueNotModelled{"speculative_config/method", "dflash", kOtherDraftModel},
+    ValueNotModelled{"speculative_config/method", "dflash", kBlockDrafter},
+    ValueNotModelled{"speculative_config/method", "dspark", kBlockDrafter},
     ValueNotModelled{"speculative_config/method", "medusa", kOtherDrafter},
     ValueNotModelled{"speculative_config/method", "mlp_speculator", kOtherDrafter},
     ValueNotModelled{"speculative_config/method", "ngram_gpu",

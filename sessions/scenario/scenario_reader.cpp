@@ -101,10 +101,10 @@ bool read_version(const nlohmann::json& root, JsonErrors& errors) {
 }
 
 Scenario read_scenario(const nlohmann::json& root, JsonErrors& errors) {
-  const ObjectReader reader(
-      {&root, ""},
-      {"version", "name", "teaches", "model", "settings", "twin", "requests", "script", "expect"},
-      errors);
+  const std::vector<std::string_view> keys = {"version", "name",     "teaches", "model", "settings",
+                                              "twin",    "requests", "script",  "expect"};
+  report_misplaced_settings({&root, ""}, keys, errors);
+  const ObjectReader reader({&root, ""}, keys, errors);
   Scenario scenario;
   scenario.name = reader.string("name").value_or("");
   scenario.teaches = reader.string("teaches").value_or("");

@@ -77,7 +77,27 @@ void read_section(const ObjectReader& reader, std::string_view section, EngineSe
         errors.fail(place->pointer, fmt::format("{} is not modelled: {}", row.name, row.why));
 }
 
+// The object's keys are checked first: an ObjectReader knows none of other objects.
+ObjectReader settings_reader(const JsonPlace& place, const std::vector<std::string_view>& known,
+                             JsonErrors& errors) {
+  report_misplaced_settings(place, known, errors);
+  return ObjectReader(place, known, errors);
+}
+
 }  // namespace
+
+void report_misplaced_settings(const JsonPlace& place, const std::vector<std::string_view>& known,
+                               JsonErrors& errors) {
+  if (!place.value->is_object()) return;
+  for (const auto& [key, value] : place.value->items()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    for (const Setting& setting : settings_table())
+      if (setting.name == key)
+        return errors.fail(child_pointer(place.pointer, key),
+                           fmt::format("unknown key {}, which is a key of {}", quoted_text(key),
+                                       setting.section.empty() ? "settings" : setting.section));
+  }
+}
 
 nlohmann::ordered_json setting_to_json(const Setting& setting, const SettingValue& value) {
   if (setting.kind == SettingKind::byte_size)
@@ -97,11 +117,11 @@ EngineSettings read_changed_settings(const JsonPlace& place, JsonErrors& errors)
   std::vector<std::string_view> known = names_of_section("");
   const std::vector<std::string_view> objects = sections();
   known.insert(known.end(), objects.begin(), objects.end());
-  const ObjectReader top(place, known, errors);
+  const ObjectReader top = settings_reader(place, known, errors);
   read_section(top, "", settings, errors);
   for (const std::string_view section : objects)
     if (const auto object = top.find(section))
-      read_section(ObjectReader(*object, names_of_section(section), errors), section, settings,
+      read_section(settings_reader(*object, names_of_section(section), errors), section, settings,
                    errors);
   return settings;
 }

@@ -2,11 +2,18 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string_view>
+#include <vector>
 
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {
+
+// Reports the first key that is not `known` in this object but is a setting of another one:
+// "unknown key "method", which is a key of speculative_config".
+void report_misplaced_settings(const JsonPlace& place, const std::vector<std::string_view>& known,
+                               JsonErrors& errors);
 
 // Reports unknown keys, values out of range and settings that contradict each other.
 EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors);

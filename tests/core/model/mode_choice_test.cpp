@@ -97,7 +97,7 @@ TEST(ModelLayout, ModeAlignSharesOneGridBetweenAllGroups) {
             (SchedulerBlockSizes{544, 16}));
   EXPECT_THAT(
       error_of("qwen3-next-80b-a3b", {.hash_block_size = 15, .num_gpu_blocks_override = 100}),
-      HasSubstr("hash_block_size is 15"));
+      HasSubstr("prefix_match_unit is 15"));
 }
 
 TEST(ModeNeeds, CountBlocksPerGroupInEachMode) {

@@ -8,6 +8,7 @@
 namespace hybridscope::explain_start_up_test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -84,6 +85,28 @@ TEST(ExplainStartUp, LongListsAreCounted) {
   CudagraphCorrection correction{.limit = 3, .after = {3, 6}};
   for (std::int32_t size = 1; size <= 20; ++size) correction.before.push_back(size);
   EXPECT_THAT(correction_words(correction), HasSubstr("1, 2, 3, .., 20 (20 sizes) became 3, 6"));
+}
+
+TEST(ExplainStartUp, NotesWhatBecameOfTheModeThatWasAskedFor) {
+  EngineSettings settings;
+  settings.mamba_cache_mode = MambaCacheMode::all;
+  EXPECT_THAT(start_up_notes(setup_of("tiny-gdn", settings)),
+              ElementsAre("tiny-gdn has no mode all: it runs in align"));
+  settings.mamba_cache_mode = MambaCacheMode::align;
+  settings.enable_prefix_caching = false;
+  EXPECT_THAT(start_up_notes(setup_of("tiny-gdn", settings)),
+              ElementsAre("prefix caching is off: mode none instead of align"));
+}
+
+// 0.32.0 drafts on the device, but refuses it all the same.
+TEST(ExplainStartUp, AReleaseMayScheduleNgramSynchronouslyOnRunnerV2) {
+  EngineSettings settings;
+  settings.engine = EngineProfile::vllm(Release::v0_32_0);
+  settings.speculative_method = SpeculativeMethod::ngram;
+  settings.num_speculative_tokens = 2;
+  EXPECT_THAT(start_up_notes(setup_of("tiny-gdn", settings)),
+              Contains("asynchronous scheduling is off: vllm-0.32.0 does not have it with method "
+                       "ngram"));
 }
 
 TEST(ExplainStartUp, NgramTurnsAsynchronousSchedulingOff) {

@@ -67,6 +67,36 @@ TEST(ServeLine, ReadsJsonAndDottedFlags) {
   EXPECT_EQ(shorter.settings().cudagraph_mode, CUDAGraphMode::piecewise);
 }
 
+TEST(ServeLine, CaptureSizesMayBeAFlagOrStandInTheCompilationConfig) {
+  using Sizes = std::vector<std::int32_t>;
+  const ServeLine json =
+      parsed(R"(vllm serve m -cc '{"cudagraph_capture_sizes": [1, 2, 4], "mode": 3}' --port 80)");
+  EXPECT_EQ(json.settings().cudagraph_capture_sizes, (Sizes{1, 2, 4}));
+  EXPECT_THAT(json.not_read(), ElementsAre("--compilation-config mode", "--port 80"));
+  EngineSettings wanted = json.settings();
+  wanted.cudagraph_capture_sizes = Sizes{8, 16};
+  wanted.max_cudagraph_capture_size = 16;
+  EXPECT_EQ(json.with(wanted).text,
+            R"(vllm serve m -cc '{"cudagraph_capture_sizes":[8,16],"mode":3}' --port 80 )"
+            "--max-cudagraph-capture-size 16");
+
+  const ServeLine dotted = parsed("vllm serve m -cc.cudagraph_capture_sizes=[1,2] --port 80");
+  EXPECT_EQ(dotted.settings().cudagraph_capture_sizes, (Sizes{1, 2}));
+  wanted = dotted.settings();
+  wanted.cudagraph_capture_sizes = Sizes{8, 16};
+  EXPECT_EQ(dotted.with(wanted).text,
+            "vllm serve m -cc.cudagraph_capture_sizes='[8,16]' --port 80");
+
+  EXPECT_EQ(error_of("vllm serve m --cudagraph-capture-sizes 1 2 "
+                     "-cc '{\"cudagraph_capture_sizes\": [1]}'"),
+            "--cudagraph-capture-sizes and cudagraph_capture_sizes of --compilation-config are "
+            "both given; vLLM takes one of them");
+  EXPECT_EQ(parsed(R"(vllm serve m -cc '{"max_cudagraph_capture_size": 64}')")
+                .settings()
+                .max_cudagraph_capture_size,
+            64);
+}
+
 TEST(ServeLine, ALengthThatVllmChoosesStaysUnlessOneIsWanted) {
   for (const char* flag : {"--max-model-len auto", "--max-model-len -1", "--max-model-len=-1",
                            "--max-model-len 4096 --max-model-len auto"}) {
@@ -211,8 +241,10 @@ std::string drawn_line() {
       "--no-async-scheduling --speculative-config.num-speculative-tokens 2",
       "vllm serve m --kv-cache-memory 1000000 --enable-prefix-caching -tp=2 "
       "--compilation-config \"{\\\"cudagraph_mode\\\": \\\"FULL\\\"}\"",
+      "vllm serve m -cc '{\"cudagraph_capture_sizes\": [1, 2], \"mode\": 3}' --port 80",
+      "vllm serve m -cc.cudagraph_capture_sizes [1,2,4] --port 80",
   };
-  return lines[draw(0, 4)];
+  return lines[draw(0, 6)];
 }
 
 TEST(ServeLine, WhatIsWrittenReadsBackAsWanted) {
