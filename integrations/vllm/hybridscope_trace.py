@@ -353,10 +353,11 @@ class CacheWatch:
         if (yield) is None:
             return
         unit = self._manager.block_pool.hash_block_size
-        tokens, column = num_tokens // unit * unit, (num_tokens - 1) // block_size
+        tokens = num_tokens // unit * unit
         ids = self._manager.get_block_ids(request.request_id)[kv_cache_group_id]
-        if column >= len(ids) or ids[column] != block.block_id:
-            column = None  # only the prefix cache holds the block
+        # A state inside a prefill lies in another column than its last token would. None: only the
+        # prefix cache holds the block.
+        column = ids.index(block.block_id) if block.block_id in ids else None
         known = [(group, length) for _, group, _, length in self._keys.get(block.block_id, [])]
         if (kv_cache_group_id, tokens) not in known:
             self._add(block.block_id, request.request_id, kv_cache_group_id, column, tokens)

@@ -3,6 +3,7 @@
 // (docs/semantics/caching.md).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,6 +17,12 @@
 #include "sessions/judge/foreign_trace.h"
 
 namespace hybridscope {
+
+// The column of a request's list that holds the block; the last one if several do; -1: none.
+inline std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
+  const auto found = std::find(ids.rbegin(), ids.rend(), block);
+  return static_cast<std::int32_t>(ids.rend() - found) - 1;
+}
 
 class ForeignBlockTables {
  public:

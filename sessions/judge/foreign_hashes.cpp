@@ -122,12 +122,17 @@ void ForeignBlockTables::lose_hashes(std::span<const ForeignLostHash> lost,
               .num_tokens = hash.num_tokens});
 }
 
+// A block that the request's list holds has a column also where the trace gives none: older
+// recorders looked for the block of a state inside a prefill in the column of its last token.
 void ForeignBlockTables::register_traced(const ForeignHash& hash, ForeignRequests& requests,
                                          const Registrations& registrations) {
+  const std::int32_t column =
+      hash.column >= 0 ? hash.column
+                       : column_of(tables_.block_ids(hash.request, hash.group), hash.block_id);
   register_block({.kind = CacheEventKind::registered,
                   .group = hash.group,
                   .request = hash.request,
-                  .column = hash.column,
+                  .column = column,
                   .block = hash.block_id,
                   .num_tokens = hash.num_tokens},
                  requests[hash.request], registrations);

@@ -2,7 +2,6 @@
 // like a step of our engine. What the line leaves out is computed, and counted.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -51,12 +50,6 @@ enum class Computed : std::uint8_t {
 };
 inline constexpr std::size_t kNumComputed = 6;
 std::string_view computed_name(Computed what);
-
-// The column of a request's list that holds the block; the last one if several do; -1: none.
-inline std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
-  const auto found = std::find(ids.rbegin(), ids.rend(), block);
-  return static_cast<std::int32_t>(ids.rend() - found) - 1;
-}
 
 // What one step sampled, until the frame returns to the scheduler.
 struct ForeignFrame {

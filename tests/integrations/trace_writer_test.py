@@ -439,6 +439,15 @@ class Cache(unittest.TestCase):
             "registered": [{"req_id": "a", "group": 0, "column": 0, "block_id": 1,
                             "num_tokens": 8}]})
 
+    def test_the_hash_of_a_state_inside_a_prefill_has_the_column_of_its_block(self):
+        kv = small_engine.KVCacheManager()
+        watch = CacheWatch(kv, lambda: None)
+        kv.hold("a", [1, 2, 3], [0, 5, 6])
+        # Its last token is in column 2, whose block holds the running state.
+        kv.block_pool.cache_partial_block(kv.requests["a"], kv.block_pool.blocks[5], 20, 1, 8)
+        self.assertEqual(watch.changes(), {"registered": [
+            {"req_id": "a", "group": 1, "column": 1, "block_id": 5, "num_tokens": 20}]})
+
     def test_a_hash_that_is_lost_and_got_again_is_told_twice(self):
         kv = small_engine.KVCacheManager()
         watch = CacheWatch(kv, lambda: None)
