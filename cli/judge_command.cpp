@@ -177,7 +177,11 @@ Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession
     const auto line = source.next();
     if (!go_on()) return Ok{};
     if (!line.ok()) return line.error();
-    if (!line.value()) return Ok{};
+    if (!line.value() && source.ended_early().empty()) return Ok{};
+    if (!line.value())
+      return invalid_input(fmt::format("{}: the stream ended early after step {}, {}",
+                                       session.report().input, session.last_step(),
+                                       source.ended_early()));
     const auto& [text, number] = *line.value();
     Status taken = options.from_pipeline
                        ? take_vector(options, std::string(text.text), number, session)
@@ -217,7 +221,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
       "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
       "warnings too) or with --engine a difference, 2 usage or no trace selected, 3 unreadable\n"
-      "or invalid input, 4 environment.\n"
+      "or invalid input, or a stream that ended early, 4 environment.\n"
       "Ctrl-C ends --follow with the summary.");
   command
       .add_option("trace", options.input,

@@ -38,6 +38,8 @@ class JudgeSession {
   void finish(SessionStatus status, const std::string& reason);
   // What keeps --record from going on; no more lines then.
   const std::optional<Error>& record_failure() const { return record_failure_; }
+  // The number of the trace's last step; 0: none.
+  std::int64_t last_step() const { return trace_.reader().step().step; }
   // What was found so far.
   JudgeReport& report();
   // Everything about a step in words; requires: it is the last one.

@@ -36,15 +36,26 @@ Result<std::optional<TraceInput::Line>> TraceInput::next_followed() {
     switch (line.value().kind) {
       case FollowedLine::Kind::trace:
         number_ = line.value().number;
+        is_within_trace_ = true;
         return std::optional(Line{.text = line.value().text, .number = number_});
       case FollowedLine::Kind::control:
+        if (line.value().control.kind == ControlLine::Kind::end) is_within_trace_ = false;
         break;
       case FollowedLine::Kind::ended:
-        if (followed_->input.is_socket()) return std::optional<Line>();
-        break;
+        if (followed_->stop()) return std::optional<Line>();
+        if (!followed_->input.is_socket()) break;
+        end_of_stream(line.value().is_cut);
+        return std::optional<Line>();
     }
   }
   return std::optional<Line>();
+}
+
+void TraceInput::end_of_stream(bool is_cut) {
+  if (is_cut)
+    ended_early_ = "in the middle of a line";
+  else if (is_within_trace_)
+    ended_early_ = "without an end mark";
 }
 
 }  // namespace hybridscope

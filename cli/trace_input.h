@@ -30,6 +30,8 @@ class TraceInput {
   // Empty: the end. Errors: those of LineSource::next and FollowedTrace::next.
   Result<std::optional<Line>> next();
   std::int64_t line_number() const { return number_; }  // of the last line
+  // Why a stream ended before its trace did: "in the middle of a line"; empty: it did not.
+  const std::string& ended_early() const { return ended_early_; }
   std::int64_t bytes_taken() const {
     return lines_ ? lines_->bytes_taken() : followed_->trace.bytes_taken();
   }
@@ -43,8 +45,11 @@ class TraceInput {
     FollowedTrace trace;
   };
   Result<std::optional<Line>> next_followed();
+  void end_of_stream(bool is_cut);
 
   std::int64_t number_ = 0;
+  bool is_within_trace_ = false;  // followed: no end mark since the last trace line
+  std::string ended_early_;
   std::optional<LineSource> lines_;
   std::unique_ptr<Followed> followed_;  // null: lines_ is read
 };

@@ -39,6 +39,7 @@ struct ArrivedHit {
 struct AttachStatus {
   AttachState state = AttachState::waiting;
   bool is_connected = false;  // or the file is open
+  bool has_end_mark = false;  // the trace is complete
   std::string error;          // one line or more, as of the reader of traces
   std::int32_t trace = 0;     // how many traces have begun
   std::string engine;         // of the trace: "vllm 0.33.0"

@@ -17,7 +17,10 @@ void describe_state(const AttachedEngine& engine, AttachedModel& model) {
       model.tone = model.is_held ? AttachedTone::waits : AttachedTone::ok;
       return;
     case AttachState::lost:
-      model.state = "lost, trying again";
+      model.state = engine.status().has_end_mark
+                        ? "ended, waiting for another trace"
+                        : fmt::format("ended early after step {}, trying again",
+                                      grouped_number(engine.status().num_judged));
       model.tone = AttachedTone::bad;
       return;
     case AttachState::ended:

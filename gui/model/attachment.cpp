@@ -92,7 +92,8 @@ void Attachment::take(const FollowedLine& line) {
 // The reason of a hold that was asked for from here is known better here.
 void Attachment::take_control(const ControlLine& control) {
   const std::lock_guard lock(mutex_);
-  if (control.kind == ControlLine::Kind::other) return;
+  if (control.kind == ControlLine::Kind::end) status_.has_end_mark = true;
+  if (control.kind == ControlLine::Kind::other || control.kind == ControlLine::Kind::end) return;
   const auto asked_for = std::exchange(status_.hold_asked_for, std::nullopt);
   status_.hold.reset();
   if (control.kind == ControlLine::Kind::held)
@@ -179,6 +180,7 @@ Status Attachment::begin_trace(std::string_view header_line) {
   const std::lock_guard lock(mutex_);
   status_.state = AttachState::live;
   status_.error.clear();
+  status_.has_end_mark = false;
   ++status_.trace;
   status_.engine = judged_.reader().header().engine;
   status_.session = std::move(place).value();

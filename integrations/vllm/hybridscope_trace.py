@@ -556,6 +556,7 @@ class TraceWriter:
         self._frame = ()  # the requests of the frame that finished last, one a row
         self._turn = 0  # of _counted()
         self._returning = collections.deque(maxlen=4)  # requests that left or came back, by step
+        self.is_complete = True  # False: close() writes no end mark, the recording broke off
         atexit.register(self.close)
 
     def __enter__(self):
@@ -740,6 +741,9 @@ class TraceWriter:
             for self._finished in lines:
                 self._write_finished()
         self._lines = []
+        if self._rows is not None and self.is_complete:  # since header()
+            self._write({"control": "end", "step": self._number})
+        self._rows = None
         if self._watch is not None:
             self._watch.close()
             self._watch = None
@@ -1080,6 +1084,7 @@ class Recording:
 
     def _failed(self, error, what):
         warnings.warn(f"hybridscope stops recording: {what}: {error!r}")
+        self._writer.is_complete = False
         self.close()
 
 

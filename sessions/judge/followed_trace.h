@@ -18,15 +18,18 @@ struct ControlLine {
   enum class Kind : std::uint8_t {
     held,     // it waits before its next step
     running,  // it goes on
+    end,      // the trace ends with this step: its end mark, which is in files too
     other,    // something that this version does not know
   };
   Kind kind = Kind::other;
-  std::int64_t step = 0;  // held: the last step before it waits
+  std::int64_t step = 0;  // held: the last step before it waits; end: the last one
   std::string reason;     // held: why, in the engine's words
   friend bool operator==(const ControlLine&, const ControlLine&) = default;
 };
 
-// A JSON object whose first member is "control"; empty: another line.
+// Is it an object whose first member is "control"? Such lines say nothing of a step.
+bool is_control_line(std::string_view text);
+// Such a line; empty: another one.
 std::optional<ControlLine> read_control_line(std::string_view text);
 
 struct FollowedLine {
@@ -37,7 +40,8 @@ struct FollowedLine {
   };
   Kind kind = Kind::ended;
   PaddedLine text;          // trace: valid until the next call
-  std::int64_t number = 0;  // trace: from 1, control lines not counted, as in a file
+  std::int64_t number = 0;  // trace: from 1, as in a file, which of control lines has end marks
+  bool is_cut = false;      // ended: in the middle of a line, which is dropped
   ControlLine control;
 };
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "sessions/judge/followed_trace.h"
 #include "sessions/judge/header_reader.h"
 #include "sessions/judge/step_parts.h"
 #include "sessions/text/json_reader.h"
@@ -165,7 +166,7 @@ TraceReader::TraceReader(TraceReader&&) noexcept = default;
 TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
 
 Result<TraceLine> TraceReader::read_line(PaddedLine text, std::int64_t line) {
-  if (is_blank(text.text)) return TraceLine::empty;
+  if (is_blank(text.text) || is_control_line(text.text)) return TraceLine::empty;
   const Result<simdjson::dom::element> parsed = state_->parse(text.text, line);
   if (!parsed.ok()) return parsed.error();
   const LineValue root{.element = parsed.value()};

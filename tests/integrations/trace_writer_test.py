@@ -48,7 +48,8 @@ def shared_tail(**faults):
 
 
 def lines_of(text):
-    return [json.loads(line) for line in text.splitlines()]
+    """Without the end mark."""
+    return [line for line in map(json.loads, text.splitlines()) if "control" not in line]
 
 
 class Judged(unittest.TestCase):
@@ -515,6 +516,44 @@ class Cache(unittest.TestCase):
                          {"checkpoint_offsets": [24], "state_indices": [5]})
 
 
+class EndMark(unittest.TestCase):
+    """The last line of a trace that ended when its engine did."""
+
+    def last_line(self, is_complete):
+        file = io.StringIO()
+        with TraceWriter(file) as writer:
+            small_engine.run_shared_tail(writer)
+            writer.is_complete = is_complete
+        return json.loads(file.getvalue().splitlines()[-1])
+
+    def test_it_has_the_number_of_the_last_step(self):
+        self.assertEqual(self.last_line(True), {"control": "end", "step": 3})
+
+    def test_a_recording_that_broke_off_has_none(self):
+        self.assertEqual(self.last_line(False)["step"], 3)
+        self.assertNotIn("control", self.last_line(False))
+
+    def test_a_stream_without_it_has_ended_early(self):
+        whole = trace_of()
+        for stream, said in ((whole, "no findings: every block held what it should"),
+                             (whole.rsplit("\n", 2)[0] + "\n",
+                              "ended early after step 3, without an end mark"),
+                             (whole[:-60], "ended early after step 2, in the middle of a line")):
+            with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+                server.bind(folder + "/engine")
+                server.listen()
+                server.settimeout(60)
+                judge = subprocess.Popen([PROGRAM, "judge", "--follow", f"unix:{folder}/engine"],
+                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                         text=True)
+                connection, _ = server.accept()
+                with connection:
+                    connection.sendall(stream.encode())
+                summary, _ = judge.communicate(timeout=60)
+            self.assertIn(said, summary)
+            self.assertEqual(judge.returncode, 0 if stream is whole else 3, said)
+
+
 class Lines(unittest.TestCase):
     def setUp(self):
         self.header, self.first, self.second, self.third = lines_of(trace_of())
@@ -595,7 +634,7 @@ class Lines(unittest.TestCase):
         flushed = []
         with TraceWriter(file) as writer:
             small_engine.run(writer, record_copies)
-        self.assertEqual(len(flushed), 4)
+        self.assertEqual(len(flushed), 5)  # header, three steps, end mark
 
 
 class Steps(unittest.TestCase):

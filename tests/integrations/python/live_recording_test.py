@@ -87,9 +87,11 @@ class Watched(Folder):
         recording.close()
         lines = (self.folder / "run.jsonl").read_text().splitlines()
         self.assertEqual(json.loads(lines[0])["engine"], "vllm 0.0.0")
-        self.assertEqual([json.loads(line)["step"] for line in lines[1:]], [1, 2])
-        self.assertEqual(self.log, [f"writes {self.folder}/run.jsonl", "judges each step",
-                                    "judged 2 steps: no finding"])
+        self.assertEqual([json.loads(line)["step"] for line in lines[1:]], [1, 2, 2])
+        self.assertEqual(json.loads(lines[3])["control"], "end")
+        self.assertEqual(self.log[:2], [f"writes {self.folder}/run.jsonl", "judges each step"])
+        # This runner has no metadata to tell.
+        self.assertRegex(self.log[2], "^judged 2 steps: no verdict: step 1: ")
         self.assertEqual(self.scheduler.schedule, self.schedule)
 
     def test_a_line_waits_for_the_next_forward_pass_unless_none_is_to_come(self):
@@ -113,7 +115,7 @@ class Watched(Folder):
         lines = (self.folder / "run.jsonl").read_text().splitlines()
         # schedule() takes 1 ms, 1 ms is the recorder's, 1 ms passes until the output comes, 1 ms is
         # the recorder's, and the update takes 1 ms.
-        self.assertEqual([json.loads(line)["step_time_us"] for line in lines[1:]], [3000, 3000])
+        self.assertEqual([json.loads(line)["step_time_us"] for line in lines[1:3]], [3000, 3000])
 
     def test_a_scheduler_without_a_runner_has_no_times(self):
         with SchedulerOnlyWriter(self.folder / "run.jsonl") as writer:
@@ -124,7 +126,7 @@ class Watched(Folder):
             self.run_step()
             hooks.close()
         lines = (self.folder / "run.jsonl").read_text().splitlines()
-        self.assertEqual(len(lines), 3)
+        self.assertEqual(len(lines), 4)
         self.assertFalse(any("step_time_us" in line for line in lines))
 
     def test_what_the_states_are_is_told_before_and_after_the_forward_pass(self):

@@ -114,6 +114,7 @@ class LiveRecording:
 
     def _failed(self, error, what):
         self._log(f"recording ended, the engine goes on: {what}: {error!r}")
+        self.writer.is_complete = False
         self.close()
 
     def _command(self, word):

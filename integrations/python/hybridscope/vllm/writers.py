@@ -74,7 +74,8 @@ class LiveWriter(TraceWriter):
             self._thread.close()
 
     def _write(self, line):
-        has_rows = self._rows_are_here or "input_batch" in line or "step" not in line
+        has_rows = (self._rows_are_here or "input_batch" in line
+                    or "scheduler_output" not in line)
         self._waiting.append((line, has_rows))
 
 
