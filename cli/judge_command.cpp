@@ -67,6 +67,10 @@ TestedUnit tested_trace(const JudgeOptions& options, const TraceReport& trace) {
   for (const Problem& problem : unit.problems)
     failed = failed || problem.severity == Severity::error;
   unit.result = outcome_name(failed ? RunOutcome::findings : RunOutcome::fine);
+  if (trace.is_not_judged() && !failed) {
+    unit.result = outcome_name(RunOutcome::invalid);
+    break_off(unit, "not judged: " + trace.untold);
+  }
   return unit;
 }
 
@@ -166,7 +170,8 @@ int exit_code(const JudgeOptions& options, const JudgeReport& report, const Stat
   }
   const bool warned = options.strict && report.num_found(Severity::warning) > 0;
   const bool found = report.num_found(Severity::error) > 0 || report.num_differing() > 0;
-  return found || warned ? kExitFindings : kExitFine;
+  if (found || warned) return kExitFindings;
+  return report.num_not_judged() > 0 ? kExitInput : kExitFine;
 }
 
 }  // namespace
@@ -221,7 +226,8 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
       "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
       "warnings too) or with --engine a difference, 2 usage or no trace selected, 3 unreadable\n"
-      "or invalid input, or a stream that ended early, 4 environment.\n"
+      "or invalid input, a stream that ended early, or no findings in a trace that does not tell\n"
+      "all that a verdict needs (\"not judged\", with what is missing), 4 environment.\n"
       "Ctrl-C ends --follow with the summary.");
   command
       .add_option("trace", options.input,

@@ -27,7 +27,36 @@ nlohmann::ordered_json computed_json(const ComputedSteps& computed) {
   return json;
 }
 
+// Of each trace that does not tell all that a verdict needs.
+std::string untold_lines(const JudgeReport& report) {
+  std::string text;
+  for (const TraceReport& trace : report.traces) {
+    if (trace.untold.empty()) continue;
+    const std::string name = report.traces.size() == 1 ? std::string()
+                             : trace.name.empty()      ? fmt::format("line {}: ", trace.line)
+                                                       : trace.name + ": ";
+    text +=
+        fmt::format("{}{}{}\n", name,
+                    trace.is_not_judged() ? "not judged: " : "there may be more: ", trace.untold);
+  }
+  return text;
+}
+
+std::string verdict(const TraceReport& trace) {
+  if (trace.is_not_judged()) return "not judged";
+  return trace.findings.num_found(Severity::error) > 0 ? "findings" : "no findings";
+}
+
 }  // namespace
+
+bool TraceReport::is_not_judged() const {
+  return !untold.empty() && findings.num_found(Severity::error) == 0;
+}
+
+std::int64_t JudgeReport::num_not_judged() const {
+  return std::ranges::count_if(traces,
+                               [](const TraceReport& trace) { return trace.is_not_judged(); });
+}
 
 std::int64_t JudgeReport::num_found(Severity severity) const {
   std::int64_t sum = 0;
@@ -98,12 +127,18 @@ std::string format_judge_summary(const JudgeReport& report) {
         fmt::format("profile {}: differences in {} of {}\n", report.engine, report.num_differing(),
                     counted(static_cast<std::int64_t>(report.traces.size()), "trace"));
   if (!report.stopped.empty()) text += "judging is not complete: " + report.stopped + "\n";
+  text += untold_lines(report);
   const std::int64_t errors = report.num_found(Severity::error);
   const std::int64_t warnings = report.num_found(Severity::warning);
   if (errors > 0)
     text += counted(errors, "finding");
   else if (report.num_steps() == 0)
     text += "nothing was judged";
+  else if (const std::int64_t left_out = report.num_not_judged(); left_out > 0)
+    text += left_out == std::ssize(report.traces)
+                ? "no verdict"
+                : fmt::format("no findings in the traces that are judged, {} of {}",
+                              std::ssize(report.traces) - left_out, report.traces.size());
   else
     text += report.stopped.empty() ? "no findings: every block held what it should after every step"
                                    : "no findings so far";
@@ -120,6 +155,8 @@ nlohmann::ordered_json trace_report_to_json(const TraceReport& trace, bool compa
                                  {"steps", trace.steps},
                                  {"request_steps", trace.request_steps},
                                  {"memory_steps", trace.memory_steps},
+                                 {"verdict", verdict(trace)},
+                                 {"not_told", trace.untold},
                                  {"findings_by_rule", trace.findings.by_rule()},
                                  {"findings_by_request", trace.findings.by_request_json()},
                                  {"roots", trace.findings.roots_json()},
@@ -138,6 +175,7 @@ nlohmann::ordered_json judge_report_to_json(const JudgeReport& report) {
                                     {"memory_steps", report.num_memory_steps()},
                                     {"findings", report.num_found(Severity::error)},
                                     {"warnings", report.num_found(Severity::warning)},
+                                    {"not_judged", report.num_not_judged()},
                                     {"computed_in_steps", computed_json(computed_steps(report))},
                                     {"complete", report.stopped.empty()}};
   const bool compared = !report.engine.empty();

@@ -25,9 +25,13 @@ struct TraceReport {
   std::int64_t request_steps = 0;
   std::int64_t memory_steps = 0;                      // that told hashes of the engine's memory
   std::array<std::int64_t, kNumComputed> computed{};  // steps in which we computed it
+  std::string untold;                                 // UntoldParts::words
   FindingList findings;
   std::vector<std::int64_t> finding_lines;           // [findings.kept()] of the input
   std::optional<EngineDifference> first_difference;  // from our engine, with --engine
+
+  // Nothing wrong was found, and that something is wrong is not ruled out.
+  bool is_not_judged() const;
 };
 
 struct JudgeReport {
@@ -41,7 +45,8 @@ struct JudgeReport {
   std::optional<double> wall_seconds;  // absent: --no-timings
 
   std::int64_t num_found(Severity severity) const;
-  std::int64_t num_differing() const;  // traces with a first difference
+  std::int64_t num_differing() const;   // traces with a first difference
+  std::int64_t num_not_judged() const;  // traces
   std::int64_t num_steps() const;
   std::int64_t num_request_steps() const;
   std::int64_t num_memory_steps() const;

@@ -157,6 +157,7 @@ void JudgeSession::count_steps() {
   trace.steps = judge.num_steps();
   trace.request_steps = judge.num_request_steps();
   trace.memory_steps = judge.num_memory_steps();
+  trace.untold = judge.untold().words();
   for (std::size_t i = 0; i < kNumComputed; ++i)
     trace.computed[i] = judge.num_computed(static_cast<Computed>(i));
 }

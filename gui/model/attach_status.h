@@ -42,6 +42,7 @@ struct AttachStatus {
   bool has_end_mark = false;  // the trace is complete
   std::string error;          // one line or more, as of the reader of traces
   std::int32_t trace = 0;     // how many traces have begun
+  std::string untold;         // UntoldParts::words of the trace
   std::string engine;         // of the trace: "vllm 0.33.0"
   SessionPlace session = {};  // the trace's
   // Keeps a temporary session file.

@@ -47,6 +47,12 @@ std::string hold_words(const AttachStatus& status) {
   return {};
 }
 
+// What keeps the trace from being judged, at all or without doubt.
+std::string trouble_words(const AttachStatus& status) {
+  if (!status.error.empty()) return status.error.substr(0, status.error.find('\n'));
+  return status.untold.empty() ? std::string() : "not judged in full: " + status.untold;
+}
+
 }  // namespace
 
 std::string behind_words(std::int64_t num_behind, Exactness exactness) {
@@ -64,7 +70,7 @@ AttachedModel make_attached_model(const AttachedEngine& engine, const ShownRun* 
       .behind = behind_words(engine.num_behind(),
                              status.is_estimate ? Exactness::estimated : Exactness::counted),
       .hold = hold_words(status),
-      .error = status.error.substr(0, status.error.find('\n')),
+      .error = trouble_words(status),
       .follows = engine.follows(),
       .can_hold = engine.is_socket(),
       .is_held = status.hold.has_value(),

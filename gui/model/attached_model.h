@@ -18,7 +18,7 @@ struct AttachedModel {
   std::string newest;  // "newest step 812", "12 new steps"; empty: no step has come
   std::string behind;  // "412 steps behind"; empty: it keeps up
   std::string hold;    // "held after step 12: ..."; empty: it runs, as far as is known
-  std::string error;   // its first line; the rest is of AttachStatus
+  std::string error;   // its first line, the rest is of AttachStatus; or what keeps from a verdict
   bool follows = true;
   bool can_hold = false;
   bool is_held = false;

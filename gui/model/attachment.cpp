@@ -181,6 +181,7 @@ Status Attachment::begin_trace(std::string_view header_line) {
   status_.state = AttachState::live;
   status_.error.clear();
   status_.has_end_mark = false;
+  status_.untold.clear();
   ++status_.trace;
   status_.engine = judged_.reader().header().engine;
   status_.session = std::move(place).value();
@@ -198,6 +199,7 @@ Status Attachment::add_step(const JudgedStep& step) {
     const std::lock_guard lock(mutex_);
     status_.state = AttachState::live;
     ++status_.num_judged;
+    status_.untold = judged_.trace_judge().untold().words();
     status_.num_request_steps += static_cast<std::int64_t>(step.trace.rows.size());
   }
   check_rules(step);

@@ -41,12 +41,17 @@ class FirstTrace {
     return recording_->finish(SessionStatus::complete, "");
   }
   bool has_more_traces() const { return has_more_traces_; }
+  // UntoldParts::words of the trace.
+  const std::string& untold() const { return untold_; }
 
  private:
   Status take(PaddedLine text, std::int64_t number) {
     const auto taken = trace_.take(text, number);
     if (!taken.ok()) return taken.error();
-    if (taken.value().step) return recording_->add(*taken.value().step);
+    if (taken.value().step) {
+      untold_ = trace_.trace_judge().untold().words();
+      return recording_->add(*taken.value().step);
+    }
     if (taken.value().kind != TraceLine::header || !trace_.has_begun()) return Ok{};
     auto recording = TraceRecording::begin(trace_, text.text, {.place = place_});
     if (!recording.ok()) return recording.error();
@@ -59,6 +64,7 @@ class FirstTrace {
   JudgedTrace trace_;
   std::unique_ptr<TraceRecording> recording_;
   bool has_more_traces_ = false;
+  std::string untold_;
 };
 
 }  // namespace
@@ -69,9 +75,11 @@ Result<std::unique_ptr<ShownRun>> open_trace(const std::string& path) {
   const SessionPlace place{.file = folder.value()->file("judged.db"), .name = "trace"};
   FirstTrace trace(path, place);
   if (Status done = trace.run(); !done.ok()) return done.error();
+  std::string title = path;
+  if (trace.has_more_traces()) title += " (the first trace of several)";
+  if (!trace.untold().empty()) title += " (not judged in full: " + trace.untold() + ")";
   auto run = RecordedRun::open(
-      place, {.title = trace.has_more_traces() ? path + " (the first trace of several)" : path,
-              .file_owner = std::move(folder).value()});
+      place, {.title = std::move(title), .file_owner = std::move(folder).value()});
   if (!run.ok()) return run.error();
   return std::unique_ptr<ShownRun>(std::move(run).value());
 }

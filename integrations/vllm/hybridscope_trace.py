@@ -78,7 +78,7 @@ def _group(group):
         mamba_type = _name(spec.mamba_type)
         record.update(type="mamba", mamba_type=_MAMBA_TYPES.get(mamba_type, mamba_type),
                       num_speculative_blocks=spec.num_speculative_blocks)
-        if getattr(spec, "num_prefill_checkpoint_blocks", 0):
+        if hasattr(spec, "num_prefill_checkpoint_blocks"):
             record.update(num_prefill_checkpoint_blocks=spec.num_prefill_checkpoint_blocks,
                           prefill_checkpoint_alignment=spec.prefill_checkpoint_alignment)
     elif "FullAttentionSpec" in kinds:

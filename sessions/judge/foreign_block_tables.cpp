@@ -58,7 +58,9 @@ void ForeignBlockTables::record(std::vector<CacheEvent>& events, const CacheEven
 
 void ForeignBlockTables::follow(const ForeignStep& step, ForeignRequests& requests,
                                 StepTrace& trace) {
-  counts_columns_ = !step.block_hashes && !step.num_cached_block.empty();
+  tells_hashes_ = step.block_hashes.has_value();
+  counts_columns_ = !tells_hashes_ && !step.num_cached_block.empty();
+  hit_without_hash_ = 0;
   if (step.reset_prefix_cache) drop_all_labels(trace);
   if (step.block_hashes) {
     lose_hashes(step.block_hashes->lost, trace.cache_events);
@@ -156,6 +158,8 @@ void ForeignBlockTables::give_block(RequestId request, std::int32_t group, const
                                   .block = entering.block});
     event.kind = CacheEventKind::allocated;
     event.ref_cnt = 1;
+  } else if (tells_hashes_ && labelled_[block] == 0) {
+    hit_without_hash_ = entering.block;
   }
   record(trace.cache_events, event);
 }

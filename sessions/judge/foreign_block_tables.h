@@ -55,6 +55,8 @@ class ForeignBlockTables {
                                 StepTrace& trace);
 
   const BlockTableMirror& tables() const { return tables_; }
+  // With block_hashes: a block of a hit of the last step that has no hash; 0: none.
+  std::int32_t hit_without_hash() const { return hit_without_hash_; }
 
  private:
   ForeignBlockTables(const EngineConfig& config, HybridCoordinator coordinator);
@@ -101,7 +103,9 @@ class ForeignBlockTables {
   BlockTableMirror tables_;
   std::vector<std::int32_t> ref_cnt_;   // [num_blocks]
   std::vector<std::uint8_t> labelled_;  // [num_blocks]
-  bool counts_columns_ = false;         // the step has num_cached_block and no block_hashes
+  bool tells_hashes_ = false;           // the step has block_hashes
+  bool counts_columns_ = false;         // it has num_cached_block and no block_hashes
+  std::int32_t hit_without_hash_ = 0;
 
   // Changes of the table being followed.
   std::vector<Change> leaving_;   // columns that lose their block

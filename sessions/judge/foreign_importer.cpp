@@ -63,6 +63,7 @@ Result<ForeignImporter> ForeignImporter::create(const ForeignHeader& header) {
 ForeignImporter::ForeignImporter(const ForeignHeader& header, BatchMetadata metadata,
                                  ForeignBlockTables tables)
     : config_(header.config),
+      computes_checkpoints_(header.computes_checkpoints),
       metadata_(std::move(metadata)),
       tables_(std::move(tables)),
       slots_(header.config.max_num_seqs) {
@@ -78,6 +79,9 @@ Result<const StepTrace*> ForeignImporter::import(const ForeignStep& step) {
   trace_.common = {};
   trace_.graph = {};
   trace_.step = step.step;
+  untold_metadata_.clear();
+  untold_checkpoints_.clear();
+  contradicts_checkpoints_ = false;
   admit(step);
   leave_runs(step);
   schedule(step);
@@ -217,7 +221,8 @@ Status ForeignImporter::describe_checkpoints(const ForeignStep& step) {
     const ForeignCheckpoint& traced = step.prefill_checkpoints[i];
     const std::int32_t held =
         tables_.tables().block_at(traced.request, traced.group, traced.column);
-    if (held != traced.block_id)
+    // The layers write where the worker's table says, which may differ (known bug 54).
+    if (traced.reserved && held != traced.block_id)
       return invalid_input(
           fmt::format("/prefill_checkpoints/{}/block_id: block {}, but column {} of group {} holds "
                       "block {}, expected the same",
@@ -235,8 +240,10 @@ Status ForeignImporter::describe_checkpoints(const ForeignStep& step) {
   return Ok{};
 }
 
-// What the layers of this step's rows are told to store, where our builders make the metadata.
+// What the layers of this step's rows are told to store, where our builders make the metadata. A
+// trace that tells no such states has those of its release.
 void ForeignImporter::give_checkpoints(const ForeignStep& step) {
+  if (computes_checkpoints_ && step.prefill_checkpoints.empty()) return;
   GivenCheckpoints given{.positions = std::vector<std::int32_t>(trace_.rows.size(), 0),
                          .columns = std::vector<std::int32_t>(trace_.rows.size(), -1)};
   for (const ForeignCheckpoint& traced : step.prefill_checkpoints) {

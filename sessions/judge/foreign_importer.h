@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -79,6 +80,17 @@ class ForeignImporter {
     return num_computed_[static_cast<std::size_t>(what)];
   }
   const EngineConfig& config() const { return config_; }
+  // Of the last step: metadata that the trace lacks and that does not follow from its release,
+  // "attn_metadata/1/seq_lens", "attn_metadata/1" for a whole group; empty: none.
+  const std::string& untold_metadata() const { return untold_metadata_; }
+  // Of the last step: a field about states inside prefills that the trace lacks, where it has the
+  // others; empty: none.
+  const std::string& untold_checkpoints() const { return untold_checkpoints_; }
+  // Of the last step: what the trace tells of the metadata contradicts the states inside prefills
+  // that were computed.
+  bool contradicts_checkpoints() const { return contradicts_checkpoints_; }
+  // Of the last step: a hit of a block of which the trace tells no hash; 0: none.
+  std::int32_t hit_without_hash() const { return tables_.hit_without_hash(); }
   // The scheduler's tables after the last step.
   const BlockTableMirror& tables() const { return tables_.tables(); }
   // A token of a request; past its known ones, or of a request that left, one that nobody has.
@@ -125,6 +137,10 @@ class ForeignImporter {
   Status write_tables();
   Status dispatch(const ForeignStep& step);
   Status build_metadata(const ForeignStep& step);
+  void note_untold(const GroupTrace& group, const ForeignMetadata* traced,
+                   const ForeignMetadataOverlay* overlay);
+  bool contradicts(const ForeignStep& step, const ForeignMetadata& traced,
+                   const BuilderMetadata& ours) const;
   void note_buffers(GroupTrace& group) const;
   std::span<const std::int32_t> sampled_by(const ForeignStep& step, RequestId id);
 
@@ -156,6 +172,10 @@ class ForeignImporter {
   void count(Computed what) { ++num_computed_[static_cast<std::size_t>(what)]; }
 
   EngineConfig config_;
+  bool computes_checkpoints_ = false;  // ForeignHeader
+  std::string untold_metadata_;
+  std::string untold_checkpoints_;
+  bool contradicts_checkpoints_ = false;
   BatchMetadata metadata_;
   ForeignBlockTables tables_;
   ForeignRequests requests_;

@@ -19,7 +19,7 @@ class Overlay {
   template <class T>
   void operator()(const MetadataField& field, T& member) {
     const ForeignArray* array = find(field.name);
-    if (array == nullptr && !is_left_out(field, member)) note_left_out(member);
+    if (array == nullptr && !is_left_out(field, member)) note_left_out(field.name, member);
     if (array == nullptr || error_) return;
     if constexpr (std::is_arithmetic_v<T>)
       set_number(field, *array, member);
@@ -35,7 +35,7 @@ class Overlay {
           std::pair{"token_chunk_offset_ptr", &conv1d.token_chunk_offset_ptr}}) {
       if (error_ || !conv1d.present) return;
       const ForeignArray* array = find(name);
-      if (array == nullptr) traced_all_ = false;
+      if (array == nullptr) left_out_.push_back(name);
       const std::int32_t rows = array == nullptr ? member->rows : array->rows;
       if (rows < conv1d.tot)
         fail(name, fmt::format("has {} entries, expected at least {}", rows, conv1d.tot));
@@ -46,16 +46,16 @@ class Overlay {
 
   void operator()(const MetadataField&, TokenIndxDtype&) {}  // not in traces
 
-  bool traced_all() const { return traced_all_; }
+  const std::vector<std::string_view>& left_out() const { return left_out_; }
   Status status() const { return error_ ? Status(*error_) : Status(Ok{}); }
 
  private:
   template <class T>
-  void note_left_out(const T& member) {
+  void note_left_out(std::string_view name, const T& member) {
     if constexpr (std::is_arithmetic_v<T>)
-      traced_all_ = false;
-    else
-      traced_all_ = traced_all_ && !member.present;
+      left_out_.push_back(name);
+    else if (member.present)
+      left_out_.push_back(name);
   }
 
   // nums_dict, or the absence of all three.
@@ -136,7 +136,7 @@ class Overlay {
   MambaCacheMode mode_;
   std::vector<std::vector<std::uint8_t>>& flags_;
   std::optional<Error> error_;
-  bool traced_all_ = true;
+  std::vector<std::string_view> left_out_;
 };
 
 }  // namespace
@@ -151,7 +151,7 @@ Status ForeignMetadataOverlay::lay_over(const ForeignStep& step, const ForeignMe
   flags_.reserve(4);
   Overlay overlay(step, traced, mode, flags_);
   for_each_field(metadata, overlay);
-  traced_all_ = overlay.traced_all();
+  left_out_ = overlay.left_out();
   return overlay.status();
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -27,11 +29,13 @@ class ForeignMetadataOverlay {
                   BuilderMetadata& metadata);
 
   // Did the trace have every field that ours has?
-  bool traced_all() const { return traced_all_; }
+  bool traced_all() const { return left_out_.empty(); }
+  // The fields that ours has and the trace has not.
+  std::span<const std::string_view> left_out() const { return left_out_; }
 
  private:
   std::vector<std::vector<std::uint8_t>> flags_;
-  bool traced_all_ = true;
+  std::vector<std::string_view> left_out_;
 };
 
 }  // namespace hybridscope

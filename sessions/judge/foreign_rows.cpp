@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/engine/token_sequence.h"
+#include "core/metadata/named_arrays.h"
 #include "core/state/all_mode.h"
 #include "sessions/judge/foreign_importer.h"
 
@@ -335,6 +336,36 @@ void ForeignImporter::note_buffers(GroupTrace& group) const {
           : buffers_before_[static_cast<std::size_t>(group.group)];
 }
 
+// The first fields that are missing. Those about states inside prefills are no matter where the
+// release says them.
+void ForeignImporter::note_untold(const GroupTrace& group, const ForeignMetadata* traced,
+                                  const ForeignMetadataOverlay* overlay) {
+  const std::string place = fmt::format("attn_metadata/{}", group.group);
+  if (traced == nullptr) {
+    if (untold_metadata_.empty()) untold_metadata_ = place;
+    return;
+  }
+  for (const std::string_view field : overlay->left_out()) {
+    const bool of_checkpoints = field.starts_with("checkpoint");
+    if (of_checkpoints && computes_checkpoints_) continue;
+    std::string& untold = of_checkpoints ? untold_checkpoints_ : untold_metadata_;
+    if (untold.empty()) untold = fmt::format("{}/{}", place, field);
+  }
+}
+
+// A row is cut at the state that it stores on its way, so its chunks tell where that is.
+bool ForeignImporter::contradicts(const ForeignStep& step, const ForeignMetadata& traced,
+                                  const BuilderMetadata& ours) const {
+  for (const NamedArray& array : named_arrays(ours)) {
+    if (array.name != "cu_chunk_seqlen_p" && array.name != "checkpoint_chunk_idx") continue;
+    const auto told = std::ranges::find(traced.arrays, array.name, &ForeignArray::name);
+    if (told == traced.arrays.end()) continue;
+    if (told->none ? array.present : !std::ranges::equal(array.values, step.at(told->values)))
+      return true;
+  }
+  return false;
+}
+
 Status ForeignImporter::build_metadata(const ForeignStep& step) {
   remembered_columns_.clear();
   if (config_.mamba_cache_mode == MambaCacheMode::all && config_.num_speculative_tokens > 0) {
@@ -351,6 +382,7 @@ Status ForeignImporter::build_metadata(const ForeignStep& step) {
     const auto traced = std::ranges::find(step.attn_metadata, group.group, &ForeignMetadata::group);
     if (traced == step.attn_metadata.end()) {
       traced_all = false;
+      note_untold(group, nullptr, nullptr);
       if (group.metadata) continue;
       return invalid_input(
           fmt::format("/attn_metadata: not in the trace for group {}, and ours cannot be built: {}",
@@ -358,10 +390,14 @@ Status ForeignImporter::build_metadata(const ForeignStep& step) {
     }
     // Our builder may refuse rows that the other engine accepts.
     if (!group.metadata) group.metadata = metadata_.empty_metadata(group.group);
+    if (computes_checkpoints_)
+      contradicts_checkpoints_ =
+          contradicts_checkpoints_ || contradicts(step, *traced, *group.metadata);
     ForeignMetadataOverlay& overlay = overlays_[static_cast<std::size_t>(group.group)];
     const Status laid = overlay.lay_over(step, *traced, config_.mamba_cache_mode, *group.metadata);
     if (!laid.ok()) return laid;
     note_buffers(group);
+    note_untold(group, &*traced, &overlay);
     traced_all = traced_all && overlay.traced_all();
   }
   if (!traced_all) count(Computed::attn_metadata);

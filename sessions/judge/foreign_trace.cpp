@@ -5,6 +5,7 @@ namespace hybridscope {
 void ForeignStep::clear() {
   line = 0;
   step = 0;
+  untold.clear();
   scheduled_new_reqs.clear();
   scheduled_cached_reqs.clear();
   num_scheduled_tokens.clear();

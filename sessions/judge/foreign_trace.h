@@ -6,12 +6,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/ids.h"
 #include "core/check/told_hashes.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/policy_overrides.h"
+#include "core/engine/releases.h"
 
 namespace hybridscope {
 
@@ -25,6 +27,18 @@ struct ForeignHeader {
   PolicyOverrides policies;         // what the run overrode of its profile
   bool hits_inside_blocks = false;  // a hit may end on any multiple of hash_block_size
   bool tells_chunk_size = false;    // else config.chunk_size is a default
+  bool tells_hash_block_size = false;
+  bool tells_hits_inside_blocks = false;
+  bool tells_prefix_caching = false;
+  bool tells_cudagraph_mode = false;
+  std::optional<Release> release;   // that `engine` names
+  bool is_vllm = false;             // `engine` names vLLM, of any version
+  // Whether and where prefills store states inside themselves is not in the header. The release
+  // says it, as it does for Mamba2 (computed), or it depends on more than the header tells
+  // (unknown).
+  bool computes_checkpoints = false;
+  bool checkpoints_unknown = false;
+  std::vector<std::string> untold;  // members without which nothing can be judged
 };
 
 // A range of ForeignStep::ids.
@@ -167,6 +181,9 @@ struct ForeignMetadata {
 struct ForeignStep {
   std::int64_t line = 0;  // in the file, for messages
   std::int64_t step = 0;
+  // Members of the line without which nothing can be judged from here on, for it is not known
+  // whether there was nothing to tell.
+  std::vector<std::string_view> untold;
 
   // scheduler_output
   std::vector<ForeignNewRequest> scheduled_new_reqs;

@@ -55,6 +55,10 @@ class ConfigReader {
   bool use_eagle() const { return use_eagle_; }
   const PolicyOverrides& policies() const { return policies_; }
   bool hits_inside_blocks() const { return hits_inside_blocks_; }
+  bool computes_checkpoints() const { return computes_checkpoints_; }
+  bool checkpoints_unknown() const { return checkpoints_unknown_; }
+  bool tells(std::string_view key) const { return find_member(object_, key).has_value(); }
+  const std::vector<std::string>& untold() const { return untold_; }
 
  private:
   void integer(std::string_view key, const IntegerRange& range, std::int32_t& target);
@@ -69,7 +73,8 @@ class ConfigReader {
   void read_retention_interval(EngineConfig& config);
   void read_groups(EngineConfig& config);
   KVCacheGroup read_group(const LineValue& value, const EngineConfig& config);
-  void read_checkpoint_blocks(const LineValue& value, MambaSpec& spec);
+  void read_checkpoint_blocks(const LineValue& value, const EngineConfig& config, MambaSpec& spec);
+  void compute_checkpoint_blocks(const EngineConfig& config, MambaSpec& spec);
   void read_mamba_spec(const LineValue& value, const EngineConfig& config, KVCacheGroup& group);
   void read_block_sizes(EngineConfig& config);
   std::int32_t common_block_size(const EngineConfig& config);
@@ -80,6 +85,9 @@ class ConfigReader {
   PolicyOverrides policies_;
   bool use_eagle_ = false;
   bool hits_inside_blocks_ = false;
+  bool computes_checkpoints_ = false;
+  bool checkpoints_unknown_ = false;
+  std::vector<std::string> untold_;
   bool has_block_size_ = false;
   bool has_method_ = false;
 };
@@ -113,6 +121,11 @@ EngineConfig ConfigReader::read() {
   read_retention_interval(config);
   read_groups(config);
   if (!errors_.failed()) read_block_sizes(config);
+  if (computes_checkpoints_)
+    config.policies.checkpoint_writes =
+        release_policies(*release_, config.runner).checkpoint_writes;
+  for (const std::string_view key : {"async_scheduling", "runner"})
+    if (!tells(key)) untold_.emplace_back(fmt::format("config/{}", key));
   return config;
 }
 
@@ -229,20 +242,42 @@ void ConfigReader::read_mamba_spec(const LineValue& value, const EngineConfig& c
   if (config.mamba_cache_mode == MambaCacheMode::none) spec.block_size = config.max_model_len;
   if (const auto type = find_member(value, "mamba_type"))
     spec.mamba_type = static_cast<MambaType>(choice_of(*type, kMambaTypeWords, errors_));
+  else if (untold_.empty())
+    untold_.emplace_back("config/kv_cache_groups/mamba_type");
   if (const auto blocks = find_member(value, "num_speculative_blocks"))
     spec.num_speculative_blocks = int32_of(*blocks, {0, kMaxSpec}, errors_);
-  read_checkpoint_blocks(value, spec);
+  read_checkpoint_blocks(value, config, spec);
   group.spec = spec;
 }
 
-void ConfigReader::read_checkpoint_blocks(const LineValue& value, MambaSpec& spec) {
+void ConfigReader::read_checkpoint_blocks(const LineValue& value, const EngineConfig& config,
+                                          MambaSpec& spec) {
   if (const auto blocks = find_member(value, "num_prefill_checkpoint_blocks"))
     spec.num_prefill_checkpoint_blocks = int32_of(*blocks, {0, 1}, errors_);
+  else
+    compute_checkpoint_blocks(config, spec);
   if (spec.num_prefill_checkpoint_blocks == 0) return;
   spec.prefill_checkpoint_alignment = 1;
   const auto alignment = find_member(value, "prefill_checkpoint_alignment");
   if (alignment && !alignment->element.is_null())
     spec.prefill_checkpoint_alignment = int32_of(*alignment, {1, kMaxBlockSize}, errors_);
+}
+
+// A recorder that knows of hits inside blocks knows of these blocks too, and leaves the member out
+// where there are none (semantics: prefill-checkpoint).
+void ConfigReader::compute_checkpoint_blocks(const EngineConfig& config, MambaSpec& spec) {
+  if (!release_ || config.mamba_cache_mode != MambaCacheMode::align || tells("hits_inside_blocks"))
+    return;
+  const CheckpointLayers layers = release_policies(*release_, config.runner).checkpoint_layers;
+  const bool stores = spec.mamba_type == MambaType::mamba2 && layers != CheckpointLayers::none;
+  // Its prefill kernel is not in the header; FlashInfer's needs blocks of whole pieces.
+  const bool may_store = spec.mamba_type == MambaType::gdn_attention &&
+                         layers == CheckpointLayers::mamba2_and_gdn && spec.block_size % 64 == 0;
+  // Where the states of a draft model's blocks lie depends on settings that the header lacks.
+  checkpoints_unknown_ = checkpoints_unknown_ || may_store || (stores && use_eagle_);
+  if (!stores || use_eagle_) return;
+  computes_checkpoints_ = true;
+  spec.num_prefill_checkpoint_blocks = 1;
 }
 
 void ConfigReader::read_block_sizes(EngineConfig& config) {
@@ -295,12 +330,21 @@ ForeignHeader read_header(const LineValue& line, JsonErrors& errors) {
   if (const auto engine = find_member(line, "engine")) header.engine = string_of(*engine, errors);
   if (const auto name = find_member(line, "name")) header.name = string_of(*name, errors);
   if (const auto config = require_member(line, "config", errors)) {
-    ConfigReader reader(*config, release_of_engine(header.engine), errors);
+    header.is_vllm = header.engine.starts_with("vllm");
+    header.release = release_of_engine(header.engine);
+    ConfigReader reader(*config, header.release, errors);
     header.config = reader.read();
     header.policies = reader.policies();
     header.use_eagle = reader.use_eagle();
     header.hits_inside_blocks = reader.hits_inside_blocks();
-    header.tells_chunk_size = find_member(*config, "chunk_size").has_value();
+    header.tells_chunk_size = reader.tells("chunk_size");
+    header.tells_hash_block_size = reader.tells("hash_block_size");
+    header.tells_hits_inside_blocks = reader.tells("hits_inside_blocks");
+    header.tells_prefix_caching = reader.tells("enable_prefix_caching");
+    header.tells_cudagraph_mode = reader.tells("cudagraph_mode");
+    header.computes_checkpoints = reader.computes_checkpoints();
+    header.checkpoints_unknown = reader.checkpoints_unknown();
+    header.untold = reader.untold();
   }
   return header;
 }

@@ -51,7 +51,7 @@ Result<TraceJudge> TraceJudge::create(const ForeignHeader& header, const Languag
     config.limits->cudagraph_capture_sizes = sizes_of_any_release(header.config);
   auto checker = StepChecker::create(config);
   if (!checker.ok()) return checker.error();
-  TraceJudge judge(std::move(importer).value(), std::move(checker).value());
+  TraceJudge judge(header, std::move(importer).value(), std::move(checker).value());
   if (language.model == nullptr) return judge;
   auto run = LanguageRun::create(*language.model,
                                  {.kv_cache_config = config.kv_cache_config,
@@ -68,15 +68,17 @@ Result<TraceJudge> TraceJudge::create(const ForeignHeader& header, const Languag
   return judge;
 }
 
-TraceJudge::TraceJudge(ForeignImporter importer, StepChecker checker)
-    : importer_(std::move(importer)), checker_(std::move(checker)) {}
+TraceJudge::TraceJudge(const ForeignHeader& header, ForeignImporter importer, StepChecker checker)
+    : untold_(header), importer_(std::move(importer)), checker_(std::move(checker)) {}
 
 Result<JudgedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) {
   const auto trace = importer_.import(step);
   if (!trace.ok()) return trace.error();
   ++num_steps_;
   num_request_steps_ += static_cast<std::int64_t>(trace.value()->rows.size());
-  const auto findings = check(*trace.value(), step, scope);
+  untold_.take(step, *trace.value(), importer_);
+  auto findings = check(*trace.value(), step, scope);
+  if (untold_.hide_findings()) findings = {};
   if (language_ && !language_->run->status()) return language_->run->status().error();
   return JudgedStep{*trace.value(), findings, importer_.tables(), checker_.writes(),
                     language_ ? &language_->speech : nullptr};

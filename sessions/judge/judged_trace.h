@@ -18,6 +18,7 @@
 #include "sessions/judge/foreign_importer.h"
 #include "sessions/judge/foreign_trace.h"
 #include "sessions/judge/trace_reader.h"
+#include "sessions/judge/untold_parts.h"
 #include "sessions/run/language_model.h"
 
 namespace hybridscope {
@@ -25,7 +26,7 @@ namespace hybridscope {
 // A step and its findings; valid until the next step.
 struct JudgedStep {
   const StepTrace& trace;
-  std::span<const Finding> findings;
+  std::span<const Finding> findings;         // none from where on they may be false (UntoldParts)
   const BlockTableMirror& scheduler_tables;  // after the step
   std::span<const StateWrite> writes;        // empty unless log_writes()
   // What a language model compared; it says nothing of its own. Null: none runs.
@@ -51,6 +52,8 @@ class TraceJudge {
   void log_writes() { checker_.log_writes(); }
 
   const EngineConfig& config() const { return importer_.config(); }
+  // What a verdict needs and the trace did not tell up to the last step.
+  const UntoldParts& untold() const { return untold_; }
   // The number of steps in which this was computed because the trace lacks it.
   std::int64_t num_computed(Computed what) const { return importer_.num_computed(what); }
   std::int64_t num_steps() const { return num_steps_; }
@@ -60,9 +63,10 @@ class TraceJudge {
 
  private:
   struct Language;  // the model's run, and its findings
-  TraceJudge(ForeignImporter importer, StepChecker checker);
+  TraceJudge(const ForeignHeader& header, ForeignImporter importer, StepChecker checker);
   std::span<const Finding> check(const StepTrace& trace, const ForeignStep& step, CheckScope scope);
 
+  UntoldParts untold_;
   ForeignImporter importer_;
   StepChecker checker_;
   std::optional<StateHashCheck> hash_check_;  // from the first step on that tells states

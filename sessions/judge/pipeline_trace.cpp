@@ -19,6 +19,7 @@ Json group_json(const VectorValue& group) {
   const bool mamba = group["type"].one_of({"full", "mamba"}) == 1;
   Json json = {{"type", mamba ? "mamba" : "full_attention"},
                {"block_size", group["block_size"].json()}};
+  if (mamba) json["mamba_type"] = "mamba2";  // no vector says which; none has a layer's metadata
   if (group.has("is_eagle_group")) json["is_eagle_group"] = group["is_eagle_group"].json();
   return json;
 }
@@ -32,7 +33,9 @@ Json header_json(const std::string& id, const VectorValue& config) {
                    {"use_eagle", eagle},
                    {"scheduling_policy", config["policy"].json()},
                    {"scheduler_reserve_full_isl", config["reserve_full_isl"].json()},
-                   {"reorder_batch_threshold", nullptr}};
+                   {"reorder_batch_threshold", nullptr},
+                   {"async_scheduling", false},
+                   {"runner", "v1"}};
   for (const char* same : {"block_size", "hash_block_size", "scheduler_block_size", "max_model_len",
                            "max_num_seqs", "max_num_batched_tokens", "enable_chunked_prefill",
                            "long_prefill_token_threshold", "watermark"})

@@ -78,7 +78,11 @@ void read_new_request(const LineValue& value, StepContext& context) {
 
 void read_resumed(const LineValue& cached, StepContext& context) {
   const std::optional<LineValue> resumed = find_member(cached, "resumed_req_ids");
-  if (!resumed) return;
+  if (!resumed) {  // V2 lists resumed requests among the new ones
+    if (context.config.runner == ModelRunner::v1 && !context.step.scheduled_cached_reqs.empty())
+      context.step.untold.push_back("scheduler_output/scheduled_cached_reqs/resumed_req_ids");
+    return;
+  }
   read_request_list(*resumed, context, [&](const LineValue& element, RequestId request) {
     LiveRequests::InStep& in_step = context.requests.in_step(request);
     if (in_step.membership != Membership::scheduled_cached_reqs)
@@ -148,7 +152,12 @@ void read_scheduler_output(const LineValue& value, StepContext& context) {
   JsonErrors& errors = context.errors;
   const auto num_scheduled_tokens = require_member(value, "num_scheduled_tokens", errors);
   if (!num_scheduled_tokens) return;
-  if (const auto finished = find_member(value, "finished_req_ids"))
+  const auto needed = [&](std::string_view key, std::string_view path) {
+    const auto member = find_member(value, key);
+    if (!member) context.step.untold.push_back(path);
+    return member;
+  };
+  if (const auto finished = needed("finished_req_ids", "scheduler_output/finished_req_ids"))
     read_finished(*finished, context);
   if (const auto admitted = find_member(value, "scheduled_new_reqs"))
     for_each_element(*admitted, errors,
@@ -158,13 +167,15 @@ void read_scheduler_output(const LineValue& value, StepContext& context) {
   if (!errors.failed()) read_num_scheduled_tokens(*num_scheduled_tokens, context);
   if (const auto drafts = find_member(value, "scheduled_spec_decode_tokens"))
     read_drafts(*drafts, context);
+  else if (context.limits.num_speculative_tokens > 0)
+    context.step.untold.push_back("scheduler_output/scheduled_spec_decode_tokens");
   const auto zeroed = find_member(value, "new_block_ids_to_zero");
   if (zeroed && !zeroed->element.is_null())
     append_integers(*zeroed, {0, context.limits.num_blocks - 1}, context.step.new_block_ids_to_zero,
                     context.errors);
   if (const auto copies = find_member(value, "kv_cache_block_copies"))
     read_block_copies(*copies, context);
-  if (const auto preempted = find_member(value, "preempted_req_ids"))
+  if (const auto preempted = needed("preempted_req_ids", "scheduler_output/preempted_req_ids"))
     read_request_list(*preempted, context, [&](const LineValue&, RequestId request) {
       context.step.preempted_req_ids.push_back(request);
     });

@@ -64,11 +64,9 @@ std::vector<std::string> found_in(const std::string& file, const std::string& na
   return judgement.findings;
 }
 
-// Older recordings that do not tell what the judge would need: the frames in flight when the engine
-// died; states stored inside a prefill.
+// An older recording that does not tell the frames in flight when the engine died.
 bool tells_too_little(const std::string& file, const std::string& name) {
-  return file + " " + name == "older_0.24.0 n48_async" ||
-         file + " " + name == "older_0.33.0 b_align_k2";
+  return file + " " + name == "older_0.24.0 n48_async";
 }
 
 class GpuRecordings : public testing::TestWithParam<std::pair<std::string, std::string>> {};

@@ -45,7 +45,7 @@ void strip(std::vector<nlohmann::json>& lines, bool keeps_copies) {
 }
 
 Judgement judge(const std::vector<std::string>& lines) {
-  Judgement judgement{.error = {}, .findings = {}, .words = {}, .decisions = {}, .computed = {}};
+  Judgement judgement;
   judgement.computed.resize(kNumComputed);
   JudgedTrace trace("t.jsonl", CheckScope::all);
   RootTracker roots(true);
@@ -61,6 +61,8 @@ Judgement judge(const std::vector<std::string>& lines) {
       if (rule_info(finding.rule).severity == Severity::error &&
           roots.add(finding) == judgement.decisions.size())
         judgement.decisions.push_back(roots.decision(step, finding, trace.names()));
+      judgement.has_errors =
+          judgement.has_errors || rule_info(finding.rule).severity == Severity::error;
       judgement.findings.push_back(fmt::format(
           "{} step {} {}: expected {}, seen {}", rule_info(finding.rule).slug, finding.step,
           finding.request.value < 0 ? "-" : trace.names().request(finding.request),
@@ -68,6 +70,7 @@ Judgement judge(const std::vector<std::string>& lines) {
       judgement.words.push_back(finding_words::what(finding, trace.names()));
     }
     roots.end_step(step);
+    judgement.untold = trace.trace_judge().untold().words();
     for (std::size_t c = 0; c < kNumComputed; ++c)
       judgement.computed[c] = trace.trace_judge().num_computed(static_cast<Computed>(c));
   }
@@ -76,8 +79,31 @@ Judgement judge(const std::vector<std::string>& lines) {
 
 Judgement judge(const std::vector<nlohmann::json>& lines) {
   std::vector<std::string> texts;
-  for (const nlohmann::json& line : lines) texts.push_back(line.dump());
+  for (const nlohmann::json& line : with_all_told(lines)) texts.push_back(line.dump());
   return judge(texts);
+}
+
+std::string Judgement::verdict() const {
+  if (!error.empty()) return "bad input";
+  if (has_errors) return "findings";
+  return untold.empty() ? "no findings" : "not judged";
+}
+
+std::vector<nlohmann::json> with_all_told(std::vector<nlohmann::json> lines) {
+  for (nlohmann::json& line : lines) {
+    if (line.contains("config")) {
+      line["config"].emplace("async_scheduling", false);
+      line["config"].emplace("runner", "v1");
+    }
+    if (!line.contains("scheduler_output")) continue;
+    nlohmann::json& output = line["scheduler_output"];
+    output.emplace("finished_req_ids", nlohmann::json::array());
+    output.emplace("preempted_req_ids", nlohmann::json::array());
+    output.emplace("scheduled_spec_decode_tokens", nlohmann::json::object());
+    if (output.contains("scheduled_cached_reqs"))
+      output["scheduled_cached_reqs"].emplace("resumed_req_ids", nlohmann::json::array());
+  }
+  return lines;
 }
 
 }  // namespace hybridscope::test

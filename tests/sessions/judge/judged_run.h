@@ -23,6 +23,11 @@ std::vector<nlohmann::json> trace_of(const std::string& scenario,
 void strip(std::vector<nlohmann::json>& lines, bool keeps_copies = false);
 
 struct Judgement {
+  // "bad input", "findings" of severity error, "not judged" or "no findings".
+  std::string verdict() const;
+
+  bool has_errors = false;             // findings of severity error
+  std::string untold;                  // UntoldParts::words
   std::string error;                   // of the first line that is bad input, "" for none
   std::vector<std::string> findings;   // "slug step 3 A: expected 8, seen 7"
   std::vector<std::string> words;      // of the findings, without what repeats the above
@@ -30,7 +35,11 @@ struct Judgement {
   std::vector<std::int64_t> computed;  // [kNumComputed] steps in which we computed it
 };
 
-// With every registered block checked after every step.
+// Lines whose lists of what happened are empty where they lack them, and whose header has what most
+// of our tests leave out: not asynchronous, runner V1.
+std::vector<nlohmann::json> with_all_told(std::vector<nlohmann::json> lines);
+
+// With every registered block checked after every step. Lines are judged with_all_told.
 Judgement judge(const std::vector<nlohmann::json>& lines);
 // Lines of text.
 Judgement judge(const std::vector<std::string>& lines);

@@ -77,7 +77,10 @@ class LiveRecording:
             self._log(f"judged {self._judge.num_steps} steps: {self._what_was_found()}")
 
     def _what_was_found(self):
-        by_rule = self._judge.report()["findings_by_rule"]
+        report = self._judge.report()
+        if report["verdict"] == "not judged":
+            return "no verdict: " + report["not_told"]
+        by_rule = report["findings_by_rule"]
         if not by_rule:
             return "no finding"
         return f"{sum(by_rule.values())} findings (" + ", ".join(

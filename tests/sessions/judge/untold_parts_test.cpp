@@ -1,0 +1,210 @@
+// A trace that lacks a member gets the verdict that it has with it, or none: never an all-clear
+// where the engine went wrong, and never a finding where it did not.
+#include "sessions/judge/untold_parts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <ostream>
+#include <set>
+
+#include "sessions/judge/trace_writer.h"
+#include "sessions/known_bugs/bug_exhibit.h"
+#include "sessions/run/checked_run.h"
+#include "sessions/run/run_plan.h"
+#include "sessions/text/line_source.h"
+#include "tests/sessions/judge/judged_run.h"
+#include "tests/sessions/judge/trace_lines.h"
+
+namespace hybridscope::test::untold_parts_test {
+namespace {
+
+using nlohmann::json;
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+using Lines = std::vector<json>;
+
+Lines recorded(const std::string& file, const std::string& name) {
+  LineSource source = LineSource::open(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/tests/recordings/" +
+                                       file + ".jsonl.zst")
+                          .value();
+  Lines lines;
+  bool wanted = false;
+  for (auto line = source.next(); line.value(); line = source.next()) {
+    json read = json::parse(line.value()->text);
+    if (read.contains("config")) wanted = read.at("name") == name;
+    if (wanted) lines.push_back(std::move(read));
+  }
+  return lines;
+}
+
+// The faulty run of a known bug.
+Lines faulty(const std::string& bug) {
+  const Scenario scenario = faulty_scenario(shipped_bug(bug).value());
+  CheckedRun run = CheckedRun::create(plan_scenario(scenario, "s.json").value()).value();
+  TraceWriter writer(run.engine().config(), traced_requests_of(run.engine()));
+  Lines lines = {json::parse(writer.header(bug))};
+  while (!run.has_ended()) lines.push_back(json::parse(writer.step(run.step().value().trace)));
+  return lines;
+}
+
+Judgement judge_as_told(const Lines& lines) {
+  std::vector<std::string> text;
+  for (const json& line : lines) text.push_back(line.dump());
+  return judge(text);
+}
+
+// Where a member can be: an object of a line, or several.
+using Place = std::function<void(json& line, const std::function<void(json&)>& visit)>;
+
+void visit_each(json& line, const char* pointer, const std::function<void(json&)>& visit) {
+  const json::json_pointer path(pointer);
+  if (!line.contains(path)) return;
+  json& found = line[path];
+  if (found.is_array())
+    for (json& element : found) visit(element);
+  else if (found.is_object())
+    visit(found);
+}
+
+void visit_values(json& line, const char* member, const std::function<void(json&)>& visit) {
+  if (line.contains(member))
+    for (json& element : line[member]) visit(element);
+}
+
+struct NamedPlace {
+  std::string name;
+  Place place;
+};
+
+NamedPlace at(const char* pointer) {
+  return {pointer, [pointer](json& line, const std::function<void(json&)>& visit) {
+            visit_each(line, pointer, visit);
+          }};
+}
+
+std::vector<NamedPlace> places() {
+  return {{"", [](json& line, const std::function<void(json&)>& visit) { visit(line); }},
+          at("/config"),
+          at("/config/kv_cache_groups"),
+          at("/scheduler_output"),
+          at("/scheduler_output/scheduled_new_reqs"),
+          at("/scheduler_output/scheduled_cached_reqs"),
+          at("/scheduler_output/kv_cache_block_copies"),
+          at("/input_batch"),
+          at("/preprocess_copies"),
+          at("/postprocess_copies"),
+          at("/prefill_checkpoints"),
+          at("/cudagraph"),
+          at("/attn_metadata"),
+          {"/attn_metadata/*", [](json& line, const std::function<void(json&)>& visit) {
+             visit_values(line, "attn_metadata", visit);
+           }}};
+}
+
+// What becomes of the verdict without a member, for each: "" where it stays.
+std::vector<std::string> changed_verdicts(const Lines& lines) {
+  const std::string verdict = judge_as_told(lines).verdict();
+  std::vector<std::string> changed;
+  for (const NamedPlace& place : places()) {
+    std::set<std::string> members;
+    for (json line : lines)
+      place.place(line, [&](json& object) {
+        for (const auto& [member, value] : object.items()) members.insert(member);
+      });
+    for (const std::string& member : members) {
+      Lines without = lines;
+      for (json& line : without) place.place(line, [&](json& object) { object.erase(member); });
+      const std::string now = judge_as_told(without).verdict();
+      if (now != verdict && now != "not judged" && now != "bad input")
+        changed.push_back(place.name + "/" + member + ": " + verdict + " becomes " + now);
+    }
+  }
+  return changed;
+}
+
+struct Trace {
+  const char* name = "";
+  std::function<Lines()> lines;
+  const char* verdict = "";
+};
+void PrintTo(const Trace& trace, std::ostream* out) { *out << trace.name; }
+
+class EachMember : public testing::TestWithParam<Trace> {};
+
+TEST_P(EachMember, ThatIsMissingLeavesTheVerdictOrThereIsNone) {
+  const Lines lines = GetParam().lines();
+  EXPECT_EQ(judge_as_told(lines).verdict(), GetParam().verdict);
+  EXPECT_THAT(changed_verdicts(lines), testing::IsEmpty());
+}
+
+Trace recording(const char* file, const char* name, const char* verdict) {
+  return {name, [=] { return recorded(file, name); }, verdict};
+}
+
+Trace bug(const char* name) {
+  return {name, [=] { return faulty(name); }, "findings"};
+}
+
+Trace scenario(const char* name) {
+  return {name, [=] { return trace_of(name); }, "no findings"};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, EachMember,
+    testing::Values(recording("0.33.0", "n48_minimal", "findings"),
+                    recording("0.33.0", "a_align_nodraft", "no findings"),
+                    recording("0.33.0_v2", "v2_align_async", "no findings"),
+                    recording("older_0.24.0", "n50_minimal", "findings"),
+                    recording("older_0.33.0_states_inside", "s1_k1", "findings"),
+                    recording("older_0.33.0_states_inside", "b57_v1", "no findings"),
+                    recording("older_0.33.0_states_inside", "b57", "no findings"),
+                    bug("no-draft-step-reads-column-zero"),
+                    bug("prompt-tail-keyed-after-it-moved-on"), bug("mid-block-chunk-poisons-slot"),
+                    bug("reset-discards-later-valid-frames"),
+                    bug("unreserved-state-spoils-running-block"),
+                    scenario("state_inside_a_prefill"), scenario("prefix_cache_reset"),
+                    scenario("multi_turn_with_drafts"), scenario("preemption_and_resume"),
+                    scenario("v2_slots")),
+    [](const auto& trace) {
+      std::string name = trace.param.name;
+      std::ranges::replace(name, '-', '_');
+      return name;
+    });
+
+// Its recorder did not know of states inside prefills; the release says where they were stored.
+TEST(StatesInsidePrefills, FollowFromTheReleaseWhereTheTraceDoesNotTellThem) {
+  const Judgement judged = judge_as_told(recorded("older_0.33.0_states_inside", "s1_k1"));
+  EXPECT_THAT(judged.findings,
+              testing::Contains("running-state-wrong step 3 A: expected 64, seen 48"));
+}
+
+// Step 2 stores S(48) in the block of column 3, whose chunk of 32 tokens from 32 on ends with it.
+TEST(StatesInsidePrefills, AreNotComputedWhereTheMetadataShowsOthers) {
+  Lines lines = recorded("older_0.33.0_states_inside", "s1_k1");
+  lines[2]["attn_metadata"]["0"]["cu_chunk_seqlen_p"] = {0, 8, 24, 32};
+  const Judgement judged = judge_as_told(lines);
+  EXPECT_EQ(judged.verdict(), "not judged");
+  EXPECT_THAT(judged.untold, StartsWith("step 2: prefill_checkpoints is not told"));
+}
+
+TEST(Untold, IsSaidWithTheStepThatLacksItFirst) {
+  Lines lines = with_all_told(shared_tail());
+  lines[2]["scheduler_output"].erase("finished_req_ids");
+  EXPECT_EQ(judge_as_told(lines).untold, "step 2: scheduler_output/finished_req_ids is not told");
+  lines[0]["config"].erase("runner");
+  EXPECT_EQ(judge_as_told(lines).untold, "config/runner is not told");
+}
+
+TEST(Untold, HidesNoFindingThatIsTrueWithoutIt) {
+  Lines lines = recorded("0.33.0", "n48_minimal");
+  for (json& line : lines) line.erase("cudagraph");
+  const Judgement judged = judge_as_told(lines);
+  EXPECT_EQ(judged.verdict(), "findings");
+}
+
+}  // namespace
+}  // namespace hybridscope::test::untold_parts_test
