@@ -156,8 +156,6 @@ void finish(const Status& judged, JudgeSession& session) {
 int exit_code(const JudgeOptions& options, const JudgeReport& report, const Status& judged) {
   if (report.interrupted) return kExitInterrupted;
   if (!judged.ok() && error_exit_code(judged.error()) == kExitEnvironment) return kExitEnvironment;
-  // What --engine asks for cannot be done with this trace, which is a fine one.
-  if (report.stopped.find(kComparesRunnerV1Only) != std::string::npos) return kExitUsage;
   if (!report.stopped.empty()) return kExitInput;
   if (report.traces.empty() && options.filter.empty()) {
     report_message("judge",

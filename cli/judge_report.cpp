@@ -42,6 +42,18 @@ std::string untold_lines(const JudgeReport& report) {
   return text;
 }
 
+std::string uncompared_hit_lines(const JudgeReport& report) {
+  std::string text;
+  for (const TraceReport& trace : report.traces)
+    if (trace.num_uncompared_hits > 0)
+      text += fmt::format(
+          "hits of {} cannot be compared, and the trace's are taken: equal tokens, and a shorter "
+          "hit than ours; the cache's key may have parts that the trace does not tell (LoRA, "
+          "images); first {}\n",
+          counted(trace.num_uncompared_hits, "request"), trace.uncompared_hit);
+  return text;
+}
+
 std::string verdict(const TraceReport& trace) {
   if (trace.is_not_judged()) return "not judged";
   return trace.findings.num_found(Severity::error) > 0 ? "findings" : "no findings";
@@ -126,6 +138,7 @@ std::string format_judge_summary(const JudgeReport& report) {
     text +=
         fmt::format("profile {}: differences in {} of {}\n", report.engine, report.num_differing(),
                     counted(static_cast<std::int64_t>(report.traces.size()), "trace"));
+  text += uncompared_hit_lines(report);
   if (!report.stopped.empty()) text += "judging is not complete: " + report.stopped + "\n";
   text += untold_lines(report);
   const std::int64_t errors = report.num_found(Severity::error);
@@ -162,9 +175,11 @@ nlohmann::ordered_json trace_report_to_json(const TraceReport& trace, bool compa
                                  {"roots", trace.findings.roots_json()},
                                  {"computed_in_steps", computed_json(trace.computed)},
                                  {"findings", findings}};
-  if (compared)
+  if (compared) {
     json["first_difference"] =
         trace.first_difference ? difference_to_json(*trace.first_difference) : nullptr;
+    json["hits_not_compared"] = trace.num_uncompared_hits;
+  }
   return json;
 }
 

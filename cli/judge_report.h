@@ -29,6 +29,9 @@ struct TraceReport {
   FindingList findings;
   std::vector<std::int64_t> finding_lines;           // [findings.kept()] of the input
   std::optional<EngineDifference> first_difference;  // from our engine, with --engine
+  // With --engine: requests whose hit cannot be compared, and the first of them in words.
+  std::int64_t num_uncompared_hits = 0;
+  std::string uncompared_hit;
 
   // Nothing wrong was found, and that something is wrong is not ruled out.
   bool is_not_judged() const;

@@ -113,7 +113,7 @@ Status JudgeSession::begin_comparison() {
                              header.name.empty() ? "the trace" : header.name, options_.engine));
   auto comparison = EngineComparison::create(
       header, compared_policies(header, *parse_engine_profile(options_.engine)),
-      [this](RequestId id) { return trace_.reader().name_of(id); });
+      [this](RequestId id) { return trace_.reader().name_of(id); }, ShorterHit::untold_key);
   if (!comparison.ok()) return trace_.at_line(comparison.error());
   comparison_.emplace(std::move(comparison).value());
   return Ok{};
@@ -183,6 +183,17 @@ void JudgeSession::find_causes() {
                  causes_.why_not_searched());
 }
 
+void JudgeSession::note_uncompared_hits() {
+  const std::vector<UncomparedHit>& hits = comparison_->uncompared_hits();
+  if (hits.empty()) return;
+  TraceReport& trace = report_.traces.back();
+  trace.num_uncompared_hits = std::ssize(hits);
+  const UncomparedHit& first = hits.front();
+  trace.uncompared_hit =
+      fmt::format("step {}, request {}: ours {} tokens, trace {}", first.step,
+                  trace_.reader().name_of(first.request), first.ours, first.traced);
+}
+
 void JudgeSession::finish(SessionStatus status, const std::string& reason) {
   if (!trace_.has_begun()) return;
   if (recorded_)
@@ -195,7 +206,10 @@ void JudgeSession::finish(SessionStatus status, const std::string& reason) {
       (status == SessionStatus::interrupted && options_.follow))
     find_causes();
   trace_.end();
-  if (comparison_) report_.traces.back().first_difference = comparison_->first_difference();
+  if (comparison_) {
+    report_.traces.back().first_difference = comparison_->first_difference();
+    note_uncompared_hits();
+  }
   comparison_.reset();
 }
 

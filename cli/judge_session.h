@@ -56,6 +56,7 @@ class JudgeSession {
   Status add_step(const JudgedStep& step);
   void count_steps();
   void find_causes();
+  void note_uncompared_hits();
 
   const JudgeOptions& options_;
   JudgeEvents events_;

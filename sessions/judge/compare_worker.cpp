@@ -23,6 +23,10 @@ class WorkerComparison {
   MaybeDifference compare() const {
     if (auto found = compare_row_order()) return found;
     for (std::size_t r = 0; r < ours_.rows.size(); ++r)
+      if (auto found = compare_row(EngineDecision::idx_mapping, r, ours_.rows[r].slot,
+                                   step_.traced.rows[r].slot))
+        return found;
+    for (std::size_t r = 0; r < ours_.rows.size(); ++r)
       if (auto found = compare_blocks_of_row(r)) return found;
     for (std::size_t r = 0; r < ours_.rows.size(); ++r)
       if (auto found = compare_row(EngineDecision::row_num_computed_tokens, r,
@@ -73,7 +77,8 @@ class WorkerComparison {
 
   MaybeDifference compare_blocks_of_row(std::size_t row) const {
     const BlockLists traced = step_.traced.rows[row].block_ids;
-    if (!traced.present()) return std::nullopt;
+    // V2 keeps its lists by slot.
+    if (!traced.present() || step_.config.runner == ModelRunner::v2) return std::nullopt;
     const auto& expected = worker_.block_ids(ours_.rows[row].request);
     for (std::size_t g = 0; g < expected.size(); ++g) {
       EngineDifference place = at_row(EngineDecision::worker_block_ids, row);

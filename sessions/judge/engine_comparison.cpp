@@ -31,16 +31,13 @@ Policies compared_policies(const ForeignHeader& header, const EngineProfile& pro
 }
 
 Result<EngineComparison> EngineComparison::create(const ForeignHeader& header,
-                                                  const Policies& policies, RequestName name_of) {
-  if (header.config.runner != ModelRunner::v1)
-    return invalid_input(
-        fmt::format("/config/runner: {}, found \"v2\" (without --engine the trace is judged)",
-                    kComparesRunnerV1Only));
+                                                  const Policies& policies, RequestName name_of,
+                                                  ShorterHit shorter_hit) {
   EngineConfig config = header.config;
   config.policies = policies;
-  auto scheduler = EngineScheduler::create(config);
+  auto scheduler = EngineScheduler::create(config, shorter_hit);
   if (!scheduler.ok()) return in_header(scheduler.error());
-  auto worker = EngineWorker::create(config);
+  auto worker = EngineWorker::create(config, name_of);
   if (!worker.ok()) return in_header(worker.error());
   return EngineComparison(config, std::move(scheduler).value(), std::move(worker).value(),
                           std::move(name_of));

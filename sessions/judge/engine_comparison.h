@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/engine/policies.h"
@@ -15,27 +16,25 @@
 
 namespace hybridscope {
 
-// Why a trace of another runner is not compared.
-inline constexpr const char* kComparesRunnerV1Only =
-    "our engine can be compared with runner v1 only";
-
 // The policies that our engine has under this profile when it is compared with such a trace.
 Policies compared_policies(const ForeignHeader& header, const EngineProfile& profile);
 
 // Compares what the trace has, in the order of a step's phases (EngineDecision). Up to the first
 // difference our engine is in the same state as the other one, so each decision has the same
-// inputs. Our worker is always the V1 runner, so the rows of a V2 trace differ.
+// inputs. Our runner is the trace's.
 class EngineComparison {
  public:
   // `policies`: those of a profile. `name_of` must also answer for requests that have left. Errors:
   // settings that our engine refuses, with a pointer into the header.
   static Result<EngineComparison> create(const ForeignHeader& header, const Policies& policies,
-                                         RequestName name_of);
+                                         RequestName name_of,
+                                         ShorterHit shorter_hit = ShorterHit::other_decision);
 
   // Takes the next step of the trace. Requires: the reader accepted the step.
   void compare(const ForeignStep& step);
 
   const std::optional<EngineDifference>& first_difference() const { return first_difference_; }
+  const std::vector<UncomparedHit>& uncompared_hits() const { return scheduler_.uncompared_hits(); }
   // The number of steps compared, including the one with the difference.
   std::int64_t num_steps() const { return num_steps_; }
 

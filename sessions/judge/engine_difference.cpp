@@ -29,6 +29,8 @@ constexpr std::array kRows = {
                       "KVCacheManager.allocate_slots"},
     EngineDecisionRow{new_block_ids, "new_block_ids", "schedule", "KVCacheManager.allocate_slots"},
     EngineDecisionRow{row_order, "input_batch.req_ids", "prepare", ""},
+    EngineDecisionRow{idx_mapping, "input_batch.idx_mapping", "prepare",
+                      "RequestState.add_request"},
     EngineDecisionRow{worker_block_ids, "input_batch.block_ids", "prepare",
                       "GPUModelRunner._update_states"},
     EngineDecisionRow{row_num_computed_tokens, "input_batch.num_computed_tokens", "prepare",

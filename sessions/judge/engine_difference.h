@@ -22,6 +22,7 @@ enum class EngineDecision : std::uint8_t {
   scheduler_block_ids,
   new_block_ids,
   row_order,
+  idx_mapping,
   worker_block_ids,
   row_num_computed_tokens,
   num_accepted_tokens,

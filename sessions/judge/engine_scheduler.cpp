@@ -4,15 +4,19 @@
 #include <set>
 #include <utility>
 
+#include "core/base/fingerprint.h"
+
 namespace hybridscope {
 
-Result<EngineScheduler> EngineScheduler::create(const EngineConfig& config) {
+Result<EngineScheduler> EngineScheduler::create(const EngineConfig& config,
+                                                ShorterHit shorter_hit) {
   auto replay = SchedulerReplay::create(config);
   if (!replay.ok()) return replay.error();
-  return EngineScheduler(std::move(replay).value());
+  return EngineScheduler(std::move(replay).value(), shorter_hit);
 }
 
-EngineScheduler::EngineScheduler(SchedulerReplay replay) : replay_(std::move(replay)) {}
+EngineScheduler::EngineScheduler(SchedulerReplay replay, ShorterHit shorter_hit)
+    : replay_(std::move(replay)), shorter_hit_(shorter_hit) {}
 
 Result<ReplayedSchedule> EngineScheduler::schedule(const ForeignStep& step) {
   if (Status answered = answer_oldest_step(step); !answered.ok()) return answered.error();
@@ -72,16 +76,36 @@ Status EngineScheduler::admit(const ForeignStep& step) {
   for (const ForeignNewRequest& traced : step.scheduled_new_reqs) {
     if (holds(traced.request)) continue;  // V2: resumed
     const std::span<const std::int32_t> prompt = step.at(traced.prompt_token_ids);
-    Status added = replay_.add_request(
-        {.name = key_of(traced.request),
-         .prompt_token_ids = {prompt.begin(), prompt.end()},
-         .max_tokens = traced.max_tokens < 0 ? most : std::min(traced.max_tokens, most),
-         .priority = traced.priority,
-         .arrival_time = num_arrived_++,
-         .cache_salt = traced.cache_salt});
-    if (!added.ok()) return added;
+    ReplayRequest request{
+        .name = key_of(traced.request),
+        .prompt_token_ids = {prompt.begin(), prompt.end()},
+        .max_tokens = traced.max_tokens < 0 ? most : std::min(traced.max_tokens, most),
+        .priority = traced.priority,
+        .arrival_time = num_arrived_++,
+        .cache_salt = traced.cache_salt};
+    if (shorter_hit_ == ShorterHit::untold_key) give_other_key(step.step, traced, request);
+    if (Status added = replay_.add_request(request); !added.ok()) return added;
   }
   return Ok{};
+}
+
+// The first of the keys given so far, or else a new one, under which our hit is the trace's.
+void EngineScheduler::give_other_key(std::int64_t step, const ForeignNewRequest& traced,
+                                     ReplayRequest& request) {
+  const std::int32_t ours = replay_.num_hit_tokens(request);
+  if (ours <= traced.num_computed_tokens) return;
+  ReplayRequest other = request;
+  for (std::uint64_t key = 1; key <= num_other_keys_ + 1; ++key) {
+    other.cache_salt = mix(traced.cache_salt, key);
+    if (replay_.num_hit_tokens(other) != traced.num_computed_tokens) continue;
+    request.cache_salt = other.cache_salt;
+    num_other_keys_ = std::max(num_other_keys_, key);
+    uncompared_hits_.push_back({.step = step,
+                                .request = traced.request,
+                                .ours = ours,
+                                .traced = traced.num_computed_tokens});
+    return;
+  }
 }
 
 void EngineScheduler::offer_traced_drafts(const ForeignStep& step) {

@@ -14,6 +14,20 @@
 
 namespace hybridscope {
 
+// A hit that is shorter than ours although the tokens are equal.
+struct UncomparedHit {
+  std::int64_t step = 0;
+  RequestId request{};
+  std::int32_t ours = 0;  // tokens
+  std::int32_t traced = 0;
+};
+
+// What is taken for the reason of such a hit.
+enum class ShorterHit : std::uint8_t {
+  other_decision,  // the other engine looked up otherwise
+  untold_key,      // keys have parts that the trace does not tell: ours get others too
+};
+
 // A trace says what was scheduled, not what was requested. The rest is assumed as follows.
 // - A request arrives just before the step that first schedules it. Under policy priority, requests
 //   of one step arrive in the order of scheduled_new_reqs.
@@ -31,7 +45,7 @@ namespace hybridscope {
 class EngineScheduler {
  public:
   // Errors: those of SchedulerReplay::create.
-  static Result<EngineScheduler> create(const EngineConfig& config);
+  static Result<EngineScheduler> create(const EngineConfig& config, ShorterHit shorter_hit);
 
   // Applies what happened since the last step, then schedules one step. Requires: take_output() was
   // called for the step before. Error: our scheduler cannot continue from here.
@@ -42,6 +56,9 @@ class EngineScheduler {
   // each request at most one token more than its drafts.
   void take_output(const ForeignStep& step);
 
+  // ShorterHit::untold_key: hits of requests for which our cache has other keys, so that it answers
+  // as the trace says.
+  const std::vector<UncomparedHit>& uncompared_hits() const { return uncompared_hits_; }
   // The requests that a command preempted before the last schedule(), reset_prefix_cache too.
   const std::vector<RequestId>& preempted_by_command() const { return preempted_by_command_; }
   // The request's counts after the last schedule(). Requires: it is alive in our scheduler.
@@ -54,15 +71,19 @@ class EngineScheduler {
   static RequestId id_of(const std::string& key) { return {std::stoi(key)}; }
 
  private:
-  explicit EngineScheduler(SchedulerReplay replay);
+  EngineScheduler(SchedulerReplay replay, ShorterHit shorter_hit);
   Status answer_oldest_step(const ForeignStep& step);
   void reset_prefix_cache();
   void preempt(const std::vector<RequestId>& requests);
   Status admit(const ForeignStep& step);
+  void give_other_key(std::int64_t step, const ForeignNewRequest& traced, ReplayRequest& request);
   void offer_traced_drafts(const ForeignStep& step);
   void take_proposed_drafts(const ForeignStep& step);
 
   SchedulerReplay replay_;
+  ShorterHit shorter_hit_;
+  std::vector<UncomparedHit> uncompared_hits_;
+  std::uint64_t num_other_keys_ = 0;
   // Sampled tokens of steps not yet answered, by key.
   std::deque<std::map<std::string, TokenIds>> outputs_;
   std::vector<RequestId> preempted_by_command_;

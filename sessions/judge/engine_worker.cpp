@@ -7,14 +7,14 @@
 
 namespace hybridscope {
 
-Result<EngineWorker> EngineWorker::create(const EngineConfig& config) {
-  auto worker = WorkerV1::create(config);
+Result<EngineWorker> EngineWorker::create(const EngineConfig& config, RequestName name_of) {
+  auto worker = Worker::create(config);
   if (!worker.ok()) return worker.error();
-  return EngineWorker(config, std::move(worker).value());
+  return EngineWorker(config, std::move(worker).value(), std::move(name_of));
 }
 
-EngineWorker::EngineWorker(const EngineConfig& config, WorkerV1 worker)
-    : config_(config), worker_(std::move(worker)) {
+EngineWorker::EngineWorker(const EngineConfig& config, Worker worker, RequestName name_of)
+    : config_(config), worker_(std::move(worker)), name_of_(std::move(name_of)) {
   trace_.groups = make_group_traces(config.kv_cache_config);
 }
 
@@ -47,7 +47,7 @@ std::int32_t EngineWorker::num_accepted_tokens_before(std::size_t row) const {
 
 // Adds the worker's copy of a request. The worker decides by counts alone, so any tokens will do.
 void EngineWorker::introduce(RequestId id, std::int32_t num_prompt_tokens) {
-  while (!requests_.contains(id)) requests_.add(EngineScheduler::key_of(id));
+  while (!requests_.contains(id)) requests_.add(name_of_(RequestId{num_requests_++}));
   EngineRequest& request = requests_[id];
   if (request.tokens.num_prompt_tokens() > 0) return;
   request.tokens = TokenSequence({{.length = num_prompt_tokens}}, 0, 0);
@@ -75,7 +75,9 @@ void EngineWorker::describe(const EngineScheduler& scheduler, const ReplayedSche
          .num_tokens = request.num_tokens,
          .num_output_placeholders = scheduled.num_output_placeholders,
          .num_prompt_tokens = request.num_prompt_tokens,
-         .placeholder_drafts = num_drafts > 0 && scheduled.draft_token_ids.front() == -1});
+         .placeholder_drafts = num_drafts > 0 && scheduled.draft_token_ids.front() == -1,
+         .checkpoint_position = scheduled.checkpoint.first,
+         .checkpoint_column = scheduled.checkpoint.second});
     append_new_blocks(scheduled);
   }
 }

@@ -14,10 +14,11 @@
 namespace hybridscope {
 namespace {
 
-Policies policies_with(const EngineProfile& profile, PolicyOverrides overrides) {
+Policies policies_with(const EngineProfile& profile, ModelRunner runner,
+                       PolicyOverrides overrides) {
   EngineSettings settings;
   settings.engine = profile;
-  settings.runner = ModelRunner::v1;
+  settings.runner = runner;
   settings.policies = std::move(overrides);
   return resolve_policies(settings);
 }
@@ -105,7 +106,7 @@ std::vector<TraceCauses::Candidate> TraceCauses::with_each_bug(const KeptTrace& 
   for (const KnownBug& bug : known_bug_table()) {
     const KnownBug* const one = &bug;
     const auto at = first_difference(
-        trace, policies_with(EngineProfile::safe, policies_of(std::span(&one, 1))), last);
+        trace, policies_with(EngineProfile::safe, runner_, policies_of(std::span(&one, 1))), last);
     if (at) candidates.push_back({one, *at});
   }
   return candidates;
@@ -115,9 +116,9 @@ std::vector<TraceCauses::Candidate> TraceCauses::without_each_bug(const KeptTrac
                                                                   const EngineProfile& release,
                                                                   std::int64_t last) {
   std::vector<Candidate> candidates;
-  for (const KnownBug* bug : bugs_of(release, ModelRunner::v1)) {
+  for (const KnownBug* bug : bugs_of(release, runner_)) {
     const PolicyOverrides without = without_cause({}, policies_of(std::span(&bug, 1)));
-    const auto at = first_difference(trace, policies_with(release, without), last);
+    const auto at = first_difference(trace, policies_with(release, runner_, without), last);
     if (at) candidates.push_back({bug, *at});
   }
   return candidates;
@@ -155,10 +156,7 @@ std::vector<std::vector<const KnownBug*>> TraceCauses::find(const KeptTrace& tra
   }
   const auto header = trace.lines().empty() ? std::nullopt : header_of(trace);
   if (!header) return causes;
-  if (header->config.runner != ModelRunner::v1) {
-    why_not_searched_ = kComparesRunnerV1Only;
-    return causes;
-  }
+  runner_ = header->config.runner;
   search(trace, *header, roots, causes);
   if (left_ < 0)
     why_not_searched_ = fmt::format("the search ends after {}", counted(kMostRows, "row"));
@@ -170,12 +168,12 @@ void TraceCauses::search(const KeptTrace& trace, const ForeignHeader& header,
                          std::span<std::vector<const KnownBug*>> causes) {
   const std::int64_t last =
       std::ranges::max(roots, {}, &FindingRoot::last_step).last_step + kStepsBehind;
-  const auto safe = first_difference(trace, policies_with(EngineProfile::safe, {}), last);
+  const auto safe = first_difference(trace, policies_with(EngineProfile::safe, runner_, {}), last);
   if (!safe || *safe == kNowhere) return;
   const std::vector<Candidate> with = with_each_bug(trace, last);
   std::vector<Candidate> without;
   if (const auto release = release_of(header.engine)) {
-    const auto differs = first_difference(trace, policies_with(*release, {}), last);
+    const auto differs = first_difference(trace, policies_with(*release, runner_, {}), last);
     if (differs && *differs == kNowhere) without = without_each_bug(trace, *release, last);
   }
   for (std::size_t i = 0; i < roots.size() && left_ >= 0; ++i) {

@@ -51,7 +51,6 @@ class TraceCauses {
   // - the release that the trace names as its engine ("vllm 0.31.0"), and without one of its bugs:
   //   the bug is the cause if only without it there is a difference up to the root's step; of
   //   several the one whose difference comes last.
-  // Runner V1 only, which our engine can be compared with.
   std::vector<std::vector<const KnownBug*>> find(const KeptTrace& trace,
                                                  std::span<const FindingRoot> roots);
   // Why the last find() did not look for the causes, or not to the end; empty: it did.
@@ -80,6 +79,7 @@ class TraceCauses {
                                           std::int64_t last);
 
   std::int64_t left_ = kMostRows;
+  ModelRunner runner_ = ModelRunner::v1;  // of the trace
   std::string why_not_searched_;
 };
 

@@ -77,6 +77,17 @@ Status SchedulerReplay::add_request(const ReplayRequest& request) {
   return Ok{};
 }
 
+std::int32_t SchedulerReplay::num_hit_tokens(const ReplayRequest& request) const {
+  BlockHashChain chain = start_block_hashes(config_.hash_block_size, request.cache_salt,
+                                            num_hash_lookahead_tokens(config_));
+  extend_block_hashes(chain, contents(request.prompt_token_ids));
+  const auto hit = cache_->manager.get_computed_blocks(
+      {.id = RequestId{0},
+       .block_hashes = chain.block_hashes,
+       .num_tokens = static_cast<std::int32_t>(request.prompt_token_ids.size())});
+  return hit.ok() ? hit.value().num_hit_tokens : 0;
+}
+
 void SchedulerReplay::abort(const std::string& name) {
   const auto found = ids_.find(name);
   if (found == ids_.end()) return;

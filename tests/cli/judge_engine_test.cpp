@@ -1,6 +1,7 @@
 // `hybridscope judge --engine PROFILE`.
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -17,14 +18,16 @@ std::string trace_file(const std::string& block, const std::string& config = "")
   const std::string blocks = "[[" + block + "]]";
   const std::string header =
       R"({"hybridscope_trace": 1, "config": {)" + config +
-      R"("mamba_cache_mode": "none", "num_gpu_blocks": 8, )"
+      (config.empty() ? R"("runner": "v1", )" : "") +
+      R"("async_scheduling": false, "mamba_cache_mode": "none", "num_gpu_blocks": 8, )"
       R"("max_model_len": 16, "max_num_seqs": 2, "max_num_batched_tokens": 8, )"
       R"("kv_cache_groups": [{"type": "full_attention", "block_size": 4}]}})";
   const std::string step =
       R"({"step": 1, "scheduler_output": {"scheduled_new_reqs": [{"req_id": "a", )"
-      R"("prompt_token_ids": [5, 6], "block_ids": )" +
+      R"("prompt_token_ids": [5, 6], "max_tokens": 9, "block_ids": )" +
       blocks +
-      R"(, "num_computed_tokens": 0}], "num_scheduled_tokens": {"a": 2}}, )"
+      R"(, "num_computed_tokens": 0}], "num_scheduled_tokens": {"a": 2}, )"
+      R"("finished_req_ids": [], "preempted_req_ids": []}, )"
       R"("scheduler_block_ids": {"a": )" +
       blocks +
       R"(}, "input_batch": {"req_ids": ["a"]}, )"
@@ -89,12 +92,46 @@ TEST(JudgeEngine, JsonHasTheFirstDifferenceOfEachTrace) {
   EXPECT_TRUE(nlohmann::json::parse(agreed.out)["traces"][0]["first_difference"].is_null());
 }
 
-TEST(JudgeEngine, ATraceOfRunnerV2IsJudgedButNotCompared) {
-  const std::string file = trace_file("1", R"("runner": "v2", )");
-  EXPECT_EQ(run_program("judge " + file).exit_code, 0);
-  const ProgramResult refused = run_program("judge --engine safe " + file);
-  EXPECT_EQ(refused.exit_code, 2);  // of --engine, not of the trace
-  EXPECT_THAT(refused.err, HasSubstr("our engine can be compared with runner v1 only"));
+TEST(JudgeEngine, ATraceOfRunnerV2IsCompared) {
+  const std::string told = R"("runner": "v2", )";
+  const ProgramResult same = run_program("judge --engine safe " + trace_file("1", told));
+  EXPECT_THAT(same.out, HasSubstr("profile safe: differences in 0 of 1 trace"));
+  const ProgramResult other = run_program("judge --engine safe " + trace_file("3", told));
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.out, HasSubstr("ours block 1, trace block 3"));
+}
+
+// B has A's prompt of 40 tokens under another salt, C under B's, of which the trace does not tell.
+TEST(JudgeEngine, HitsUnderAnUntoldPartOfTheKeyAreNotCompared) {
+  const std::string scenario = temporary_file("salted.json", R"({"version": 1,
+    "model": "tiny-mamba2", "settings": {"mamba_cache_mode": "align", "block_size": 8,
+      "num_gpu_blocks_override": 60, "max_model_len": 96},
+    "requests": [
+      {"id": "A", "prompt": {"tokens": 40, "share": "p", "share_tokens": 40}, "max_tokens": 4},
+      {"id": "B", "prompt": {"tokens": 40, "share": "p", "share_tokens": 40}, "max_tokens": 4,
+       "cache_salt": 7, "at_step": 3},
+      {"id": "C", "prompt": {"tokens": 40, "share": "p", "share_tokens": 40}, "max_tokens": 4,
+       "cache_salt": 7, "at_step": 6}]})");
+  const std::string salted = temporary_file("salted.jsonl", "");
+  ASSERT_EQ(run_program("run -q --trace " + salted + " " + scenario).exit_code, 0);
+  std::string unsalted;
+  std::ifstream lines(salted);
+  for (std::string line; std::getline(lines, line);) {
+    auto json = nlohmann::ordered_json::parse(line);
+    if (json.contains("scheduler_output"))
+      for (auto& admitted : json["scheduler_output"]["scheduled_new_reqs"])
+        admitted.erase("cache_salt");
+    unsalted += json.dump() + "\n";
+  }
+  const ProgramResult told = run_program("judge --engine safe " + salted);
+  EXPECT_EQ(told.exit_code, 0) << told.out;
+  EXPECT_THAT(told.out, Not(HasSubstr("cannot be compared")));
+  const ProgramResult untold =
+      run_program("judge --engine safe " + temporary_file("unsalted.jsonl", unsalted));
+  EXPECT_EQ(untold.exit_code, 0) << untold.out;
+  EXPECT_THAT(untold.out, HasSubstr("profile safe: differences in 0 of 1 trace"));
+  EXPECT_THAT(untold.out, HasSubstr("hits of 1 request cannot be compared"));
+  EXPECT_THAT(untold.out, HasSubstr("request B: ours 32 tokens, trace 0"));
 }
 
 TEST(JudgeEngine, AnUnknownProfileIsAUsageError) {

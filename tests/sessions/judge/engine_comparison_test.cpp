@@ -1,5 +1,6 @@
 #include "sessions/judge/engine_comparison.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,12 +89,17 @@ TEST(EngineComparison, ARowWithTheReportedCountIsADifference) {
             "GPUModelRunner._prepare_inputs)");
 }
 
-TEST(EngineComparison, RunnerV2IsRefused) {
-  std::vector<nlohmann::json> lines =
-      traced_run(engine_config(SmallEngine{}), {request_of(4, 1, 1)});
-  lines[0]["config"]["runner"] = "v2";
+// Step 1 gives the first request slot 3, the last free one.
+TEST(EngineComparison, RunnerV2IsCompared) {
+  std::vector<nlohmann::json> lines = trace_of("v2_slots");
+  EXPECT_THAT(first_difference(lines, safe_policies()), IsEmpty());
+  EXPECT_THAT(first_difference(trace_of("graph_row_padding_v2"), safe_policies()), IsEmpty());
+  const int slot = lines[1]["input_batch"]["idx_mapping"][0];
+  lines[1]["input_batch"]["idx_mapping"][0] = slot - 1;
   EXPECT_THAT(first_difference(lines, safe_policies()),
-              HasSubstr("/config/runner: our engine can be compared with runner v1 only"));
+              HasSubstr(fmt::format("input_batch.idx_mapping: ours {}, trace {} (rule: "
+                                    "RequestState.add_request)",
+                                    slot, slot - 1)));
 }
 
 TEST(EngineComparison, NgramDraftsAreTakenAsTraced) {

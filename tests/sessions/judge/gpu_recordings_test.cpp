@@ -106,11 +106,11 @@ INSTANTIATE_TEST_SUITE_P(Recorded, GpuRecordings,
                          testing::ValuesIn(recordings_but(tells_too_little)), name_of);
 
 // A trace does not tell that somebody changed the budget or preempted a request, nor that another
-// one waits; an older recorder did not tell all settings. Our engine is compared on runner V1 only.
+// one waits; an older recorder did not tell all settings.
 bool is_not_told_all(const std::string& file, const std::string& name) {
   static const std::set<std::string> kNames = {"n48_minimal", "n48_none", "n48_async",
                                                "n50_minimal", "n49_natural_k1"};
-  return file.starts_with("older_") || file.ends_with("_v2") || kNames.contains(name);
+  return file.starts_with("older_") || kNames.contains(name);
 }
 
 class ReleaseRecordings : public testing::TestWithParam<Recorded> {};
@@ -120,8 +120,9 @@ INSTANTIATE_TEST_SUITE_P(Recorded, ReleaseRecordings,
 
 TEST_P(ReleaseRecordings, OurEngineDecidesAsTheReleaseDid) {
   const auto& [file, name] = GetParam();
+  const ModelRunner runner = file.ends_with("_v2") ? ModelRunner::v2 : ModelRunner::v1;
   EXPECT_EQ(first_difference(recording(file, name),
-                             release_policies(parse_release(file).value(), ModelRunner::v1)),
+                             release_policies(parse_release(file.substr(0, 6)).value(), runner)),
             "");
 }
 

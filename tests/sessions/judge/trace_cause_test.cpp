@@ -101,13 +101,6 @@ TEST(TraceCause, ItSaysWhyItIsNotLookedFor) {
   TraceCauses causes;
   causes.find(long_one.trace, faulty.chains.roots());
   EXPECT_EQ(causes.why_not_searched(), "the trace has more than 32 MiB");
-
-  auto header = nlohmann::json::parse(faulty.trace.lines()[0]);
-  header["config"]["runner"] = "v2";
-  KeptTrace of_v2;
-  of_v2.begin(header.dump());
-  causes.find(of_v2, faulty.chains.roots());
-  EXPECT_EQ(causes.why_not_searched(), "our engine can be compared with runner v1 only");
   causes.find(faulty.trace, {});
   EXPECT_EQ(causes.why_not_searched(), "");
 }
