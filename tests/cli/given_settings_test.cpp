@@ -52,5 +52,39 @@ TEST(Settings, OfTheCommandLineThatAScenarioOfASuiteDoesNotAllowAreItsResult) {
   EXPECT_THAT(suite.out, HasSubstr("2 scenarios: 2 invalid"));
 }
 
+// 64 blocks of attention and 5 states are 69, of which the pool gives out 68: the prompt is
+// computed up to 1008 tokens, then the request preempts itself for the last block.
+TEST(Settings, APoolThatAReleaseStartsWithMayNeverHoldTheRequest) {
+  const std::string file = temporary_file(
+      "pool.json",
+      R"({"version": 1, "model": "tiny-mamba2", "settings": {"mamba_cache_mode": "align",
+          "enable_prefix_caching": true, "block_size": 16, "num_gpu_blocks_override": 69,
+          "max_model_len": 1024, "max_num_seqs": 4, "max_num_batched_tokens": 256,
+          "async_scheduling": false,
+          "speculative_config": {"method": "mtp", "num_speculative_tokens": 3}},
+          "requests": [{"id": "A", "prompt": 1023, "max_tokens": 1}]})");
+  const ProgramResult started = run_program("run " + file + " --engine vllm-0.28.0");
+  EXPECT_EQ(started.exit_code, 1) << started.err;
+  EXPECT_THAT(started.out, HasSubstr("no-progress"));
+  EXPECT_THAT(started.out, HasSubstr("0 of 1 request finished"));
+  const ProgramResult refused = run_program("run " + file + " --engine vllm-0.29.0");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("vllm-0.29.0 does not start: its pool must hold the 69 blocks "
+                                     "of a request of 1024 tokens and has 68, without the null"));
+  const ProgramResult safe = run_program("run " + file);
+  EXPECT_EQ(safe.exit_code, 3);
+  EXPECT_THAT(safe.err, HasSubstr("it can need 69 blocks at 1024 tokens, the pool has 68"));
+}
+
+TEST(Settings, NgramRunsAsynchronouslyOnRunnerV2OfTheNewestRelease) {
+  const std::string ngram =
+      "run scenarios/v2_slots.json --no-timings --engine vllm-0.33.0 --speculative-method ngram "
+      "--num-speculative-tokens 2";
+  const std::string by_itself = run_program(ngram).out;
+  const ProgramResult asked = run_program(ngram + " --runner v2 --async-scheduling");
+  EXPECT_EQ(asked.out, by_itself) << asked.err;
+  EXPECT_EQ(run_program(ngram + " --runner v1 --async-scheduling").exit_code, 2);
+}
+
 }  // namespace
 }  // namespace hybridscope::test::given_settings_test

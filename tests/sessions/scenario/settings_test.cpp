@@ -311,53 +311,6 @@ TEST(Settings, CaptureSizesMustNotBeEmpty) {
   EXPECT_EQ(conflict(with({{"cudagraph_capture_sizes", "8,2,2"}})), "");
 }
 
-TEST(Settings, AsynchronousSchedulingIsOnUnlessTheMethodDraftsOnTheHost) {
-  EXPECT_EQ(resolved_async_scheduling({}), (AsyncChoice{true, AsyncReason::supported}));
-  EXPECT_EQ(resolved_async_scheduling(with({{"speculative_config/num_speculative_tokens", "2"}})),
-            (AsyncChoice{true, AsyncReason::supported}));
-  EXPECT_EQ(resolved_async_scheduling(with({{"speculative_config/num_speculative_tokens", "2"},
-                                            {"speculative_config/method", "ngram"}})),
-            (AsyncChoice{false, AsyncReason::method_not_supported}));
-  EXPECT_EQ(resolved_async_scheduling(with({{"async_scheduling", "false"}})),
-            (AsyncChoice{false, AsyncReason::requested}));
-}
-
-EngineSettings ngram_with(std::initializer_list<std::pair<const char*, const char*>> more) {
-  EngineSettings settings = with(more);
-  settings.num_speculative_tokens = 2;
-  settings.speculative_method = SpeculativeMethod::ngram;
-  return settings;
-}
-
-TEST(Settings, NgramIsRefusedWithAsynchronousSchedulingOnRunnerV1) {
-  EXPECT_EQ(conflict(ngram_with({{"async_scheduling", "true"}})),
-            "async_scheduling: async_scheduling is on with method ngram on runner v1, which drafts "
-            "on the host from tokens that have returned (expected false, method mtp, or runner v2, "
-            "which has it from vllm-0.33.0 on)");
-  EXPECT_EQ(conflict(ngram_with({})), "");
-}
-
-TEST(Settings, NgramRunsOnRunnerV2AsynchronousToo) {
-  EXPECT_EQ(conflict(ngram_with({{"runner", "v2"}})), "");
-  EXPECT_EQ(conflict(ngram_with({{"runner", "v2"}, {"async_scheduling", "true"}})), "");
-  EXPECT_EQ(resolved_async_scheduling(ngram_with({{"runner", "v2"}})),
-            (AsyncChoice{true, AsyncReason::supported}));
-  EXPECT_EQ(conflict(ngram_with({{"engine", "vllm-0.33.0"}, {"async_scheduling", "true"}})), "");
-  EXPECT_EQ(conflict(ngram_with({{"engine", "reference"}, {"runner", "v2"}})),
-            "runner: runner is v2 with method ngram, which runner v2 of profile reference does not "
-            "have (expected v1)");
-}
-
-// 0.32.0 drafts n-grams on runner V2 and schedules synchronously, 0.33.0 asynchronously.
-TEST(Settings, NgramIsAsynchronousOnRunnerV2OfTheNewestReleaseOnly) {
-  const auto chosen = [](const char* engine) {
-    return resolved_async_scheduling(ngram_with({{"engine", engine}}));
-  };
-  EXPECT_EQ(chosen("vllm-0.31.0"), (AsyncChoice{false, AsyncReason::method_not_supported}));
-  EXPECT_EQ(chosen("vllm-0.32.0"), (AsyncChoice{false, AsyncReason::method_not_supported}));
-  EXPECT_EQ(chosen("vllm-0.33.0"), (AsyncChoice{true, AsyncReason::supported}));
-}
-
 TEST(Settings, RunnerV2RefusesDraftsInTheDsLayout) {
   const EngineSettings asked = with({{"speculative_config/num_speculative_tokens", "2"},
                                      {"ssm_conv_state_layout", "DS"},
