@@ -335,9 +335,9 @@ TEST(EngineSetup, ABlockSizeIsAMultipleOfTheAttentionKernelsBlock) {
 TEST(EngineSetup, OtherModelsTakeAnyBlockSize) {
   EngineSettings settings;
   settings.block_size = 7;
-  EXPECT_EQ(config_of("tiny-mamba2", settings).block_size, 7);
+  EXPECT_EQ(config_of("tiny-gdn", settings).block_size, 7);
   settings.engine = EngineProfile::vllm(Release::v0_33_0);
-  EXPECT_EQ(config_of("tiny-mamba2", settings).block_size, 7);
+  EXPECT_EQ(config_of("tiny-gdn", settings).block_size, 7);
   settings.block_size = 499;
   settings.mamba_cache_mode = MambaCacheMode::align;
   EXPECT_EQ(config_of("mamba2-2.7b", settings).block_size, 499);

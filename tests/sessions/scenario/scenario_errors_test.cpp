@@ -99,15 +99,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"key_of_an_object", with_settings(R"("num_speculative_tokens": 2)"),
              ": /settings/num_speculative_tokens: unknown key \"num_speculative_tokens\", which is "
              "a key of speculative_config"},
-        Case{"key_of_settings", with_settings(R"("speculative_config": {"max_num_seqs": 2})"),
+        Case{"key_of_settings",
+             R"({"version": 1, "model": "tiny-mamba2", "requests": [], "settings": )"
+             R"({"speculative_config": {"max_num_seqs": 2}}})",
              ": /settings/speculative_config/max_num_seqs: unknown key \"max_num_seqs\", which is "
              "a key of settings"},
         Case{"setting_outside_of_settings",
              R"({"version": 1, "model": "tiny-mamba2", "requests": [], "block_size": 8})",
              ": /block_size: unknown key \"block_size\", which is a key of settings"},
         Case{"dspark_as_dflash",
-             with_settings(
-                 R"("speculative_config": {"method": "dspark", "num_speculative_tokens": 2})"),
+             R"({"version": 1, "model": "tiny-mamba2", "requests": [], "settings": )"
+             R"({"speculative_config": {"method": "dspark", "num_speculative_tokens": 2}}})",
              ": /settings/speculative_config/method: method is \"dspark\", which is not modelled: "
              "the draft model's own layers are in no group; method mtp is the nearest, but dflash "
              "has one look-ahead slot more, and from 0.33.0 on neither dflash nor dspark drops a "

@@ -164,12 +164,17 @@ TEST(Settings, AValueThatIsNotModelledIsRefusedWithTheReason) {
             "pipeline_parallel_size is 2, which is not modelled: each stage has its own layers, "
             "blocks and frames in flight; set 1, and describe the layers of one stage in a "
             "config.json to see its pages and blocks (allowed: only 1)");
-  for (const char* method : {"eagle", "eagle3", "dflash"})
+  for (const char* method : {"eagle", "eagle3"})
     EXPECT_EQ(refusal("speculative_config", "method", std::string(method)),
               std::string("method is \"") + method +
                   "\", which is not modelled: the draft model's own layers are in no group; method "
                   "mtp drafts, drops blocks of hits and schedules by the same rules (allowed: one "
                   "of none, mtp, ngram, draft_model)");
+  for (const char* method : {"dflash", "dspark"})
+    EXPECT_THAT(refusal("speculative_config", "method", std::string(method)),
+                testing::HasSubstr("in no group; method mtp is the nearest, but dflash has one "
+                                   "look-ahead slot more, and from 0.33.0 on neither dflash nor "
+                                   "dspark drops a block of a hit (allowed: "));
   EXPECT_EQ(refusal("", "kv_cache_dtype", std::string("nvfp4")),
             "kv_cache_dtype is \"nvfp4\", which is not modelled: values of other sizes and scales "
             "lie beside the keys; fp8 has one byte an element (allowed: one of auto, float16, "
