@@ -53,7 +53,7 @@ TEST(Settings, OfTheCommandLineThatAScenarioOfASuiteDoesNotAllowAreItsResult) {
 }
 
 // 64 blocks of attention and 5 states are 69, of which the pool gives out 68: the prompt is
-// computed up to 1008 tokens, then the request preempts itself for the last block.
+// computed up to 992 tokens, then the request preempts itself for a block and never comes back.
 TEST(Settings, APoolThatAReleaseStartsWithMayNeverHoldTheRequest) {
   const std::string file = temporary_file(
       "pool.json",
