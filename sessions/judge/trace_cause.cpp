@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "sessions/judge/engine_comparison.h"
+#include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_reader.h"
 #include "sessions/scenario/engine_profile.h"
 #include "sessions/scenario/settings.h"
@@ -158,9 +159,52 @@ std::vector<std::vector<const KnownBug*>> TraceCauses::find(const KeptTrace& tra
   if (!header) return causes;
   runner_ = header->config.runner;
   search(trace, *header, roots, causes);
+  for (std::size_t i = 0; i < roots.size(); ++i)
+    if (causes[i].empty()) causes[i] = of_computed_states(trace, *header, roots[i].finding);
   if (left_ < 0)
     why_not_searched_ = fmt::format("the search ends after {}", counted(kMostRows, "row"));
   return causes;
+}
+
+// In place of the decision, which the trace does not tell: the finding is gone where only states
+// are stored that the scheduler made room for.
+std::vector<const KnownBug*> TraceCauses::of_computed_states(const KeptTrace& trace,
+                                                             const ForeignHeader& header,
+                                                             const Finding& finding) {
+  if (!header.computes_checkpoints) return {};
+  const PolicyValue computed = header.config.policies.checkpoint_writes;
+  if (is_found(trace, CheckpointWrites::reserved, finding)) return {};
+  std::vector<const KnownBug*> bugs;
+  for (const KnownBug* bug : bugs_of(EngineProfile::vllm(*header.release), runner_))
+    if (std::ranges::find(bug->values(), computed) != bug->values().end()) bugs.push_back(bug);
+  return bugs;
+}
+
+bool TraceCauses::is_found(const KeptTrace& trace, CheckpointWrites writes,
+                           const Finding& finding) {
+  TraceReader reader("");
+  std::optional<TraceJudge> judge;
+  for (const std::string& line : trace.lines()) {
+    const auto read = reader.read_line(std::string_view(line), 1);
+    if (!read.ok()) return true;
+    if (read.value() == TraceLine::header) {
+      ForeignHeader header = reader.header();
+      header.config.policies.checkpoint_writes = writes;
+      auto created = TraceJudge::create(header);
+      if (!created.ok()) return true;
+      judge.emplace(std::move(created).value());
+    }
+    if (read.value() != TraceLine::step || !judge) continue;
+    left_ -= static_cast<std::int64_t>(reader.step().num_scheduled_tokens.size()) + 1;
+    const auto judged = judge->judge(reader.step(), CheckScope::step);
+    if (!judged.ok() || left_ < 0) return true;
+    if (reader.step().step < finding.step) continue;
+    return std::ranges::any_of(judged.value().findings, [&](const Finding& other) {
+      return other.rule == finding.rule && other.request == finding.request &&
+             other.group == finding.group && other.block == finding.block;
+    });
+  }
+  return true;
 }
 
 void TraceCauses::search(const KeptTrace& trace, const ForeignHeader& header,

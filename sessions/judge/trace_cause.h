@@ -51,6 +51,8 @@ class TraceCauses {
   // - the release that the trace names as its engine ("vllm 0.31.0"), and without one of its bugs:
   //   the bug is the cause if only without it there is a difference up to the root's step; of
   //   several the one whose difference comes last.
+  // States inside prefills that the trace does not tell are those of the release: then the bug is
+  // the cause without whose states the finding is gone.
   std::vector<std::vector<const KnownBug*>> find(const KeptTrace& trace,
                                                  std::span<const FindingRoot> roots);
   // Why the last find() did not look for the causes, or not to the end; empty: it did.
@@ -64,6 +66,12 @@ class TraceCauses {
   };
   void search(const KeptTrace& trace, const ForeignHeader& header,
               std::span<const FindingRoot> roots, std::span<std::vector<const KnownBug*>> causes);
+  // Of a finding that follows from states inside prefills that were computed from the release.
+  std::vector<const KnownBug*> of_computed_states(const KeptTrace& trace,
+                                                  const ForeignHeader& header,
+                                                  const Finding& finding);
+  // Is it found too where prefills store such states by this rule?
+  bool is_found(const KeptTrace& trace, CheckpointWrites writes, const Finding& finding);
   // The first step, up to `last`, in which our engine with these policies decides otherwise, or
   // kNowhere. Empty: it cannot be compared, or too many rows were.
   std::optional<std::int64_t> first_difference(const KeptTrace& trace, const Policies& policies,

@@ -15,16 +15,19 @@ namespace {
 
 class FollowedTraceOfASocket : public testing::Test {
  protected:
-  // "1 {...}" for a trace line, "held 4 why", "running" or "other" for a control line, "ended".
+  // "1 {...}" for a trace line, "held 4 why", "end 7", "running" or "other" for a control line,
+  // "ended", "ended in a line".
   std::string next() {
     const auto line = trace_.next();
     if (!line.ok()) return line.error().message;
     const FollowedLine& got = line.value();
-    if (got.kind == FollowedLine::Kind::ended) return "ended";
+    if (got.kind == FollowedLine::Kind::ended) return got.is_cut ? "ended in a line" : "ended";
     if (got.kind == FollowedLine::Kind::trace)
       return std::to_string(got.number) + " " + std::string(got.text.text);
     if (got.control.kind == ControlLine::Kind::held)
       return "held " + std::to_string(got.control.step) + " " + got.control.reason;
+    if (got.control.kind == ControlLine::Kind::end)
+      return "end " + std::to_string(got.control.step);
     return got.control.kind == ControlLine::Kind::running ? "running" : "other";
   }
   void send(const std::string& text) {
@@ -60,9 +63,18 @@ TEST_F(FollowedTraceOfASocket, ControlLinesAreApartAndHaveNoNumber) {
 TEST_F(FollowedTraceOfASocket, AnUnfinishedLineAtTheEndOfAStreamIsDropped) {
   send("{\"step\":1}\n{\"ste");
   EXPECT_EQ(next(), R"(1 {"step":1})");
-  EXPECT_EQ(next(), "ended");
+  EXPECT_EQ(next(), "ended in a line");
   send("{\"step\":1}\n");
   EXPECT_EQ(next(), R"(1 {"step":1})");
+}
+
+// It is in the file, too, so it has a number there.
+TEST_F(FollowedTraceOfASocket, AnEndMarkTellsTheLastStepAndIsCounted) {
+  send("{\"step\":7}\n{\"control\":\"end\",\"step\":7}\n{\"step\":1}\n");
+  EXPECT_EQ(next(), R"(1 {"step":7})");
+  EXPECT_EQ(next(), "end 7");
+  EXPECT_EQ(next(), R"(3 {"step":1})");
+  EXPECT_EQ(next(), "ended");
 }
 
 TEST(ControlLine, IsOneWhoseFirstMemberIsControl) {

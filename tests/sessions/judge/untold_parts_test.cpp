@@ -9,6 +9,9 @@
 #include <ostream>
 #include <set>
 
+#include "sessions/explain/finding_roots.h"
+#include "sessions/judge/judged_trace.h"
+#include "sessions/judge/trace_cause.h"
 #include "sessions/judge/trace_writer.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/run/checked_run.h"
@@ -182,6 +185,24 @@ TEST(StatesInsidePrefills, FollowFromTheReleaseWhereTheTraceDoesNotTellThem) {
               testing::Contains("running-state-wrong step 3 A: expected 64, seen 48"));
 }
 
+TEST(StatesInsidePrefills, ThatFollowFromTheReleaseNameItsBug) {
+  const Lines lines = recorded("older_0.33.0_states_inside", "s1_k1");
+  KeptTrace kept;
+  kept.begin(lines[0].dump());
+  for (std::size_t i = 1; i < lines.size(); ++i) kept.add(lines[i].dump());
+  FindingRoots chains;
+  JudgedTrace trace("t.jsonl", CheckScope::step);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto taken = trace.take(std::string_view(lines[i].dump()), 1).value();
+    if (!taken.step) continue;
+    for (const Finding& finding : taken.step->findings)
+      if (rule_info(finding.rule).severity == Severity::error) chains.add(finding);
+  }
+  const auto causes = TraceCauses().find(kept, std::span(chains.roots()).first(1));
+  ASSERT_EQ(causes[0].size(), 1U);
+  EXPECT_EQ(causes[0][0]->id, std::string_view("unreserved-state-spoils-running-block"));
+}
+
 // Step 2 stores S(48) in the block of column 3, whose chunk of 32 tokens from 32 on ends with it.
 TEST(StatesInsidePrefills, AreNotComputedWhereTheMetadataShowsOthers) {
   Lines lines = recorded("older_0.33.0_states_inside", "s1_k1");
@@ -197,6 +218,12 @@ TEST(Untold, IsSaidWithTheStepThatLacksItFirst) {
   EXPECT_EQ(judge_as_told(lines).untold, "step 2: scheduler_output/finished_req_ids is not told");
   lines[0]["config"].erase("runner");
   EXPECT_EQ(judge_as_told(lines).untold, "config/runner is not told");
+}
+
+TEST(Untold, IsNoEndMarkOfAFile) {
+  Lines lines = recorded("0.33.0", "a_align_nodraft");
+  lines.push_back({{"control", "end"}, {"step", lines.back().at("step")}});
+  EXPECT_EQ(judge_as_told(lines).verdict(), "no findings");
 }
 
 TEST(Untold, HidesNoFindingThatIsTrueWithoutIt) {
