@@ -14,6 +14,7 @@ import json
 import os
 import selectors
 import socket
+import stat
 import subprocess
 import time
 
@@ -64,7 +65,7 @@ class Client:
 
 
 def serve(engine: Engine, path: str) -> None:
-    if os.path.exists(path):
+    if os.path.exists(path) and stat.S_ISSOCK(os.lstat(path).st_mode):
         os.unlink(path)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     server.bind(path)

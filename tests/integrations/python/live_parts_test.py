@@ -1,11 +1,8 @@
 """The parts of a watched engine, one by one."""
 
 import array
-import contextlib
 import io
 import json
-import os
-import socket
 import sys
 import time
 import unittest
@@ -15,18 +12,16 @@ from types import SimpleNamespace as Object
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import small_engine
-from live_support import Client, Folder, HostCopies
+from live_support import Folder, HostCopies
 
 from hybridscope import Judge, _native
 from hybridscope.hybridscope_trace import TraceWriter, record_copies
-from hybridscope.vllm import __main__ as commands
 from hybridscope.vllm import engine_facts
 from hybridscope.vllm.after_import import after_import
 from hybridscope.vllm.background import Background
 from hybridscope.vllm.gate import Gate
 from hybridscope.vllm.link import RowLink, listen_for_rows
 from hybridscope.vllm.new_file import open_new_file
-from hybridscope.vllm.server import TraceServer
 from hybridscope.vllm.settings import Settings, parse_settings
 from hybridscope.vllm.writers import LiveWriter, RowSender
 
@@ -40,11 +35,14 @@ class Words(unittest.TestCase):
 
     def test_words_are_separated_by_commas(self):
         self.assertEqual(parse_settings("trace:run.jsonl, judge,serve:unix:/tmp/x.sock"),
-                         Settings(trace="run.jsonl", judge=True, socket="/tmp/x.sock"))
+                         Settings(trace="run.jsonl", judge=True, serves=True, socket="/tmp/x.sock"))
 
     def test_break_judges_and_holds(self):
-        self.assertEqual(parse_settings("break"), Settings(judge=True, holds=True))
+        self.assertEqual(parse_settings("break"), Settings(judge=True, holds=True, serves=True))
         self.assertEqual(parse_settings("break:unix:a").socket, "a")
+
+    def test_an_engine_may_be_served_without_a_path(self):
+        self.assertEqual(parse_settings("serve"), Settings(serves=True, socket=""))
 
     def test_states_come_with_a_number_and_beside_what_uses_them(self):
         self.assertEqual(parse_settings("judge,states").states, 16)
@@ -60,8 +58,9 @@ class Words(unittest.TestCase):
     def test_an_unknown_word_is_named_with_the_words_that_there_are(self):
         with self.assertRaisesRegex(ValueError, 'unknown word "jugde". HYBRIDSCOPE is a list of: '):
             parse_settings("jugde")
-        with self.assertRaisesRegex(ValueError, "serve:8080: expected serve:unix:PATH"):
-            parse_settings("serve:8080")
+        for word in ("serve:8080", "serve:", "serve:unix:"):
+            with self.assertRaisesRegex(ValueError, f"{word}: expected serve:unix:PATH"):
+                parse_settings(word)
 
     def test_engines_of_a_data_parallel_group_have_places_of_their_own(self):
         of_rank = parse_settings("trace:d/run.jsonl,serve:unix:d/s.sock").of_rank(1)
@@ -332,77 +331,6 @@ class Writer(Folder):
         receiver.close()
         self.assertEqual(errors,
                          ["the runner's process tells no more rows: the recording has ended"])
-
-
-class Server(Folder):
-    def setUp(self):
-        super().setUp()
-        self.path, self.words = str(self.folder / "s.sock"), []
-        self.server = TraceServer(self.path, self.words.append)
-        self.addCleanup(self.server.close)
-
-    def write(self, text):
-        os.write(self.server.fileno(), text.encode())
-
-    def client(self):
-        client = Client(self.path)
-        self.addCleanup(client.close)
-        return client
-
-    def test_a_client_gets_the_trace_from_its_first_line_and_goes_on(self):
-        self.write("one\n")
-        self.write("two\n")
-        client = self.client()
-        self.assertEqual([client.line(), client.line()], ["one\n", "two\n"])
-        self.write("three\n")
-        self.assertEqual(client.line(), "three\n")
-        self.assertEqual(self.client().line(), "one\n")
-
-    def test_control_lines_stand_between_lines(self):
-        client = self.client()
-        self.write("one\n")
-        self.assertEqual(client.line(), "one\n")
-        self.server.tell("held", reason="why")
-        self.assertEqual(json.loads(client.line()), {"control": "held", "reason": "why"})
-
-    def test_who_comes_later_learns_that_the_engine_is_held(self):
-        self.write("one\n")
-        self.server.tell("held", reason="why")
-        client = self.client()
-        self.assertEqual(client.line(), "one\n")
-        self.assertEqual(json.loads(client.line())["control"], "held")
-
-    def test_lines_of_a_client_are_commands(self):
-        self.assertEqual(commands.main(["hold", f"unix:{self.path}"]), 0)
-        self.assertEqual(self.words, ["hold"])
-
-    def test_a_client_that_leaves_does_not_matter(self):
-        self.client().close()
-        self.write("one\n")
-        self.assertEqual(self.client().line(), "one\n")
-
-    def test_the_end_comes_after_the_last_line_and_removes_the_socket(self):
-        client = self.client()
-        self.write("one\n")
-        self.assertEqual(client.line(), "one\n")
-        self.write("two\n")
-        self.server.close()
-        self.assertEqual([client.line(), client.line()], ["two\n", ""])
-        self.assertFalse(os.path.exists(self.path))
-
-    def test_a_socket_that_somebody_serves_is_refused_and_a_dead_one_taken_over(self):
-        with self.assertRaisesRegex(OSError, "another engine serves there"):
-            TraceServer(self.path, self.words.append)
-        dead = str(self.folder / "dead.sock")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
-            bound.bind(dead)
-        TraceServer(dead, self.words.append).close()
-
-    def test_a_command_without_an_engine_says_so(self):
-        with contextlib.redirect_stderr(io.StringIO()) as errors:
-            self.assertEqual(commands.main(["continue", f"unix:{self.folder}/none"]), 4)
-            self.assertEqual(commands.main(["continue"]), 2)
-        self.assertIn("none: no engine serves there", errors.getvalue())
 
 
 class Files(Folder):

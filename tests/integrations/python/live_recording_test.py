@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import os
+import re
 import sys
 import threading
 import unittest
@@ -198,6 +200,33 @@ class Watched(Folder):
         self.assertEqual(commands.main(["continue", f"unix:{path}"]), 0)
         held.join(10)
         self.assertFalse(held.is_alive())
+
+    def test_a_path_that_is_taken_does_not_keep_the_engine_from_starting(self):
+        path = self.folder / "results.txt"
+        path.write_text("a week of work")
+        with mock.patch.dict(os.environ, XDG_RUNTIME_DIR=str(self.folder)):
+            self.watch(f"serve:unix:{path}")
+        self.assertEqual(self.log[0], f"unix:{path}: cannot serve there: what is there is not a "
+                                      "socket, and stays")
+        place = re.fullmatch(r"serves unix:(\S+); hybridscope gui --attach .*", self.log[1])[1]
+        self.assertRegex(place, f"^{self.folder}/hybridscope-[^/]+/engine.sock$")
+        self.run_step()
+        client = Client(place)
+        self.addCleanup(client.close)
+        self.assertEqual(json.loads(client.line())["engine"], "vllm 0.0.0")
+        self.assertEqual(path.read_text(), "a week of work")
+
+    def test_an_engine_that_cannot_be_served_runs_and_is_not_held(self):
+        with mock.patch("tempfile.mkdtemp", side_effect=PermissionError(13, "Permission denied")):
+            recording = self.watch(f"break:unix:{self.folder}/no/s.sock")
+        self.accepted = 3  # wrong from the second step on
+        for _ in range(3):
+            self.run_step()
+        recording.close()
+        self.assertEqual(self.log[1:4], ["[Errno 13] Permission denied",
+                                         "is not served, and not held at findings",
+                                         "judges each step"])
+        self.assertRegex(self.log[-1], "^judged 3 steps: [1-9]")
 
     def test_an_error_ends_the_recording_and_not_the_engine(self):
         recording = self.watch("judge")

@@ -1,6 +1,5 @@
 """python -m hybridscope.vllm hold|continue unix:PATH: tells an engine that serves PATH."""
 
-import contextlib
 import socket
 import sys
 
@@ -18,11 +17,14 @@ def main(arguments):
         except OSError as error:
             print(f"{path}: no engine serves there: {error.strerror}", file=sys.stderr)
             return 4
-        client.sendall(f"{arguments[0]}\n".encode())
-        client.shutdown(socket.SHUT_WR)
-        with contextlib.suppress(OSError):
+        try:
+            client.sendall(f"{arguments[0]}\n".encode())
+            client.shutdown(socket.SHUT_WR)
             while client.recv(1 << 16):  # the trace, until the server has read the word
                 pass
+        except OSError:
+            print(f"{path}: the engine hung up; its log says why", file=sys.stderr)
+            return 4
     return 0
 
 

@@ -7,7 +7,6 @@ from hybridscope.judging import Judge
 from .gate import Gate
 from .new_file import open_new_file
 from .server import TraceServer
-from .settings import default_socket
 from .writers import LiveWriter
 
 
@@ -39,11 +38,11 @@ class LiveRecording:
         self._file = open_new_file(settings.trace) if settings.trace else None
         self._server = self._judge = None
         self._has_held = False
-        self.writer = None  # a client of the server may be there before it
         self.gate = Gate(self._gate_changed)
-        self._socket = settings.socket or (default_socket() if settings.holds else "")
-        if self._socket:
-            self._server = TraceServer(self._socket, self._command)
+        if settings.serves:
+            self._server = self._serve(settings.socket)
+        # Nobody could tell an engine that is not served to go on.
+        self._holds = settings.holds and self._server is not None
         if settings.judge:
             self._judge = Judge("vllm")
         self._say_what_is_done()
@@ -54,8 +53,10 @@ class LiveRecording:
         self.writer.header(scheduler.kv_cache_config, scheduler.vllm_config,
                            kv_cache_manager=scheduler.kv_cache_manager,
                            requests=scheduler.requests, **header)
-        drain = self.writer.drain if settings.holds else None
+        drain = self.writer.drain if self._holds else None
         self._hooks = [_GatedScheduler(self.writer, scheduler, self.gate, drain, self._failed)]
+        if self._server is not None:
+            self._server.start()
 
     def watch_runner(self, runner):
         """The runner that shares this process."""
@@ -76,6 +77,17 @@ class LiveRecording:
         if self._judge is not None:
             self._log(f"judged {self._judge.num_steps} steps: {self._what_was_found()}")
 
+    def _serve(self, path):
+        """None: it cannot be served, which is no reason not to start it."""
+        try:
+            return TraceServer(path, self._command, self._log)
+        except OSError as error:
+            self._log(str(error))
+        if path:
+            return self._serve("")
+        self._log("is not served" + (", and not held at findings" if self._settings.holds else ""))
+        return None
+
     def _what_was_found(self):
         report = self._judge.report()
         if report["verdict"] == "not judged":
@@ -90,18 +102,18 @@ class LiveRecording:
         if self._file is not None:
             self._log(f"writes {self._file.name}")
         if self._server is not None:
-            self._log(f"serves unix:{self._socket}; hybridscope gui --attach unix:{self._socket} "
-                      "shows it")
+            path = self._server.path
+            self._log(f"serves unix:{path}; hybridscope gui --attach unix:{path} shows it")
         if self._judge is not None:
             self._log("judges each step" + (", and holds the engine at the first finding"
-                                            if self._settings.holds else ""))
+                                            if self._holds else ""))
 
     # In the writer's thread:
 
     def _found(self, record):
         finding = Finding.from_dict(record)
         self._log(finding.text)
-        if self._settings.holds and not self._has_held:
+        if self._holds and not self._has_held:
             self._has_held = True
             self.gate.hold(finding.text)
 
@@ -129,10 +141,8 @@ class LiveRecording:
     def _gate_changed(self, reason):
         if reason:
             self._log(f"the engine is held before its next step ({reason}); to go on: "
-                      f"python -m hybridscope.vllm continue unix:{self._socket}")
-            self._server.tell("held", step=self.writer.num_steps if self.writer else 0,
-                              reason=reason)
+                      f"python -m hybridscope.vllm continue unix:{self._server.path}")
+            self._server.tell("held", step=self.writer.num_steps, reason=reason)
         else:
             self._log("the engine goes on")
-            if self._server is not None:
-                self._server.tell("running")
+            self._server.tell("running")

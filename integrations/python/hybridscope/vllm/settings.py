@@ -1,12 +1,10 @@
 """The variable HYBRIDSCOPE: what a running engine is asked for."""
 
-import os
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-SYNTAX = ("HYBRIDSCOPE is a list of: trace:FILE, judge, serve:unix:PATH, break[:unix:PATH], "
-          "states[:N], separated by commas")
+SYNTAX = ("HYBRIDSCOPE is a list of: trace:FILE, judge, serve[:unix:PATH], "
+          "break[:unix:PATH], states[:N], separated by commas")
 
 
 MORE_BLOCKS = 16  # of the pool, that option states looks at in each step
@@ -19,7 +17,8 @@ class Settings:
     trace: str = ""  # file to write; empty: none
     judge: bool = False  # findings go to the log
     holds: bool = False  # the engine waits at the first finding
-    socket: str = ""  # path of a socket that serves the trace and takes commands; empty: none
+    serves: bool = False  # a socket serves the trace and takes commands
+    socket: str = ""  # its path; empty: one in a folder of its own
     states: int | None = None  # hash states, of so many more blocks each step; None: of none
 
     def of_rank(self, rank):
@@ -44,12 +43,6 @@ def _more_blocks(word, number):
     return int(number)
 
 
-def default_socket():
-    """Where an engine is told to go on if no path was given."""
-    folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    return str(Path(folder) / f"hybridscope-{os.getpid()}.sock")
-
-
 def parse_settings(text):
     """Settings of a value of HYBRIDSCOPE. Raises ValueError: which word, and what is expected."""
     found = {}
@@ -59,11 +52,11 @@ def parse_settings(text):
             found["trace"] = rest
         elif word == "judge":
             found["judge"] = True
-        elif name == "serve":
-            found["socket"] = _socket(word, rest)
-        elif name == "break":
-            found["judge"] = found["holds"] = True
-            if rest:
+        elif name in ("serve", "break"):
+            found["serves"] = True
+            if name == "break":
+                found["judge"] = found["holds"] = True
+            if ":" in word:
                 found["socket"] = _socket(word, rest)
         elif name == "states":
             found["states"] = _more_blocks(word, rest) if ":" in word else MORE_BLOCKS
