@@ -7,6 +7,9 @@
 namespace hybridscope {
 
 namespace {
+constexpr std::size_t kMostMeasured = 1024;   // bytes; no window is as wide
+constexpr std::size_t kMostInTooltip = 4096;  // bytes; about a screen full
+
 void text(std::string_view words) {
   ImGui::TextUnformatted(words.data(), words.data() + words.size());
 }
@@ -161,6 +164,7 @@ void draw_centred_text(ImDrawList& list, ImFont* font, ImVec2 top, ImU32 colour,
 
 float text_width(ImFont* font, std::string_view words) {
   if (words.empty()) return 0;  // ImGui takes no null pointer
+  words = first_bytes(words, kMostMeasured);
   return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, words.data(), words.data() + words.size())
       .x;
 }
@@ -189,8 +193,9 @@ bool toggle(const Look& look, const char* label, bool on) {
 
 void tooltip(std::string_view words) {
   if (!ImGui::IsItemHovered()) return;
+  const std::string_view shown = first_bytes(words, kMostInTooltip);
   ImGui::BeginTooltip();
-  text(wrap_text(words, ImGui::GetFontSize() * 32));
+  text(wrap_text(shown, ImGui::GetFontSize() * 32) + (shown.size() < words.size() ? "..." : ""));
   ImGui::EndTooltip();
 }
 
@@ -217,25 +222,13 @@ void facts_tooltip(const Look& look, std::span<const Fact> facts) {
 }
 
 namespace {
-// A letter may be several bytes, all but the first of which have these upper bits.
-bool goes_on(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
-
-std::string_view first_part(std::string_view words, std::size_t size) {
-  while (size > 0 && size < words.size() && goes_on(words[size])) --size;
-  return words.substr(0, size);
-}
-
-std::string_view last_part(std::string_view words, std::size_t size) {
-  std::size_t from = words.size() - size;
-  while (from < words.size() && goes_on(words[from])) ++from;
-  return words.substr(from);
+MeasureText measured_in(ImFont* font) {
+  return [font](std::string_view piece) { return text_width(font, piece); };
 }
 }  // namespace
 
 std::string wrap_text(std::string_view words, float width) {
-  ImFont* font = ImGui::GetFont();
-  return wrap_words(words, width,
-                    [font](std::string_view piece) { return text_width(font, piece); });
+  return wrap_words(words, width, measured_in(ImGui::GetFont()));
 }
 
 float wrapped_height(std::string_view words, float width) {
@@ -244,24 +237,11 @@ float wrapped_height(std::string_view words, float width) {
 }
 
 std::string fit_text(ImFont* font, std::string_view words, float width) {
-  if (text_width(font, words) <= width) return std::string(words);
-  std::string fitted = "...";
-  for (std::size_t kept = words.size(); kept-- > 0;) {
-    fitted = std::string(first_part(words, kept)) + "...";
-    if (text_width(font, fitted) <= width) break;
-  }
-  return fitted;
+  return cut_end(words, width, measured_in(font));
 }
 
 std::string fit_middle(ImFont* font, std::string_view words, float width) {
-  if (text_width(font, words) <= width) return std::string(words);
-  std::string fitted = "...";
-  for (std::size_t kept = words.size(); kept-- > 0;) {
-    fitted = std::string(first_part(words, kept - kept / 2)) + "..." +
-             std::string(last_part(words, kept / 2));
-    if (text_width(font, fitted) <= width) break;
-  }
-  return fitted;
+  return cut_middle(words, width, measured_in(font));
 }
 
 }  // namespace hybridscope

@@ -59,10 +59,11 @@ void scroll_into_view(float top, float height);
 void draw_text(ImDrawList& list, ImFont* font, ImVec2 at, ImU32 colour, std::string_view text);
 void draw_centred_text(ImDrawList& list, ImFont* font, ImVec2 top, ImU32 colour,
                        std::string_view text);
+// Of a text that is wider than any window: the width of its beginning.
 float text_width(ImFont* font, std::string_view text);
 // The head of an arrow that arrives from above (direction 1) or from below (-1).
 void draw_arrow_head(ImDrawList& list, const Look& look, ImVec2 tip, float direction, ImU32 colour);
-// Shown while the last item is hovered.
+// Shown while the last item is hovered; a text that fills a screen is cut.
 void tooltip(std::string_view text);
 void facts_tooltip(const Look& look, std::span<const Fact> facts);
 // The text in lines of the current font, broken at spaces, and how high that is.

@@ -8,6 +8,7 @@
 #include "sessions/record/speech_json.h"
 #include "sessions/scenario/engine_profile.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/name_hash.h"
 #include "sessions/text/object_reader.h"
 #include "storage/record_jsonl.h"
 #include "storage/record_lists.h"
@@ -254,6 +255,9 @@ Status RecordJsonlReader::read_names(const nlohmann::json& object) {
     const auto id = static_cast<std::size_t>(*number);
     if (id >= names_.size()) names_.resize(id + 1);
     names_[id] = entry[1].get<std::string>();
+    if (names_[id].size() > kMaxRequestNameBytes)
+      return fault(place + "/1", fmt::format("a name of {} bytes, expected at most {}",
+                                             names_[id].size(), kMaxRequestNameBytes));
   }
   return Ok{};
 }

@@ -7,12 +7,35 @@ namespace {
 
 bool begins_letter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
 
+// Texts up to this length are measured at once, longer ones letter by letter.
+constexpr std::size_t kBytesAtOnce = 256;
+constexpr std::string_view kDots = "...";
+
 // Bytes up to the end of the letter that begins at `at`.
 std::size_t end_of_letter(std::string_view text, std::size_t at) {
   do {
     ++at;
   } while (at < text.size() && !begins_letter(text[at]));
   return at;
+}
+
+std::size_t begin_of_letter(std::string_view text, std::size_t end) {
+  do {
+    --end;
+  } while (end > 0 && !begins_letter(text[end]));
+  return end;
+}
+
+// The width of the text; of one that is wider than `most`, some number above `most`.
+float width_up_to(std::string_view text, float most, const MeasureText& measure) {
+  if (text.size() <= kBytesAtOnce) return measure(text);
+  float used = 0;
+  for (std::size_t at = 0; at < text.size() && used <= most;) {
+    const std::size_t next = end_of_letter(text, at);
+    used += measure(text.substr(at, next - at));
+    at = next;
+  }
+  return used;
 }
 
 // Bytes of a word that is too wide: those that fit, up to a mark if there is one.
@@ -39,7 +62,7 @@ void wrap_line(std::string& wrapped, std::string_view line, float width,
     std::string_view word = line.substr(begin, line.find(' ', begin) - begin);
     line.remove_prefix(begin + word.size());
     const float gap = spaces.empty() ? 0 : measure(spaces);
-    float wide = measure(word);
+    float wide = width_up_to(word, width, measure);
     if (!is_first && used + gap + wide > width) {
       wrapped += '\n';
       used = 0;
@@ -53,7 +76,7 @@ void wrap_line(std::string& wrapped, std::string_view line, float width,
       wrapped += word.substr(0, cut);
       wrapped += '\n';
       word.remove_prefix(cut);
-      wide = measure(word);
+      wide = width_up_to(word, width, measure);
       used = 0;
     }
     wrapped += word;
@@ -63,6 +86,40 @@ void wrap_line(std::string& wrapped, std::string_view line, float width,
 }
 
 }  // namespace
+
+std::string cut_end(std::string_view text, float width, const MeasureText& measure) {
+  if (width_up_to(text, width, measure) <= width) return std::string(text);
+  float used = measure(kDots);
+  std::size_t kept = 0;
+  while (kept < text.size()) {
+    const std::size_t next = end_of_letter(text, kept);
+    used += measure(text.substr(kept, next - kept));
+    if (used > width) break;
+    kept = next;
+  }
+  return std::string(text.substr(0, kept)).append(kDots);
+}
+
+std::string cut_middle(std::string_view text, float width, const MeasureText& measure) {
+  if (width_up_to(text, width, measure) <= width) return std::string(text);
+  float used = measure(kDots);
+  std::size_t first = 0;  // bytes kept at the beginning
+  std::size_t last = text.size();
+  for (bool at_begin = true; first < last; at_begin = !at_begin) {
+    const std::size_t from = at_begin ? first : begin_of_letter(text, last);
+    const std::size_t to = at_begin ? end_of_letter(text, first) : last;
+    used += measure(text.substr(from, to - from));
+    if (used > width) break;
+    (at_begin ? first : last) = at_begin ? to : from;
+  }
+  return std::string(text.substr(0, first)).append(kDots).append(text.substr(last));
+}
+
+std::string_view first_bytes(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && !begins_letter(text[bytes])) --bytes;
+  return text.substr(0, bytes);
+}
 
 std::string wrap_words(std::string_view text, float width, const MeasureText& measure) {
   std::string wrapped;

@@ -6,6 +6,8 @@
 #include <cfloat>
 #include <cmath>
 
+#include "gui/widgets.h"
+
 namespace hybridscope {
 namespace {
 
@@ -42,7 +44,7 @@ GridWords words_of(const BlockTableGrid& grid, const Look& look) {
   const float most = look.px(kMostNames);
   for (const BlockTableRow& row : grid.rows) {
     if (words.names >= most) break;
-    words.names = std::max(words.names, ImGui::CalcTextSize(row.name.c_str()).x);
+    words.names = std::max(words.names, std::ceil(text_width(ImGui::GetFont(), row.name)));
   }
   const ImFont& font = *look.fonts.small;
   for (const BlockCell& cell : grid.cells) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "gui/cell_drawing.h"
 #include "gui/model/chunks_model.h"
@@ -87,7 +88,7 @@ class ChunksPanel final : public Panel {
   }
 
   static void centred(const Look& look, const CellBox& box, const std::string& text) {
-    const ImVec2 size = ImGui::CalcTextSize(text.c_str());
+    const ImVec2 size(std::ceil(text_width(ImGui::GetFont(), text)), ImGui::GetFontSize());
     if (size.x + look.px(2) > box.max.x - box.min.x) return;
     ImGui::GetWindowDrawList()->AddText(
         ImVec2((box.min.x + box.max.x - size.x) / 2, (box.min.y + box.max.y - size.y) / 2),
@@ -126,7 +127,7 @@ class ChunksPanel final : public Panel {
       const std::string all =
           fmt::format("{}, {} tokens from {}", name, sequence.last - sequence.first,
                       sequence.num_computed_tokens);
-      centred(look, box, ImGui::CalcTextSize(all.c_str()).x < box.max.x - box.min.x ? all : name);
+      centred(look, box, text_width(ImGui::GetFont(), all) < box.max.x - box.min.x ? all : name);
       band(look, box, sequence.number);
       context.mark("sequence " + sequence.name, {box.min, box.max});
       if (!is_hovered(box)) continue;

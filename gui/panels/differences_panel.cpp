@@ -202,7 +202,7 @@ class DifferencesPanel final : public Panel {
     float width = ImGui::CalcTextSize(kDifferenceColumns[0].data()).x;
     const float most = std::max(width, ImGui::GetContentRegionAvail().x * kShareOfNames);
     for (const DifferenceLine* line : lines_)
-      width = std::max(width, ImGui::CalcTextSize(line->request.c_str()).x);
+      width = std::max(width, std::ceil(text_width(ImGui::GetFont(), line->request)));
     return std::floor(std::min(width, most)) + 1;
   }
 

@@ -33,6 +33,11 @@ void read_request_list(const LineValue& value, StepContext& context, auto visit)
 
 // A live name is a resumed request (V2); its prompt may be left out.
 RequestId introduce(const LineValue& place, std::string_view name, StepContext& context) {
+  if (name.size() > kMaxRequestNameBytes)
+    fail(place,
+         fmt::format("a request id of {} bytes, expected at most {}", name.size(),
+                     kMaxRequestNameBytes),
+         context.errors);
   const std::optional<RequestId> live = context.requests.find(name);
   const RequestId request = live ? *live : context.requests.add(name);
   LiveRequests::InStep& in_step = context.requests.in_step(request);

@@ -2,12 +2,17 @@
 // and digests depend on them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "core/base/fingerprint.h"
 
 namespace hybridscope {
+
+// The longest name of a request that an engine's trace or a session may have. Ids of vLLM come from
+// its clients, so nothing is said against long ones.
+inline constexpr std::size_t kMaxRequestNameBytes = 4096;
 
 enum class NameKind : std::uint8_t { request, text };
 

@@ -62,6 +62,8 @@ TEST(RecordJsonlErrors, WhatCouldNotBeReadAgain) {
             "in.jsonl:3: /groups: 1 groups, expected 2");
   EXPECT_EQ(error_of(2, [](json& line) { line["names"][0][0] = 60000000; }),
             "in.jsonl:2: /names/0/0: 60000000 is not a number of a request, 0 are named before");
+  EXPECT_EQ(error_of(2, [](json& line) { line["names"][0][1] = std::string(4097, 'a'); }),
+            "in.jsonl:2: /names/0/1: a name of 4097 bytes, expected at most 4096");
   EXPECT_EQ(error_of(5,
                      [](json& line) {
                        line["bookmarks"] = json::array({json::array({"x", 1})});

@@ -42,6 +42,18 @@ TEST_P(TraceErrors, NameLinePointerFoundAndExpected) {
   EXPECT_EQ(test::read_error(lines), std::string("t.jsonl:") + c.message);
 }
 
+TEST(TraceErrorsOfNames, ARequestIdHasAtMost4096Bytes) {
+  const auto error_with = [](std::size_t bytes) {
+    std::vector<Json> lines = test::healthy_trace();
+    lines[1][Json::json_pointer("/scheduler_output/scheduled_new_reqs/0/req_id")] =
+        std::string(bytes, 'a');
+    return test::read_error(lines);
+  };
+  const std::string place = "t.jsonl:2: /scheduler_output/scheduled_new_reqs/0/req_id: ";
+  EXPECT_EQ(error_with(4097), place + "a request id of 4097 bytes, expected at most 4096");
+  EXPECT_NE(error_with(4096).substr(0, place.size()), place);
+}
+
 const Case kHeaderCases[] = {
     {"VersionIsAtMostOne", 1, "/hybridscope_trace", "2",
      "1: /hybridscope_trace: version 2, this program reads version 1"},
