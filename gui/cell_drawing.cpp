@@ -193,8 +193,8 @@ void draw_use(ImDrawList& list, const CellLayout& layout, const BlockCell& cell,
     list.AddTriangleFilled(ImVec2((box.min.x + box.max.x) / 2, tip), ImVec2(box.min.x, back),
                            ImVec2(box.max.x, back), packed(style.text));
   };
-  if (cell.read) arrow(layout.read, layout.read.min.y, layout.read.max.y);
-  if (cell.written) arrow(layout.written, layout.written.max.y, layout.written.min.y);
+  if (cell.use.read) arrow(layout.read, layout.read.min.y, layout.read.max.y);
+  if (cell.use.written) arrow(layout.written, layout.written.max.y, layout.written.min.y);
 }
 
 void draw_corner(ImDrawList& list, const CellBox& box, float side, float edge) {

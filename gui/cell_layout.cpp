@@ -98,7 +98,8 @@ class SignPlaces {
 }  // namespace
 
 bool has_left_signs(const BlockCell& cell) {
-  return cell.checkpoint > 0 || (cell.role == CellRole::running && (cell.read || cell.written));
+  const bool is_used = cell.use.read || cell.use.written;
+  return cell.checkpoint > 0 || (is_used && cell.use.what != ForwardUse::draft);
 }
 
 CellLayout cell_layout(const CellBox& box, const BlockCell& cell, ImVec2 text, float point) {

@@ -50,14 +50,15 @@ void draw_cell_legend(const Look& look, LegendShape shape) {
   const SamplePlace next = shape == LegendShape::column ? SamplePlace::first : SamplePlace::next;
   const auto item = [&](std::string_view words, std::string_view meaning, const BlockCell& cell) {
     legend_item(
-        look, words, meaning, cell.read ? SamplePlace::first : next,
+        look, words, meaning, cell.use.read ? SamplePlace::first : next,
         [&](ImDrawList& list, const CellBox& box) { draw_cell(list, look, box, cell, ""); });
   };
-  BlockCell running{
-      .block = 1, .role = CellRole::running, .state = CellState::written, .read = true};
+  BlockCell running{.block = 1,
+                    .role = CellRole::running,
+                    .state = CellState::written,
+                    .use = {.what = ForwardUse::running, .read = true}};
   item("running: read", role_meaning(CellRole::running), running);
-  running.read = false;
-  running.written = true;
+  running.use = {.what = ForwardUse::running, .written = true};
   item("written", role_meaning(CellRole::running), running);
   for (const CellRole role : {CellRole::speculative, CellRole::cached, CellRole::shared,
                               CellRole::held, CellRole::null_block, CellRole::stale})

@@ -7,20 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace hybridscope {
+#include "sessions/explain/cell_role.h"
 
-enum class CellRole : std::uint8_t {
-  running,      // mamba: the state is read or written here in this step; attention: keys and values
-  speculative,  // mamba: states of drafts, one per column after the running one
-  cached,       // registered: other requests can hit it
-  shared,       // held by more than one table
-  held,         // the request's; it is not registered
-  null_block,   // block 0
-  free_block,   // held by no table, and a prefix hit would not find it
-  stale,        // the worker's table has a different block here than the scheduler's
-  padding,      // of a padding row, or slot -1
-};
-inline constexpr std::size_t kNumCellRoles = 9;
+namespace hybridscope {
 
 enum class CellState : std::uint8_t {
   unwritten,  // nothing was written since the block was given out
@@ -35,8 +24,7 @@ struct BlockCell {
   CellRole role = CellRole::null_block;
   CellState state = CellState::unknown;
   bool changed = false;  // in this step
-  bool read = false;     // mamba: the step's forward pass starts from the state here
-  bool written = false;  // the forward pass leaves a state, or keys and values, here
+  CellUse use = {};      // by the step's forward pass
   // Tokens of the block that its registered prefix has, if that ends inside the block; else those
   // of the hit, in the step that admits the request with it; 0: neither ends inside it.
   std::int32_t partial_tokens = 0;
@@ -47,11 +35,8 @@ struct BlockCell {
   friend bool operator==(const BlockCell&, const BlockCell&) = default;
 };
 
-// "running", "null block".
-std::string_view role_name(CellRole role);
 std::string_view state_name(CellState state);
-// For legends: what the role or the state means, in a sentence.
-std::string_view role_meaning(CellRole role);
+// For legends: what the state means, in a sentence.
 std::string_view state_meaning(CellState state);
 // "12/16": tokens of the block that belong to the prefix that ends inside it.
 std::string partial_words(const BlockCell& cell);
@@ -65,7 +50,5 @@ inline constexpr std::string_view kPartialMeaning =
 inline constexpr std::string_view kCheckpointMeaning =
     "A prefill stored this state while it ran on: S(24) is the state after 24 tokens, whatever the "
     "column.";
-// "the state is read here, and one is written": what the step's forward pass does; empty: nothing.
-std::string_view use_words(const BlockCell& cell, bool is_mamba);
 
 }  // namespace hybridscope

@@ -7,7 +7,7 @@
 
 #include "gui/model/block_verdict.h"
 #include "gui/model/stale_replay.h"
-#include "sessions/explain/forward_rows.h"
+#include "sessions/explain/cell_role.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -37,7 +37,8 @@ class GridMaker {
 
   BlockCell make_cell(std::int32_t block, std::int32_t group) {
     BlockCell cell{.block = block};
-    describe(cell, /*is_stale=*/false, {group, kNoColumn});
+    const CellFacts facts = describe(cell, /*is_stale=*/false, {group, kNoColumn});
+    cell.role = role_of(facts);
     return cell;
   }
 
@@ -57,13 +58,14 @@ class GridMaker {
     grid.block_size = spec.block_size();
     for (const RequestId request : requests) add_row(grid, request);
     grid.cells.resize(grid.rows.size() * static_cast<std::size_t>(grid.num_columns));
+    facts_.assign(grid.cells.size(), {});
     rows_.clear();
     for (std::size_t row = 0; row < grid.rows.size(); ++row) {
       rows_[grid.rows[row].request] = row;
       fill_row(grid, row);
     }
     mark_hits(grid);
-    mark_live(grid);
+    mark_used(grid);
     mark_changed(grid);
     return grid;
   }
@@ -85,11 +87,12 @@ class GridMaker {
     const auto ids = ids_of(request, grid.group);
     const auto scheduled = view_.scheduler_tables.block_ids(request, grid.group);
     for (std::size_t column = 0; column < ids.size(); ++column) {
-      BlockCell& cell = grid.cells[row * static_cast<std::size_t>(grid.num_columns) + column];
+      const std::size_t index = row * static_cast<std::size_t>(grid.num_columns) + column;
+      BlockCell& cell = grid.cells[index];
       cell.block = ids[column];
       const bool is_stale =
           shows_worker() && (column >= scheduled.size() || scheduled[column] != cell.block);
-      describe(cell, is_stale, {grid.group, static_cast<std::int32_t>(column)});
+      facts_[index] = describe(cell, is_stale, {grid.group, static_cast<std::int32_t>(column)});
     }
   }
 
@@ -99,16 +102,18 @@ class GridMaker {
     std::int32_t column = kNoColumn;
   };
 
-  void describe(BlockCell& cell, bool is_stale, const Place& place) {
-    cell.role = is_stale ? CellRole::stale : CellRole::null_block;
-    if (cell.block <= kNullBlock || cell.block >= view_.scheduler_tables.num_blocks()) return;
+  // All but the cell's role and use; returns what its role follows from.
+  CellFacts describe(BlockCell& cell, bool is_stale, const Place& place) {
+    CellFacts known{.is_stale = is_stale};
+    if (cell.block <= kNullBlock || cell.block >= view_.scheduler_tables.num_blocks()) return known;
     const BlockFacts facts = run_.block_facts(cell.block);
     complete_ = complete_ && facts.label_known && facts.writes_known;
     cell.state = verdicts_.of(cell.block, facts, place.group).state;
-    if (is_stale) return;
-    mark_end(cell, facts, place);
-    cell.role = facts.registered ? CellRole::cached : CellRole::held;
-    if (view_.scheduler_tables.holders(cell.block) > 1) cell.role = CellRole::shared;
+    if (!is_stale) mark_end(cell, facts, place);
+    known.block = cell.block;
+    known.is_registered = facts.registered;
+    known.num_holders = view_.scheduler_tables.holders(cell.block);
+    return known;
   }
 
   // Where the registered prefix ends, and whether a prefill stored the state on its way. A
@@ -121,11 +126,7 @@ class GridMaker {
         place.column == kNoColumn || facts.partial_num_tokens / cell.block_size == place.column;
     if (facts.label_group == place.group && ends_here)
       cell.partial_tokens = facts.partial_num_tokens % cell.block_size;
-    if (!spec.is_mamba()) return;
-    cell.checkpoint = facts.checkpoint;
-    const std::int64_t stored_in =
-        facts.writes_known ? facts.temporal.event.step : facts.registered_in;
-    cell.written = cell.checkpoint > 0 && stored_in == view_.trace.step;
+    if (spec.is_mamba()) cell.checkpoint = facts.checkpoint;
   }
 
   // Hits of the step that end inside a block.
@@ -149,36 +150,28 @@ class GridMaker {
                        static_cast<std::size_t>(column)];
   }
 
-  enum class Use { read, written };
-  void mark(BlockTableGrid& grid, std::int32_t batch_row, std::int32_t column, CellRole role,
-            Use use) const {
-    if (batch_row < 0 || static_cast<std::size_t>(batch_row) >= view_.trace.rows.size()) return;
-    const RequestId request = view_.trace.rows[static_cast<std::size_t>(batch_row)].request;
-    BlockCell* cell = cell_at(grid, request, column);
-    if (cell == nullptr || cell->block <= kNullBlock) return;
-    (use == Use::read ? cell->read : cell->written) = true;
-    if (cell->role != CellRole::stale) cell->role = role;
-  }
-
-  // Columns that the step works on. The state is read from one and written to one or more, possibly
-  // the same: with drafts it is read after the last accepted token of the step before.
-  void mark_live(BlockTableGrid& grid) const {
+  // What the step does with the cells, and their roles.
+  void mark_used(BlockTableGrid& grid) {
+    std::vector<ShownTable> tables;
+    for (const BlockTableRow& row : grid.rows)
+      tables.push_back({row.request, ids_of(row.request, grid.group)});
+    const KVCacheGroup& spec =
+        view_.config.kv_cache_config.groups[static_cast<std::size_t>(grid.group)];
     for (const GroupTrace& group : view_.trace.groups) {
       if (group.group != grid.group) continue;
       grid.is_assumed = replays_stale(view_.trace, group);
-      for (const AttentionWrite& write : group.attention_writes)
-        mark(grid, write.row, write.column, CellRole::running, Use::written);
-      if (!group.is_mamba) continue;
-      for (const ForwardPlaces& row :
-           forward_rows(view_.trace, group, view_.config.mamba_cache_mode)) {
-        for (std::size_t token = row.targets.size(); token-- > 1;)
-          mark(grid, row.row, row.targets[token].column, CellRole::speculative, Use::written);
-        if (!row.targets.empty())
-          mark(grid, row.row, row.targets[0].column, CellRole::running, Use::written);
-        if (row.has_initial_state)
-          mark(grid, row.row, row.temporal_source.column, CellRole::running, Use::read);
+      for (const UsedCell& used : used_cells({.trace = view_.trace,
+                                  .group = group,
+                                  .mode = view_.config.mamba_cache_mode,
+                                  .kept = states_kept(spec)},
+                                             tables)) {
+        const std::size_t index = used.table * static_cast<std::size_t>(grid.num_columns) +
+                                  static_cast<std::size_t>(used.column);
+        grid.cells[index].use = used.use;
+        facts_[index].use = used.use.what;
       }
     }
+    for (std::size_t i = 0; i < grid.cells.size(); ++i) grid.cells[i].role = role_of(facts_[i]);
   }
 
   void mark_changed(BlockTableGrid& grid) const {
@@ -201,6 +194,7 @@ class GridMaker {
   BlockVerdicts verdicts_;
   BlockTablesOptions options_;
   std::map<RequestId, std::size_t> rows_;  // of the current grid
+  std::vector<CellFacts> facts_;           // of its cells
   bool complete_ = true;
 };
 

@@ -31,9 +31,8 @@ ContentTable grid_table(const BlockTableGrid& grid) {
 
 // Does the cell have more than a block? Most cells of a long table are only cached or held.
 bool has_more(const BlockCell& cell) {
-  return cell.changed || cell.state == CellState::wrong || cell.role == CellRole::running ||
-         cell.role == CellRole::speculative || cell.role == CellRole::stale ||
-         cell.partial_tokens > 0 || cell.checkpoint > 0;
+  return cell.changed || cell.state == CellState::wrong || cell.use != CellUse{} ||
+         cell.role == CellRole::stale || cell.partial_tokens > 0 || cell.checkpoint > 0;
 }
 
 ContentTable cells_table(const BlockTableGrid& grid) {

@@ -107,9 +107,7 @@ std::vector<Fact> describe_cell(ShownRun& run, const CellPlace& place, const Blo
   }
   const BlockFacts block = run.block_facts(cell.block);
   facts.push_back({"block", fmt::format("{} ({})", cell.block, role_name(cell.role))});
-  const bool is_mamba =
-      view.config.kv_cache_config.groups[static_cast<std::size_t>(place.group)].is_mamba();
-  if (const std::string_view use = use_words(cell, is_mamba); !use.empty())
+  if (const std::string_view use = use_words(cell.use); !use.empty())
     facts.push_back(
         {"in this step",
          std::string(use) + (is_assumed(view, place.group) ? " (assumed: the graph replays arrays "
@@ -135,7 +133,7 @@ std::vector<Fact> describe_cell(ShownRun& run, const CellPlace& place, const Blo
     facts.push_back({"content", "not known: the session keeps writes at level full only"});
     return facts;
   }
-  if (is_mamba) {
+  if (view.config.kv_cache_config.groups[static_cast<std::size_t>(place.group)].is_mamba()) {
     const KVCacheConfig& config = view.config.kv_cache_config;
     if (keeps(config, StateKind::temporal))
       facts.push_back({"temporal state", written(block.temporal.event, view.names)});

@@ -25,13 +25,6 @@ std::vector<bool> changed_blocks(const StepView& view) {
   return changed;
 }
 
-CellRole role_of(std::int32_t block, std::int32_t references, bool registered) {
-  if (block == kNullBlock) return CellRole::null_block;
-  if (references > 1) return CellRole::shared;
-  if (registered) return CellRole::cached;
-  return references == 0 ? CellRole::free_block : CellRole::held;
-}
-
 // Is the block registered as a prefix that ends inside it?
 void mark_prefix_end(BlockCell& cell, const BlockFacts& facts, const KVCacheConfig& config) {
   const auto group = static_cast<std::size_t>(facts.label_group);
@@ -111,7 +104,9 @@ PoolModel make_pool_model(ShownRun& run) {
     const BlockFacts facts = run.block_facts(cell.block);
     pool.labels_known = pool.labels_known && facts.label_known;
     pool.references[i] = tables.holders(cell.block) + tables.deferred(cell.block);
-    cell.role = role_of(cell.block, pool.references[i], facts.registered);
+    cell.role = role_of({.block = cell.block,
+                         .is_registered = facts.registered,
+                         .num_holders = pool.references[i]});
     mark_prefix_end(cell, facts, view.config.kv_cache_config);
     cell.state = CellState::written;
     cell.changed = changed[i];

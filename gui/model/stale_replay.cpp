@@ -4,14 +4,6 @@
 
 namespace hybridscope {
 
-bool replays(const StepTrace& trace, const GroupTrace& group) {
-  return trace.graph.pads_metadata() && !group.replayed_arrays.empty();
-}
-
-bool replays_stale(const StepTrace& trace, const GroupTrace& group) {
-  return replays(trace, group) && group.persistent_buffers_step < trace.step;
-}
-
 std::string stale_words(const GroupTrace& group, std::int64_t step) {
   return replay_words(group, step) +
          "; it finds what is left in its buffers, not the values of this step. What blocks hold is "

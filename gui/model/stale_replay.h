@@ -8,12 +8,10 @@
 
 #include "core/trace/step_trace.h"
 #include "gui/model/step_arrays.h"
+#include "sessions/explain/forward_rows.h"
 
 namespace hybridscope {
 
-// Does the step's graph read arrays of the group, and are they stale?
-bool replays(const StepTrace& trace, const GroupTrace& group);
-bool replays_stale(const StepTrace& trace, const GroupTrace& group);
 // What such a replay reads, and what that means for the blocks as shown.
 std::string stale_words(const GroupTrace& group, std::int64_t step);
 // The array that it really read, as the step before built it; null: another step or only the

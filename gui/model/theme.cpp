@@ -94,24 +94,11 @@ constexpr std::array<HeatStyle, kNumHeatStyles> kLightHeat = {{{rgb(0xF3F0DC), r
                                                                {rgb(0x575D6D), rgb(0xFFFFFF)},
                                                                {rgb(0x00224E), rgb(0xFFFFFF)}}};
 
-struct CellSign {
-  std::string_view title;
-  char letter;
-  CellPattern pattern;
-};
-
 // By CellRole; the same in every theme.
-constexpr std::array<CellSign, kNumCellRoles> kCellSigns = {{
-    {"running", 'R', CellPattern::none},
-    {"speculative", 'S', CellPattern::hatch},
-    {"cached", 'C', CellPattern::dots},
-    {"shared", 'H', CellPattern::grid},
-    {"held", 'B', CellPattern::base_line},
-    {"null block", '0', CellPattern::cross},
-    {"free", 'F', CellPattern::outline},
-    {"stale", 'T', CellPattern::back_hatch},
-    {"padding", 'P', CellPattern::stripes},
-}};
+constexpr std::array<CellPattern, kNumCellRoles> kCellPatterns = {
+    CellPattern::none,    CellPattern::hatch,      CellPattern::dots,
+    CellPattern::grid,    CellPattern::base_line,  CellPattern::cross,
+    CellPattern::outline, CellPattern::back_hatch, CellPattern::stripes};
 
 struct ThemeName {
   ThemeKind kind;
@@ -164,13 +151,12 @@ CellStyle cell_style(const Theme& theme, CellRole role) {
   const auto index = static_cast<std::size_t>(role);
   HS_EXPECT(index < kNumCellRoles);
   const FillColours& colours = theme.palette.fills[index];
-  const CellSign& sign = kCellSigns[index];
-  return {.title = sign.title,
+  return {.title = role_name(role),
           .fill = colours.fill,
           .text = colours.text,
           .line = colours.line,
-          .letter = sign.letter,
-          .pattern = sign.pattern};
+          .letter = role_letter(role),
+          .pattern = kCellPatterns[index]};
 }
 
 CellStyle row_style(const Theme& theme, RowClass row_class) {

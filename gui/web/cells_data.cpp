@@ -63,7 +63,7 @@ Json grid_data(const BlockTableGrid& grid) {
   for (std::size_t row = 0; row < grid.rows.size(); ++row) {
     Json cells = Json::array();
     for (std::int32_t column = 0; column < grid.rows[row].num_columns; ++column)
-      cells.push_back(cell_data(grid.at(row, column), grid.is_mamba));
+      cells.push_back(cell_data(grid.at(row, column)));
     data["rows"].push_back({{"request", grid.rows[row].name},
                             {"batch_row", grid.rows[row].batch_row},
                             {"cells", std::move(cells)}});
@@ -95,15 +95,15 @@ bool names_same_blocks(const Json& a, const Json& b) {
 
 }  // namespace
 
-Json cell_data(const BlockCell& cell, bool is_mamba) {
+Json cell_data(const BlockCell& cell) {
   Json data = {{"block", cell.block},
                {"role", css_word(role_name(cell.role))},
                {"state", css_word(state_name(cell.state))},
                {"text", cell.block == kNullBlock ? std::string("null") : cell_words(cell)}};
   if (cell.changed) data["changed"] = true;
-  if (cell.read) data["read"] = true;
-  if (cell.written) data["written"] = true;
-  if (const std::string_view use = use_words(cell, is_mamba); !use.empty()) data["use"] = use;
+  if (cell.use.read) data["read"] = true;
+  if (cell.use.written) data["written"] = true;
+  if (const std::string_view use = use_words(cell.use); !use.empty()) data["use"] = use;
   return data;
 }
 

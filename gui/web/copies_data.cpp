@@ -42,9 +42,7 @@ Json positions_data(const std::vector<ConvPosition>& positions) {
 Json drawing_data(const StateCopyDrawing& drawing) {
   Json cells = Json::array();
   for (const CopyCell& cell : drawing.cells)
-    cells.push_back({{"column", cell.column},
-                     {"slot", cell.slot},
-                     {"cell", cell_data(cell.cell, /*is_mamba=*/true)}});
+    cells.push_back({{"column", cell.column}, {"slot", cell.slot}, {"cell", cell_data(cell.cell)}});
   Json data = {{"group", drawing.group_name},
                {"words", drawing_words(drawing)},
                {"cells", std::move(cells)},
@@ -68,9 +66,9 @@ Json drawing_data(const StateCopyDrawing& drawing) {
 Json block_copy_data(const BlockCopyDrawing& copy) {
   return {{"group", copy.group_name},
           {"words", copy.words},
-          {"source", cell_data(copy.source, /*is_mamba=*/true)},
+          {"source", cell_data(copy.source)},
           {"source_place", copy_place_words(copy.source_column)},
-          {"destination", cell_data(copy.destination, /*is_mamba=*/true)},
+          {"destination", cell_data(copy.destination)},
           {"destination_place", copy_place_words(copy.destination_column)}};
 }
 

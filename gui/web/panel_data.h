@@ -12,7 +12,7 @@ namespace hybridscope {
 // {title, note, head: [...], rows: [[...]]}.
 nlohmann::ordered_json table_data(const ContentTable& table);
 // {block, role, state, text, and what is special: use, changed, read, written}.
-nlohmann::ordered_json cell_data(const BlockCell& cell, bool is_mamba);
+nlohmann::ordered_json cell_data(const BlockCell& cell);
 // {roles: [{name, letter, pattern, meaning}], states: [{name, mark, meaning}], signs: [...]}.
 nlohmann::ordered_json legend_data();
 

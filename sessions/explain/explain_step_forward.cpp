@@ -122,6 +122,7 @@ void add_group(const StepToExplain& step, const GroupTrace& group, TextPage& pag
 std::string place_words(const StatePlace& place) {
   if (place.block == kNullBlock) return fmt::format("column {} (the null block)", place.column);
   if (place.block == kPadSlotId) return fmt::format("column {} (outside the table)", place.column);
+  if (place.column < 0) return fmt::format("block {} (in no column of its table)", place.block);
   return fmt::format("column {} (block {})", place.column, place.block);
 }
 
@@ -137,7 +138,6 @@ struct RowToExplain {
   const ForwardPlaces& row;
   std::int32_t computed = 0;     // c
   std::int32_t conv_kernel = 4;  // W
-  std::int32_t block_size = 0;
   StatesKept kept = {};
 };
 
@@ -165,6 +165,7 @@ std::string joined(const StatesKept& kept, const std::string& temporal, const st
 
 std::string source_words(const RowToExplain& r) {
   const ForwardPlaces& row = r.row;
+  if (row.is_skipped) return "does nothing: it has no tokens, or its first state index is null";
   if (!row.has_initial_state) return "starts from zeros";
   if (!row.source_in_range)
     return fmt::format("a = {} points outside the row", row.num_accepted_tokens);
@@ -180,8 +181,7 @@ std::string target_words(const RowToExplain& r) {
         fmt::format("{}S({}) to {}", text.empty() ? "writes " : ", ", tokens, place_words(place));
   };
   const std::int32_t end = r.computed + row.num_query_tokens;
-  for (const StatePlace& place : row.boundary_targets)
-    add((place.column + 1) * r.block_size, place);
+  for (const PassedState& passed : row.passed) add(passed.num_tokens, passed.place);
   if (row.is_decode)
     for (std::size_t t = 0; t < row.targets.size(); ++t)
       add(r.computed + static_cast<std::int32_t>(t) + 1, row.targets[t]);
@@ -194,7 +194,7 @@ std::string target_words(const RowToExplain& r) {
   const std::string conv =
       fmt::format("writes conv {} to positions 0..{} of {}{}", token_range(first, end), end - first,
                   place_words(row.is_decode ? row.targets[0] : row.targets.back()),
-                  row.boundary_targets.empty() ? "" : ", the boundaries' windows likewise");
+                  row.passed.empty() ? "" : ", the windows of the states before it likewise");
   return joined(r.kept, text, conv);
 }
 
@@ -245,7 +245,7 @@ void add_attention_group(const StepToExplain& step, const GroupTrace& group, Tex
 
 std::vector<StatePlace> places_of(const ForwardPlaces& row) {
   std::vector<StatePlace> places = {row.temporal_source, row.conv_source};
-  places.insert(places.end(), row.boundary_targets.begin(), row.boundary_targets.end());
+  for (const PassedState& passed : row.passed) places.push_back(passed.place);
   places.insert(places.end(), row.targets.begin(), row.targets.end());
   return places;
 }
@@ -266,8 +266,8 @@ std::string other_blocks(const ForwardPlaces& row) {
 }
 
 bool same_columns(const ForwardPlaces& a, const ForwardPlaces& b) {
-  return a.row == b.row && a.is_decode == b.is_decode && a.counts_given == b.counts_given &&
-         a.num_accepted_tokens == b.num_accepted_tokens &&
+  return a.row == b.row && a.is_decode == b.is_decode && a.is_skipped == b.is_skipped &&
+         a.counts_given == b.counts_given && a.num_accepted_tokens == b.num_accepted_tokens &&
          a.has_initial_state == b.has_initial_state && a.source_in_range == b.source_in_range &&
          std::ranges::equal(places_of(a), places_of(b), {}, &StatePlace::column,
                             &StatePlace::column);
@@ -330,17 +330,24 @@ void add_forward(const StepToExplain& step, TextPage& page) {
       const ForwardPlaces& row = rows[i];
       const RowTrace& trace_row = step.trace.rows[static_cast<std::size_t>(row.row)];
       const std::int32_t computed = trace_row.num_computed_tokens;
-      const RowToExplain words{row, computed, step.config.conv_kernel, group.block_size,
+      const RowToExplain words{row, computed, step.config.conv_kernel,
                                states_kept(group_of(step, group.group))};
       const bool repeated =
           group.group != first_group && i < first.size() && same_columns(row, first[i]);
       page.item(step.names.request(trace_row.request), name_width(step),
                 repeated ? fmt::format("{}: the same with {}", step.names.group(group.group),
                                        other_blocks(row))
-                         : fmt::format("{}, {} kernel: {}{}; {}", step.names.group(group.group),
+                         : fmt::format("{}, {} kernel: {}{}{}", step.names.group(group.group),
                                        row.is_decode ? "decode" : "prefill", source_words(words),
-                                       count_warning(step, row), target_words(words)));
+                                       count_warning(step, row),
+                                       row.is_skipped ? "" : "; " + target_words(words)));
     }
+    for (const PaddingWrite& write :
+         padding_writes(step.trace, group, step.config.mamba_cache_mode))
+      page.line(
+          fmt::format("row {}, {}: a padding row that its kernel takes for a real one folds a "
+                      "placeholder into block {}",
+                      write.row, step.names.group(group.group), write.block));
   }
   add_dummy_rows(step, page);
 }

@@ -18,17 +18,25 @@ class Resolver {
 
   // Requires: is_real(access).
   ForwardPlaces resolve(const StateAccess& access) const {
+    const bool counts = access.counts_given && group_.accepted_counts_given;
     ForwardPlaces result{.row = access.row,
                          .is_decode = access.is_decode,
-                         .counts_given = access.counts_given,
-                         .num_accepted_tokens = access.num_accepted_tokens,
+                         .counts_given = counts,
+                         .num_accepted_tokens = counts ? access.num_accepted_tokens : 1,
                          .num_query_tokens = query_tokens(access.row),
                          .temporal_source = {},
                          .conv_source = {},
-                         .boundary_targets = {},
+                         .passed = {},
                          .targets = {}};
     if (!access.is_decode) result.has_initial_state = access.has_initial_state;
-    if (access.by_column)
+    const std::int32_t first =
+        access.by_column ? access.block_at(access.last_scheduled_column) : access.block_at(0);
+    if (access.is_decode && !access.by_column)
+      result.num_query_tokens = std::min(result.num_query_tokens, access.num_query_tokens);
+    result.is_skipped = first == kNullBlock || first == kPadSlotId || result.num_query_tokens <= 0;
+    if (result.is_skipped)
+      result.has_initial_state = false;
+    else if (access.by_column)
       add_columns(access, result);
     else
       add_window(access, result);
@@ -36,56 +44,92 @@ class Resolver {
   }
 
  private:
+  const RowTrace& row_of(std::int32_t row) const {
+    return trace_.rows[static_cast<std::size_t>(row)];
+  }
   std::int32_t query_tokens(std::int32_t row) const {
-    return trace_.scheduled_of(trace_.rows[static_cast<std::size_t>(row)]).num_scheduled_tokens;
+    return trace_.scheduled_of(row_of(row)).num_scheduled_tokens;
+  }
+
+  // Where the row has the block. Under a fault the arrays may name another one than its table has
+  // in the column that they stand for.
+  StatePlace place(std::int32_t row, std::int32_t column, std::int32_t block) const {
+    const TensorView<std::int32_t>& table = group_.block_table;
+    if (!table.present || row >= table.rows || block <= kNullBlock) return {column, block};
+    if (column >= 0 && column < table.cols && table.at(row, column) == block)
+      return {column, block};
+    for (std::int32_t other = 0; other < table.cols; ++other)
+      if (table.at(row, other) == block) return {other, block};
+    return {-1, block};
   }
 
   // The column of the request's block table that is column 0 of its window.
   std::int32_t window_start(std::int32_t row) const {
     if (mode_ == MambaCacheMode::none) return 0;
-    const std::int32_t seq_len =
-        trace_.rows[static_cast<std::size_t>(row)].num_computed_tokens + query_tokens(row);
+    const std::int32_t seq_len = row_of(row).num_computed_tokens + query_tokens(row);
     return std::max(seq_len - 1, 0) / group_.block_size;
   }
 
   void add_window(const StateAccess& access, ForwardPlaces& result) const {
     const auto cols = static_cast<std::int32_t>(access.blocks.size());
     const std::int32_t start = window_start(access.row);
-    const auto place = [&](std::int32_t column) {
-      return StatePlace{start + column, access.block_at(column)};
+    const auto at = [&](std::int32_t column) {
+      return place(access.row, start + column, access.block_at(column));
     };
     result.window_column = start;
-    result.conv_source = place(0);
+    result.conv_source = at(0);
     if (!access.is_decode) {
-      result.temporal_source = place(0);
-      result.targets = {place(0)};
+      result.temporal_source = at(0);
+      result.targets = {at(0)};
+      if (access.checkpoint_tokens > 0 && access.checkpoint_tokens < result.num_query_tokens &&
+          access.checkpoint_block != kNullBlock)
+        result.passed.push_back(
+            {place(access.row, start - 1, access.checkpoint_block),
+             row_of(access.row).num_computed_tokens + access.checkpoint_tokens});
       return;
     }
     const std::int32_t offset = result.num_accepted_tokens - 1;
     result.source_in_range = offset >= 0 && offset < cols;
-    if (result.source_in_range) result.temporal_source = place(offset);
+    if (result.source_in_range) result.temporal_source = at(offset);
     for (std::int32_t t = 0; t < result.num_query_tokens; ++t)
-      result.targets.push_back(place(std::min(t, cols - 1)));
+      result.targets.push_back(at(std::min(t, cols - 1)));
   }
 
-  static void add_columns(const StateAccess& access, ForwardPlaces& result) {
-    const auto place = [&](std::int32_t column) {
-      return StatePlace{column, access.block_at(column)};
+  void add_columns(const StateAccess& access, ForwardPlaces& result) const {
+    const auto at = [&](std::int32_t column) {
+      return place(access.row, column, access.block_at(column));
     };
     result.window_column = access.temporal_source_column;
-    result.temporal_source = place(access.temporal_source_column + result.num_accepted_tokens - 1);
-    result.conv_source = place(access.conv_source_column);
     const std::int32_t last = access.last_scheduled_column;
     if (!access.is_decode) {
-      result.targets = {place(last)};
+      result.temporal_source = at(access.computed_column);
+      result.conv_source = result.temporal_source;
+      result.targets = {at(last)};
       for (std::int32_t c = access.first_scheduled_column; c < last; ++c)
-        result.boundary_targets.push_back(place(c));
+        add_boundary(access, c, result);
       return;
     }
+    result.temporal_source = at(access.temporal_source_column + result.num_accepted_tokens - 1);
+    result.conv_source = at(access.conv_source_column);
     result.source_in_range = result.temporal_source.block != kPadSlotId;
     const auto cols = static_cast<std::int32_t>(access.blocks.size());
     for (std::int32_t t = 0; t < result.num_query_tokens; ++t)
-      result.targets.push_back(place(std::min(last + t, cols - 1)));
+      result.targets.push_back(at(std::min(last + t, cols - 1)));
+  }
+
+  // The state that goes to column `column` at its end, if the row computes one: it may have been
+  // told to store a boundary that it does not cross, or the state of a chunk that is not its own.
+  void add_boundary(const StateAccess& access, std::int32_t column, ForwardPlaces& result) const {
+    const std::int32_t computed = row_of(access.row).num_computed_tokens;
+    const std::int32_t end = computed + result.num_query_tokens;
+    const auto inside = [&](std::int32_t tokens) { return tokens > computed && tokens <= end; };
+    const std::int32_t boundary = (column + 1) * group_.block_size;
+    const std::int32_t held =
+        access.boundary_chunks.stride > 0
+            ? computed + access.boundary_chunks.tokens_at(column - access.first_scheduled_column)
+            : boundary;
+    if (inside(boundary) && inside(held))
+      result.passed.push_back({place(access.row, column, access.block_at(column)), held});
   }
 
   const StepTrace& trace_;
@@ -93,18 +137,49 @@ class Resolver {
   MambaCacheMode mode_;
 };
 
+std::vector<StateAccess> accesses_of(const StepTrace& trace, const GroupTrace& group,
+                                     MambaCacheMode mode) {
+  std::vector<StateAccess> accesses;
+  if (group.metadata)
+    append_state_accesses(*group.metadata, forward_context(trace, group, mode), accesses);
+  return accesses;
+}
+
 }  // namespace
 
 std::vector<ForwardPlaces> forward_rows(const StepTrace& trace, const GroupTrace& group,
                                         MambaCacheMode mode) {
-  if (!group.metadata) return {};
-  std::vector<StateAccess> accesses;
-  append_state_accesses(*group.metadata, forward_context(trace, group, mode), accesses);
   const Resolver resolver(trace, group, mode);
   std::vector<ForwardPlaces> rows;
-  for (const StateAccess& access : accesses)
+  for (const StateAccess& access : accesses_of(trace, group, mode))
     if (resolver.is_real(access)) rows.push_back(resolver.resolve(access));
   return rows;
+}
+
+std::vector<PaddingWrite> padding_writes(const StepTrace& trace, const GroupTrace& group,
+                                         MambaCacheMode mode) {
+  std::vector<PaddingWrite> writes;
+  for (const StateAccess& access : accesses_of(trace, group, mode)) {
+    const bool is_padding =
+        access.row < 0 || static_cast<std::size_t>(access.row) >= trace.rows.size();
+    // Prefill rows of mode all past the batch are skipped.
+    if (!is_padding || !access.runs_as_padding || access.blocks.empty()) continue;
+    if (access.by_column && !access.is_decode) continue;
+    const std::int32_t block =
+        access.by_column ? access.block_at(access.last_scheduled_column) : access.blocks[0];
+    if (block > kNullBlock) writes.push_back({access.index, block});
+  }
+  for (const DummyRow& row : trace.dummy_rows)
+    if (row.group == group.group && row.block > kNullBlock) writes.push_back({row.row, row.block});
+  return writes;
+}
+
+bool replays(const StepTrace& trace, const GroupTrace& group) {
+  return trace.graph.pads_metadata() && !group.replayed_arrays.empty();
+}
+
+bool replays_stale(const StepTrace& trace, const GroupTrace& group) {
+  return replays(trace, group) && group.persistent_buffers_step < trace.step;
 }
 
 }  // namespace hybridscope

@@ -13,13 +13,23 @@
 namespace hybridscope {
 
 struct StatePlace {
-  std::int32_t column = -1;  // in the request's block table
+  // In the request's block table as the worker has it; -1: the block is in none of its columns.
+  std::int32_t column = -1;
   std::int32_t block = 0;
+};
+
+// A state that a prefill leaves on its way.
+struct PassedState {
+  StatePlace place;
+  std::int32_t num_tokens = 0;  // that it has folded
 };
 
 struct ForwardPlaces {
   std::int32_t row = -1;   // in the batch; padding rows are not listed
   bool is_decode = false;  // runs the decode kernel
+  // Nothing is read or written, and no places are told: its first state index is null, or it has no
+  // tokens (semantics: null-rows).
+  bool is_skipped = false;
   bool counts_given = false;
   std::int32_t num_accepted_tokens = 1;  // as given to the kernel
   std::int32_t num_query_tokens = 0;
@@ -28,8 +38,9 @@ struct ForwardPlaces {
   std::int32_t window_column = 0;  // temporal source = this + num_accepted_tokens - 1
   StatePlace temporal_source;
   StatePlace conv_source;
-  // Mode all, prefill: states at the block boundaries that the row passes.
-  std::vector<StatePlace> boundary_targets;
+  // Prefill rows: in mode all at the block boundaries that the row passes, else its checkpoint
+  // (semantics: prefill-checkpoint), if it stores one.
+  std::vector<PassedState> passed;
   // Decode rows: query token t writes element t. Prefill rows: one element, the state after the
   // row.
   std::vector<StatePlace> targets;
@@ -38,5 +49,19 @@ struct ForwardPlaces {
 // The group's real rows, in the order of its metadata. Empty without metadata.
 std::vector<ForwardPlaces> forward_rows(const StepTrace& trace, const GroupTrace& group,
                                         MambaCacheMode mode);
+
+// A row without a request that folds a placeholder into the state of a block: a padding row of the
+// metadata that its kernel does not recognise as one, or a row of a dummy run.
+struct PaddingWrite {
+  std::int32_t row = -1;
+  std::int32_t block = 0;
+};
+std::vector<PaddingWrite> padding_writes(const StepTrace& trace, const GroupTrace& group,
+                                         MambaCacheMode mode);
+
+// Does the step replay a graph that reads arrays of the group, and did no build of this step write
+// them? Then what forward_rows says is an assumption: the graph finds what is left in its buffers.
+bool replays(const StepTrace& trace, const GroupTrace& group);
+bool replays_stale(const StepTrace& trace, const GroupTrace& group);
 
 }  // namespace hybridscope

@@ -79,10 +79,7 @@ std::optional<ForwardPlaces> forward_row(const Finding& finding, const RootConte
   const GroupTrace* group = group_of(context.trace, finding.group);
   if (group == nullptr) return std::nullopt;
   for (ForwardPlaces& row : forward_rows(context.trace, *group, context.names.mamba_cache_mode))
-    if (row.row == finding.row) {
-      row.counts_given = row.counts_given && group->accepted_counts_given;
-      return std::move(row);
-    }
+    if (row.row == finding.row) return std::move(row);
   return std::nullopt;
 }
 

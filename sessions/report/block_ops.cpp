@@ -50,6 +50,11 @@ class ColumnRun {
   std::vector<std::int32_t> blocks_;
 };
 
+// One of several registrations was taken back.
+bool keeps_a_label(const CacheEvent& event) {
+  return event.kind == CacheEventKind::withdrawn && event.num_tokens > 0;
+}
+
 void append_event(const CacheEvent& event, ColumnRun& run) {
   const auto op = [&run](const std::vector<std::int32_t>& values) {
     run.flush();
@@ -67,7 +72,7 @@ void append_event(const CacheEvent& event, ColumnRun& run) {
       break;
     case CacheEventKind::evicted:
     case CacheEventKind::withdrawn:
-      op({kUnlabel, event.block});
+      if (!keeps_a_label(event)) op({kUnlabel, event.block});
       break;
     default:
       break;  // can be derived from the tables
@@ -115,7 +120,7 @@ void BlockState::apply(std::span<const CacheEvent> events) {
         break;
       case CacheEventKind::evicted:
       case CacheEventKind::withdrawn:
-        labels_.erase(event.block);
+        if (!keeps_a_label(event)) labels_.erase(event.block);
         break;
       default:
         break;

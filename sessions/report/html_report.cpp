@@ -98,6 +98,7 @@ nlohmann::json describe_run(const StepSource& source, const HtmlReportOptions& o
                          {"max_num_seqs", config.max_num_seqs},
                          {"max_num_batched_tokens", config.max_num_batched_tokens},
                          {"groups", describe_groups(config)},
+                         {"cells", cell_code_words()},
                          {"bookmarks", nlohmann::json::array()},
                          {"roots", nlohmann::json::array()},
                          {"next", ""}};
@@ -201,6 +202,7 @@ Status HtmlReportWriter::Maker::take(std::int64_t step) {
     before_.apply(trace.cache_events);
     before_.apply(record.value()->worker_changes);
     before_.apply(trace.commit_events);
+    steps_.pass_over(*record.value());
   } else {
     add(*record.value());
   }

@@ -1,16 +1,16 @@
-// Block tables and labels at any step, from the nearest stored copy and the operations since
-// (block_ops.h has their format).
+// Block tables, labels and the codes of cells at any step, from the nearest stored copy and the
+// operations since (block_ops.h and report_cells.h have their formats).
 
 const COPY_EVERY = 50;
 
 function emptyState() {
-  return { scheduler: new Map(), worker: new Map(), labels: new Map() };
+  return { scheduler: new Map(), worker: new Map(), labels: new Map(), codes: new Map() };
 }
 
 function copyState(state) {
   const copy = (tables) => new Map([...tables].map(([key, blocks]) => [key, blocks.slice()]));
   return { scheduler: copy(state.scheduler), worker: copy(state.worker),
-           labels: new Map(state.labels) };
+           labels: new Map(state.labels), codes: new Map(state.codes) };
 }
 
 function tableKey(request, group) { return request + "/" + group; }
@@ -22,7 +22,8 @@ function setColumns(tables, key, column, blocks) {
   blocks.forEach((block, i) => { table[column + i] = block; });
 }
 
-// Applies `ops`. If given, `changed` collects the cells and blocks they touch.
+// Applies `ops`, those of tables to `tables` if there are any. If given, `changed` collects the cells
+// and blocks they touch.
 function applyOps(state, tables, ops, changed) {
   for (let i = 0; ops && i < ops.length;) {
     const op = ops[i];
@@ -31,13 +32,16 @@ function applyOps(state, tables, ops, changed) {
       const blocks = op === 0 ? ops.slice(i + 5, i + 5 + count)
                               : Array.from({ length: count }, (_, k) => ops[i + 5] + k);
       const key = tableKey(request, group);
-      setColumns(tables, key, column, blocks);
+      if (tables) setColumns(tables, key, column, blocks);
       if (changed) blocks.forEach((_, k) => changed.cells.add(key + "/" + (column + k)));
       i += 5 + (op === 0 ? count : 1);
     } else if (op === 2) {
       const key = tableKey(ops[i + 1], ops[i + 2]);
-      state.scheduler.delete(key);
-      state.worker.delete(key);
+      if (tables) {
+        state.scheduler.delete(key);
+        state.worker.delete(key);
+        state.codes.delete(key);
+      }
       i += 3;
     } else if (op === 3) {
       state.labels.set(ops[i + 1], { request: ops[i + 2], group: ops[i + 3], tokens: ops[i + 4] });
@@ -48,6 +52,18 @@ function applyOps(state, tables, ops, changed) {
       if (changed) changed.evicted.add(ops[i + 1]);
       i += 2;
     }
+  }
+}
+
+// One code for each column of the tables that are told.
+function applyCodes(state, told) {
+  for (let i = 0; told && i < told.length;) {
+    const [request, group, count] = told.slice(i, i + 3);
+    const codes = [];
+    for (let k = 0; k < count; ++k)
+      for (let left = told[i + 4 + 2 * k]; left > 0; --left) codes.push(told[i + 3 + 2 * k]);
+    state.codes.set(tableKey(request, group), codes);
+    i += 3 + 2 * count;
   }
 }
 
@@ -68,18 +84,21 @@ function stateBefore(place) {
     if (at % COPY_EVERY === 0 && !stateCopies.has(at)) stateCopies.set(at, copyState(state));
     applyOps(state, state.scheduler, steps[at].e);
     applyOps(state, state.worker, steps[at].w);
+    applyCodes(state, steps[at].u);
     applyOps(state, state.scheduler, steps[at].ce);
   }
   return state;
 }
 
-// The state during a step (after its cache events, before its commit events), what changed, and how
-// many columns hold each block.
+// The state of a step: tables after its cache events and before its commit events, labels at its
+// end, what changed, and how many columns hold each block.
 function stateDuring(place) {
   const state = stateBefore(place);
   const changed = { cells: new Set(), labelled: new Set(), evicted: new Set() };
   applyOps(state, state.scheduler, steps[place].e, changed);
   applyOps(state, state.worker, steps[place].w);
+  applyCodes(state, steps[place].u);
+  applyOps(state, null, steps[place].ce);
   const holders = new Map();
   for (const blocks of state.scheduler.values())
     for (const block of blocks) if (block !== 0) holders.set(block, (holders.get(block) || 0) + 1);

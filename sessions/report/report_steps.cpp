@@ -270,6 +270,9 @@ nlohmann::json ReportSteps::step(const StepRecord& record) {
   put(step, "ce", block_ops(trace.commit_events));
   put(step, "w", block_ops(record.worker_changes));
   if (!trace.cache_events.empty() || !trace.commit_events.empty()) step["ec"] = event_counts(trace);
+  cells_.take(record);
+  put(step, "u", cells_.changed_codes());
+  put(step, "as", cells_.assumed_groups());
   put(step, "bc", block_copies(trace));
   nlohmann::json decisions = nlohmann::json::array();
   add_decisions(trace, 0, decisions);

@@ -17,6 +17,7 @@
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/root_decision.h"
 #include "sessions/record/step_record.h"
+#include "sessions/report/report_cells.h"
 
 namespace hybridscope {
 
@@ -49,11 +50,14 @@ class ReportSteps {
               FindCause find_cause)
       : config_(config),
         names_(names),
+        cells_(config),
         roots_(knows_own_counts),
         find_cause_(std::move(find_cause)) {}
 
-  // An object; empty members are left out. Steps come in order.
+  // An object; empty members are left out. Steps come in order; of those that are not shown,
+  // pass_over() is told.
   nlohmann::json step(const StepRecord& record);
+  void pass_over(const StepRecord& record) { cells_.take(record); }
 
   // Of the findings so far.
   const std::vector<FindingRoot>& roots() const { return roots_.roots(); }
@@ -74,6 +78,7 @@ class ReportSteps {
   const EngineConfig& config_;
   const Names& names_;
   ReportTexts texts_;
+  ReportCells cells_;
   RootTracker roots_;
   FindCause find_cause_;
 };

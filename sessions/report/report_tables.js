@@ -5,36 +5,14 @@ const ALIGNED_COLUMNS = 13;  // up to this many groups are aligned in columns, w
 const SHORT_ROWS = 40;
 const FOLD_FROM = 3;         // this many quiet cells in a row are folded into one
 
-const ROLES = {
-  running: { letter: "R", words: "running state: what this step reads and leaves behind" },
-  spec: { letter: "S", words: "speculative: states of the drafts" },
-  written: { letter: "W", words: "attention: keys and values are written in this step" },
-  full: { letter: "F", words: "attention: full block, read only" },
-  held: { letter: "", words: "held: the request's own, and not registered" },
-  "null-block": { letter: "0", words: "null block: nothing here" },
-};
+// By the code of a cell (report_cells.h): the role of its block, and what the step does with it.
+const ROLES = meta.cells.roles.map(([word, letter, words]) => ({ word, letter, words }));
+const IN_USE = ["running", "speculative"];  // roles whose letter stands in the cell
+const READ = 16, WRITTEN = 32;
 
-// The columns of a group that the step's forward pass can write, as in explain_step.
-function windowOf(row, group) {
-  if (!row) return null;
-  const last = Math.floor(Math.max(row.c + row.q - 1, 0) / group.block_size);
-  const first = Math.floor(row.c / group.block_size);
-  if (!group.mamba) return { first, running: last, last };
-  const k = meta.num_speculative_tokens;
-  if (meta.mode === "all") return { first, running: last, last: last + (row.d > 0 ? k : 0) };
-  return { first: last, running: last, last: last + k };
-}
-
-function roleOf(column, block, group, window) {
-  if (block === 0) return "null-block";
-  if (!window) return "held";
-  if (!group.mamba) {
-    if (column < window.first) return "full";
-    return column <= window.last ? "written" : "held";
-  }
-  if (column >= window.first && column <= window.running) return "running";
-  return column > window.running && column <= window.last ? "spec" : "held";
-}
+function roleOf(code) { return ROLES[code % 16]; }
+function useMarks(code) { return (code & READ ? "▴" : "") + (code & WRITTEN ? "▾" : ""); }
+function useWords(code) { return meta.cells.uses[code - code % 16]; }
 
 // "request/group/column" -> what the step's copies do there.
 function copyPlaces(step) {
@@ -64,10 +42,10 @@ function cellsOf(row, request, groupIndex, during, copies, findings) {
   const key = tableKey(request, groupIndex);
   const scheduler = during.scheduler.get(key) || [];
   const worker = during.worker.get(key) || [];
-  const window = windowOf(row, group);
+  const codes = during.codes.get(key) || [];
   return scheduler.map((block, column) => {
     const told = column < worker.length ? worker[column] : (worker.length ? 0 : null);
-    const cell = { column, block, role: roleOf(column, block, group, window), key,
+    const cell = { column, block, code: codes[column], key,
                    changed: during.changed.cells.has(key + "/" + column),
                    label: block !== 0 ? during.labels.get(block) : undefined,
                    holders: during.holders.get(block) || 0,
@@ -77,8 +55,7 @@ function cellsOf(row, request, groupIndex, during, copies, findings) {
                      f.group === groupIndex && f.column === column) };
     const inside = cell.label ? cell.label.tokens % group.block_size : 0;
     cell.partial = inside === 0 ? "" : inside + "/" + group.block_size;
-    cell.inWindow = window !== null && column >= window.first && column <= window.last;
-    cell.quiet = !cell.changed && !cell.inWindow && !cell.copies.length && !cell.findings.length;
+    cell.quiet = !cell.changed && cell.code < 16 && !cell.copies.length && !cell.findings.length;
     return cell;
   });
 }
@@ -88,7 +65,8 @@ function cellWords(cell, group) {
                  " to " + grouped((cell.column + 1) * group.block_size - 1),
                  cell.block === 0 ? "null block (0)" : "block " + cell.block +
                  (cell.holders > 1 ? ", held by " + cell.holders + " columns" : ""),
-                 ROLES[cell.role].words];
+                 roleOf(cell.code).word.replace("-", " ") + ": " + roleOf(cell.code).words];
+  if (useWords(cell.code)) lines.push("in this step: " + useWords(cell.code));
   if (cell.label)
     lines.push("cached: stands for the first " + grouped(cell.label.tokens) + " tokens of " +
                nameOf(cell.label.request) +
@@ -101,15 +79,16 @@ function cellWords(cell, group) {
 }
 
 function cellElement(cell, group, groupIndex, request, showColumn) {
-  const td = el("td", "cell " + cell.role + (cell.changed ? " changed" : "") +
-                (cell.label ? " cached" : "") + (cell.holders > 1 ? " shared" : "") +
+  const role = roleOf(cell.code);
+  const td = el("td", "cell " + role.word + (cell.changed ? " changed" : "") +
+                (cell.label ? " labelled" : "") + (cell.holders > 1 ? " several" : "") +
                 (cell.findings.length ? " found" : ""));
   Object.assign(td.dataset, { request, group: groupIndex, column: cell.column, block: cell.block,
-                              role: cell.role });
+                              role: role.word, use: useMarks(cell.code) });
   td.title = cellWords(cell, group);
   if (showColumn) td.append(el("span", "column", cell.column));
   td.append(el("span", "block", cell.block));
-  let flags = cell.block === 0 ? "" : ROLES[cell.role].letter;
+  let flags = (IN_USE.includes(role.word) ? role.letter : "") + useMarks(cell.code);
   if (cell.label) flags += "c" + cell.partial;
   if (cell.holders > 1) flags += "×" + cell.holders;
   for (const mark of new Set(cell.copies.map((copy) => copy.mark))) flags += mark;
@@ -203,11 +182,17 @@ function showTables(step, place) {
   const entries = tableEntries(step, during);
   const shown = allTableRows ? entries : entries.slice(0, SHORT_ROWS);
   const copies = copyPlaces(step);
+  if (meta.level !== "full")
+    target.append(el("p", "aside", "What the forward pass read and wrote is not kept at level " +
+                     meta.level + ": running and speculative blocks look like held ones."));
   meta.groups.forEach((group, i) => {
     const box = el("div", "group");
     const title = el("h3", "", "group " + i + " ");
     title.append(el("span", "aside", group.kind + ", " + counted(group.layers, "layer") +
-                    ", " + counted(group.block_size, "token") + " a block"));
+                    ", " + counted(group.block_size, "token") + " a block" +
+                    ((step.as || []).includes(i)
+                      ? "; reads and writes are assumed: the graph replays arrays of an earlier step"
+                      : "")));
     box.append(title);
     const scroll = el("div", "scroll");
     if (shown.length) scroll.append(groupTable(i, shown, during, copies, step.findings));
@@ -225,22 +210,19 @@ function showTables(step, place) {
 
 function showLegend() {
   const legend = byId("legend");
-  for (const [role, { letter, words }] of Object.entries(ROLES)) {
-    if (role === "null-block") continue;
-    const item = el("span", "key");
-    item.append(el("span", "swatch " + role, letter), el("span", "", words.split(":")[0] +
-                (role === "written" ? " written" : role === "full" ? " full" : "")));
-    item.title = words;
-    legend.append(item);
-  }
-  const extra = [["swatch cached", "c", "cached", "registered in the prefix cache"],
-                 ["swatch cached", "c4/8", "cached, partial",
-                  "registered for tokens that end inside the block: here 4 of its 8"],
-                 ["swatch shared", "×2", "shared", "held by several columns"],
-                 ["swatch changed", "", "changed", "changed in this step"],
-                 ["swatch", "→←", "copied", "source and destination of a copy in this step"],
-                 ["swatch worker", "w 5", "stale", "the worker's table has another block here: 5"],
-                 ["swatch null-block", "", "null block", ROLES["null-block"].words]];
+  const extra = ["running", "speculative", "held"].map((word) => {
+    const role = ROLES.find((other) => other.word === word);
+    return ["swatch " + word, IN_USE.includes(word) ? role.letter : "", word, role.words];
+  });
+  extra.push(["swatch", "▴▾", "read, written", "by the forward pass of this step"],
+             ["swatch cached labelled", "c", "cached", "registered in the prefix cache"],
+             ["swatch cached labelled", "c4/8", "cached, partial",
+              "registered for tokens that end inside the block: here 4 of its 8"],
+             ["swatch shared several", "×2", "shared", "held by several columns"],
+             ["swatch changed", "", "changed", "changed in this step"],
+             ["swatch", "→←", "copied", "source and destination of a copy in this step"],
+             ["swatch worker", "w 5", "stale", "the worker's table has another block here: 5"],
+             ["swatch null-block", "", "null block", "nothing is kept in this column"]);
   for (const [className, letter, words, title] of extra) {
     const item = el("span", "key");
     item.append(el("span", className, letter), el("span", "", words));

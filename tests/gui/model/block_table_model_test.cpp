@@ -39,7 +39,7 @@ std::vector<std::string> uses(const BlockTableGrid& grid) {
   std::vector<std::string> words = roles(grid, 0);
   for (std::size_t column = 0; column < words.size(); ++column) {
     const BlockCell& cell = grid.at(0, static_cast<std::int32_t>(column));
-    words[column] += std::string(cell.read ? " r" : "") + (cell.written ? " w" : "");
+    words[column] += std::string(cell.use.read ? " r" : "") + (cell.use.written ? " w" : "");
   }
   return words;
 }
@@ -141,7 +141,7 @@ TEST(BlockTableModel, AStateStoredInsideAPrefillIsACheckpoint) {
   ASSERT_TRUE(run->go_to(2).ok());
   EXPECT_THAT(written_cells(*run, 1, "B"), testing::ElementsAre("0", "0", "5: S(24)", "8"));
   const BlockTableModel model = make_block_table_model(*run, {});
-  EXPECT_FALSE(model.grids[1].at(1, 2).written);
+  EXPECT_EQ(model.grids[1].at(1, 2).use, CellUse{});
 }
 
 // Hashes of 2 tokens: the last hit of a resend of 30 tokens is 28, which lies behind the column

@@ -15,8 +15,7 @@ BlockCell busy_cell() {
           .role = CellRole::running,
           .state = CellState::wrong,
           .changed = true,
-          .read = true,
-          .written = true,
+          .use = {ForwardUse::running, true, true},
           .checkpoint = 24};
 }
 

@@ -55,7 +55,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(cell.attributes["data-role"], "running")
         spec = page.one("td", data_request="0", data_group="1", data_column="1")
         self.assertEqual((spec.attributes["data-block"], spec.attributes["data-role"]),
-                         ("3", "spec"))
+                         ("3", "speculative"))
         self.assertIn("captured size 2: nothing to pad", page.one(id="graph").text())
         self.assertFalse(page.one(id="step-findings").shown())
         self.assertEqual(page.one(id="verdict").text(), "✔ no findings")
@@ -79,6 +79,32 @@ class ReportTest(unittest.TestCase):
         few = page_of(self.report("few_requests", "plain_decode.json"))
         self.assertFalse(few.one(id="timeline-pages").shown())
 
+    def test_a_prefill_of_mode_all_writes_the_blocks_that_it_passes(self):
+        """30 tokens in blocks of 8: S(8), S(16) and S(24) are stored and registered on the way."""
+        path = FOLDER / "boundaries.json"
+        path.write_text(json.dumps({
+            "version": 1, "name": "boundaries", "teaches": "t", "model": "tiny-mamba2",
+            "settings": {"mamba_cache_mode": "all", "block_size": 8, "num_gpu_blocks_override": 64,
+                         "max_model_len": 128, "async_scheduling": False},
+            "requests": [{"id": "A", "prompt": 30, "max_tokens": 3}]}))
+
+        def cells(level):
+            page = page_of(self.report(f"boundaries-{level}", path, f"level={level}"), "#step=1")
+            found = [page.one("td", data_request="0", data_group="1", data_column=str(column))
+                     for column in range(4)]
+            return page, [(c.attributes["data-block"], c.attributes["data-role"],
+                           c.attributes["data-use"]) for c in found]
+
+        page, shown = cells("full")
+        self.assertEqual(shown, [("5", "cached", "▾"), ("6", "cached", "▾"), ("7", "cached", "▾"),
+                                 ("8", "running", "▾")])
+        self.assertNotIn("is not kept at level", page.one(id="tables").text())
+        page, shown = cells("blocks")
+        self.assertEqual(shown, [("5", "cached", ""), ("6", "cached", ""), ("7", "cached", ""),
+                                 ("8", "held", "")])
+        self.assertIn("What the forward pass read and wrote is not kept at level blocks",
+                      page.one(id="tables").text())
+
     def test_the_page_is_no_wider_than_a_phone(self):
         file = self.report("narrow", "multi_turn_with_drafts.json", "level=full")
         tab = BROWSER.open(file)
@@ -95,7 +121,7 @@ class ReportTest(unittest.TestCase):
         self.assertIn("cached: stands for the first 20 tokens of A, which end inside the block: 4/8",
                       cell.attributes["title"])
         whole = page.one("td", data_request="0", data_group="0", data_column="0")
-        self.assertEqual(whole.one(class_="flags").text(), "Fc")
+        self.assertEqual(whole.one(class_="flags").text(), "c")
 
     def test_findings_stand_at_their_step_their_cell_and_in_the_list(self):
         file = self.report("findings", "skipped_for_a_step.json", "engine=reference", "level=blocks")
