@@ -68,7 +68,7 @@ TEST(Settings, APoolThatAReleaseStartsWithMayNeverHoldTheRequest) {
   EXPECT_THAT(started.out, HasSubstr("no-progress"));
   EXPECT_THAT(started.out, HasSubstr("0 of 1 request finished"));
   const ProgramResult refused = run_program("run " + file + " --engine vllm-0.29.0");
-  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(refused.exit_code, 3);
   EXPECT_THAT(refused.err, HasSubstr("vllm-0.29.0 does not start: its pool must hold the 69 blocks "
                                      "of a request of 1024 tokens and has 68, without the null"));
   const ProgramResult safe = run_program("run " + file);
@@ -77,13 +77,20 @@ TEST(Settings, APoolThatAReleaseStartsWithMayNeverHoldTheRequest) {
 }
 
 TEST(Settings, NgramRunsAsynchronouslyOnRunnerV2OfTheNewestRelease) {
-  const std::string ngram =
-      "run scenarios/v2_slots.json --no-timings --engine vllm-0.33.0 --speculative-method ngram "
-      "--num-speculative-tokens 2";
-  const std::string by_itself = run_program(ngram).out;
-  const ProgramResult asked = run_program(ngram + " --runner v2 --async-scheduling");
-  EXPECT_EQ(asked.out, by_itself) << asked.err;
-  EXPECT_EQ(run_program(ngram + " --runner v1 --async-scheduling").exit_code, 2);
+  const std::string run =
+      "run --no-timings --engine vllm-0.33.0 " +
+      temporary_file("ngram.json",
+                     R"({"version": 1, "model": "tiny-mamba2", "settings": {"block_size": 8,
+                         "mamba_cache_mode": "align", "num_gpu_blocks_override": 40,
+                         "max_model_len": 64, "speculative_config": {"method": "ngram",
+                         "num_speculative_tokens": 2}},
+                         "requests": [{"id": "A", "prompt": 6, "max_tokens": 8}]})");
+  const ProgramResult by_itself = run_program(run);
+  EXPECT_THAT(by_itself.err, HasSubstr("runner v2, prefix caching on, retention interval 0, "
+                                       "asynchronous scheduling on"));
+  const ProgramResult asked = run_program(run + " --runner v2 --async-scheduling");
+  EXPECT_EQ(asked.out, by_itself.out) << asked.err;
+  EXPECT_EQ(run_program(run + " --runner v1 --async-scheduling").exit_code, 2);
 }
 
 }  // namespace

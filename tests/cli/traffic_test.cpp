@@ -63,7 +63,7 @@ TEST(TrafficFiles, ARequestThatNeverFitsIsCountedAndNamedAndTheOthersRun) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("2 of 2 requests finished"));
   EXPECT_THAT(run.err, HasSubstr("left out 1 of 3 requests, which the engine never serves: request "
-                                 "\"r2\": it can need 54 blocks at 402 tokens, the pool has 30"));
+                                 "\"r3\": it can need 55 blocks at 402 tokens, the pool has 30"));
   const ProgramResult plan = run_program("plan" + options + " --sweep max_num_seqs=1,4");
   EXPECT_EQ(plan.exit_code, 0) << plan.err;
   EXPECT_THAT(plan.err, HasSubstr("left out 1 of 3 requests"));
@@ -73,7 +73,7 @@ TEST(TrafficFiles, ARequestThatNeverFitsIsCountedAndNamedAndTheOthersRun) {
       "--num-blocks 3 --traffic " +
       log);
   EXPECT_NE(none.exit_code, 0);
-  EXPECT_THAT(none.err, HasSubstr("request \"r1\": it can need"));
+  EXPECT_THAT(none.err, HasSubstr("request \"r2\": it can need"));
 }
 
 TEST(TrafficFiles, WhatAReaderAssumedIsANote) {
