@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <new>
 #include <sstream>
@@ -20,13 +21,15 @@
 #include "cli/report_error.h"
 #include "cli/safe_streams.h"
 #include "cli/version.h"
-#include "core/base/check.h"
 #include "sessions/scenario/not_modelled.h"
+#include "sessions/text/shown_text.h"
 #include "sessions/text/stop_request.h"
 #include "sessions/text/write_bytes.h"
 
 namespace hybridscope {
 namespace {
+
+constexpr std::size_t kMaxFault = 4000;  // bytes of what an exception says
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -189,6 +192,14 @@ int with_written_output(int code) {
   return was_interrupted() ? kExitInterrupted : kExitEnvironment;
 }
 
+int report_own_fault(std::string_view what) {
+  report_lines("", fmt::format("internal error: {}\nThis is a bug of hybridscope. Please report it "
+                               "with this message, the command line, the files that it read, and "
+                               "what hybridscope doctor prints.",
+                               one_line(what, kMaxFault)));
+  return kExitInternal;
+}
+
 }  // namespace
 
 int run_command_line(int argc, char** argv, const Backends& backends) {
@@ -198,11 +209,6 @@ int run_command_line(int argc, char** argv, const Backends& backends) {
   make_size_limit_an_error();
   try {
     return with_written_output(parse_and_run(argc, argv, backends));
-  } catch (const ContractViolation& violation) {
-    report_lines("",
-                 fmt::format("internal error: {}\nThis is a bug of hybridscope; please report it.",
-                             violation.what()));
-    return kExitInternal;
   } catch (const std::bad_alloc&) {
     report_message("",
                    "not enough memory for these sizes (num_gpu_blocks_override, max_num_seqs, "
@@ -211,6 +217,10 @@ int run_command_line(int argc, char** argv, const Backends& backends) {
   } catch (const std::system_error& error) {
     report_message("", error.what());
     return kExitEnvironment;
+  } catch (const std::exception& fault) {  // a ContractViolation, or what nobody thought of
+    return report_own_fault(fault.what());
+  } catch (...) {
+    return report_own_fault("an exception of no standard type");
   }
 }
 

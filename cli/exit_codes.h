@@ -12,7 +12,7 @@ enum ExitCode : int {
   kExitUsage = 2,
   kExitInput = 3,  // unreadable or invalid input
   kExitEnvironment = 4,
-  kExitInternal = 5,  // a contract violation: a bug of hybridscope
+  kExitInternal = 5,  // a contract violation or any other exception: a bug of hybridscope
   kExitInterrupted = 130,
 };
 

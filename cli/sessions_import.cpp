@@ -78,6 +78,23 @@ Status annotate(const std::string& path, std::int64_t session, const SessionEnd&
   return Ok{};
 }
 
+// Removes what was imported so far, unless all of it was: also when an exception ends the import.
+class WholeImport {
+ public:
+  explicit WholeImport(SessionWriter& writer) : writer_(&writer) {}
+  ~WholeImport() {
+    if (writer_ == nullptr) return;
+    if (Status removed = writer_->discard(); !removed.ok())
+      report_message(kImport, removed.error().message);
+  }
+  WholeImport(const WholeImport&) = delete;
+  WholeImport& operator=(const WholeImport&) = delete;
+  void keep() { writer_ = nullptr; }
+
+ private:
+  SessionWriter* writer_;
+};
+
 // `code`: the exit code of an error.
 Status import_session(const ImportOptions& options, int& code) {
   auto lines = LineSource::open(options.input, was_interrupted);
@@ -99,13 +116,11 @@ Status import_session(const ImportOptions& options, int& code) {
   std::unique_ptr<SessionWriter> writer = std::move(begun).value();
   const std::string name = writer->name();
   const std::int64_t session = writer->session();
+  WholeImport whole(*writer);
   Status copied = copy_steps(options.input, lines.value(), reader, *writer);
   if (copied.ok()) copied = annotate(place.file, session, *reader.end());
-  if (!copied.ok()) {
-    if (Status removed = writer->discard(); !removed.ok())
-      report_message(kImport, removed.error().message);
-    return copied;
-  }
+  if (!copied.ok()) return copied;
+  whole.keep();
   fmt::print("{}:{}: {} steps\n", place.file, name, reader.end()->num_steps);
   return Ok{};
 }

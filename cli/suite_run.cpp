@@ -4,12 +4,13 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <exception>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "cli/interrupt.h"
 #include "cli/run_recording.h"
-#include "core/base/check.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
@@ -140,14 +141,16 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
 SuiteResult SuiteRun::run_guarded(const SuiteEntry& entry) {
   try {
     return run_to_the_end(entry);
-  } catch (const ContractViolation& violation) {
-    return broken(entry, RunOutcome::internal_error,
-                  std::string("internal error: ") + violation.what() +
-                      " (this is a bug of hybridscope; please report it)");
   } catch (const std::bad_alloc&) {
     return broken(entry, RunOutcome::environment,
                   "not enough memory for these sizes (num_gpu_blocks_override, max_num_seqs, "
                   "max_model_len)");
+  } catch (const std::system_error& error) {
+    return broken(entry, RunOutcome::environment, error.what());
+  } catch (const std::exception& fault) {
+    return broken(entry, RunOutcome::internal_error,
+                  std::string("internal error: ") + fault.what() +
+                      " (this is a bug of hybridscope; please report it)");
   }
 }
 

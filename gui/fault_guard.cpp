@@ -3,9 +3,9 @@
 #include <imgui.h>
 #include <imgui_internal.h>
 
+#include <exception>
 #include <utility>
 
-#include "core/base/check.h"
 #include "gui/panels/panel_table.h"
 #include "gui/widgets.h"
 
@@ -37,9 +37,9 @@ bool FaultGuard::draw(Workbench& workbench, const std::function<void()>& draw) {
   try {
     draw();
     return true;
-  } catch (const ContractViolation& violation) {
+  } catch (const std::exception& fault) {  // a ContractViolation, or what nobody thought of
     unwind_to(window);
-    fault_ = violation.what();
+    fault_ = fault.what();
     fault_step_revision_ = workbench.step_revision();
     workbench.report_fault(fault_);
     return false;

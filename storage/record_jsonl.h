@@ -73,6 +73,7 @@ class RecordJsonlReader {
   Result<Json> parse(std::string_view line, std::int64_t line_number) const;
   Error fault(const std::string& pointer, const std::string& text) const;
   Status read_end(const Json& json);
+  Status read_bookmark(const Json& json, const std::string& place, SessionEnd& end) const;
   Status read_names(const Json& json);
   Status read_spoken(const Json& json, StepRecord& record) const;
   Status check(const StepRecord& record) const;
@@ -87,8 +88,7 @@ class RecordJsonlReader {
   std::vector<std::string> names_;  // [requests]
   std::deque<std::string> texts_;   // storage of the records' views
   std::optional<SessionEnd> end_;
-  std::int64_t last_step_ = 0;
-  std::int64_t num_steps_ = 0;
+  std::vector<std::int64_t> steps_;  // that were read, ascending
 };
 
 }  // namespace hybridscope

@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +15,7 @@
 #include "storage/record_jsonl.h"
 #include "storage/record_lists.h"
 #include "storage/session_config.h"
+#include "storage/session_text.h"
 
 namespace hybridscope {
 namespace {
@@ -21,17 +24,55 @@ namespace {
 // a damaged line cannot cause huge allocations.
 constexpr std::int64_t kMaxNamesAhead = 1 << 16;
 
-template <class E>
-std::optional<E> enum_of(std::string_view (*name)(E), std::int32_t count, const std::string& text) {
-  for (std::int32_t i = 0; i < count; ++i)
-    if (name(static_cast<E>(i)) == text) return static_cast<E>(i);
-  return std::nullopt;
-}
+// Members of an object that files of an earlier program may lack. Keeps the first that has another
+// type than it should.
+class OptionalMembers {
+ public:
+  // `place`: "FILE:LINE". Requires: an object.
+  OptionalMembers(const nlohmann::json& object, std::string place)
+      : object_(object), errors_(std::move(place)) {}
 
-std::string string_at(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
+  std::string text(const char* key) {
+    const auto member = find(key);
+    return member ? read_string(*member, errors_) : std::string();
+  }
+  bool flag(const char* key) {
+    const auto member = find(key);
+    return member && read_boolean(*member, errors_);
+  }
+  std::int64_t integer(const char* key, const IntegerRange& range, std::int64_t absent) {
+    const auto member = find(key);
+    return member ? read_integer(*member, range, errors_) : absent;
+  }
+  // One of `words`, of which the first stands for a member that is not there.
+  template <class E>
+  E word(const char* key, std::string_view (*name)(E), std::initializer_list<E> words) {
+    const auto member = find(key);
+    if (!member) return *words.begin();
+    std::string expected;
+    for (const E word : words) {
+      if (*member->value == nlohmann::json(std::string(name(word)))) return word;
+      expected += fmt::format("{}\"{}\"", expected.empty() ? "" : ", ", name(word));
+    }
+    errors_.fail(member->pointer, fmt::format("expected one of {}, found {}", expected,
+                                              describe_json(*member->value)));
+    return *words.begin();
+  }
+  Status status() const {
+    if (!errors_.failed()) return Ok{};
+    return Error{ErrorKind::corrupt, errors_.error().message};
+  }
+
+ private:
+  std::optional<JsonPlace> find(const char* key) const {
+    const auto found = object_.find(key);
+    if (found == object_.end()) return std::nullopt;
+    return JsonPlace{.value = &*found, .pointer = child_pointer("", key)};
+  }
+
+  const nlohmann::json& object_;
+  JsonErrors errors_;
+};
 
 }  // namespace
 
@@ -197,36 +238,28 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
     for (nlohmann::json& name : list)
       if (name == "grp") name = "group";
   if (found != columns) return fault("/columns", "other columns than version 1 has");
+  for (const char* key : {"kind", "level"})
+    if (!object.contains(key)) return fault(std::string("/") + key, "missing");
   SessionInfo info;
   SessionHeader& header = info.header;
-  const auto kind = enum_of(session_kind_name, 2, string_at(object, "kind"));
-  const auto level = enum_of(record_level_name, 3, string_at(object, "level"));
-  if (!kind) return fault("/kind", "expected \"run\" or \"judge\"");
-  if (!level) return fault("/level", "expected \"counts\", \"blocks\" or \"full\"");
-  // These members are newer than the format; a file without the first two was written before
-  // version 2 of the digests.
-  const auto check = object.find("check");
-  const auto scope =
-      check == object.end() ? CheckScope::step : check_scope_of(string_at(object, "check"));
-  if (!scope) return fault("/check", "expected \"step\" or \"all\"");
-  const auto digests = object.find("digest_version");
-  header = {.name = string_at(object, "name"),
-            .kind = *kind,
-            .level = *level,
-            .check = *scope,
-            .digest_version = digests == object.end()
-                                  ? 1
-                                  : static_cast<std::int32_t>(whole_number(*digests).value_or(0)),
-            .keeps_count_resets = object.value("keeps_count_resets", nlohmann::json()) == true,
-            .source = string_at(object, "source"),
-            .model = string_at(object, "model"),
-            .engine = canonical_profile_name(string_at(object, "engine")),
-            .plan = string_at(object, "plan"),
+  OptionalMembers members(object, fmt::format("{}:{}", file_, line_));
+  // A file without `check` and `digest_version` was written before version 2 of the digests.
+  header = {.name = members.text("name"),
+            .kind = members.word("kind", session_kind_name, {SessionKind::run, SessionKind::judge}),
+            .level = members.word("level", record_level_name,
+                                  {RecordLevel::counts, RecordLevel::blocks, RecordLevel::full}),
+            .check = members.word("check", check_scope_name, {CheckScope::step, CheckScope::all}),
+            .digest_version =
+                static_cast<std::int32_t>(members.integer("digest_version", {0, INT32_MAX}, 1)),
+            .keeps_count_resets = members.flag("keeps_count_resets"),
+            .source = members.text("source"),
+            .model = members.text("model"),
+            .engine = canonical_profile_name(members.text("engine")),
+            .plan = members.text("plan"),
             .config = {},
-            .parent_name = string_at(object, "parent_name"),
-            .forked_at = 0};
-  const auto forked_at = object.find("forked_at");
-  if (forked_at != object.end()) header.forked_at = whole_number(*forked_at).value_or(0);
+            .parent_name = members.text("parent_name"),
+            .forked_at = members.integer("forked_at", {0, INT64_MAX}, 0)};
+  if (Status typed = members.status(); !typed.ok()) return typed.error();
   auto config = read_session_config(info, fmt::format("{}:{}", file_, line_));
   if (!config.ok()) return config.error();
   header.config = std::move(config).value();
@@ -243,7 +276,8 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
 Status RecordJsonlReader::read_names(const nlohmann::json& object) {
   const auto names = object.find("names");
   if (names == object.end()) return Ok{};
-  for (std::size_t i = 0; names->is_array() && i < names->size(); ++i) {
+  if (!names->is_array()) return fault("/names", describe_json(*names) + ", expected an array");
+  for (std::size_t i = 0; i < names->size(); ++i) {
     const nlohmann::json& entry = (*names)[i];
     const std::string place = fmt::format("/names/{}", i);
     if (!entry.is_array() || entry.size() != 2 || !entry[1].is_string())
@@ -263,27 +297,43 @@ Status RecordJsonlReader::read_names(const nlohmann::json& object) {
 }
 
 Status RecordJsonlReader::read_end(const nlohmann::json& object) {
-  const auto status = enum_of(session_status_name, 5, string_at(object, "end"));
-  if (!status) return fault("/end", "no status of a session");
-  const auto count = object.find("num_steps");
-  if (count == object.end() || whole_number(*count) != num_steps_)
+  using enum SessionStatus;
+  OptionalMembers members(object, fmt::format("{}:{}", file_, line_));
+  SessionEnd end{.status = members.word("end", session_status_name,
+                                        {recording, complete, stopped, interrupted, failed}),
+                 .reason = members.text("reason"),
+                 .note = members.text("note"),
+                 .bookmarks = {},
+                 .num_steps = members.integer("num_steps", {0, INT64_MAX}, -1)};
+  if (Status typed = members.status(); !typed.ok()) return typed;
+  if (std::cmp_not_equal(end.num_steps, steps_.size()))
     return fault(
         "/num_steps",
         fmt::format("{}, but {} steps came before",
-                    count == object.end() ? "missing" : describe_json(*count), num_steps_));
-  end_ = SessionEnd{.status = *status,
-                    .reason = string_at(object, "reason"),
-                    .note = string_at(object, "note"),
-                    .bookmarks = {},
-                    .num_steps = num_steps_};
-  const nlohmann::json bookmarks = object.value("bookmarks", nlohmann::json::array());
-  for (std::size_t i = 0; i < bookmarks.size(); ++i) {
-    const nlohmann::json& entry = bookmarks[i];
-    const auto step = entry.is_array() && entry.size() == 2 ? whole_number(entry[0]) : std::nullopt;
-    if (!step || !entry[1].is_string())
-      return fault(fmt::format("/bookmarks/{}", i), "expected [step, note]");
-    end_->bookmarks.emplace_back(*step, entry[1].get<std::string>());
+                    end.num_steps < 0 ? "missing" : std::to_string(end.num_steps), steps_.size()));
+  if (Status fits = check_note(end.note); !fits.ok()) return fault("/note", fits.error().message);
+  if (const auto bookmarks = object.find("bookmarks"); bookmarks != object.end()) {
+    if (!bookmarks->is_array())
+      return fault("/bookmarks", describe_json(*bookmarks) + ", expected an array");
+    for (std::size_t i = 0; i < bookmarks->size(); ++i)
+      if (Status read = read_bookmark((*bookmarks)[i], fmt::format("/bookmarks/{}", i), end);
+          !read.ok())
+        return read;
   }
+  end_ = std::move(end);
+  return Ok{};
+}
+
+Status RecordJsonlReader::read_bookmark(const nlohmann::json& entry, const std::string& place,
+                                        SessionEnd& end) const {
+  const auto step = entry.is_array() && entry.size() == 2 ? whole_number(entry[0]) : std::nullopt;
+  if (!step || !entry[1].is_string())
+    return fault(place, describe_json(entry) + ", expected [step, note]");
+  if (!std::binary_search(steps_.begin(), steps_.end(), *step))
+    return fault(place + "/0", fmt::format("no step {} came before", *step));
+  const auto& note = entry[1].get_ref<const std::string&>();
+  if (Status fits = check_note(note); !fits.ok()) return fault(place + "/1", fits.error().message);
+  end.bookmarks.emplace_back(*step, note);
   return Ok{};
 }
 
@@ -319,10 +369,11 @@ Result<bool> RecordJsonlReader::read_step(std::string_view line, std::int64_t li
   record.clear();
   const auto step = object.find("step");
   const auto number = step == object.end() ? std::nullopt : whole_number(*step);
-  if (!number || *number <= last_step_)
+  const std::int64_t last_step = steps_.empty() ? 0 : steps_.back();
+  if (!number || *number <= last_step)
     return fault("/step",
                  fmt::format("{}, expected a number above {}",
-                             step == object.end() ? "missing" : describe_json(*step), last_step_));
+                             step == object.end() ? "missing" : describe_json(*step), last_step));
   if (Status names = read_names(object); !names.ok()) return names.error();
   std::optional<Error> error;
   const nlohmann::json none = nlohmann::json::array();
@@ -336,12 +387,12 @@ Result<bool> RecordJsonlReader::read_step(std::string_view line, std::int64_t li
     unpack.rows(found == object.end() ? none : *found, std::string("/") + name, list, fields);
   });
   if (error) return *error;
-  record.trace.step = last_step_ = *number;
+  record.trace.step = *number;
   for (Finding& finding : record.findings) finding.step = *number;
   for (StateWrite& write : record.writes) write.event.step = static_cast<std::int32_t>(*number);
   if (Status sound = check(record); !sound.ok()) return sound.error();
   if (Status spoken = read_spoken(object, record); !spoken.ok()) return spoken.error();
-  ++num_steps_;
+  steps_.push_back(*number);
   return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <exception>
 #include <utility>
 
 #include "core/base/check.h"
@@ -37,8 +38,8 @@ bool Workbench::guarded(const std::function<void()>& work) {
   try {
     work();
     return true;
-  } catch (const ContractViolation& violation) {
-    report_fault(violation.what());
+  } catch (const std::exception& fault) {  // a ContractViolation, or what nobody thought of
+    report_fault(fault.what());
     return false;
   }
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -381,6 +382,18 @@ TEST_F(Device, RunsTheLanguageModelThatItIsAskedFor) {
   const Said missing = run(device, {"--weights", weights, "--device", "2"});
   EXPECT_EQ(missing.code, kExitEnvironment);
   EXPECT_THAT(missing.err, HasSubstr("CUDA: there is no device 2 of 2"));
+}
+
+TEST_F(Device, AnExceptionThatNobodyThoughtOfIsABugOfHybridscope) {
+  Backends backends;
+  backends.describe_cuda = []() -> std::string { throw std::out_of_range("no such\nkey"); };
+  const Said said = say({"doctor"}, backends);
+  EXPECT_EQ(said.code, kExitInternal);
+  EXPECT_THAT(said.err, HasSubstr("hybridscope: internal error: no such\\nkey\n"
+                                  "This is a bug of hybridscope. Please report it with"));
+  backends.describe_cuda = []() -> std::string { throw 7; };
+  EXPECT_THAT(say({"doctor"}, backends).err,
+              HasSubstr("hybridscope: internal error: an exception of no standard type\n"));
 }
 
 }  // namespace

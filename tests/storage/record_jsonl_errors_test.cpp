@@ -68,7 +68,35 @@ TEST(RecordJsonlErrors, WhatCouldNotBeReadAgain) {
                      [](json& line) {
                        line["bookmarks"] = json::array({json::array({"x", 1})});
                      }),
-            "in.jsonl:5: /bookmarks/0: expected [step, note]");
+            "in.jsonl:5: /bookmarks/0: an array of 2, expected [step, note]");
+  EXPECT_EQ(error_of(5,
+                     [](json& line) {
+                       line["bookmarks"] = json::array({json::array({9, "x"})});
+                     }),
+            "in.jsonl:5: /bookmarks/0/0: no step 9 came before");
+}
+
+TEST(RecordJsonlErrors, AMemberOfAnotherTypeIsSaidWhateverItIs) {
+  EXPECT_EQ(error_of(5, [](json& line) { line["bookmarks"] = 5; }),
+            "in.jsonl:5: /bookmarks: 5, expected an array");
+  EXPECT_EQ(error_of(2, [](json& line) { line["names"] = "A"; }),
+            "in.jsonl:2: /names: \"A\", expected an array");
+  EXPECT_EQ(error_of(1, [](json& line) { line["kind"] = 5; }),
+            "in.jsonl:1: /kind: expected one of \"run\", \"judge\", found 5");
+  const std::vector<json> values = {
+      nullptr, true, -3, 1e99, "", "zz", json::array({1}), json::object({{"a", 1}})};
+  const ExportedRun run = export_run(kScenario, RecordLevel::full);
+  for (std::size_t i = 0; i < run.lines.size(); ++i) {
+    const json whole = json::parse(run.lines[i]);
+    for (const auto& [key, member] : whole.items())
+      for (const json& value : values) {
+        const std::string error =
+            error_of(i + 1, [&, name = key](json& line) { line[name] = value; });
+        if (value.type() == member.type() || (value.is_number() && member.is_number())) continue;
+        EXPECT_THAT(error, StartsWith("in.jsonl:" + std::to_string(i + 1) + ": "))
+            << key << " = " << value;
+      }
+  }
 }
 
 TEST(RecordJsonlErrors, StepsGoUp) {
