@@ -183,11 +183,12 @@ Status check_options(const BugsRunOptions& options) {
 int run_bugs_command(const BugsRunOptions& options, const Backends& backends) {
   if (const Status fit = check_options(options); !fit.ok())
     return report_usage("bugs run", fit.error().message);
-  const OutputTarget json{"--json", options.json ? "-" : ""};
   const OutputTarget junit{"--junit", options.junit};
-  if (const Status one = check_one_document({json, junit}); !one.ok()) {
-    return report_usage("bugs run", one.error().message);
-  }
+  if (const Status apart =
+          check_files({.inputs = {{"of the language model", options.state.weights}},
+                       .outputs = {document("--json", options.json), junit}});
+      !apart.ok())
+    return report_usage("bugs run", apart.error().message);
   std::vector<std::string> names = options.names;
   if (options.all)
     for (const KnownBug& bug : known_bug_table()) names.emplace_back(bug.id);

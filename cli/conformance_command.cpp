@@ -353,11 +353,12 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
 }
 
 int conformance_command(const ConformanceCommandOptions& options, const Backends& backends) {
-  const OutputTarget json{"--json", options.json ? "-" : ""};
   const OutputTarget junit{"--junit", options.junit};
-  if (const Status one = check_one_document({json, junit}); !one.ok()) {
-    return report_usage("conformance", one.error().message);
-  }
+  CommandFiles files{.inputs = {}, .outputs = {document("--json", options.json), junit}};
+  for (const std::string& path : options.paths)
+    files.inputs.push_back({.what = "of the vectors", .path = path, .of_folder = ".jsonl"});
+  if (const Status apart = check_files(files); !apart.ok())
+    return report_usage("conformance", apart.error().message);
   if (options.device && options.backend != StateBackendKind::cuda)
     return report_usage("conformance", "--device is for --backend cuda");
   const StateDevice& device = device_of(options, backends);

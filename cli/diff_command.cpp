@@ -76,16 +76,12 @@ std::string run_command_of(const DiffOptions& options, const std::vector<SideSet
   return text + " --explain {}";
 }
 
-// Error: the page would be on standard output beside the JSON document, or in place of a file that
-// is read.
 Status check_diff_page(const DiffOptions& options) {
-  const OutputTarget html{"--html", options.html};
-  if (Status one = check_one_document({{"--json", options.json ? "-" : ""}, html}); !one.ok())
-    return one;
+  CommandFiles files{.inputs = {{"the scenario", options.scenario}},
+                     .outputs = {document("--json", options.json), {"--html", options.html}}};
   for (const std::string& session : options.sessions)
-    if (Status apart = check_outputs({&html, 1}, parse_session_place(session).file); !apart.ok())
-      return apart;
-  return options.scenario.empty() ? Ok{} : check_not_read(html, "the scenario", options.scenario);
+    files.inputs.push_back(session_input(session));
+  return check_files(files);
 }
 
 Status write_diff_page(const DiffReport& report, OutputFile& page) {

@@ -11,6 +11,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/output_targets.h"
 #include "cli/report_error.h"
 #include "cli/right_command.h"
 #include "cli/run_words.h"
@@ -86,6 +87,10 @@ int export_command(const ExportCommandOptions& options) {
     return report_usage(
         "export",
         fmt::format("--request is for step-actions, {} covers all requests", options.form));
+  if (const Status apart = check_files({.inputs = {{"the scenario", options.scenario}},
+                                        .outputs = {{"--output", options.output}}});
+      !apart.ok())
+    return report_usage("export", apart.error().message);
   if (const Status settings = check_given_settings(options.settings, options.scenario);
       !settings.ok())
     return report_usage("export", settings.error().message);

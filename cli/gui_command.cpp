@@ -11,6 +11,7 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/load_language.h"
+#include "cli/output_targets.h"
 #include "cli/report_error.h"
 #include "cli/right_command.h"
 #include "cli/run_options.h"
@@ -18,6 +19,7 @@
 #include "sessions/plan/plan_file.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/shown_text.h"
+#include "sessions/traffic/load_traffic.h"
 #include "storage/file_header.h"
 
 namespace hybridscope {
@@ -38,8 +40,10 @@ constexpr const char* kGuiExamples =
     "\n"
     "Inside, F1 finds every command and ? lists the keys. A script is a file with one command per\n"
     "line. Screenshots need no display.\n"
-    "Exit codes: 0 fine, 2 usage, 3 unreadable or invalid input, 4 environment: no display, no\n"
-    "OpenGL, built without the window, a picture that cannot be written, a full disk.";
+    "Exit codes: 0 fine, 1 a step that engine.wait waits for does not come, 2 usage,\n"
+    "3 unreadable or invalid input, 4 environment: no display, no OpenGL, built without the "
+    "window,\n"
+    "a picture that cannot be written, a full disk.";
 
 // The alternative if there is no display.
 constexpr const char* kHeadless =
@@ -101,6 +105,18 @@ Status check_options(const GuiOptions& options) {
   return check_given_settings(options.settings, options.file, options.model);
 }
 
+CommandFiles files_of(const GuiOptions& options) {
+  const bool is_socket = options.attach.starts_with("unix:");
+  return {.inputs = {is_session(options.file) ? session_input(options.file)
+                                              : InputFile{"what is opened", options.file},
+                     {"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
+                     {"the trace", is_socket ? "" : options.attach},
+                     {"the script", options.script},
+                     {"the model's file", options.model},
+                     {"of the language model", options.state.weights}},
+          .outputs = {{"--screenshot", options.screenshot}, recording(options.record.place)}};
+}
+
 Status fill_run(const GuiOptions& options, GuiStart& start) {
   if (options.traffic.empty() && !has_settings(options)) {
     start.open = options.file;
@@ -138,6 +154,11 @@ bool is_misused_command(const GuiOptions& options, const Error& error) {
   };
   return error.kind == ErrorKind::invalid_input &&
          (begins("--command:") || std::ranges::any_of(options.commands, begins));
+}
+
+// A step of the engine that a command waited for did not come.
+bool is_unmet_wait(const Error& error) {
+  return error.kind == ErrorKind::not_found && error.message.starts_with("engine.wait ");
 }
 
 }  // namespace
@@ -227,6 +248,8 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   start.commands.insert(start.commands.end(), options.commands.begin(), options.commands.end());
   if (Status fit = check_options(options); !fit.ok())
     return report_usage("gui", fit.error().message);
+  if (const Status apart = check_files(files_of(options)); !apart.ok())
+    return report_usage("gui", apart.error().message);
   auto machine = language_machine(options.state, backends);
   if (!machine.ok()) return report_error("gui", machine.error());
   start.make_machine = std::move(machine).value();
@@ -246,6 +269,10 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   }
   const Status done = backends.run_gui(std::move(start));
   if (done.ok()) return kExitFine;
+  if (is_unmet_wait(done.error())) {
+    report_message("gui", done.error().message);
+    return kExitFindings;
+  }
   if (is_misused_command(options, done.error())) return report_usage("gui", done.error().message);
   return report_failure(name_right_command("gui", options.file, done.error()));
 }

@@ -284,18 +284,24 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   convert->excludes(command.get_option("--record"));
 }
 
+CommandFiles files_of(const JudgeOptions& options) {
+  const bool is_socket = options.input.starts_with("unix:");
+  return {.inputs = {{"the trace", is_socket ? "" : options.input},
+                     {"of the language model", options.state.weights}},
+          .outputs = {document("--json", options.json),
+                      document("--convert", options.convert),
+                      {"--junit", options.junit},
+                      {"--tap", options.tap},
+                      recording(options.record.place)}};
+}
+
 std::FILE* text_stream(const JudgeOptions& options) {
   return text_stream({{"--junit", options.junit}, {"--tap", options.tap}});
 }
 
 int judge_command(JudgeOptions options, const Backends& backends) {
-  if (const Status one = check_one_document({{"--json", options.json ? "-" : ""},
-                                             {"--convert", options.convert ? "-" : ""},
-                                             {"--junit", options.junit},
-                                             {"--tap", options.tap}});
-      !one.ok()) {
-    return report_usage("judge", one.error().message);
-  }
+  if (const Status apart = check_files(files_of(options)); !apart.ok())
+    return report_usage("judge", apart.error().message);
   if (options.convert && !options.from_pipeline) {
     return report_usage("judge", "--convert needs --from pipeline, not --from trace");
   }

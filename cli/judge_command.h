@@ -11,6 +11,7 @@
 #include "cli/backends.h"
 #include "cli/cli_fwd.h"
 #include "cli/judge_report.h"
+#include "cli/output_targets.h"
 #include "cli/record_option.h"
 #include "cli/state_option.h"
 #include "cli/tested_unit.h"
@@ -51,6 +52,9 @@ std::vector<TestedUnit> tested_traces(const JudgeOptions& options, const JudgeRe
 // asked; false: it ends there. Error: bad input; the lines before it were judged.
 Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
                    const std::function<bool()>& go_on);
+
+// What it reads and writes.
+CommandFiles files_of(const JudgeOptions& options);
 
 // Where its text goes (text_stream).
 std::FILE* text_stream(const JudgeOptions& options);

@@ -150,7 +150,7 @@ struct EarlierCells {
 // When the matrix of this folder was last written, "" if there is none.
 std::string last_written(const std::string& folder) {
   struct stat file {};
-  const std::string path = (std::filesystem::path(folder) / "matrix.jsonl").string();
+  const std::string path = matrix_file(folder);
   if (::stat(path.c_str(), &file) != 0) return {};
   return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(file.st_mtime));
 }
@@ -164,9 +164,30 @@ void tell_earlier(const EarlierCells& earlier, const MatrixFile& file) {
              earlier.count == now ? "; nothing was run" : "");
 }
 
+// `folder`: of the results; empty: they are kept in none.
+Status check_matrix_files(const MatrixCommandOptions& options, const std::string& folder) {
+  namespace fs = std::filesystem;
+  CommandFiles files{.inputs = {},
+                     .outputs = {document("--json", options.json), {"--html", options.html}}};
+  const auto add_faults = [&files](const std::string& of) {
+    files.inputs.push_back({"a scenario of a fault", (fs::path(of) / "faults").string()});
+  };
+  if (!folder.empty()) {
+    files.outputs.push_back({"--out", matrix_file(folder), FileUse::results});
+    add_faults(folder);
+  }
+  for (const std::string& merged : options.merge) {
+    files.inputs.push_back({"a matrix to merge", matrix_file(merged), FileUse::results});
+    add_faults(merged);
+  }
+  return check_files(files);
+}
+
 int run(const MatrixCommandOptions& options, const Backends& backends) {
   auto job = make_matrix_job(options, backends);
   if (!job.ok()) return report_usage("matrix", job.error().message);
+  if (const Status apart = check_matrix_files(options, job.value().folder); !apart.ok())
+    return report_usage("matrix", apart.error().message);
   EarlierCells earlier{.written = last_written(job.value().folder)};
   auto file = MatrixFile::open(job.value().folder, job.value().header);
   if (!file.ok()) return report_error("matrix", file.error());
@@ -190,6 +211,8 @@ int run(const MatrixCommandOptions& options, const Backends& backends) {
 }
 
 int merge(const MatrixCommandOptions& options) {
+  if (const Status apart = check_matrix_files(options, options.folder); !apart.ok())
+    return report_usage("matrix", apart.error().message);
   ask_for_interrupts();
   Progress progress(options.quiet);
   const auto merged = merge_folders(
@@ -227,10 +250,6 @@ int list(const MatrixCommandOptions& options) {
 
 int matrix_command(const MatrixCommandOptions& options, const Backends& backends) {
   if (options.list) return list(options);
-  if (const Status one =
-          check_one_document({{"--json", options.json ? "-" : ""}, {"--html", options.html}});
-      !one.ok())
-    return report_usage("matrix", one.error().message);
   if (!options.merge.empty()) return merge(options);
   if (options.engine.empty())
     return report_usage(

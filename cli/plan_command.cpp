@@ -23,6 +23,7 @@
 #include "sessions/plan/plan_page.h"
 #include "sessions/plan/plan_story.h"
 #include "sessions/text/number_words.h"
+#include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
 namespace {
@@ -32,20 +33,16 @@ namespace {
 using PageFile = std::optional<OutputFile>;
 
 Result<PageFile> open_page(const PlanCommandOptions& options) {
-  const OutputTarget html{"--html", options.html};
-  if (Status one = check_one_document({{"--json", options.json ? "-" : ""}, html}); !one.ok())
-    return one.error();
-  if (Status file = check_continuable({"--out", options.out}); !file.ok()) return file.error();
-  if (Status apart = check_not_read(html, "the traffic", options.traffic); !apart.ok())
-    return apart.error();
-  if (Status apart = check_not_read({"--out", options.out}, "the traffic", options.traffic);
-      !apart.ok())
-    return apart.error();
-  if (Status apart = check_not_read(html, "the result file", options.out); !apart.ok())
-    return apart.error();
+  CommandFiles files{
+      .inputs = {{"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
+                 {"the model's file", options.model},
+                 {"the step time", options.step_time}},
+      .outputs = {document("--json", options.json),
+                  {"--html", options.html},
+                  {"--out", options.out, FileUse::results}}};
   for (const std::string& file : options.merge)
-    if (Status apart = check_not_read(html, "a file to merge", file); !apart.ok())
-      return apart.error();
+    files.inputs.push_back({.what = "a file to merge", .path = file, .use = FileUse::results});
+  if (Status apart = check_files(files); !apart.ok()) return apart.error();
   return open_output(options.html);
 }
 

@@ -68,11 +68,10 @@ Result<EngineSettings> state_settings_of(const PlanFitOptions& options) {
 }
 
 Result<std::optional<OutputFile>> open_formula(const PlanFitOptions& options) {
-  const OutputTarget out{"--out", options.out};
-  if (Status one = check_one_document({{"--json", options.json ? "-" : ""}, out}); !one.ok())
-    return one.error();
-  for (const std::string& trace : options.traces)
-    if (Status apart = check_not_read(out, "a trace", trace); !apart.ok()) return apart.error();
+  CommandFiles files{.inputs = {{"the model's file", options.model}},
+                     .outputs = {document("--json", options.json), {"--out", options.out}}};
+  for (const std::string& trace : options.traces) files.inputs.push_back({"a trace", trace});
+  if (Status apart = check_files(files); !apart.ok()) return apart.error();
   return open_output(options.out);
 }
 

@@ -13,6 +13,7 @@
 #include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
@@ -332,10 +333,8 @@ int run_command(const RunOptions& given, const Backends& backends) {
     report_error("run", settings.error());
     return kExitUsage;
   }
-  if (Status one = check_documents(options); !one.ok()) {
-    report_error("run", one.error());
-    return kExitUsage;
-  }
+  if (const Status apart = check_files(files_of(options)); !apart.ok())
+    return report_usage("run", apart.error().message);
   auto breakpoints = BreakConditions::make(options.breaks);
   if (!breakpoints.ok()) {
     report_lines("run", breakpoints.error().message);  // lines that point into the expression

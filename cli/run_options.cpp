@@ -108,13 +108,23 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   options.settings.add_to(command);
 }
 
-Status check_documents(const RunOptions& options) {
-  return check_one_document({{"--json", options.output == RunOutput::json ? "-" : ""},
-                             {"--jsonl", options.output == RunOutput::jsonl ? "-" : ""},
-                             {"--trace", options.trace},
-                             {"--junit", options.junit},
-                             {"--tap", options.tap},
-                             {"--write-baseline", options.known.write_baseline}});
+CommandFiles files_of(const RunOptions& options) {
+  CommandFiles files{
+      .inputs = {{"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
+                 {"the model's file", options.model},
+                 {"the report of failures", options.suite.failed_in},
+                 {"the baseline", options.known.baseline},
+                 {"of the language model", options.state.weights}},
+      .outputs = {document("--json", options.output == RunOutput::json),
+                  document("--jsonl", options.output == RunOutput::jsonl),
+                  {"--trace", options.trace},
+                  {"--junit", options.junit},
+                  {"--tap", options.tap},
+                  {"--write-baseline", options.known.write_baseline},
+                  recording(options.record.place)}};
+  for (const std::string& path : options.suite.paths)
+    files.inputs.push_back({.what = "the scenario", .path = path, .of_folder = ".json"});
+  return files;
 }
 
 std::FILE* text_stream(const RunOptions& options) {

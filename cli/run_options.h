@@ -8,6 +8,7 @@
 #include "cli/break_option.h"
 #include "cli/cli_fwd.h"
 #include "cli/known_findings_option.h"
+#include "cli/output_targets.h"
 #include "cli/record_option.h"
 #include "cli/settings_options.h"
 #include "cli/state_option.h"
@@ -50,8 +51,8 @@ struct RunOptions {
 
 void add_run_options(CLI::App& command, RunOptions& options);
 
-// Error invalid_input: two of --json, --jsonl, --junit and --tap would be on standard output.
-Status check_documents(const RunOptions& options);
+// What a run reads and writes.
+CommandFiles files_of(const RunOptions& options);
 
 // Where the text of a run goes (text_stream).
 std::FILE* text_stream(const RunOptions& options);

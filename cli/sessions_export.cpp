@@ -251,13 +251,12 @@ int run_export(const ExportOptions& options) {
   if (!options.steps.empty() && !parse_range(options.steps))
     return report_usage(kExport,
                         fmt::format("--steps {}: expected A-B with 1 <= A <= B", options.steps));
-  const std::array<OutputTarget, 3> outputs = {
-      {{"--html", options.html}, {"--jsonl", options.jsonl}, {"--trace", options.trace}}};
-  if (const Status apart = check_outputs(outputs, parse_session_place(options.place).file);
-      !apart.ok()) {
-    report_error(kExport, apart.error());
-    return kExitUsage;
-  }
+  if (const Status apart = check_files({.inputs = {session_input(options.place)},
+                                        .outputs = {{"--html", options.html},
+                                                    {"--jsonl", options.jsonl},
+                                                    {"--trace", options.trace}}});
+      !apart.ok())
+    return report_usage(kExport, apart.error().message);
   ask_for_interrupts();
   const Status done = export_session(options);
   return done.ok() ? kExitFine : report_error(kExport, done.error());

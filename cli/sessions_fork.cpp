@@ -1,4 +1,5 @@
 #include "cli/sessions_fork.h"
+#include "cli/output_targets.h"
 #include "cli/report_error.h"
 
 #include <fmt/core.h>
@@ -211,6 +212,12 @@ int sessions_fork_command(const SessionsForkOptions& options) {
   const auto at = fork_of(options);
   if (!at.ok()) {
     fail_sessions("fork", at.error());
+    return kExitUsage;
+  }
+  if (const Status apart = check_files(
+          {.inputs = {session_input(options.place)}, .outputs = {recording(options.record.place)}});
+      !apart.ok()) {
+    fail_sessions("fork", apart.error());
     return kExitUsage;
   }
   const auto parent = open_recorded_plan(options.place);

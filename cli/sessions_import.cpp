@@ -8,6 +8,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/output_targets.h"
 #include "cli/record_option.h"
 #include "cli/report_error.h"
 #include "cli/right_command.h"
@@ -147,6 +148,12 @@ SessionsSubcommand add_sessions_import(CLI::App& sessions) {
       ->required()
       ->type_name("FILE.db[:NAME]");
   return {.app = app, .run = [options] {
+            OutputTarget session = recording(options->place);
+            session.option = "the session file";
+            if (const Status apart = check_files(
+                    {.inputs = {{"what is imported", options->input}}, .outputs = {session}});
+                !apart.ok())
+              return report_usage(kImport, apart.error().message);
             ask_for_interrupts();
             int code = kExitFine;
             const Status done = import_session(*options, code);

@@ -12,6 +12,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "cli/right_command.h"
@@ -93,11 +94,6 @@ std::string default_output(const std::string& input) {
 
 std::string result_file(const ShrinkCommandOptions& options) {
   return options.output.empty() ? default_output(options.input) : options.output;
-}
-
-bool is_input_file(const std::string& a, const std::string& b) {
-  std::error_code ignored;
-  return a == b || std::filesystem::equivalent(a, b, ignored);
 }
 
 // Error: no rule has this name.
@@ -224,12 +220,11 @@ int shrink_command(const ShrinkCommandOptions& options) {
       !settings.ok())
     return report_usage("shrink", settings.error().message);
   const std::string file = result_file(options);
-  if (file == "-" && options.json)
-    return report_usage("shrink",
-                        "--json and the result would both be on standard output: give -o FILE");
-  if (file != "-" && is_input_file(file, options.input))
-    return report_usage(
-        "shrink", fmt::format("the result would replace {}: give -o another name", options.input));
+  if (const Status apart =
+          check_files({.inputs = {{scenario ? "the scenario" : "the trace", options.input}},
+                       .outputs = {document("--json", options.json), {"--output", file}}});
+      !apart.ok())
+    return report_usage("shrink", apart.error().message);
   ask_for_interrupts();
   Progress progress(options.quiet);
   const ShrinkOptions shrink = shrink_options(options, rule.value(), progress);

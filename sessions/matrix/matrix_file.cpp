@@ -27,12 +27,6 @@ std::optional<HeaderDifference> first_difference(std::span<const HeaderDifferenc
   return std::nullopt;
 }
 
-constexpr std::string_view kFile = "matrix.jsonl";
-
-std::string file_in(const std::string& folder) {
-  return (std::filesystem::path(folder) / kFile).string();
-}
-
 // Adds one line to the contents. Error corrupt: what is wrong with the line.
 Status take_line(std::string_view text, const std::string& file, int line,
                  MatrixContents& contents) {
@@ -60,7 +54,7 @@ struct MatrixLines {
 };
 
 Result<MatrixLines> read_lines(const std::string& folder) {
-  const std::string file = file_in(folder);
+  const std::string file = matrix_file(folder);
   if (std::error_code code; !std::filesystem::exists(file, code))
     return Error{ErrorKind::not_found,
                  fmt::format("{} has no matrix: there is no {}", folder, file)};
@@ -78,7 +72,7 @@ Result<MatrixLines> read_lines(const std::string& folder) {
 
 Error no_header(const std::string& folder) {
   return Error{ErrorKind::corrupt,
-               fmt::format("{}: no line (expected the header)", file_in(folder))};
+               fmt::format("{}: no line (expected the header)", matrix_file(folder))};
 }
 
 }  // namespace
@@ -104,6 +98,10 @@ std::optional<HeaderDifference> whole_header_difference(const MatrixHeader& a,
   return first_difference(cells);
 }
 
+std::string matrix_file(const std::string& folder) {
+  return (std::filesystem::path(folder) / "matrix.jsonl").string();
+}
+
 std::string fault_key(const MatrixFault& fault) {
   if (!fault.cause.empty()) return fault.cause;
   return fmt::format("{} {}", rule_info(fault.kind.rule).slug, fault.kind.detail);
@@ -123,8 +121,8 @@ Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeade
   auto made = MadeFolder::make((std::filesystem::path(folder) / "faults").string());
   if (!made.ok()) return made.error();
   std::error_code code;
-  const bool is_new = !std::filesystem::exists(file_in(folder), code);
-  auto locked = LineFile::open(file_in(folder));
+  const bool is_new = !std::filesystem::exists(matrix_file(folder), code);
+  auto locked = LineFile::open(matrix_file(folder));
   if (!locked.ok()) return locked.error();
   auto lines = read_lines(folder);
   if (!lines.ok()) return lines.error();
@@ -143,7 +141,7 @@ Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeade
   if (Status cut = locked.value().cut(lines.value().num_bytes); !cut.ok()) return cut.error();
   MatrixFile file(folder, std::move(lines).value().contents, std::move(locked).value());
   file.made_ = made.value().keep();
-  if (is_new) file.made_.push_back(file_in(folder));
+  if (is_new) file.made_.push_back(matrix_file(folder));
   if (Status begun = begins ? file.append(first) : Ok{}; !begun.ok()) return begun.error();
   return file;
 }
@@ -161,7 +159,7 @@ Status MatrixFile::append(const std::string& line, const std::string& its_file) 
   if (failure_) return *failure_;
   const bool failed_before = file_.failure().has_value();
   Status added = file_.append(line);
-  if (!added.ok() && !failed_before) remove_without_results(its_file);
+  if (!added.ok() && !failed_before && !file_.was_replaced()) remove_without_results(its_file);
   return added;
 }
 

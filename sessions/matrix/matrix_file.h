@@ -67,6 +67,9 @@ std::string fault_key(const MatrixFault& fault);
 // unfinished last line (without newline) is ignored.
 Result<MatrixContents> read_matrix(const std::string& folder);
 
+// The file of results in the folder.
+std::string matrix_file(const std::string& folder);
+
 class MatrixFile {
  public:
   // Creates the folder, or continues with what is in it. The folder is locked while this object

@@ -2,12 +2,14 @@
 
 #include <fmt/core.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "sessions/text/file_identity.h"
 #include "sessions/text/json_reader.h"
 
 namespace hybridscope {
@@ -56,15 +58,20 @@ Result<LineFile> LineFile::open(const std::string& file) {
 }
 
 Status LineFile::cut(std::size_t num_bytes) {
-  std::error_code code;
-  std::filesystem::resize_file(file_, num_bytes, code);
-  if (code) return cannot("cannot be written", file_, code.message());
+  if (::ftruncate(::fileno(stream_.get()), static_cast<off_t>(num_bytes)) != 0)
+    return cannot("cannot be written", file_, std::generic_category().message(errno));
   num_bytes_ = num_bytes;
   return Ok{};
 }
 
 Status LineFile::append(std::string_view line) {
   if (failure_) return *failure_;
+  const int descriptor = ::fileno(stream_.get());
+  was_replaced_ = !names_open_file(file_, descriptor);
+  if (was_replaced_) {
+    failure_ = cannot("was removed or replaced", file_, "what is added now would be lost");
+    return *failure_;
+  }
   const std::string text = std::string(line) + "\n";
   if (std::fwrite(text.data(), 1, text.size(), stream_.get()) == text.size() &&
       std::fflush(stream_.get()) == 0) {
@@ -72,9 +79,13 @@ Status LineFile::append(std::string_view line) {
     return Ok{};
   }
   failure_ = cannot("cannot be written", file_, std::generic_category().message(errno));
+  const int kept = ::dup(descriptor);
   stream_.reset();  // its buffer may hold the rest of the line
-  std::error_code code;
-  std::filesystem::resize_file(file_, num_bytes_, code);
+  if (kept >= 0) {
+    // Failing leaves the beginning of a line, which reading takes for what a crash left.
+    (void)!::ftruncate(kept, static_cast<off_t>(num_bytes_));
+    ::close(kept);
+  }
   return *failure_;
 }
 

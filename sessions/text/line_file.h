@@ -36,10 +36,12 @@ class LineFile {
   // Cuts the file after so many bytes. Error not_available.
   Status cut(std::size_t num_bytes);
 
-  // `line` without a newline. Error not_available: it does not fit; the file is as before, and
-  // every later call fails with the same error.
+  // `line` without a newline. Error not_available: it does not fit, or the file was removed or
+  // replaced; the file is as before, and every later call fails with the same error.
   Status append(std::string_view line);
   const std::optional<Error>& failure() const { return failure_; }
+  // Is what has this name now, if anything, another's file?
+  bool was_replaced() const { return was_replaced_; }
 
  private:
   struct Close {
@@ -52,6 +54,7 @@ class LineFile {
   Stream stream_;  // null after a failure
   std::uintmax_t num_bytes_ = 0;
   std::optional<Error> failure_;
+  bool was_replaced_ = false;
 };
 
 }  // namespace hybridscope

@@ -1,19 +1,26 @@
 #include "sessions/text/output_file.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
+#include "sessions/text/file_identity.h"
 #include "sessions/text/write_bytes.h"
 
 namespace hybridscope {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int kCompressionLevel = 6;
 constexpr std::size_t kBufferBytes = 1 << 16;
@@ -21,6 +28,52 @@ constexpr std::size_t kBufferBytes = 1 << 16;
 // The error names the file that the user gave, not the temporary one.
 Error cannot_write(const std::string& path, std::string_view why) {
   return {ErrorKind::not_available, fmt::format("cannot write {}: {}", path, why)};
+}
+
+// The process id keeps two programs from writing to the same temporary file.
+std::string part_file(const std::string& target, pid_t writer) {
+  return fmt::format("{}.{}.part", target, writer);
+}
+
+// The process that writes or wrote this temporary file of `target`, both names without folder; 0:
+// it is none.
+pid_t writer_of_part(std::string_view name, std::string_view target) {
+  constexpr std::string_view kEnding = ".part";
+  if (!name.starts_with(target) || !name.ends_with(kEnding) ||
+      name.size() <= target.size() + kEnding.size() + 1 || name[target.size()] != '.')
+    return 0;
+  name.remove_prefix(target.size() + 1);
+  name.remove_suffix(kEnding.size());
+  pid_t writer = 0;
+  const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), writer);
+  return code == std::errc{} && end == name.data() + name.size() && writer > 0 ? writer : 0;
+}
+
+// A writer holds the lock of its file. Its process id alone proves nothing: it may live in another
+// container that has the same folder.
+bool is_dead(pid_t writer, const std::string& part) {
+  if (::kill(writer, 0) == 0 || errno != ESRCH) return false;
+  const int descriptor = ::open(part.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  const bool free = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  ::close(descriptor);
+  return free;
+}
+
+// Removes what killed programs left of `target`.
+void remove_dead_parts(const std::string& target) {
+  const fs::path path = target;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const pid_t writer =
+        writer_of_part(entry->path().filename().native(), path.filename().native());
+    std::error_code ignored;
+    if (writer > 0 && entry->symlink_status(ignored).type() == fs::file_type::regular &&
+        is_dead(writer, entry->path().string()))
+      fs::remove(entry->path(), ignored);
+  }
 }
 
 }  // namespace
@@ -54,9 +107,9 @@ struct OutputFile::Packer {
   }
 };
 
-OutputFile::OutputFile(std::string path, std::string written, int descriptor)
+OutputFile::OutputFile(std::string path, Replacement replaces, int descriptor)
     : path_(std::move(path)),
-      written_(std::move(written)),
+      replaces_(std::move(replaces)),
       descriptor_(descriptor),
       is_stdout_(descriptor < 0) {
   if (path_.ends_with(".zst")) packer_ = std::make_unique<Packer>();
@@ -64,29 +117,33 @@ OutputFile::OutputFile(std::string path, std::string written, int descriptor)
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
-      written_(std::exchange(other.written_, {})),
+      replaces_(std::exchange(other.replaces_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
       is_stdout_(other.is_stdout_),
       buffer_(std::move(other.buffer_)),
       packer_(std::move(other.packer_)) {}
 
 OutputFile::~OutputFile() {
+  if (!replaces_.part.empty() && names_open_file(replaces_.part, descriptor_))
+    std::remove(replaces_.part.c_str());
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!written_.empty()) std::remove(written_.c_str());
 }
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
-  if (path == "-") return OutputFile("<stdout>", "", -1);
+  if (path == "-" || is_standard_output(path)) return OutputFile("<stdout>", {}, -1);
+  const std::string target = link_target(path);
   std::error_code error;
-  const auto kind = std::filesystem::status(path, error).type();
-  if (kind == std::filesystem::file_type::directory) return cannot_write(path, "it is a directory");
-  const bool beside =
-      kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
-  // The process id keeps two programs from writing to the same temporary file.
-  const std::string written = beside ? fmt::format("{}.{}.part", path, getpid()) : path;
+  const auto kind = fs::status(target, error).type();
+  if (kind == fs::file_type::directory) return cannot_write(path, "it is a directory");
+  const bool beside = kind == fs::file_type::regular || kind == fs::file_type::not_found;
+  if (beside) remove_dead_parts(target);
+  const std::string written = beside ? part_file(target, getpid()) : target;
   const int descriptor = open_to_write(written);
   if (descriptor < 0) return cannot_write(path, write_error_words(errno));
-  return OutputFile(path, beside ? written : std::string(), descriptor);
+  if (!beside) return OutputFile(path, {}, descriptor);
+  // Where locks are not possible, nobody takes them for free ones either.
+  ::flock(descriptor, LOCK_EX | LOCK_NB);
+  return OutputFile(path, {.part = written, .target = target}, descriptor);
 }
 
 Status OutputFile::put(std::string_view bytes) {
@@ -117,14 +174,21 @@ Status OutputFile::finish() {
     if (Status ended = packer_->pack("", ZSTD_e_end, to_file); !ended.ok()) return ended;
   }
   if (Status flushed = flush(); !flushed.ok()) return flushed;
-  if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0)
-    return cannot_write(path_, write_error_words(errno));
-  if (written_.empty()) return Ok{};
-  std::error_code error;
-  std::filesystem::rename(written_, path_, error);
-  if (error) return cannot_write(path_, error.message());
-  written_.clear();
-  return Ok{};
+  if (replaces_.part.empty()) {
+    if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0)
+      return cannot_write(path_, write_error_words(errno));
+    return Ok{};
+  }
+  if (!names_open_file(replaces_.part, descriptor_))
+    return cannot_write(
+        path_, fmt::format("{}, which was to become it, was removed or replaced", replaces_.part));
+  const Replacement replaces = std::exchange(replaces_, {});
+  if (::close(std::exchange(descriptor_, -1)) == 0 &&
+      std::rename(replaces.part.c_str(), replaces.target.c_str()) == 0)
+    return Ok{};
+  const int failure = errno;
+  std::remove(replaces.part.c_str());
+  return cannot_write(path_, write_error_words(failure));
 }
 
 Status write_output_file(const std::string& path, std::string_view text) {

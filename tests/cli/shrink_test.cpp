@@ -94,7 +94,7 @@ TEST(Shrink, TheInputIsNotReplaced) {
       "shrink_itself.json", read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/" + kStarved));
   const ProgramResult refused = run_program("shrink " + file + " -o " + file);
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("the result would replace " + file));
+  EXPECT_THAT(refused.err, HasSubstr("this is the scenario " + file));
 }
 
 TEST(Shrink, WhatCannotBeReadIsInvalidInput) {
