@@ -1,6 +1,10 @@
 #include "cli/session_json.h"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
+
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 
@@ -29,10 +33,15 @@ nlohmann::ordered_json session_to_json(const SessionInfo& info) {
   return json;
 }
 
+std::string cut_mark(const CutText& cut) {
+  return fmt::format("... ({} bytes)", grouped_number(cut.bytes));
+}
+
 nlohmann::ordered_json query_value_to_json(const QueryValue& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
   if (const auto* number = std::get_if<double>(&value)) return *number;
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* cut = std::get_if<CutText>(&value)) return cut->text + cut_mark(*cut);
   if (const auto* blob = std::get_if<BlobLength>(&value)) return {{"blob_bytes", blob->bytes}};
   return nullptr;
 }

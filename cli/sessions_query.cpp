@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@ struct QueryOptions {
   std::string file;
   std::string sql;
   std::int64_t limit = 1000;
+  std::int64_t max_cell = 1 << 20;
   bool json = false;
 };
 
@@ -33,6 +35,7 @@ std::string cell_of(const QueryValue& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
   if (const auto* number = std::get_if<double>(&value)) return fmt::format("{:.6g}", *number);
   if (const auto* text = std::get_if<std::string>(&value)) return printable(*text);
+  if (const auto* cut = std::get_if<CutText>(&value)) return printable(cut->text) + cut_mark(*cut);
   if (const auto* blob = std::get_if<BlobLength>(&value))
     return fmt::format("({} bytes)", blob->bytes);
   return "NULL";
@@ -50,6 +53,7 @@ int query(const QueryOptions& options) {
   Json objects = Json::array();
   std::int64_t taken = 0;
   bool cut = false;
+  std::int64_t num_cut_cells = 0;
   const QueryVisitor visitor{
       .columns = [&](const std::vector<std::string>& names) { columns = names; },
       .row =
@@ -57,6 +61,9 @@ int query(const QueryOptions& options) {
             cut = options.limit > 0 && taken == options.limit;
             if (cut) return false;
             ++taken;
+            num_cut_cells += std::ranges::count_if(values, [](const QueryValue& value) {
+              return std::holds_alternative<CutText>(value);
+            });
             if (options.json) {
               Json object = Json::object();
               for (std::size_t i = 0; i < values.size(); ++i)
@@ -71,7 +78,8 @@ int query(const QueryOptions& options) {
             }
             return true;
           },
-      .is_interrupted = was_interrupted};
+      .is_interrupted = was_interrupted,
+      .max_text_bytes = options.max_cell};
   ask_for_interrupts();
   const Status done = run_query(file.value(), options.sql, visitor);
   if (!done.ok()) return report_error("sessions query", done.error());
@@ -90,6 +98,12 @@ int query(const QueryOptions& options) {
   if (cut)
     report_message("sessions query",
                    fmt::format("the first {} rows are shown (--limit 0: all)", options.limit));
+  if (num_cut_cells > 0)
+    report_message(
+        "sessions query",
+        fmt::format("{} cut to {} bytes (--max-cell 0: whole)",
+                    num_cut_cells == 1 ? "1 cell is" : grouped_number(num_cut_cells) + " cells are",
+                    grouped_number(options.max_cell)));
   return kExitFine;
 }
 
@@ -191,6 +205,11 @@ SessionsSubcommand add_sessions_query(CLI::App& sessions) {
   app.add_option("sql", options->sql, "one SELECT statement")->required()->type_name("SQL");
   app.add_option("--limit", options->limit, "most rows shown, 0: all (default 1000)")
       ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, INT64_MAX, "a number from 0 on"));
+  app.add_option("--max-cell", options->max_cell,
+                 "most bytes of a text that are read, 0: all (default 1048576); a table shows 200 "
+                 "characters of it")
+      ->type_name("BYTES")
       ->check(CLI::Range(std::int64_t{0}, INT64_MAX, "a number from 0 on"));
   app.add_flag("--json", options->json, "one array of objects");
   return {&app, [=] { return query(*options); }};

@@ -8,9 +8,13 @@
 #include <chrono>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
+#include "core/base/check.h"
+#include "sessions/text/stop_request.h"
 #include "storage/file_header.h"
 #include "storage/schema.h"
+#include "storage/schema_check.h"
 #include "storage/sql_error.h"
 
 namespace hybridscope {
@@ -52,23 +56,34 @@ std::string immutable_uri(const std::string& path) {
   return uri + "?immutable=1";
 }
 
+// A file may have been made to harm: what its schema says gets as little as it needs.
+void distrust(SQLite::Database& database) {
+  constexpr std::pair<int, int> kSettings[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                                               {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                               {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}};
+  for (const auto& [setting, value] : kSettings)
+    HS_EXPECT(sqlite3_db_config(database.getHandle(), setting, value, nullptr) == SQLITE_OK);
+}
+
 // Reads the first page, so that anything that prevents reading the file is reported here.
-Database connect(const std::string& name, int flags, std::int64_t busy_timeout_ms) {
+Database connect(const std::string& name, int flags, const OpenOptions& options) {
   auto database = std::make_unique<SQLite::Database>(name, flags | SQLite::OPEN_NOMUTEX);
-  set_busy_timeout(*database, busy_timeout_ms);
+  distrust(*database);
+  set_busy_timeout(*database, options.busy_timeout_ms);
+  if (options.access == FileAccess::read && options.ends_when_asked) end_when_asked(*database);
   pragma(*database, "schema_version");
   return database;
 }
 
 // In a read-only directory SQLite cannot create the files that it keeps beside the database.
 // Without a write-ahead log it does not need them.
-Database connect_to_read(const std::string& path, std::int64_t busy_timeout_ms) {
+Database connect_to_read(const std::string& path, const OpenOptions& options) {
   try {
-    return connect(path, SQLite::OPEN_READONLY, busy_timeout_ms);
+    return connect(path, SQLite::OPEN_READONLY, options);
   } catch (const SQLite::Exception& exception) {
     const int code = exception.getErrorCode() & 0xFF;
     if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || has_write_ahead_log(path)) throw;
-    return connect(immutable_uri(path), SQLite::OPEN_READONLY | SQLite::OPEN_URI, busy_timeout_ms);
+    return connect(immutable_uri(path), SQLite::OPEN_READONLY | SQLite::OPEN_URI, options);
   }
 }
 
@@ -151,8 +166,8 @@ void set_up_to_write(SQLite::Database& database) {
 
 Result<Database> open_existing(const std::string& path, const OpenOptions& options) {
   const bool reads = options.access == FileAccess::read;
-  Database database = reads ? connect_to_read(path, options.busy_timeout_ms)
-                            : connect(path, SQLite::OPEN_READWRITE, options.busy_timeout_ms);
+  Database database =
+      reads ? connect_to_read(path, options) : connect(path, SQLite::OPEN_READWRITE, options);
   if (!has_tables(*database) && pragma(*database, "application_id") == 0) {
     if (options.access != FileAccess::create)
       return Error{ErrorKind::corrupt, fmt::format("{}: no session file: an empty database", path)};
@@ -160,8 +175,9 @@ Result<Database> open_existing(const std::string& path, const OpenOptions& optio
     upgrade(*database);
   }
   if (Status kind = check_kind(*database, path); !kind.ok()) return kind.error();
-  if (Status content = check_content(*database, path); !content.ok()) return content.error();
   const std::int64_t version = pragma(*database, "user_version");
+  if (Status schema = check_schema(*database, version, path); !schema.ok()) return schema.error();
+  if (Status content = check_content(*database, path); !content.ok()) return content.error();
   if (version < kSchemaVersion && reads) {
     if (access(path.c_str(), W_OK) != 0)
       return Error{ErrorKind::not_available,
@@ -178,13 +194,13 @@ Result<Database> open_existing(const std::string& path, const OpenOptions& optio
   return database;
 }
 
-Database make(const std::string& path, std::int64_t busy_timeout_ms) {
+Database make(const std::string& path, const OpenOptions& options) {
   std::error_code error;
   const bool is_new = !std::filesystem::exists(path, error);
   Database database;
   try {
-    database = connect(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms);
-    prepare_empty(*database, busy_timeout_ms);
+    database = connect(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, options);
+    prepare_empty(*database, options.busy_timeout_ms);
     upgrade(*database);
     set_up_to_write(*database);
     return database;
@@ -204,6 +220,12 @@ void remove_database(const std::string& path) {
     std::filesystem::remove(path + ending, error);
 }
 
+void end_when_asked(SQLite::Database& database) {
+  constexpr int kOperations = 4000;
+  sqlite3_progress_handler(
+      database.getHandle(), kOperations, [](void*) { return stop_requested() ? 1 : 0; }, nullptr);
+}
+
 void set_busy_timeout(SQLite::Database& database, std::int64_t busy_timeout_ms) {
   const auto max_polls = static_cast<std::intptr_t>(busy_timeout_ms * 1000 / kPollUs);
   sqlite3_busy_handler(database.getHandle(), wait_a_turn, reinterpret_cast<void*>(max_polls));
@@ -213,7 +235,7 @@ Result<Database> open_database(const std::string& path, const OpenOptions& optio
   const auto found = look_at_file(path, options.access);
   if (!found.ok()) return found.error();
   return catch_sqlite(path, nullptr, [&]() -> Result<Database> {
-    if (found.value() == FoundFile::nothing) return make(path, options.busy_timeout_ms);
+    if (found.value() == FoundFile::nothing) return make(path, options);
     return open_existing(path, options);
   });
 }

@@ -18,6 +18,9 @@ namespace hybridscope {
 struct OpenOptions {
   FileAccess access = FileAccess::read;
   std::int64_t busy_timeout_ms = 10000;  // how long to wait for other programs that write
+  // Whether reading ends when the program is asked to stop (stop_request.h). Writing never does: it
+  // may be what a recording needs to end well.
+  bool ends_when_asked = true;
 };
 
 // Errors: those of SessionFile::open.
@@ -26,6 +29,9 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const std::string& path,
 
 // Removes a database and the files that SQLite keeps beside it. Requires: no connection is open.
 void remove_database(const std::string& path);
+
+// From now on SQLite ends what it does when the program is asked to stop, with SQLITE_INTERRUPT.
+void end_when_asked(SQLite::Database& database);
 
 // Waits in short intervals, so that of two programs that alternate in writing neither starves.
 void set_busy_timeout(SQLite::Database& database, std::int64_t busy_timeout_ms);

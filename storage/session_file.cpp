@@ -11,6 +11,7 @@
 #include "sessions/scenario/engine_profile.h"
 #include "storage/open_database.h"
 #include "storage/recorder_lock.h"
+#include "storage/schema_check.h"
 #include "storage/session_text.h"
 #include "storage/sql_error.h"
 
@@ -86,7 +87,8 @@ Status find_dead_recorders(const std::string& path, std::vector<SessionInfo>& se
     if (info.status != SessionStatus::recording || has_living_recorder(path, info.created_us))
       continue;
     if (!now) {
-      auto opened = open_database(path, {.access = FileAccess::read});
+      // Also asked when an interrupted recording is taken back.
+      auto opened = open_database(path, {.access = FileAccess::read, .ends_when_asked = false});
       if (!opened.ok()) return opened.error();
       now = std::move(opened).value();
     }
@@ -117,16 +119,6 @@ std::string list_names(const std::vector<SessionInfo>& sessions) {
   return text;
 }
 
-// The tables that have rows of sessions, in any version.
-std::vector<std::string> tables_of_sessions(SQLite::Database& database) {
-  std::vector<std::string> tables;
-  SQLite::Statement query(database,
-                          "SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c "
-                          "WHERE t.type = 'table' AND c.name = 'session'");
-  while (query.executeStep()) tables.push_back(query.getColumn(0).getString());
-  return tables;
-}
-
 // Deletes table by table: through foreign keys, SQLite would look up each step of the session in
 // each table.
 bool remove_rows(SQLite::Database& database, std::int64_t session) {
@@ -135,7 +127,7 @@ bool remove_rows(SQLite::Database& database, std::int64_t session) {
   forget.bind(1, session);
   forget.exec();
   bool found = false;
-  for (const std::string& table : tables_of_sessions(database)) {
+  for (const std::string& table : tables_of_sessions()) {
     SQLite::Statement remove(database, "DELETE FROM " + table + " WHERE session = ?");
     remove.bind(1, session);
     const int rows = remove.exec();

@@ -5,17 +5,34 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
+#include "sessions/text/shown_text.h"
+#include "storage/open_database.h"
 #include "storage/sql_error.h"
 
 namespace hybridscope {
 namespace {
 
-QueryValue value_of(const SQLite::Column& column) {
+// The longest beginning of at most `most` bytes that does not end inside a character.
+std::string_view beginning(std::string_view text, std::size_t most) {
+  std::string_view head = text.substr(0, most);
+  head.remove_suffix(unfinished_bytes(head));
+  return head;
+}
+
+QueryValue value_of(const SQLite::Column& column, std::int64_t max_text_bytes) {
   if (column.isInteger()) return column.getInt64();
   if (column.isFloat()) return column.getDouble();
-  if (column.isText()) return column.getString();
+  if (column.isText()) {
+    const std::string_view text(column.getText(), static_cast<std::size_t>(column.getBytes()));
+    if (max_text_bytes == 0 || std::cmp_less_equal(text.size(), max_text_bytes))
+      return std::string(text);
+    return CutText{.text = std::string(beginning(text, static_cast<std::size_t>(max_text_bytes))),
+                   .bytes = static_cast<std::int64_t>(text.size())};
+  }
   if (column.isBlob()) return BlobLength{column.getBytes()};
   return std::monostate{};
 }
@@ -67,12 +84,13 @@ std::string tables_hint(SQLite::Database& database, std::string_view message) tr
 class AskedInterrupt {
  public:
   AskedInterrupt(SQLite::Database& database, bool (*is_interrupted)())
-      : handle_(database.getHandle()), is_interrupted_(is_interrupted) {
+      : database_(database), is_interrupted_(is_interrupted) {
     constexpr int kOperations = 4000;
-    if (is_interrupted_ != nullptr) sqlite3_progress_handler(handle_, kOperations, &ask, this);
+    if (is_interrupted_ != nullptr)
+      sqlite3_progress_handler(database_.getHandle(), kOperations, &ask, this);
   }
   ~AskedInterrupt() {
-    if (is_interrupted_ != nullptr) sqlite3_progress_handler(handle_, 0, nullptr, nullptr);
+    if (is_interrupted_ != nullptr) end_when_asked(database_);
   }
   AskedInterrupt(const AskedInterrupt&) = delete;
   AskedInterrupt& operator=(const AskedInterrupt&) = delete;
@@ -82,8 +100,23 @@ class AskedInterrupt {
     return static_cast<AskedInterrupt*>(self)->is_interrupted_() ? 1 : 0;
   }
 
-  sqlite3* handle_;
+  SQLite::Database& database_;
   bool (*is_interrupted_)();
+};
+
+// While it lives, SQLite makes no larger value: one function call could otherwise take a gigabyte.
+class LargestValue {
+ public:
+  explicit LargestValue(SQLite::Database& database)
+      : handle_(database.getHandle()),
+        before_(sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, kMaxQueryValueBytes)) {}
+  ~LargestValue() { sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, before_); }
+  LargestValue(const LargestValue&) = delete;
+  LargestValue& operator=(const LargestValue&) = delete;
+
+ private:
+  sqlite3* handle_;
+  int before_;
 };
 
 constexpr const char* kStats = R"sql(
@@ -119,6 +152,7 @@ Status run_query(const SessionFile& file, std::string_view sql, const QueryVisit
   const std::string text(sql);
   if (Status fine = check_statement(file, text); !fine.ok()) return fine;
   const AskedInterrupt asked(file.database(), visitor.is_interrupted);
+  const LargestValue largest(file.database());
   SQLite::Statement statement(file.database(), text);
   std::vector<std::string> columns;
   for (int i = 0; i < statement.getColumnCount(); ++i)
@@ -127,13 +161,14 @@ Status run_query(const SessionFile& file, std::string_view sql, const QueryVisit
   std::vector<QueryValue> values(columns.size());
   while (statement.executeStep()) {
     for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = value_of(statement.getColumn(static_cast<int>(i)));
+      values[i] = value_of(statement.getColumn(static_cast<int>(i)), visitor.max_text_bytes);
     if (!visitor.row(values)) break;
   }
   return Ok{};
 } catch (const SQLite::Exception& error) {
-  if (error.getErrorCode() == SQLITE_INTERRUPT)
-    return Error{ErrorKind::not_available, fmt::format("{}: interrupted", file.path())};
+  if (error.getErrorCode() == SQLITE_TOOBIG)
+    return invalid_input(fmt::format("{}: a value of more than {} bytes (expected smaller ones)",
+                                     file.path(), kMaxQueryValueBytes));
   // An error in the query, not in the file.
   if (error.getErrorCode() == SQLITE_ERROR)
     return invalid_input(fmt::format("{}: {}{}", file.path(), error.what(),

@@ -17,18 +17,28 @@ namespace hybridscope {
 struct BlobLength {
   std::int64_t bytes = 0;
 };
-using QueryValue = std::variant<std::monostate, std::int64_t, double, std::string, BlobLength>;
+// The beginning of a TEXT that is longer than QueryVisitor::max_text_bytes.
+struct CutText {
+  std::string text;
+  std::int64_t bytes = 0;  // of the whole
+};
+using QueryValue =
+    std::variant<std::monostate, std::int64_t, double, std::string, BlobLength, CutText>;
 
 struct QueryVisitor {
   std::function<void(const std::vector<std::string>&)> columns;
   std::function<bool(const std::vector<QueryValue>&)> row;  // returns false to stop
   // Asked every few thousand operations of SQLite; returns true to end the query. Null: never.
   bool (*is_interrupted)() = nullptr;
+  std::int64_t max_text_bytes = 0;  // of a TEXT, 0: all
 };
 
+// The largest value that a query may make; a session's plan, the largest one in a file, is smaller.
+inline constexpr std::int32_t kMaxQueryValueBytes = 128 << 20;
+
 // Runs one statement. Error invalid_input: SQLite's message, with the names of all tables and views
-// where there is no table of that name; the statement would change the file;
-// there is more than one statement. Error not_available: `is_interrupted` ended it.
+// where there is no table of that name; the statement would change the file; there is more than one
+// statement; a value above kMaxQueryValueBytes. Error not_available: `is_interrupted` ended it.
 Status run_query(const SessionFile& file, std::string_view sql, const QueryVisitor& visitor);
 
 // Totals over consecutive steps.

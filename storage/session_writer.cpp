@@ -131,6 +131,8 @@ class SessionWriter::Recorder {
   void stop();
   void throw_if_broken() const;
   Error was_deleted() const;
+  bool has_moved() const;
+  Error was_replaced() const;
   bool is_alone() const;
   Status note_end(SessionStatus status, const std::string& reason);
   Status note_failure(const std::string& reason);
@@ -192,6 +194,22 @@ Error SessionWriter::Recorder::was_deleted() const {
                       begun_.name)};
 }
 
+// Has the file that is written another name by now, or none?
+bool SessionWriter::Recorder::has_moved() const {
+  int moved = 0;
+  return sqlite3_file_control(database_->getHandle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) ==
+             SQLITE_OK &&
+         moved != 0;
+}
+
+Error SessionWriter::Recorder::was_replaced() const {
+  return {
+      ErrorKind::not_available,
+      fmt::format("{}: was removed, renamed or replaced while session \"{}\" was being recorded "
+                  "in it: the recording is not complete",
+                  file_, begun_.name)};
+}
+
 // The recorder's thread: runs transactions until the queue is closed or an error occurs.
 void SessionWriter::Recorder::record() {
   const Status recorded = catch_sqlite(file_, database_->getHandle(), [&]() -> Status {
@@ -201,6 +219,7 @@ void SessionWriter::Recorder::record() {
       for (;;) {
         StepQueue::Steps steps = queue_.take(patience_, std::min(kTakenSteps, batch_steps_));
         if (steps.empty()) return Ok{};
+        if (has_moved()) return was_replaced();
         if (!write_batch(std::move(steps), rows)) return was_deleted();
         if (committed_) committed_(totals_.num_steps);
         if (log_pages_ >= checkpoint_at_) checkpoint_log();
@@ -278,6 +297,7 @@ void SessionWriter::Recorder::stop() {
 
 Status SessionWriter::Recorder::note_end(SessionStatus status, const std::string& reason) {
   return catch_sqlite(file_, database_->getHandle(), [&]() -> Status {
+    if (has_moved()) return was_replaced();
     if (!update_status(*database_, begun_, status, reason)) return was_deleted();
     return Ok{};
   });
@@ -306,7 +326,7 @@ Status SessionWriter::Recorder::finish(SessionStatus status, const std::string& 
 
 // Is the session the only one of the file?
 bool SessionWriter::Recorder::is_alone() const {
-  const auto file = SessionFile::open(file_, FileAccess::read);
+  const auto file = SessionFile::open(file_, FileAccess::write);
   if (!file.ok()) return false;
   const auto sessions = file.value().sessions();
   return sessions.ok() && sessions.value().size() == 1 &&

@@ -49,6 +49,8 @@ Error sqlite_error(const std::string& file, const SQLite::Exception& exception, 
     return {ErrorKind::not_available,
             fmt::format("{}: cannot write: {}", file, system_reason(code, file))};
   switch (code & 0xFF) {
+    case SQLITE_INTERRUPT:
+      return {ErrorKind::not_available, fmt::format("{}: interrupted", file)};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {ErrorKind::not_available,

@@ -36,5 +36,30 @@ TEST(SessionQuery, EndsWithoutARowOnceItIsInterrupted) {
   EXPECT_EQ(num_rows, 0);
 }
 
+TEST(RunQuery, CutsTextsAndMakesNoValueOfMoreThan128MiB) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "runs.db";
+  const auto file = SessionFile::open(path, FileAccess::create);
+  ASSERT_TRUE(file.ok());
+  std::vector<QueryValue> row;
+  QueryVisitor visitor{.columns = [](const std::vector<std::string>&) {},
+                       .row =
+                           [&](const std::vector<QueryValue>& values) {
+                             row = values;
+                             return true;
+                           },
+                       .max_text_bytes = 4};
+  ASSERT_TRUE(run_query(file.value(), "SELECT 'abcd', 'abcde', 'abc\u00e9', 12345", visitor).ok());
+  EXPECT_EQ(std::get<std::string>(row[0]), "abcd");
+  EXPECT_EQ(std::get<CutText>(row[1]).text, "abcd");
+  EXPECT_EQ(std::get<CutText>(row[1]).bytes, 5);
+  EXPECT_EQ(std::get<CutText>(row[2]).text, "abc");  // not half of a character
+  EXPECT_EQ(std::get<std::int64_t>(row[3]), 12345);
+  const Status large = run_query(file.value(), "SELECT hex(zeroblob(100000000))", visitor);
+  ASSERT_FALSE(large.ok());
+  EXPECT_EQ(large.error().kind, ErrorKind::invalid_input);
+  EXPECT_THAT(large.error().message, HasSubstr("a value of more than 134217728 bytes"));
+}
+
 }  // namespace
 }  // namespace hybridscope::test::session_query_test

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "storage/session_file.h"
@@ -209,6 +211,41 @@ TEST_F(SessionWriterTest, ASessionThatIsDeletedBehindItsLastStepIsNotReportedAsR
   const Status finished = writer->finish(SessionStatus::complete, "");
   ASSERT_FALSE(finished.ok());
   EXPECT_THAT(finished.error().message, HasSubstr("session \"gone\" was deleted while"));
+}
+
+TEST_F(SessionWriterTest, AFileThatIsRemovedOrReplacedEndsTheRecording) {
+  for (const bool replaced : {false, true}) {
+    std::int64_t num_records = 0;
+    const Status recorded =
+        record_run(synthetic_run(4), {.place = {.file = file_, .name = "gone"},
+                                      .level = RecordLevel::blocks,
+                                      .watch =
+                                          [&](const StepRecord&, const CheckState&) {
+                                            if (++num_records != 2) return;
+                                            std::filesystem::rename(file_, file_ + ".old");
+                                            if (replaced) std::ofstream(file_) << "somebody's";
+                                          },
+                                      .batch_steps = 1});
+    ASSERT_FALSE(recorded.ok());
+    EXPECT_EQ(recorded.error().kind, ErrorKind::not_available);
+    EXPECT_EQ(recorded.error().message,
+              file_ +
+                  ": was removed, renamed or replaced while session \"gone\" was being recorded "
+                  "in it: the recording is not complete");
+    std::filesystem::remove(file_ + ".old");
+  }
+  std::ifstream now(file_);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(now), {}), "somebody's");
+}
+
+TEST_F(SessionWriterTest, AFileThatIsRemovedBehindTheLastStepIsNotReportedAsRecorded) {
+  auto writer = SessionWriter::begin({.file = file_, .name = "gone"},
+                                     header_of(synthetic_run(1), RecordLevel::counts), {})
+                    .value();
+  std::filesystem::remove(file_);
+  const Status finished = writer->finish(SessionStatus::complete, "");
+  ASSERT_FALSE(finished.ok());
+  EXPECT_THAT(finished.error().message, HasSubstr("was removed, renamed or replaced"));
 }
 
 TEST_F(SessionWriterTest, DiscardTakesTheSessionOutAgain) {
