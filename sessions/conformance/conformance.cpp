@@ -116,7 +116,7 @@ void FileChecker::read(LineReader& lines) {
     return invalid(0, fmt::format("{}: no vector (expected one JSON object a line)", path_));
   while (report_.kind != nullptr && !is_stopped()) {
     const auto line = lines.next();
-    if (!line) break;
+    if (!line || is_stopped()) break;  // one that reading left half is none
     check_line(*line);
     if (options_.progress) options_.progress(report_.cases);
     // A small compressed file may unpack to any number of bad lines.

@@ -1,11 +1,22 @@
 #include "sessions/conformance/line_reader.h"
 
+#include <fmt/core.h>
+
 #include <span>
 #include <utility>
 
 #include "sessions/text/json_reader.h"
 
 namespace hybridscope {
+namespace {
+
+Error too_long() {
+  return {ErrorKind::corrupt,
+          fmt::format("more than {} bytes, unpacked; nothing behind them was read",
+                      kMaxVectorFileBytes)};
+}
+
+}  // namespace
 
 Result<LineReader> LineReader::open(const std::string& path, std::function<bool()> stop) {
   auto read = open_input_file(path, std::move(stop));
@@ -27,9 +38,10 @@ std::optional<NumberedLine> LineReader::read() {
       const Result<std::size_t> count = read_(std::span(chunk_));
       chunk_.resize(count.ok() ? count.value() : 0);
       used_ = 0;
-      if (!count.ok()) {
+      num_bytes_ += chunk_.size();
+      if (!count.ok() || num_bytes_ > kMaxVectorFileBytes) {
         ended_ = true;
-        fault_ = Fault{.line = number_ + 1, .error = count.error()};
+        fault_ = Fault{.line = number_ + 1, .error = count.ok() ? too_long() : count.error()};
         return std::nullopt;
       }
       if (!chunk_.empty()) continue;

@@ -14,6 +14,9 @@
 
 namespace hybridscope {
 
+// Of a file, unpacked: a small compressed file may hold any number of blank lines.
+inline constexpr std::uint64_t kMaxVectorFileBytes = std::uint64_t{16} << 30;
+
 struct NumberedLine {
   std::int64_t number = 0;  // from 1
   std::string text;         // without the newline
@@ -27,7 +30,7 @@ class LineReader {
     Error error;  // does not name file and line
   };
 
-  // Ends too when `stop` holds while there is nothing to read. Error io: the file cannot be opened
+  // Ends too when `stop` holds. Error io: the file cannot be opened
   // or is a directory.
   static Result<LineReader> open(const std::string& path, std::function<bool()> stop = {});
 
@@ -38,7 +41,8 @@ class LineReader {
   // they exceed kMaxJsonBytes, the limit of one line.
   const std::deque<NumberedLine>& peek(std::size_t count);
 
-  // Set when reading ended before the end of the file: a disk error or a damaged zstd stream.
+  // Set when reading ended before the end of the file: a disk error, a damaged zstd stream, or more
+  // than kMaxVectorFileBytes.
   const std::optional<Fault>& fault() const { return fault_; }
 
  private:
@@ -49,6 +53,7 @@ class LineReader {
   std::string chunk_;  // data read but not yet split into lines, from used_ on
   std::size_t used_ = 0;
   std::int64_t number_ = 0;
+  std::uint64_t num_bytes_ = 0;
   bool ended_ = false;  // set at the end, at a line that is too long, and at a read error
   std::optional<Fault> fault_;
   std::deque<NumberedLine> ahead_;

@@ -28,7 +28,8 @@ constexpr const char* kWhole = "a whole file, as zstd wrote it";
 
 class ZstdInput {
  public:
-  explicit ZstdInput(ReadBytes read) : read_(std::move(read)), packed_(ZSTD_DStreamInSize()) {}
+  ZstdInput(ReadBytes read, std::function<bool()> stop)
+      : read_(std::move(read)), stop_(std::move(stop)), packed_(ZSTD_DStreamInSize()) {}
 
   Result<std::size_t> operator()(std::span<char> bytes) {
     if (!recognised_) {
@@ -68,6 +69,9 @@ class ZstdInput {
   Result<std::size_t> unpack(std::span<char> bytes) {
     ZSTD_outBuffer out{bytes.data(), bytes.size(), 0};
     while (out.pos == 0) {
+      // A few packed bytes may hold gigabytes, for which nothing is read.
+      if (stop_ && stop_()) return std::size_t{0};
+      if (!stop_ && stop_requested()) return interrupted_reading();
       ZSTD_inBuffer in{packed_.data(), end_, begin_};
       const std::size_t hint = ZSTD_decompressStream(stream_.get(), &out, &in);
       if (ZSTD_isError(hint) != 0)
@@ -98,6 +102,7 @@ class ZstdInput {
   };
 
   ReadBytes read_;
+  std::function<bool()> stop_;  // empty: stop_requested
   std::vector<char> packed_;
   std::size_t begin_ = 0;  // of the bytes not used yet
   std::size_t end_ = 0;
@@ -125,8 +130,7 @@ ReadBytes read_from(int descriptor, std::function<bool()> stop,
           owner = std::move(owner)](std::span<char> bytes) -> Result<std::size_t> {
     for (;;) {
       if (stop && !wait_for_bytes(descriptor, stop)) return std::size_t{0};
-      if (!stop && !has_bytes(descriptor) && !wait_for_bytes(descriptor, stop_requested))
-        return interrupted_reading();
+      if (!stop && !wait_for_bytes(descriptor, stop_requested)) return interrupted_reading();
       const ssize_t count = ::read(descriptor, bytes.data(), bytes.size());
       if (count >= 0) return static_cast<std::size_t>(count);
       if (errno != EINTR && errno != EAGAIN)
@@ -149,8 +153,8 @@ Result<std::shared_ptr<std::FILE>> open_to_read(const std::string& path) {
 
 }  // namespace
 
-ReadBytes unpack_zstd(ReadBytes read) {
-  const auto input = std::make_shared<ZstdInput>(std::move(read));
+ReadBytes unpack_zstd(ReadBytes read, std::function<bool()> stop) {
+  const auto input = std::make_shared<ZstdInput>(std::move(read), std::move(stop));
   return [input](std::span<char> bytes) { return (*input)(bytes); };
 }
 
@@ -161,13 +165,14 @@ Result<ReadBytes> open_plain_file(const std::string& path, std::function<bool()>
 }
 
 Result<ReadBytes> open_input_file(const std::string& path, std::function<bool()> stop) {
-  auto read = open_plain_file(path, std::move(stop));
+  auto read = open_plain_file(path, stop);
   if (!read.ok()) return read.error();
-  return unpack_zstd(std::move(read).value());
+  return unpack_zstd(std::move(read).value(), std::move(stop));
 }
 
 ReadBytes read_standard_input(std::function<bool()> stop) {
-  return unpack_zstd(read_from(STDIN_FILENO, std::move(stop)));
+  ReadBytes read = read_from(STDIN_FILENO, stop);
+  return unpack_zstd(std::move(read), std::move(stop));
 }
 
 }  // namespace hybridscope

@@ -14,9 +14,9 @@ namespace hybridscope {
 // end. Errors do not name the file: the caller knows file and line.
 using ReadBytes = std::function<Result<std::size_t>(std::span<char>)>;
 
-// Error io, with the path: a directory, or a file that cannot be opened. Ends too when `stop` holds
-// while there is nothing to read, as in a named pipe without a writer. With an empty `stop` reading
-// fails then, with not_available, if the program was asked to stop (stop_request.h).
+// Error io, with the path: a directory, or a file that cannot be opened. Ends too when `stop`
+// holds, also while there is nothing to read, as in a named pipe without a writer. With an empty
+// `stop` reading fails with not_available when the program was asked to stop (stop_request.h).
 Result<ReadBytes> open_input_file(const std::string& path, std::function<bool()> stop = {});
 // The same for bytes that are taken as they are, compressed or not.
 Result<ReadBytes> open_plain_file(const std::string& path, std::function<bool()> stop = {});
@@ -24,8 +24,9 @@ Result<ReadBytes> open_plain_file(const std::string& path, std::function<bool()>
 ReadBytes read_standard_input(std::function<bool()> stop = {});
 
 // Reads from `read`. A zstd stream is unpacked, only as far as requested; other data is passed on
-// unchanged. Several consecutive frames are one stream. Errors: those of `read`; corrupt for a
-// damaged or truncated stream.
-ReadBytes unpack_zstd(ReadBytes read);
+// unchanged. Several consecutive frames are one stream. Unpacking ends as reading does (`stop`, see
+// above), however much little data unpacks to. Errors: those of `read`; corrupt for a damaged or
+// truncated stream.
+ReadBytes unpack_zstd(ReadBytes read, std::function<bool()> stop = {});
 
 }  // namespace hybridscope

@@ -22,7 +22,8 @@ struct PaddedLine {
   std::string_view text;
 };
 
-inline constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;
+// Parsed, a line takes up to twelve times its size in memory.
+inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
 
 class LineSource {
  public:
