@@ -8,7 +8,8 @@ enum ExitCode : int {
   kExitFindings = 1,  // findings of severity error (--strict: warnings too), unmet expectations of
                       // a scenario, a trace with decisions our engine would not make, vectors that
                       // differ, a session that does not reproduce, a lesson's answer that is wrong,
-                      // no finding to shrink, a cell of a matrix that is not safe
+                      // no finding to shrink, a cell of a matrix that is not safe, a step that
+                      // did not come
   kExitUsage = 2,
   kExitInput = 3,  // unreadable or invalid input
   kExitEnvironment = 4,

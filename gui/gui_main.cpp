@@ -106,6 +106,9 @@ Status carry_out(GuiSession& session, const std::vector<GuiCommand>& commands) {
                    fmt::format("{}: {}", to_text(command), joined_lines(done.error().message))};
     settle(workbench);
     if (stop_requested()) return interrupted_reading();
+    if (const Status& waited = workbench.wait_status(); !waited.ok())
+      return Error{waited.error().kind,
+                   fmt::format("{}: {}", to_text(command), waited.error().message)};
     if (Status drawn = draw_pictures(session); !drawn.ok()) return drawn;
     if (!workbench.job_status().ok()) return workbench.job_status();
   }

@@ -82,18 +82,18 @@ void AttachedEngine::hold_at_findings(bool on) {
 
 std::optional<Status> AttachedEngine::end_of_wait(std::int64_t now_us) {
   if (awaited_ == 0) return std::nullopt;
-  if (awaited_until_us_ == 0) awaited_until_us_ = now_us + kPatienceUs;
+  if (awaited_until_us_ == 0) awaited_until_us_ = now_us + patience_seconds_ * 1'000'000;
   const bool has_come = run_ != nullptr && run_->last_known_step() >= awaited_;
   const bool has_ended = status_.state == AttachState::ended && num_behind() == 0;
   if (!has_come && !has_ended && now_us < awaited_until_us_) return std::nullopt;
   const std::int64_t step = std::exchange(awaited_, 0);
   awaited_until_us_ = 0;
   if (has_come) return Status(Ok{});
-  return Status(
-      Error{ErrorKind::not_found,
-            fmt::format("step {} did not come{}", step,
-                        has_ended ? ": " + status_.error
-                                  : fmt::format(" within {} s", kPatienceUs / 1'000'000))});
+  return Status(Error{
+      ErrorKind::not_found,
+      fmt::format("step {} did not come{}", step,
+                  has_ended ? ": " + (status_.error.empty() ? "the trace ended" : status_.error)
+                            : fmt::format(" within {} s", patience_seconds_))});
 }
 
 }  // namespace hybridscope

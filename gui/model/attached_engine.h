@@ -22,6 +22,8 @@ inline constexpr std::int64_t kStepsUnderWay = 64;
 
 class AttachedEngine {
  public:
+  static constexpr std::int64_t kPatienceSeconds = 10;
+
   explicit AttachedEngine(Attachment::Options options);
 
   const std::string& place() const { return attachment_.options().place; }
@@ -60,15 +62,17 @@ class AttachedEngine {
   Status hold() { return attachment_.hold("Hold was pressed"); }
   Status resume() { return attachment_.resume(); }
 
-  // A script waits until the step is in the open run, or the trace or its patience ends.
-  void wait_for(std::int64_t step) { awaited_ = step; }
+  // A script waits until the step is in the open run, the trace ends, or so many seconds have gone.
+  void wait_for(std::int64_t step, std::int64_t seconds = kPatienceSeconds) {
+    awaited_ = step;
+    patience_seconds_ = seconds;
+    awaited_until_us_ = 0;
+  }
   bool is_awaited() const { return awaited_ > 0; }
   // Empty: it goes on waiting, or nothing is awaited; otherwise how it ended, said once.
   std::optional<Status> end_of_wait(std::int64_t now_us);
 
  private:
-  static constexpr std::int64_t kPatienceUs = 10'000'000;
-
   Attachment attachment_;
   AttachStatus status_;
   std::deque<ArrivedHit> hits_;  // of steps that the open run does not have yet
@@ -77,7 +81,8 @@ class AttachedEngine {
   std::int32_t shown_trace_ = 0;
   bool follows_ = true;
   std::int64_t awaited_ = 0;
-  std::int64_t awaited_until_us_ = 0;
+  std::int64_t patience_seconds_ = kPatienceSeconds;
+  std::int64_t awaited_until_us_ = 0;  // 0: nobody has looked at the clock yet
 };
 
 }  // namespace hybridscope

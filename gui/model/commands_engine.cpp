@@ -1,4 +1,9 @@
 // Commands for the engine that the window is attached to.
+#include <fmt/core.h>
+
+#include <string>
+#include <vector>
+
 #include "gui/model/command_arguments.h"
 #include "gui/model/command_table.h"
 #include "gui/model/workbench.h"
@@ -28,9 +33,21 @@ Status hold_at_findings(Workbench& workbench, const std::string&) {
 }
 
 Status wait_for_step(Workbench& workbench, const std::string& argument) {
-  const auto step = read_number(argument, {"STEP", 1, kMaxStep});
+  constexpr std::int64_t kMostSeconds = 86'400;
+  const auto words = words_of(argument);
+  if (!words.ok()) return words.error();
+  const std::vector<std::string>& given = words.value();
+  if (given.empty() || given.size() > 2)
+    return invalid_input(fmt::format("expected STEP [SECONDS], found {} words", given.size()));
+  const auto step = read_number(given[0], {"STEP", 1, kMaxStep});
   if (!step.ok()) return step.error();
-  workbench.attached()->wait_for(step.value());
+  std::int64_t seconds = AttachedEngine::kPatienceSeconds;
+  if (given.size() == 2) {
+    const auto read = read_number(given[1], {"SECONDS", 1, kMostSeconds});
+    if (!read.ok()) return read.error();
+    seconds = read.value();
+  }
+  workbench.attached()->wait_for(step.value(), seconds);
   return Ok{};
 }
 
@@ -48,7 +65,7 @@ constexpr CommandRow kEngineCommands[] = {
     {"engine.continue", "Run", "Engine: let it continue", "C", "", kAttached, resume},
     {"engine.hold_at_findings", "Run", "Engine: hold at findings, or no longer", "", "", kAttached,
      hold_at_findings},
-    {"engine.wait", "", "Engine: wait for a step", "", "STEP", kAttached, wait_for_step},
+    {"engine.wait", "", "Engine: wait for a step", "", "STEP [SECONDS]", kAttached, wait_for_step},
     {"engine.detach", "Run", "Engine: detach, and keep what was read", "", "", kAttached, detach},
 };
 

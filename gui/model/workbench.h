@@ -161,6 +161,8 @@ class Workbench {
   const FileJob* job() const { return job_.get(); }
   // How the last job ended, or how the current one began.
   const Status& job_status() const { return job_status_; }
+  // How the last wait for a step of the engine ended. Error not_found: the step did not come.
+  const Status& wait_status() const { return wait_status_; }
 
   // Changes the plan from the step after the one that is shown, whatever step `changes` names.
   Status change_plan(ForkAt changes);
@@ -305,6 +307,7 @@ class Workbench {
   std::unique_ptr<FileJob> job_;
   std::string job_done_;  // the message at its end
   Status job_status_ = Ok{};
+  Status wait_status_ = Ok{};
   bool shows_other_ = false;
   Selection other_selection_;  // of the side that is not drawn
   std::map<std::pair<CompareSide, std::string>, std::string> causes_;  // by the finding's text

@@ -58,8 +58,10 @@ void Workbench::look_at_engine(std::int64_t now_us) {
   if (comparison_ == nullptr)
     if (Status shown = show_what_came(); !shown.ok()) say(NoticeKind::error, shown.error().message);
   show_hits();
-  if (const auto ended = attached_->end_of_wait(now_us); ended && !ended->ok())
-    say(NoticeKind::error, ended->error().message);
+  if (const auto ended = attached_->end_of_wait(now_us)) {
+    wait_status_ = *ended;
+    if (!ended->ok()) say(NoticeKind::error, ended->error().message);
+  }
 }
 
 Status Workbench::show_what_came() {

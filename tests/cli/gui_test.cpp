@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/cli/program.h"
@@ -80,6 +81,19 @@ TEST(Gui, APictureOfAnEngineShowsWhatItHasWritten) {
   const ProgramResult kept = run_program("sessions show " + (folder / "living.db") + ":now");
   EXPECT_EQ(kept.exit_code, 0) << kept.err;
   EXPECT_THAT(kept.out, HasSubstr("3 steps"));
+}
+
+TEST(Gui, AStepThatDoesNotComeIsExitCode1) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_program("run " + kScenario + " --trace " + (folder / "trace.jsonl")).exit_code, 0);
+  const ProgramResult run =
+      run_program("gui --attach " + (folder / "trace.jsonl") +
+                      " --command 'engine.wait 99 1' --screenshot " + (folder / "shot.png"),
+                  "DISPLAY= " + home(folder));
+  if (lacks_egl(run)) GTEST_SKIP() << run.err;
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.err, "hybridscope gui: engine.wait 99 1: step 99 did not come within 1 s\n");
+  EXPECT_FALSE(std::filesystem::exists(folder / "shot.png"));
 }
 
 TEST(Gui, OnlyWhatComesFromAnEngineIsRecorded) {
