@@ -26,7 +26,7 @@ _BELOW_RECORD = ("text", "scenario", "explain", "run")
 _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/text": ("core/base",),
     "sessions/palette": ("core/base",),
-    "sessions/page": ("sessions/palette",),
+    "sessions/page": ("core/base", "sessions/palette", "sessions/text"),
     "sessions/scenario": _room("text"),
     "sessions/traffic": _room("text", "scenario"),
     "sessions/weights": ("core/base", "core/model", "core/numeric", "sessions/text", "sessions/scenario"),

@@ -130,6 +130,8 @@ void Page::head() {
   html_ += fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" "
+      "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
       "<title>matrix of {0}</title>\n<style>{1}{2}</style></head><body>\n"
       "<h1>Which combinations are safe: {0}</h1>\n",
       html_escaped(header.engine), page_palette_css(), kStyle);

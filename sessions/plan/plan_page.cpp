@@ -210,15 +210,9 @@ PageJson data_of_page(const PlanView& view) {
 
 std::string plan_as_html(const PlanView& view) {
   std::string html(plan_page_files::plan_html);
-  std::string scripts(page_script());
-  for (const std::string_view script :
-       {plan_page_files::plan_data_js, plan_page_files::plan_axes_js,
-        plan_page_files::plan_scatter_js, plan_page_files::plan_charts_js,
-        plan_page_files::plan_table_js, plan_page_files::plan_js})
-    scripts += script;
   // The data is filled in last, so marks inside it are not replaced.
   fill_mark(html, "/*style*/", page_style(plan_page_files::plan_css));
-  fill_mark(html, "/*script*/", scripts);
+  fill_page_script(html, {plan_page_files::plan_script, plan_page_files::plan_script_sha256});
   fill_mark(html, "\"data\"", script_safe_json(data_of_page(view)));
   return html;
 }

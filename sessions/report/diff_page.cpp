@@ -8,13 +8,9 @@ namespace hybridscope {
 
 std::string fill_diff_page(const std::string& data) {
   std::string page(report_files::diff_html);
-  std::string scripts;
-  for (const std::string_view script :
-       {page_script(), report_files::diff_steps_js, report_files::diff_js})
-    scripts += script;
   // The data is filled in last, so marks inside it are not replaced.
   fill_mark(page, "/*style*/", page_style(report_files::diff_css));
-  fill_mark(page, "/*script*/", scripts);
+  fill_page_script(page, {report_files::diff_script, report_files::diff_script_sha256});
   fill_mark(page, "\"data\"", data);
   return page;
 }

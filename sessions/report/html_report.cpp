@@ -23,16 +23,6 @@ namespace hybridscope {
 
 namespace {
 
-std::string all_scripts() {
-  std::string scripts;
-  for (const std::string_view script :
-       {page_script(), report_files::report_data_js, report_files::report_state_js,
-        report_files::report_parts_js, report_files::report_tables_js, report_files::report_step_js,
-        report_files::report_timeline_js, report_files::report_js})
-    scripts += script;
-  return scripts;
-}
-
 // Totals over a session, field by field, wider than the counts of one step.
 class CountTotals {
  public:
@@ -113,7 +103,7 @@ std::string fill_report_page(const std::string& data) {
   std::string page(report_files::report_html);
   // The data is filled in last, so marks inside it are not replaced.
   fill_mark(page, "/*style*/", page_style(report_files::report_css));
-  fill_mark(page, "/*script*/", all_scripts());
+  fill_page_script(page, {report_files::report_script, report_files::report_script_sha256});
   fill_mark(page, "\"data\"", data);
   return page;
 }

@@ -4,6 +4,8 @@
 reports_test.py PROGRAM [unittest arguments]
 """
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -157,6 +159,44 @@ class Documentation(Folder):
         row = re.compile(r"^\| (\d+) \|", re.MULTILINE)
         codes = row.findall((ROOT / "README.md").read_text(encoding="utf-8"))
         self.assertEqual(row.findall((ROOT / "docs/ci.md").read_text(encoding="utf-8")), codes)
+
+
+class Pages(Folder):
+    """A browser runs a page's own script and no other, whatever the page's data hold."""
+
+    def page(self, *arguments):
+        result = self.run_program(*arguments, "page.html")
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        return (self.folder / "page.html").read_text(encoding="utf-8")
+
+    def allows_its_own_script_only(self, page, num_scripts):
+        policy = re.search(r'"Content-Security-Policy"\s+content="([^"]*)"', page).group(1)
+        rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+        self.assertEqual(rules["default-src"], "'none'")
+        scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+        self.assertEqual(len(scripts), num_scripts)
+        hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+                  for script in scripts]
+        self.assertEqual(rules.get("script-src", ""),
+                         " ".join(f"'sha256-{digest}'" for digest in hashes))
+        markup = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+        self.assertIsNone(re.search(r"<[^>]*\son\w+\s*=|javascript:", markup))
+
+    def test_each_has_the_hash_of_its_script(self):
+        scenario = str(ROOT / "scenarios/plain_decode.json")
+        self.run_program("run", "-q", scenario, "--record", "runs.db:a")
+        for arguments in (("sessions", "export", "runs.db:a", "--html"),
+                          ("diff", "runs.db:a", "runs.db:a", "--html"),
+                          ("plan", "--traffic", "synthetic", "--limit", "3", "--model", "tiny-gdn",
+                           "--num-blocks", "200", "--sweep",
+                           "max_num_seqs=2,4", "--html")):
+            with self.subTest(command=arguments):
+                self.allows_its_own_script_only(self.page(*arguments), 1)
+
+    def test_of_a_matrix_has_none(self):
+        page = self.page("matrix", "--engine", "safe", "--only", "mode=none", "--only",
+                         "speculation=none", "--scenarios", "1", "--out", "m", "--html")
+        self.allows_its_own_script_only(page, 0)
 
 
 if __name__ == "__main__":
