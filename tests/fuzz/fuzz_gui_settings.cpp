@@ -1,6 +1,7 @@
 // The reader of the workbench's settings. What it accepts is written and read again, which changes
 // nothing.
 #include "gui/model/gui_settings.h"
+#include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {
@@ -8,6 +9,7 @@ namespace {
 
 void read(std::string_view text) {
   const auto read = read_gui_settings(text, "settings.json");
+  note_read(text, read.ok());
   if (!read.ok()) return expect_one_line(read.error().message, "settings.json:");
   for (const std::string& note : read.value().notes) expect_one_line(note, "settings.json: /");
   const std::string written = settings_to_json(read.value().settings);

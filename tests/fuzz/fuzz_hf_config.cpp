@@ -1,11 +1,13 @@
 // The config.json reader, and the layout of what it accepts.
 #include "core/model/model_layout.h"
 #include "sessions/scenario/hf_config.h"
+#include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace hybridscope;
   const auto model = parse_hf_config({.text = test::as_text(data, size), .file = "config.json"});
+  test::note_read(test::as_text(data, size), model.ok());
   if (!model.ok()) {
     test::expect_one_line(model.error().message, "");  // names the model or the file, then the key
     return 0;

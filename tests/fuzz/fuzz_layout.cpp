@@ -2,6 +2,7 @@
 // leaves and splitters cover a window.
 #include "gui/model/layout_areas.h"
 #include "gui/model/layout_json.h"
+#include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {
@@ -22,6 +23,7 @@ void cover_a_window(const LayoutTree& tree) {
 
 void read(std::string_view text) {
   const auto layout = read_layout(text, "wide.json", is_known);
+  note_read(text, layout.ok());
   if (!layout.ok()) return expect_one_line(layout.error().message, "wide.json:");
   for (const std::string& note : layout.value().notes) expect_one_line(note, "wide.json: /");
   const std::string written = layout_to_json(layout.value().tree);

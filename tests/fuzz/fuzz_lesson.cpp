@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sessions/lessons/lesson_reader.h"
+#include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {
@@ -12,6 +13,7 @@ void read(std::string_view text) {
   const auto lesson = parse_lesson({.text = text, .file = "l.json"}, [](const std::string& path) {
     return Result<std::string>(Error{ErrorKind::io, path + ": cannot be opened"});
   });
+  note_read(text, lesson.ok());
   if (!lesson.ok()) return expect_one_line(lesson.error().message, "l.json:");
   expect(!lesson.value().parts.empty(), "a lesson has a part");
   for (const LessonPart& part : lesson.value().parts) {

@@ -5,6 +5,7 @@
 #include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
+#include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {
@@ -53,6 +54,7 @@ void run(const RunPlan& plan) {
 
 void read(std::string_view text) {
   const auto scenario = parse_scenario({.text = text, .file = "s.json"});
+  note_read(text, scenario.ok());
   if (!scenario.ok()) return expect_one_line(scenario.error().message, "s.json:");
   const std::string written = write_scenario(scenario.value());
   const auto again = parse_scenario({.text = written, .file = "s.json"});

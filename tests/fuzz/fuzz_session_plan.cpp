@@ -4,6 +4,7 @@
 
 #include "sessions/record/session_plan.h"
 #include "sessions/run/checked_run.h"
+#include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {
@@ -24,6 +25,7 @@ bool is_small(const RunPlan& plan) {
 
 void read(std::string_view text) {
   const auto plan = read_session_plan(text, "run.db");
+  note_read(text, plan.ok());
   if (!plan.ok()) return expect_one_line(plan.error().message, "run.db: ");
   const std::string written = write_session_plan(plan.value());
   const auto again = read_session_plan(written, "run.db");

@@ -5,6 +5,7 @@
 
 #include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_reader.h"
+#include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {
@@ -50,20 +51,23 @@ class Reading {
   std::optional<TraceJudge> judge_;
 };
 
-void read(std::string_view text) {
+// Could every line be read?
+bool read(std::string_view text) {
   Reading reading;
   for (std::int64_t line = 1; !text.empty(); ++line) {
     const std::size_t end = text.find('\n');
-    if (!reading.read_line(text.substr(0, end), line)) return;
-    if (end == std::string_view::npos) return;
+    if (!reading.read_line(text.substr(0, end), line)) return false;
+    if (end == std::string_view::npos) break;
     text.remove_prefix(end + 1);
   }
+  return true;
 }
 
 }  // namespace
 }  // namespace hybridscope::test
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  hybridscope::test::read(hybridscope::test::as_text(data, size));
+  const std::string_view text = hybridscope::test::as_text(data, size);
+  hybridscope::test::note_read(text, hybridscope::test::read(text));
   return 0;
 }

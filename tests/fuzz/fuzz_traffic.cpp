@@ -3,6 +3,7 @@
 #include <string>
 
 #include "sessions/traffic/mooncake.h"
+#include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/bytes_of.h"
 
@@ -12,6 +13,7 @@ namespace {
 void read(std::string_view text) {
   std::istringstream lines{std::string(text)};
   const auto traffic = read_traffic(test::bytes_of(lines), "t.jsonl");
+  note_read(text, traffic.ok());
   if (!traffic.ok()) return expect_one_line(traffic.error().message, "t.jsonl:");
   std::int64_t prompt_tokens = 0;
   std::int64_t output_tokens = 0;

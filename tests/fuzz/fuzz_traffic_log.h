@@ -11,6 +11,7 @@
 #include "sessions/traffic/traffic_formats.h"
 #include "sessions/traffic/traffic_input.h"
 #include "sessions/traffic/traffic_load.h"
+#include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/bytes_of.h"
 
@@ -34,6 +35,7 @@ inline void read_log(Result<TrafficLog> (*read)(TrafficInput), std::string_view 
   recognise_traffic(text);  // whatever it finds
   std::istringstream bytes{std::string(text)};
   const auto log = read({.read = bytes_of(bytes), .file = "t"});
+  note_read(text, log.ok());
   if (!log.ok()) return expect_one_line(log.error().message, "t:");
   expect_log(log.value());
   for (const TrafficLoad& load : {TrafficLoad{}, TrafficLoad{.users = 2, .think_us = 5}}) {

@@ -7,21 +7,25 @@
 #include "sessions/conformance/conformance.h"
 #include "sessions/conformance/recognise.h"
 #include "sessions/text/json_reader.h"
+#include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {
 namespace {
 
-void check(const VectorKind& kind, const nlohmann::json& vector) {
+// Could it be read as a vector of this kind?
+bool check(const VectorKind& kind, const nlohmann::json& vector) {
   try {
     const auto difference = check_vector(kind, vector, {.execute_copies = &execute_copies},
                                          {.release = kNewestRelease});
     if (difference)
       expect(!difference->got.starts_with("internal error"), kind.name, difference->got);
+    return true;
   } catch (const VectorError& error) {
     expect_one_line(error.what(), "");
     expect(error.pointer().empty() || error.pointer().starts_with("/"), "an RFC 6901 pointer",
            error.pointer());
+    return false;
   }
 }
 
@@ -32,19 +36,26 @@ bool takes_long(const nlohmann::json& value) {
   return value.is_structured() && std::any_of(value.begin(), value.end(), takes_long);
 }
 
-void read(std::string_view text) {
+// Was it a vector of some kind?
+bool read(std::string_view text) {
   const auto vector = parse_json({.text = text, .file = "v.jsonl"});
-  if (!vector.ok()) return expect_one_line(vector.error().message, "v.jsonl:");
+  if (!vector.ok()) {
+    expect_one_line(vector.error().message, "v.jsonl:");
+    return false;
+  }
   const auto recognised = recognise_by_fields(std::span(&vector.value(), 1));
   if (!recognised.ok()) expect_one_line(recognised.error().message, "");
-  if (takes_long(vector.value())) return;
-  for (const VectorKind& kind : vector_kinds()) check(kind, vector.value());
+  if (takes_long(vector.value())) return false;
+  bool read = false;
+  for (const VectorKind& kind : vector_kinds()) read = check(kind, vector.value()) || read;
+  return read;
 }
 
 }  // namespace
 }  // namespace hybridscope::test
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  hybridscope::test::read(hybridscope::test::as_text(data, size));
+  const std::string_view text = hybridscope::test::as_text(data, size);
+  hybridscope::test::note_read(text, hybridscope::test::read(text));
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sessions/weights/load_model.h"
+#include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {
@@ -37,6 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   folder.write("config.json", input.substr(0, end));
   folder.write("model.safetensors", input.substr(std::min(end + 1, input.size())));
   const auto loaded = load_model(folder.path, std::int64_t{1} << 24);
+  test::note_read(input, loaded.ok());
   if (!loaded.ok()) {
     test::expect_one_line(loaded.error().message, "");
     return 0;
