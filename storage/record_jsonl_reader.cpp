@@ -237,6 +237,9 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
   for (nlohmann::json& list : found)
     for (nlohmann::json& name : list)
       if (name == "grp") name = "group";
+  // A list that is newer than the format.
+  if (found.is_object() && !found.contains("token_terms"))
+    found["token_terms"] = columns["token_terms"];
   if (found != columns) return fault("/columns", "other columns than version 1 has");
   for (const char* key : {"kind", "level"})
     if (!object.contains(key)) return fault(std::string("/") + key, "missing");

@@ -46,6 +46,7 @@ void for_each_list(Record& record, Visit&& visit) {
   visit("commands", trace.commands, kCommand);
   visit("preempted", trace.preempted, kPreempted);
   visit("skipped", trace.skipped, kSkipped);
+  visit("token_terms", trace.token_terms, kTerms);
   visit("lookups", trace.lookups, kLookupRow);
   visit("committed", trace.committed, kCommit);
   visit("scheduled", trace.scheduled, kScheduled);

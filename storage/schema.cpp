@@ -87,6 +87,23 @@ LEFT JOIN requests q ON q.session = s.session AND q.request = j.value ->> 0;
 )sql";
 static_assert(static_cast<int>(StateKind::conv) == 0);
 
+// Version 7: what limited the tokens of each request whose tokens the scheduler counted.
+constexpr std::string_view kTokenTerms = R"sql(
+CREATE TABLE token_terms (
+  session INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,
+  request INTEGER NOT NULL,
+  budget_left INTEGER NOT NULL,
+  prefill_threshold INTEGER NOT NULL,
+  shared_prefix_boundary INTEGER NOT NULL,
+  num_computed_tokens INTEGER NOT NULL,
+  num_new_tokens INTEGER NOT NULL,
+  PRIMARY KEY (session, step, ordinal),
+  FOREIGN KEY (session, step) REFERENCES steps (session, step) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+)sql";
+
 }  // namespace
 
 std::vector<SchemaStep> schema_steps() {
@@ -97,6 +114,7 @@ std::vector<SchemaStep> schema_steps() {
   steps.push_back({.sql = {kHistoryOfBlocks}});
   steps.push_back({.sql = {kBlockKeyframes}});
   steps.push_back({.sql = {kSpeech}});
+  steps.push_back({.sql = {kTokenTerms}});
   HS_EXPECT(steps.size() == static_cast<std::size_t>(kSchemaVersion));
   return steps;
 }

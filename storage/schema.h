@@ -13,7 +13,7 @@ namespace hybridscope {
 inline constexpr std::int32_t kApplicationId = 0x48795331;
 // PRAGMA user_version: the version that this program writes. Older versions are upgraded when a
 // file is opened for writing; newer ones are refused.
-inline constexpr std::int32_t kSchemaVersion = 6;
+inline constexpr std::int32_t kSchemaVersion = 7;
 
 // Upgrades version n to n+1. Run in one transaction, part by part.
 struct SchemaStep {

@@ -44,6 +44,7 @@ StepLoader::Cursors::Cursors(ReadContext& context)
       preemptions(context, "preemptions", {"ordinal"}, columns<RequestId>({}, fields::kPreempted)),
       skipped_requests(context, "skipped_requests", {"ordinal"},
                        columns<SkippedRequest>({}, fields::kSkipped)),
+      token_terms(context, "token_terms", {"ordinal"}, columns<TokenTerms>({}, fields::kTerms)),
       lookups(context, "lookups", {"ordinal"}, columns<AdmissionLookup>({}, fields::kLookup)),
       lookup_groups(context, "lookup_groups", {"ordinal", "grp"},
                     columns<GroupLookup>({}, fields::kGroupLookup)),

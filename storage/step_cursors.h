@@ -31,6 +31,7 @@ struct StepLoader::Cursors {
   TableCursor commits;
   TableCursor preemptions;
   TableCursor skipped_requests;
+  TableCursor token_terms;
   TableCursor lookups;
   TableCursor lookup_groups;
   TableCursor step_groups;

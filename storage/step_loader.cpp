@@ -92,6 +92,7 @@ bool StepLoader::load(std::int64_t step, StepRecord& record) {
 void StepLoader::load_schedule(StepTrace& trace) {
   read_items(cursors_->preemptions, trace.step, trace.preempted, fields::kPreempted);
   read_items(cursors_->skipped_requests, trace.step, trace.skipped, fields::kSkipped);
+  read_items(cursors_->token_terms, trace.step, trace.token_terms, fields::kTerms);
   read_items(cursors_->commits, trace.step, trace.committed, fields::kCommit);
   load_lookups(trace);
   load_rows(trace);

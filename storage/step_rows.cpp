@@ -41,6 +41,7 @@ struct StepRows::Inserts {
         preemptions(db, "preemptions", s, {"step", "ordinal", "request"}),
         skipped_requests(db, "skipped_requests", s,
                          columns<SkippedRequest>({"step", "ordinal"}, fields::kSkipped)),
+        token_terms(db, "token_terms", s, columns<TokenTerms>({"step", "ordinal"}, fields::kTerms)),
         lookups(db, "lookups", s, columns<AdmissionLookup>({"step", "ordinal"}, fields::kLookup)),
         lookup_groups(db, "lookup_groups", s,
                       columns<GroupLookup>({"step", "ordinal", "grp"}, fields::kGroupLookup)),
@@ -75,6 +76,7 @@ struct StepRows::Inserts {
   Insert commits;
   Insert preemptions;
   Insert skipped_requests;
+  Insert token_terms;
   Insert lookups;
   Insert lookup_groups;
   Insert step_groups;
@@ -91,29 +93,14 @@ struct StepRows::Inserts {
   Insert speech;
 
   void flush() {
-    for (Insert* insert : {&requests,
-                           &steps,
-                           &digests,
-                           &graph_padding,
-                           &commands,
-                           &rows,
-                           &commits,
-                           &preemptions,
-                           &skipped_requests,
-                           &lookups,
-                           &lookup_groups,
-                           &step_groups,
-                           &block_events,
-                           &worker_table_changes,
-                           &copy_decisions,
-                           &state_copies,
-                           &attention_writes,
-                           &metadata_arrays,
-                           &write_events,
-                           &findings,
-                           &keyframes,
-                           &block_keyframes,
-                           &speech})
+    for (Insert* insert : {&requests,        &steps,           &digests,
+                           &graph_padding,   &commands,        &rows,
+                           &commits,         &preemptions,     &skipped_requests,
+                           &token_terms,     &lookups,         &lookup_groups,
+                           &step_groups,     &block_events,    &worker_table_changes,
+                           &copy_decisions,  &state_copies,    &attention_writes,
+                           &metadata_arrays, &write_events,    &findings,
+                           &keyframes,       &block_keyframes, &speech})
       insert->flush();
   }
 };
@@ -180,6 +167,7 @@ void StepRows::write_schedule(const StepTrace& trace) {
   insert_all(inserts_->preemptions, trace.step, trace.preempted,
              [](RequestId request, Insert& insert) { insert.integer(request.value); });
   insert_all(inserts_->skipped_requests, trace.step, trace.skipped, fields::kSkipped);
+  insert_all(inserts_->token_terms, trace.step, trace.token_terms, fields::kTerms);
   insert_all(inserts_->lookups, trace.step, trace.lookups, fields::kLookup);
   for (std::size_t i = 0; i < trace.lookups.size(); ++i) {
     const auto& groups = trace.lookups[i].explanation.groups;

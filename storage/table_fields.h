@@ -38,6 +38,7 @@ inline constexpr auto kPreempted = [](auto& request, auto& visit) { visit("reque
 inline constexpr auto kSkipped = [](auto& skipped, auto& visit) {
   for_each_skipped_field(skipped, visit);
 };
+inline constexpr auto kTerms = [](auto& terms, auto& visit) { for_each_terms_field(terms, visit); };
 inline constexpr auto kLookup = [](auto& lookup, auto& visit) {
   for_each_lookup_field(lookup, visit);
 };

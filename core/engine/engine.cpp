@@ -246,6 +246,7 @@ void Engine::describe_schedule(Frame& frame, const ScheduleOutput& output) {
   trace.token_budget = output.token_budget;
   trace.num_scheduled_tokens = output.total_num_scheduled_tokens;
   trace.skipped = output.skipped;
+  trace.token_terms = output.token_terms;
   trace.lookups = output.lookups;
   trace.num_running = static_cast<std::int32_t>(scheduler_->running().size());
   trace.num_waiting = scheduler_->num_waiting();

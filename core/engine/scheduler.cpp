@@ -62,6 +62,7 @@ const ScheduleOutput& Scheduler::schedule(std::int32_t token_budget) {
   output_.first_new_column.clear();
   output_.preempted.clear();
   output_.skipped.clear();
+  output_.token_terms.clear();
   output_.lookups.clear();
   output_.hits.clear();
   output_.finished_req_ids.swap(finished_req_ids_);
@@ -128,6 +129,7 @@ void Scheduler::schedule_running() {
     num_new_tokens = std::min(num_new_tokens, token_budget_);
     num_new_tokens =
         std::min(num_new_tokens, config_.max_model_len - 1 - request.num_computed_tokens);
+    note_terms(request, request.num_computed_tokens, num_new_tokens, kept_junction(request));
     const bool wanted = num_new_tokens > 0;
     num_new_tokens = split(request, num_new_tokens, 0, kept_junction(request));
     if (num_new_tokens == 0) {
@@ -254,6 +256,16 @@ std::int32_t Scheduler::kept_junction(const Request& request) const {
 std::int32_t Scheduler::clip_to_threshold(std::int32_t num_new_tokens) const {
   const std::int32_t threshold = long_prefill_token_threshold_;
   return threshold > 0 ? std::min(num_new_tokens, threshold) : num_new_tokens;
+}
+
+void Scheduler::note_terms(const Request& request, std::int32_t num_computed_tokens,
+                           std::int32_t num_new_tokens, std::int32_t shared_prefix_boundary) {
+  output_.token_terms.push_back({.request = request.id,
+                                 .budget_left = token_budget_,
+                                 .prefill_threshold = long_prefill_token_threshold_,
+                                 .shared_prefix_boundary = shared_prefix_boundary,
+                                 .num_computed_tokens = num_computed_tokens,
+                                 .num_new_tokens = num_new_tokens});
 }
 
 // A step that does not reach the last known token samples nothing; one that brings the last output

@@ -57,6 +57,7 @@ struct ScheduleOutput {
   std::vector<Request*> preempted;             // in the order they were preempted
   std::vector<RequestId> finished_req_ids;     // ended since the last schedule
   std::vector<SkippedRequest> skipped;         // running or waiting, but without tokens, and why
+  std::vector<TokenTerms> token_terms;         // of each request whose tokens were counted
   std::vector<AdmissionLookup> lookups;        // what the prefix cache answered, and why
   std::vector<CacheHit> hits;                  // [lookups] the blocks of each answer
   // [groups] leading blocks that all requests with blocks share, as the first running request sees
@@ -182,6 +183,8 @@ class Scheduler {
                      std::int32_t shared_prefix_boundary) const;
   std::int32_t kept_junction(const Request& request) const;
   std::int32_t clip_to_threshold(std::int32_t num_new_tokens) const;
+  void note_terms(const Request& request, std::int32_t num_computed_tokens,
+                  std::int32_t num_new_tokens, std::int32_t shared_prefix_boundary);
   bool may_pad(std::int32_t num_computed_tokens) const;
   bool waits_for_its_frame(const Request& request) const;
 

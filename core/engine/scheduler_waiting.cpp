@@ -92,17 +92,21 @@ bool Scheduler::admit(Request& request, std::deque<Request*>& queue) {
     return false;
   };
 
+  const std::int32_t boundary = config_.has_mamba_groups ? request.shared_prefix_boundary : 0;
   std::int32_t num_new_tokens = request.num_tokens - hit_tokens;
   const Padding padding = pad(hit_tokens, num_new_tokens);
-  if (padding.refused) return refuse(padding.refusal);
+  if (padding.refused) {
+    note_terms(request, hit_tokens, 1 + config_.num_speculative_tokens, boundary);
+    return refuse(padding.refusal);
+  }
   bool padded = padding.padded;
   if (padded) num_new_tokens = 1 + config_.num_speculative_tokens;
   num_new_tokens = clip_to_threshold(num_new_tokens);
+  note_terms(request, hit_tokens, std::min(num_new_tokens, token_budget_), boundary);
   if (!config_.enable_chunked_prefill && num_new_tokens > token_budget_)
     return refuse(SkipReason::chunked_prefill_off);
   num_new_tokens = std::min(num_new_tokens, token_budget_);
-  num_new_tokens = split(request, num_new_tokens, hit_tokens,
-                         config_.has_mamba_groups ? request.shared_prefix_boundary : 0);
+  num_new_tokens = split(request, num_new_tokens, hit_tokens, boundary);
   if (num_new_tokens == 0) return refuse(SkipReason::split_to_zero);
   if (padded && num_new_tokens != 1 + config_.num_speculative_tokens &&
       config_.policies.one_token_prompt >= OneTokenPrompt::padding_undone_by_split) {

@@ -1,5 +1,7 @@
 #include "core/trace/step_trace.h"
 
+#include <algorithm>
+
 namespace hybridscope {
 
 std::vector<GroupTrace> make_group_traces(const KVCacheConfig& config) {
@@ -39,10 +41,17 @@ std::string_view ignored_reason_words(IgnoredReason reason) {
   return {};
 }
 
+const TokenTerms* StepTrace::token_terms_of(RequestId request) const {
+  const auto last = std::find_if(token_terms.rbegin(), token_terms.rend(),
+                                 [&](const TokenTerms& of) { return of.request == request; });
+  return last == token_terms.rend() ? nullptr : &*last;
+}
+
 void StepTrace::clear() {
   commands.clear();
   scheduled.clear();
   skipped.clear();
+  token_terms.clear();
   lookups.clear();
   preempted.clear();
   cache_events.clear();

@@ -218,6 +218,9 @@ struct StepTrace {
   std::int32_t num_scheduled_tokens = 0;  // T
   std::vector<ScheduledTrace> scheduled;  // running in queue order, then admitted
   std::vector<SkippedRequest> skipped;
+  // A request that was preempted later in the step has terms too. Empty in the trace of another
+  // engine and in recordings of earlier programs.
+  std::vector<TokenTerms> token_terms;
   std::vector<AdmissionLookup> lookups;
   std::vector<RequestId> preempted;
   std::vector<CacheEvent> cache_events;  // up to the end of schedule, in order
@@ -259,6 +262,8 @@ struct StepTrace {
   const ScheduledTrace& scheduled_of(const RowTrace& row) const {
     return scheduled[static_cast<std::size_t>(row.scheduled)];
   }
+  // Null: not known.
+  const TokenTerms* token_terms_of(RequestId request) const;
   // Empties the trace and keeps its storage.
   void clear();
 };

@@ -102,6 +102,16 @@ void for_each_skipped_field(T& skipped, Visit&& visit) {
 }
 
 template <class T, class Visit>
+void for_each_terms_field(T& terms, Visit&& visit) {
+  visit("request", terms.request);
+  visit("budget_left", terms.budget_left);
+  visit("prefill_threshold", terms.prefill_threshold);
+  visit("shared_prefix_boundary", terms.shared_prefix_boundary);
+  visit("num_computed_tokens", terms.num_computed_tokens);
+  visit("num_new_tokens", terms.num_new_tokens);
+}
+
+template <class T, class Visit>
 void for_each_lookup_field(T& lookup, Visit&& visit) {
   visit("request", lookup.request);
   visit("num_hit_tokens", lookup.num_hit_tokens);

@@ -67,6 +67,7 @@ void copy_decisions(const StepTrace& from, StepTrace& to) {
   copy_step(from, to);
   to.scheduled = from.scheduled;
   to.skipped = from.skipped;
+  to.token_terms = from.token_terms;
   to.lookups = from.lookups;
   to.preempted = from.preempted;
   to.cache_events = from.cache_events;

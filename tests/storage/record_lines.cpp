@@ -49,6 +49,7 @@ void add_blocks(const StepRecord& record, std::vector<std::string>& out) {
   const StepTrace& trace = record.trace;
   add_all("preempted", trace.preempted, fields::kPreempted, out);
   add_all("skipped", trace.skipped, fields::kSkipped, out);
+  add_all("token_terms", trace.token_terms, fields::kTerms, out);
   add_all(
       "lookups", trace.lookups,
       [&out](const AdmissionLookup& lookup, auto& visit) {

@@ -82,6 +82,8 @@ TEST_F(Schema, TablesOfRequestsHaveTheFieldsOfTheListsAsColumns) {
   EXPECT_EQ(columns("skipped_requests"), expected({"ordinal"}, [](auto& v) {
               for_each_skipped_field(kSample<SkippedRequest>, v);
             }));
+  EXPECT_EQ(columns("token_terms"),
+            expected({"ordinal"}, [](auto& v) { for_each_terms_field(kSample<TokenTerms>, v); }));
   EXPECT_EQ(columns("lookups"), expected({"ordinal"}, [](auto& v) {
               for_each_lookup_field(kSample<AdmissionLookup>, v);
             }));
