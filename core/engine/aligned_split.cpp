@@ -172,19 +172,24 @@ class Stops {
 
 }  // namespace
 
+AlignedSplit aligned_split_form(AlignedSplit rule, const AlignedSplitSettings& settings) {
+  const bool inside = settings.fine_grained_hits || settings.has_prefill_checkpoint_blocks;
+  return rule == AlignedSplit::every_chunk_on_grid && inside
+             ? AlignedSplit::stops_before_the_last_token
+             : rule;
+}
+
 std::int32_t mamba_block_aligned_split(AlignedSplit rule, const AlignedSplitSettings& settings,
                                        const AlignedSplitInputs& inputs) {
   if (start_of(inputs) >= std::max(inputs.num_prompt_tokens, inputs.num_tokens - 1))
     return inputs.num_new_tokens;
-  switch (rule) {
+  switch (const AlignedSplit form = aligned_split_form(rule, settings)) {
     case AlignedSplit::every_chunk_on_grid:
-      if (settings.fine_grained_hits || settings.has_prefill_checkpoint_blocks)
-        return Stops(AlignedSplit::stops_before_the_last_token, settings, inputs).num_tokens();
       return every_chunk_on_grid(settings, inputs);
     case AlignedSplit::until_last_cache_position:
       return until_last_cache_position(settings, inputs);
     default:
-      return Stops(rule, settings, inputs).num_tokens();
+      return Stops(form, settings, inputs).num_tokens();
   }
 }
 

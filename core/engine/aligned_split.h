@@ -37,6 +37,10 @@ struct AlignedSplitInputs {
                                             // (semantics: junction); 0: none
 };
 
+// Which release's rule `rule` follows with these settings: every_chunk_on_grid takes over the
+// newest one's where a state may be stored inside a block.
+AlignedSplit aligned_split_form(AlignedSplit rule, const AlignedSplitSettings& settings);
+
 // Tokens of this chunk; 0: none in this step. Decodes are not split.
 std::int32_t mamba_block_aligned_split(AlignedSplit rule, const AlignedSplitSettings& settings,
                                        const AlignedSplitInputs& inputs);

@@ -21,13 +21,6 @@ std::string moved_words(const Decision& d, const StatesKept& kept) {
   return fmt::format("{} and {} go to column {}", temporal, conv, d.dst_col);
 }
 
-// What the formula gives, and what was decided if that is something else, as another engine's
-// trace or a policy can have it.
-std::string value_words(std::int32_t by_rule, std::int32_t decided) {
-  return by_rule == decided ? fmt::format("{}", decided)
-                            : fmt::format("{} by the rule, but {} was decided", by_rule, decided);
-}
-
 // What a decision does, after its formula.
 std::string outcome_words(const Decision& d, const StatesKept& kept) {
   const std::string moved = moved_words(d, kept);
@@ -152,6 +145,11 @@ std::string formula_words(const Decision& decision, std::string_view remembered)
 }
 
 }  // namespace
+
+std::string value_words(std::int32_t by_rule, std::int32_t decided) {
+  return by_rule == decided ? fmt::format("{}", decided)
+                            : fmt::format("{} by the rule, but {} was decided", by_rule, decided);
+}
 
 bool is_missing_copy(const StateCopyDecision& decision) {
   switch (decision.rule) {

@@ -21,6 +21,10 @@ namespace hybridscope {
 std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept = {},
                              std::string_view remembered = "remembered");
 
+// What a formula gives, and what was decided if that is something else, as another engine's trace
+// or a policy can have it: "8", "8 by the rule, but 7 was decided".
+std::string value_words(std::int32_t by_rule, std::int32_t decided);
+
 // Does a trace, or a policy, lack a copy that the rule makes? Its pre-copy does not stay in its
 // column, its post-copy reached a boundary, and yet the outcome is to copy nothing.
 bool is_missing_copy(const StateCopyDecision& decision);

@@ -17,10 +17,14 @@ std::string explain_row_origin(const RowTrace& row) {
 std::string explain_sample(const ScheduledTrace& scheduled, const RowTrace& row) {
   const std::int32_t a = row.num_sampled_tokens;
   if (a == 0)
-    return fmt::format("the chunk ends at {} of {} known tokens: what it samples is discarded",
+    return fmt::format("the chunk ends at {} of {} known{} tokens: what it samples is discarded",
                        scheduled.num_computed_tokens + scheduled.num_scheduled_tokens,
-                       scheduled.num_tokens);
-  if (scheduled.num_draft_tokens == 0) return "a = 1: the token that the step samples, no drafts";
+                       scheduled.num_tokens,
+                       scheduled.num_output_placeholders > 0
+                           ? fmt::format(" + {} in flight", scheduled.num_output_placeholders)
+                           : "");
+  if (scheduled.num_draft_tokens == 0)
+    return fmt::format("a = {}: the token that the step samples, no drafts", a);
   if (scheduled.placeholder_drafts)
     return fmt::format("a = {}: the token that the step samples; its {} never count", a,
                        counted(scheduled.num_draft_tokens, "placeholder"));

@@ -16,8 +16,11 @@ namespace hybridscope {
 std::string explain_lookup(const AdmissionLookup& lookup, const EngineConfig& config,
                            const Names& names);
 
-// A clause: "the budget was spent before its turn".
+// A clause: "too little of the token budget is left for it".
 std::string_view explain_skip(SkipReason reason);
+// The same with the numbers behind it. `terms` null: not known.
+std::string explain_skip(const SkippedRequest& skipped, const TokenTerms* terms,
+                         const EngineConfig& config);
 
 // The terms of the aligned split (mode align): "computed 0 < 10; last_cache_position = 8; ...".
 std::string explain_aligned_split(AlignedSplit rule, const AlignedSplitSettings& settings,

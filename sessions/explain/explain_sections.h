@@ -22,8 +22,8 @@ void add_copies(const StepToExplain& step, const CopyLaunch& launch, TextPage& p
 void add_metadata(const StepToExplain& step, TextPage& page);   // explain_step_forward.cpp
 void add_attention(const StepToExplain& step, TextPage& page);  // explain_step_forward.cpp
 void add_forward(const StepToExplain& step, TextPage& page);    // explain_step_forward.cpp
-void add_sample(const StepToExplain& step, TextPage& page);     // explain_step_rows.cpp
-void add_commit(const StepToExplain& step, TextPage& page);     // explain_step_rows.cpp
+void add_sample(const StepToExplain& step, TextPage& page);     // explain_step_commit.cpp
+void add_commit(const StepToExplain& step, TextPage& page);     // explain_step_commit.cpp
 
 // Level counts keeps how many tokens were scheduled, but not for which requests.
 inline bool lacks_requests(const StepTrace& trace) {

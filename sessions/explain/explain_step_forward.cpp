@@ -203,7 +203,11 @@ std::string count_warning(const StepToExplain& step, const ForwardPlaces& row) {
   if (!row.is_decode) return {};
   const std::int32_t own = step.trace.rows[static_cast<std::size_t>(row.row)].num_accepted_tokens;
   if (row.num_accepted_tokens == own) return {};
-  return fmt::format("; the row's own count is {}, but no counts are passed (no_draft_step)", own);
+  return row.counts_given
+             ? fmt::format("; the row's own count is {}, but {} is passed", own,
+                           row.num_accepted_tokens)
+             : fmt::format("; the row's own count is {}, but no counts are passed (no_draft_step)",
+                           own);
 }
 
 // "positions 35..37: column 4 (block 27) slots 3..5"; full columns in the middle are merged.

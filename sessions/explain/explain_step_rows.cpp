@@ -8,8 +8,8 @@
 #include "sessions/explain/explain_dispatch.h"
 #include "sessions/explain/explain_row.h"
 #include "sessions/explain/explain_sections.h"
+#include "sessions/explain/forward_rows.h"
 #include "sessions/explain/trace_names.h"
-#include "sessions/text/number_words.h"
 
 namespace hybridscope::step_sections {
 
@@ -60,6 +60,27 @@ Columns live_window(const StepToExplain& step, const RowTrace& row, const GroupT
   if (step.config.mamba_cache_mode == MambaCacheMode::all)
     return {computed / group.block_size, last + (s.num_draft_tokens > 0 ? spec : 0)};
   return {last, last + spec};
+}
+
+// With what the kernels write by the step's metadata: a builder may take a row for a decode that is
+// none.
+Columns with_targets(Columns window, std::span<const ForwardPlaces> kernel_rows, std::size_t row) {
+  for (const ForwardPlaces& places : kernel_rows)
+    for (const StatePlace& place : places.targets) {
+      if (places.row != static_cast<std::int32_t>(row)) break;
+      window.first = std::min(window.first, place.column);
+      window.last = std::max(window.last, place.column);
+    }
+  return window;
+}
+
+// Can a prefill store a state on its way? (semantics: prefill-checkpoint)
+bool stores_checkpoints(const EngineConfig& config) {
+  return config.mamba_cache_mode == MambaCacheMode::align &&
+         std::ranges::any_of(config.kv_cache_config.groups, [](const KVCacheGroup& group) {
+           const auto* mamba = std::get_if<MambaSpec>(&group.spec);
+           return mamba != nullptr && mamba->num_prefill_checkpoint_blocks > 0;
+         });
 }
 
 // One row of a block table. Columns that differ from `other` get a star.
@@ -127,6 +148,35 @@ std::array<std::string, 3> start_cells(const StepToExplain& step, const RowTrace
   return {start, std::to_string(own->num_accepted_tokens), std::to_string(own->step)};
 }
 
+// What the rows behind the last request's hold.
+std::string padding_words(const StepTrace& trace) {
+  const auto first = static_cast<std::int32_t>(trace.rows.size());
+  const std::int32_t end = trace.common.num_reqs;
+  if (end <= first) return {};
+  std::string text = fmt::format("Rows {}..{} are padding", first, end - 1);
+  const std::span<const std::int32_t> starts = trace.common.query_start_loc;
+  const std::span<const std::int32_t> lengths = trace.common.seq_lens;
+  const auto size = static_cast<std::size_t>(end);
+  if (starts.size() <= size || lengths.size() < size) return text;
+  const bool no_tokens = starts[static_cast<std::size_t>(first)] == starts[size];
+  const std::int32_t longest = *std::ranges::max_element(
+      lengths.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first)));
+  text += fmt::format(": {}, seq_len {}{}", no_tokens ? "no tokens" : "with tokens",
+                      longest == 0 ? "" : "up to ", longest);
+  bool is_known = !trace.groups.empty();
+  bool all_null = true;
+  for (const GroupTrace& group : trace.groups) {
+    const TensorView<std::int32_t>& table = group.block_table;
+    is_known = is_known && table.present && table.rows >= end;
+    for (std::int32_t r = first; table.present && r < std::min(end, table.rows); ++r)
+      for (std::int32_t c = 0; c < table.cols; ++c)
+        all_null =
+            all_null && table.data[static_cast<std::int64_t>(r) * table.cols + c] == kNullBlock;
+  }
+  if (!all_null) return text + ", blocks that are not null";
+  return is_known ? text + ", null blocks" : text;
+}
+
 std::string_view order_words(RowOrder order) {
   switch (order) {
     case RowOrder::decodes_then_query_len:
@@ -163,16 +213,20 @@ void add_tables(const StepToExplain& step, TextPage& page) {
   page.heading("Block tables",
                "vLLM v1/core/single_type_kv_cache_manager.py, v1/worker/block_table.py");
   bool any_difference = false;
+  std::vector<std::vector<ForwardPlaces>> kernel_rows;  // [groups]
+  for (const GroupTrace& group : trace.groups)
+    kernel_rows.push_back(forward_rows(trace, group, step.config.mamba_cache_mode));
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const RowTrace& row = trace.rows[r];
     std::string who = step.names.request(row.request);
     const std::size_t width = name_width(step);
-    for (const GroupTrace& group : trace.groups) {
+    for (std::size_t g = 0; g < trace.groups.size(); ++g) {
+      const GroupTrace& group = trace.groups[g];
       const std::span<const std::int32_t> scheduler =
           step.scheduler_tables.block_ids(row.request, group.group);
       const std::span<const std::int32_t> worker =
           worker_row(group, static_cast<std::int32_t>(r), scheduler.size());
-      const Columns window = live_window(step, row, group);
+      const Columns window = with_targets(live_window(step, row, group), kernel_rows[g], r);
       const bool equal = std::ranges::equal(scheduler, worker);
       any_difference = any_difference || !equal;
       const auto label = [&](std::string_view whose) {
@@ -188,7 +242,10 @@ void add_tables(const StepToExplain& step, TextPage& page) {
   }
   page.line(
       "Columns from 0 on; 0: the null block (no block), 0 x5: five of them, 7-9: blocks 7 8 9");
-  page.line("[ ] encloses the columns that this step's forward pass can write");
+  page.line(std::string("[ ] encloses the columns that this step's forward pass can write") +
+            (stores_checkpoints(step.config)
+                 ? "; a state that a prefill stores on its way goes to the column before them"
+                 : ""));
   if (any_difference)
     page.line(
         "* differs from the scheduler, which puts the null block where a state is no longer needed "
@@ -227,10 +284,7 @@ void add_rows(const StepToExplain& step, TextPage& page) {
       for (std::string& cell : start_cells(step, trace.rows[r])) rows[r].push_back(std::move(cell));
   }
   page.table(columns, rows);
-  const auto padding = trace.common.num_reqs - static_cast<std::int32_t>(trace.rows.size());
-  if (padding > 0)
-    page.line(fmt::format("Rows {}..{} are padding: no tokens, seq_len 0, null blocks",
-                          trace.rows.size(), trace.common.num_reqs - 1));
+  if (const std::string padding = padding_words(trace); !padding.empty()) page.line(padding);
   page.line(
       "a: accepted in its last step, bonus token included, after the pre-copies; drafts -1: a row "
       "without; first: the place of its first token in the batch");
@@ -298,67 +352,6 @@ void add_copies(const StepToExplain& step, const CopyLaunch& launch, TextPage& p
         page.item("", name_width(step),
                   copy_words(step, copy) + contradiction_words(decision.decision, copy));
   }
-}
-
-void add_sample(const StepToExplain& step, TextPage& page) {
-  const StepTrace& trace = step.trace;
-  if (trace.rows.empty()) return;
-  page.heading("Sample", "vLLM v1/sample/rejection_sampler.py; drawn here by seed, or scripted");
-  for (const RowTrace& row : trace.rows)
-    page.item(step.names.request(row.request), name_width(step),
-              explain_sample(trace.scheduled_of(row), row));
-}
-
-// For a frame that was in flight while the next one was scheduled.
-std::string returned_words(const CommitTrace& commit) {
-  const std::string counts =
-      fmt::format("c = {}, known {}, {} in flight", commit.num_computed_tokens, commit.num_tokens,
-                  counted(commit.num_output_placeholders, "token"));
-  const std::string appended = counted(commit.num_appended_tokens, "token") + " appended";
-  switch (commit.outcome) {
-    case CommitOutcome::left_the_engine:
-      return "has left the engine, what it sampled is dropped";
-    case CommitOutcome::stale_run:
-      return "was reset since, what it sampled is dropped";
-    case CommitOutcome::chunk:
-      return "a chunk of the prompt, nothing to append; " + counts;
-    case CommitOutcome::preempted:
-      return appended + ", but its state went with the preemption; " + counts;
-    case CommitOutcome::taken:
-      break;
-  }
-  return appended + "; " + (commit.finished ? "finished, its blocks are freed" : counts);
-}
-
-void add_commit(const StepToExplain& step, TextPage& page) {
-  const StepTrace& trace = step.trace;
-  if (trace.committed.empty()) return;
-  const bool asynchronous = trace.committed_step != trace.step;
-  page.heading(asynchronous ? fmt::format("Commit of frame {}", trace.committed_step) : "Commit",
-               asynchronous ? "vLLM v1/core/sched/async_scheduler.py _update_request_with_output"
-                            : "vLLM v1/core/sched/scheduler.py update_from_output");
-  for (std::size_t i = 0; i < trace.committed.size(); ++i) {
-    const CommitTrace& commit = trace.committed[i];
-    if (asynchronous) {
-      page.item(step.names.request(commit.request), name_width(step), returned_words(commit));
-      continue;
-    }
-    const ScheduledTrace& s = trace.scheduled[i];
-    const std::int32_t rejected =
-        s.num_computed_tokens + s.num_scheduled_tokens - commit.num_computed_tokens;
-    std::string words =
-        fmt::format("c = {} + {} - {} rejected = {}; known {} + {} = {}", s.num_computed_tokens,
-                    s.num_scheduled_tokens, rejected, commit.num_computed_tokens, s.num_tokens,
-                    commit.num_appended_tokens, commit.num_tokens);
-    words += commit.finished
-                 ? std::string("; finished, its blocks are freed")
-                 : fmt::format("; {} for the next step", counted(commit.num_drafts_next, "draft"));
-    page.item(step.names.request(commit.request), name_width(step), words);
-  }
-  std::vector<std::int32_t> freed;
-  for (const CacheEvent& event : trace.commit_events)
-    if (event.kind == CacheEventKind::freed) freed.push_back(event.block);
-  if (!freed.empty()) page.item("freed", name_width(step), id_list(freed));
 }
 
 }  // namespace hybridscope::step_sections

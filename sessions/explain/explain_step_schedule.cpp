@@ -91,11 +91,25 @@ std::string change_words(const StepTrace& trace, const BlockChange& change) {
   }
   std::string text = id_list(blocks);
   if (change.kind == CacheEventKind::touched) text += " (shared with the prefix cache)";
-  if (change.kind == CacheEventKind::evicted) text += " (their prefix can no longer be hit)";
+  if (change.kind == CacheEventKind::evicted) text += " (no longer registered)";
   if (change.kind == CacheEventKind::withdrawn) text += " (never written, no longer registered)";
   if (change.kind == CacheEventKind::free_deferred) text += " (until frames in flight return)";
   if (!kept.empty()) text += fmt::format(" (still held by others: {})", id_list(kept));
   return text;
+}
+
+// From when on the step's registrations serve others.
+std::string_view registration_words(BlockRegistration registration) {
+  switch (registration) {
+    case BlockRegistration::planned_then_published:
+      return "Registered blocks can be hit from the next step on, when they are written";
+    case BlockRegistration::at_allocation:
+      return "Registered blocks can be hit at once, but a request whose hit ends with a state that "
+             "was registered in this step waits until it is written";
+    case BlockRegistration::at_allocation_hit_at_once:
+      return "Registered blocks can be hit at once, before they are written";
+  }
+  return {};
 }
 
 constexpr std::string_view kSchedule = "vLLM v1/core/sched/scheduler.py schedule";
@@ -103,17 +117,6 @@ bool splits(const EngineConfig& config) {
   return config.mamba_cache_mode == MambaCacheMode::align &&
          std::ranges::any_of(config.kv_cache_config.groups,
                              [](const KVCacheGroup& group) { return group.is_mamba(); });
-}
-
-// How far another group had the request's prefix cached when it was admitted; 0: not beyond the
-// hit.
-std::int32_t shared_prefix_boundary(const StepTrace& trace, const ScheduledTrace& s) {
-  for (const AdmissionLookup& lookup : trace.lookups)
-    if (lookup.request == s.request && lookup.admitted && lookup.explanation.groups.size() > 1)
-      return lookup.explanation.longest_hit_length > lookup.num_hit_tokens
-                 ? lookup.explanation.longest_hit_length
-                 : 0;
-  return 0;
 }
 
 struct TokenCount {
@@ -127,56 +130,75 @@ struct TokenCount {
   }
 };
 
-// q as the tokens the request lacks, and the limits that reduce it.
-std::string token_count_words(const StepToExplain& step, const ScheduledTrace& s,
-                              std::int32_t budget_left) {
-  const EngineConfig& config = step.config;
-  const bool running = s.admission == Admission::running;
-  TokenCount count;
-  if (running) {
-    count.value =
+// The tokens that the request lacks.
+TokenCount lacking_tokens(const StepToExplain& step, const ScheduledTrace& s) {
+  if (s.admission == Admission::running) {
+    const std::int32_t lacking =
         s.num_tokens + s.num_output_placeholders + s.num_drafts_offered - s.num_computed_tokens;
-    const std::string in_flight = s.num_output_placeholders > 0
+    const std::string in_flight = s.num_output_placeholders != 0
                                       ? fmt::format(" + in flight {}", s.num_output_placeholders)
                                       : std::string();
-    count.words = fmt::format("known {}{} + drafts {} - c {} = {}", s.num_tokens, in_flight,
-                              s.num_drafts_offered, s.num_computed_tokens, count.value);
-  } else if (s.placeholder_drafts) {
-    count.value = 1 + s.num_draft_tokens;
-    count.words = fmt::format("known {} - hit {} = 1, padded to 1 + K = {} by placeholders",
-                              s.num_tokens, s.num_hit_tokens, count.value);
-  } else {
-    count.value = s.num_tokens - s.num_hit_tokens;
-    count.words =
-        fmt::format("known {} - hit {} = {}", s.num_tokens, s.num_hit_tokens, count.value);
+    return {lacking, fmt::format("known {}{} + drafts {} - c {} = {}", s.num_tokens, in_flight,
+                                 s.num_drafts_offered, s.num_computed_tokens, lacking)};
   }
-  if (config.long_prefill_token_threshold > 0)
-    count.limit(config.long_prefill_token_threshold, "long_prefill_token_threshold");
-  count.limit(budget_left, "left of the budget");
+  const std::int32_t lacking = s.num_tokens - s.num_hit_tokens;
+  const std::string words =
+      fmt::format("known {} - hit {} = {}", s.num_tokens, s.num_hit_tokens, lacking);
+  if (!s.placeholder_drafts) return {lacking, words};
+  const std::int32_t padded = 1 + step.config.num_speculative_tokens;
+  return {padded, words + fmt::format(", padded to 1 + K = {} by placeholders", padded)};
+}
+
+// The limits that reduce it, in the order in which the scheduler applies them.
+void limit_tokens(const StepToExplain& step, const ScheduledTrace& s, const TokenTerms& terms,
+                  TokenCount& count) {
+  const EngineConfig& config = step.config;
+  const bool running = s.admission == Admission::running;
+  if (terms.prefill_threshold > 0)
+    count.limit(terms.prefill_threshold, "long_prefill_token_threshold");
+  count.limit(terms.budget_left, "left of the budget");
   if (running)
     count.limit(config.max_model_len - 1 - s.num_computed_tokens, "max_model_len - 1 - c");
-  if (splits(config) && count.value > 0) {
-    const AlignedSplitInputs inputs{
-        .num_computed_tokens = running ? s.num_computed_tokens : 0,
-        .num_prompt_tokens = s.num_prompt_tokens,
-        .num_tokens = s.num_tokens,
-        .num_new_tokens = count.value,
-        .num_new_local_computed_tokens = s.num_hit_tokens,
-        .shared_prefix_boundary = shared_prefix_boundary(step.trace, s)};
-    const AlignedSplit rule = config.policies.aligned_split;
-    const AlignedSplitSettings settings = aligned_split_settings(config);
-    count.words += "; aligned split: " + explain_aligned_split(rule, settings, inputs);
-    count.value = mamba_block_aligned_split(rule, settings, inputs);
+  if (!splits(config) || count.value <= 0) return;
+  const AlignedSplitInputs inputs{.num_computed_tokens = running ? s.num_computed_tokens : 0,
+                                  .num_prompt_tokens = s.num_prompt_tokens,
+                                  .num_tokens = s.num_tokens,
+                                  .num_new_tokens = count.value,
+                                  .num_new_local_computed_tokens = s.num_hit_tokens,
+                                  .shared_prefix_boundary = terms.shared_prefix_boundary};
+  const AlignedSplit rule = config.policies.aligned_split;
+  const AlignedSplitSettings settings = aligned_split_settings(config);
+  count.words += "; aligned split: " + explain_aligned_split(rule, settings, inputs);
+  count.value = mamba_block_aligned_split(rule, settings, inputs);
+}
+
+// How q came about.
+std::string token_count_words(const StepToExplain& step, const ScheduledTrace& s) {
+  TokenCount count = lacking_tokens(step, s);
+  if (const TokenTerms* terms = step.trace.token_terms_of(s.request); terms != nullptr) {
+    limit_tokens(step, s, *terms, count);
+    if (count.value != s.num_scheduled_tokens)
+      count.words += fmt::format("; by these terms {}", count.value);
+  } else if (count.value != s.num_scheduled_tokens) {
+    count.words += "; the trace does not say what limited it";
   }
-  if (count.value != s.num_scheduled_tokens)
-    count.words += lacks_queues(step.trace)
-                       ? "; the trace does not give the step's budget"
-                       : "; a preempted request's tokens came back to the budget";
   count.words += fmt::format("; q = {}", s.num_scheduled_tokens);
   if (s.num_draft_tokens < s.num_drafts_offered)
     count.words += fmt::format("; {} of its {} drafts are left out",
                                s.num_drafts_offered - s.num_draft_tokens, s.num_drafts_offered);
   return count.words;
+}
+
+// What a preemption did to the request.
+std::string preemption_words(const StepToExplain& step, RequestId request) {
+  const StepTrace& trace = step.trace;
+  const bool deferred = std::ranges::any_of(trace.cache_events, [&](const CacheEvent& event) {
+    return event.kind == CacheEventKind::free_deferred && event.request == request;
+  });
+  const bool by_priority = step.config.scheduling_policy == SchedulingPolicy::priority;
+  return fmt::format("preempted: its blocks are freed{}, c := 0, it goes back to the {}",
+                     deferred ? " when the frames in flight have returned" : "",
+                     by_priority ? "queue, to its place by priority" : "front of the queue");
 }
 
 bool is_asynchronous(const StepTrace& trace) { return trace.committed_step != trace.step; }
@@ -228,11 +250,8 @@ void add_scheduled(const StepToExplain& step, TextPage& page) {
     return;
   }
   add_scheduled_table(step, page);
-  std::int32_t left = trace.token_budget;
-  for (const ScheduledTrace& s : trace.scheduled) {
-    page.item(step.names.request(s.request), name_width(step), token_count_words(step, s, left));
-    left -= s.num_scheduled_tokens;
-  }
+  for (const ScheduledTrace& s : trace.scheduled)
+    page.item(step.names.request(s.request), name_width(step), token_count_words(step, s));
 }
 
 void add_lookup(const StepToExplain& step, const AdmissionLookup& lookup, TextPage& page) {
@@ -267,14 +286,10 @@ void add_blocks(const StepToExplain& step, TextPage& page) {
               (known ? step.names.group(change.group) + ": " : "") + change_words(trace, change));
     above = who;
   }
-  const bool planned =
-      step.config.policies.cache.block_registration == BlockRegistration::planned_then_published;
   const bool registers = std::ranges::any_of(trace.cache_events, [](const CacheEvent& event) {
     return event.kind == CacheEventKind::registered;
   });
-  if (registers)
-    page.line(planned ? "Registered blocks can be hit from the next step on, when they are written"
-                      : "Registered blocks can be hit at once, before they are written");
+  if (registers) page.line(registration_words(step.config.policies.cache.block_registration));
   if (lacks_queues(trace)) return;
   page.line(fmt::format("{} of {} blocks are free after scheduling", trace.num_free_blocks,
                         step.config.kv_cache_config.num_blocks - 1));
@@ -306,11 +321,11 @@ void add_schedule(const StepToExplain& step, TextPage& page) {
                                               trace.num_running, trace.num_waiting));
   add_scheduled(step, page);
   for (const RequestId request : trace.preempted)
-    page.item(step.names.request(request), name_width(step),
-              "preempted: its blocks are freed, c := 0, it waits at the front");
+    page.item(step.names.request(request), name_width(step), preemption_words(step, request));
   for (const SkippedRequest& skipped : trace.skipped)
-    page.item(step.names.request(skipped.request), name_width(step),
-              "no tokens: " + std::string(explain_skip(skipped.reason)));
+    page.item(
+        step.names.request(skipped.request), name_width(step),
+        "no tokens: " + explain_skip(skipped, trace.token_terms_of(skipped.request), step.config));
   if (trace.lookups.empty()) return;
   page.heading("Prefix cache lookups",
                "vLLM v1/core/kv_cache_coordinator.py find_longest_cache_hit");

@@ -56,7 +56,7 @@ TEST(NextStepModel, ARunningRequestThatIsSkippedDoesNotWait) {
   ASSERT_TRUE(workbench.run()->go_to(3).ok());
   EXPECT_THAT(
       make_next_step_model(workbench).coming,
-      testing::Contains("C: running, no tokens: the token budget was spent before its turn"));
+      testing::Contains("C: running, no tokens: too little of the token budget is left for it"));
 }
 
 // Selections, themes and other commands make the model anew, but the run has not moved.

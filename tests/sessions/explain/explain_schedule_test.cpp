@@ -119,11 +119,37 @@ TEST(ExplainLookup, AHitOfAPlannedBlockWaits) {
 
 TEST(ExplainSkip, EveryReasonHasAClause) {
   EXPECT_EQ(explain_skip(SkipReason::no_token_budget),
-            "the token budget was spent before its turn");
+            "too little of the token budget is left for it");
   EXPECT_EQ(explain_skip(SkipReason::preemption_in_step),
             "no request is admitted in a step that preempted one");
   for (int reason = 0; reason <= static_cast<int>(SkipReason::frame_in_flight); ++reason)
     EXPECT_FALSE(explain_skip(static_cast<SkipReason>(reason)).empty());
+}
+
+TEST(ExplainSkip, SaysTheNumbersBehindItWhereTheyAreKnown) {
+  EngineConfig config;
+  config.max_model_len = 64;
+  const TokenTerms terms{
+      .budget_left = 7, .prefill_threshold = 20, .num_computed_tokens = 16, .num_new_tokens = 7};
+  const auto words = [&](SkipReason reason, const TokenTerms* known) {
+    return explain_skip(SkippedRequest{{}, reason}, known, config);
+  };
+  EXPECT_EQ(words(SkipReason::split_to_zero, nullptr),
+            "the aligned split left nothing: the tokens that it could get reach no block boundary");
+  EXPECT_EQ(words(SkipReason::split_to_zero, &terms),
+            "the aligned split left nothing: the tokens that it could get reach no block boundary: "
+            "tokens 17..23, what is left of the budget");
+  TokenTerms wanted = terms;
+  wanted.num_new_tokens = 20;
+  EXPECT_THAT(words(SkipReason::split_to_zero, &wanted),
+              testing::EndsWith("tokens 17..36, long_prefill_token_threshold"));
+  wanted.num_new_tokens = 3;
+  EXPECT_THAT(words(SkipReason::split_to_zero, &wanted),
+              testing::EndsWith("tokens 17..19, all that it lacks"));
+  EXPECT_EQ(words(SkipReason::no_token_budget, &wanted),
+            "too little of the token budget is left for it: 3 wanted, 7 left");
+  EXPECT_EQ(words(SkipReason::max_model_len, &terms),
+            "nothing that it could run fits below max_model_len: c = 16, max_model_len 64");
 }
 
 constexpr AlignedSplitSettings kBlocksOf8{
@@ -166,7 +192,39 @@ TEST(ExplainAlignedSplit, AnUncachedCommonPrefixEndsAChunk) {
   AlignedSplitInputs inputs = prompt_of(30, 0, 24);
   inputs.shared_prefix_boundary = 16;
   EXPECT_THAT(explain_aligned_split(AlignedSplit::every_chunk_on_grid, kBlocksOf8, inputs),
-              HasSubstr("a common prefix of 16 is not cached yet: cut to 16"));
+              HasSubstr("; a shared prefix ends at 16: cut to floor((16 - 0) / 8) * 8 = 16"));
+}
+
+// Profile safe: where a state can be stored inside a block, its chunks end as in the newest
+// release.
+TEST(ExplainAlignedSplit, WithHitsInsideBlocksAChunkMayEndOnTheHashGrid) {
+  AlignedSplitSettings inside = kBlocksOf8;
+  inside.hash_block_size = 2;
+  inside.fine_grained_hits = true;
+  EXPECT_EQ(explain_aligned_split(AlignedSplit::every_chunk_on_grid, inside, prompt_of(22, 16, 6)),
+            "end = 16 + 6 = 22: cut to 20, on the hash grid");
+}
+
+TEST(ExplainAlignedSplit, AChunkThatStartsInsideABlockStopsAtItsEnd) {
+  const auto words = [](std::int32_t wanted) {
+    AlignedSplitSettings eagle = kBlocksOf8;
+    eagle.use_eagle = true;
+    return explain_aligned_split(AlignedSplit::every_chunk_on_grid, eagle,
+                                 prompt_of(14, 3, wanted));
+  };
+  EXPECT_THAT(words(11),
+              testing::EndsWith("; it starts inside a block and stops at its end: 8 - 3 = 5"));
+  EXPECT_THAT(words(4),
+              testing::EndsWith("; it starts inside a block and does not reach its end 8: 0"));
+}
+
+TEST(ExplainAlignedSplit, TheLastCachePositionIsNeverNegative) {
+  AlignedSplitSettings eagle = kBlocksOf8;
+  eagle.use_eagle = true;
+  EXPECT_EQ(
+      explain_aligned_split(AlignedSplit::until_last_cache_position, eagle, prompt_of(5, 0, 5)),
+      "last_cache_position = floor(5 / 8) * 8, less 8 (draft model), but not below 0 = 0; end "
+      "= 0 + 5 = 5: as it is");
 }
 
 TEST(ExplainAlignedSplit, LaterReleasesStopAtPositions) {

@@ -118,6 +118,73 @@ TEST(ExplainStep, SaysWhatLimitsTheTokensOfARequest) {
   EXPECT_THAT(text, HasSubstr("the chunk ends at 16 of 30 known tokens: what it samples is"));
 }
 
+// From 0.31.0 on the threshold cuts only while more than one request runs or waits.
+TEST(ExplainStep, AThresholdIsALimitOnlyInStepsInWhichItCuts) {
+  const auto words = [](LongPrefillThreshold policy, int num_requests) {
+    EngineConfig config = test::engine_config({.num_blocks = 64, .max_num_batched_tokens = 40});
+    config.long_prefill_token_threshold = 20;
+    config.policies.long_prefill_threshold = policy;
+    ExplainedRun run(config);
+    for (const char* name : {"A", "B"})
+      if (num_requests-- > 0) run.add(name, 60, 3);
+    return run.step();
+  };
+  const auto alone = HasSubstr(
+      "A       known 60 - hit 0 = 60; at most 40 (left of the budget); aligned split:\n"
+      "          last_cache_position = floor(60 / 8) * 8 = 56; end = 0 + 40 = 40 < 56:\n"
+      "          40 rounded down to a multiple of 8 = 40; q = 40");
+  EXPECT_THAT(words(LongPrefillThreshold::with_other_requests, 1), alone);
+  const auto cut =
+      HasSubstr("A       known 60 - hit 0 = 60; at most 20 (long_prefill_token_threshold);");
+  EXPECT_THAT(words(LongPrefillThreshold::with_other_requests, 2), cut);
+  EXPECT_THAT(words(LongPrefillThreshold::always, 1), cut);
+}
+
+// As in another engine's trace and in recordings of earlier programs.
+TEST(ExplainStep, ALimitThatTheTraceDoesNotTellIsNotGuessed) {
+  ExplainedRun run(test::engine_config({.num_blocks = 64, .max_num_batched_tokens = 40}));
+  run.add("A", 60, 3);
+  run.step();
+  StepTrace trace = run.trace();
+  trace.token_terms.clear();
+  const BlockTableMirror tables(2, 64);
+  const StepTopic topics[] = {StepTopic::schedule};
+  EXPECT_THAT(explain_topics({.trace = trace,
+                              .config = run.engine().config(),
+                              .names = run.names(),
+                              .scheduler_tables = tables,
+                              .findings = {}},
+                             topics),
+              HasSubstr("A       known 60 - hit 0 = 60; the trace does not say what limited it; "
+                        "q = 40"));
+}
+
+// The slot of a drafter is taken off the budget before each row (0.32.0).
+TEST(ExplainStep, ADraftersSlotsAreNotLeftOfTheBudget) {
+  EngineConfig config = test::engine_config({.num_speculative_tokens = 1,
+                                             .method = SpeculativeMethod::draft_model,
+                                             .num_blocks = 64,
+                                             .max_num_batched_tokens = 40});
+  config.policies.draft_slots = DraftSlots::counted;
+  ExplainedRun run(config);
+  run.add("A", 60, 3);
+  EXPECT_THAT(run.step(), HasSubstr("; at most 39 (left of the budget);"));
+}
+
+// Attention has 16 of the 20 tokens that B shares with A, but no state ends there: B's second chunk
+// stops at 16 too, which only the lookup of the step before told.
+TEST(ExplainStep, WhereASharedPrefixEndsIsATermOfLaterChunksToo) {
+  EngineConfig config = test::engine_config({.num_blocks = 64, .max_num_batched_tokens = 64});
+  config.policies.aligned_split = AlignedSplit::stops_on_grid;
+  ExplainedRun run(config);
+  run.add("A", 30, 1, 20);
+  run.step(2);
+  run.add("B", 60, 1, 20);
+  ASSERT_TRUE(run.engine().apply(SetStepBudget{8}).ok());
+  EXPECT_THAT(run.step(3), HasSubstr("; at most 8 (left of the budget);"));
+  EXPECT_THAT(run.step(4), HasSubstr("cut to 16, where a shared prefix ends; q = 8"));
+}
+
 TEST(ExplainStep, SaysWhyARequestWaits) {
   ExplainedRun run(test::engine_config({.num_blocks = 32, .max_num_batched_tokens = 8}));
   run.add("A", 8, 4);
@@ -141,6 +208,23 @@ TEST(ExplainStep, RegisteredBlocksNameThePrefixTheyStandFor) {
   EXPECT_THAT(text, HasSubstr("registered  group 0 (attention): 1-3 (keys and values up to 8 .. 24 "
                               "tokens)"));
   EXPECT_THAT(text, HasSubstr("registered  group 1 (mamba2): 4 (state after 24 tokens)"));
+}
+
+TEST(ExplainStep, SaysFromWhenOnRegisteredBlocksCanBeHit) {
+  const auto words = [](BlockRegistration registration) {
+    EngineConfig config = test::engine_config({.num_blocks = 32});
+    config.policies.cache.block_registration = registration;
+    ExplainedRun run(config);
+    run.add("A", 30, 4);
+    return run.step();
+  };
+  EXPECT_THAT(words(BlockRegistration::planned_then_published),
+              HasSubstr("Registered blocks can be hit from the next step on, when they are"));
+  EXPECT_THAT(
+      words(BlockRegistration::at_allocation),
+      HasSubstr("Registered blocks can be hit at once, but a request whose hit ends with a"));
+  EXPECT_THAT(words(BlockRegistration::at_allocation_hit_at_once),
+              HasSubstr("Registered blocks can be hit at once, before they are written"));
 }
 
 TEST(ExplainStep, AnEmptyStepHasNoRows) {
@@ -206,7 +290,9 @@ TEST(ExplainStep, APreemptedRequestIsNamed) {
   run.step(2);
   ASSERT_TRUE(run.engine().apply(PreemptRequest{a}).ok());
   const std::string text = run.step();
-  EXPECT_THAT(text, HasSubstr("A       preempted: its blocks are freed, c := 0"));
+  EXPECT_THAT(text,
+              HasSubstr("A       preempted: its blocks are freed, c := 0, it goes back to the "
+                        "front of the queue"));
 }
 
 TEST(ExplainStep, PaddingRowsAreCounted) {
