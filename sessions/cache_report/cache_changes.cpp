@@ -53,11 +53,36 @@ Reach reach_of(ChangeKind kind) {
 }
 
 Result<RunPlan> with_match_unit(const RunPlan& plan, std::int32_t unit) {
-  auto changed =
-      with_settings(plan, [unit](EngineSettings& settings) { settings.prefix_match_unit = unit; });
-  if (changed.ok() && changed.value().setup.config.hash_block_size != unit)
-    return invalid_input("the engine does not take the unit");
-  return changed;
+  return with_settings(plan,
+                       [unit](EngineSettings& settings) { settings.prefix_match_unit = unit; });
+}
+
+// Does the engine run with the changed setting, and with no other value in its place?
+bool is_in_force(const CacheChange& change, const EngineConfig& config,
+                 const EngineConfig& before) {
+  switch (change.kind) {
+    case ChangeKind::more_shared_tokens:
+    case ChangeKind::longer_prompt:
+    case ChangeKind::later:
+      return true;
+    case ChangeKind::more_blocks:
+      return config.kv_cache_config.num_blocks == before.kv_cache_config.num_blocks + change.amount;
+    case ChangeKind::shorter_chunks:
+      return config.long_prefill_token_threshold == change.amount;
+    case ChangeKind::no_drafts:
+      return config.num_speculative_tokens == 0;
+    case ChangeKind::smaller_blocks:
+      return config.block_size == change.amount;
+    case ChangeKind::mode_all:
+      return config.mamba_cache_mode == MambaCacheMode::all;
+    case ChangeKind::caching_on:
+      return config.mamba_cache_mode == MambaCacheMode::align;
+    case ChangeKind::keep_states:
+      return config.prefix_cache_retention_interval == change.amount;
+    case ChangeKind::match_unit:
+      return config.hash_block_size == change.amount;
+  }
+  return false;
 }
 
 }  // namespace
@@ -121,7 +146,8 @@ std::vector<CacheChange> ChangeSearch::find(const LookupOfPlan& lookup) {
 
 bool ChangeSearch::helps(const Result<RunPlan>& changed, const LookupOfPlan& lookup,
                          CacheChange change, Changes& changes) {
-  if (!changed.ok()) return false;
+  if (!changed.ok() || !is_in_force(change, changed.value().setup.config, plan_.setup.config))
+    return false;
   const auto hit = hit_with(changed.value(), lookup);
   if (!hit || *hit <= lookup.report.num_hit_tokens) return false;
   change.num_hit_tokens = *hit;
@@ -254,8 +280,7 @@ void ChangeSearch::try_smaller_blocks(const LookupOfPlan& lookup, Changes& chang
       settings.block_size = size;
       settings.mamba_block_size.reset();
     });
-    return changed.ok() && changed.value().setup.config.block_size == size &&
-           helps(changed, lookup, {.kind = ChangeKind::smaller_blocks, .amount = size}, found);
+    return helps(changed, lookup, {.kind = ChangeKind::smaller_blocks, .amount = size}, found);
   };
   std::int64_t too_large = cdiv<std::int64_t>(plan_.setup.config.block_size, unit);
   std::int64_t size = too_large / 2;
@@ -309,9 +334,13 @@ std::vector<CacheChange> ChangeSearch::coarser_units(const LookupOfPlan& lookup)
   for (std::int32_t unit = 2 * rules_.grid; unit <= rules_.block_size; unit += rules_.grid) {
     if (exhausted() || rules_.block_size % unit != 0) continue;
     const auto changed = with_match_unit(plan_, unit);
-    if (!changed.ok()) continue;
-    if (const auto hit = hit_with(changed.value(), lookup))
-      changes.push_back({.kind = ChangeKind::match_unit, .amount = unit, .num_hit_tokens = *hit});
+    CacheChange change{.kind = ChangeKind::match_unit, .amount = unit};
+    if (!changed.ok() || !is_in_force(change, changed.value().setup.config, plan_.setup.config))
+      continue;
+    const auto hit = hit_with(changed.value(), lookup);
+    if (!hit) continue;
+    change.num_hit_tokens = *hit;
+    changes.push_back(change);
   }
   return changes;
 }
@@ -319,13 +348,10 @@ std::vector<CacheChange> ChangeSearch::coarser_units(const LookupOfPlan& lookup)
 void ChangeSearch::try_settings(const LookupOfPlan& lookup, Changes& changes) {
   const LookupReport& report = lookup.report;
   const auto with_mode = [&](MambaCacheMode mode) {
-    auto changed = with_settings(plan_, [&](EngineSettings& settings) {
+    return with_settings(plan_, [&](EngineSettings& settings) {
       settings.mamba_cache_mode = mode;
       settings.enable_prefix_caching = true;
     });
-    if (changed.ok() && changed.value().setup.config.mamba_cache_mode != mode)
-      return Result<RunPlan>(invalid_input("the model does not have the mode"));
-    return changed;
   };
   if (report.lost_to(MissReason::caching_off) > 0) {
     helps(with_mode(MambaCacheMode::align), lookup, {.kind = ChangeKind::caching_on}, changes);

@@ -13,11 +13,17 @@ std::int64_t& at(LostTokens& lost, MissReason reason) {
   return lost[static_cast<std::size_t>(reason)];
 }
 
+// Does the event come of scheduling, and not of a command before it?
+bool is_of_schedule(const CacheEvent& event) {
+  return event.kind == CacheEventKind::allocated || event.kind == CacheEventKind::touched ||
+         event.kind == CacheEventKind::registered;
+}
+
 // The event after an eviction says why the block lost its hash (BlockPool::get_new_block,
-// cache_full_block, move_keys). Else a checkpoint was not kept, if the block is one of a request,
-// or everything was reset.
+// cache_full_block, move_keys). Else everything was reset, before anything was scheduled, or the
+// block became that of a checkpoint that is not kept.
 Eviction eviction_of(std::span<const CacheEvent> events, std::size_t index, std::int64_t step,
-                     bool is_checkpoint) {
+                     bool resets) {
   const auto because = [step](EvictionCause cause, RequestId by = {}) {
     return Eviction{.step = step, .by = by, .cause = cause};
   };
@@ -31,7 +37,9 @@ Eviction eviction_of(std::span<const CacheEvent> events, std::size_t index, std:
     if (!same && next.kind == CacheEventKind::registered && next.column < 0)
       return because(EvictionCause::moved, next.request);
   }
-  return because(is_checkpoint ? EvictionCause::not_kept : EvictionCause::reset);
+  const auto before = events.first(index);
+  const bool is_reset = resets && std::none_of(before.begin(), before.end(), is_of_schedule);
+  return because(is_reset ? EvictionCause::reset : EvictionCause::not_kept);
 }
 
 // Does the event give a block to the request? The first such event of an admission comes after its
@@ -53,22 +61,39 @@ bool gives_blocks_to(std::span<const CacheEvent> events, std::size_t index, Requ
 
 }  // namespace
 
-// Prefixes are hashed only when the cache has to be searched, and only as far as needed.
 struct CacheReport::Admitting {
   std::int64_t step = 0;
   const AdmissionLookup& lookup;
-  TokenSequence tokens;
-  PrefixFingerprints prefix;
-  std::int32_t hash_block_size = 1;
-  std::int32_t hash_lookahead = 0;
+  RequestKeys keys;
+  std::int32_t most_computed = 0;  // of its tokens, by any request before it
 
-  // The key of a prefix of `num_tokens` tokens in a group.
-  BlockKey key(std::int32_t num_tokens, std::int32_t group) {
-    prefix.extend_to(tokens, num_tokens + hash_lookahead);
-    const auto index = static_cast<std::size_t>(num_tokens / hash_block_size - 1);
-    return {.block_hash = prefix.cache_keys()[index], .group = group};
-  }
+  BlockKey key(std::int32_t num_tokens, std::int32_t group) { return keys.key(num_tokens, group); }
 };
+
+BlockKey CacheReport::RequestKeys::key(std::int32_t num_tokens, std::int32_t group) {
+  prefix.extend_to(tokens, num_tokens + hash_lookahead);
+  const auto index = static_cast<std::size_t>(num_tokens / hash_block_size - 1);
+  return {.block_hash = prefix.cache_keys()[index], .group = group};
+}
+
+CacheReport::RequestKeys CacheReport::keys_of(const AddRequest& request) const {
+  return {
+      .tokens = TokenSequence(request.prompt, seed_, request.key),
+      .prefix = PrefixFingerprints(request.cache_salt, hash_block_size_, 0, rules_.hash_lookahead),
+      .hash_block_size = hash_block_size_,
+      .hash_lookahead = rules_.hash_lookahead};
+}
+
+// A registration with the key that the cache knows it by. Where keys look ahead, the trace has the
+// fingerprint of the prefix alone.
+CacheEvent CacheReport::with_its_key(CacheEvent event) {
+  if (rules_.hash_lookahead == 0) return event;
+  auto keys = keys_.find(event.request.value);
+  if (keys == keys_.end())
+    keys = keys_.emplace(event.request.value, keys_of(request_of_(event.request))).first;
+  event.block_hash = keys->second.key(event.num_tokens, event.group).block_hash;
+  return event;
+}
 
 CacheReport::CacheReport(const EngineConfig& config, RequestOf request_of)
     : request_of_(std::move(request_of)),
@@ -93,9 +118,9 @@ void CacheReport::make_room_for(RequestId request) {
 void CacheReport::add(const StepTrace& trace) {
   for (const ScheduledTrace& scheduled : trace.scheduled) make_room_for(scheduled.request);
   stored_.step_begins(trace);
-  checkpoints_.clear();
-  for (const ScheduledTrace& scheduled : trace.scheduled)
-    if (scheduled.checkpoint_position > 0) checkpoints_.push_back(scheduled.request);
+  resets_ = std::any_of(trace.commands.begin(), trace.commands.end(), [](const CommandTrace& c) {
+    return c.command == CommandKind::reset_prefix_cache && c.outcome == CommandOutcome::done;
+  });
   take_cache_events(trace);
   for (std::size_t i = 0; i < trace.commit_events.size(); ++i)
     take_event(trace.commit_events, i, trace.step);
@@ -126,14 +151,26 @@ void CacheReport::take_event(std::span<const CacheEvent> events, std::size_t ind
   const CacheEvent& event = events[index];
   stored_.take(event);
   if (event.kind == CacheEventKind::registered) {
-    history_.registered(event, step);
+    history_.registered(with_its_key(event), step);
     if (!mamba_groups_.empty() && event.group == mamba_groups_.front().group)
-      states_[static_cast<std::size_t>(event.request.value)].push_back(event.num_tokens);
+      states_[static_cast<std::size_t>(event.request.value)].push_back(
+          {.num_tokens = event.num_tokens, .block = event.block, .step = step});
   } else if (event.kind == CacheEventKind::withdrawn) {
     history_.withdrawn(event, step);
+    forget_states(event, step);
   } else if (event.kind == CacheEventKind::evicted) {
-    history_.evicted(event, eviction_of(events, index, step, !checkpoints_.empty()));
+    history_.evicted(event, eviction_of(events, index, step, resets_));
+    forget_states(event, step);
   }
+}
+
+// What the block lost of this very step was never cached.
+void CacheReport::forget_states(const CacheEvent& event, std::int64_t step) {
+  if (event.request.value < 0) return;
+  std::erase_if(states_[static_cast<std::size_t>(event.request.value)], [&](const CachedState& s) {
+    return s.block == event.block && s.step == step &&
+           (event.num_tokens == 0 || s.num_tokens == event.num_tokens);
+  });
 }
 
 void CacheReport::take_lookup(const StepTrace& trace, const AdmissionLookup& lookup) {
@@ -157,13 +194,10 @@ void CacheReport::take_lookup(const StepTrace& trace, const AdmissionLookup& loo
                       .num_hit_tokens = lookup.num_hit_tokens};
   report.common = sequences_.longest(root, sequence, report.num_tokens);
   HS_EXPECT(report.num_hit_tokens <= report.common.num_tokens);
-  Admitting admitting{
-      .step = trace.step,
-      .lookup = lookup,
-      .tokens = TokenSequence(request.prompt, seed_, request.key),
-      .prefix = PrefixFingerprints(request.cache_salt, hash_block_size_, 0, rules_.hash_lookahead),
-      .hash_block_size = hash_block_size_,
-      .hash_lookahead = rules_.hash_lookahead};
+  Admitting admitting{.step = trace.step,
+                      .lookup = lookup,
+                      .keys = keys_of(request),
+                      .most_computed = sequences_.most_computed(root, sequence, report.num_tokens)};
   cut_down(admitting, report);
   if (report.admission == Admission::new_request) sequences_.insert(root, sequence, lookup.request);
   totals_.add(report);
@@ -192,51 +226,75 @@ void CacheReport::cut_down(Admitting& admitting, LookupReport& report) const {
   if (possible > hit) look_into_cache(admitting, report);
 }
 
-// What limited the hit: tokens that no request had computed, then a state that was not kept, then
-// evictions.
+// What limited the hit: tokens that no request had computed, or that have no key inside a block,
+// then a state that was not kept, then evictions.
 void CacheReport::look_into_cache(Admitting& admitting, LookupReport& report) const {
   const std::int32_t hit = report.num_hit_tokens;
   const std::int32_t possible = report.num_possible_tokens;
-  std::int32_t computed = possible;
+  std::int32_t keyed = possible;
   if (!attention_groups_.empty()) {
-    const std::int32_t extent =
-        attention_extent(admitting, std::min(possible + rules_.eagle_block, report.num_tokens - 1));
-    computed = round_down(std::max(extent - rules_.eagle_block, 0), rules_.grid);
+    const std::int32_t extent = attention_extent(
+        admitting, std::min(possible + rules_.eagle_block, longest_key(rules_, report.num_tokens)));
+    keyed = round_down(std::max(extent - rules_.eagle_block, 0), rules_.grid);
   } else {
-    // Another request with the same prefix may have gone further; then a state did exist.
-    const auto other = static_cast<std::size_t>(report.common.request.value);
-    const std::int32_t by_other = round_down(num_computed_[other], rules_.grid);
-    while (computed > by_other && !had_state(admitting, computed)) computed -= rules_.grid;
+    // Where another request has gone further, a state did exist.
+    const std::int32_t by_other = round_down(admitting.most_computed, rules_.grid);
+    while (keyed > by_other && !had_state(admitting, keyed)) keyed -= rules_.grid;
   }
-  computed = std::clamp(computed, hit, possible);
-  const bool inside = ends_inside_block_of_other(report, computed);
-  std::int32_t with_state = computed;
+  keyed = std::clamp(keyed, hit, possible);
+  report.num_computed_tokens = keyed;
+  const std::int32_t computed = end_of_computed(admitting, report, keyed);
+  if (computed > keyed && !has_unpublished_block(admitting, report)) {
+    report.num_unkeyed_tokens = computed - keyed;
+    report.next_key = next_key(admitting, report);
+  }
+  std::int32_t with_state = keyed;
   if (!mamba_groups_.empty())
     while (with_state > hit && !had_state(admitting, with_state)) with_state -= rules_.grid;
-  report.num_computed_tokens = computed;
   report.last_state = rules_.has_states ? with_state : 0;
-  at(report.lost, inside ? MissReason::block_granularity : MissReason::not_computed) +=
-      possible - computed;
-  at(report.lost, MissReason::state_missing) = computed - with_state;
+  at(report.lost, MissReason::block_granularity) += report.num_unkeyed_tokens;
+  at(report.lost, MissReason::not_computed) = possible - keyed - report.num_unkeyed_tokens;
+  at(report.lost, MissReason::state_missing) = keyed - with_state;
   at(report.lost, MissReason::evicted) = with_state - hit;
-  if (computed > with_state) {
-    report.unkept_state = stored_.last_unkept(report.common.request, with_state, computed);
-    for (const std::int32_t state : states_[static_cast<std::size_t>(report.common.request.value)])
-      if (state > computed && (report.next_state < 0 || state < report.next_state))
-        report.next_state = state;
+  if (keyed > with_state) {
+    report.unkept_state = stored_.last_unkept(report.common.request, with_state, keyed);
+    for (const CachedState& state : states_[static_cast<std::size_t>(report.common.request.value)])
+      if (state.num_tokens > keyed &&
+          (report.next_state < 0 || state.num_tokens < report.next_state))
+        report.next_state = state.num_tokens;
   }
   if (with_state > hit) find_evictions(admitting, report);
 }
 
-// Did the other request compute the common prefix further than `num_tokens`, into a block that can
-// be hit as a whole only? Its keys inside blocks are at the end of its prompt alone.
-bool CacheReport::ends_inside_block_of_other(const LookupReport& report,
-                                             std::int32_t num_tokens) const {
-  const std::int32_t possible = report.num_possible_tokens;
-  const auto other = static_cast<std::size_t>(report.common.request.value);
-  return rules_.grid < rules_.block_size && report.lost_to(MissReason::eagle_drop) == 0 &&
-         num_tokens < possible && num_computed_[other] >= possible &&
-         possible < round_down(num_tokens, rules_.block_size) + rules_.block_size;
+// The longest hit, inside a block too, for which some request had computed all that a hit needs.
+std::int32_t CacheReport::end_of_computed(const Admitting& admitting, const LookupReport& report,
+                                          std::int32_t num_keyed) const {
+  if (rules_.grid >= rules_.block_size || attention_groups_.empty()) return num_keyed;
+  const std::int32_t computed =
+      round_down(std::max(admitting.most_computed - rules_.eagle_block, 0), rules_.grid);
+  return std::clamp(computed, num_keyed, report.num_possible_tokens);
+}
+
+// Had a request computed a whole block behind what has keys, without its key being there yet?
+bool CacheReport::has_unpublished_block(Admitting& admitting, const LookupReport& report) const {
+  const std::int32_t end =
+      std::min(admitting.most_computed, report.num_possible_tokens + rules_.eagle_block);
+  return std::any_of(attention_groups_.begin(), attention_groups_.end(), [&](const Group& group) {
+    const std::int32_t whole =
+        round_down(report.num_computed_tokens + rules_.eagle_block, group.block_size) +
+        group.block_size;
+    return whole <= end && !history_.was_there(admitting.key(whole, group.group), admitting.step);
+  });
+}
+
+std::int32_t CacheReport::next_key(Admitting& admitting, const LookupReport& report) const {
+  const Group& group = attention_groups_.front();
+  const std::int32_t keyed = report.num_computed_tokens + rules_.eagle_block;
+  const std::int32_t end = std::min(round_down(keyed, group.block_size) + group.block_size,
+                                    report.common.num_tokens - rules_.hash_lookahead);
+  for (std::int32_t n = keyed + rules_.grid; n <= end; n += rules_.grid)
+    if (history_.was_there(admitting.key(n, group.group), admitting.step)) return n;
+  return 0;
 }
 
 // Tokens that every attention group has or once had without a gap, at most `limit`. With hits
@@ -276,7 +334,7 @@ void CacheReport::find_evictions(Admitting& admitting, LookupReport& report) con
   for (const Group& group : mamba_groups_) look(report.last_state, group, report.evicted_state);
   for (const Group& group : attention_groups_) {
     const std::int32_t end = std::min(report.num_hit_tokens + lost_to_eviction + rules_.eagle_block,
-                                      report.num_tokens - 1);
+                                      longest_key(rules_, report.num_tokens));
     for (std::int32_t n = group.block_size; n + rules_.hash_lookahead <= report.common.num_tokens &&
                                             n <= end && report.evicted_attention.step == 0;
          n += group.block_size)
@@ -290,7 +348,10 @@ void CacheReport::note_progress(const StepTrace& trace) {
     std::int32_t& computed = num_computed_[static_cast<std::size_t>(scheduled.request.value)];
     computed = std::max(computed, scheduled.num_computed_tokens + scheduled.num_scheduled_tokens -
                                       scheduled.num_draft_tokens);
+    sequences_.note_computed(scheduled.request, computed);
   }
+  for (const CommitTrace& commit : trace.committed)
+    if (commit.finished) keys_.erase(commit.request.value);
 }
 
 }  // namespace hybridscope

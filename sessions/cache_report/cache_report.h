@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "core/engine/command.h"
@@ -37,14 +38,38 @@ class CacheReport {
  private:
   struct Admitting;  // the lookup being examined
 
+  // The keys of a request's prefixes. Prefixes are hashed only as far as they are asked for.
+  struct RequestKeys {
+    TokenSequence tokens;
+    PrefixFingerprints prefix;
+    std::int32_t hash_block_size = 1;
+    std::int32_t hash_lookahead = 0;
+
+    // Of a prefix of `num_tokens` tokens in a group.
+    BlockKey key(std::int32_t num_tokens, std::int32_t group);
+  };
+
+  // Of the first recurrent group.
+  struct CachedState {
+    std::int32_t num_tokens = 0;
+    std::int32_t block = 0;
+    std::int64_t step = 0;  // in which it was registered
+  };
+
   void make_room_for(RequestId request);
+  void forget_states(const CacheEvent& event, std::int64_t step);
+  RequestKeys keys_of(const AddRequest& request) const;
+  CacheEvent with_its_key(CacheEvent event);
   void take_cache_events(const StepTrace& trace);
   void take_event(std::span<const CacheEvent> events, std::size_t index, std::int64_t step);
   void take_lookup(const StepTrace& trace, const AdmissionLookup& lookup);
   void cut_down(Admitting& admitting, LookupReport& report) const;
   void look_into_cache(Admitting& admitting, LookupReport& report) const;
   std::int32_t attention_extent(Admitting& admitting, std::int32_t limit) const;
-  bool ends_inside_block_of_other(const LookupReport& report, std::int32_t num_tokens) const;
+  std::int32_t end_of_computed(const Admitting& admitting, const LookupReport& report,
+                               std::int32_t num_keyed) const;
+  bool has_unpublished_block(Admitting& admitting, const LookupReport& report) const;
+  std::int32_t next_key(Admitting& admitting, const LookupReport& report) const;
   bool had_state(Admitting& admitting, std::int32_t num_tokens) const;
   void find_evictions(Admitting& admitting, LookupReport& report) const;
   void note_progress(const StepTrace& trace);
@@ -61,12 +86,14 @@ class CacheReport {
   std::vector<Group> attention_groups_;
   std::vector<Group> mamba_groups_;
   PrefixTree sequences_;  // of the admitted requests
+  // Of requests that run, where keys look ahead: an event tells only the prefix.
+  std::unordered_map<std::int32_t, RequestKeys> keys_;
   BlockHistory history_;
   StoredStates stored_;
-  std::vector<RequestId> checkpoints_;      // requests of the step that store a state on the way
+  bool resets_ = false;                     // the step began with a reset of the prefix cache
   std::vector<std::int32_t> num_computed_;  // [requests] before the step
   // [requests] boundaries at which a state was kept.
-  std::vector<std::vector<std::int32_t>> states_;
+  std::vector<std::vector<CachedState>> states_;
   std::vector<LookupReport> lookups_;
   CacheTotals totals_;
 };

@@ -32,6 +32,10 @@ std::string eviction_words(const Eviction& eviction, std::string_view what, cons
       return text +
              fmt::format(" was there until step {}, when its keys went to a copy", eviction.step);
     case EvictionCause::not_kept:
+      return text + fmt::format(
+                        " was there until step {}, when the block got the state of a checkpoint "
+                        "that is not kept",
+                        eviction.step);
     case EvictionCause::reset:
       return text +
              fmt::format(" was there until the prefix cache was reset in step {}", eviction.step);
@@ -51,14 +55,24 @@ struct Cut {
 };
 
 std::string granularity_words(const Cut& cut, const CacheRules& rules) {
-  if (rules.grid < rules.block_size && cut.end - cut.begin >= rules.grid)
-    return fmt::format(
-        "{} (block granularity): a hit ends where a block of {} tokens ends, or inside one where a "
-        "prompt ended; the next end of a block is {}.",
-        cut.words(), rules.block_size, (cut.begin / rules.block_size + 1) * rules.block_size);
   return fmt::format(
       "{} (block granularity): a hit ends on a multiple of {} tokens; the next boundary is {}.",
       cut.words(), rules.grid, (cut.begin / rules.grid + 1) * rules.grid);
+}
+
+std::string unkeyed_words(const Cut& cut, const LookupReport& report, const CacheRules& rules) {
+  const std::string key =
+      report.next_key > 0
+          ? fmt::format(
+                "that of this block is after token {}, and this look-up can use keys of at "
+                "most {}",
+                report.next_key, tokens(longest_key(rules, report.num_tokens)))
+          : std::string("none of this block is of tokens that are in common");
+  return fmt::format(
+      "{} (block granularity): they had been computed, but inside a block of {} tokens only the "
+      "end "
+      "of a prompt has a key; {}.",
+      cut.words(), rules.block_size, key);
 }
 
 std::string eagle_words(const Cut& cut, const CacheRules& rules) {
@@ -76,11 +90,16 @@ std::string eagle_words(const Cut& cut, const CacheRules& rules) {
           : "");
 }
 
-std::string not_computed_words(const Cut& cut, const LookupReport& report, const Names& names) {
+std::string not_computed_words(const Cut& cut, const LookupReport& report, const CacheRules& rules,
+                               const Names& names) {
   return fmt::format(
-      "{} (not yet computed): no request had computed and published them when {} was "
+      "{} (not yet computed): no request had computed and published them{} when {} was "
       "looked up in step {}.",
-      cut.words(), names.request(report.request), report.step);
+      cut.words(),
+      rules.eagle_block > 0 ? fmt::format(" and the {} after them, which the draft model needs",
+                                          tokens(rules.eagle_block))
+                            : "",
+      names.request(report.request), report.step);
 }
 
 std::string state_missing_words(const Cut& cut, const LookupReport& report, const CacheRules& rules,
@@ -131,7 +150,7 @@ std::string sentence_of(MissReason reason, const Cut& cut, const LookupReport& r
     case MissReason::eagle_drop:
       return eagle_words(cut, rules);
     case MissReason::not_computed:
-      return not_computed_words(cut, report, names);
+      return not_computed_words(cut, report, rules, names);
     case MissReason::state_missing:
       return state_missing_words(cut, report, rules, config, names);
     case MissReason::evicted:
@@ -221,13 +240,21 @@ std::vector<std::string> loss_sentences(const LookupReport& report, const CacheR
                                         const EngineConfig& config, const Names& names) {
   std::vector<std::string> sentences;
   std::int32_t end = report.common.num_tokens;
-  for (std::size_t reason = 0; reason < kNumMissReasons; ++reason) {
-    const auto lost = static_cast<std::int32_t>(report.lost[reason]);
-    if (lost == 0) continue;
-    const Cut cut{end - lost, end};
-    sentences.push_back(
-        sentence_of(static_cast<MissReason>(reason), cut, report, rules, config, names));
+  // The next tokens from the end of those that are left.
+  const auto cut_off = [&end](std::int64_t lost) {
+    const Cut cut{end - static_cast<std::int32_t>(lost), end};
     end = cut.begin;
+    return cut;
+  };
+  for (std::size_t r = 0; r < kNumMissReasons; ++r) {
+    const auto reason = static_cast<MissReason>(r);
+    const std::int64_t lost =
+        report.lost_to(reason) -
+        (reason == MissReason::block_granularity ? report.num_unkeyed_tokens : 0);
+    if (lost > 0)
+      sentences.push_back(sentence_of(reason, cut_off(lost), report, rules, config, names));
+    if (reason == MissReason::not_computed && report.num_unkeyed_tokens > 0)
+      sentences.push_back(unkeyed_words(cut_off(report.num_unkeyed_tokens), report, rules));
   }
   return sentences;
 }

@@ -28,6 +28,8 @@ CacheRules cache_rules(const EngineConfig& config) {
   if (!rules.caching || !coordinator.ok()) return rules;
   rules.grid = coordinator.value().hit_alignment();
   rules.hash_lookahead = cache.num_hash_lookahead_tokens;
+  const bool to_the_last_hash =
+      cache.policies.eagle_margin == EagleMargin::hash_block_to_the_last_hash;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (!coordinator.value().is_eagle_group(static_cast<std::int32_t>(g))) continue;
     const std::int32_t block_size = groups[g].block_size();
@@ -36,15 +38,21 @@ CacheRules cache_rules(const EngineConfig& config) {
     else if (groups.size() > 1 && coordinator.value().mamba_groups_look_ahead())
       rules.state_lookahead = std::max(rules.state_lookahead, block_size);
   }
+  rules.finds_last_block = to_the_last_hash && rules.eagle_block > 0 && groups.size() > 1;
   return rules;
+}
+
+std::int32_t longest_key(const CacheRules& rules, std::int32_t num_tokens) {
+  return num_tokens - (rules.finds_last_block ? 0 : 1);
 }
 
 std::int32_t longest_possible_hit(const CacheRules& rules, std::int32_t num_common,
                                   std::int32_t num_tokens) {
   if (!rules.caching) return 0;
-  const std::int32_t servable =
-      std::max(std::min(num_common - rules.hash_lookahead, num_tokens - 1), 0);
-  const std::int32_t attention = round_down(std::max(servable - rules.eagle_block, 0), rules.grid);
+  const std::int32_t in_common = num_common - rules.hash_lookahead;
+  const std::int32_t servable = std::max(std::min(in_common, num_tokens - 1), 0);
+  const std::int32_t found = std::min(in_common, longest_key(rules, num_tokens));
+  const std::int32_t attention = round_down(std::max(found - rules.eagle_block, 0), rules.grid);
   if (rules.state_lookahead == 0) return attention;
   return round_down(std::min(attention + rules.state_lookahead, servable), rules.grid);
 }

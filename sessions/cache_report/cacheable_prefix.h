@@ -21,11 +21,16 @@ struct CacheRules {
   // Tokens after the hit that have to be in common because the keys of blocks cover them
   // (semantics: look-ahead-hashes).
   std::int32_t hash_lookahead = 0;
+  // EagleMargin::hash_block_to_the_last_hash: a block that is dropped may end with the last token.
+  bool finds_last_block = false;
   bool has_states = false;
   friend bool operator==(const CacheRules&, const CacheRules&) = default;
 };
 
 CacheRules cache_rules(const EngineConfig& config);
+
+// The longest prefix of a request with `num_tokens` known tokens that attention is asked for.
+std::int32_t longest_key(const CacheRules& rules, std::int32_t num_tokens);
 
 // The hit of a request with `num_tokens` known tokens if the cache held every block and every
 // boundary state of its first `num_common` tokens. The last known token is never served: its logits

@@ -23,7 +23,7 @@ enum class EvictionCause : std::uint8_t {
   overwritten,  // its holder registered it under a longer prefix
   reset,        // reset_prefix_cache
   moved,        // another block got its keys
-  not_kept      // a checkpoint that the retention interval leaves out: it was never cached
+  not_kept      // the block became that of a checkpoint that the retention interval leaves out
 };
 
 // How one group lost a prefix.
@@ -83,7 +83,8 @@ class BlockHistory {
 enum class MissReason : std::uint8_t {
   caching_off,        // nothing is cached
   last_token,         // the last known token is always computed for its logits
-  block_granularity,  // past the last boundary of the grid on which hits end
+  block_granularity,  // past the last boundary of the grid on which hits end, or computed but
+                      // inside a block of which only whole prompts and whole blocks have keys
   eagle_drop,         // the draft model needs the last block computed again
   not_computed,       // no request had computed and published them at the lookup
   state_missing,      // attention had them, but no state was kept at that boundary
@@ -113,6 +114,10 @@ struct LookupReport {
   LostTokens lost{};
 
   // Details of the reasons, where they apply.
+  // Part of block_granularity: tokens that a request had computed, inside a block, with no key
+  // there that the lookup could use. They lie before those that were not computed.
+  std::int32_t num_unkeyed_tokens = 0;
+  std::int32_t next_key = 0;  // the first key of that block that the lookup could not use; 0: none
   // Tokens of the common prefix, on the grid, that attention has or had.
   std::int32_t num_computed_tokens = 0;
   std::int32_t last_state = 0;   // its highest boundary that has a state, kept or evicted

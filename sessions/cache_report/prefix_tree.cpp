@@ -76,10 +76,35 @@ CommonPrefix PrefixTree::longest(Fingerprint root, std::span<const PromptSegment
   return {place.num_tokens, nodes_[static_cast<std::size_t>(last)].request};
 }
 
+std::int32_t PrefixTree::most_computed(Fingerprint root, std::span<const PromptSegment> sequence,
+                                       std::int32_t limit) const {
+  const std::int32_t start = root_of(root);
+  if (start < 0) return 0;
+  const Place place = follow(start, sequence, limit);
+  std::int32_t most = 0;
+  for (std::int32_t n = place.inside >= 0 ? place.inside : place.node; n >= 0;) {
+    const Node& node = nodes_[static_cast<std::size_t>(n)];
+    most = std::max(most, std::min({node.most_computed, node.end, place.num_tokens}));
+    n = node.parent;
+  }
+  return most;
+}
+
+void PrefixTree::note_computed(RequestId request, std::int32_t num_tokens) {
+  for (std::int32_t n = ends_[static_cast<std::size_t>(request.value)]; n >= 0;) {
+    Node& node = nodes_[static_cast<std::size_t>(n)];
+    if (node.most_computed >= num_tokens) return;
+    node.most_computed = num_tokens;
+    n = node.parent;
+  }
+}
+
 std::int32_t PrefixTree::add_node(std::int32_t parent, const PromptSegment& piece,
                                   RequestId request) {
   const auto node = static_cast<std::int32_t>(nodes_.size());
-  nodes_.push_back({piece, request});
+  const std::int32_t begin = parent >= 0 ? nodes_[static_cast<std::size_t>(parent)].end : 0;
+  nodes_.push_back(
+      {.piece = piece, .request = request, .parent = parent, .end = begin + piece.length});
   if (parent >= 0) children_[{parent, piece.source, piece.content, piece.first}] = node;
   return node;
 }
@@ -87,13 +112,15 @@ std::int32_t PrefixTree::add_node(std::int32_t parent, const PromptSegment& piec
 // Inserts a node between `parent` and `child`, after the first `num_tokens` tokens of the child's
 // piece.
 std::int32_t PrefixTree::split(std::int32_t parent, std::int32_t child, std::int32_t num_tokens) {
-  PromptSegment head = nodes_[static_cast<std::size_t>(child)].piece;
+  const Node whole = nodes_[static_cast<std::size_t>(child)];
+  PromptSegment head = whole.piece;
   head.length = num_tokens;
-  const RequestId request = nodes_[static_cast<std::size_t>(child)].request;
-  const std::int32_t middle = add_node(parent, head, request);
-  PromptSegment& piece = nodes_[static_cast<std::size_t>(child)].piece;
-  piece = rest_of(piece, num_tokens);
-  children_[{middle, piece.source, piece.content, piece.first}] = child;
+  const std::int32_t middle = add_node(parent, head, whole.request);
+  nodes_[static_cast<std::size_t>(middle)].most_computed = whole.most_computed;
+  Node& rest = nodes_[static_cast<std::size_t>(child)];
+  rest.piece = rest_of(whole.piece, num_tokens);
+  rest.parent = middle;
+  children_[{middle, rest.piece.source, rest.piece.content, rest.piece.first}] = child;
   return middle;
 }
 
@@ -105,12 +132,14 @@ void PrefixTree::insert(Fingerprint root, std::span<const PromptSegment> sequenc
     roots_[root] = start;
   }
   const Place place = follow(start, sequence, std::numeric_limits<std::int32_t>::max());
-  if (place.segment == sequence.size()) return;
   std::int32_t node =
       place.num_inside > 0 ? split(place.node, place.inside, place.num_inside) : place.node;
   for (std::size_t i = place.segment; i < sequence.size(); ++i)
     node = add_node(node, i == place.segment ? rest_of(sequence[i], place.offset) : sequence[i],
                     request);
+  const auto id = static_cast<std::size_t>(request.value);
+  if (id >= ends_.size()) ends_.resize(id + 1, -1);
+  ends_[id] = node;
 }
 
 }  // namespace hybridscope

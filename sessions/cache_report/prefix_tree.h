@@ -28,12 +28,23 @@ class PrefixTree {
   CommonPrefix longest(Fingerprint root, std::span<const PromptSegment> sequence,
                        std::int32_t limit) const;
 
+  // Requires: the request was not inserted before.
   void insert(Fingerprint root, std::span<const PromptSegment> sequence, RequestId request);
+
+  // The request has computed so many tokens of its sequence. Requires: it was inserted.
+  void note_computed(RequestId request, std::int32_t num_tokens);
+  // As many tokens of `sequence`, at most `limit`, as any request with the same first tokens has
+  // computed.
+  std::int32_t most_computed(Fingerprint root, std::span<const PromptSegment> sequence,
+                             std::int32_t limit) const;
 
  private:
   struct Node {
     PromptSegment piece;  // the tokens between the node's parent and the node
     RequestId request;    // the first request whose sequence covers the whole piece
+    std::int32_t parent = -1;
+    std::int32_t end = 0;            // tokens from the root to the node
+    std::int32_t most_computed = 0;  // by any request whose sequence ends here or below
   };
   // A child by its first token.
   struct Edge {
@@ -65,6 +76,7 @@ class PrefixTree {
   std::int32_t split(std::int32_t parent, std::int32_t child, std::int32_t num_tokens);
 
   std::vector<Node> nodes_;
+  std::vector<std::int32_t> ends_;  // [requests] the node where the request's sequence ends
   std::unordered_map<Edge, std::int32_t, EdgeHash> children_;
   std::unordered_map<Fingerprint, std::int32_t> roots_;
 };

@@ -10,7 +10,10 @@
 #include <optional>
 #include <vector>
 
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/scenario_writer.h"
 #include "tests/sessions/cache_report/cache_report_run.h"
+#include "tests/sessions/record/plan_run.h"
 
 namespace hybridscope::cache_changes_test {
 namespace {
@@ -249,6 +252,70 @@ TEST(CacheChanges, AreToldInAFewWords) {
   EXPECT_EQ(change_words(change(ChangeKind::keep_states, 24, 0)),
             "prefix_cache_retention_interval 24");
   EXPECT_EQ(change_words(change(ChangeKind::match_unit, 4, 0)), "prefix_match_unit 4");
+}
+
+// Of a setting, written into the scenario and read again as `run` reads it; empty: of a request.
+std::optional<EngineSettings> with_change(EngineSettings settings, const CacheChange& change,
+                                          const EngineConfig& config) {
+  const auto amount = static_cast<std::int32_t>(change.amount);
+  switch (change.kind) {
+    case ChangeKind::more_blocks:
+      settings.num_gpu_blocks_override = config.kv_cache_config.num_blocks + amount;
+      return settings;
+    case ChangeKind::shorter_chunks:
+      settings.long_prefill_token_threshold = amount;
+      return settings;
+    case ChangeKind::smaller_blocks:
+      settings.block_size = amount;
+      settings.mamba_block_size.reset();
+      return settings;
+    case ChangeKind::mode_all:
+    case ChangeKind::caching_on:
+      settings.mamba_cache_mode =
+          change.kind == ChangeKind::mode_all ? MambaCacheMode::all : MambaCacheMode::align;
+      settings.enable_prefix_caching = true;
+      return settings;
+    case ChangeKind::keep_states:
+      settings.prefix_cache_retention_interval = amount;
+      return settings;
+    case ChangeKind::match_unit:
+      settings.prefix_match_unit = amount;
+      return settings;
+    default:
+      return std::nullopt;
+  }
+}
+
+// What is suggested starts under that profile, and gives the hit that was promised.
+TEST(CacheChanges, EverySettingThatIsSuggestedRunsAsItWasPromised) {
+  int num_suggested = 0;
+  for (const char* engine : {"safe", "vllm-0.26.0", "vllm-0.29.0", "vllm-0.31.0", "vllm-0.33.0"})
+    for (const std::string& file : test::shipped_scenarios()) {
+      Scenario scenario = read_scenario_file(file).value();
+      scenario.settings.engine = parse_engine_profile(engine);
+      auto plan = plan_scenario(scenario, file);
+      if (!plan.ok()) continue;
+      const test::CacheReportRun run(std::move(plan).value());
+      for (const LookupReport& report : run.cache().lookups()) {
+        const std::string name = run.names().request(report.request);
+        for (const CacheChange& suggested : run.changes(name)) {
+          const auto settings = with_change(scenario.settings, suggested, run.config());
+          if (!settings || &run.lookup(name) != &report) continue;
+          ++num_suggested;
+          Scenario changed = scenario;
+          changed.settings = *settings;
+          auto again = parse_scenario({write_scenario(changed), "changed.json"});
+          ASSERT_TRUE(again.ok()) << file << engine << again.error().message;
+          auto changed_plan = plan_scenario(again.value(), "changed.json");
+          ASSERT_TRUE(changed_plan.ok()) << file << engine << changed_plan.error().message;
+          const test::CacheReportRun changed_run(std::move(changed_plan).value());
+          EXPECT_EQ(changed_run.lookup(name).num_hit_tokens, suggested.num_hit_tokens)
+              << file << " under " << engine << ", " << name << ": " << change_words(suggested);
+          EXPECT_GT(suggested.num_hit_tokens, report.num_hit_tokens);
+        }
+      }
+    }
+  EXPECT_GT(num_suggested, 10);
 }
 
 }  // namespace

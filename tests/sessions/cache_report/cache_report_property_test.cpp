@@ -11,6 +11,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/releases.h"
 #include "sessions/cache_report/cache_report.h"
+#include "tests/sessions/cache_report/label_conditions.h"
 #include "tests/support/property.h"
 #include "tests/support/small_engine.h"
 
@@ -192,6 +193,11 @@ class NaiveReport {
   std::vector<RequestId> admitted_;
 };
 
+void expect_labels_hold(test::LabelConditions& labels, const StepTrace& trace,
+                        const std::vector<AddRequest>& requests, const LookupReport& report) {
+  for (const std::string& broken : labels.broken(trace, requests, report)) RC_FAIL(broken);
+}
+
 TEST(CacheReportProperty, HitAndReasonsAddUpToTheCommonPrefix) {
   std::int64_t num_lookups = 0;
   LostTokens lost{};
@@ -203,6 +209,7 @@ TEST(CacheReportProperty, HitAndReasonsAddUpToTheCommonPrefix) {
       return requests[static_cast<std::size_t>(id.value)];
     });
     NaiveReport naive(config);
+    test::LabelConditions labels(config);
     std::size_t num_checked = 0;
     const std::int32_t to_come = draw(2, 10);
     for (std::int32_t step = 0; step < 300; ++step) {
@@ -218,9 +225,11 @@ TEST(CacheReportProperty, HitAndReasonsAddUpToTheCommonPrefix) {
       for (; num_checked < report.lookups().size(); ++num_checked) {
         const LookupReport& one = report.lookups()[num_checked];
         naive.check(trace, requests, one);
+        expect_labels_hold(labels, trace, requests, one);
         if (one.admission == Admission::new_request) naive.admitted(one.request);
       }
       naive.take(trace);
+      labels.take(trace, requests);
       naive.step_ends();
       if (static_cast<std::int32_t>(requests.size()) == to_come && engine.num_unfinished() == 0)
         break;
@@ -259,7 +268,9 @@ TEST(CacheReportProperty, ReasonsAddUpInEveryRelease) {
   std::int64_t num_unkept = 0;
   std::int64_t num_checkpoints = 0;
   std::int64_t num_inside = 0;
-  test::check_property(300, [&] {
+  std::int64_t num_unkeyed = 0;
+  LostTokens checked{};
+  test::check_property(600, [&] {
     const EngineConfig config = random_release_config();
     auto created = Engine::create(config);
     RC_PRE(created.ok());
@@ -268,6 +279,8 @@ TEST(CacheReportProperty, ReasonsAddUpInEveryRelease) {
     CacheReport report(config, [&](RequestId id) -> const AddRequest& {
       return requests[static_cast<std::size_t>(id.value)];
     });
+    test::LabelConditions labels(config);
+    std::size_t num_checked = 0;
     const std::int32_t to_come = draw(2, 10);
     for (std::int32_t step = 0; step < 200; ++step) {
       if (static_cast<std::int32_t>(requests.size()) < to_come && one_in(2)) {
@@ -276,10 +289,17 @@ TEST(CacheReportProperty, ReasonsAddUpInEveryRelease) {
       }
       if (!requests.empty() && one_in(12))
         (void)engine.apply(PreemptRequest{{static_cast<std::int32_t>(requests.size()) - 1}});
-      report.add(engine.step());
+      if (one_in(60)) (void)engine.apply(ResetPrefixCache{one_in(2)});
+      const StepTrace& trace = engine.step();
+      report.add(trace);
+      for (; num_checked < report.lookups().size(); ++num_checked)
+        expect_labels_hold(labels, trace, requests, report.lookups()[num_checked]);
+      labels.take(trace, requests);
       if (static_cast<std::int32_t>(requests.size()) == to_come && engine.num_unfinished() == 0)
         break;
     }
+    for (std::size_t reason = 0; reason < kNumMissReasons; ++reason)
+      checked[reason] += labels.checked()[reason];
     for (const LookupReport& one : report.lookups()) {
       std::int64_t lost = 0;
       for (const std::int64_t tokens : one.lost) {
@@ -288,6 +308,7 @@ TEST(CacheReportProperty, ReasonsAddUpInEveryRelease) {
       }
       RC_ASSERT(one.num_hit_tokens + lost == one.common.num_tokens);
       RC_ASSERT(one.num_hit_tokens <= one.num_possible_tokens);
+      num_unkeyed += one.num_unkeyed_tokens;
       RC_ASSERT(one.num_hit_tokens % report.rules().grid == 0);
       num_inside += one.num_hit_tokens % report.rules().block_size != 0 ? 1 : 0;
       const UnkeptState& unkept = one.unkept_state;
@@ -302,6 +323,9 @@ TEST(CacheReportProperty, ReasonsAddUpInEveryRelease) {
   EXPECT_GT(num_unkept, 50);
   EXPECT_GT(num_checkpoints, 0);
   EXPECT_GT(num_inside, 10);
+  EXPECT_GT(num_unkeyed, 20);
+  for (std::size_t reason = 1; reason < kNumMissReasons; ++reason)
+    EXPECT_GT(checked[reason], 100) << miss_reason_slug(static_cast<MissReason>(reason));
 }
 
 }  // namespace

@@ -194,12 +194,47 @@ TEST(CacheWords, AHitInsideABlockSaysHowFarAndWhatCoarserUnitsGive) {
         << engine;
     // 19 tokens reach 3 tokens into the block: its key after 20 tokens does not serve them.
     EXPECT_THAT(run->sentences("D"),
-                ElementsAre("Tokens 17..19 (block granularity): a hit ends where a block of 8 "
-                            "tokens ends, or inside one where a prompt ended; the next end of a "
-                            "block is 24."))
+                ElementsAre("Token 19 (block granularity): a hit ends on a multiple of 2 tokens; "
+                            "the next boundary is 20.",
+                            "Tokens 17..18 (block granularity): they had been computed, but inside "
+                            "a block of 8 tokens only the end of a prompt has a key; none of this "
+                            "block is of tokens that are in common."))
         << engine;
     EXPECT_EQ(inside_block_words(run->lookup("D"), run->cache().rules(), run->config()), "");
     EXPECT_THAT(run->coarser("D"), IsEmpty());
+  }
+}
+
+// R1 computed all 8 tokens 100 steps before: only its last hash boundary, 8, has a key, and R2,
+// which has to compute its last token, can use keys of at most 7 tokens.
+TEST(CacheWords, WhatWasComputedInsideABlockIsNotCalledNotYetComputed) {
+  for (const char* engine :
+       {"safe", "vllm-0.26.0", "vllm-0.27.1", "vllm-0.28.0", "vllm-0.30.0", "vllm-0.31.0"}) {
+    const auto run = explain_text(with_gdn(scenario_text(
+        R"("mamba_cache_mode": "align", "enable_prefix_caching": true, "block_size": 8,
+           "prefix_match_unit": 2,
+           "speculative_config": {"method": "mtp", "num_speculative_tokens": 1}, "engine": ")" +
+            std::string(engine) + "\"",
+        R"({"id": "R1", "prompt": {"tokens": 8, "share": "P", "share_tokens": 8}, "max_tokens": 1},
+           {"id": "R2", "prompt": {"tokens": 8, "share": "P", "share_tokens": 8}, "max_tokens": 1,
+            "at_step": 101})")));
+    const LookupReport& report = run->lookup("R2");
+    EXPECT_EQ(report.num_hit_tokens, 0) << engine;
+    EXPECT_EQ(report.lost_to(MissReason::not_computed), 0) << engine;
+    EXPECT_EQ(report.lost_to(MissReason::block_granularity), 5) << engine;
+    EXPECT_THAT(
+        run->sentences("R2"),
+        ElementsAre("Token 8 (last token): the last known token is always computed, because "
+                    "its logits are needed.",
+                    "Token 7 (block granularity): a hit ends on a multiple of 2 tokens; the "
+                    "next boundary is 8.",
+                    "Tokens 5..6 (eagle drop): the draft model needs the hidden states of "
+                    "the last 2 tokens that are found, so they are computed again.",
+                    "Tokens 1..4 (block granularity): they had been computed, but inside a "
+                    "block of 8 tokens only the end of a prompt has a key; that of this "
+                    "block is after token 8, and this look-up can use keys of at most 7 "
+                    "tokens."))
+        << engine;
   }
 }
 

@@ -54,6 +54,28 @@ TEST(PrefixTree, UnequalSaltsShareNothing) {
   EXPECT_EQ(tree.longest(2, Sequence{text(7, 0, 10)}, 10).num_tokens, 0);
 }
 
+// Request 1 shares 8 tokens, 2 shares 12: what counts is what each has computed of them.
+TEST(PrefixTree, KnowsHowMuchOfASequenceAnyRequestHasComputed) {
+  PrefixTree tree;
+  const Sequence wanted{text(7, 0, 20)};
+  EXPECT_EQ(tree.most_computed(1, wanted, 20), 0);
+  tree.insert(1, Sequence{text(7, 0, 8), text(1, 8, 8)}, {1});
+  tree.insert(1, Sequence{text(7, 0, 12), text(2, 12, 8)}, {2});
+  EXPECT_EQ(tree.most_computed(1, wanted, 20), 0);
+  tree.note_computed({1}, 16);
+  EXPECT_EQ(tree.most_computed(1, wanted, 20), 8);
+  tree.note_computed({2}, 5);
+  EXPECT_EQ(tree.most_computed(1, wanted, 20), 8);
+  tree.note_computed({2}, 10);
+  EXPECT_EQ(tree.most_computed(1, wanted, 20), 10);
+  EXPECT_EQ(tree.most_computed(1, wanted, 9), 9);
+  tree.insert(1, Sequence{text(7, 0, 10)}, {3});  // ends inside a piece
+  tree.note_computed({3}, 10);
+  tree.note_computed({2}, 20);
+  EXPECT_EQ(tree.most_computed(1, wanted, 20), 12);
+  EXPECT_EQ(tree.most_computed(2, wanted, 20), 0);
+}
+
 TEST(PrefixTree, OfEquallyLongPrefixesTheFirstRequestIsNamed) {
   PrefixTree tree;
   tree.insert(1, Sequence{text(7, 0, 8), text(1, 0, 8)}, {0});
