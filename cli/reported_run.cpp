@@ -15,6 +15,9 @@ namespace {
 // Of a run's beginnings so many can be put down to known bugs; each asks for runs of its own.
 constexpr std::size_t kMaxRootsExcused = 100;
 
+// Of runs that look for settings with which nobody starves.
+constexpr std::int64_t kMostRowsWithOtherBudgets = 1'000'000;
+
 }  // namespace
 
 Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const RunOptions& options,
@@ -50,6 +53,7 @@ ReportedRun::ReportedRun(CheckedRun run, CheckScope scope, Kept kept)
       scope_(scope),
       names_(make_names(run_.engine())),
       summary_(run_.engine().config()),
+      starvation_(run_.engine().config()),
       expectation_(run_.plan().expect),
       known_(std::move(kept.known)) {
   report_.state = std::move(kept.state);
@@ -69,6 +73,7 @@ Result<CheckedStep> ReportedRun::step() {
   auto stepped = run_.step();
   if (!stepped.ok()) return stepped;
   summary_.add(stepped.value().trace);
+  starvation_.add(stepped.value().trace);
   report_.findings.add(
       stepped.value().trace, stepped.value().findings,
       [this](const Finding& finding) { return expects(finding); }, names_);
@@ -135,6 +140,8 @@ RunReport ReportedRun::finish(const EarlyEnd& end) {
   report_.stopped = why_stopped(end);
   if (report_.state) report_.state->num_elements_verified = run_.num_elements_verified();
   if (run_.has_language()) report_.texts = spoken_words(run_.texts(), run_.vocab_size(), names_);
+  report_.starvation = find_starvation(run_.plan(), starvation_, names_,
+                                       end.interrupted ? 0 : kMostRowsWithOtherBudgets);
   if (has_ended()) report_.unmet = expectation_.unmet(report_.summary);
   if (end.timings)
     report_.wall_seconds =

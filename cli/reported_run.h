@@ -12,6 +12,7 @@
 #include "sessions/explain/explain_names.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/run_summary.h"
+#include "sessions/run/starved_requests.h"
 
 namespace hybridscope {
 
@@ -81,6 +82,7 @@ class ReportedRun {
   CheckScope scope_;
   Names names_;
   SummaryBuilder summary_;
+  StarvationWatch starvation_;
   ExpectationCheck expectation_;
   KnownFindingsOption known_;
   std::int64_t num_in_baseline_ = 0;

@@ -35,6 +35,22 @@ nlohmann::ordered_json config_to_json(const RunPlan& plan) {
           {"notes", plan.notes}};
 }
 
+nlohmann::ordered_json starvation_to_json(const Starvation& starvation,
+                                          const EngineConfig& config) {
+  nlohmann::ordered_json requests = nlohmann::ordered_json::array();
+  for (const auto& [waited, name] : starvation.requests)
+    requests.push_back({{"request", name},
+                        {"first_step", waited.first_step},
+                        {"last_step", waited.last_step},
+                        {"num_steps", waited.num_steps},
+                        {"most_tokens_left", waited.most_tokens_left}});
+  nlohmann::ordered_json json = {{"requests", requests}, {"max_num_batched_tokens", nullptr}};
+  if (starvation.max_num_batched_tokens)
+    json["max_num_batched_tokens"] = *starvation.max_num_batched_tokens;
+  json["text"] = starvation.words(config);
+  return json;
+}
+
 }  // namespace
 
 std::string format_summary(const RunPlan& plan, const RunReport& report) {
@@ -58,6 +74,8 @@ std::string format_summary(const RunPlan& plan, const RunReport& report) {
   if (report.texts) text += format_spoken(*report.texts);
   text += report.findings.format_left_out();
   for (const ExcusedFindings& excused : report.excused) text += excused_words(excused) + "\n";
+  if (report.starvation)
+    text += fmt::format("warning: {}\n", report.starvation->words(plan.setup.config));
   for (const std::string& unmet : report.unmet) text += "expectation not met: " + unmet + "\n";
   if (!report.stopped.empty()) text += "the run is not complete: " + report.stopped + "\n";
   const std::int64_t errors = report.findings.num_found(Severity::error);
@@ -103,6 +121,8 @@ nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& repo
   if (report.texts) json["texts"] = spoken_to_json(*report.texts);
   for (const ExcusedFindings& excused : report.excused)
     json["excused"].push_back({{"source", excused.source}, {"findings", excused.findings}});
+  if (report.starvation)
+    json["starvation"] = starvation_to_json(*report.starvation, plan.setup.config);
   if (!report.unmet.empty()) json["unmet_expectations"] = report.unmet;
   if (!report.stopped.empty()) json["stopped"] = report.stopped;
   if (!plan.notes.empty()) json["notes"] = plan.notes;

@@ -15,6 +15,7 @@
 #include "sessions/run/run_summary.h"
 #include "sessions/run/speech_info.h"
 #include "sessions/run/spoken_words.h"
+#include "sessions/run/starved_requests.h"
 
 namespace hybridscope {
 
@@ -26,6 +27,7 @@ struct RunReport {
   std::optional<SpokenWords> texts;           // absent: no language model ran
   std::vector<std::string> unmet;             // expectations of the scenario that were not met
   std::vector<ExcusedFindings> excused = {};  // known bugs first, then the baseline
+  std::optional<Starvation> starvation;       // absent: nobody starved
   std::string stopped;                        // why the run ended early, empty: it is complete
   std::optional<double> wall_seconds;         // absent: --no-timings
   std::optional<std::int64_t> peak_rss_bytes;
