@@ -31,8 +31,8 @@ struct ForeignHeader {
   bool tells_hits_inside_blocks = false;
   bool tells_prefix_caching = false;
   bool tells_cudagraph_mode = false;
-  std::optional<Release> release;   // that `engine` names
-  bool is_vllm = false;             // `engine` names vLLM, of any version
+  std::optional<Release> release;  // that `engine` names
+  bool is_vllm = false;            // `engine` names vLLM, of any version
   // Whether and where prefills store states inside themselves is not in the header. The release
   // says it, as it does for Mamba2 (computed), or it depends on more than the header tells
   // (unknown).

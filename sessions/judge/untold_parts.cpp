@@ -64,10 +64,15 @@ void UntoldParts::look_at_hashes(const ForeignStep& step, const StepTrace& trace
       tells_hashes_after_output_ || !step.block_hashes_after_output.registered.empty();
   for (const ForeignHash& hash : step.block_hashes->registered)
     look_at_told_hash(step, hash, importer);
-  // An engine hits blocks by their hashes.
+  // An engine hits blocks by their hashes; one that gets its hash in this step had none to be hit
+  // by.
   const bool later = header_.config.async_scheduling || header_.config.num_speculative_tokens > 0;
-  if (const std::int32_t block = importer.hit_without_hash();
-      block > 0 && (!tells_registrations_ || (later && !tells_hashes_after_output_)))
+  const std::int32_t block = importer.hit_without_hash();
+  const bool gets_it_now =
+      std::ranges::find(step.block_hashes->registered, block, &ForeignHash::block_id) !=
+      step.block_hashes->registered.end();
+  if (block > 0 && !gets_it_now &&
+      (!tells_registrations_ || (later && !tells_hashes_after_output_)))
     hide(step.step,
          fmt::format("block {} is hit, and {} does not tell which hash it has", block,
                      tells_registrations_ ? "block_hashes_after_output" : "block_hashes"));

@@ -169,9 +169,9 @@ INSTANTIATE_TEST_SUITE_P(
                     bug("prompt-tail-keyed-after-it-moved-on"), bug("mid-block-chunk-poisons-slot"),
                     bug("reset-discards-later-valid-frames"),
                     bug("unreserved-state-spoils-running-block"),
-                    scenario("state_inside_a_prefill"), scenario("prefix_cache_reset"),
-                    scenario("multi_turn_with_drafts"), scenario("preemption_and_resume"),
-                    scenario("v2_slots")),
+                    bug("eagle-margin-inflates-hybrid-hit"), scenario("state_inside_a_prefill"),
+                    scenario("prefix_cache_reset"), scenario("multi_turn_with_drafts"),
+                    scenario("preemption_and_resume"), scenario("v2_slots")),
     [](const auto& trace) {
       std::string name = trace.param.name;
       std::ranges::replace(name, '-', '_');
