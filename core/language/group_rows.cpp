@@ -103,6 +103,7 @@ void GroupRows::read(const StepTrace& trace, const GroupTrace& group, MambaCache
   flags_.clear();
   reads_.clear();
   writes_.clear();
+  written_.clear();
   if (!group.is_mamba) return read_attention(trace, group);
   if (!group.metadata) return;
   if (const auto* gdn = std::get_if<GdnMetadata>(&*group.metadata))
@@ -303,6 +304,12 @@ void GroupRows::add_place(std::vector<RowState>& places, RowState place) {
   if (place.row >= 0 && place.block > 0) places.push_back(place);
 }
 
+void GroupRows::add_write(RowState place, bool is_decode) {
+  if (place.block > 0)
+    written_.push_back({place.row, place.kind, place.block, place.num_tokens, is_decode});
+  add_place(writes_, place);
+}
+
 void GroupRows::note_decodes(const DecodePart& part, const Ints& batch_rows) {
   for (std::int32_t r = 0; r < part.rows.num_rows(); ++r) {
     const auto index = static_cast<std::size_t>(r);
@@ -313,13 +320,13 @@ void GroupRows::note_decodes(const DecodePart& part, const Ints& batch_rows) {
     add_place(reads_, {row, StateKind::temporal, part.rows.source(r, offset)});
     add_place(reads_, {row, StateKind::conv, part.rows.conv_source(r), offset});
     for (std::int32_t t = 0; t < query; ++t)
-      add_place(writes_, {row, StateKind::temporal, part.rows.destination(r, t), 0, t + 1});
+      add_write({row, StateKind::temporal, part.rows.destination(r, t), 0, t + 1}, true);
     const std::int32_t conv = part.rows.destination(r, 0);
     if (part.rows.num_accepted_tokens.empty())
-      add_place(writes_, {row, StateKind::conv, conv, 0, query});
+      add_write({row, StateKind::conv, conv, 0, query}, true);
     else
       for (std::int32_t t = 0; t < query; ++t)
-        add_place(writes_, {row, StateKind::conv, conv, t, t + 1});
+        add_write({row, StateKind::conv, conv, t, t + 1}, true);
   }
 }
 
@@ -329,15 +336,17 @@ void GroupRows::note_prefills(const PrefillPart& part, const Ints& batch_rows) {
     const std::int32_t row = index < batch_rows.size() ? batch_rows[index] : -1;
     const std::int32_t query = part.rows.tokens(r).size();
     if (query <= 0) continue;
-    const auto both = [&](std::vector<RowState>& places, std::int32_t block, std::int32_t tokens) {
-      add_place(places, {row, StateKind::temporal, block, 0, tokens});
-      add_place(places, {row, StateKind::conv, block, 0, tokens});
+    const auto writes = [&](std::int32_t block, std::int32_t tokens) {
+      add_write({row, StateKind::temporal, block, 0, tokens}, false);
+      add_write({row, StateKind::conv, block, 0, tokens}, false);
     };
-    if (part.rows.has_initial_states[index] != 0) both(reads_, part.rows.source(r), 0);
+    if (part.rows.has_initial_states[index] != 0)
+      for (const StateKind kind : {StateKind::temporal, StateKind::conv})
+        add_place(reads_, {row, kind, part.rows.source(r)});
     for (const BoundaryState& boundary : boundary_states(part.rows, r))
       if (boundary.num_tokens > 0 && boundary.num_tokens <= query)
-        both(writes_, boundary.block, boundary.num_tokens);
-    both(writes_, part.rows.destination(r), query);
+        writes(boundary.block, boundary.num_tokens);
+    writes(part.rows.destination(r), query);
   }
 }
 

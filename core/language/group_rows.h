@@ -24,6 +24,16 @@ struct RowState {
   std::int32_t num_tokens = 0;      // of the row's, 0: what it continues
 };
 
+// A block that a row of the step writes, a padding row (-1) or one that a replayed graph's old
+// arrays lead elsewhere included.
+struct WrittenPlace {
+  std::int32_t row = -1;  // of the batch
+  StateKind kind = StateKind::temporal;
+  std::int32_t block = 0;
+  std::int32_t num_tokens = 0;  // of the row's
+  bool is_decode = false;
+};
+
 // What rows may name.
 struct BatchSize {
   std::int32_t num_tokens = 0;  // of the batch, padding included
@@ -41,6 +51,7 @@ class GroupRows {
   const ForwardGroup& group() const { return group_; }
   const std::vector<RowState>& reads() const { return reads_; }
   const std::vector<RowState>& writes() const { return writes_; }
+  const std::vector<WrittenPlace>& written() const { return written_; }
 
  private:
   using Ints = std::vector<std::int32_t>;
@@ -83,6 +94,7 @@ class GroupRows {
   void note_decodes(const DecodePart& part, const Ints& batch_rows);
   void note_prefills(const PrefillPart& part, const Ints& batch_rows);
   static void add_place(std::vector<RowState>& places, RowState place);
+  void add_write(RowState place, bool is_decode);
 
   BatchSize size_;
   ForwardGroup group_;
@@ -90,6 +102,7 @@ class GroupRows {
   std::deque<std::vector<std::uint8_t>> flags_;
   std::vector<RowState> reads_;
   std::vector<RowState> writes_;
+  std::vector<WrittenPlace> written_;
 };
 
 }  // namespace hybridscope

@@ -5,7 +5,8 @@
 namespace hybridscope {
 namespace {
 
-Finding finding_of(const StateDifference& difference, const CheckState& state) {
+Finding finding_of(const StateDifference& difference, const WriteEvent& writer,
+                   const CheckState& state) {
   const bool conv = difference.kind == StateKind::conv;
   const auto ids = state.tables.block_ids(difference.request, difference.group);
   const auto column = std::ranges::find(ids, difference.block);
@@ -21,8 +22,7 @@ Finding finding_of(const StateDifference& difference, const CheckState& state) {
   finding.element = difference.first_element;
   finding.expected = difference.num_tokens;
   finding.seen = difference.num_elements;
-  finding.cause = conv ? state.state.conv_event(difference.block)
-                       : state.state.temporal(difference.block).event;
+  finding.cause = writer;
   finding.detail = difference.is_read ? "read" : "written";
   return finding;
 }
@@ -36,7 +36,8 @@ void LanguageFindings::append(const LanguageStep& step, std::int64_t number,
     finding.step = number;
     out.push_back(finding);
   };
-  for (const StateDifference& difference : step.states) add(finding_of(difference, state));
+  for (std::size_t i = 0; i < step.states.size(); ++i)
+    add(finding_of(step.states[i], step.writers[i], state));
   for (const LogitsDifference& difference : step.logits) {
     Finding finding;
     finding.rule = Rule::logits_differ;

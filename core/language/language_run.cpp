@@ -71,6 +71,7 @@ LanguageRun::LanguageRun(const HybridModel& model, const LanguageConfig& config,
       config_(config),
       machine_(std::move(machine)),
       copies_(config.has_own_engine),
+      writers_(machine_->layout().num_blocks),
       ids_(model.vocab_size) {}
 
 LanguageRun::~LanguageRun() = default;
@@ -213,7 +214,8 @@ void LanguageRun::keep_states(const StepTrace& trace, std::span<const Row> rows,
                               .request = trace.rows[row.index].request,
                               .group = static_cast<std::int32_t>(g),
                               .num_tokens = num_tokens,
-                              .truth = *truth});
+                              .truth = *truth,
+                              .writer = writers_.of(place.kind, place.block)});
     }
 }
 
@@ -308,19 +310,24 @@ const LanguageStep& LanguageRun::follow(const StepTrace& trace, const StateOps& 
   std::size_t given_out = 0;
   while (given_out < ops.num_before_forward && ops.batches[given_out].kind == StateOpKind::poison)
     ++given_out;
+  const OpRange pre_copies{given_out, ops.num_before_forward, &trace.pre_copies};
+  const OpRange post_copies{ops.num_before_forward, ops.batches.size(), &trace.post_copies};
   copies_.run(trace, ops, {0, given_out, nullptr}, *machine_);
+  note_copies(trace, ops, {0, given_out, nullptr}, WriteKind::pre_copy);
   machine_->zero(trace.zeroed_blocks);
-  copies_.run(trace, ops, {given_out, ops.num_before_forward, &trace.pre_copies}, *machine_);
+  writers_.forget(trace.zeroed_blocks);
+  copies_.run(trace, ops, pre_copies, *machine_);
+  note_copies(trace, ops, pre_copies, WriteKind::pre_copy);
   machine_->copy_blocks(block_copies_of(trace.cache_events));
   std::vector<Row> rows;
   if (has_rows(trace)) run_rows(trace, rows, content_of);
-  copies_.run(trace, ops, {ops.num_before_forward, ops.batches.size(), &trace.post_copies},
-              *machine_);
+  copies_.run(trace, ops, post_copies, *machine_);
+  note_copies(trace, ops, post_copies, WriteKind::post_copy);
   run_dummy_rows(trace);
   status_ = machine_->finish();
   if (status_) status_ = copies_.check(*machine_);
   if (!status_) return step_;
-  judge_.append_differences(*machine_, step_.states);
+  judge_.append_differences(*machine_, step_.states, step_.writers);
   for (Row& row : rows) sample(trace, row, content_of);
   for (const CommitTrace& commit : trace.committed)
     if (const auto found = spoken_.find(commit.request); found != spoken_.end())
@@ -349,8 +356,22 @@ void LanguageRun::run_rows(const StepTrace& trace, std::vector<Row>& rows,
                      .positions = positions_,
                      .groups = forward_groups_,
                      .replays_graph = trace.graph.pads_metadata()});
+  for (const GroupRows& group : groups_) writers_.write(trace, group.written());
   keep_states(trace, rows, false);
   for (Row& row : rows) keep_logits(row);
+}
+
+void LanguageRun::note_copies(const StepTrace& trace, const StateOps& ops, const OpRange& range,
+                              WriteKind kind) {
+  for (std::size_t i = range.first; i < range.end; ++i) {
+    const StateOpBatch& batch = ops.batches[i];
+    const auto from = static_cast<std::size_t>(batch.first);
+    const auto count = static_cast<std::size_t>(batch.count);
+    if (batch.kind == StateOpKind::poison)
+      writers_.forget(std::span(ops.poisoned).subspan(from, count));
+    if (batch.kind == StateOpKind::copy)
+      writers_.copy(trace, std::span(ops.copies).subspan(from, count), kind, range.launch);
+  }
 }
 
 void LanguageRun::take(const CommitTrace& commit, Spoken& spoken) {
@@ -377,6 +398,9 @@ void LanguageRun::run_dummy_rows(const StepTrace& trace) {
     part.tokens = {0};
     part.rows = {.state_indices = matrix_view(&row->block, 1, 1), .query_start_loc = one_row};
     forward_groups_[static_cast<std::size_t>(row->group)].decodes.push_back(std::move(part));
+    const WrittenPlace places[] = {{-1, StateKind::conv, row->block, 0, true},
+                                   {-1, StateKind::temporal, row->block, 0, true}};
+    writers_.write(trace, places);
     token_ids_.assign(1, 0);
     positions_.assign(1, 0);
     machine_->forward(

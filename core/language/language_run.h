@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/language/block_writers.h"
 #include "core/language/group_rows.h"
 #include "core/language/language_machine.h"
 #include "core/language/language_values.h"
@@ -66,6 +67,7 @@ struct LogitsDifference {
 struct LanguageStep {
   std::vector<ComparedState> compared;  // reads before writes; none with form chunked
   std::vector<StateDifference> states;  // of `compared`
+  std::vector<WriteEvent> writers;      // [states] what left the state that differs
   std::vector<LogitsDifference> logits;
   std::vector<AcceptanceDifference> accepted;
   StepWords words;
@@ -98,6 +100,8 @@ class LanguageRun {
               std::unique_ptr<LanguageMachine> machine);
 
   void take(const CommitTrace& commit, Spoken& spoken);
+  void note_copies(const StepTrace& trace, const StateOps& ops, const OpRange& range,
+                   WriteKind kind);
   void run_dummy_rows(const StepTrace& trace);
   Spoken& spoken(const StepTrace& trace, std::size_t row, const TokenContentOf& content_of);
   Row prepare_row(const StepTrace& trace, std::size_t index, const TokenContentOf& content_of);
@@ -119,6 +123,7 @@ class LanguageRun {
   std::unique_ptr<LanguageMachine> machine_;
   StepCopies copies_;
   StateJudge judge_;
+  BlockWriters writers_;
   Status status_ = Ok{};
   ModelTokenIds ids_;
   std::vector<ReplayedBuffers> buffers_;  // [groups]

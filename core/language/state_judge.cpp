@@ -50,14 +50,19 @@ void StateJudge::keep(LanguageMachine& machine, const JudgedPlace& judged) {
                       .kind = place.kind,
                       .is_read = place.num_tokens == 0,
                       .block = place.block,
-                      .num_tokens = judged.num_tokens}});
+                      .num_tokens = judged.num_tokens},
+                     judged.writer});
   }
 }
 
 void StateJudge::append_differences(const LanguageMachine& machine,
-                                    std::vector<StateDifference>& out) {
-  for (Kept& kept : kept_)
-    if (compare(*kept.truth, machine.kept(kept.number), kept.place)) out.push_back(kept.place);
+                                    std::vector<StateDifference>& out,
+                                    std::vector<WriteEvent>& writers) {
+  for (Kept& kept : kept_) {
+    if (!compare(*kept.truth, machine.kept(kept.number), kept.place)) continue;
+    out.push_back(kept.place);
+    writers.push_back(kept.writer);
+  }
   kept_.clear();
 }
 

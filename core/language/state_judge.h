@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/check/finding.h"
 #include "core/language/group_rows.h"
 #include "core/language/language_machine.h"
 #include "core/language/language_values.h"
@@ -22,6 +23,7 @@ struct JudgedPlace {
   std::int32_t group = -1;
   std::int32_t num_tokens = 0;            // of the request, that should be in it
   const std::vector<LayerStates>& truth;  // [layers] of the model, until append_differences()
+  WriteEvent writer{};                    // that left what the place holds
 };
 
 class StateJudge {
@@ -29,14 +31,16 @@ class StateJudge {
   // Has the machine keep what the place holds now, in every layer of its group.
   void keep(LanguageMachine& machine, const JudgedPlace& judged);
   // After the machine's finish(): appends what differs, in the order of keep() and of the layers,
-  // and begins anew.
-  void append_differences(const LanguageMachine& machine, std::vector<StateDifference>& out);
+  // with what left it, and begins anew.
+  void append_differences(const LanguageMachine& machine, std::vector<StateDifference>& out,
+                          std::vector<WriteEvent>& writers);
 
  private:
   struct Kept {
     std::size_t number = 0;
     const std::vector<float>* truth = nullptr;
     StateDifference place;  // nothing of it compared yet
+    WriteEvent writer;
   };
   std::vector<Kept> kept_;
 };
