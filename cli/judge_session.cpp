@@ -9,7 +9,7 @@
 #include "core/numeric/hybrid_model.h"
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/explain/explain_step.h"
-#include "sessions/known_bugs/finding_cause.h"
+#include "sessions/known_bugs/likely_bugs.h"
 #include "sessions/record/session_plan.h"
 
 namespace hybridscope {
@@ -176,7 +176,8 @@ void JudgeSession::find_causes() {
                   .num_prompt_tokens = is_root ? findings.root_words()[i].num_prompt_tokens : 0,
                   .profile = profile_of(kept_),
                   .runner = trace_.trace_judge().config().runner}));
-    is_root ? findings.set_cause(i, words) : findings.set_warning_cause(i - num_roots, words);
+    is_root ? findings.set_cause(i, {.cause = words})
+            : findings.set_warning_cause(i - num_roots, {.cause = words});
   }
   if (events_.note && !causes_.why_not_searched().empty())
     events_.note("which known bug the findings come from is not known: " +

@@ -35,12 +35,13 @@ Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const Run
     if (!language.ok()) return language.error();
     checks.form = language.value().form;
     checks.language = language.value().model;
-    checks.make_machine = std::move(language.value().make_machine);
+    checks.make_machine = language.value().make_machine;
     checks.keeps_speech = !options.record.place.empty();
     auto info = make_speech_info(*checks.language, plan.setup.config.kv_cache_config,
                                  options.state.weights, checks.form);
     if (!info.ok()) return info.error();
     kept.language = std::move(info).value();
+    kept.model = std::move(language).value();
   }
   auto run = CheckedRun::create(std::move(plan), std::move(checks));
   if (!run.ok()) return run.error();
@@ -55,7 +56,8 @@ ReportedRun::ReportedRun(CheckedRun run, CheckScope scope, Kept kept)
       summary_(run_.engine().config()),
       starvation_(run_.engine().config()),
       expectation_(run_.plan().expect),
-      known_(std::move(kept.known)) {
+      known_(std::move(kept.known)),
+      language_(std::move(kept.model)) {
   report_.state = std::move(kept.state);
   report_.language = std::move(kept.language);
 }
@@ -111,25 +113,35 @@ void ReportedRun::excuse(const std::string& source, std::int64_t findings) {
 }
 
 void ReportedRun::find_causes() {
+  const CauseSearchOptions options{.scope = scope_, .language = language_};
+  if (known_.known_bugs) return excuse_known_bugs(options);
+  report_.findings.find_causes([&](std::span<const Finding> findings) {
+    return find_cause_words(plan(), findings, options);
+  });
+}
+
+void ReportedRun::excuse_known_bugs(const CauseSearchOptions& options) {
   FindingList& findings = report_.findings;
-  if (!known_.known_bugs) {
-    findings.find_causes([this](const Finding& root) { return find_cause(plan(), root).words; });
-    return;
+  std::vector<Finding> beginnings;
+  for (const FindingRoot& root : findings.roots()) {
+    if (beginnings.size() == kMaxRootsExcused) break;
+    beginnings.push_back(root.finding);
   }
+  const std::size_t num_roots = beginnings.size();
+  for (const WarningBeginning& warning : findings.kinds_of_warnings())
+    beginnings.push_back(warning.chain.finding);
+  const std::vector<FindingCause> causes = hybridscope::find_causes(plan(), beginnings, options);
   KnownFindings known(plan());
-  for (std::size_t root = 0; root < std::min(findings.roots().size(), kMaxRootsExcused); ++root) {
-    const Finding& finding = findings.roots()[root].finding;
-    const FindingCause cause = find_cause(plan(), finding);
-    const std::string source = known.source(finding, cause);
-    findings.set_cause(root, cause.words.empty() ? source : cause.words);
-    if (!source.empty()) excuse(source, findings.excuse_root(root));
-  }
-  for (std::size_t kind = 0; kind < findings.kinds_of_warnings().size(); ++kind) {
-    const Finding& warning = findings.kinds_of_warnings()[kind].chain.finding;
-    const FindingCause cause = find_cause(plan(), warning);
-    findings.set_warning_cause(kind, cause.words);
-    if (const std::string source = known.source(warning, cause); !source.empty())
-      excuse(source, findings.excuse_warning(kind));
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    const bool excused = known.explains(causes[i]);
+    CauseWords words{.cause = causes[i].words, .not_known = causes[i].not_searched};
+    if (i < num_roots)
+      findings.set_cause(i, std::move(words));
+    else
+      findings.set_warning_cause(i - num_roots, std::move(words));
+    if (excused)
+      excuse(causes[i].words,
+             i < num_roots ? findings.excuse_root(i) : findings.excuse_warning(i - num_roots));
   }
   if (!has_ended()) return;
   for (std::string& missing : known.missing()) report_.unmet.push_back(std::move(missing));

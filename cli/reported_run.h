@@ -11,10 +11,13 @@
 #include "cli/state_bytes.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/language_model.h"
 #include "sessions/run/run_summary.h"
 #include "sessions/run/starved_requests.h"
 
 namespace hybridscope {
+
+struct CauseSearchOptions;
 
 // Why a run ends early.
 struct EarlyEnd {
@@ -71,9 +74,11 @@ class ReportedRun {
     std::optional<StateInBytes> state;
     std::optional<SpeechInfo> language;
     KnownFindingsOption known;
+    LanguageModel model;
   };
   bool expects(const Finding& finding);
   void find_causes();
+  void excuse_known_bugs(const CauseSearchOptions& options);
   void excuse(const std::string& source, std::int64_t findings);
 
   ReportedRun(CheckedRun run, CheckScope scope, Kept kept);
@@ -87,6 +92,7 @@ class ReportedRun {
   KnownFindingsOption known_;
   std::int64_t num_in_baseline_ = 0;
   RunReport report_;
+  LanguageModel language_;  // that runs, for the causes of what only it shows
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

@@ -38,12 +38,14 @@ Result<FindingList> session_findings(SessionReader& reader, const Names& names, 
   return list;
 }
 
-CauseOfFinding session_cause_finder(const SessionInfo& info) {
+FindingList::FindCauses session_cause_finder(const SessionInfo& info) {
   if (info.header.kind == SessionKind::judge) return {};
   auto read = read_session_plan(info.header.plan, info.header.name);
   if (!read.ok()) return {};
   const auto plan = std::make_shared<const RunPlan>(std::move(read).value());
-  return [plan](const Finding& finding) { return find_cause(*plan, finding).words; };
+  return [plan, scope = info.header.check](std::span<const Finding> findings) {
+    return find_cause_words(*plan, findings, {.scope = scope});
+  };
 }
 
 std::string show_step_words(const SessionPlace& place, std::int64_t step) {

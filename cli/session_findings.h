@@ -17,10 +17,9 @@ namespace hybridscope {
 Result<FindingList> session_findings(SessionReader& reader, const Names& names,
                                      std::int64_t last = INT64_MAX);
 
-// Finds the known bug or the policy behind a finding (find_cause), by running the session's plan
+// Finds the known bugs or the policies behind findings (find_causes), by running the session's plan
 // again; empty for a session of `judge`, and for a plan that this version cannot read.
-using CauseOfFinding = std::function<std::string(const Finding&)>;
-CauseOfFinding session_cause_finder(const SessionInfo& info);
+FindingList::FindCauses session_cause_finder(const SessionInfo& info);
 
 // "hybridscope sessions show runs.db:before --step 12 --explain".
 std::string show_step_words(const SessionPlace& place, std::int64_t step);

@@ -86,7 +86,10 @@ Status export_html(const ExportOptions& options, const SessionPlace& place,
   if (!bookmarks.ok()) return bookmarks.error();
   for (const Bookmark& bookmark : bookmarks.value())
     about.bookmarks.push_back({.step = bookmark.step, .note = bookmark.note});
-  about.find_cause = session_cause_finder(info);
+  if (const auto find = session_cause_finder(info))
+    about.find_cause = [find](const Finding& root) {
+      return find(std::span(&root, 1)).front().sentence();
+    };
   about.explain_command = [&place](std::int64_t step) { return show_step_words(place, step); };
   auto source = open_session_source(place);
   if (!source.ok()) return source.error();

@@ -130,8 +130,7 @@ Status SessionView::print_findings() {
   if (!found.ok()) return found.error();
   FindingList& findings = found.value();
   if (findings.kept().empty()) return Ok{};
-  if (const CauseOfFinding find_cause = session_cause_finder(reader.info()))
-    findings.find_causes(find_cause);
+  if (const auto find = session_cause_finder(reader.info())) findings.find_causes(find);
   fmt::print("\n{}{}", findings.format_roots(), findings.format_left_out());
   if (!findings.roots().empty())
     fmt::print("next: {}\n", show_step_words(parse_session_place(options_.place),

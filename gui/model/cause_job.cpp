@@ -7,14 +7,15 @@
 
 namespace hybridscope {
 
-void CauseJob::begin(const RunPlan& plan, const ShownFinding& finding) {
+void CauseJob::begin(const RunPlan& plan, const ShownFinding& finding, CheckScope scope) {
   HS_EXPECT(!is_busy());
   std::erase_if(dropped_, [](const std::future<FindingCause>& search) {
     return search.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   });
   finding_ = finding.text;
-  search_ = std::async(std::launch::async, [plan, found = finding.finding] {
-    return find_cause(plan, found, kMostUnaskedRequestSteps);
+  search_ = std::async(std::launch::async, [plan, found = finding.finding, scope] {
+    return find_cause(plan, found,
+                      {.scope = scope, .most_request_steps = kMostUnaskedRequestSteps});
   });
 }
 

@@ -18,8 +18,8 @@ inline constexpr std::int64_t kMostUnaskedRequestSteps = 20'000;
 
 class CauseJob {
  public:
-  // Copies what it needs. Requires: no search is under way.
-  void begin(const RunPlan& plan, const ShownFinding& finding);
+  // Copies what it needs. `scope`: of the run's checks. Requires: no search is under way.
+  void begin(const RunPlan& plan, const ShownFinding& finding, CheckScope scope);
   // Gives the search up; its thread ends by itself, at the latest with this object.
   void drop();
   bool is_busy() const { return search_.valid(); }

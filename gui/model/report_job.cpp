@@ -25,8 +25,8 @@ HtmlReportOptions options_of(const ShownRun& run, const RunFile& file) {
   for (const ShownBookmark& bookmark : bookmarks_of_known_steps(run))
     options.bookmarks.push_back({.step = bookmark.step, .note = bookmark.note});
   if (run.plan() != nullptr)
-    options.find_cause = [plan = *run.plan()](const Finding& root) {
-      return find_cause(plan, root).words;
+    options.find_cause = [plan = *run.plan(), scope = header.check](const Finding& root) {
+      return find_cause_words(plan, std::span(&root, 1), {.scope = scope}).front().sentence();
     };
   return options;
 }

@@ -13,9 +13,10 @@ namespace {
 
 // Empty: none was found.
 std::string cause_sentence(const FindingCause& cause) {
-  std::string words = cause.words.empty() ? "" : "this is " + cause.words;
-  if (cause.bug != nullptr)
-    words += fmt::format("; bug.open {} shows it beside its healthy run", cause.bug->id);
+  std::string words = CauseWords{.cause = cause.words, .not_known = cause.not_searched}.sentence();
+  if (!cause.bugs.empty())
+    words += fmt::format("; bug.open {} shows it beside its healthy run",
+                         cause.bugs.front().front()->id);
   return words;
 }
 
@@ -27,7 +28,8 @@ Result<std::size_t> Workbench::find_cause_of(std::size_t finding) {
   const std::ptrdiff_t root = finding_chains(*run())[finding].first;
   const std::size_t first = root < 0 ? finding : static_cast<std::size_t>(root);
   const ShownFinding& shown = run()->findings()[first];
-  causes_[{drawn_side(), shown.text}] = cause_sentence(find_cause(*plan, shown.finding));
+  causes_[{drawn_side(), shown.text}] =
+      cause_sentence(find_cause(*plan, shown.finding, {.scope = run()->header().check}));
   touch();
   return first;
 }
@@ -47,13 +49,13 @@ void Workbench::search_first_cause() {
       causes_.contains({CompareSide::left, first->text}))
     return;
   searched_for_ = first->text;
-  cause_job_.begin(*run_->plan(), *first);
+  cause_job_.begin(*run_->plan(), *first, run_->header().check);
 }
 
 void Workbench::take_first_cause() {
   const auto found = cause_job_.take();
   // Without a result a click searches longer.
-  if (!found || found->cause.words.empty()) return;
+  if (!found || !found->cause.is_known()) return;
   causes_[{CompareSide::left, found->finding}] = cause_sentence(found->cause);
   touch();
 }

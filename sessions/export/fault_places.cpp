@@ -4,103 +4,83 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
-#include <set>
-#include <span>
 #include <utility>
 
 #include "sessions/explain/explain_names.h"
+#include "sessions/explain/finding_roots.h"
 #include "sessions/explain/finding_words.h"
 #include "sessions/known_bugs/bug_exhibit.h"
+#include "sessions/known_bugs/finding_cause.h"
 #include "sessions/run/checked_run.h"
 
 namespace hybridscope {
 namespace {
 
-using FaultKey = std::pair<Rule, std::string>;  // and the request
-
-struct FaultRun {
+// The findings of a run by rule and request, and what each of them begins with.
+struct SeenFaults {
   std::vector<ExportedFault> faults;
-  EngineConfig config;
+  std::vector<std::size_t> beginning_of;  // [faults] in `beginnings`
+  std::vector<Finding> beginnings;        // the first finding of each chain; warnings
 };
 
-class FaultFinder {
+// The place in `beginnings` of the finding's chain; a warning is a chain of its own.
+class Beginnings {
  public:
-  FaultFinder(const Scenario& scenario, const std::string& file, CheckScope scope)
-      : scenario_(scenario), file_(file), scope_(scope) {}
-
-  Result<std::vector<ExportedFault>> find() const;
+  std::size_t add(const Finding& finding) {
+    const bool is_error = rule_info(finding.rule).severity == Severity::error;
+    const std::size_t root = is_error ? roots_.add(finding) : place_of_root_.size();
+    if (is_error && root < place_of_root_.size()) return place_of_root_[root];
+    if (is_error) place_of_root_.push_back(list_.size());
+    list_.push_back(finding);
+    return list_.size() - 1;
+  }
+  std::vector<Finding> take() { return std::move(list_); }
 
  private:
-  Result<FaultRun> run(const Scenario& scenario) const;
-  std::set<FaultKey> keys_of(const Scenario& scenario) const;
-  Scenario with(const PolicyOverrides& policies) const;
-  std::set<FaultKey> keys_of_bug(const KnownBug& bug) const;
-
-  const Scenario& scenario_;
-  const std::string& file_;
-  CheckScope scope_;
+  FindingRoots roots_;
+  std::vector<std::size_t> place_of_root_;  // [roots]
+  std::vector<Finding> list_;
 };
 
-Result<FaultRun> FaultFinder::run(const Scenario& scenario) const {
-  auto plan = plan_scenario(scenario, file_);
-  if (!plan.ok()) return plan.error();
-  FaultRun result{.faults = {}, .config = plan.value().setup.config};
-  auto checked = CheckedRun::create(std::move(plan).value(), {.check = scope_});
-  if (!checked.ok()) return checked.error();
-  const Names names = make_names(checked.value().engine());
-  while (!checked.value().has_ended()) {
-    const auto step = checked.value().step();
+Result<SeenFaults> see_faults(const RunPlan& plan, CheckScope scope) {
+  auto created = CheckedRun::create(plan, {.check = scope});
+  if (!created.ok()) return created.error();
+  CheckedRun& run = created.value();
+  const Names names = make_names(run.engine());
+  SeenFaults seen;
+  Beginnings beginnings;
+  while (!run.has_ended()) {
+    const auto step = run.step();
     if (!step.ok()) return step.error();
     for (const Finding& finding : step.value().findings) {
+      const std::size_t beginning = beginnings.add(finding);
       const std::string request =
           finding.request.value >= 0 ? names.request(finding.request) : std::string();
-      const auto known = std::ranges::find_if(result.faults, [&](const ExportedFault& fault) {
+      const auto known = std::ranges::find_if(seen.faults, [&](const ExportedFault& fault) {
         return fault.rule == finding.rule && fault.request == request;
       });
-      if (known != result.faults.end()) {
+      if (known != seen.faults.end()) {
         ++known->count;
         continue;
       }
-      result.faults.push_back({.rule = finding.rule,
-                               .request = request,
-                               .first_step = finding.step,
-                               .count = 1,
-                               .function = std::string(finding_words::source(finding, names)),
-                               .bug = {}});
+      seen.faults.push_back({.rule = finding.rule,
+                             .request = request,
+                             .first_step = finding.step,
+                             .count = 1,
+                             .function = std::string(finding_words::source(finding, names)),
+                             .bug = {}});
+      seen.beginning_of.push_back(beginning);
     }
   }
-  return result;
-}
-
-// Empty for a scenario that cannot run with these policies.
-std::set<FaultKey> FaultFinder::keys_of(const Scenario& scenario) const {
-  std::set<FaultKey> keys;
-  const auto result = run(scenario);
-  if (!result.ok()) return keys;
-  for (const ExportedFault& fault : result.value().faults) keys.emplace(fault.rule, fault.request);
-  return keys;
-}
-
-Scenario FaultFinder::with(const PolicyOverrides& policies) const {
-  Scenario scenario = scenario_;
-  scenario.settings.policies = policies;
-  return scenario;
-}
-
-// What the bug gives alone; of a bug with two policies, what neither gives alone.
-std::set<FaultKey> FaultFinder::keys_of_bug(const KnownBug& bug) const {
-  const KnownBug* const one = &bug;
-  std::set<FaultKey> keys = keys_of(with(cause_alone(policies_of(std::span(&one, 1)))));
-  if (bug.values().size() == 1) return keys;
-  for (const PolicyValue& value : bug.values())
-    for (const FaultKey& key : keys_of(with(cause_alone({value})))) keys.erase(key);
-  return keys;
+  seen.beginnings = beginnings.take();
+  return seen;
 }
 
 // Once for each of its bugs; unchanged without any.
-void append_causes(const ExportedFault& fault, const std::vector<const KnownBug*>& bugs,
+void append_causes(const ExportedFault& fault, const FindingCause& cause,
                    std::vector<ExportedFault>& out) {
+  std::vector<const KnownBug*> bugs;
+  for (const auto& same : cause.bugs) bugs.insert(bugs.end(), same.begin(), same.end());
   if (bugs.empty()) out.push_back(fault);
   for (const KnownBug* bug : bugs) {
     ExportedFault caused = fault;
@@ -110,30 +90,6 @@ void append_causes(const ExportedFault& fault, const std::vector<const KnownBug*
       caused.function = exhibit.value().function;
     out.push_back(std::move(caused));
   }
-}
-
-Result<std::vector<ExportedFault>> FaultFinder::find() const {
-  auto own = run(scenario_);
-  if (!own.ok()) return own.error();
-  if (own.value().faults.empty()) return std::vector<ExportedFault>();
-  std::map<FaultKey, std::vector<const KnownBug*>> alone;
-  std::map<FaultKey, std::vector<const KnownBug*>> needed;
-  const auto bugs = bugs_with(own.value().config.policies);
-  for (const KnownBug* bug : bugs)
-    for (const FaultKey& key : keys_of_bug(*bug)) alone[key].push_back(bug);
-  for (const KnownBug* bug : bugs) {
-    const std::set<FaultKey> left =
-        keys_of(with(without_cause(scenario_.settings.policies, policies_of(std::span(&bug, 1)))));
-    for (const ExportedFault& fault : own.value().faults)
-      if (!left.contains({fault.rule, fault.request}))
-        needed[{fault.rule, fault.request}].push_back(bug);
-  }
-  std::vector<ExportedFault> faults;
-  for (const ExportedFault& fault : own.value().faults) {
-    const FaultKey key{fault.rule, fault.request};
-    append_causes(fault, alone.contains(key) ? alone[key] : needed[key], faults);
-  }
-  return faults;
 }
 
 // "running-state-wrong of C (step 4, 3 in all)"
@@ -147,7 +103,21 @@ std::string findings_words(const ExportedFault& fault) {
 
 Result<std::vector<ExportedFault>> faults_of(const Scenario& scenario, const std::string& file,
                                              CheckScope scope) {
-  return FaultFinder(scenario, file, scope).find();
+  const auto plan = plan_scenario(scenario, file);
+  if (!plan.ok()) return plan.error();
+  auto seen = see_faults(plan.value(), scope);
+  if (!seen.ok()) return seen.error();
+  // Of the chains that a fault is in: a run may have many warnings of one kind.
+  std::vector<Finding> wanted;
+  std::map<std::size_t, std::size_t> place;  // in `wanted`, by beginning
+  for (const std::size_t beginning : seen.value().beginning_of)
+    if (place.try_emplace(beginning, wanted.size()).second)
+      wanted.push_back(seen.value().beginnings[beginning]);
+  const auto causes = find_causes(plan.value(), wanted, {.scope = scope});
+  std::vector<ExportedFault> faults;
+  for (std::size_t i = 0; i < seen.value().faults.size(); ++i)
+    append_causes(seen.value().faults[i], causes[place.at(seen.value().beginning_of[i])], faults);
+  return faults;
 }
 
 std::vector<FaultPlace> fault_places(const std::vector<ExportedFault>& faults) {

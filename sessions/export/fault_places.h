@@ -37,10 +37,8 @@ struct ExportedFault {
 };
 
 // The findings of the scenario's run by rule and request, in the order in which they appear. Their
-// cause is the known bug that gives the same rule for the same request when it is the only policy
-// that differs from safe; else the one without whose policies they are gone; else the function that
-// the rule names. Several bugs make several faults. Runs the scenario again for every known bug
-// that its policies have. Errors: those of make_exported_run.
+// cause is that of the chain which the first of them is in (find_causes), else the function that
+// the rule names. Several bugs make several faults. Errors: those of make_exported_run.
 Result<std::vector<ExportedFault>> faults_of(const Scenario& scenario, const std::string& file,
                                              CheckScope scope);
 

@@ -1,4 +1,5 @@
-// Which known bug, or which policy, of a run's engine a finding comes from.
+// Which known bug, or which policy, of a run's engine a finding comes from. Every command, report
+// and window that names the cause of a finding of a run asks find_causes().
 #pragma once
 
 #include <cstdint>
@@ -7,46 +8,63 @@
 #include <vector>
 
 #include "core/check/finding.h"
+#include "core/check/step_checker.h"
+#include "sessions/known_bugs/likely_bugs.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/run/language_model.h"
 #include "sessions/run/run_plan.h"
-#include "sessions/scenario/known_bug_table.h"
 
 namespace hybridscope {
 
-// Request-steps that a search may run in all; about a second of work.
+// The work that a search may do for each finding, of five at most, in request-steps: about a
+// second, several with a language model.
 inline constexpr std::int64_t kMostCauseRequestSteps = 400'000;
-
-// What tells bugs of the same policies apart.
-struct BugEvidence {
-  const Finding& finding;
-  std::int32_t num_prompt_tokens = 0;           // of the finding's request; 0: not known
-  EngineProfile profile = EngineProfile::safe;  // of the engine; safe: not known
-  ModelRunner runner = ModelRunner::v1;
-};
-
-// Of bugs that the same policies bring back those that the evidence fits: the engine's release or
-// day has them, what only one of them shows is there, their files expect a finding of this rule.
-// What none of them fits is left out of account.
-std::vector<const KnownBug*> likely_bugs(std::span<const KnownBug* const> bugs,
-                                         const BugEvidence& evidence);
-
-// "known bug 48, skipped-step-forgets-accepted-count"; "known bug 18, ..., or known bug 19, ...:
-// the same policy brings each of them back, and the finding fits each".
-std::string bug_cause_words(std::span<const KnownBug* const> bugs);
 
 struct FindingCause {
   // "known bug 48, skipped-step-forgets-accepted-count", or "policy row_order = query_len" where no
-  // known bug has it; empty: none is known.
+  // known bug has it; empty: no cause is known.
   std::string words = {};
-  const KnownBug* bug = nullptr;  // the first that is named; null: none is
-  PolicyOverrides policies = {};  // the values that bring it about
+  // The bugs that are named: those of one entry are the same policy and fit equally, the entries
+  // belong together as the words say.
+  std::vector<std::vector<const KnownBug*>> bugs = {};
+  // The same as one name: "id", "id+id" of bugs that are named together, "row_order=query_len".
+  std::string key = {};
+  // With the values of profile safe in place of these, the finding is gone.
+  PolicyOverrides policies = {};
+  // Why the search could not be made, or not to its end; empty: it was.
+  std::string not_searched = {};
+
+  bool is_known() const { return !words.empty(); }
 };
 
-// Runs the plan again, up to the finding's step, with the policies of one known bug after the other
-// as profile safe has them. The cause is the one without which the finding is gone; if there are
-// several, the first that also gives it alone in profile safe, or one of two policies that needs
-// both. Of bugs of the same policies the likely ones are named. Empty: there is none, or the search
-// would take longer than `most_request_steps`.
+struct CauseSearchOptions {
+  CheckScope scope = CheckScope::step;  // of the run that has the findings
+  // The language model of that run: findings that it alone shows are looked for with it.
+  LanguageModel language = {};
+  std::int64_t most_request_steps = kMostCauseRequestSteps;  // for each finding
+};
+
+// Settings and script with these policies as profile safe has them, to run without a cause.
+void leave_out(const PolicyOverrides& cause, EngineSettings& settings,
+               std::vector<ScriptStep>& script);
+
+// [findings] their causes. The plan is run again, up to the findings: as it is, without the
+// policies of one known bug after the other (as profile safe has them), and with one known bug
+// only. `findings`: of one run of the plan; the first of a chain each, or a warning.
+//
+// - A cause is a bug without which the finding is gone: no finding of its rule and detail about its
+//   request is left where its chain was. Of a bug of two policies each has to be needed.
+// - Of several, the one that brings the finding about without any other known bug, or else in
+//   profile safe; else as many of them as bring it about together.
+// - If the finding is there without each of them: the fewest bugs without all of which it is gone.
+// - Without such bugs the same is asked of single policies.
+// - Of bugs that the same policies bring back, the likely ones are named (likely_bugs.h).
+std::vector<FindingCause> find_causes(const RunPlan& plan, std::span<const Finding> findings,
+                                      const CauseSearchOptions& options = {});
 FindingCause find_cause(const RunPlan& plan, const Finding& finding,
-                        std::int64_t most_request_steps = kMostCauseRequestSteps);
+                        const CauseSearchOptions& options = {});
+// The same as it is shown (FindingList::find_causes).
+std::vector<CauseWords> find_cause_words(const RunPlan& plan, std::span<const Finding> findings,
+                                         const CauseSearchOptions& options = {});
 
 }  // namespace hybridscope

@@ -3,9 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <utility>
-
-#include "sessions/run/checked_run.h"
+#include <span>
 
 namespace hybridscope {
 
@@ -18,13 +16,14 @@ bool KnownFindings::has(const KnownBug* bug) const {
   return bug != nullptr && std::ranges::find(bugs_, bug) != bugs_.end();
 }
 
-std::string KnownFindings::source(const Finding& finding, const FindingCause& cause) {
-  if (has(cause.bug)) {
-    shown_.push_back(cause.policies);
-    return cause.words;
-  }
-  if (!cause.words.empty() || bugs_.empty() || !is_gone_without_all(finding)) return {};
-  return fmt::format("several known bugs of {} together", engine_profile_name(profile_));
+bool KnownFindings::explains(const FindingCause& cause) {
+  const auto is_of_engine = [this](const std::vector<const KnownBug*>& alike) {
+    return std::ranges::any_of(alike, [this](const KnownBug* bug) { return has(bug); });
+  };
+  if (cause.bugs.empty() || !std::ranges::all_of(cause.bugs, is_of_engine)) return false;
+  for (const std::vector<const KnownBug*>& alike : cause.bugs)
+    for (const KnownBug* bug : alike) shown_.push_back(policies_of(std::span(&bug, 1)));
+  return true;
 }
 
 bool KnownFindings::applies(const ExpectedBug& expected, const KnownBug& bug) const {
@@ -47,36 +46,6 @@ std::vector<std::string> KnownFindings::missing() const {
                                   engine_profile_name(profile_)));
   }
   return missing;
-}
-
-void KnownFindings::run_without_all() {
-  RunPlan plan = plan_;
-  plan.settings.policies = without_cause(plan.settings.policies, policies_of(bugs_));
-  auto setup = make_engine_setup(plan.setup.layout.model, plan.settings);
-  if (!setup.ok()) return;
-  plan.setup = std::move(setup).value();
-  auto created = CheckedRun::create(std::move(plan));
-  if (!created.ok()) return;
-  std::vector<Finding> findings;
-  std::int64_t request_steps = 0;
-  for (CheckedRun& run = created.value(); !run.has_ended();) {
-    const auto step = run.step();
-    if (!step.ok()) return;
-    request_steps += static_cast<std::int64_t>(step.value().trace.rows.size()) + 1;
-    if (request_steps > kMostCauseRequestSteps) return;
-    findings.insert(findings.end(), step.value().findings.begin(), step.value().findings.end());
-  }
-  without_all_ = std::move(findings);
-}
-
-// As find_cause() compares: no finding like it about the same request occurs up to its step.
-bool KnownFindings::is_gone_without_all(const Finding& finding) {
-  if (!std::exchange(was_run_, true)) run_without_all();
-  if (!without_all_) return false;
-  return std::ranges::none_of(*without_all_, [&](const Finding& seen) {
-    return seen.step <= finding.step && seen.rule == finding.rule &&
-           seen.detail == finding.detail && seen.request == finding.request;
-  });
 }
 
 }  // namespace hybridscope

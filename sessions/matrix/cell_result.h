@@ -32,10 +32,10 @@ struct CellFinding {
   friend bool operator==(const CellFinding&, const CellFinding&) = default;
 };
 
-// A known bug that alone causes an error in a scenario; or several bugs that cause one together,
-// or else policies of the engine, none of which can be left out.
+// A known bug, or several, or else policies of the engine that cause a chain of findings in a
+// scenario.
 struct CellFault {
-  std::string cause;  // "id", "id+id", "id+policy=value" (fault_cause.h)
+  std::string cause;  // "id", "id+id", "policy=value" (FindingCause::key)
   std::int64_t scenarios = 0;
   // The scenario with the fewest requests, and the kind of its error.
   std::int64_t index = 0;

@@ -13,29 +13,18 @@ namespace hybridscope {
 
 struct Explanation {
   struct Cause {
-    std::string cause;  // fault_cause.h
-    FindingKind kind;
+    std::string cause;  // FindingCause::key
+    FindingKind kind;   // of the first finding of the chain that it causes
   };
-  std::vector<Cause> causes = {};
+  std::vector<Cause> causes = {};  // each cause once
   std::vector<FindingKind> unexplained = {};
 };
 
-// Runs scenario `index` of the cell again under other policies. `errors`: those of its run with the
-// profile and policies of `options`; `bugs`: those of that engine.
-//
-// Profiles other than a release: the bugs that give an error alone in profile safe (for a bug of
-// two policies, an error that neither gives alone); else what `run` would name for the first
-// finding of each kind of error (find_cause); else a set of bugs that gives one, none of which can
-// be left out.
-//
-// A release has policies that no known bug is made of, so each kind of error is asked after: the
-// bugs that give it alone in profile safe; else the first bug without whose policies the release
-// does not give it; else the bugs, or else the policies, without which it does not, none of which
-// can be left out.
-//
-// Errors: those of the backend.
-Result<Explanation> explain_errors(const MatrixCell& cell, const CellRunOptions& options,
-                                   const std::vector<const KnownBug*>& bugs, std::int64_t index,
-                                   const std::set<FindingKind>& errors);
+// Runs scenario `index` of the cell again and asks for the cause of each chain of findings
+// (find_causes), of the first kMaxExplainedChains. `errors`: those of its run. Unexplained are
+// chains without a cause, and errors that are no finding (a run that does not end).
+Explanation explain_errors(const MatrixCell& cell, const CellRunOptions& options,
+                           std::int64_t index, const std::set<FindingKind>& errors);
+inline constexpr std::size_t kMaxExplainedChains = 8;
 
 }  // namespace hybridscope

@@ -9,11 +9,6 @@
 namespace hybridscope {
 namespace {
 
-void append(std::string& name, std::string_view part) {
-  if (!name.empty()) name += '+';
-  name += part;
-}
-
 PolicyValue value_at(std::size_t policy, std::uint8_t value) {
   PolicyValue one;
   one.policy = policy;
@@ -49,32 +44,6 @@ Status set_values(std::string_view part, PolicyOverrides& policies) {
 }
 
 }  // namespace
-
-std::string name_of_bugs(std::span<const KnownBug* const> bugs) {
-  std::string name;
-  for (const KnownBug* bug : bugs) append(name, bug->id);
-  return name;
-}
-
-std::string name_of_policies(const PolicyOverrides& policies,
-                             std::span<const KnownBug* const> bugs) {
-  PolicyOverrides left = policies;
-  std::string name;
-  for (const KnownBug* bug : bugs) {
-    const bool has_it = std::ranges::all_of(bug->values(), [&](const PolicyValue& value) {
-      return policies.values[value.policy] == value.value;
-    });
-    if (!has_it) continue;
-    append(name, bug->id);
-    for (const PolicyValue& value : bug->values()) left.values[value.policy].reset();
-  }
-  for (std::size_t policy = 0; policy < kNumPolicies; ++policy) {
-    if (!left.values[policy]) continue;
-    const PolicyValue value = value_at(policy, *left.values[policy]);
-    append(name, fmt::format("{}={}", policy_name(value), value_name(value)));
-  }
-  return name;
-}
 
 Result<PolicyOverrides> policies_of_cause(std::string_view cause) {
   PolicyOverrides policies;

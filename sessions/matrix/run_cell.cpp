@@ -31,32 +31,13 @@ Policies policies_in(const MatrixCell& cell, const EngineProfile& profile,
   return resolve_policies(settings);
 }
 
-// Do the engine's policies already include the bug's?
-bool has_bug(const MatrixCell& cell, const EngineProfile& profile, PolicyOverrides overrides,
-             const KnownBug& bug) {
-  const Policies policies = policies_in(cell, profile, overrides);
-  const KnownBug* const bugs[] = {&bug};
-  lay_over(overrides, policies_of(bugs));
-  return policies_in(cell, profile, overrides) == policies;
-}
-
-// The profile's bugs without those that the overrides remove, and with those that they add.
-std::vector<const KnownBug*> bugs_in(const MatrixCell& cell, const CellRunOptions& options) {
-  std::vector<const KnownBug*> bugs = bugs_of(options.profile, cell.runner());
-  if (options.policies == PolicyOverrides{}) return bugs;
-  for (const KnownBug& bug : known_bug_table()) {
-    const bool before = has_bug(cell, options.profile, {}, bug);
-    const bool after = has_bug(cell, options.profile, options.policies, bug);
-    if (before && !after) std::erase(bugs, &bug);
-    if (!before && after) bugs.push_back(&bug);
-  }
-  return bugs;
-}
-
 class CellRun {
  public:
   CellRun(const MatrixCell& cell, const CellRunOptions& options)
-      : cell_(cell), options_(options), bugs_(bugs_in(cell, options)) {
+      : cell_(cell),
+        options_(options),
+        keeps_bytes_(options.make_backend && options.policies == PolicyOverrides{} &&
+                     bugs_of(options.profile, cell.runner()).empty()) {
     result_.cell = cell;
   }
 
@@ -64,13 +45,15 @@ class CellRun {
 
  private:
   Status run_scenario(std::int64_t index);
-  Status explain(const CheckedScenario& run, std::int64_t index);
+  void explain(const CheckedScenario& run, std::int64_t index);
   void add_fault(const std::string& cause, const FindingKind& kind, std::int64_t index);
   void finish();
 
   const MatrixCell& cell_;
   const CellRunOptions& options_;
-  std::vector<const KnownBug*> bugs_;  // of the engine
+  // The kernels cannot reproduce kernel faults in bytes (core/trace, KernelVariants), so an engine
+  // with bugs or overridden policies runs with symbolic state only.
+  bool keeps_bytes_;
   CellResult result_;
   std::map<FindingKind, CellFinding> findings_;
   std::map<FindingKind, CellFinding> unexplained_;
@@ -82,14 +65,11 @@ void count(std::map<Key, Count>& counts, const Key& key, Count fresh) {
   ++counts.try_emplace(key, std::move(fresh)).first->second.scenarios;
 }
 
-Status CellRun::explain(const CheckedScenario& run, std::int64_t index) {
-  const auto explanation = explain_errors(cell_, options_, bugs_, index, run.errors);
-  if (!explanation.ok()) return explanation.error();
-  for (const Explanation::Cause& one : explanation.value().causes)
-    add_fault(one.cause, one.kind, index);
-  for (const FindingKind& kind : explanation.value().unexplained)
+void CellRun::explain(const CheckedScenario& run, std::int64_t index) {
+  const Explanation explanation = explain_errors(cell_, options_, index, run.errors);
+  for (const Explanation::Cause& one : explanation.causes) add_fault(one.cause, one.kind, index);
+  for (const FindingKind& kind : explanation.unexplained)
     count(unexplained_, kind, CellFinding{.kind = kind, .first = index});
-  return Ok{};
 }
 
 void CellRun::add_fault(const std::string& cause, const FindingKind& kind, std::int64_t index) {
@@ -106,10 +86,7 @@ void CellRun::add_fault(const std::string& cause, const FindingKind& kind, std::
 }
 
 Status CellRun::run_scenario(std::int64_t index) {
-  // The kernels cannot reproduce kernel faults in bytes (core/trace, KernelVariants), so an engine
-  // with bugs or overridden policies runs with symbolic state only.
-  const bool in_bytes = options_.make_backend && bugs_.empty() &&
-                        options_.policies == PolicyOverrides{} && index % kScenariosABytesRun == 0;
+  const bool in_bytes = keeps_bytes_ && index % kScenariosABytesRun == 0;
   CheckScenarioOptions options;
   if (in_bytes) options.make_backend = options_.make_backend;
   const auto run =
@@ -123,8 +100,8 @@ Status CellRun::run_scenario(std::int64_t index) {
   seen.events.add_to(result_.events);
   for (const FindingKind& kind : seen.errors)
     count(findings_, kind, CellFinding{.kind = kind, .first = index});
-  if (seen.errors.empty()) return Ok{};
-  return ++result_.num_failing <= kMaxExplained ? explain(seen, index) : Status(Ok{});
+  if (!seen.errors.empty() && ++result_.num_failing <= kMaxExplained) explain(seen, index);
+  return Ok{};
 }
 
 template <class Key, class Value>

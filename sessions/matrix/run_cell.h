@@ -29,8 +29,7 @@ struct CellRunOptions {
 
 // One in this many scenarios of a cell also keeps state in bytes.
 inline constexpr std::int64_t kScenariosABytesRun = 8;
-// How many failing scenarios of a cell are explained (explain_errors.h), by the known bugs of the
-// engine: the profile's, without those that the policies remove and with those that they add.
+// How many failing scenarios of a cell are explained (explain_errors.h).
 inline constexpr std::int64_t kMaxExplained = 12;
 
 // Scenario `index` of a cell, in profile safe.

@@ -39,7 +39,8 @@ struct HtmlReportOptions {
   std::string note = {};
   std::vector<ReportBookmark> bookmarks = {};
   std::optional<SpeechInfo> language = {};  // the language model that ran; empty: none
-  // What a finding that begins a chain comes from ("known bug 48, ..."); empty: not looked for.
+  // What a finding that begins a chain comes from ("this is known bug 48, ..."); empty: not looked
+  // for.
   std::function<std::string(const Finding&)> find_cause = {};
   // A command that explains a step in full; empty: there is none.
   std::function<std::string(std::int64_t step)> explain_command = {};

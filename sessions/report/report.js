@@ -114,7 +114,7 @@ function showAllFindings() {
     { name: "request", left: true, text: (f) => requestTag(f.request) },
     { name: "what", left: true,
       text: (f) => (decisionOf(f) ? decisionOf(f) + ": " : "") + sentence(f.words) +
-                   (f.cause ? " This is " + sentence(f.cause) + "." : "") },
+                   (f.cause ? causeOf(f) : "") },
   ], findings));
   if (!meta.next) return;
   const next = el("p", "", "Next: ");

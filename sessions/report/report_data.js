@@ -34,6 +34,12 @@ function sentence(reference) {
   return text;
 }
 
+// " This is known bug 48, ...." behind the finding that begins a chain.
+function causeOf(finding) {
+  const words = sentence(finding.cause);
+  return " " + words[0].toUpperCase() + words.slice(1) + ".";
+}
+
 function nameOf(request) {
   if (request < 0) return "–";
   return requestNames.has(request) ? requestNames.get(request) : "r" + request;

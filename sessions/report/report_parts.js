@@ -18,7 +18,7 @@ function findingLine(finding, withStep) {
   const decision = decisionOf(finding);
   if (decision) line.append(el("strong", "words", decision + ": "));
   line.append(el("span", "words", sentence(finding.words)));
-  if (finding.cause) line.append(el("strong", "words", " This is " + sentence(finding.cause) + "."));
+  if (finding.cause) line.append(el("strong", "words", causeOf(finding)));
   if (finding.follows) line.append(" Follows from ", stepLink(finding.follows), ".");
   return line;
 }

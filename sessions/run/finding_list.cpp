@@ -22,6 +22,11 @@ bool same_kind(const WarningBeginning& one, const Finding& warning) {
 
 }  // namespace
 
+std::string CauseWords::sentence() const {
+  if (!cause.empty()) return "this is " + cause;
+  return not_known.empty() ? "" : "its cause is not known: " + not_known;
+}
+
 FindingList::FindingList(bool all_decisions) : rules_(rule_table().size()), roots_(all_decisions) {}
 
 void FindingList::note_damage(const Finding& finding, const Names& names) {
@@ -64,7 +69,7 @@ std::string FindingList::warning_cause(const Finding& finding) const {
   for (const WarningBeginning& one : warnings())
     if (same_kind(one, finding) && one.chain.finding.step == finding.step &&
         one.chain.finding.request == finding.request)
-      return one.cause;
+      return one.cause.sentence();
   return {};
 }
 
@@ -159,7 +164,8 @@ std::string FindingList::format_roots() const {
     const std::string following = following_words(roots()[kept.root]);
     if (!words.decision.empty()) text += words.decision + "\n";
     text += (words.decision.empty() ? "" : "  ") + kept.text + "\n";
-    if (!words.cause.empty()) text += "  this is " + words.cause + "\n";
+    if (const std::string cause = words.cause.sentence(); !cause.empty())
+      text += "  " + cause + "\n";
     if (!following.empty()) text += "  " + following + ":\n" + format_following(kept.root);
   }
   if (roots().size() > kMaxRootsShown)
@@ -170,34 +176,34 @@ std::string FindingList::format_roots() const {
     if (is_error(kept)) continue;
     text += kept.text + "\n";
     if (const std::string cause = warning_cause(kept.finding); !cause.empty())
-      text += "  this is " + cause + "\n";
+      text += "  " + cause + "\n";
   }
   return text;
 }
 
 std::string FindingList::format_causes() const {
   std::string text;
+  const auto add = [&text](std::int64_t step, const CauseWords& words) {
+    if (const std::string cause = words.sentence(); !cause.empty())
+      text += fmt::format("step {}: {}\n", step, cause);
+  };
   for (std::size_t root = 0; root < root_words_.size(); ++root)
-    if (!root_words_[root].cause.empty())
-      text +=
-          fmt::format("step {}: this is {}\n", roots()[root].finding.step, root_words_[root].cause);
-  for (const WarningBeginning& warning : warnings())
-    if (!warning.cause.empty())
-      text += fmt::format("step {}: this is {}\n", warning.chain.finding.step, warning.cause);
+    add(roots()[root].finding.step, root_words_[root].cause);
+  for (const WarningBeginning& warning : warnings()) add(warning.chain.finding.step, warning.cause);
   return text;
 }
 
 std::string FindingList::text_with_root(const KeptFinding& kept) const {
   if (!is_error(kept)) {
     const std::string cause = warning_cause(kept.finding);
-    return cause.empty() ? kept.text : kept.text + "; this is " + cause;
+    return cause.empty() ? kept.text : kept.text + "; " + cause;
   }
   if (!kept.is_root)
     return fmt::format("{}; follows from step {}", kept.text, roots()[kept.root].finding.step);
   const RootWords& words = root_words_[kept.root];
   std::string text = kept.text;
   if (!words.decision.empty()) text = words.decision + ": " + text;
-  if (!words.cause.empty()) text += "; this is " + words.cause;
+  if (const std::string cause = words.cause.sentence(); !cause.empty()) text += "; " + cause;
   const std::string following = following_words(roots()[kept.root]);
   return following.empty() ? text : text + "; " + following;
 }
@@ -222,11 +228,17 @@ std::int64_t FindingList::excuse_warning(std::size_t warning) {
   return std::exchange(kind.unexpected, 0);
 }
 
-void FindingList::find_causes(const Words& find_cause) {
+void FindingList::find_causes(const FindCauses& find) {
+  std::vector<Finding> beginnings;
   for (std::size_t root = 0; root < std::min(roots().size(), kMaxRootsWithCause); ++root)
-    set_cause(root, find_cause(roots()[root].finding));
-  for (std::size_t i = 0; i < warnings().size(); ++i)
-    set_warning_cause(i, find_cause(warnings_[i].chain.finding));
+    beginnings.push_back(roots()[root].finding);
+  const std::size_t num_roots = beginnings.size();
+  for (const WarningBeginning& warning : warnings()) beginnings.push_back(warning.chain.finding);
+  if (beginnings.empty()) return;
+  std::vector<CauseWords> causes = find(beginnings);
+  for (std::size_t i = 0; i < causes.size(); ++i)
+    i < num_roots ? set_cause(i, std::move(causes[i]))
+                  : set_warning_cause(i - num_roots, std::move(causes[i]));
 }
 
 std::vector<std::string> FindingList::last_chain_words() const {
@@ -262,7 +274,8 @@ nlohmann::ordered_json FindingList::roots_json() const {
                     {"rule", rule_info(root.finding.rule).slug},
                     {"step", root.finding.step},
                     {"decision", or_null(root_words_[i].decision)},
-                    {"cause", or_null(root_words_[i].cause)},
+                    {"cause", or_null(root_words_[i].cause.cause)},
+                    {"cause_not_known", or_null(root_words_[i].cause.not_known)},
                     {"following", root.num_following},
                     {"last_step", root.last_step}});
   }

@@ -49,17 +49,25 @@ struct RequestDamage {
   Rule first_rule = Rule::running_state_wrong;
 };
 
+// The cause of a chain or warning as it is shown.
+struct CauseWords {
+  std::string cause = {};      // "known bug 48, skipped-step-forgets-accepted-count"
+  std::string not_known = {};  // why no cause is known although there may be one
+  // "this is known bug 48, ...", "its cause is not known: the search ends after ..."; may be empty.
+  std::string sentence() const;
+};
+
 // What is known of a root besides its findings.
 struct RootWords {
   std::string decision;  // root_decision(); empty: the finding says it
-  std::string cause;     // "known bug 48, skipped-step-forgets-accepted-count"; empty: not known
+  CauseWords cause;
   std::int32_t num_prompt_tokens = 0;  // of the finding's request; 0: not known
 };
 
 // The first warning of its kind.
 struct WarningBeginning {
   FindingRoot chain;
-  std::string cause;            // as RootWords::cause
+  CauseWords cause;
   std::int64_t unexpected = 0;  // warnings of this kind that the scenario does not expect
 };
 
@@ -92,15 +100,13 @@ class FindingList {
   const std::vector<FindingRoot>& roots() const { return roots_.roots(); }
   // [roots()]
   const std::vector<RootWords>& root_words() const { return root_words_; }
-  void set_cause(std::size_t root, std::string cause) {
-    root_words_[root].cause = std::move(cause);
-  }
+  void set_cause(std::size_t root, CauseWords cause) { root_words_[root].cause = std::move(cause); }
   // Without roots: the first warning of each rule and detail, at most kMaxRootsWithCause. Else
   // none.
   std::span<const WarningBeginning> warnings() const;
   // The same beside roots.
   std::span<const WarningBeginning> kinds_of_warnings() const { return warnings_; }
-  void set_warning_cause(std::size_t warning, std::string cause) {
+  void set_warning_cause(std::size_t warning, CauseWords cause) {
     warnings_[warning].cause = std::move(cause);
   }
   // From now on the findings of a root's chain, or the warnings of a kind, count as expected.
@@ -110,12 +116,14 @@ class FindingList {
   // The step with which one goes on: of the first root, or of the first warning without any; 0:
   // nothing was found.
   std::int64_t first_step() const;
-  // Sets the causes of the first kMaxRootsWithCause roots, or of the warnings().
-  void find_causes(const Words& find_cause);
+  // Sets the causes of the first kMaxRootsWithCause roots, or of the warnings(). `find`: those of
+  // all these findings.
+  using FindCauses = std::function<std::vector<CauseWords>(std::span<const Finding>)>;
+  void find_causes(const FindCauses& find);
   // The first kMaxRootsShown roots with the kept findings of each, then other kept findings; lines
   // with a newline, not indented.
   std::string format_roots() const;
-  // "step 4: this is known bug 48, ...": one line a root that has a cause.
+  // "step 4: this is known bug 48, ...": one line a root of which CauseWords say something.
   std::string format_causes() const;
   // One line: a root's decision, cause and number of findings that follow, or the step of its root,
   // are added to the finding's text.
@@ -152,7 +160,7 @@ class FindingList {
   std::string format_following(std::size_t root) const;
   void note_damage(const Finding& finding, const Names& names);
   void note_warning(const Finding& finding, bool expected);
-  std::string warning_cause(const Finding& finding) const;
+  std::string warning_cause(const Finding& finding) const;  // CauseWords::sentence
 
   std::vector<RuleCount> rules_;  // [rule_table()]
   RootTracker roots_;

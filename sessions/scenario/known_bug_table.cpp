@@ -317,6 +317,35 @@ bool has_values(const PolicyOverrides& policies, const KnownBug& bug) {
   });
 }
 
+// What the releases do.
+class ReleaseValues {
+ public:
+  ReleaseValues() {
+    for (const ModelRunner runner : {ModelRunner::v1, ModelRunner::v2})
+      for (std::size_t i = 0; i < release_names().size(); ++i)
+        releases_.push_back({static_cast<Release>(i), runner,
+                             overrides_of(release_policies(static_cast<Release>(i), runner))});
+  }
+
+  // Does a release that has the bug have this value of one of its policies? Later releases change a
+  // policy without mending the fault.
+  bool bring(const KnownBug& bug, std::size_t policy, std::uint8_t value) const {
+    return value != policy_table()[policy].safe &&
+           std::ranges::any_of(releases_, [&](const OfRelease& one) {
+             return bug.releases(one.runner).has(one.release) &&
+                    one.policies.values[policy] == value;
+           });
+  }
+
+ private:
+  struct OfRelease {
+    Release release;
+    ModelRunner runner;
+    PolicyOverrides policies;
+  };
+  std::vector<OfRelease> releases_;
+};
+
 }  // namespace
 
 std::span<const KnownBug> known_bug_table() { return kKnownBugs; }
@@ -342,10 +371,12 @@ PolicyOverrides policies_of(std::span<const KnownBug* const> bugs) {
 
 std::vector<const KnownBug*> bugs_with(const Policies& policies) {
   const PolicyOverrides set = overrides_of(policies);
+  const ReleaseValues releases;
   std::vector<const KnownBug*> found;
   for (const KnownBug& bug : kKnownBugs)
     if (std::ranges::all_of(bug.values(), [&](const PolicyValue& value) {
-          return set.values[value.policy] == value.value;
+          const std::uint8_t has = *set.values[value.policy];
+          return has == value.value || releases.bring(bug, value.policy, has);
         }))
       found.push_back(&bug);
   return found;

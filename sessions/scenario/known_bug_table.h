@@ -71,7 +71,8 @@ Result<const KnownBug*> find_known_bug(std::string_view name);
 // The policy values of these bugs; if two set the same policy, the later one wins.
 PolicyOverrides policies_of(std::span<const KnownBug* const> bugs);
 
-// The bugs of which these policies have every value.
+// The bugs that these policies bring back: of each of a bug's policies they have the value of the
+// table, or that of a release that has the bug.
 std::vector<const KnownBug*> bugs_with(const Policies& policies);
 
 // To run an engine again without a cause, or with it alone: `set` with the policies of `cause` as

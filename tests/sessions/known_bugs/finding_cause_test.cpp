@@ -5,8 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "sessions/explain/finding_roots.h"
+#include "sessions/run/checked_run.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/weights/load_model.h"
 
 namespace hybridscope::finding_cause_test {
 namespace {
@@ -79,6 +86,123 @@ TEST(BugCauseWords, SayThatTheFindingFitsEachWhereNothingDecides) {
             "known bug 8, padded-prompt-tail-folds-placeholders, or known bug 8b, "
             "padded-one-token-prompt-folds-placeholders: the same policy brings each of them back, "
             "and the finding fits each");
+}
+
+// A release profile's plan, and the roots of its run.
+struct Roots {
+  RunPlan plan;
+  std::vector<FindingRoot> roots;
+  std::vector<Finding> findings;
+};
+
+Roots roots_of(const std::string& text, const std::string& engine,
+               const LanguageModel& language = {}) {
+  Scenario scenario =
+      parse_scenario({.text = text, .file = HYBRIDSCOPE_SOURCE_DIR "/scenario.json"}).value();
+  scenario.settings.engine = parse_engine_profile(engine).value();
+  Roots found{.plan = plan_scenario(scenario, "scenario").value(), .roots = {}, .findings = {}};
+  auto run = CheckedRun::create(found.plan, {.language = language.model}).value();
+  FindingRoots roots;
+  while (!run.has_ended()) {
+    for (const Finding& finding : run.step().value().findings) {
+      if (rule_info(finding.rule).severity != Severity::error) continue;
+      roots.add(finding);
+      found.findings.push_back(finding);
+    }
+  }
+  found.roots = roots.roots();
+  return found;
+}
+
+// B's prompt of one token is padded to three while A decodes.
+const std::string kPaddedAlone = R"({"version": 1, "model": "tiny-mamba2", "settings": {
+  "mamba_cache_mode": "align", "num_gpu_blocks_override": 32, "block_size": 8, "max_model_len": 64,
+  "async_scheduling": false, "runner": "v2",
+  "speculative_config": {"method": "mtp", "num_speculative_tokens": 2}},
+  "requests": [{"id": "A", "prompt": 5, "max_tokens": 8},
+               {"id": "B", "prompt": 1, "max_tokens": 3, "at_step": 3}]})";
+
+// 0.25.1 pads where others run, 0.29.0 not if the split leaves less room, 0.30.0 also alone: three
+// values of one policy, with the same fault.
+TEST(FindingCause, AFaultHasOneNameInReleasesThatChangedItsPolicy) {
+  for (const std::string engine : {"vllm-0.28.0", "vllm-0.29.0", "vllm-0.30.0", "vllm-0.33.0"}) {
+    const Roots run = roots_of(kPaddedAlone, engine);
+    ASSERT_EQ(run.roots.size(), 1U) << engine;
+    EXPECT_EQ(find_cause(run.plan, run.roots[0].finding).words,
+              "known bug 8b, padded-one-token-prompt-folds-placeholders")
+        << engine;
+  }
+}
+
+TEST(FindingCause, ASearchThatEndsEarlySaysSo) {
+  const Roots run = roots_of(kPaddedAlone, "vllm-0.33.0");
+  const FindingCause cause = find_cause(run.plan, run.roots[0].finding, {.most_request_steps = 20});
+  EXPECT_FALSE(cause.is_known());
+  EXPECT_EQ(cause.not_searched, "the search ends after 20 request-steps of work");
+}
+
+// A prompt of 1 + K tokens replays the verify graph. Nothing is resumed, and no. 50 is off.
+TEST(FindingCause, APromptOfAVerifyRowsLengthIs5NotAResumedTail) {
+  const Roots run = roots_of(R"({"version": 1, "model": "tiny-gdn", "settings": {
+    "num_gpu_blocks_override": 6, "max_model_len": 3, "runner": "v1",
+    "speculative_config": {"method": "mtp", "num_speculative_tokens": 1}},
+    "requests": [{"id": "A", "prompt": 2}]})",
+                             "vllm-0.33.0");
+  ASSERT_FALSE(run.roots.empty());
+  EXPECT_EQ(find_cause(run.plan, run.roots[0].finding).key, "kplus1-prompt-replays-verify-graph");
+}
+
+// Nothing is padded: the order of the rows alone puts B's chunk before A's verify row.
+TEST(FindingCause, ARowOrderWithoutPaddingIsNotThePaddedPrompt) {
+  const Roots run = roots_of(R"({"version": 1, "model": "tiny-mamba2", "settings": {
+    "num_gpu_blocks_override": 8, "max_model_len": 13, "prefix_match_unit": 2,
+    "speculative_config": {"method": "mtp", "num_speculative_tokens": 1}, "acceptance_rate": 1.0,
+    "policies": {"one_token_prompt": "as_is"}},
+    "requests": [{"id": "A", "prompt": 9, "max_tokens": 3},
+                 {"id": "B", "prompt": 4, "at_step": 3}]})",
+                             "vllm-0.33.0");
+  ASSERT_FALSE(run.roots.empty());
+  const FindingCause cause = find_cause(run.plan, run.roots[0].finding);
+  const PolicyOverrides row_order = {RowOrder::drafts_then_query_len};
+  EXPECT_EQ(cause.policies, row_order) << cause.words;
+}
+
+// W's verify row of step 2 wrote the graph's arrays. A's prompt ends in step 21 with 1 + K tokens
+// and replays them, so its layers write where W's did: into blocks that are A's by now. B reads one
+// of them in step 40.
+const std::string kReplayed = R"({"version": 1,
+  "model": "scenarios/models/jargon-gdn/config.json", "settings": {"mamba_cache_mode": "align",
+  "enable_prefix_caching": true, "block_size": 64, "num_gpu_blocks_override": 64,
+  "max_model_len": 256, "max_num_seqs": 2,
+  "speculative_config": {"method": "ngram", "num_speculative_tokens": 5}},
+  "requests": [{"id": "W", "prompt": 10, "max_tokens": 6},
+    {"id": "A", "prompt": 70, "max_tokens": 1, "at_step": 20},
+    {"id": "B", "prompt": {"tokens": 71, "share": "A", "share_tokens": 70}, "max_tokens": 1,
+     "at_step": 40}],
+  "script": [{"step": 2, "drafts": {"W": 5}}]})";
+
+TEST(FindingCause, WhatAReplayedGraphWroteElsewhereFollowsFromTheReplay) {
+  const LanguageModel language{
+      .model = std::make_shared<const HybridModel>(std::move(
+          load_model(HYBRIDSCOPE_SOURCE_DIR "/scenarios/models/jargon-gdn").value().model))};
+  const Roots run = roots_of(kReplayed, "vllm-0.28.0", language);
+  ASSERT_EQ(run.roots.size(), 1U);
+  EXPECT_EQ(run.roots[0].finding.rule, Rule::stale_persistent_array);
+  EXPECT_EQ(run.roots[0].finding.step, 21);
+  EXPECT_EQ(run.roots[0].last_step, 40);
+  EXPECT_EQ(find_cause(run.plan, run.roots[0].finding).words,
+            "known bug 5, kplus1-prompt-replays-verify-graph");
+  const Finding& read = run.findings.back();
+  EXPECT_EQ(read.rule, Rule::state_differs);
+  EXPECT_EQ(read.step, 40);
+  EXPECT_EQ(read.request, RequestId{2});
+  EXPECT_EQ(read.cause.kind, WriteKind::decode);
+  EXPECT_EQ(read.cause.step, 21);
+  EXPECT_EQ(read.cause.request, RequestId{1});
+  // Asked by itself it has the same cause, which only the language model shows.
+  EXPECT_EQ(find_cause(run.plan, read, {.language = language}).words,
+            "known bug 5, kplus1-prompt-replays-verify-graph");
+  EXPECT_EQ(find_cause(run.plan, read).not_searched, "it shows only while the language model runs");
 }
 
 }  // namespace
