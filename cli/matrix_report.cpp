@@ -58,6 +58,7 @@ std::string format_faults(const MatrixSummary& summary, const std::string& folde
                         rule_info(fault.kind.rule).slug);
     text +=
         fmt::format("    {}\n", fault.where.empty() ? "every value of every axis" : fault.where);
+    if (!fault.no_file.empty()) text += fmt::format("    no file: {}\n", fault.no_file);
     if (fault.file.empty()) continue;
     const std::string file = (std::filesystem::path(folder) / fault.file).string();
     text += fmt::format("    {}, {}: hybridscope run {}\n", counted(fault.num_requests, "request"),
@@ -105,6 +106,7 @@ Json faults_to_json(const MatrixSummary& summary) {
       json["requests"] = fault.num_requests;
       json["steps"] = fault.num_steps;
     }
+    if (!fault.no_file.empty()) json["no_file"] = fault.no_file;
     faults.push_back(std::move(json));
   }
   return faults;

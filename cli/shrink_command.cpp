@@ -127,6 +127,14 @@ std::vector<ShrinkChange> scenario_changes(const Scenario& before, const ShrunkS
           {"output_tokens", "output tokens", tokens_a.output, tokens_b.output}};
 }
 
+// What was kept besides the rule.
+std::string cause_line(const CauseWords& cause) {
+  const std::string sentence = cause.sentence();
+  return (sentence.empty() ? "no known bug and no policy is behind it; its rule was kept"
+                           : sentence) +
+         "\n";
+}
+
 ShrinkOptions shrink_options(const ShrinkCommandOptions& options, std::optional<Rule> rule,
                              Progress& progress) {
   return {.rule = rule,
@@ -153,17 +161,19 @@ Result<ShrinkReport> shrink_scenario_file(const ShrinkCommandOptions& options,
   auto shrunk = shrink_scenario(scenario.value(), shrink);
   if (!shrunk.ok()) return shrunk.error();
   const ShrunkScenario& result = shrunk.value();
-  return ShrinkReport{.input = ShrinkInput::scenario,
-                      .rule = result.rule,
-                      .violation_step = result.violation_step,
-                      .text = result.text,
-                      .changes = scenario_changes(scenario.value(), result),
-                      .num_runs = result.num_runs,
-                      .max_runs = options.max_runs,
-                      .end = result.end,
-                      .check = options.check,
-                      .file = result_file(options),
-                      .content = write_scenario(result.scenario)};
+  return ShrinkReport{
+      .input = ShrinkInput::scenario,
+      .rule = result.rule,
+      .violation_step = result.violation_step,
+      .text = result.text,
+      .cause = {.cause = result.cause.words, .not_known = result.cause.not_searched},
+      .changes = scenario_changes(scenario.value(), result),
+      .num_runs = result.num_runs,
+      .max_runs = options.max_runs,
+      .end = result.end,
+      .check = options.check,
+      .file = result_file(options),
+      .content = write_scenario(result.scenario)};
 }
 
 Result<ShrinkReport> shrink_trace_file(const ShrinkCommandOptions& options,
@@ -182,6 +192,7 @@ Result<ShrinkReport> shrink_trace_file(const ShrinkCommandOptions& options,
       .rule = result.rule,
       .violation_step = result.violation_step,
       .text = result.text,
+      .cause = {},
       .changes = {{"lines", "lines up to the finding", a.lines, b.lines},
                   {"requests", "requests", a.requests, b.requests},
                   {"request_steps", "request-steps", a.request_steps, b.request_steps}},
@@ -247,6 +258,7 @@ int shrink_command(const ShrinkCommandOptions& options) {
 
 std::string format_shrink_report(const ShrinkReport& report) {
   std::string text = printable(report.text, 2000) + "\n";
+  if (report.input == ShrinkInput::scenario) text += cause_line(report.cause);
   for (const ShrinkChange& change : report.changes)
     if (change.before != 0 || change.after != 0)
       text += fmt::format("{:>24}  {} -> {}\n", change.what, grouped_number(change.before),
@@ -274,7 +286,14 @@ Json shrink_report_to_json(const ShrinkReport& report) {
                {"before", std::move(before)},
                {"after", std::move(after)},
                {"reproduce", reproduce_words(report)}};
-  if (report.input == ShrinkInput::scenario) json["scenario"] = Json::parse(report.content);
+  if (report.input == ShrinkInput::scenario) {
+    const auto or_null = [](const std::string& words) {
+      return words.empty() ? Json() : Json(words);
+    };
+    json["cause"] = or_null(report.cause.cause);
+    json["cause_not_known"] = or_null(report.cause.not_known);
+    json["scenario"] = Json::parse(report.content);
+  }
   return json;
 }
 

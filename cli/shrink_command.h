@@ -32,6 +32,7 @@ struct ShrinkReport {
   Rule rule = Rule::running_state_wrong;
   std::int64_t violation_step = 0;
   std::string text;  // the finding in words
+  CauseWords cause;  // of a scenario's finding
   std::vector<ShrinkChange> changes;
   std::int64_t num_runs = 0;
   std::int64_t max_runs = 0;
@@ -45,7 +46,8 @@ struct ShrinkReport {
 // the commands that reproduce the finding.
 std::string format_shrink_report(const ShrinkReport& report);
 
-// {rule, step, text, file, end, attempts, before, after, reproduce}, of a scenario also scenario.
+// {rule, step, text, file, end, attempts, before, after, reproduce}, of a scenario also cause (or
+// null) and scenario.
 nlohmann::ordered_json shrink_report_to_json(const ShrinkReport& report);
 
 // Options and examples; the function runs the command.

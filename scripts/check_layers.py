@@ -44,7 +44,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/known_bugs": _room(*_BELOW_RECORD),
     "sessions/lessons": _room("text", "scenario", "run", "live", "breakpoint"),
     "sessions/report": _room("text", "explain", "run", "record", "page"),
-    "sessions/shrink": _room(*_BELOW_RECORD, "judge"),
+    "sessions/shrink": _room(*_BELOW_RECORD, "judge", "known_bugs"),
     "sessions/plan": _room(
         "text", "scenario", "traffic", "explain", "run", "cache_report", "page", "judge"
     ),

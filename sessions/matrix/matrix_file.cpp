@@ -172,6 +172,11 @@ Status MatrixFile::add(const CellResult& cell) {
 Status MatrixFile::add(const MatrixFault& fault, const std::string& scenario) {
   if (failure_) return *failure_;
   if (file_.failure()) return *file_.failure();
+  if (fault.file.empty()) {
+    if (Status added = append(fault_to_json(fault).dump()); !added.ok()) return added;
+    contents_.faults[fault_key(fault)] = fault;
+    return Ok{};
+  }
   const std::string path = (std::filesystem::path(folder_) / fault.file).string();
   std::error_code code;
   const bool is_new = !std::filesystem::exists(path, code);

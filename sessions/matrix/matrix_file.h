@@ -50,7 +50,8 @@ struct MatrixFault {
   std::int64_t index = 0;
   std::int64_t num_requests = 0;  // of the shrunk scenario
   std::int64_t num_steps = 0;
-  std::string file = {};  // relative to the folder: "faults/NAME.json"
+  std::string file = {};     // relative to the folder: "faults/NAME.json"; empty: there is none
+  std::string no_file = {};  // why there is none
   friend bool operator==(const MatrixFault&, const MatrixFault&) = default;
 };
 
@@ -82,7 +83,7 @@ class MatrixFile {
   // added before is kept for the next run, and nothing more can be added; without any result the
   // folder goes too if this object made it.
   Status add(const CellResult& cell);
-  // `scenario`: the content of fault.file.
+  // `scenario`: the content of fault.file, if it has one.
   Status add(const MatrixFault& fault, const std::string& scenario);
 
   const MatrixContents& contents() const { return contents_; }

@@ -176,7 +176,7 @@ void Page::faults() {
         fault.where.empty() ? "every value of every axis" : html_escaped(fault.where),
         rule_info(fault.kind.rule).slug,
         fault.file.empty()
-            ? ""
+            ? html_escaped(fault.no_file)
             : fmt::format("<a href=\"{0}\">{1}, {2}</a>",
                           url_of(page_.path_of ? page_.path_of(fault.file) : fault.file),
                           counted(fault.num_requests, "request"),

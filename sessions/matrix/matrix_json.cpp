@@ -242,13 +242,15 @@ Json fault_to_json(const MatrixFault& fault) {
   json["requests"] = fault.num_requests;
   json["steps"] = fault.num_steps;
   json["file"] = fault.file;
+  json["no_file"] = fault.no_file;
   return json;
 }
 
 MatrixFault fault_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader object(
-      place, {"fault", "rule", "detail", "text", "cell", "scenario", "requests", "steps", "file"},
-      errors);
+  const ObjectReader object(place,
+                            {"fault", "rule", "detail", "text", "cell", "scenario", "requests",
+                             "steps", "file", "no_file"},
+                            errors);
   return {.cause = string_at(object, "fault"),
           .kind = kind_at(object, errors),
           .text = string_at(object, "text"),
@@ -256,7 +258,8 @@ MatrixFault fault_of_json(const JsonPlace& place, JsonErrors& errors) {
           .index = count_at(object, "scenario"),
           .num_requests = count_at(object, "requests"),
           .num_steps = count_at(object, "steps"),
-          .file = string_at(object, "file")};
+          .file = string_at(object, "file"),
+          .no_file = string_at(object, "no_file")};
 }
 
 }  // namespace hybridscope

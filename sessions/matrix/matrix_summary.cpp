@@ -128,6 +128,7 @@ MatrixSummary Summarizer::finish() {
     if (const auto small = contents_.faults.find(key); small != contents_.faults.end()) {
       fault.summary.kind = small->second.kind;
       fault.summary.file = small->second.file;
+      fault.summary.no_file = small->second.no_file;
       fault.summary.num_requests = small->second.num_requests;
       fault.summary.num_steps = small->second.num_steps;
     }

@@ -39,6 +39,7 @@ struct FaultSummary {
   // which it shows for all values that were run are left out.
   std::string where = {};
   std::string file = {};          // of its small scenario; empty: none
+  std::string no_file = {};       // why it was shrunk and has none
   std::int64_t num_requests = 0;  // of the small scenario
   std::int64_t num_steps = 0;
 };

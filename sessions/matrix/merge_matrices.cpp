@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "sessions/matrix/shrink_fault.h"
@@ -11,8 +12,10 @@
 namespace hybridscope {
 namespace {
 
+// One without a file is larger than any other.
 bool is_smaller(const MatrixFault& a, const MatrixFault& b) {
-  return std::pair(a.num_requests, a.num_steps) < std::pair(b.num_requests, b.num_steps);
+  return std::tuple(a.file.empty(), a.num_requests, a.num_steps) <
+         std::tuple(b.file.empty(), b.num_requests, b.num_steps);
 }
 
 Status add_cells(const MatrixSource& source, MatrixContents& merged) {
@@ -28,7 +31,8 @@ void add_faults(const MatrixSource& source, MatrixContents& merged) {
     const auto [known, fresh] = merged.faults.try_emplace(key);
     if (!fresh && !is_smaller(fault, known->second)) continue;
     known->second = fault;
-    known->second.file = (std::filesystem::path(source.folder) / fault.file).string();
+    if (!fault.file.empty())
+      known->second.file = (std::filesystem::path(source.folder) / fault.file).string();
   }
 }
 

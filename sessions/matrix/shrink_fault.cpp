@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "sessions/known_bugs/finding_cause.h"
 #include "sessions/matrix/fault_cause.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/shrink_scenario.h"
@@ -38,14 +39,36 @@ void keep_smallest(std::vector<FaultCandidates::Place>& places) {
   places.resize(std::min(places.size(), kMaxFaultCandidates));
 }
 
-Result<Scenario> scenario_at(const FaultCandidates& candidates, const FaultCandidates::Place& place,
-                             const CellRunOptions& options) {
-  if (candidates.cause.empty() || options.profile.kind == EngineProfile::Kind::vllm_release)
-    return scenario_of_cell(place.cell, place.index, options);
-  const auto policies = policies_of_cause(candidates.cause);
-  if (!policies.ok()) return policies.error();
-  return scenario_with_policies(place.cell, drawn_scenario(place.cell, place.index, options.seed),
-                                policies.value());
+// The scenario as the cell runs it, and before it, except for a release, with the policies of the
+// cause alone, which make a smaller file.
+Result<std::vector<Scenario>> scenarios_at(const FaultCandidates& candidates,
+                                           const FaultCandidates::Place& place,
+                                           const CellRunOptions& options) {
+  std::vector<Scenario> scenarios;
+  if (!candidates.cause.empty() && options.profile.kind != EngineProfile::Kind::vllm_release) {
+    const auto policies = policies_of_cause(candidates.cause);
+    if (!policies.ok()) return policies.error();
+    scenarios.push_back(scenario_with_policies(
+        place.cell, drawn_scenario(place.cell, place.index, options.seed), policies.value()));
+  }
+  scenarios.push_back(scenario_of_cell(place.cell, place.index, options));
+  return scenarios;
+}
+
+// What is wrong in the shrunk scenario without its cause, which would not be what it is named
+// after; empty: nothing.
+Result<std::string> left_without_cause(const ShrunkScenario& shrunk) {
+  Scenario without = shrunk.scenario;
+  leave_out(shrunk.cause.policies, without.settings, without.script);
+  const auto run = check_scenario(without, {});
+  if (!run.ok()) return run.error();
+  std::string rules;
+  for (const FindingKind& kind : run.value().errors) {
+    const std::string_view slug = rule_info(kind.rule).slug;
+    if (rules.find(slug) == std::string::npos)
+      rules += fmt::format("{}{}", rules.empty() ? "" : ", ", slug);
+  }
+  return rules;
 }
 
 ShrunkFault shrunk_fault(const FaultCandidates& candidates, const FaultCandidates::Place& place,
@@ -60,8 +83,20 @@ ShrunkFault shrunk_fault(const FaultCandidates& candidates, const FaultCandidate
                     .index = place.index,
                     .num_requests = shrunk.size_after.requests,
                     .num_steps = shrunk.size_after.steps,
-                    .file = fmt::format("faults/{}.json", name)},
+                    .file = fmt::format("faults/{}.json", name),
+                    .no_file = {}},
           .scenario = write_scenario(scenario)};
+}
+
+// A fault whose scenarios are not what its name says.
+ShrunkFault fault_without_file(const FaultCandidates& candidates,
+                               const FaultCandidates::Place& place, std::string reason) {
+  return {.fault = {.cause = candidates.cause,
+                    .kind = place.kind,
+                    .cell = cell_name(place.cell),
+                    .index = place.index,
+                    .no_file = std::move(reason)},
+          .scenario = {}};
 }
 
 }  // namespace
@@ -94,26 +129,38 @@ std::vector<FaultCandidates> collect_faults(const MatrixContents& contents) {
 Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidates,
                                                 const CellRunOptions& options) {
   std::optional<std::pair<ScenarioSize, ShrunkFault>> best;
+  std::string left;
   for (const FaultCandidates::Place& place : candidates.places) {
-    const auto scenario = scenario_at(candidates, place, options);
-    if (!scenario.ok()) return scenario.error();
+    const auto scenarios = scenarios_at(candidates, place, options);
+    if (!scenarios.ok()) return scenarios.error();
     ShrinkOptions shrink{.rule = place.kind.rule,
                          .detail = place.kind.detail,
+                         .cause = candidates.cause,
                          .keep_max_model_len = true,
                          .max_runs = kMaxRuns};
-    if (!candidates.cause.empty() && options.profile.kind == EngineProfile::Kind::vllm_release) {
-      auto policies = policies_of_cause(candidates.cause);
-      if (!policies.ok()) return policies.error();
-      shrink.cause = std::move(policies).value();
-    }
     if (options.go_on) shrink.go_on = [&](const ShrinkProgress&) { return options.go_on(); };
-    const auto shrunk = shrink_scenario(scenario.value(), shrink);
-    if (options.go_on && !options.go_on()) return std::optional<ShrunkFault>();
-    if (!shrunk.ok()) return shrunk.error();
-    const ScenarioSize size = shrunk.value().size_after;
-    if (!best || size < best->first) best = {size, shrunk_fault(candidates, place, shrunk.value())};
+    for (const Scenario& scenario : scenarios.value()) {
+      const auto shrunk = shrink_scenario(scenario, shrink);
+      if (options.go_on && !options.go_on()) return std::optional<ShrunkFault>();
+      if (!shrunk.ok() && shrunk.error().kind == ErrorKind::not_found) continue;
+      if (!shrunk.ok()) return shrunk.error();
+      auto wrong = left_without_cause(shrunk.value());
+      if (!wrong.ok()) return wrong.error();
+      if (!candidates.cause.empty() && !wrong.value().empty()) {
+        left = std::move(wrong).value();
+        continue;
+      }
+      const ScenarioSize size = shrunk.value().size_after;
+      if (!best || size < best->first)
+        best = {size, shrunk_fault(candidates, place, shrunk.value())};
+      break;
+    }
   }
-  return std::optional<ShrunkFault>(std::move(best->second));
+  if (best) return std::optional<ShrunkFault>(std::move(best->second));
+  return std::optional<ShrunkFault>(fault_without_file(
+      candidates, candidates.places.front(),
+      left.empty() ? "no scenario shows it by itself"
+                   : fmt::format("without it the smallest scenario still has {}", left)));
 }
 
 }  // namespace hybridscope

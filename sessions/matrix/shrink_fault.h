@@ -51,8 +51,9 @@ struct ShrunkFault {
 };
 
 // The smallest scenario that any candidate shrinks to: under the policies of the fault's cause, or
-// without one, and with a release as profile, under the cell's own. Empty: go_on ended it. A
-// correct program has no errors here.
+// where these alone do not show it, and with a release as profile, under the cell's own. Without
+// the cause its run has no error; the fault has no file if no candidate comes to such a scenario.
+// Empty: go_on ended it. A correct program has no errors here.
 Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidates,
                                                 const CellRunOptions& options);
 

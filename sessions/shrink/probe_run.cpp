@@ -7,6 +7,7 @@
 
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_names.h"
+#include "sessions/explain/finding_roots.h"
 #include "sessions/run/checked_run.h"
 
 namespace hybridscope {
@@ -43,16 +44,25 @@ class Probe {
   void add_draws(const StepTrace& trace);
   void add_outputs(const StepTrace& trace);
   void add_finding(const Finding& finding);
-  bool is_wanted(const Finding& finding) const {
+  bool breaks_rule(const Finding& finding) const {
     if (options_.detail && finding.detail != *options_.detail) return false;
     return options_.rule ? finding.rule == *options_.rule
                          : rule_info(finding.rule).severity == Severity::error;
+  }
+  bool is_wanted_root(const Finding& root) const {
+    return (!options_.root || options_.root->is_of(root)) &&
+           !options_.without_roots_of.contains(request_of(root));
+  }
+  std::string request_of(const Finding& finding) const {
+    return finding.request.value < 0 ? std::string() : names_.request(finding.request);
   }
 
   const Scenario& scenario_;
   const ProbeOptions& options_;
   CheckedRun run_;
   Names names_;
+  FindingRoots roots_;
+  std::set<std::size_t> broken_by_;  // chains that break the rule
   ProbedRun probed_;
 };
 
@@ -94,15 +104,24 @@ void Probe::add_outputs(const StepTrace& trace) {
 }
 
 void Probe::add_finding(const Finding& finding) {
-  if (!probed_.violation && is_wanted(finding))
-    probed_.violation = Violation{.finding = finding, .text = explain_finding(finding, names_)};
-  if (!probed_.violation && rule_info(finding.rule).severity == Severity::error)
+  const bool is_error = rule_info(finding.rule).severity == Severity::error;
+  const std::size_t chain = is_error ? roots_.add(finding) : SIZE_MAX;
+  if (breaks_rule(finding)) {
+    const Finding& root = is_error ? roots_.roots()[chain].finding : finding;
+    const Violation violation{.finding = finding,
+                              .root = root,
+                              .request = request_of(root),
+                              .text = explain_finding(finding, names_)};
+    if (!is_error || broken_by_.insert(chain).second) probed_.chains.push_back(violation);
+    if (!probed_.violation && is_wanted_root(violation.root)) probed_.violation = violation;
+  }
+  if (!probed_.violation && is_error)
     probed_.errors_before.insert(
         fmt::format("{} {}", rule_info(finding.rule).slug, finding.detail));
   ExpectedFinding shown;
   shown.rule = rule_info(finding.rule).slug;
   shown.step = static_cast<std::int32_t>(finding.step);
-  if (finding.request.value >= 0) shown.request = names_.request(finding.request);
+  if (finding.request.value >= 0) shown.request = request_of(finding);
   const auto known = std::ranges::find_if(
       probed_.found, [&](const ExpectedFinding& other) { return other.rule == shown.rule; });
   if (known == probed_.found.end()) {

@@ -30,11 +30,24 @@ struct Draw {
 
 struct Violation {
   Finding finding;
-  std::string text;  // explain_finding
+  Finding root;         // the first finding of its chain (finding_roots.h); of a warning itself
+  std::string request;  // of the root; empty: about none
+  std::string text;     // explain_finding
+};
+
+// A kind of finding: its rule and the variant of it (Finding::detail).
+struct ProbedKind {
+  Rule rule = Rule::running_state_wrong;
+  std::string detail = {};
+  bool is_of(const Finding& finding) const {
+    return finding.rule == rule && finding.detail == detail;
+  }
 };
 
 struct ProbedRun {
-  std::optional<Violation> violation;   // the first violation of the rule
+  std::optional<Violation> violation;  // the first violation of the rule that is wanted
+  // The first violation of the rule in each chain, whichever is wanted.
+  std::vector<Violation> chains;
   std::set<std::string> errors_before;  // rule and detail of the errors before it
   std::int64_t num_steps = 0;           // of the whole run
   std::vector<Draw> draws;              // up to the violation
@@ -48,6 +61,10 @@ struct ProbedRun {
 struct ProbeOptions {
   std::optional<Rule> rule = {};           // empty: any rule of severity error
   std::optional<std::string> detail = {};  // of the finding; distinguishes variants of a rule
+  // Wanted are only violations whose chain begins with such a finding, and not about one of these
+  // requests ("": about none).
+  std::optional<ProbedKind> root = {};
+  std::set<std::string> without_roots_of = {};
   CheckScope scope = CheckScope::step;
   std::int64_t max_steps = INT64_MAX;  // a longer run is an error
   std::function<bool()> go_on = {};    // called before each step; may be empty

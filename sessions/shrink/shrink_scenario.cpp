@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/engine/policy_table.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/list_reduction.h"
@@ -20,6 +20,9 @@
 
 namespace hybridscope {
 namespace {
+
+// Chains that break the rule, of which one of a given cause is looked for.
+constexpr std::size_t kMaxChainsAsked = 8;
 
 ScenarioSize size_of(const Scenario& scenario, const ProbedRun& run) {
   return {
@@ -62,9 +65,15 @@ class Shrinker {
  private:
   bool more() const { return end_ == ShrinkEnd::smallest; }
   bool try_keep(const Scenario& candidate, Wanted wanted);
-  Result<ProbedRun> probe(const Scenario& candidate);
+  ProbeOptions probe_options();
+  Status choose(const ProbedRun& run);
+  std::vector<FindingCause> causes_of(const Scenario& scenario,
+                                      std::span<const Violation> chains) const;
+  std::optional<ProbedRun> probe(const Scenario& candidate, std::set<std::string> without_roots_of);
+  std::optional<ProbedRun> probe_for_cause(const Scenario& candidate, ProbedRun run);
+  std::optional<ProbedRun> violating_run(const Scenario& candidate);
   bool has_no_new_error(const ProbedRun& run) const;
-  bool has_another_cause(const Scenario& candidate);
+  bool has_same_cause(const Scenario& candidate, const ProbedRun& run) const;
   void keep(Scenario candidate, ProbedRun run);
 
   // In order of how much they usually remove; each returns whether anything was removed.
@@ -87,51 +96,114 @@ class Shrinker {
   std::string detail_;
   // Rule and detail of the scenario's errors before its violation.
   std::set<std::string> first_errors_;
-  bool keeps_cause_ = false;
+  ProbedKind root_;     // of the first finding of its chain
+  FindingCause cause_;  // of that finding; without one the rule alone is kept
+  // Can the chain be told from others by what is left without its cause? Not if a finding like its
+  // first one is left for the same request.
+  bool asks_what_is_left_ = false;
   std::int64_t num_runs_ = 0;
   ShrinkEnd end_ = ShrinkEnd::smallest;
   // Candidates by their text: the size, or empty if the rule is not broken. Only used for lookups.
   std::unordered_map<std::string, std::optional<ScenarioSize>> known_;
 };
 
+ProbeOptions Shrinker::probe_options() {
+  ProbeOptions probe{.rule = options_.rule, .detail = options_.detail, .scope = options_.scope};
+  if (options_.go_on)
+    probe.go_on = [this] { return options_.go_on({.num_runs = num_runs_, .size = size_}); };
+  return probe;
+}
+
 Status Shrinker::begin() {
   best_.expect = {};
   best_.teaches.clear();
   best_.twin.reset();
-  ProbeOptions probe{.rule = options_.rule, .detail = options_.detail, .scope = options_.scope};
-  if (options_.go_on)
-    probe.go_on = [this] { return options_.go_on({.num_runs = num_runs_, .size = size_}); };
   ++num_runs_;
-  auto run = probe_run(best_, probe);
+  auto run = probe_run(best_, probe_options());
   if (!run.ok()) return run.error();
-  if (!run.value().violation) {
-    const std::string wanted = options_.rule
-                                   ? fmt::format("no finding {}", rule_info(*options_.rule).slug)
-                                   : std::string("no finding of severity error");
-    return Error{ErrorKind::not_found,
-                 run.value().stopped ? fmt::format("interrupted: {} until then", wanted) : wanted};
-  }
+  if (Status chosen = choose(run.value()); !chosen.ok()) return chosen;
   if (run.value().stopped) end_ = ShrinkEnd::interrupted;
-  rule_ = run.value().violation->finding.rule;
-  first_errors_ = run.value().errors_before;
-  detail_ = run.value().violation->finding.detail;
   best_run_ = std::move(run).value();
+  if (auto first = probe(best_, {}); first && first->violation) best_run_ = std::move(*first);
+  if (cause_.is_known() && more())
+    if (auto wanted = probe_for_cause(best_, best_run_); wanted && wanted->violation) {
+      best_run_ = std::move(*wanted);
+      asks_what_is_left_ = true;
+    }
+  first_errors_ = best_run_.errors_before;
   size_ = first_size_ = size_of(best_, best_run_);
   first_length_ = length_of(best_);
-  keeps_cause_ = options_.cause && !has_another_cause(best_);
   return Ok{};
 }
 
-// Runs a candidate. Stopped when the shrinker must stop.
-Result<ProbedRun> Shrinker::probe(const Scenario& candidate) {
+// Which violation to keep: of the cause that is asked for, else the first.
+Status Shrinker::choose(const ProbedRun& run) {
+  const std::string wanted = options_.rule
+                                 ? fmt::format("no finding {}", rule_info(*options_.rule).slug)
+                                 : std::string("no finding of severity error");
+  if (!run.violation)
+    return Error{ErrorKind::not_found,
+                 run.stopped ? fmt::format("interrupted: {} until then", wanted) : wanted};
+  std::vector<Violation> chains = run.chains;
+  chains.resize(std::min(chains.size(), options_.cause.empty() ? 1 : kMaxChainsAsked));
+  const std::vector<FindingCause> causes = causes_of(best_, chains);
+  const auto chosen = std::ranges::find_if(causes, [this](const FindingCause& cause) {
+    return options_.cause.empty() || cause.key == options_.cause;
+  });
+  if (chosen == causes.end())
+    return Error{ErrorKind::not_found,
+                 fmt::format("{} that comes from {}", wanted, options_.cause)};
+  const Violation& violation = chains[static_cast<std::size_t>(chosen - causes.begin())];
+  rule_ = violation.finding.rule;
+  detail_ = violation.finding.detail;
+  root_ = {violation.root.rule, std::string(violation.root.detail)};
+  cause_ = *chosen;
+  return Ok{};
+}
+
+// [chains] of their roots; without a cause where the search's plan is refused.
+std::vector<FindingCause> Shrinker::causes_of(const Scenario& scenario,
+                                              std::span<const Violation> chains) const {
+  const auto plan = plan_scenario(scenario, "scenario");
+  if (!plan.ok()) return std::vector<FindingCause>(chains.size());
+  std::vector<Finding> roots;
+  for (const Violation& violation : chains) roots.push_back(violation.root);
+  return find_causes(plan.value(), roots, {.scope = options_.scope});
+}
+
+// Runs a candidate; empty: it is refused, or longer than the first run. Stopped when the shrinker
+// must stop.
+std::optional<ProbedRun> Shrinker::probe(const Scenario& candidate,
+                                         std::set<std::string> without_roots_of) {
   ++num_runs_;
-  ProbeOptions probe{
-      .rule = rule_, .detail = detail_, .scope = options_.scope, .max_steps = first_size_.steps};
-  if (options_.go_on)
-    probe.go_on = [this] { return options_.go_on({.num_runs = num_runs_, .size = size_}); };
-  auto run = probe_run(candidate, probe);
-  if (run.ok() && run.value().stopped) end_ = ShrinkEnd::interrupted;
-  return run;
+  ProbeOptions options = probe_options();
+  options.rule = rule_;
+  options.detail = detail_;
+  options.root = root_;
+  options.without_roots_of = std::move(without_roots_of);
+  if (first_size_.steps > 0) options.max_steps = first_size_.steps;
+  auto run = probe_run(candidate, options);
+  if (!run.ok()) return std::nullopt;
+  if (run.value().stopped) end_ = ShrinkEnd::interrupted;
+  return std::move(run).value();
+}
+
+// The candidate's run with the first violation whose chain does not begin without the cause too.
+// `run`: with the first violation of any.
+std::optional<ProbedRun> Shrinker::probe_for_cause(const Scenario& candidate, ProbedRun run) {
+  Scenario without = candidate;
+  leave_out(cause_.policies, without.settings, without.script);
+  ++num_runs_;
+  ProbeOptions options = probe_options();
+  options.rule = root_.rule;
+  options.detail = root_.detail;
+  const auto left = probe_run(without, options);
+  if (!left.ok()) return std::nullopt;
+  std::set<std::string> requests;
+  for (const Violation& violation : left.value().chains) requests.insert(violation.request);
+  if (left.value().stopped) end_ = ShrinkEnd::interrupted;
+  if (run.violation && !requests.contains(run.violation->request)) return run;
+  return probe(candidate, std::move(requests));
 }
 
 void Shrinker::keep(Scenario candidate, ProbedRun run) {
@@ -146,14 +218,21 @@ bool Shrinker::has_no_new_error(const ProbedRun& run) const {
                        run.errors_before.end());
 }
 
-// Is the finding there without the policies of its cause too?
-bool Shrinker::has_another_cause(const Scenario& candidate) {
-  Scenario without = candidate;
-  for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-    if (options_.cause->values[policy])
-      without.settings.policies.values[policy] = policy_table()[policy].safe;
-  const auto run = probe(without);
-  return run.ok() && run.value().violation.has_value();
+// Runs a candidate that has the wanted violation without any error that is new; empty: it has not.
+std::optional<ProbedRun> Shrinker::violating_run(const Scenario& candidate) {
+  auto run = probe(candidate, {});
+  if (!run || !run->violation || !more()) return std::nullopt;
+  if (asks_what_is_left_) run = probe_for_cause(candidate, std::move(*run));
+  if (!run || !run->violation || !more() || !has_no_new_error(*run)) return std::nullopt;
+  return run;
+}
+
+// Does the search for causes name the same one? If it ends early, what is left without the cause
+// has said so.
+bool Shrinker::has_same_cause(const Scenario& candidate, const ProbedRun& run) const {
+  if (!cause_.is_known()) return true;
+  const FindingCause cause = causes_of(candidate, std::span(&*run.violation, 1)).front();
+  return cause.key == cause_.key || (!cause.not_searched.empty() && asks_what_is_left_);
 }
 
 bool Shrinker::try_keep(const Scenario& candidate, Wanted wanted) {
@@ -173,19 +252,17 @@ bool Shrinker::try_keep(const Scenario& candidate, Wanted wanted) {
   // The scenario reader decides whether a candidate is valid.
   auto read = parse_scenario({.text = text, .file = "candidate"});
   if (!read.ok()) return false;
-  auto run = probe(read.value());
-  if (end_ == ShrinkEnd::interrupted) return false;
-  bool violates = run.ok() && run.value().violation && has_no_new_error(run.value());
-  if (violates && keeps_cause_) violates = !has_another_cause(read.value());
-  if (end_ == ShrinkEnd::interrupted) return false;
+  auto run = violating_run(read.value());
+  if (!more()) return false;
   std::optional<ScenarioSize> size;
-  if (violates) size = size_of(read.value(), run.value());
+  if (run) size = size_of(read.value(), *run);
+  if (size && fits(*size) && !has_same_cause(read.value(), *run)) size.reset();
   known_[text] = size;
   if (!size || !fits(*size)) return false;
   if (wanted == Wanted::smaller_with_same_words &&
-      run.value().violation->text != best_run_.violation->text)
+      run->violation->text != best_run_.violation->text)
     return false;
-  keep(std::move(read).value(), std::move(run).value());
+  keep(std::move(read).value(), std::move(*run));
   return true;
 }
 
@@ -283,6 +360,7 @@ ShrunkScenario Shrinker::result() const {
   shrunk.rule = rule_;
   shrunk.violation_step = size_.violation_step;
   shrunk.text = best_run_.violation->text;
+  shrunk.cause = cause_;
   shrunk.size_before = first_size_;
   shrunk.size_after = size_;
   shrunk.num_runs = num_runs_;

@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "core/check/finding.h"
 #include "core/check/step_checker.h"
-#include "core/engine/policy_overrides.h"
+#include "sessions/known_bugs/finding_cause.h"
 #include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
@@ -49,9 +49,8 @@ struct ShrinkOptions {
   std::optional<Rule> rule = {};           // empty: the rule of the first finding of severity error
   std::optional<std::string> detail = {};  // Finding::detail to keep; empty: any
   CheckScope scope = CheckScope::step;
-  // Policies without which the finding goes away: with their values of profile safe a smaller
-  // scenario must not have it. Nothing is asked if `scenario` has it even so.
-  std::optional<PolicyOverrides> cause = {};
+  // The cause (FindingCause::key) of the finding to keep; empty: any, that of the first finding.
+  std::string cause = {};
   bool keep_max_model_len = false;  // without max_model_len block tables are large and runs slow
   std::int64_t max_runs = kDefaultShrinkRuns;
   // Called before each step of each run; false: return the smallest scenario so far. May be empty.
@@ -71,17 +70,20 @@ struct ShrunkScenario {
   Rule rule = Rule::running_state_wrong;
   std::int64_t violation_step = 0;
   std::string text;  // the finding in words
+  // What the finding comes from, in `scenario` as in the scenario that was given.
+  FindingCause cause = {};
   ScenarioSize size_before = {};
   ScenarioSize size_after = {};
   std::int64_t num_runs = 0;
   ShrinkEnd end = ShrinkEnd::smallest;
 };
 
-// The result breaks the rule in the same variant (Finding::detail). It has no earlier error that
-// `scenario` does not have, because that would be another fault. The run, the step of the violation
-// and the file (without `expect` and the names of policies) do not get longer. Errors: what the
-// plan or the engine refuses of `scenario`; not_found when its run has no such violation or go_on
-// ends the run before it.
+// The result breaks the rule in the same variant (Finding::detail), in a chain that begins with a
+// finding of the same rule and variant and has the same cause (find_causes); if no cause is known,
+// none is asked for. It has no earlier error that `scenario` does not have, because that would be
+// another fault. The run, the step of the violation and the file (without `expect` and the names of
+// policies) do not get longer. Errors: what the plan or the engine refuses of `scenario`; not_found
+// when its run has no such violation or go_on ends the run before it.
 Result<ShrunkScenario> shrink_scenario(const Scenario& scenario, const ShrinkOptions& options);
 
 }  // namespace hybridscope

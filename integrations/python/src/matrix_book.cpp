@@ -109,7 +109,7 @@ Status MatrixBook::add_fault(const FaultLines& lines) {
   auto fault = read_line(lines.fault, &fault_of_json);
   if (!fault.ok()) return fault.error();
   if (file_) return file_->add(fault.value(), lines.scenario);
-  scenarios_[fault.value().file] = lines.scenario;
+  if (!fault.value().file.empty()) scenarios_[fault.value().file] = lines.scenario;
   const std::string key = fault_key(fault.value());
   contents_.faults[key] = std::move(fault).value();
   return Ok{};
@@ -128,6 +128,7 @@ Result<std::map<std::string, std::string>> MatrixBook::scenarios() const {
   if (!file_) return scenarios_;
   std::map<std::string, std::string> all;
   for (const auto& [key, fault] : contents().faults) {
+    if (fault.file.empty()) continue;
     auto text = read_text_file((std::filesystem::path(file_->folder()) / fault.file).string());
     if (!text.ok()) return text.error();
     all[fault.file] = std::move(text).value();
