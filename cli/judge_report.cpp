@@ -48,8 +48,8 @@ std::string uncompared_hit_lines(const JudgeReport& report) {
     if (trace.num_uncompared_hits > 0)
       text += fmt::format(
           "hits of {} cannot be compared, and the trace's are taken: equal tokens, and a shorter "
-          "hit than ours; the cache's key may have parts that the trace does not tell (LoRA, "
-          "images); first {}\n",
+          "hit than ours or other blocks; the cache's key may have parts that the trace does not "
+          "tell (LoRA, images); first {}\n",
           counted(trace.num_uncompared_hits, "request"), trace.uncompared_hit);
   return text;
 }

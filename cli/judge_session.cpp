@@ -113,7 +113,7 @@ Status JudgeSession::begin_comparison() {
                              header.name.empty() ? "the trace" : header.name, options_.engine));
   auto comparison = EngineComparison::create(
       header, compared_policies(header, *parse_engine_profile(options_.engine)),
-      [this](RequestId id) { return trace_.reader().name_of(id); }, ShorterHit::untold_key);
+      [this](RequestId id) { return trace_.reader().name_of(id); }, OtherHit::untold_key);
   if (!comparison.ok()) return trace_.at_line(comparison.error());
   comparison_.emplace(std::move(comparison).value());
   return Ok{};

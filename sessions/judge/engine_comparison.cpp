@@ -32,10 +32,10 @@ Policies compared_policies(const ForeignHeader& header, const EngineProfile& pro
 
 Result<EngineComparison> EngineComparison::create(const ForeignHeader& header,
                                                   const Policies& policies, RequestName name_of,
-                                                  ShorterHit shorter_hit) {
+                                                  OtherHit other_hit) {
   EngineConfig config = header.config;
   config.policies = policies;
-  auto scheduler = EngineScheduler::create(config, shorter_hit);
+  auto scheduler = EngineScheduler::create(config, other_hit);
   if (!scheduler.ok()) return in_header(scheduler.error());
   auto worker = EngineWorker::create(config, name_of);
   if (!worker.ok()) return in_header(worker.error());

@@ -28,7 +28,7 @@ class EngineComparison {
   // settings that our engine refuses, with a pointer into the header.
   static Result<EngineComparison> create(const ForeignHeader& header, const Policies& policies,
                                          RequestName name_of,
-                                         ShorterHit shorter_hit = ShorterHit::other_decision);
+                                         OtherHit other_hit = OtherHit::other_decision);
 
   // Takes the next step of the trace. Requires: the reader accepted the step.
   void compare(const ForeignStep& step);

@@ -8,15 +8,14 @@
 
 namespace hybridscope {
 
-Result<EngineScheduler> EngineScheduler::create(const EngineConfig& config,
-                                                ShorterHit shorter_hit) {
+Result<EngineScheduler> EngineScheduler::create(const EngineConfig& config, OtherHit other_hit) {
   auto replay = SchedulerReplay::create(config);
   if (!replay.ok()) return replay.error();
-  return EngineScheduler(std::move(replay).value(), shorter_hit);
+  return EngineScheduler(std::move(replay).value(), other_hit);
 }
 
-EngineScheduler::EngineScheduler(SchedulerReplay replay, ShorterHit shorter_hit)
-    : replay_(std::move(replay)), shorter_hit_(shorter_hit) {}
+EngineScheduler::EngineScheduler(SchedulerReplay replay, OtherHit other_hit)
+    : replay_(std::move(replay)), other_hit_(other_hit) {}
 
 Result<ReplayedSchedule> EngineScheduler::schedule(const ForeignStep& step) {
   if (Status answered = answer_oldest_step(step); !answered.ok()) return answered.error();
@@ -83,29 +82,47 @@ Status EngineScheduler::admit(const ForeignStep& step) {
         .priority = traced.priority,
         .arrival_time = num_arrived_++,
         .cache_salt = traced.cache_salt};
-    if (shorter_hit_ == ShorterHit::untold_key) give_other_key(step.step, traced, request);
+    if (other_hit_ == OtherHit::untold_key) give_other_key(step, traced, request);
     if (Status added = replay_.add_request(request); !added.ok()) return added;
   }
   return Ok{};
 }
 
 // The first of the keys given so far, or else a new one, under which our hit is the trace's.
-void EngineScheduler::give_other_key(std::int64_t step, const ForeignNewRequest& traced,
+void EngineScheduler::give_other_key(const ForeignStep& step, const ForeignNewRequest& traced,
                                      ReplayRequest& request) {
-  const std::int32_t ours = replay_.num_hit_tokens(request);
-  if (ours <= traced.num_computed_tokens) return;
+  const ReplayedLookup ours = replay_.lookup(request);
+  if (ours.num_hit_tokens < traced.num_computed_tokens) return;
+  if (answers_as_traced(step, traced, ours)) return;
   ReplayRequest other = request;
   for (std::uint64_t key = 1; key <= num_other_keys_ + 1; ++key) {
     other.cache_salt = mix(traced.cache_salt, key);
-    if (replay_.num_hit_tokens(other) != traced.num_computed_tokens) continue;
+    if (!answers_as_traced(step, traced, replay_.lookup(other))) continue;
     request.cache_salt = other.cache_salt;
     num_other_keys_ = std::max(num_other_keys_, key);
-    uncompared_hits_.push_back({.step = step,
+    uncompared_hits_.push_back({.step = step.step,
                                 .request = traced.request,
-                                .ours = ours,
+                                .ours = ours.num_hit_tokens,
                                 .traced = traced.num_computed_tokens});
     return;
   }
+}
+
+// As many tokens, and of attention the same blocks; the last one may be copied.
+bool EngineScheduler::answers_as_traced(const ForeignStep& step, const ForeignNewRequest& traced,
+                                        const ReplayedLookup& ours) const {
+  if (ours.num_hit_tokens != traced.num_computed_tokens) return false;
+  const auto& groups = replay_.config().kv_cache_config.groups;
+  for (std::size_t g = 0; g < groups.size() && g < ours.block_ids.size(); ++g) {
+    if (groups[g].is_mamba()) continue;
+    const auto whole = static_cast<std::size_t>(ours.num_hit_tokens / groups[g].block_size());
+    const std::span<const std::int32_t> theirs = step.list(traced.block_ids, g);
+    const std::size_t count = std::min({whole, ours.block_ids[g].size(), theirs.size()});
+    if (!std::equal(theirs.begin(), theirs.begin() + static_cast<std::ptrdiff_t>(count),
+                    ours.block_ids[g].begin()))
+      return false;
+  }
+  return true;
 }
 
 void EngineScheduler::offer_traced_drafts(const ForeignStep& step) {

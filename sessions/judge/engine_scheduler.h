@@ -14,7 +14,7 @@
 
 namespace hybridscope {
 
-// A hit that is shorter than ours although the tokens are equal.
+// A hit that is shorter than ours, or of other blocks, although the tokens are equal.
 struct UncomparedHit {
   std::int64_t step = 0;
   RequestId request{};
@@ -23,7 +23,7 @@ struct UncomparedHit {
 };
 
 // What is taken for the reason of such a hit.
-enum class ShorterHit : std::uint8_t {
+enum class OtherHit : std::uint8_t {
   other_decision,  // the other engine looked up otherwise
   untold_key,      // keys have parts that the trace does not tell: ours get others too
 };
@@ -45,7 +45,7 @@ enum class ShorterHit : std::uint8_t {
 class EngineScheduler {
  public:
   // Errors: those of SchedulerReplay::create.
-  static Result<EngineScheduler> create(const EngineConfig& config, ShorterHit shorter_hit);
+  static Result<EngineScheduler> create(const EngineConfig& config, OtherHit other_hit);
 
   // Applies what happened since the last step, then schedules one step. Requires: take_output() was
   // called for the step before. Error: our scheduler cannot continue from here.
@@ -56,7 +56,7 @@ class EngineScheduler {
   // each request at most one token more than its drafts.
   void take_output(const ForeignStep& step);
 
-  // ShorterHit::untold_key: hits of requests for which our cache has other keys, so that it answers
+  // OtherHit::untold_key: hits of requests for which our cache has other keys, so that it answers
   // as the trace says.
   const std::vector<UncomparedHit>& uncompared_hits() const { return uncompared_hits_; }
   // The requests that a command preempted before the last schedule(), reset_prefix_cache too.
@@ -71,17 +71,20 @@ class EngineScheduler {
   static RequestId id_of(const std::string& key) { return {std::stoi(key)}; }
 
  private:
-  EngineScheduler(SchedulerReplay replay, ShorterHit shorter_hit);
+  EngineScheduler(SchedulerReplay replay, OtherHit other_hit);
   Status answer_oldest_step(const ForeignStep& step);
   void reset_prefix_cache();
   void preempt(const std::vector<RequestId>& requests);
   Status admit(const ForeignStep& step);
-  void give_other_key(std::int64_t step, const ForeignNewRequest& traced, ReplayRequest& request);
+  void give_other_key(const ForeignStep& step, const ForeignNewRequest& traced,
+                      ReplayRequest& request);
+  bool answers_as_traced(const ForeignStep& step, const ForeignNewRequest& traced,
+                         const ReplayedLookup& ours) const;
   void offer_traced_drafts(const ForeignStep& step);
   void take_proposed_drafts(const ForeignStep& step);
 
   SchedulerReplay replay_;
-  ShorterHit shorter_hit_;
+  OtherHit other_hit_;
   std::vector<UncomparedHit> uncompared_hits_;
   std::uint64_t num_other_keys_ = 0;
   // Sampled tokens of steps not yet answered, by key.

@@ -77,7 +77,7 @@ Status SchedulerReplay::add_request(const ReplayRequest& request) {
   return Ok{};
 }
 
-std::int32_t SchedulerReplay::num_hit_tokens(const ReplayRequest& request) const {
+ReplayedLookup SchedulerReplay::lookup(const ReplayRequest& request) const {
   BlockHashChain chain = start_block_hashes(config_.hash_block_size, request.cache_salt,
                                             num_hash_lookahead_tokens(config_));
   extend_block_hashes(chain, contents(request.prompt_token_ids));
@@ -85,7 +85,14 @@ std::int32_t SchedulerReplay::num_hit_tokens(const ReplayRequest& request) const
       {.id = RequestId{0},
        .block_hashes = chain.block_hashes,
        .num_tokens = static_cast<std::int32_t>(request.prompt_token_ids.size())});
-  return hit.ok() ? hit.value().num_hit_tokens : 0;
+  ReplayedLookup answer{.name = request.name, .block_ids = {}};
+  if (!hit.ok()) return answer;
+  answer.num_hit_tokens = hit.value().num_hit_tokens;
+  for (std::size_t group = 0; group + 1 < hit.value().group_start.size(); ++group) {
+    const std::span<const std::int32_t> blocks = hit.value().blocks(group);
+    answer.block_ids.emplace_back(blocks.begin(), blocks.end());
+  }
+  return answer;
 }
 
 void SchedulerReplay::abort(const std::string& name) {

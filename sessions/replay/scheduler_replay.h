@@ -97,8 +97,8 @@ class SchedulerReplay {
   // Error: a live request has this name.
   Status add_request(const ReplayRequest& request);
 
-  // The tokens of the hit that the prefix cache would give such a request now.
-  std::int32_t num_hit_tokens(const ReplayRequest& request) const;
+  // What the prefix cache would answer to such a request now, without its shared_prefix_boundary.
+  ReplayedLookup lookup(const ReplayRequest& request) const;
 
   // Ends the request. A name that is not live changes nothing, as in vLLM.
   void abort(const std::string& name);

@@ -19,7 +19,8 @@ std::string trace_file(const std::string& block, const std::string& config = "")
   const std::string header =
       R"({"hybridscope_trace": 1, "config": {)" + config +
       (config.empty() ? R"("runner": "v1", )" : "") +
-      R"("async_scheduling": false, "mamba_cache_mode": "none", "num_gpu_blocks": 8, )"
+      R"("async_scheduling": false, "cudagraph_mode": "NONE", )"
+      R"("mamba_cache_mode": "none", "num_gpu_blocks": 8, )"
       R"("max_model_len": 16, "max_num_seqs": 2, "max_num_batched_tokens": 8, )"
       R"("kv_cache_groups": [{"type": "full_attention", "block_size": 4}]}})";
   const std::string step =
@@ -105,13 +106,13 @@ TEST(JudgeEngine, ATraceOfRunnerV2IsCompared) {
 TEST(JudgeEngine, HitsUnderAnUntoldPartOfTheKeyAreNotCompared) {
   const std::string scenario = temporary_file("salted.json", R"({"version": 1,
     "model": "tiny-mamba2", "settings": {"mamba_cache_mode": "align", "block_size": 8,
-      "num_gpu_blocks_override": 60, "max_model_len": 96},
+      "num_gpu_blocks_override": 60, "max_model_len": 96, "max_num_batched_tokens": 16},
     "requests": [
       {"id": "A", "prompt": {"tokens": 40, "share": "p", "share_tokens": 40}, "max_tokens": 4},
       {"id": "B", "prompt": {"tokens": 40, "share": "p", "share_tokens": 40}, "max_tokens": 4,
-       "cache_salt": 7, "at_step": 3},
+       "cache_salt": 7, "at_step": 12},
       {"id": "C", "prompt": {"tokens": 40, "share": "p", "share_tokens": 40}, "max_tokens": 4,
-       "cache_salt": 7, "at_step": 6}]})");
+       "cache_salt": 7, "at_step": 24}]})");
   const std::string salted = temporary_file("salted.jsonl", "");
   ASSERT_EQ(run_program("run -q --trace " + salted + " " + scenario).exit_code, 0);
   std::string unsalted;
@@ -130,7 +131,7 @@ TEST(JudgeEngine, HitsUnderAnUntoldPartOfTheKeyAreNotCompared) {
       run_program("judge --engine safe " + temporary_file("unsalted.jsonl", unsalted));
   EXPECT_EQ(untold.exit_code, 0) << untold.out;
   EXPECT_THAT(untold.out, HasSubstr("profile safe: differences in 0 of 1 trace"));
-  EXPECT_THAT(untold.out, HasSubstr("hits of 1 request cannot be compared"));
+  EXPECT_THAT(untold.out, HasSubstr("hits of 2 requests cannot be compared"));
   EXPECT_THAT(untold.out, HasSubstr("request B: ours 32 tokens, trace 0"));
 }
 
