@@ -92,7 +92,7 @@ TEST(ExpectKnownBugs, FindingsOfTheReleasePassAndAreToldWithTheirBug) {
   const ProgramResult alone = run_program(
       "run scenarios/starved_request.json --engine vllm-0.28.0 --expect-known-bugs --no-timings");
   EXPECT_EQ(alone.exit_code, 0) << alone.out;
-  EXPECT_THAT(alone.out, HasSubstr(" findings, all of them expected\n"));
+  EXPECT_THAT(alone.out, HasSubstr(" findings, all of them expected"));
 }
 
 TEST(ExpectKnownBugs, AFaultThatTheReleaseDoesNotHaveFails) {

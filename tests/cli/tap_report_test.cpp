@@ -38,7 +38,7 @@ TEST(TapText, HasAPointASuiteAndSaysWhatFailed) {
             "      message: \"step 4 \\\"A\\\"\"\n"
             "      line: 7\n"
             "  ...\n"
-            "ok 3 - late # SKIP not run\n");
+            "ok 3 - late # SKIP interrupted\n");
 }
 
 class RerunFailed : public testing::Test {
