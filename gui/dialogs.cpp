@@ -100,6 +100,16 @@ void draw_entry_notes(const Look& look, const PaletteEntry& entry) {
   dim_text(look, keys);
 }
 
+// Two cells of the hotkey sheet.
+void draw_key(const Look& look, const CommandRow& row) {
+  {
+    const FontScope fixed(look.fonts.fixed);
+    const TextColour colour(look.ui().accent);
+    table_cell(row.keys);
+  }
+  table_cell(row.title);
+}
+
 }  // namespace
 
 // A text too long for the field is left out, because the field would replace it with a part.
@@ -181,28 +191,32 @@ void Dialogs::draw_argument(PanelContext& context) {
 
 void Dialogs::draw_keys(PanelContext& context) {
   const Look& look = context.look;
-  begin_overlay(look, "keys", ImVec2(860, 660), 0.06F);
+  begin_overlay(look, "keys", ImVec2(1080, 660), 0.06F);
   heading(look, "Keys", "Escape closes this sheet; every command is in the palette (F1)");
   ImGui::BeginChild("sheet");
   float keys = 0;
   float titles = 0;
+  std::vector<const CommandRow*> rows;
   for (const CommandRow* row : all_commands()) {
     if (row->keys.empty()) continue;
+    rows.push_back(row);
     keys = std::max(keys, text_width(look.fonts.fixed, row->keys));
     titles = std::max(titles, text_width(look.fonts.words, row->title));
   }
-  const float pair = keys + titles + 4 * ImGui::GetStyle().CellPadding.x;
-  const int pairs = ImGui::GetContentRegionAvail().x >= 2 * pair ? 2 : 1;
-  if (ImGui::BeginTable("keys", 2 * pairs, ImGuiTableFlags_SizingFixedFit)) {
-    for (const CommandRow* row : all_commands()) {
-      if (row->keys.empty()) continue;
-      {
-        const FontScope fixed(look.fonts.fixed);
-        const TextColour colour(look.ui().accent);
-        table_cell(row->keys);
-      }
-      table_cell(row->title);
+  // As wide as needed: a column that ImGui fits to its cells never gets wider than cut words are.
+  const float padding = 4 * ImGui::GetStyle().CellPadding.x + 2;
+  const float room = ImGui::GetContentRegionAvail().x;
+  const std::size_t pairs = room >= 2 * (keys + titles + padding) ? 2 : 1;
+  const float of_titles = std::min(titles, room / static_cast<float>(pairs) - keys - padding);
+  if (ImGui::BeginTable("keys", static_cast<int>(2 * pairs), ImGuiTableFlags_SizingFixedFit)) {
+    for (std::size_t pair = 0; pair < pairs; ++pair) {
+      ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, keys + 1);
+      ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, of_titles + 1);
     }
+    const std::size_t lines = (rows.size() + pairs - 1) / pairs;
+    for (std::size_t line = 0; line < lines; ++line)
+      for (std::size_t pair = 0; pair < pairs; ++pair)
+        if (const std::size_t at = pair * lines + line; at < rows.size()) draw_key(look, *rows[at]);
     ImGui::EndTable();
   }
   ImGui::EndChild();
@@ -233,8 +247,10 @@ void Dialogs::draw_sessions(PanelContext& context) {
       context.mark_row("session " + session.name);
       ImGui::SameLine(0, 0);
       ImGui::TextUnformatted(session.name.c_str());
-      table_cell(session.status);
-      table_cell(session.level);
+      for (const std::string& words : {session.status, session.level}) {
+        ImGui::TableNextColumn();
+        ImGui::TextUnformatted(words.c_str());
+      }
       table_number(fmt::format("{}", session.num_steps));
       table_number(fmt::format("{}", session.num_findings));
       ImGui::PopID();

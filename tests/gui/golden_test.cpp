@@ -5,8 +5,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 
+#include "gui/keyboard.h"
 #include "gui/png_file.h"
 #include "tests/gui/gui_driver.h"
 #include "tests/gui/image_difference.h"
@@ -18,10 +20,14 @@ namespace hybridscope::test::golden_test {
 namespace {
 
 struct GoldenPicture {
-  const char* name;      // of the file, without .png
-  const char* panel;     // alone in the window; empty: all panels
-  const char* scenario;  // empty: the start screen; "plan": of make_plan_file
-  const char* script;    // commands
+  const char* name;                   // of the file, without .png
+  const char* panel;                  // alone in the window; empty: all panels
+  const char* scenario;               // empty: the start screen; "plan": of make_plan_file
+  const char* script;                 // commands
+  const char* typed = "";             // into a dialog's field, followed by Enter; "sessions": the
+                                      // path of a file with two sessions
+  const char* right_clicked = "";     // a mark
+  std::optional<Key> with_ctrl = {};  // a key that is pressed
 };
 
 void PrintTo(const GoldenPicture& picture, std::ostream* out) { *out << picture.name; }
@@ -66,6 +72,14 @@ constexpr GoldenPicture kPictures[] = {
      "/tests/golden/numeric/model_qwen3_5_text\nrun.go_to 4\nselect.block 4\nview.theme light"},
     {"plan", "plan", "plan", "plan.select mamba_cache_mode=align max_num_seqs=4"},
     {"start_screen", "", "", ""},
+    {"dialog_keys", "requests", "plain_decode", "help.keys"},
+    {"dialog_palette", "requests", "plain_decode", "help.palette"},
+    {"dialog_argument", "requests", "plain_decode", "run.go_to"},
+    {"dialog_argument_refused", "requests", "plain_decode", "breakpoint.add", "step >"},
+    {"dialog_sessions", "requests", "plain_decode", "view.theme light\nfile.open", "sessions"},
+    {"dialog_unsaved", "requests", "align_boundary_by_accepted_drafts", "edit.accept A 1", "", "",
+     Key::w},
+    {"tab_menu", "requests", "plain_decode", "", "", "tab requests"},
 };
 
 std::string name_of(const testing::TestParamInfo<GoldenPicture>& info) { return info.param.name; }
@@ -85,6 +99,7 @@ class Golden : public testing::TestWithParam<GoldenPicture> {
 
   Image draw(const GoldenPicture& picture) {
     const std::string scenario = picture.scenario;
+    if (picture.typed == std::string("sessions")) record_sessions();
     if (scenario.empty())
       fill_start_screen();
     else
@@ -93,10 +108,25 @@ class Golden : public testing::TestWithParam<GoldenPicture> {
     if (*picture.panel != '\0')
       driver_->workbench().view().layout = LayoutTree::leaf({picture.panel});
     driver_->frames(3);
+    if (const std::string typed = picture.typed; !typed.empty()) {
+      driver_->type(typed == "sessions" ? sessions_ : typed);
+      driver_->press(glfw_key(Key::enter));
+    }
+    if (picture.with_ctrl) driver_->press(glfw_key(*picture.with_ctrl), true);
+    if (*picture.right_clicked != '\0') driver_->right_click(picture.right_clicked);
+    driver_->frames(3);
     return driver_->picture();
   }
 
   std::string plan_file() const { return make_plan_file({.folder = folder_.path()}); }
+
+  void record_sessions() {
+    sessions_ = folder_ / "runs.db";
+    driver_->command("file.open " + scenario_path("plain_decode"));
+    driver_->command("run.end");
+    for (const char* name : {"before", "after the change of the scheduler"})
+      driver_->command(fmt::format("file.save_session {}:{}", sessions_, name));
+  }
 
   // Not what is shipped: a scenario more should not make another picture.
   void fill_start_screen() {
@@ -108,6 +138,7 @@ class Golden : public testing::TestWithParam<GoldenPicture> {
   }
 
   TemporaryFolder folder_;
+  std::string sessions_;
   std::unique_ptr<GuiDriver> driver_;
 };
 
