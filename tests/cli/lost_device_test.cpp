@@ -389,7 +389,7 @@ TEST_F(Device, AnExceptionThatNobodyThoughtOfIsABugOfHybridscope) {
   backends.describe_cuda = []() -> std::string { throw std::out_of_range("no such\nkey"); };
   const Said said = say({"doctor"}, backends);
   EXPECT_EQ(said.code, kExitInternal);
-  EXPECT_THAT(said.err, HasSubstr("hybridscope: internal error: no such\\nkey\n"
+  EXPECT_THAT(said.err, HasSubstr("hybridscope: internal error: no such\\x0Akey\n"
                                   "This is a bug of hybridscope. Please report it with"));
   backends.describe_cuda = []() -> std::string { throw 7; };
   EXPECT_THAT(say({"doctor"}, backends).err,

@@ -189,7 +189,7 @@ TEST_F(SessionsExport, OfADamagedFileNothingIsImported) {
   wrong.replace(wrong.find("\"step\":4"), 8, "\"step\":3");
   refuse(wrong, "b.jsonl:5: /step: 3, expected a number above 3");
   std::string number = whole;
-  number.replace(number.find("\"bookmarks\":["), 14, "\"bookmarks\":5,\"others\":[");
+  number.replace(number.find("\"bookmarks\":["), 13, "\"bookmarks\":5,\"others\":[");
   refuse(number, "b.jsonl:8: /bookmarks: 5, expected an array");
   refuse("{}\n", "b.jsonl:1: /: no header of a session");
   refuse("", "empty, expected the header of a session");
