@@ -54,7 +54,9 @@ Status BatchMetadata::build(StepTrace& trace, std::span<const BlockTable> tables
 // A split has one border: real rows after the first prefill are prefills (known bug 12). Only row
 // orders that ignore the class put decodes there.
 std::span<const RowClass> BatchMetadata::classes_to_split() {
-  if (config_.policies.row_order == RowOrder::decodes_then_query_len) return row_classes_;
+  if (config_.policies.row_order == RowOrder::decodes_then_query_len &&
+      config_.policies.full_rows_first == FullRowsFirst::of_drafts)
+    return row_classes_;
   classes_to_split_ = row_classes_;
   const auto first_prefill = std::ranges::find(classes_to_split_, RowClass::prefill);
   std::replace_if(

@@ -8,6 +8,7 @@
 #include "core/base/policy_row.h"
 #include "core/caching/cache_policies.h"
 #include "core/engine/kernel_policies.h"
+#include "core/engine/slot_policies.h"
 #include "core/metadata/builder_policies.h"
 #include "core/metadata/graph_policies.h"
 
@@ -130,27 +131,6 @@ enum class UnusedDrafts : std::uint8_t { drafted, skipped };
 // Are the leading blocks that all running requests share counted for cascade attention?
 enum class CommonPrefixBlocks : std::uint8_t { counted, gone };
 
-// V2: in what order do the scheduled requests become rows? Each order is stable. (known bugs 12,
-// 15)
-enum class RowOrder : std::uint8_t {
-  decodes_then_query_len,  // by class, decodes first, then by q
-  query_len,               // reference of 2026-06: by q alone
-  drafts_then_query_len,   // 0.27.1: no drafts last, then q != 1 + K last, then by q
-  verify_then_query_len,   // 0.26.0: q != 1 + K last, then by q
-};
-
-// V2, mode align: which block size gives the column of an admitted request's state? (known bug 11)
-enum class InitialStateColumn : std::uint8_t {
-  mamba_block_size,
-  cache_config_block_size,  // reference: the smallest block of any group
-};
-
-// V2: in which modes does an admitted request's accepted count start at 1? (known bug 13)
-enum class SlotCountReset : std::uint8_t {
-  every_mode,
-  align_only,  // reference: in other modes the count of the slot's last request stays
-};
-
 // V1, mode align: does a request that is reset and resumed in one step forget the column of its
 // state? (known bug 32)
 enum class ResumedStateColumn : std::uint8_t { forgotten, remembered };
@@ -196,7 +176,7 @@ enum class RunningColumn : std::uint8_t {
   of_optimistic_count,  // asynchronous: as if all drafts in flight were accepted
 };
 
-struct Policies : KernelPolicies, BuilderPolicies, GraphPolicies {
+struct Policies : KernelPolicies, SlotPolicies, BuilderPolicies, GraphPolicies {
   CachePolicies cache;
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
   RowClassing row_classing = RowClassing::by_meaning;
@@ -218,9 +198,6 @@ struct Policies : KernelPolicies, BuilderPolicies, GraphPolicies {
   StoppedTokens stopped_tokens = StoppedTokens::stay_computed;
   UnusedDrafts unused_drafts = UnusedDrafts::drafted;
   CommonPrefixBlocks common_prefix_blocks = CommonPrefixBlocks::counted;
-  RowOrder row_order = RowOrder::decodes_then_query_len;
-  InitialStateColumn initial_state_column = InitialStateColumn::mamba_block_size;
-  SlotCountReset slot_count_reset = SlotCountReset::every_mode;
   ResumedStateColumn resumed_state_column = ResumedStateColumn::forgotten;
   PostCopyBlockTable post_copy_block_table = PostCopyBlockTable::of_each_group;
   BackwardPostCopy backward_post_copy = BackwardPostCopy::made;
@@ -332,24 +309,7 @@ constexpr void for_each_policy(Visit visit) {
                   {.name = "common_prefix_blocks",
                    .values = {"counted", "gone"},
                    .help = "whether blocks that all running requests share are counted"}));
-  visit(PolicyRow(&Policies::row_order,
-                  {.name = "row_order",
-                   .values = {"decodes_then_query_len", "query_len", "drafts_then_query_len",
-                              "verify_then_query_len"},
-                   .help = "runner v2: order of the rows of a step"},
-                  RowOrder::query_len));
-  visit(PolicyRow(
-      &Policies::initial_state_column,
-      {.name = "initial_state_column",
-       .values = {"mamba_block_size", "cache_config_block_size"},
-       .help = "runner v2, mode align: which block size gives an admitted request's state column"},
-      InitialStateColumn::cache_config_block_size));
-  visit(PolicyRow(
-      &Policies::slot_count_reset,
-      {.name = "slot_count_reset",
-       .values = {"every_mode", "align_only"},
-       .help = "runner v2: in which modes an admitted request's accepted count starts at 1"},
-      SlotCountReset::align_only));
+  for_each_slot_policy(visit);
   visit(PolicyRow(&Policies::resumed_state_column,
                   {.name = "resumed_state_column",
                    .values = {"forgotten", "remembered"},

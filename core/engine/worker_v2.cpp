@@ -9,20 +9,24 @@
 
 namespace hybridscope {
 
-std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder order) {
+std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder order,
+                                        FullRowsFirst full_rows_first) {
+  const bool every_row = full_rows_first == FullRowsFirst::every_row;
   const auto key = [&](std::int32_t index) -> std::tuple<bool, bool, std::int32_t> {
     const auto i = static_cast<std::size_t>(index);
     const std::int32_t query_len = input.scheduled[i].num_scheduled_tokens;
+    const bool has_drafts = input.scheduled[i].num_draft_tokens > 0;
+    const bool is_first =
+        query_len == 1 + input.num_speculative_tokens && (has_drafts || every_row);
     switch (order) {
       case RowOrder::decodes_then_query_len:
-        return {input.row_classes[i] == RowClass::prefill, false, query_len};
+        return {every_row && !is_first, input.row_classes[i] == RowClass::prefill, query_len};
       case RowOrder::query_len:
-        return {false, false, query_len};
+        return {every_row && !is_first, false, query_len};
       case RowOrder::drafts_then_query_len:
-        return {input.scheduled[i].num_draft_tokens == 0,
-                query_len != 1 + input.num_speculative_tokens, query_len};
+        return {!has_drafts, !is_first, query_len};
       case RowOrder::verify_then_query_len:
-        return {query_len != 1 + input.num_speculative_tokens, false, query_len};
+        return {!is_first, false, query_len};
     }
     return {};
   };
@@ -147,10 +151,11 @@ void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
   for (const ScheduledTrace& scheduled : trace.scheduled)
     row_classes_.push_back(class_of(scheduled));
   idx_mapping_.clear();
-  for (const std::int32_t index : order_rows_v2({.scheduled = trace.scheduled,
-                                  .row_classes = row_classes_,
-                                  .num_speculative_tokens = config_.num_speculative_tokens},
-                                                config_.policies.row_order)) {
+  const RowOrderInput to_order{.scheduled = trace.scheduled,
+                               .row_classes = row_classes_,
+                               .num_speculative_tokens = config_.num_speculative_tokens};
+  for (const std::int32_t index :
+       order_rows_v2(to_order, config_.policies.row_order, config_.policies.full_rows_first)) {
     const ScheduledTrace& scheduled = trace.scheduled[static_cast<std::size_t>(index)];
     const auto r = static_cast<std::int32_t>(idx_mapping_.size());
     idx_mapping_.push_back(slots_.slot_of(scheduled.request));
@@ -160,6 +165,7 @@ void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
     RowTrace row{.request = scheduled.request,
                  .scheduled = index,
                  .slot = idx_mapping_.back(),
+                 .slot_owner = scheduled.request,
                  .num_computed_tokens = slots_.num_computed_tokens()[s],
                  .previous_row = slot.previous_row,
                  .origin = row_origin_of(slot.previous_row, r, scheduled.admission),

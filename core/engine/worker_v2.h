@@ -21,7 +21,8 @@ struct RowOrderInput {
   std::span<const RowClass> row_classes;
   std::int32_t num_speculative_tokens = 0;
 };
-std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder order);
+std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder order,
+                                        FullRowsFirst full_rows_first);
 
 class WorkerV2 : public RunnerBase {
  public:

@@ -177,16 +177,24 @@ std::string padding_words(const StepTrace& trace) {
   return is_known ? text + ", null blocks" : text;
 }
 
-std::string_view order_words(RowOrder order) {
-  switch (order) {
+std::string_view order_words(const Policies& policies) {
+  const bool every_row = policies.full_rows_first == FullRowsFirst::every_row;
+  switch (policies.row_order) {
     case RowOrder::decodes_then_query_len:
-      return "class, decodes first, then by ascending query length";
+      return every_row
+                 ? "1 + K tokens first, then by class, decodes first, then by ascending query "
+                   "length"
+                 : "class, decodes first, then by ascending query length";
     case RowOrder::query_len:
-      return "ascending query length";
+      return every_row ? "1 + K tokens first, then by ascending query length"
+                       : "ascending query length";
     case RowOrder::drafts_then_query_len:
-      return "whether they have drafts, then 1 + K tokens, then ascending query length";
+      return every_row ? "whether they have drafts, then 1 + K tokens, then ascending query length"
+                       : "whether they have drafts, those of 1 + K tokens first, then by ascending "
+                         "query length";
     case RowOrder::verify_then_query_len:
-      return "1 + K tokens first, then by ascending query length";
+      return every_row ? "1 + K tokens first, then by ascending query length"
+                       : "1 + K tokens with drafts first, then by ascending query length";
   }
   return {};
 }
@@ -297,7 +305,7 @@ void add_rows(const StepToExplain& step, TextPage& page) {
     page.line(
         "slot: where the request's tokens, counts and block table stay from its admission on; rows "
         "are laid out anew in every step, by " +
-        std::string(order_words(step.config.policies.row_order)));
+        std::string(order_words(step.config.policies)));
 }
 
 void add_graph(const StepToExplain& step, TextPage& page) {

@@ -57,12 +57,12 @@ TEST(Bugs, TheColumnsAreReleases) {
 }
 
 TEST(Bugs, TheNewestReleaseHasFewer) {
-  EXPECT_THAT(
-      listed("--engine vllm --runner v2"),
-      testing::ElementsAre(
-          "padded-one-token-prompt-folds-placeholders", "padded-prompt-sorted-before-verify-rows",
-          "priority-victim-keeps-registered-block", "unreserved-state-spoils-running-block",
-          "block-left-half-full-gets-whole-key", "hit-inside-block-of-same-step"));
+  EXPECT_THAT(listed("--engine vllm --runner v2"),
+              testing::ElementsAre(
+                  "padded-one-token-prompt-folds-placeholders",
+                  "padded-prompt-sorted-before-verify-rows", "full-chunk-sorted-before-decode-rows",
+                  "priority-victim-keeps-registered-block", "unreserved-state-spoils-running-block",
+                  "block-left-half-full-gets-whole-key", "hit-inside-block-of-same-step"));
 }
 
 TEST(Bugs, SafeHasNone) {

@@ -1,10 +1,17 @@
 // As faulty_policies_test: faults of runner V2.
 #include <gtest/gtest.h>
 
+#include "core/engine/policy_overrides.h"
 #include "tests/core/check/planted.h"
 
 namespace hybridscope::test::faulty_policies_v2_test {
 namespace {
+
+Policies policies_with(const PolicyValue& value) {
+  PolicyOverrides set;
+  set.set(value);
+  return with_overrides(safe_policies(), set);
+}
 
 EngineConfig runner_v2(const SmallEngine& small) {
   EngineConfig config = engine_config(small);
@@ -19,7 +26,7 @@ TEST(FaultyPoliciesV2,
                                      .num_speculative_tokens = 1,
                                      .method = SpeculativeMethod::ngram,
                                      .max_model_len = 96,
-                                     .policies = {.cache = {}, .initial_state_column = unit}});
+                                     .policies = policies_with(unit)});
     config.block_size = 4;
     PlantedRun run(CheckScope::all, config);
     run.add(request_of(18, 2, 1, 18)).apply(SetStepBudget{16}).steps(4);
@@ -52,7 +59,7 @@ TEST(FaultyPoliciesV2,
   const auto scenario = [](RowOrder order) {
     PlantedRun run(CheckScope::all, runner_v2({.mode = MambaCacheMode::none,
                                                .num_speculative_tokens = 3,
-                                               .policies = {.cache = {}, .row_order = order}}));
+                                               .policies = policies_with(order)}));
     run.add(request_of(5, 30, 1)).steps(1);
     run.add(request_of(20, 4, 2)).apply(SetAcceptedTokens{kA, 3}).apply(SetStepBudget{22}).steps(1);
     run.apply(SetAcceptedTokens{kA, 2}).steps(2);
@@ -85,11 +92,10 @@ TEST(FaultyPoliciesV2,
 // takes over Z's slot.
 TEST(FaultyPoliciesV2, StaleAcceptedCountOnSlotReuse) {
   const auto scenario = [](SlotCountReset reset) {
-    PlantedRun run(CheckScope::all,
-                   runner_v2({.mode = MambaCacheMode::all,
-                              .num_speculative_tokens = 3,
-                              .method = SpeculativeMethod::ngram,
-                              .policies = {.cache = {}, .slot_count_reset = reset}}));
+    PlantedRun run(CheckScope::all, runner_v2({.mode = MambaCacheMode::all,
+                                               .num_speculative_tokens = 3,
+                                               .method = SpeculativeMethod::ngram,
+                                               .policies = policies_with(reset)}));
     run.add(request_of(8, 9, 1)).add(request_of(5, 30, 2)).steps(1);
     run.apply(PreemptRequest{kA}).apply(SetDraftTokens{kB, 3}).apply(SetAcceptedTokens{kB, 4});
     run.apply(SetStepBudget{4}).steps(1);
@@ -104,7 +110,9 @@ TEST(FaultyPoliciesV2, StaleAcceptedCountOnSlotReuse) {
                                         .step = 3,
                                         .request = 0,
                                         .row = 0,
-                                        .detail = "accepted count taken from another request"}));
+                                        .expected = 1,
+                                        .seen = 4,
+                                        .detail = "accepted count of another request"}));
   EXPECT_TRUE(found(faulty.findings(), {.rule = Rule::read_of_unwritten_block,
                                         .step = 3,
                                         .request = 0,

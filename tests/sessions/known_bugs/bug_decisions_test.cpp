@@ -28,6 +28,9 @@ const std::map<std::string, std::string> kDecisions = {
     {"chunk-tail-runs-as-decode",
      "A runs as a decode and reads column 0; its state of 10 tokens is in column 1, left by "
      "step 2"},
+    {"full-chunk-sorted-before-decode-rows",
+     "T runs as a prefill and reads column 0; its state of 6 tokens is in column 1, left by "
+     "step 2"},
     {"mid-block-chunk-poisons-slot",
      "A in step 1: the chunk ends at token 3, off the block grid (last boundary: 0)"},
     {"no-draft-step-reads-column-zero",

@@ -78,6 +78,28 @@ TEST_P(ShippedBug, ItsFirstFindingIsPutDownToIt) {
   EXPECT_THAT(words, Not(HasSubstr(" or known bug")));
 }
 
+// Bugs 12b and 12c are two faults of one sort: without padding a chunk of a prompt is still sorted
+// before decode rows, and where only rows with drafts come first, a padded prompt still is.
+TEST(RowOrderOfARelease, OneOfItsFaultsStaysWithoutTheOther) {
+  const auto wrong_requests = [](std::string_view id, const PolicyValue& without) {
+    Scenario scenario = shipped_bug(id).value().scenario;
+    scenario.settings.engine = EngineProfile::vllm(Release::v0_33_0);
+    scenario.settings.policies.set(without);
+    std::vector<std::string> requests;
+    const BugSide side = run_bug_side(scenario).value();
+    for (const RequestDamage& damage : side.findings.by_request())
+      requests.push_back(damage.request);
+    return requests;
+  };
+  constexpr std::string_view kPadded = "padded-prompt-sorted-before-verify-rows";
+  constexpr std::string_view kChunk = "full-chunk-sorted-before-decode-rows";
+  EXPECT_THAT(wrong_requests(kChunk, OneTokenPrompt::as_is), testing::ElementsAre("T"));
+  EXPECT_THAT(wrong_requests(kChunk, FullRowsFirst::of_drafts), testing::IsEmpty());
+  // B is wrong by bug 8b.
+  EXPECT_THAT(wrong_requests(kPadded, FullRowsFirst::of_drafts), testing::ElementsAre("A", "B"));
+  EXPECT_THAT(wrong_requests(kPadded, OneTokenPrompt::as_is), testing::IsEmpty());
+}
+
 TEST_P(ShippedBug, ItsScenarioShowsItAndTheHealthyRunIsClean) {
   const auto run = run_bug(exhibit());
   ASSERT_TRUE(run.ok()) << run.error().message;
