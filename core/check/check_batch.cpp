@@ -107,10 +107,6 @@ void check_row(CheckContext& context, std::int32_t row, std::int32_t start) {
   if (row_trace.num_accepted_tokens < 1 || row_trace.num_accepted_tokens > limit)
     report(context, Rule::foreign_row_datum,
            {limit, row_trace.num_accepted_tokens, "accepted count outside 1..1+K", row});
-  if (row_trace.accepted_from != row_trace.request)
-    report(context, Rule::foreign_row_datum,
-           {row_trace.request.value, row_trace.accepted_from.value,
-            "accepted count taken from another request", row});
 }
 
 void check_padding_row(CheckContext& context, std::int32_t row) {

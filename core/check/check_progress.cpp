@@ -32,8 +32,10 @@ void ProgressCheck::begin_step(CheckContext& context) {
     known(request).exact_computed_tokens = -1;
   }
   check_counts(context);
+  check_slots(context);
   check_row_counts(context);
-  check_accepted_counts(context);
+  check_foreign_counts(context);
+  check_pre_copied_counts(context);
 }
 
 void ProgressCheck::end_step(CheckContext& context) {
@@ -103,9 +105,43 @@ void ProgressCheck::check_row_counts(CheckContext& context) {
   }
 }
 
+// V2 reads all that it knows of a row by its slot.
+void ProgressCheck::check_slots(CheckContext& context) {
+  const std::vector<RowTrace>& rows = context.trace().rows;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (rows[r].slot < 0 || rows[r].slot_owner == rows[r].request) continue;
+    Finding finding = count_finding(Rule::foreign_row_datum, rows[r].request, rows[r].request.value,
+                                    rows[r].slot_owner.value, "slot of another request");
+    finding.row = static_cast<std::int32_t>(r);
+    context.report(finding);
+  }
+}
+
+// What the request's last row left; an admitted request begins at 1.
+std::int32_t ProgressCheck::own_accepted_tokens(const StepTrace& trace, const RowTrace& row) {
+  const bool running = trace.scheduled_of(row).admission == Admission::running;
+  return running ? known(row.request).num_accepted_tokens : 1;
+}
+
+// A count that was taken from another request's row does no harm where both are equal.
+void ProgressCheck::check_foreign_counts(CheckContext& context) {
+  const StepTrace& trace = context.trace();
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    const RowTrace& row = trace.rows[r];
+    if (row.accepted_from == row.request || !is_in_frame(row)) continue;
+    const std::int32_t own = own_accepted_tokens(trace, row);
+    if (row.num_accepted_tokens_before == own) continue;
+    Finding finding =
+        count_finding(Rule::foreign_row_datum, row.request, own, row.num_accepted_tokens_before,
+                      "accepted count of another request");
+    finding.row = static_cast<std::int32_t>(r);
+    context.report(finding);
+  }
+}
+
 // A row keeps its accepted count, unless its state was copied: then the count becomes 1 (semantics:
 // preprocess-mamba). If both values are the row's, the one that is not the request's own is wrong.
-void ProgressCheck::check_accepted_counts(CheckContext& context) {
+void ProgressCheck::check_pre_copied_counts(CheckContext& context) {
   const StepTrace& trace = context.trace();
   pre_copied_.assign(trace.rows.size(), {});
   for (const CopyDecisionTrace& decided : trace.pre_copies.decisions) {
@@ -122,9 +158,7 @@ void ProgressCheck::check_accepted_counts(CheckContext& context) {
     const std::int32_t after = row.num_accepted_tokens;
     if (after == 1 ? copied.by_rule || before == 1 : !copied.done && after == before) continue;
     if (!is_in_frame(row)) continue;
-    const bool running = trace.scheduled_of(row).admission == Admission::running;
-    const std::int32_t own = running ? known(row.request).num_accepted_tokens : 1;
-    const bool before_is_wrong = !copied.done && after == own;
+    const bool before_is_wrong = !copied.done && after == own_accepted_tokens(trace, row);
     Finding finding = count_finding(Rule::foreign_row_datum, row.request,
                                     before_is_wrong ? after
                                     : copied.done   ? 1

@@ -12,8 +12,9 @@ namespace hybridscope {
 class ProgressCheck {
  public:
   // The first thing in a step, because much follows from a wrong count: reports counts of computed
-  // tokens that contradict the accepted tokens (semantics: I12), and accepted counts that the
-  // pre-copies do not account for (semantics: I7).
+  // tokens that contradict the accepted tokens (semantics: I12), rows in another request's slot,
+  // and accepted counts that are another request's or that the pre-copies do not account for
+  // (semantics: I7).
   void begin_step(CheckContext& context);
   // Behind what the step did: reports samples that do not fit the drafts, prefill chunks that end
   // off the grid, lost and cut drafts, unusable scripted values, wrong counts of frames that
@@ -45,8 +46,11 @@ class ProgressCheck {
 
   Known& known(RequestId request);
   void check_counts(CheckContext& context);
+  void check_slots(CheckContext& context);
   void check_row_counts(CheckContext& context);
-  void check_accepted_counts(CheckContext& context);
+  void check_foreign_counts(CheckContext& context);
+  void check_pre_copied_counts(CheckContext& context);
+  std::int32_t own_accepted_tokens(const StepTrace& trace, const RowTrace& row);
   void keep_accepted_counts(const StepTrace& trace);
   bool is_in_frame(const RowTrace& row) const;
   void check_drafts(CheckContext& context);

@@ -74,6 +74,7 @@ struct RowTrace {
   RequestId request{};
   std::int32_t scheduled = -1;           // index into StepTrace::scheduled
   std::int32_t slot = -1;                // V2: idx_mapping of the row
+  RequestId slot_owner{};                // V2: whose slot that is; not recorded
   std::int32_t num_computed_tokens = 0;  // exact c, before the step
   std::int32_t previous_row = -1;        // in the step before, -1: none
   RowOrigin origin = RowOrigin::kept;

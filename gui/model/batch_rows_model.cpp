@@ -66,8 +66,7 @@ class BatchRowsMaker {
       shown.num_accepted_tokens = row.num_accepted_tokens;
       shown.num_accepted_tokens_before = row.num_accepted_tokens_before;
       const auto own = run_.own_count(row.request);
-      const CountOrigin origin = count_origin(trace_, row, own);
-      shown.is_wrong_count = origin == CountOrigin::foreign || origin == CountOrigin::lost;
+      shown.is_wrong_count = is_wrong_count(trace_, row, own);
       shown.count_words = count_origin_words(trace_, row, own, view_.names);
       shown.first_token = first;
       model_.has_slots = model_.has_slots || row.slot >= 0;

@@ -45,6 +45,8 @@ std::string_view source(const Finding& finding, const Names& names) {
     case Rule::foreign_row_datum:
       if (finding.detail.ends_with("token_indx"))
         return "vLLM v1/attention/backends/gdn_attn.py build";
+      if (finding.detail.starts_with("slot of"))
+        return "vLLM v1/worker/gpu/states.py add_request and remove_request";
       return finding.detail.ends_with("another row")
                  ? "vLLM v1/worker/gpu_model_runner.py _build_attention_metadata"
                  : "vLLM v1/worker/gpu_input_batch.py condense and swap_states";

@@ -134,8 +134,11 @@ constexpr std::array kPhrases = {
            "the hit needs keys and values up to token {expected}, they are there up to {seen}: "
            "{detail}"},
 
+    // Of sessions recorded before counts were compared: expected and seen are requests.
     Phrase{Rule::foreign_row_datum, "accepted count taken", nullptr,
            "the accepted count was taken from {seen_request}"},
+    Phrase{Rule::foreign_row_datum, "slot of another", nullptr,
+           "the row's slot is that of {seen_request}"},
     Phrase{Rule::foreign_row_datum, "accepted count outside", nullptr,
            "the accepted count is {seen}, expected 1..{expected}"},
     Phrase{Rule::foreign_row_datum, "accepted count of another", nullptr,

@@ -23,6 +23,10 @@ std::string how_it_was_lost(const StepTrace& trace, const RowTrace& row, const O
 
 }  // namespace
 
+bool is_admitted(const StepTrace& trace, const RowTrace& row) {
+  return row.scheduled >= 0 && trace.scheduled_of(row).admission != Admission::running;
+}
+
 std::int32_t count_left(const StepTrace& trace, std::size_t row) {
   const bool resets =
       std::ranges::any_of(trace.post_copies.decisions, [row](const CopyDecisionTrace& decided) {
@@ -67,9 +71,8 @@ std::optional<OwnCount> OwnCounts::before(std::int64_t step, RequestId request) 
 CountOrigin count_origin(const StepTrace& trace, const RowTrace& row,
                          const std::optional<OwnCount>& own) {
   if (row.accepted_from.value >= 0 && row.accepted_from != row.request) return CountOrigin::foreign;
-  const bool admitted =
-      row.scheduled >= 0 && trace.scheduled_of(row).admission != Admission::running;
-  if (admitted) return row.num_accepted_tokens_before == 1 ? CountOrigin::fresh : CountOrigin::lost;
+  if (is_admitted(trace, row))
+    return row.num_accepted_tokens_before == 1 ? CountOrigin::fresh : CountOrigin::lost;
   if (!own) return CountOrigin::unknown;
   return row.num_accepted_tokens_before == own->num_accepted_tokens ? CountOrigin::own
                                                                     : CountOrigin::lost;
@@ -95,17 +98,24 @@ std::string count_origin_words(const StepTrace& trace, const RowTrace& row,
   return {};
 }
 
+bool is_wrong_count(const StepTrace& trace, const RowTrace& row,
+                    const std::optional<OwnCount>& own) {
+  const CountOrigin origin = count_origin(trace, row, own);
+  if (origin != CountOrigin::foreign) return origin == CountOrigin::lost;
+  if (is_admitted(trace, row)) return row.num_accepted_tokens_before != 1;
+  return !own || row.num_accepted_tokens_before != own->num_accepted_tokens;
+}
+
 std::string wrong_count_words(const StepTrace& trace, const RowTrace& row,
                               const std::optional<OwnCount>& own, const Names& names) {
-  const CountOrigin origin = count_origin(trace, row, own);
+  if (!is_wrong_count(trace, row, own)) return {};
   const std::string who = names.request(row.request);
-  if (origin == CountOrigin::foreign)
+  if (count_origin(trace, row, own) == CountOrigin::foreign)
     return fmt::format(
         "{} runs with the accepted count of {}, {}{}", who, names.request(row.accepted_from),
         row.num_accepted_tokens_before,
         own ? fmt::format("; its own is {}, of step {}", own->num_accepted_tokens, own->step) : "");
-  if (origin != CountOrigin::lost) return {};
-  if (!own || trace.scheduled_of(row).admission != Admission::running)
+  if (!own || is_admitted(trace, row))
     return fmt::format("{}'s accepted count is {} as it is admitted; expected 1", who,
                        row.num_accepted_tokens_before);
   return fmt::format("{}'s accepted count became {}{}; its own is {}, of step {}", who,

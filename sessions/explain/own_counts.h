@@ -50,6 +50,9 @@ class OwnCounts {
   std::vector<LastTwo> rows_;  // by request id
 };
 
+// Does the row's request begin or go on after a preemption in this step?
+bool is_admitted(const StepTrace& trace, const RowTrace& row);
+
 // The count of a row as the step begins: whose it is, and what the request's own is.
 enum class CountOrigin : std::uint8_t {
   own,      // what its last row accepted
@@ -65,6 +68,11 @@ CountOrigin count_origin(const StepTrace& trace, const RowTrace& row,
 // known" or "1 of B".
 std::string count_origin_words(const StepTrace& trace, const RowTrace& row,
                                const std::optional<OwnCount>& own, const Names& names);
+
+// Is the count not the request's own? Another request's count is, where both are equal; where the
+// own one is not known, another request's is taken for wrong.
+bool is_wrong_count(const StepTrace& trace, const RowTrace& row,
+                    const std::optional<OwnCount>& own);
 
 // Why a row runs with a wrong count: "C's accepted count became 1 when it was skipped in step 4;
 // its own is 3, of step 3". Empty: the count is its own, or that is not known.

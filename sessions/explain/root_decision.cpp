@@ -28,10 +28,6 @@ std::string tokens(std::int64_t count) {
   return fmt::format("{} token{}", count, count == 1 ? "" : "s");
 }
 
-bool is_admitted(const StepTrace& trace, const RowTrace& row) {
-  return row.scheduled >= 0 && trace.scheduled_of(row).admission != Admission::running;
-}
-
 // "pre-copy: column before = ..."; empty: nothing was decided.
 std::string copy_words(std::string_view launch_name, const CopyLaunch& launch,
                        const Finding& finding, const RootContext& context) {

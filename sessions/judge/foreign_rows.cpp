@@ -186,10 +186,13 @@ RowTrace ForeignImporter::describe_row(const ForeignRow& traced) {
     request.num_accepted_tokens = 1;
     mamba_state_idx_.erase(traced.request);
   }
+  const RequestId slot_owner =
+      traced.slot < 0 ? traced.request : slots_.use(traced.request, traced.slot, admitted);
   RowTrace row{
       .request = traced.request,
       .scheduled = request.scheduled,
       .slot = traced.slot,
+      .slot_owner = slot_owner,
       .num_computed_tokens = exact_computed_tokens(traced, scheduled),
       .previous_row = request.row,
       .row_class = row_class_of(scheduled, RowClassing::by_meaning, config_.num_speculative_tokens),
@@ -197,8 +200,7 @@ RowTrace ForeignImporter::describe_row(const ForeignRow& traced) {
           scheduled.num_computed_tokens < (v2 ? request.prefill_len : scheduled.num_prompt_tokens),
       .num_accepted_tokens = traced.num_accepted_tokens >= 0 ? traced.num_accepted_tokens
                                                              : request.num_accepted_tokens,
-      .accepted_from =
-          traced.slot < 0 ? traced.request : slots_.use(traced.request, traced.slot, admitted)};
+      .accepted_from = slot_owner};
   row.num_accepted_tokens_before = row.num_accepted_tokens;
   if (request.row >= 0)
     row.origin = request.row == index ? RowOrigin::kept : RowOrigin::moved;

@@ -29,7 +29,8 @@ class Finding:
     content   "temporal", "conv" or "attention"
     column    of the request's block list
     block     block id
-    expected, seen  counts of tokens, references or rows, as the rule says
+    expected, seen  the two numbers that the text compares: counts, block ids, or numbers of
+              requests where the text names another request
     detail    tells variants of a rule apart
     cause     the write that left what was seen
     text      the explanation, one or two sentences

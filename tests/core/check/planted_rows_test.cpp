@@ -126,17 +126,42 @@ TEST(PlantedRows, BuffersMayBeStaleWithoutAReplay) {
   EXPECT_TRUE(nothing_found(run.findings()));
 }
 
+// A and B accept 2 tokens and 1, and B gets A's count.
 TEST(PlantedRows, CountOfAnotherRequest) {
   PlantedRun run = three_rows(MambaType::mamba2, 2);
+  run.apply(SetAcceptedTokens{kA, 2}).apply(SetAcceptedTokens{kB, 1}).steps(1);
+  run.step([](StepTrace& trace, OwnedArrays&) {
+    trace.rows[1].accepted_from = kA;
+    trace.rows[1].num_accepted_tokens_before = 2;
+  });
+  EXPECT_TRUE(found(run.findings(), {.rule = Rule::foreign_row_datum,
+                                     .step = 3,
+                                     .request = 1,
+                                     .row = 1,
+                                     .expected = 1,
+                                     .seen = 2,
+                                     .detail = "accepted count of another request"}));
+}
+
+TEST(PlantedRows, AnEqualCountOfAnotherRequestIsNoFinding) {
+  PlantedRun run = three_rows(MambaType::mamba2, 2);
   run.step([](StepTrace& trace, OwnedArrays&) { trace.rows[1].accepted_from = kC; });
-  EXPECT_TRUE(
-      found_only(run.findings(), {{.rule = Rule::foreign_row_datum,
-                                   .step = 2,
-                                   .request = 1,
-                                   .row = 1,
-                                   .expected = 1,
-                                   .seen = 2,
-                                   .detail = "accepted count taken from another request"}}));
+  EXPECT_TRUE(nothing_found(run.findings()));
+}
+
+TEST(PlantedRows, SlotOfAnotherRequest) {
+  EngineConfig config = engine_config({.num_speculative_tokens = 2});
+  config.runner = ModelRunner::v2;
+  PlantedRun run(CheckScope::all, config);
+  run.add(request_of(5, 9, 1)).add(request_of(5, 9, 2)).steps(1);
+  run.step([](StepTrace& trace, OwnedArrays&) { trace.rows[1].slot_owner = kA; });
+  EXPECT_TRUE(found_only(run.findings(), {{.rule = Rule::foreign_row_datum,
+                                           .step = 2,
+                                           .request = 1,
+                                           .row = 1,
+                                           .expected = 1,
+                                           .seen = 0,
+                                           .detail = "slot of another request"}}));
 }
 
 TEST(PlantedRows, SwappedCountsInTheMetadata) {  // known bug 9

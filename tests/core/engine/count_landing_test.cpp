@@ -10,11 +10,12 @@ namespace {
 
 // Two verify rows that accept everything; the first one ends and a prompt takes its row, so that
 // the other one changes places with it: rows [D1, D2], then [P, D2] -> [D2, P].
-std::vector<Finding> run(AcceptedCountLanding landing, std::int32_t num_speculative_tokens = 2) {
+std::vector<Finding> run(AcceptedCountLanding landing, std::int32_t num_speculative_tokens = 2,
+                         double acceptance_rate = 1.0) {
   EngineConfig config =
       engine_config({.num_speculative_tokens = num_speculative_tokens, .max_num_seqs = 2});
   config.async_scheduling = true;
-  config.acceptance_rate = 1.0;
+  config.acceptance_rate = acceptance_rate;
   config.policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
   config.policies.accepted_count_landing = landing;
   CheckedEngine engine(config);
@@ -33,8 +34,13 @@ TEST(AcceptedCountLanding, BeforeTheRowsMoveTheCountsArePermutedTwice) {
   const std::vector<Finding> findings = run(AcceptedCountLanding::before_row_moves);
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings.front().rule, Rule::foreign_row_datum);
-  EXPECT_EQ(findings.front().detail, "accepted count taken from another request");
+  EXPECT_EQ(findings.front().detail, "accepted count of another request");
   EXPECT_EQ(findings.front().request, RequestId{1});
+}
+
+// Without acceptance every count is 1, so that a count of another row is right too.
+TEST(AcceptedCountLanding, CountsThatAreEqualDoNoHarm) {
+  EXPECT_TRUE(run(AcceptedCountLanding::before_row_moves, 2, 0.0).empty());
 }
 
 TEST(AcceptedCountLanding, WithoutDraftsNothingIsCountedOrGathered) {
