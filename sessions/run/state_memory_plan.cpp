@@ -33,19 +33,24 @@ Status check_conv_windows(const StateMemory& memory, const EngineConfig& config)
   return Ok{};
 }
 
+// Names every policy that is in the way.
 Status check_kernels(const KernelPolicies& policies) {
   constexpr KernelPolicies kSafe;
-  Status status = Ok{};
+  std::string in_the_way;
+  std::string expected;
   for_each_kernel_policy([&](const auto& row) {
     const auto value = policies.*row.member;
-    if (!row.words.symbolic_state_only || value == kSafe.*row.member || !status.ok()) return;
+    if (!row.words.symbolic_state_only || value == kSafe.*row.member) return;
     const auto name = [&](auto of) { return row.words.values[static_cast<std::size_t>(of)]; };
-    status = invalid_input(
-        fmt::format("the kernels that keep state in bytes do not have {} {} (expected {}, or "
-                    "symbolic state)",
-                    row.words.name, name(value), name(kSafe.*row.member)));
+    const std::string_view between = in_the_way.empty() ? "" : ", ";
+    in_the_way += fmt::format("{}{} = {}", between, row.words.name, name(value));
+    expected += fmt::format("{}{}", between, name(kSafe.*row.member));
   });
-  return status;
+  if (in_the_way.empty()) return Ok{};
+  return invalid_input(fmt::format(
+      "the kernels that keep state in bytes do not have the policy {} (expected {}): run without "
+      "--state bytes, which checks the same decisions on symbolic state, or with --state numeric",
+      in_the_way, expected));
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 #include "sessions/run/state_memory_plan.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 namespace hybridscope::state_memory_plan_test {
 namespace {
+
+using testing::HasSubstr;
 
 constexpr std::int64_t kMiB = 1 << 20;
 
@@ -93,18 +96,30 @@ TEST(StateMemoryPlan, RefusesPoliciesThatTheKernelsOfBytesDoNotHave) {
     return memory.ok() ? std::string("it fits") : memory.error().message;
   };
   EXPECT_EQ(refusal_of(SameBlockShift::last_position_first),
-            "the kernels that keep state in bytes do not have same_block_shift "
-            "last_position_first (expected memmove, or symbolic state)");
-  EXPECT_EQ(refusal_of(GdnGates::in_batch_order),
-            "the kernels that keep state in bytes do not have gdn_gates in_batch_order (expected "
-            "gathered, or symbolic state)");
-  EXPECT_EQ(refusal_of(ConvRoll::window_length),
-            "the kernels that keep state in bytes do not have conv_roll window_length (expected "
-            "row_length, or symbolic state)");
-  EXPECT_EQ(refusal_of(NullRows::run),
-            "the kernels that keep state in bytes do not have null_rows run (expected skipped, or "
-            "symbolic state)");
+            "the kernels that keep state in bytes do not have the policy same_block_shift = "
+            "last_position_first (expected memmove): run without --state bytes, which checks the "
+            "same decisions on symbolic state, or with --state numeric");
+  EXPECT_THAT(refusal_of(GdnGates::in_batch_order),
+              HasSubstr("gdn_gates = in_batch_order (expected gathered)"));
+  EXPECT_THAT(refusal_of(ConvRoll::window_length),
+              HasSubstr("conv_roll = window_length (expected row_length)"));
+  EXPECT_THAT(refusal_of(NullRows::run), HasSubstr("null_rows = run (expected skipped)"));
   EXPECT_EQ(refusal_of(DummyRunTables::left_over), "it fits");
+}
+
+TEST(StateMemoryPlan, NamesAllPoliciesOfAReleaseThatAreInTheWay) {
+  const auto refusal_of = [](Release release) {
+    EngineSettings changed = settings();
+    changed.engine = EngineProfile::vllm(release);
+    const auto memory = plan(changed, 1024 * kMiB);
+    return memory.ok() ? std::string("it fits") : memory.error().message;
+  };
+  EXPECT_THAT(refusal_of(Release::v0_27_1),
+              HasSubstr("the policy gdn_gates = in_batch_order, same_block_shift = "
+                        "last_position_first (expected gathered, memmove): run without"));
+  EXPECT_THAT(refusal_of(Release::v0_28_0),
+              HasSubstr("the policy same_block_shift = last_position_first (expected memmove)"));
+  EXPECT_EQ(refusal_of(Release::v0_29_0), "it fits");
 }
 
 TEST(RoundedByteSize, IsForPeople) {
