@@ -60,6 +60,7 @@ ReportedRun::ReportedRun(CheckedRun run, CheckScope scope, Kept kept)
       language_(std::move(kept.model)) {
   report_.state = std::move(kept.state);
   report_.language = std::move(kept.language);
+  if (report_.language) report_.findings.set_runs_replays();
 }
 
 Status ReportedRun::digest_state() {

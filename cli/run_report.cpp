@@ -125,7 +125,10 @@ nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& repo
     json["starvation"] = starvation_to_json(*report.starvation, plan.setup.config);
   if (!report.unmet.empty()) json["unmet_expectations"] = report.unmet;
   if (!report.stopped.empty()) json["stopped"] = report.stopped;
-  if (!plan.notes.empty()) json["notes"] = plan.notes;
+  std::vector<std::string> notes = plan.notes;
+  if (std::string note = report.findings.fresh_arrays_note(); !note.empty())
+    notes.push_back(std::move(note));
+  if (!notes.empty()) json["notes"] = notes;
   return json;
 }
 

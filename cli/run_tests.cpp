@@ -121,6 +121,7 @@ void add_problems(const FindingList& findings, const ProblemWords& words, Tested
     if (kept.expected) continue;
     const Rule rule = kept.finding.rule;
     ++added[static_cast<std::size_t>(rule)];
+    if (kept.line.empty()) continue;
     unit.problems.push_back({.severity = severity_of(rule),
                              .type = std::string(rule_info(rule).slug),
                              .text = findings.text_with_root(kept),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/check/finding.h"
+#include "gui/model/finding_log.h"
 
 namespace hybridscope {
 
@@ -32,8 +33,8 @@ struct BlockFault {
 
 class BlockFaults {
  public:
-  // Findings kept of each rule, the first ones: a rule may break in every step.
-  static constexpr std::size_t kMostARule = 5000;
+  // Findings kept of each rule, the first ones.
+  static constexpr std::size_t kMostARule = FindingLog::kMostARule;
   static constexpr std::size_t kMostStarts = 2 * kMostARule;
 
   // Call in order of steps. Findings that say nothing about a block's content are left out.

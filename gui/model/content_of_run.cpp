@@ -67,11 +67,9 @@ PanelContent findings(Workbench& workbench) {
   const ShownRun& run = *workbench.run();
   if (run.findings().empty()) return {.notes = {std::string(kNoFindings)}};
   ContentTable table{.title = "Findings", .headings = headings_of(kFindingColumns)};
-  const std::vector<FindingChain> chains = finding_chains(run);
-  for (std::size_t i = 0; i < chains.size(); ++i) {
-    const ShownFinding& shown = run.findings()[i];
+  for (const FindingRow& row : finding_rows(run)) {
+    const ShownFinding& shown = row.shown;
     const RequestId request = shown.finding.request;
-    const std::string chain = chain_words(run, chains[i], i);
     std::string words = finding_message(shown, run.names());
     if (!shown.decision.empty()) words = shown.decision + ": " + words;
     if (const std::string_view cause = workbench.cause_of(shown); !cause.empty())
@@ -80,7 +78,7 @@ PanelContent findings(Workbench& workbench) {
         {number_cell(shown.finding.step),
          shown.finding.cause.kind == WriteKind::never ? ContentCell()
                                                       : number_cell(shown.finding.cause.step),
-         words_cell(chain), words_cell(rule_info(shown.finding.rule).slug),
+         words_cell(row.chain), words_cell(rule_info(shown.finding.rule).slug),
          request.value < 0 ? ContentCell() : words_cell(run.names().request(request)),
          words_cell(words)});
   }

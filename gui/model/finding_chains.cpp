@@ -2,41 +2,61 @@
 
 #include <fmt/core.h>
 
-namespace hybridscope {
+#include <algorithm>
+#include <map>
+#include <utility>
 
-std::vector<FindingChain> finding_chains(const ShownRun& run) {
-  constexpr std::size_t kNoRoot = static_cast<std::size_t>(-1);
-  FindingRoots roots;
-  std::vector<std::size_t> root_of;      // [findings]
-  std::vector<std::ptrdiff_t> first_of;  // [roots]
-  for (const ShownFinding& shown : run.findings()) {
-    const auto index = static_cast<std::ptrdiff_t>(root_of.size());
-    root_of.push_back(kNoRoot);
-    if (rule_info(shown.finding.rule).severity != Severity::error) continue;
-    root_of.back() = roots.add(shown.finding);
-    if (root_of.back() == first_of.size()) first_of.push_back(index);
-  }
-  std::vector<FindingChain> chains;
-  for (const std::size_t root : root_of)
-    chains.push_back(root == kNoRoot
-                         ? FindingChain{}
-                         : FindingChain{.first = first_of[root],
-                                        .num_following = roots.roots()[root].num_following});
-  return chains;
-}
+#include "sessions/explain/explain_finding.h"
+
+namespace hybridscope {
 
 bool is_first_of(const FindingChain& chain, std::size_t index) {
   return chain.first >= 0 && static_cast<std::size_t>(chain.first) == index;
 }
 
-std::string chain_words(const ShownRun& run, const FindingChain& chain, std::size_t index) {
-  if (chain.first < 0) return {};
-  if (!is_first_of(chain, index))
-    return fmt::format("from {}",
-                       run.findings()[static_cast<std::size_t>(chain.first)].finding.step);
+std::string chain_words(const FindingChain& chain, std::size_t index) {
+  if (chain.first_step == 0) return {};
+  if (!is_first_of(chain, index)) return fmt::format("from {}", chain.first_step);
   if (chain.num_following == 0) return "first";
-  return fmt::format("first, {} follow{}", chain.num_following,
-                     chain.num_following == 1 ? "s" : "");
+  std::string words = fmt::format("first, {}{} follow{}", chain.at_least ? "at least " : "",
+                                  chain.num_following, chain.num_following == 1 ? "s" : "");
+  if (chain.num_listed < chain.num_following)
+    words += fmt::format("; {} of {} shown", chain.num_listed, chain.num_following);
+  return words;
+}
+
+std::vector<FindingRow> finding_rows(const ShownRun& run) {
+  const std::vector<FindingChain> chains = run.finding_log().chains();
+  std::map<std::int64_t, std::vector<std::size_t>> following;  // by the first finding's index
+  std::vector<FindingRow> rows;
+  const auto add = [&](std::vector<std::size_t> members) {
+    const std::size_t index = members.front();
+    FindingRow row{.shown = run.findings()[index],
+                   .members = std::move(members),
+                   .chain = chain_words(chains[index], index),
+                   .is_first = is_first_of(chains[index], index)};
+    std::vector<const Finding*> findings;
+    for (const std::size_t member : row.members)
+      findings.push_back(&run.findings()[member].finding);
+    if (findings.size() > 1) row.shown.text = explain_findings(findings, run.names());
+    rows.push_back(std::move(row));
+  };
+  for (std::size_t i = 0; i < chains.size(); ++i)
+    if (chains[i].first < 0 || is_first_of(chains[i], i))
+      add({i});
+    else
+      following[chains[i].first].push_back(i);
+  for (const auto& [first, indices] : following) {
+    std::vector<const Finding*> findings;
+    for (const std::size_t index : indices) findings.push_back(&run.findings()[index].finding);
+    for (const FindingLine& line : lines_of_findings(findings)) {
+      std::vector<std::size_t> members;
+      for (const std::size_t member : line) members.push_back(indices[member]);
+      add(std::move(members));
+    }
+  }
+  std::ranges::sort(rows, {}, [](const FindingRow& row) { return row.members.front(); });
+  return rows;
 }
 
 std::string decision_behind(const Finding& finding, RootContext context,
@@ -50,9 +70,9 @@ std::string decision_behind(const Finding& finding, RootContext context,
 }
 
 ChainStart chain_start(const ShownRun& run, std::size_t index) {
-  const std::ptrdiff_t root = finding_chains(run)[index].first;
-  if (root < 0) return {};
-  const ShownFinding& first = run.findings()[static_cast<std::size_t>(root)];
+  const FindingChain chain = run.finding_log().chains()[index];
+  if (chain.first < 0) return {};
+  const ShownFinding& first = run.findings()[static_cast<std::size_t>(chain.first)];
   return {.step = first.finding.step,
           .words = first.decision.empty() ? first.text : first.decision};
 }

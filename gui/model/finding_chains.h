@@ -12,19 +12,21 @@
 
 namespace hybridscope {
 
-struct FindingChain {
-  std::ptrdiff_t first =
-      -1;  // index of the first finding of the chain; -1: a warning, which has none
-  std::int64_t num_following = 0;  // the findings behind the first, up to the last known step
-};
-
-// For each of run.findings().
-std::vector<FindingChain> finding_chains(const ShownRun& run);
-
 bool is_first_of(const FindingChain& chain, std::size_t index);
-// "first, 38 follow", or "from 5": the step of the first, from which the finding at `index`
-// follows.
-std::string chain_words(const ShownRun& run, const FindingChain& chain, std::size_t index);
+// "first, 38 follow", "first, 81 follow; 20 of 81 shown", or "from 5": the step of the first, from
+// which the finding at `index` follows.
+std::string chain_words(const FindingChain& chain, std::size_t index);
+
+// A row of the list: findings of one chain that differ only in group and kind of state are told in
+// one (explain_findings).
+struct FindingRow {
+  ShownFinding shown;                // the first; its text tells them all
+  std::vector<std::size_t> members;  // indices of run.findings()
+  std::string chain;                 // chain_words()
+  bool is_first = false;             // of its chain
+};
+// In the order of their first findings.
+std::vector<FindingRow> finding_rows(const ShownRun& run);
 
 // The decision behind the first finding of a chain (ShownFinding::decision). `context`: without a
 // warning, which is found in `findings`, those of the run.

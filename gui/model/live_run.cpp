@@ -41,8 +41,7 @@ LiveRun::LiveRun(RunPlan plan, CheckScope scope)
       log_({.num_blocks = plan_.setup.config.kv_cache_config.num_blocks,
             .mamba_cache_mode = plan_.setup.config.mamba_cache_mode}),
       stores_checkpoints_(stores_checkpoints(plan_.setup.config.kv_cache_config)),
-      cache_log_(plan_, names_),
-      found_by_rule_(rule_table().size()) {}
+      cache_log_(plan_, names_) {}
 
 Result<std::unique_ptr<LiveRun>> LiveRun::create(RunPlan plan, CheckScope scope) {
   std::unique_ptr<LiveRun> run(new LiveRun(std::move(plan), scope));
@@ -83,21 +82,21 @@ void LiveRun::take(const CheckedStep& step) {
 
 // While the step is at hand, the decision behind a chain that begins in it is found.
 void LiveRun::take_findings(const CheckedStep& step) {
-  const std::size_t before = findings_.size();
-  for (const Finding& finding : step.findings) block_faults_.take(finding);
-  for (const Finding& finding : step.findings)
-    if (++found_by_rule_[static_cast<std::size_t>(finding.rule)] <= kMaxFindingsARule)
-      findings_.push_back({finding, explain_finding(finding, names_)});
-  if (findings_.size() == before) return;
-  const std::vector<FindingChain> chains = finding_chains(*this);
-  for (std::size_t i = before; i < findings_.size(); ++i)
-    if (const Finding& finding = findings_[i].finding; is_first_of(chains[i], i))
-      findings_[i].decision =
-          decision_behind(finding,
-                          {.trace = step.trace,
-                           .names = names_,
-                           .own = requests_.own_count(finding.request, step.trace.step)},
-                          findings_);
+  const std::size_t before = findings().size();
+  for (const Finding& finding : step.findings) {
+    block_faults_.take(finding);
+    finding_log_.take(finding, names_);
+  }
+  if (findings().size() == before) return;
+  const std::vector<FindingChain> chains = finding_log_.chains();
+  for (std::size_t i = before; i < chains.size(); ++i)
+    if (const Finding& finding = findings()[i].finding; is_first_of(chains[i], i))
+      finding_log_.set_decision(
+          i, decision_behind(finding,
+                             {.trace = step.trace,
+                              .names = names_,
+                              .own = requests_.own_count(finding.request, step.trace.step)},
+                             findings()));
 }
 
 void LiveRun::note_registrations(const StepTrace& trace) {
@@ -199,11 +198,8 @@ bool LiveRun::continue_with(const RunPlan& plan, std::int64_t step) {
   requests_.forget_after(step);
   requests_.note_counts(player_->trace());
   cache_log_.forget_after(step);
-  std::erase_if(findings_, [&](const ShownFinding& found) { return found.finding.step > step; });
+  finding_log_.forget_after(step);
   block_faults_.forget_after(step);
-  std::ranges::fill(found_by_rule_, 0);
-  for (const ShownFinding& found : findings_)
-    ++found_by_rule_[static_cast<std::size_t>(found.finding.rule)];
   request_names_.resize(static_cast<std::size_t>(player_->run().engine().num_requests()));
   whole_ = player_->done();
   if (speech_ != nullptr) speech_->continue_with(plan_, step);

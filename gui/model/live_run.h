@@ -51,7 +51,7 @@ class LiveRun final : public ShownRun {
   std::optional<std::vector<std::int32_t>> free_queue() const override;
   std::vector<StepActivity> activities(std::size_t first, std::size_t count) override;
   std::span<const StepMark> marks() const override { return marks_; }
-  std::span<const ShownFinding> findings() const override { return findings_; }
+  const FindingLog& finding_log() const override { return finding_log_; }
   const BlockFaults& block_faults() const override { return block_faults_; }
   std::span<const ShownBookmark> bookmarks() const override { return bookmarks_; }
   Status set_bookmark(std::int64_t step, std::string_view note) override;
@@ -106,10 +106,9 @@ class LiveRun final : public ShownRun {
   bool stores_checkpoints_ = false;
   CacheLog cache_log_;
   std::vector<StepMark> marks_;
-  std::vector<ShownFinding> findings_;
+  FindingLog finding_log_;
   BlockFaults block_faults_;
-  std::vector<ShownBookmark> bookmarks_;     // by step
-  std::vector<std::int64_t> found_by_rule_;  // [rule_table()]
+  std::vector<ShownBookmark> bookmarks_;  // by step
   // Copied when the step is left, because the engine overwrites it; going back runs one more step.
   NamedStepArrays previous_;
   bool whole_ = false;

@@ -87,7 +87,7 @@ std::int32_t RecordedRun::num_hit_tokens(RequestId request) {
 
 // After more findings were loaded: those that begin a chain.
 void RecordedRun::list_undecided() {
-  const std::vector<FindingChain> chains = finding_chains(*this);
+  const std::vector<FindingChain> chains = finding_log_.chains();
   for (; num_listed_ < chains.size(); ++num_listed_)
     if (is_first_of(chains[num_listed_], num_listed_) && ++num_roots_ <= kMostDecisions)
       undecided_.push_back(num_listed_);
@@ -96,17 +96,18 @@ void RecordedRun::list_undecided() {
 // False: none is left.
 bool RecordedRun::decide_next() {
   if (undecided_.empty()) return false;
-  ShownFinding& shown = findings_[undecided_.front()];
+  const std::size_t index = undecided_.front();
+  const Finding& finding = findings()[index].finding;
   undecided_.erase(undecided_.begin());
   if (beside() == nullptr) return false;
-  const auto record = beside()->read(shown.finding.step);
+  const auto record = beside()->read(finding.step);
   if (!record.ok()) return false;
-  shown.decision =
-      decision_behind(shown.finding,
-                      {.trace = record.value()->trace,
-                       .names = names_,
-                       .own = reader().own_count(shown.finding.request, shown.finding.step)},
-                      findings_);
+  finding_log_.set_decision(
+      index, decision_behind(finding,
+                             {.trace = record.value()->trace,
+                              .names = names_,
+                              .own = reader().own_count(finding.request, finding.step)},
+                             findings()));
   return true;
 }
 

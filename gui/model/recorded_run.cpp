@@ -62,17 +62,14 @@ Status RecordedRun::load() {
   return Ok{};
 }
 
-// Loads the first findings of each rule for the list, and what all of them say about blocks.
+// Loads the findings after a step: for the list, for chains, and what they say about blocks.
 Status RecordedRun::load_findings(std::int64_t after) {
-  const auto findings = reader().findings(BlockFaults::kMostARule, after);
-  if (!findings.ok()) return findings.error();
-  found_by_rule_.resize(rule_table().size());
-  for (const Finding& finding : findings.value()) {
-    std::int64_t& found = found_by_rule_[static_cast<std::size_t>(finding.rule)];
-    if (found >= static_cast<std::int64_t>(BlockFaults::kMostARule)) continue;
+  // One more than are followed, to know that there are more.
+  const auto loaded = reader().findings(FindingLog::kMostARule + 1, after);
+  if (!loaded.ok()) return loaded.error();
+  for (const Finding& finding : loaded.value()) {
     block_faults_.take(finding);
-    if (++found <= kMaxFindingsARule)
-      findings_.push_back({finding, explain_finding(finding, names_)});
+    finding_log_.take(finding, names_);
   }
   list_undecided();
   return Ok{};

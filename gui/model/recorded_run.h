@@ -87,7 +87,7 @@ class RecordedRun final : public ShownRun {
   // them; load_more() reads the rest.
   std::vector<StepActivity> activities(std::size_t first, std::size_t count) override;
   std::span<const StepMark> marks() const override { return marks_; }
-  std::span<const ShownFinding> findings() const override { return findings_; }
+  const FindingLog& finding_log() const override { return finding_log_; }
   const BlockFaults& block_faults() const override { return block_faults_; }
   Result<std::unique_ptr<StepSource>> source() const override;
   SessionHeader header() const override;
@@ -152,11 +152,10 @@ class RecordedRun final : public ShownRun {
   int hit_reads_left_ = kHitReadsASlice;  // until the next load_more()
   bool lacks_hits_ = false;               // some were requested and are not read yet
   std::vector<StepMark> marks_;
-  std::vector<ShownFinding> findings_;
-  std::vector<std::size_t> undecided_;  // indices of findings_ whose decision is to be read
-  std::size_t num_listed_ = 0;          // of findings_ that were looked at for that
+  FindingLog finding_log_;
+  std::vector<std::size_t> undecided_;  // indices of findings() whose decision is to be read
+  std::size_t num_listed_ = 0;          // of findings() that were looked at for that
   std::size_t num_roots_ = 0;
-  std::vector<std::int64_t> found_by_rule_;  // [rule_table()] seen so far, at most kMostARule
   BlockFaults block_faults_;
   std::vector<ShownBookmark> bookmarks_;  // as in the file after the last change
   std::optional<Speech> speech_;          // empty: no language model ran

@@ -19,6 +19,7 @@
 #include "core/trace/block_table_mirror.h"
 #include "core/trace/step_trace.h"
 #include "gui/model/block_faults.h"
+#include "gui/model/finding_log.h"
 #include "gui/model/speech.h"
 #include "gui/model/step_activity.h"
 #include "gui/model/step_arrays.h"
@@ -119,15 +120,6 @@ struct ShownBookmark {
   friend bool operator==(const ShownBookmark&, const ShownBookmark&) = default;
 };
 
-// A finding of the run and its text.
-struct ShownFinding {
-  Finding finding;
-  std::string text;
-  // What went wrong first (root_decision), of the first finding of a chain; empty: the finding says
-  // it, or it is not known, or not yet.
-  std::string decision = {};
-};
-
 // Its text without the rule, the step and the request, which have their own columns.
 std::string finding_message(const ShownFinding& shown, const Names& names);
 
@@ -216,8 +208,10 @@ class ShownRun {
 
   // One per known step, ascending.
   virtual std::span<const StepMark> marks() const = 0;
-  // The first findings of each rule in the known steps.
-  virtual std::span<const ShownFinding> findings() const = 0;
+  // Findings in the known steps.
+  virtual const FindingLog& finding_log() const = 0;
+  // The first ones of each rule.
+  std::span<const ShownFinding> findings() const { return finding_log().listed(); }
   // What findings of the known steps said about the content of blocks.
   virtual const BlockFaults& block_faults() const = 0;
   // By step. After an edit some may belong to steps that are not known, or no longer.

@@ -25,7 +25,7 @@ std::string cause_sentence(const FindingCause& cause) {
 Result<std::size_t> Workbench::find_cause_of(std::size_t finding) {
   const RunPlan* plan = run()->plan();
   if (plan == nullptr) return invalid_input(run()->why_no_plan());
-  const std::ptrdiff_t root = finding_chains(*run())[finding].first;
+  const std::ptrdiff_t root = run()->finding_log().chains()[finding].first;
   const std::size_t first = root < 0 ? finding : static_cast<std::size_t>(root);
   const ShownFinding& shown = run()->findings()[first];
   causes_[{drawn_side(), shown.text}] =

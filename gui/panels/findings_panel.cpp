@@ -49,13 +49,10 @@ class FindingsPanel final : public Panel {
     ImGui::TableSetColumnEnabled(kRequest, !narrow);
     ImGui::TableHeadersRow();
     follows_ = follower_.moves_to(context.workbench.selection().finding);
-    const std::vector<FindingChain>& chains =
-        chains_.get(context.workbench, [&] { return finding_chains(run); });
+    const std::vector<FindingRow>& rows =
+        rows_.get(context.workbench, [&] { return finding_rows(run); });
     scroll_.begin(table_header_height());
-    for (std::size_t i = 0; i < chains.size(); ++i)
-      draw_row(context, static_cast<int>(i),
-               {run.findings()[i], chain_words(run, chains[i], i), is_first_of(chains[i], i)},
-               narrow);
+    for (const FindingRow& row : rows) draw_row(context, row, narrow);
     scroll_.end();
     ImGui::EndTable();
   }
@@ -87,13 +84,9 @@ class FindingsPanel final : public Panel {
         "from N: it follows from the finding of step N");
   }
 
-  struct Row {
-    const ShownFinding& shown;
-    std::string chain;
-    bool is_first = false;  // of its chain
-  };
-  void draw_row(PanelContext& context, int index, const Row& row, bool narrow) {
+  void draw_row(PanelContext& context, const FindingRow& row, bool narrow) {
     const ShownFinding& shown = row.shown;
+    const auto index = static_cast<int>(row.members.front());
     const Finding& finding = shown.finding;
     const ShownRun& run = *context.workbench.run();
     ImGui::PushID(index);
@@ -112,14 +105,16 @@ class FindingsPanel final : public Panel {
         std::max(ImGui::GetCursorPosY() - top - ImGui::GetStyle().ItemSpacing.y, chain_height);
     ImGui::TableSetColumnIndex(kStep);
     const std::ptrdiff_t selected = context.workbench.selection().finding;
-    const bool here = selected >= 0 ? selected == index : finding.step == run.step();
+    const bool is_selected =
+        selected >= 0 && std::ranges::count(row.members, static_cast<std::size_t>(selected)) > 0;
+    const bool here = selected >= 0 ? is_selected : finding.step == run.step();
     if (ImGui::Selectable(
             fmt::format("{}", finding.step).c_str(), here,
             ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowItemOverlap,
             ImVec2(0, height)))
       go_to(context, index, finding.step);
     context.mark_row(fmt::format("finding {}", index));
-    scroll_.add(selected == index && follows_);
+    scroll_.add(is_selected && follows_);
     tooltip(rule.meaning);
     ImGui::TableSetColumnIndex(kWrite);
     if (finding.cause.kind != WriteKind::never) {
@@ -139,7 +134,7 @@ class FindingsPanel final : public Panel {
     ImGui::PopID();
   }
 
-  Cached<std::vector<FindingChain>> chains_;
+  Cached<std::vector<FindingRow>> rows_;
   Follower<std::ptrdiff_t> follower_;
   RowScroll scroll_;
   bool follows_ = false;  // the selected one must be scrolled into view

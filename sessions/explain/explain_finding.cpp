@@ -2,8 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
+#include "core/base/check.h"
 #include "sessions/explain/finding_words.h"
 
 namespace hybridscope {
@@ -11,13 +16,94 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string where(const Finding& finding, const Names& names) {
+// `groups`: in words.
+std::string where(const Finding& finding, const std::string& groups, const Names& names) {
   std::string text = fmt::format("step {}", finding.step);
   if (finding.request.value >= 0) text += fmt::format(" {}", names.request(finding.request));
   if (finding.row >= 0) text += fmt::format(" row {}", finding.row);
-  if (finding.group >= 0) text += fmt::format(" {}", names.group(finding.group));
+  if (!groups.empty()) text += " " + groups;
   if (finding.column >= 0) text += fmt::format(" column {}", finding.column);
   return text;
+}
+
+std::string group_words(const Finding& finding, const Names& names) {
+  return finding.group >= 0 ? names.group(finding.group) : std::string();
+}
+
+// "20", "20 and 23", "20, 23 and 26".
+std::string enumerated(const std::vector<std::int32_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < numbers.size() ? ", " : " and ") + std::to_string(numbers[i]);
+  return text;
+}
+
+// "groups 1 to 3 (mamba2)", "groups 1, 3 and 4"; the kind, where all have the same.
+std::string groups_words(const std::vector<std::int32_t>& groups, const Names& names) {
+  if (groups.size() == 1) return names.group(groups.front());
+  const auto kind_of = [&](std::int32_t group) {
+    const std::string name = names.group(group);
+    const std::size_t kind = name.find(" (");
+    return kind == std::string::npos ? std::string() : name.substr(kind);
+  };
+  std::string kind = kind_of(groups.front());
+  if (!std::ranges::all_of(groups, [&](std::int32_t group) { return kind_of(group) == kind; }))
+    kind.clear();
+  const bool in_a_row =
+      groups.back() - groups.front() + 1 == static_cast<std::int32_t>(groups.size());
+  if (in_a_row && groups.size() > 2)
+    return fmt::format("groups {} to {}{}", groups.front(), groups.back(), kind);
+  return "groups " + enumerated(groups) + kind;
+}
+
+// What a line's findings have in common, but for the kind of state.
+auto place_of(const Finding& f) {
+  return std::tuple(f.rule, f.step, f.request, f.row, f.column, f.expected, f.seen, f.cause.kind,
+                    f.cause.step, f.cause.request);
+}
+
+bool is_of_state(const Finding& f) {
+  return (f.content == ContentKind::temporal || f.content == ContentKind::conv) && f.group >= 0 &&
+         f.layer < 0 && f.state < 0 && f.element < 0;
+}
+
+// Is it about the same kind of state as the line, in another group?
+bool goes_on(std::span<const Finding* const> all, const FindingLine& line, const Finding& f) {
+  const Finding& first = *all[line.front()];
+  return is_of_state(first) && is_of_state(f) && first.content == f.content &&
+         first.detail == f.detail && place_of(first) == place_of(f) &&
+         std::ranges::none_of(line, [&](std::size_t one) { return all[one]->group == f.group; });
+}
+
+// Are both about the same groups and blocks, and of different kinds of state?
+bool is_other_kind(std::span<const Finding* const> all, const FindingLine& a,
+                   const FindingLine& b) {
+  const Finding& first = *all[a.front()];
+  const Finding& other = *all[b.front()];
+  return is_of_state(first) && is_of_state(other) && first.content != other.content &&
+         place_of(first) == place_of(other) &&
+         std::ranges::equal(a, b, [&](std::size_t one, std::size_t two) {
+           return all[one]->group == all[two]->group && all[one]->block == all[two]->block;
+         });
+}
+
+// "; the same in blocks 20 and 23, and of the conv windows".
+std::string same_words(std::span<const Finding* const> line) {
+  const Finding& first = *line.front();
+  std::vector<std::int32_t> blocks;
+  bool other_kind = false;
+  for (const Finding* finding : line.subspan(1)) {
+    other_kind = other_kind || finding->content != first.content;
+    if (finding->content == first.content) blocks.push_back(finding->block);
+  }
+  std::string text;
+  if (!blocks.empty())
+    text =
+        fmt::format("; the same in block{} {}", blocks.size() == 1 ? "" : "s", enumerated(blocks));
+  if (!other_kind) return text;
+  return text + (text.empty() ? "; the same of the " : ", and of the ") +
+         (first.content == ContentKind::conv ? "state" : "conv window") +
+         (blocks.empty() ? "" : "s");
 }
 
 Json id_or_null(std::int32_t value) { return value >= 0 ? Json(value) : Json(); }
@@ -38,11 +124,57 @@ Json cause_to_json(const WriteEvent& cause, const Names& names) {
 }  // namespace
 
 std::string explain_finding(const Finding& finding, const Names& names) {
-  std::string text = fmt::format("{}: {}: {}", rule_info(finding.rule).slug, where(finding, names),
-                                 finding_words::what(finding, names));
-  const std::string cause = finding_words::cause(finding);
+  const Finding* const line[] = {&finding};
+  return explain_findings(line, names);
+}
+
+std::vector<FindingLine> lines_of_findings(std::span<const Finding* const> findings) {
+  // Of the lines of the same step, which are the last ones, that which fits; else none.
+  const auto find = [&](std::vector<FindingLine>& lines, std::int64_t step, const auto& fits) {
+    auto line = lines.rbegin();
+    while (line != lines.rend() && findings[line->front()]->step == step && !fits(*line)) ++line;
+    return line == lines.rend() || !fits(*line) ? nullptr : &*line;
+  };
+  std::vector<FindingLine> of_one_kind;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const Finding& finding = *findings[i];
+    FindingLine* const line = find(of_one_kind, finding.step, [&](const FindingLine& known) {
+      return goes_on(findings, known, finding);
+    });
+    if (line != nullptr)
+      line->push_back(i);
+    else
+      of_one_kind.push_back({i});
+  }
+  std::vector<FindingLine> lines;
+  for (const FindingLine& one : of_one_kind) {
+    FindingLine* const line =
+        find(lines, findings[one.front()]->step,
+             [&](const FindingLine& known) { return is_other_kind(findings, known, one); });
+    if (line != nullptr)
+      line->insert(line->end(), one.begin(), one.end());
+    else
+      lines.push_back(one);
+  }
+  return lines;
+}
+
+std::string explain_findings(std::span<const Finding* const> line, const Names& names) {
+  HS_EXPECT(!line.empty());
+  const Finding& first = *line.front();
+  std::string groups = group_words(first, names);
+  if (line.size() > 1) {
+    std::vector<std::int32_t> numbers;
+    for (const Finding* finding : line)
+      if (finding->content == first.content) numbers.push_back(finding->group);
+    groups = groups_words(numbers, names);
+  }
+  std::string text =
+      fmt::format("{}: {}: {}", rule_info(first.rule).slug, where(first, groups, names),
+                  finding_words::what(first, names) + same_words(line));
+  const std::string cause = finding_words::cause(first);
   if (!cause.empty()) text += "; " + cause;
-  return text + fmt::format(" ({})", finding_words::source(finding, names));
+  return text + fmt::format(" ({})", finding_words::source(first, names));
 }
 
 Json finding_to_json(const Finding& finding, const Names& names) {

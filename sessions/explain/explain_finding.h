@@ -1,8 +1,11 @@
 // A finding in words and as JSON, the same for every command and report.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/check/finding.h"
 #include "sessions/explain/explain_names.h"
@@ -14,9 +17,22 @@ namespace hybridscope {
 // step 12 (vLLM v1/worker/mamba_utils.py postprocess_mamba_fused_kernel)".
 std::string explain_finding(const Finding& finding, const Names& names);
 
+// Findings that differ only in group, block and kind of state are told in one line. For each line
+// the indices of its findings, those of one kind of state after the other; lines in the order of
+// their first ones.
+using FindingLine = std::vector<std::size_t>;
+std::vector<FindingLine> lines_of_findings(std::span<const Finding* const> findings);
+
+// explain_finding() of the first, which names the groups and says what else is the same:
+// "... groups 1 to 3 (mamba2) column 2: block 17 holds the state of 46 tokens of r5, expected 48;
+// the same in blocks 20 and 23, and of the conv windows; written by ...". Requires: they are the
+// findings of one line.
+std::string explain_findings(std::span<const Finding* const> line, const Names& names);
+
 // Keys in this order: rule, severity, step, request, row, group, content, column, block, expected,
 // seen, detail, cause {kind, step, ordinal, request, num_tokens}, text. Keys that do not apply are
-// null. Findings about bytes end with layer, state, element.
+// null. Findings about bytes end with layer, state, element. docs/ci.md says what expected and seen
+// are.
 nlohmann::ordered_json finding_to_json(const Finding& finding, const Names& names);
 
 }  // namespace hybridscope

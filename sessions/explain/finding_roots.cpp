@@ -189,4 +189,11 @@ std::string following_words(const FindingRoot& root) {
                      one ? "" : "s", one ? "s" : "", root.last_step);
 }
 
+std::string following_words(const FindingRoot& root, std::int64_t num_shown) {
+  const std::string words = following_words(root);
+  return num_shown >= root.num_following
+             ? words
+             : fmt::format("{}; {} of {} shown", words, num_shown, root.num_following);
+}
+
 }  // namespace hybridscope

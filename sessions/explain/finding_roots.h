@@ -88,5 +88,8 @@ class FindingRoots {
 
 // "38 findings follow from it, to step 12"; empty: none.
 std::string following_words(const FindingRoot& root);
+// "81 findings follow from it, to step 33; 20 of 81 shown", for a list that has `num_shown` of
+// them.
+std::string following_words(const FindingRoot& root, std::int64_t num_shown);
 
 }  // namespace hybridscope

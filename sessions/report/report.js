@@ -103,7 +103,7 @@ function showRun() {
 
 function showAllFindings() {
   const section = byId("all-findings");
-  const findings = steps.flatMap((step) => step.findings);
+  const findings = steps.flatMap((step) => step.lines);
   section.hidden = findings.length === 0;
   if (section.hidden) return;
   section.querySelector("div").append(table([

@@ -64,9 +64,11 @@ for (const step of steps) {
   step.blockCopies = (step.bc || []).map(([request, group, from, to, words, source]) =>
     ({ request, group, from, to, words, source }));
   step.findings = (step.f || []).map(
-    ([rule, error, request, row, group, column, block, words, follows, decision, cause]) =>
-      ({ rule, error, request, row, group, column, block, words, follows, decision, cause,
+    ([rule, error, request, row, group, column, block, words, told, follows, decision, cause]) =>
+      ({ rule, error, request, row, group, column, block, words, told, follows, decision, cause,
          step: step.n }));
+  // Without those that another one's words tell too.
+  step.lines = step.findings.filter((finding) => !finding.told);
 }
 
 const placeOfStep = new Map(steps.map((step, i) => [step.n, i]));

@@ -27,7 +27,7 @@ function showFindings(step) {
   const section = byId("step-findings");
   section.hidden = step.findings.length === 0;
   const target = clear(section.querySelector("div"));
-  for (const finding of step.findings) target.append(findingLine(finding, false));
+  for (const finding of step.lines) target.append(findingLine(finding, false));
 }
 
 const rowOutcome = (row) => !row.samples ? "chunk" : row.sampled === 0 ? "discarded"

@@ -3,8 +3,12 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "sessions/explain/block_copies.h"
 #include "sessions/explain/explain_decision.h"
@@ -184,7 +188,7 @@ nlohmann::json ReportSteps::rows(const StepTrace& trace) {
          row.num_sampled_tokens, static_cast<int>(scheduled.admission), scheduled.num_hit_tokens,
          scheduled.num_prompt_tokens, row.slot, static_cast<int>(row.origin),
          scheduled.samples() ? 1 : 0, texts_.add(count_origin_words(trace, row, own, names_)),
-         wrong_count_words(trace, row, own, names_).empty() ? 0 : 1});
+         is_wrong_count(trace, row, own) ? 1 : 0});
   }
   return list;
 }
@@ -210,36 +214,59 @@ void ReportSteps::add_decisions(const StepTrace& trace, std::int32_t launch_numb
   }
 }
 
-// The step that the finding follows from, or 0 and the decision behind it.
-void ReportSteps::add_root(const StepTrace& trace, const Finding& finding, nlohmann::json& entry) {
+// Adds the step that the finding follows from, or 0 and the decision behind it. Returns the number
+// of the chain that it follows from; empty: it begins one.
+std::optional<std::size_t> ReportSteps::add_root(const StepTrace& trace, const Finding& finding,
+                                                 nlohmann::json& entry) {
   const std::size_t known = roots_.roots().size();
   const std::size_t root = roots_.add(finding);
   if (root < known) {
     entry.push_back(roots_.roots()[root].finding.step);
-    return;
+    return root;
   }
   entry.push_back(0);
   entry.push_back(texts_.add(roots_.decision(trace, finding, names_)));
   if (find_cause_ && root < kMaxRootsWithCause)
     if (const std::string cause = find_cause_(finding); !cause.empty())
       entry.push_back(texts_.add(cause));
+  return std::nullopt;
 }
 
+// Those of a chain that differ only in group and kind of state are told in the line of the first of
+// them.
 nlohmann::json ReportSteps::findings(const StepRecord& record) {
+  constexpr std::size_t kWords = 7;
+  constexpr std::size_t kIsTold = 8;
   nlohmann::json list = nlohmann::json::array();
+  std::map<std::size_t, std::vector<std::size_t>> following;  // by chain, indices
   for (const Finding& finding : record.findings) {
     const RuleInfo& rule = rule_info(finding.rule);
     const bool error = rule.severity == Severity::error;
-    nlohmann::json entry = {texts_.add(rule.slug), error ? 1 : 0,
-                            finding.request.value, finding.row,
-                            finding.group,         finding.column,
-                            finding.block,         texts_.add(explain_finding(finding, names_))};
-    if (error)
-      add_root(record.trace, finding, entry);
-    else
+    nlohmann::json entry = {texts_.add(rule.slug), error ? 1 : 0, finding.request.value,
+                            finding.row,           finding.group, finding.column,
+                            finding.block,         nullptr,       0};
+    if (error) {
+      if (const auto chain = add_root(record.trace, finding, entry))
+        following[*chain].push_back(list.size());
+    } else {
       roots_.add_warning(finding);
+    }
     list.push_back(std::move(entry));
   }
+  for (const auto& [chain, indices] : following) {
+    std::vector<const Finding*> findings;
+    for (const std::size_t index : indices) findings.push_back(&record.findings[index]);
+    for (const FindingLine& line : lines_of_findings(findings)) {
+      std::vector<const Finding*> members;
+      for (const std::size_t member : line) members.push_back(findings[member]);
+      list[indices[line.front()]][kWords] = texts_.add(explain_findings(members, names_));
+      for (const std::size_t member : std::span(line).subspan(1))
+        list[indices[member]][kIsTold] = 1;
+    }
+  }
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (list[i][kWords].is_null())
+      list[i][kWords] = texts_.add(explain_finding(record.findings[i], names_));
   roots_.end_step(record.trace);
   return list;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,7 +73,8 @@ class ReportSteps {
   // launch_number: 0 pre-copies, 1 post-copies.
   void add_decisions(const StepTrace& trace, std::int32_t launch_number, nlohmann::json& decisions);
   nlohmann::json block_copies(const StepTrace& trace);
-  void add_root(const StepTrace& trace, const Finding& finding, nlohmann::json& entry);
+  std::optional<std::size_t> add_root(const StepTrace& trace, const Finding& finding,
+                                      nlohmann::json& entry);
   nlohmann::json findings(const StepRecord& record);
 
   const EngineConfig& config_;

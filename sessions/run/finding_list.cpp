@@ -96,6 +96,8 @@ void FindingList::add_recorded(const Finding& finding, const Names& names, const
 void FindingList::add(const Finding& finding, bool expected, const Names& names,
                       const Words& decide) {
   note_damage(finding, names);
+  if (finding.rule == Rule::stale_persistent_array && stale_arrays_step_ == 0)
+    stale_arrays_step_ = finding.step;
   if (finding.step != last_step_) last_roots_.clear();
   last_step_ = finding.step;
   KeptFinding kept{.finding = finding, .expected = expected};
@@ -120,8 +122,10 @@ void FindingList::add(const Finding& finding, bool expected, const Names& names,
   const bool is_shown_root = kept.is_root && kept.root < kMaxRootsShown;
   if (count.found > kMaxFindingsARule && !is_shown_root) return;
   kept.text = explain_finding(finding, names);
+  kept.line = kept.text;
   kept.json = std::make_shared<const nlohmann::ordered_json>(finding_to_json(finding, names));
   kept_.push_back(std::move(kept));
+  if (is_error(kept_.back()) && !kept_.back().is_root) tell_lines(kept_.back().root, names);
 }
 
 std::int64_t FindingList::num_found(Severity severity) const {
@@ -148,12 +152,36 @@ std::vector<const KeptFinding*> FindingList::shown() const {
   return list;
 }
 
-// The kept findings that follow from the root, indented.
+// Their number, and the lines of those that are kept, indented.
 std::string FindingList::format_following(std::size_t root) const {
   std::string text;
-  for (const KeptFinding& kept : kept_)
-    if (is_error(kept) && kept.root == root && !kept.is_root) text += "    " + kept.text + "\n";
-  return text;
+  std::int64_t num_shown = 0;
+  for (const KeptFinding& kept : kept_) {
+    if (!is_error(kept) || kept.root != root || kept.is_root) continue;
+    ++num_shown;
+    if (!kept.line.empty()) text += "    " + kept.line + "\n";
+  }
+  const std::string following = following_words(roots()[root], num_shown);
+  return following.empty() ? text : "  " + following + ":\n" + text;
+}
+
+// The lines of what the last step added to a chain, of which one more is known now.
+void FindingList::tell_lines(std::size_t root, const Names& names) {
+  std::vector<KeptFinding*> of_step;
+  std::vector<const Finding*> findings;
+  for (auto kept = kept_.rbegin(); kept != kept_.rend() && kept->finding.step == last_step_;
+       ++kept) {
+    if (!is_error(*kept) || kept->root != root || kept->is_root) continue;
+    of_step.push_back(&*kept);
+  }
+  std::ranges::reverse(of_step);
+  for (const KeptFinding* kept : of_step) findings.push_back(&kept->finding);
+  for (const FindingLine& line : lines_of_findings(findings)) {
+    std::vector<const Finding*> members;
+    for (const std::size_t index : line) members.push_back(findings[index]);
+    for (const std::size_t index : line) of_step[index]->line.clear();
+    of_step[line.front()]->line = explain_findings(members, names);
+  }
 }
 
 std::string FindingList::format_roots() const {
@@ -161,12 +189,11 @@ std::string FindingList::format_roots() const {
   for (const KeptFinding& kept : kept_) {
     if (!is_error(kept) || !kept.is_root || kept.root >= kMaxRootsShown) continue;
     const RootWords& words = root_words_[kept.root];
-    const std::string following = following_words(roots()[kept.root]);
     if (!words.decision.empty()) text += words.decision + "\n";
     text += (words.decision.empty() ? "" : "  ") + kept.text + "\n";
     if (const std::string cause = words.cause.sentence(); !cause.empty())
       text += "  " + cause + "\n";
-    if (!following.empty()) text += "  " + following + ":\n" + format_following(kept.root);
+    text += format_following(kept.root);
   }
   if (roots().size() > kMaxRootsShown)
     text += fmt::format(
@@ -199,7 +226,7 @@ std::string FindingList::text_with_root(const KeptFinding& kept) const {
     return cause.empty() ? kept.text : kept.text + "; " + cause;
   }
   if (!kept.is_root)
-    return fmt::format("{}; follows from step {}", kept.text, roots()[kept.root].finding.step);
+    return fmt::format("{}; follows from step {}", kept.line, roots()[kept.root].finding.step);
   const RootWords& words = root_words_[kept.root];
   std::string text = kept.text;
   if (!words.decision.empty()) text = words.decision + ": " + text;
@@ -288,7 +315,16 @@ std::string FindingList::format_left_out() const {
     if (count(info.rule).found > kMaxFindingsARule)
       text += fmt::format("{}: the first {} of {} are shown\n", info.slug, kMaxFindingsARule,
                           grouped_number(count(info.rule).found));
+  if (const std::string note = fresh_arrays_note(); !note.empty()) text += note + "\n";
   return text;
+}
+
+std::string FindingList::fresh_arrays_note() const {
+  if (stale_arrays_step_ == 0 || runs_replays_) return {};
+  return fmt::format(
+      "from step {} on states were computed from the arrays of each step, not from the stale ones "
+      "that the replayed graph reads: run --state numeric shows what those do",
+      stale_arrays_step_);
 }
 
 nlohmann::ordered_json FindingList::by_rule() const {

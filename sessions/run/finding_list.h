@@ -37,6 +37,8 @@ struct KeptFinding {
   std::size_t root = 0;  // its root in roots(), of severity error only
   bool is_root = false;  // it is the first finding of its root
   std::string text;
+  std::string line;  // its text in lists, with what differs only in group and kind of state
+                     // (explain_findings); empty: the line of another one tells it
   std::shared_ptr<const nlohmann::ordered_json> json;  // never null
 };
 
@@ -126,7 +128,7 @@ class FindingList {
   // "step 4: this is known bug 48, ...": one line a root of which CauseWords say something.
   std::string format_causes() const;
   // One line: a root's decision, cause and number of findings that follow, or the step of its root,
-  // are added to the finding's text.
+  // are added to the finding's line, which must not be empty.
   std::string text_with_root(const KeptFinding& kept) const;
   // [findings of the last step that had any] where each stands in its chain: "what went
   // wrong first: DECISION", "follows from step 4: DECISION"; "": a warning, or nothing to add.
@@ -141,8 +143,13 @@ class FindingList {
   // Errors first, at most kMaxFindingsShown.
   std::vector<const KeptFinding*> shown() const;
   // "label-mismatch: the first 20 of 1,204 are shown": one line for each rule whose findings are
-  // not all kept.
+  // not all kept; and fresh_arrays_note(), where there is one.
   std::string format_left_out() const;
+  // A language model runs what a replayed graph reads, stale arrays too; nothing else does.
+  void set_runs_replays() { runs_replays_ = true; }
+  // One sentence, if from some step on states were computed from other arrays than a replayed graph
+  // reads; else empty.
+  std::string fresh_arrays_note() const;
   // {rule: number found}, only rules with findings.
   nlohmann::ordered_json by_rule() const;
 
@@ -158,6 +165,7 @@ class FindingList {
   void add(const Finding& finding, bool expected, const Names& names, const Words& decide);
   static constexpr std::size_t kNoRoot = static_cast<std::size_t>(-1);
   std::string format_following(std::size_t root) const;
+  void tell_lines(std::size_t root, const Names& names);
   void note_damage(const Finding& finding, const Names& names);
   void note_warning(const Finding& finding, bool expected);
   std::string warning_cause(const Finding& finding) const;  // CauseWords::sentence
@@ -171,6 +179,8 @@ class FindingList {
   std::vector<KeptFinding> kept_;
   std::vector<RequestDamage> damage_;
   std::vector<WarningBeginning> warnings_;
+  std::int64_t stale_arrays_step_ = 0;  // the first one with such a finding; 0: none
+  bool runs_replays_ = false;
   std::int64_t last_step_ = 0;           // that had findings
   std::vector<std::size_t> last_roots_;  // of its findings; kNoRoot: a warning
   std::vector<std::size_t> damage_of_;   // [request id + 1] place in damage_ + 1; 0: none

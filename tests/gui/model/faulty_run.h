@@ -50,7 +50,7 @@ class FaultyRun final : public ShownRun {
     return run_->write_chain(block, content);
   }
   std::span<const StepMark> marks() const override { return run_->marks(); }
-  std::span<const ShownFinding> findings() const override { return run_->findings(); }
+  const FindingLog& finding_log() const override { return run_->finding_log(); }
   const BlockFaults& block_faults() const override { return run_->block_faults(); }
   std::span<const ShownBookmark> bookmarks() const override { return run_->bookmarks(); }
   Status set_bookmark(std::int64_t step, std::string_view note) override {

@@ -12,8 +12,8 @@ namespace {
 
 std::vector<std::string> words_of(const ShownRun& run) {
   std::vector<std::string> words;
-  const std::vector<FindingChain> chains = finding_chains(run);
-  for (std::size_t i = 0; i < chains.size(); ++i) words.push_back(chain_words(run, chains[i], i));
+  const std::vector<FindingChain> chains = run.finding_log().chains();
+  for (std::size_t i = 0; i < chains.size(); ++i) words.push_back(chain_words(chains[i], i));
   return words;
 }
 
@@ -26,9 +26,15 @@ TEST(FindingChains, TheFirstOfAChainSaysHowManyFollow) {
 }
 
 TEST(FindingChains, OneFindingFollows) {
-  const auto run = test::reference_at("budget_cuts_drafts_to_zero", 4);
-  EXPECT_EQ(chain_words(*run, {.first = 0, .num_following = 1}, 0), "first, 1 follows");
-  EXPECT_EQ(chain_words(*run, {.first = 0}, 0), "first");
+  EXPECT_EQ(chain_words({.first = 0, .first_step = 3, .num_following = 1, .num_listed = 1}, 0),
+            "first, 1 follows");
+  EXPECT_EQ(chain_words({.first = 0, .first_step = 3}, 0), "first");
+}
+
+TEST(FindingChains, TheNumberThatFollowsIsOfAllFindingsNotOfTheListedOnes) {
+  EXPECT_EQ(chain_words({.first = 0, .first_step = 3, .num_following = 81, .num_listed = 20}, 0),
+            "first, 81 follow; 20 of 81 shown");
+  EXPECT_EQ(chain_words({.first_step = 3, .num_following = 81, .num_listed = 20}, 7), "from 3");
 }
 
 // Bug 48: step 4 goes wrong, later steps follow from it.

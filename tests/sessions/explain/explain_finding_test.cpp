@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 Names letters(MambaCacheMode mode = MambaCacheMode::align) {
   return {
@@ -106,6 +107,37 @@ TEST(ExplainFinding, AReadThroughTheNullBlock) {
                         "the state of 7 tokens"));
 }
 
+TEST(ExplainFinding, ACountOfAnotherRequestIsComparedWithItsOwn) {
+  const Finding finding = {.rule = Rule::foreign_row_datum,
+                           .step = 4,
+                           .request = {2},
+                           .row = 0,
+                           .expected = 3,
+                           .seen = 1,
+                           .detail = "accepted count of another request",
+                           .cause = {}};
+  EXPECT_EQ(explain_finding(finding, letters()),
+            "foreign-row-datum: step 4 C row 0: the accepted count is 1, the request's is 3 (vLLM "
+            "v1/worker/gpu_input_batch.py condense and swap_states)");
+  EXPECT_EQ(finding_to_json(finding, letters())["expected"], 3);
+  EXPECT_EQ(finding_to_json(finding, letters())["seen"], 1);
+}
+
+TEST(ExplainFinding, ASlotOfAnotherRequest) {
+  EXPECT_EQ(explain_finding({.rule = Rule::foreign_row_datum,
+                             .step = 4,
+                             .request = {2},
+                             .row = 0,
+                             .expected = 2,
+                             .seen = 1,
+                             .detail = "slot of another request",
+                             .cause = {}},
+                            letters()),
+            "foreign-row-datum: step 4 C row 0: the row's slot is that of B (vLLM "
+            "v1/worker/gpu/states.py add_request and remove_request)");
+}
+
+// Sessions of earlier versions have such findings, whose numbers are requests.
 TEST(ExplainFinding, ACountTakenFromAnotherRequest) {
   EXPECT_EQ(explain_finding({.rule = Rule::foreign_row_datum,
                              .step = 4,
@@ -118,6 +150,83 @@ TEST(ExplainFinding, ACountTakenFromAnotherRequest) {
                             letters()),
             "foreign-row-datum: step 4 C row 0: the accepted count was taken from B (vLLM "
             "v1/worker/gpu_input_batch.py condense and swap_states)");
+}
+
+// Groups 1 to 3 have the state and the conv window of 46 tokens of A, expected 48.
+std::vector<Finding> three_groups() {
+  std::vector<Finding> findings;
+  for (const std::int32_t group : {1, 2, 3})
+    for (const ContentKind content : {ContentKind::temporal, ContentKind::conv})
+      findings.push_back({.rule = Rule::running_state_wrong,
+                          .step = 13,
+                          .request = {0},
+                          .row = 2,
+                          .group = group,
+                          .content = content,
+                          .column = 2,
+                          .block = 14 + 3 * group,
+                          .expected = 48,
+                          .seen = 46,
+                          .detail = content == ContentKind::conv ? "conv history" : "",
+                          .cause = {.kind = WriteKind::post_copy,
+                                    .step = 12,
+                                    .ordinal = group,
+                                    .request = {0},
+                                    .num_tokens = 46}});
+  return findings;
+}
+
+std::vector<FindingLine> lines_of(const std::vector<Finding>& findings) {
+  std::vector<const Finding*> places;
+  for (const Finding& finding : findings) places.push_back(&finding);
+  return lines_of_findings(places);
+}
+
+std::string words_of(const std::vector<Finding>& findings, const FindingLine& line) {
+  std::vector<const Finding*> places;
+  for (const std::size_t index : line) places.push_back(&findings[index]);
+  return explain_findings(places, letters());
+}
+
+TEST(ExplainFinding, GroupsAndKindsOfStateThatAreEquallyWrongAreOneLine) {
+  const std::vector<Finding> findings = three_groups();
+  const std::vector<FindingLine> lines = lines_of(findings);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0], (FindingLine{0, 2, 4, 1, 3, 5}));
+  EXPECT_THAT(words_of(findings, lines[0]),
+              HasSubstr(" column 2: block 17 holds the state of 46 tokens of A, expected 48; the "
+                        "same in blocks 20 and 23, and of the conv windows; written by the "
+                        "post-copy of step 12 (vLLM"));
+  EXPECT_THAT(words_of(findings, lines[0]),
+              StartsWith("running-state-wrong: step 13 A row 2 groups 1 to 3"));
+}
+
+// The conv window of group 2 ends elsewhere.
+TEST(ExplainFinding, WhatDiffersInMoreThanGroupAndKindIsALineOfItsOwn) {
+  std::vector<Finding> findings = three_groups();
+  findings[3].seen = 45;
+  const std::vector<FindingLine> lines = lines_of(findings);
+  EXPECT_EQ(lines, (std::vector<FindingLine>{{0, 2, 4}, {1, 5}, {3}}));
+  EXPECT_THAT(words_of(findings, lines[0]), HasSubstr("; the same in blocks 20 and 23; written"));
+  EXPECT_THAT(words_of(findings, lines[1]), HasSubstr("row 2 groups 1 and 3"));
+  EXPECT_EQ(words_of(findings, lines[2]), explain_finding(findings[3], letters()));
+}
+
+TEST(ExplainFinding, OneGroupsStateAndConvWindowAreOneLine) {
+  std::vector<Finding> findings = three_groups();
+  findings.resize(2);
+  const std::vector<FindingLine> lines = lines_of(findings);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_THAT(words_of(findings, lines[0]), HasSubstr("; the same of the conv window; written"));
+}
+
+TEST(ExplainFinding, AnotherStepOrRequestIsAnotherLine) {
+  std::vector<Finding> findings = three_groups();
+  findings.resize(3);
+  findings[1] = findings[0];
+  findings[1].request = {1};
+  findings[2].step = 14;
+  EXPECT_EQ(lines_of(findings).size(), 3U);
 }
 
 TEST(ExplainFinding, WarningsAreOneClause) {

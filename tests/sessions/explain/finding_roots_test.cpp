@@ -30,6 +30,9 @@ TEST(FindingRoots, AStateThatAWrongRowLeftFollowsFromIt) {
   EXPECT_EQ(roots.add(wrong(kC, 9, WriteKind::decode, 6, kC)), 0U);
   EXPECT_EQ(roots.roots()[0].num_following, 3);
   EXPECT_EQ(following_words(roots.roots()[0]), "3 findings follow from it, to step 9");
+  EXPECT_EQ(following_words(roots.roots()[0], 3), "3 findings follow from it, to step 9");
+  EXPECT_EQ(following_words(roots.roots()[0], 2),
+            "3 findings follow from it, to step 9; 2 of 3 shown");
 }
 
 TEST(FindingRoots, ACopyOfAWrongStateFollowsToo) {

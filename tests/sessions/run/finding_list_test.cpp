@@ -1,11 +1,14 @@
 #include "sessions/run/finding_list.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 namespace hybridscope::finding_list_test {
 namespace {
+
+using testing::HasSubstr;
 
 constexpr RequestId kA{0};
 constexpr RequestId kC{2};
@@ -63,6 +66,40 @@ TEST(FindingList, AFewRequestsAreListedAndTheRestIsCounted) {
   for (std::int32_t id = 0; id < 23; ++id)
     findings.push_back(wrong(Rule::running_state_wrong, 1, RequestId{id}));
   EXPECT_TRUE(list_of(findings).format_by_request().ends_with("\n  3 requests more\n"));
+}
+
+// 25 findings of one request behind the first; 19 of them are kept.
+TEST(FindingList, AListThatHasNotAllOfAChainSaysSo) {
+  const FindingList list =
+      list_of(std::vector<Finding>(26, wrong(Rule::running_state_wrong, 4, kC)));
+  EXPECT_THAT(list.format_roots(),
+              HasSubstr("\n  25 findings follow from it, to step 4; 19 of 25 shown:\n"));
+}
+
+// The first finding of a chain has a line of its own.
+TEST(FindingList, FindingsThatDifferOnlyInTheirGroupAreOneLine) {
+  std::vector<Finding> findings(4, wrong(Rule::running_state_wrong, 4, kC));
+  for (std::int32_t i = 0; i < 4; ++i) {
+    findings[static_cast<std::size_t>(i)].group = i;
+    findings[static_cast<std::size_t>(i)].block = 10 + i;
+    findings[static_cast<std::size_t>(i)].content = ContentKind::temporal;
+  }
+  const FindingList list = list_of(findings);
+  EXPECT_THAT(list.format_roots(), HasSubstr("\n  3 findings follow from it, to step 4:\n"
+                                             "    running-state-wrong: step 4 r2 groups 1 to 3: "));
+  EXPECT_NE(list.kept()[1].line, "");
+  EXPECT_EQ(list.kept()[2].line, "");
+  EXPECT_EQ(list.kept()[3].line, "");
+  EXPECT_EQ(list.kept()[3].json->at("group"), 3);
+}
+
+TEST(FindingList, StatesBehindAStaleArrayAreSaidToComeFromFreshOnes) {
+  FindingList list = list_of({wrong(Rule::stale_persistent_array, 21, {})});
+  EXPECT_THAT(list.format_left_out(),
+              HasSubstr("from step 21 on states were computed from the arrays of each step"));
+  list.set_runs_replays();
+  EXPECT_EQ(list.format_left_out(), "");
+  EXPECT_EQ(list_of({wrong(Rule::label_mismatch, 1, kA)}).fresh_arrays_note(), "");
 }
 
 TEST(FindingList, OneFindingNeedsNoSummary) {
