@@ -353,14 +353,14 @@ class CauseSearch {
     Picked enough;
     for (const Candidate& one : all)
       if (is_there_with(one.policies, all)) enough.push_back(&one);
-    if (needed.empty() && enough.size() < 2)
-      for (const Candidate& one : all)
-        if (std::ranges::count(enough, &one) == 0) enough.push_back(&one);
-    if (enough.size() > 1 && is_gone_without(policies_of(enough)))
-      return {
-          fewest(enough, [this](const Picked& off) { return is_gone_without(policies_of(off)); }),
-          Share::each_is_enough};
-    return {needed, Share::alone};
+    if (enough.size() < 2 || !is_gone_without(policies_of(enough))) {
+      if (!needed.empty()) return {needed, Share::alone};
+      enough.clear();
+      for (const Candidate& one : all) enough.push_back(&one);
+      if (!is_gone_without(policies_of(enough))) return {};
+    }
+    return {fewest(enough, [this](const Picked& off) { return is_gone_without(policies_of(off)); }),
+            Share::each_is_enough};
   }
 
   // As few of the needed as bring it about.

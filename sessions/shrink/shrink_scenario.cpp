@@ -175,7 +175,6 @@ std::vector<FindingCause> Shrinker::causes_of(const Scenario& scenario,
 // must stop.
 std::optional<ProbedRun> Shrinker::probe(const Scenario& candidate,
                                          std::set<std::string> without_roots_of) {
-  ++num_runs_;
   ProbeOptions options = probe_options();
   options.rule = rule_;
   options.detail = detail_;
@@ -193,7 +192,6 @@ std::optional<ProbedRun> Shrinker::probe(const Scenario& candidate,
 std::optional<ProbedRun> Shrinker::probe_for_cause(const Scenario& candidate, ProbedRun run) {
   Scenario without = candidate;
   leave_out(cause_.policies, without.settings, without.script);
-  ++num_runs_;
   ProbeOptions options = probe_options();
   options.rule = root_.rule;
   options.detail = root_.detail;
@@ -252,6 +250,7 @@ bool Shrinker::try_keep(const Scenario& candidate, Wanted wanted) {
   // The scenario reader decides whether a candidate is valid.
   auto read = parse_scenario({.text = text, .file = "candidate"});
   if (!read.ok()) return false;
+  ++num_runs_;
   auto run = violating_run(read.value());
   if (!more()) return false;
   std::optional<ScenarioSize> size;

@@ -52,6 +52,7 @@ struct ShrinkOptions {
   // The cause (FindingCause::key) of the finding to keep; empty: any, that of the first finding.
   std::string cause = {};
   bool keep_max_model_len = false;  // without max_model_len block tables are large and runs slow
+  // Attempts; the runs that ask for an attempt's cause are not counted.
   std::int64_t max_runs = kDefaultShrinkRuns;
   // Called before each step of each run; false: return the smallest scenario so far. May be empty.
   std::function<bool(const ShrinkProgress&)> go_on = {};

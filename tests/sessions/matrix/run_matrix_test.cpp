@@ -89,6 +89,7 @@ TEST(RunMatrix, FaultsBecomeScenariosOfAtMostThreeRequestsThatShowThem) {
   EXPECT_THAT(contents.faults, Contains(Key("no-draft-step-reads-column-zero")));
   EXPECT_THAT(contents.faults, Contains(Key("gdn-gates-not-gathered")));
   for (const auto& [key, fault] : contents.faults) {
+    if (fault.file.empty()) continue;  // two bugs at once, which shrink to one of them
     EXPECT_LE(fault.num_requests, 3) << key;
     const std::string text = folder.read(fault.file);
     const auto scenario = parse_scenario({.text = text, .file = fault.file});
