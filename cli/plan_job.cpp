@@ -15,6 +15,7 @@
 #include "cli/shared_work.h"
 #include "core/base/fingerprint.h"
 #include "sessions/explain/explain_start_up.h"
+#include "sessions/plan/plan_run.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/setting_names.h"
@@ -169,6 +170,22 @@ Status choose_shard(const std::string& text, PlanJobOptions& job) {
   return Ok{};
 }
 
+// What became of the cache modes of the combinations (mode_note), each once.
+std::vector<std::string> mode_notes(const Sweep& sweep, const std::string& model) {
+  constexpr std::int64_t kMostTried = 1000;
+  std::vector<std::string> notes;
+  for (std::int64_t index = 0; index < std::min(sweep.size(), kMostTried); ++index) {
+    const auto settings = sweep.settings(sweep.at(index), model);
+    if (!settings.ok()) continue;
+    const auto setup = make_engine_setup(model, settings.value());
+    if (!setup.ok()) continue;
+    std::string note = mode_note(setup.value());
+    if (!note.empty() && std::ranges::find(notes, note) == notes.end())
+      notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
 }  // namespace
 
 Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
@@ -195,14 +212,14 @@ Result<PlanJob> make_plan_job(const PlanCommandOptions& given) {
   if (Status chosen = choose_shard(options.shard, job); !chosen.ok()) return chosen.error();
   auto traffic = load_traffic(options.traffic, how_to_read(options, settings));
   if (!traffic.ok()) return traffic.error();
-  std::vector<std::string> notes;
-  if (const auto setup = make_engine_setup(options.model, settings); setup.ok())
-    notes.push_back(mode_note(setup.value()));
+  std::vector<std::string> notes = mode_notes(swept.value().sweep, options.model);
   std::vector<ArrivingRequest>& requests = traffic.value().requests;
   if (options.limit > 0 && options.limit < std::ssize(requests))
     requests.resize(static_cast<std::size_t>(options.limit));
-  notes.push_back(leave_out_unserved(traffic.value(), swept.value().sweep, options.model));
-  std::erase(notes, "");
+  if (std::string left_out =
+          leave_out_unserved(traffic.value(), swept.value().sweep, options.model);
+      !left_out.empty())
+    notes.push_back(std::move(left_out));
   auto shared =
       std::make_unique<PlanTraffic>(options.traffic, std::move(traffic).value(), options.limit,
                                     static_cast<std::size_t>(job.num_threads) + 1);

@@ -22,7 +22,7 @@ inline constexpr std::int64_t kDefaultBudget = 1000;
 inline constexpr std::int64_t kDefaultRows = 30;
 
 struct PlanJob {
-  // On the mode of all combinations (mode_note) and on requests that none serves.
+  // On the cache modes of the combinations (mode_note) and on requests that none of them serves.
   std::vector<std::string> notes;
   std::optional<ServeLine> line;  // that it started from
   PlanHeader header;

@@ -52,6 +52,10 @@ TEST(PlanSizes, SaysWhatBecameOfTheCacheMode) {
               HasSubstr("note: qwen3-next-80b-a3b has no mode all: it runs in align\n"));
   EXPECT_THAT(run_program("plan --model bamba-9b --mode align --no-enable-prefix-caching").err,
               HasSubstr("note: prefix caching is off: mode none instead of align\n"));
+  EXPECT_THAT(run_program("plan --model tiny-gdn --traffic synthetic --limit 3 --block-size 8 "
+                          "--sweep mamba_cache_mode=align,all")
+                  .err,
+              HasSubstr("note: tiny-gdn has no mode all: it runs in align\n"));
 }
 
 // 262,144 tokens are 482 blocks of 544 tokens; each of three groups of states takes 2 more.
