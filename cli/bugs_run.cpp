@@ -105,6 +105,8 @@ void print_side(std::FILE* out, const BugSide& side, std::string_view which) {
   fmt::print(out, "{}", indented(side.findings.format_roots()));
   for (const KeptFinding& finding : side.findings.kept())
     if (!finding.expected) fmt::print(out, "  not expected: {}\n", printable(finding.text, 1000));
+  if (const std::string note = side.findings.fresh_arrays_note(); !note.empty())
+    fmt::print(out, "  {}\n", note);
   for (const std::string& unmet : side.unmet) fmt::print(out, "  {}\n", unmet);
 }
 

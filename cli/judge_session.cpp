@@ -72,6 +72,7 @@ Status JudgeSession::begin(std::string_view text) {
   trace.name = header.name;
   trace.engine = header.engine;
   trace.line = trace_.line();
+  if (options_.language.model != nullptr) trace.findings.set_runs_replays();
   kept_.begin(text);
   return begin_recording(text);
 }

@@ -18,6 +18,7 @@ Result<FindingList> session_findings(SessionReader& reader, const Names& names, 
   if (!found.ok()) return found.error();
   std::optional<Error> error;
   FindingList list(reader.info().header.knows_own_counts());
+  if (reader.info().header.language) list.set_runs_replays();
   const auto decide = [&](const Finding& root,
                           const std::optional<Finding>& warning) -> std::string {
     const auto record = reader.read(root.step);

@@ -32,6 +32,7 @@ Result<BugSide> run_bug_side(Scenario scenario, const LanguageModel& language) {
   const KVCacheConfig& cache = config.kv_cache_config;
   BlockTableMirror tables(static_cast<std::int32_t>(cache.groups.size()), cache.num_blocks);
   BugSide side{.scenario = std::move(scenario)};
+  if (language.model != nullptr) side.findings.set_runs_replays();
   while (!run.has_ended()) {
     const auto step = run.step();
     if (!step.ok()) return step.error();
