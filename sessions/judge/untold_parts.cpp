@@ -39,7 +39,8 @@ void UntoldParts::doubt(std::int64_t step, const std::string& what) {
 
 std::string UntoldParts::words() const {
   if (!hiding_.empty()) return hiding_;
-  if (!doubt_.empty() || tells_registrations_ || full_block_at_ == 0) return doubt_;
+  if (!doubt_.empty() || tells_registrations_ || tells_hashes_after_output_ || full_block_at_ == 0)
+    return doubt_;
   return at_step(full_block_at_, "block_hashes: a block was full, and no line has \"registered\"");
 }
 
@@ -58,8 +59,7 @@ void UntoldParts::look_at_hashes(const ForeignStep& step, const StepTrace& trace
                                  const ForeignImporter& importer) {
   if (header_.config.mamba_cache_mode == MambaCacheMode::none) return;
   if (!step.block_hashes) return look_at_counted_hashes(step);
-  tells_registrations_ = tells_registrations_ || !step.block_hashes->registered.empty() ||
-                         !step.block_hashes_after_output.registered.empty();
+  tells_registrations_ = tells_registrations_ || !step.block_hashes->registered.empty();
   tells_hashes_after_output_ =
       tells_hashes_after_output_ || !step.block_hashes_after_output.registered.empty();
   for (const ForeignHash& hash : step.block_hashes->registered)
