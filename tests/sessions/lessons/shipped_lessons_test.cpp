@@ -16,6 +16,7 @@
 #include "sessions/lessons/lesson_sayings.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/weights/load_model.h"
+#include "sessions/weights/shipped_model.h"
 
 namespace hybridscope::shipped_lessons_test {
 namespace {
