@@ -282,10 +282,12 @@ class Conditions {
                "position p goes to column floor(p / B), slot p mod B");
         is_enclosed(write.row, g, write.column);
       }
-      for (const ForwardPlaces& row : forward_rows(trace, group, step_.config.mamba_cache_mode))
-        for (const auto* places : {&row.targets, &row.boundary_targets})
-          for (const StatePlace& place : *places)
-            if (place.block > kNullBlock) is_enclosed(row.row, g, place.column);
+      for (const ForwardPlaces& row : forward_rows(trace, group, step_.config.mamba_cache_mode)) {
+        std::vector<StatePlace> places = row.targets;
+        for (const PassedState& passed : row.passed) places.push_back(passed.place);
+        for (const StatePlace& place : places)
+          if (place.block > kNullBlock && place.column >= 0) is_enclosed(row.row, g, place.column);
+      }
     }
   }
 
