@@ -240,7 +240,7 @@ class FuzzRun(ShellTest):
         result = self.run_fuzz("7")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertIn("build fuzz fuzz_scenario fuzz_traffic\n", result.stdout)
-        self.assertIn("traffic: 1234 executions, nothing found\n", result.stdout)
+        self.assertIn("traffic: 1234 executions, 0 % past the reader, nothing found\n", result.stdout)
         self.assertTrue(result.stdout.endswith("\n2 passed, 0 failed\n"), result.stdout)
         tree = self.folder / "tree"
         self.assertIn("-max_total_time=7 ", (tree / "arguments_scenario").read_text("utf-8"))

@@ -16,13 +16,16 @@ std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder ord
     const auto i = static_cast<std::size_t>(index);
     const std::int32_t query_len = input.scheduled[i].num_scheduled_tokens;
     const bool has_drafts = input.scheduled[i].num_draft_tokens > 0;
-    const bool is_first =
-        query_len == 1 + input.num_speculative_tokens && (has_drafts || every_row);
+    const bool is_prefill = input.row_classes[i] == RowClass::prefill;
+    const bool is_full = query_len == 1 + input.num_speculative_tokens;
+    const bool is_first = is_full && (has_drafts || every_row);
+    // A padded prompt, which has drafts, comes first by the newer orders only (known bug 12b).
+    const bool is_first_anyway = every_row && is_full && !(is_prefill && has_drafts);
     switch (order) {
       case RowOrder::decodes_then_query_len:
-        return {every_row && !is_first, input.row_classes[i] == RowClass::prefill, query_len};
+        return {every_row && !is_first_anyway, is_prefill, query_len};
       case RowOrder::query_len:
-        return {every_row && !is_first, false, query_len};
+        return {every_row && !is_first_anyway, false, query_len};
       case RowOrder::drafts_then_query_len:
         return {!has_drafts, !is_first, query_len};
       case RowOrder::verify_then_query_len:

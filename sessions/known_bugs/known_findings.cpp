@@ -16,11 +16,24 @@ bool KnownFindings::has(const KnownBug* bug) const {
   return bug != nullptr && std::ranges::find(bugs_, bug) != bugs_.end();
 }
 
+// Does the scenario itself set the policies of the bug?
+bool KnownFindings::is_set(const KnownBug& bug) const {
+  return std::ranges::all_of(bug.values(), [this](const PolicyValue& value) {
+    return plan_.settings.policies.values[value.policy] == value.value;
+  });
+}
+
 bool KnownFindings::explains(const FindingCause& cause) {
-  const auto is_of_engine = [this](const std::vector<const KnownBug*>& alike) {
-    return std::ranges::any_of(alike, [this](const KnownBug* bug) { return has(bug); });
-  };
-  if (cause.bugs.empty() || !std::ranges::all_of(cause.bugs, is_of_engine)) return false;
+  bool of_engine = false;
+  for (const std::vector<const KnownBug*>& alike : cause.bugs) {
+    const bool has_one =
+        std::ranges::any_of(alike, [this](const KnownBug* bug) { return has(bug); });
+    if (!has_one &&
+        std::ranges::none_of(alike, [this](const KnownBug* bug) { return is_set(*bug); }))
+      return false;
+    of_engine = of_engine || has_one;
+  }
+  if (!of_engine) return false;
   for (const std::vector<const KnownBug*>& alike : cause.bugs)
     for (const KnownBug* bug : alike) shown_.push_back(policies_of(std::span(&bug, 1)));
   return true;

@@ -13,8 +13,8 @@ class KnownFindings {
   // Of the plan's profile and runner. The plan must outlive this object.
   explicit KnownFindings(const RunPlan& plan);
 
-  // Is the cause of a finding, the first of its chain, made of bugs alone that the engine has? Then
-  // these bugs have shown.
+  // Does the cause of a finding, the first of its chain, name bugs that the engine has, and beside
+  // them none but those whose policies the scenario sets? Then these bugs have shown.
   bool explains(const FindingCause& cause);
 
   // The plan's expected bugs (Expectation::known_bugs) that this engine has and that were the cause
@@ -23,6 +23,7 @@ class KnownFindings {
 
  private:
   bool has(const KnownBug* bug) const;
+  bool is_set(const KnownBug& bug) const;
   bool applies(const ExpectedBug& expected, const KnownBug& bug) const;
 
   const RunPlan& plan_;

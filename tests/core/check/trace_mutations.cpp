@@ -176,7 +176,6 @@ class Mutations {
       number("row: request", row.request.value);
       number("row: scheduled", row.scheduled);
       number("row: num_computed_tokens", row.num_computed_tokens);
-      number("row: accepted_from", row.accepted_from.value);
       number("row: num_sampled_tokens", row.num_sampled_tokens);
       flag("row: is_prefilling", row.is_prefilling);
       fingerprint("row: history", row.history[2]);

@@ -104,7 +104,8 @@ Roots roots_of(const std::string& text, const std::string& engine,
   auto run = CheckedRun::create(found.plan, {.language = language.model}).value();
   FindingRoots roots;
   while (!run.has_ended()) {
-    for (const Finding& finding : run.step().value().findings) {
+    const CheckedStep step = run.step().value();
+    for (const Finding& finding : step.findings) {
       if (rule_info(finding.rule).severity != Severity::error) continue;
       roots.add(finding);
       found.findings.push_back(finding);
@@ -152,8 +153,8 @@ TEST(FindingCause, APromptOfAVerifyRowsLengthIs5NotAResumedTail) {
   EXPECT_EQ(find_cause(run.plan, run.roots[0].finding).key, "kplus1-prompt-replays-verify-graph");
 }
 
-// Nothing is padded: the order of the rows alone puts B's chunk before A's verify row.
-TEST(FindingCause, ARowOrderWithoutPaddingIsNotThePaddedPrompt) {
+// Nothing is padded: B's chunk is as long as a verify row and comes before A's row without drafts.
+TEST(FindingCause, AFullChunkWithoutPaddingIsNotThePaddedPrompt) {
   const Roots run = roots_of(R"({"version": 1, "model": "tiny-mamba2", "settings": {
     "num_gpu_blocks_override": 8, "max_model_len": 13, "prefix_match_unit": 2,
     "speculative_config": {"method": "mtp", "num_speculative_tokens": 1}, "acceptance_rate": 1.0,
@@ -163,8 +164,7 @@ TEST(FindingCause, ARowOrderWithoutPaddingIsNotThePaddedPrompt) {
                              "vllm-0.33.0");
   ASSERT_FALSE(run.roots.empty());
   const FindingCause cause = find_cause(run.plan, run.roots[0].finding);
-  const PolicyOverrides row_order = {RowOrder::drafts_then_query_len};
-  EXPECT_EQ(cause.policies, row_order) << cause.words;
+  EXPECT_EQ(cause.words, "known bug 12c, full-chunk-sorted-before-decode-rows");
 }
 
 // W's verify row of step 2 wrote the graph's arrays. A's prompt ends in step 21 with 1 + K tokens
