@@ -62,25 +62,20 @@ Columns live_window(const StepToExplain& step, const RowTrace& row, const GroupT
   return {last, last + spec};
 }
 
-// With what the kernels write by the step's metadata: a builder may take a row for a decode that is
-// none.
+// With what the kernels write by the step's metadata: states that a prefill stores on its way, and
+// rows that a builder takes for decodes although they are none.
 Columns with_targets(Columns window, std::span<const ForwardPlaces> kernel_rows, std::size_t row) {
-  for (const ForwardPlaces& places : kernel_rows)
-    for (const StatePlace& place : places.targets) {
-      if (places.row != static_cast<std::int32_t>(row)) break;
-      window.first = std::min(window.first, place.column);
-      window.last = std::max(window.last, place.column);
-    }
+  const auto add = [&window](const StatePlace& place) {
+    if (place.column < 0) return;
+    window.first = std::min(window.first, place.column);
+    window.last = std::max(window.last, place.column);
+  };
+  for (const ForwardPlaces& places : kernel_rows) {
+    if (places.row != static_cast<std::int32_t>(row)) continue;
+    for (const StatePlace& place : places.targets) add(place);
+    for (const PassedState& passed : places.passed) add(passed.place);
+  }
   return window;
-}
-
-// Can a prefill store a state on its way? (semantics: prefill-checkpoint)
-bool stores_checkpoints(const EngineConfig& config) {
-  return config.mamba_cache_mode == MambaCacheMode::align &&
-         std::ranges::any_of(config.kv_cache_config.groups, [](const KVCacheGroup& group) {
-           const auto* mamba = std::get_if<MambaSpec>(&group.spec);
-           return mamba != nullptr && mamba->num_prefill_checkpoint_blocks > 0;
-         });
 }
 
 // One row of a block table. Columns that differ from `other` get a star.
@@ -250,10 +245,7 @@ void add_tables(const StepToExplain& step, TextPage& page) {
   }
   page.line(
       "Columns from 0 on; 0: the null block (no block), 0 x5: five of them, 7-9: blocks 7 8 9");
-  page.line(std::string("[ ] encloses the columns that this step's forward pass can write") +
-            (stores_checkpoints(step.config)
-                 ? "; a state that a prefill stores on its way goes to the column before them"
-                 : ""));
+  page.line("[ ] encloses the columns that this step's forward pass can write");
   if (any_difference)
     page.line(
         "* differs from the scheduler, which puts the null block where a state is no longer needed "

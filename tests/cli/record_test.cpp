@@ -75,8 +75,7 @@ TEST_F(Record, WhatIsWrongShowsBeforeAnythingRuns) {
   EXPECT_EQ(taken.exit_code, 2);
   EXPECT_THAT(taken.err, HasSubstr("a session \"one\" already"));
   EXPECT_EQ(taken.out, "");
-  const ProgramResult scenario_as_file =
-      run_program(run + " --record scenarios/plain_decode.json");
+  const ProgramResult scenario_as_file = run_program(run + " --record scenarios/plain_decode.json");
   EXPECT_EQ(scenario_as_file.exit_code, 3);
   EXPECT_THAT(scenario_as_file.err, HasSubstr("no SQLite database"));
   EXPECT_EQ(scenario_as_file.out, "");

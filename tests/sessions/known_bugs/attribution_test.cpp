@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -216,21 +215,34 @@ std::string table_of(Fidelity fidelity) {
   return table;
 }
 
+// The lines of the table for one fidelity.
+std::string table_in_file(const std::string& path, Fidelity fidelity) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string mark = fmt::format(" | {} | ", fidelity_name(fidelity));
+  std::string lines;
+  for (std::string line; std::getline(file, line);)
+    if (line.find(mark) != std::string::npos) lines += line + "\n";
+  return lines;
+}
+
+// With a language model that takes a minute, so it is left to the nightly tests, which set
+// HYBRIDSCOPE_TIMES.
 TEST(Attributions, OfEveryShippedBugInEveryReleaseAreThoseOfTheTable) {
   const std::string path =
       std::string(HYBRIDSCOPE_SOURCE_DIR) + "/tests/sessions/known_bugs/attributions.txt";
+  const bool update = std::getenv("HYBRIDSCOPE_UPDATE_GOLDEN") != nullptr;
+  std::vector<Fidelity> fidelities = {Fidelity::symbolic, Fidelity::bytes};
+  if (update || std::getenv("HYBRIDSCOPE_TIMES") != nullptr)
+    fidelities.push_back(Fidelity::numeric);
   std::string table;
-  for (const Fidelity fidelity : {Fidelity::symbolic, Fidelity::bytes, Fidelity::numeric})
-    table += table_of(fidelity);
-  if (std::getenv("HYBRIDSCOPE_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(path, std::ios::binary) << table;
-    return;
+  for (const Fidelity fidelity : fidelities) {
+    const std::string lines = table_of(fidelity);
+    if (!update) {
+      EXPECT_EQ(lines, table_in_file(path, fidelity)) << fidelity_name(fidelity);
+    }
+    table += lines;
   }
-  std::ifstream file(path, std::ios::binary);
-  ASSERT_TRUE(file) << path;
-  std::ostringstream expected;
-  expected << file.rdbuf();
-  EXPECT_EQ(table, expected.str());
+  if (update) std::ofstream(path, std::ios::binary) << table;
 }
 
 }  // namespace

@@ -170,8 +170,10 @@ TEST(FindingCause, AFullChunkWithoutPaddingIsNotThePaddedPrompt) {
 // W's verify row of step 2 wrote the graph's arrays. A's prompt ends in step 21 with 1 + K tokens
 // and replays them, so its layers write where W's did: into blocks that are A's by now. B reads one
 // of them in step 40.
-const std::string kReplayed = R"({"version": 1,
-  "model": "scenarios/models/jargon-gdn/config.json", "settings": {"mamba_cache_mode": "align",
+const std::string kReplayed =
+    R"({"version": 1,
+  "model": ")" HYBRIDSCOPE_SOURCE_DIR
+    R"(/scenarios/models/jargon-gdn/config.json", "settings": {"mamba_cache_mode": "align",
   "enable_prefix_caching": true, "block_size": 64, "num_gpu_blocks_override": 64,
   "max_model_len": 256, "max_num_seqs": 2,
   "speculative_config": {"method": "ngram", "num_speculative_tokens": 5}},

@@ -348,7 +348,7 @@ TEST(Differences, AcceptedCountLanding) {
         policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
         policies.accepted_count_landing = AcceptedCountLanding::before_row_moves;
       },
-      script, "foreign-row-datum: step 4 D2 row 0: the accepted count was taken from P");
+      script, "foreign-row-datum: step 4 D2 row 0: the accepted count is 1, the request's is 3");
 }
 
 TEST(Differences, StaleFrame) {

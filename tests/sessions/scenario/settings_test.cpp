@@ -76,7 +76,7 @@ TEST(SettingsTable, NamesAreUniqueWithinTheirSection) {
   std::set<std::string> paths;
   for (const Setting& setting : settings_table()) paths.insert(setting_path(setting));
   EXPECT_EQ(paths.size(), settings_table().size());
-  EXPECT_EQ(paths.size(), 116U);
+  EXPECT_EQ(paths.size(), 117U);
 }
 
 TEST(SettingsTable, EveryRowHasHelpAndDefault) {
