@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -201,10 +202,12 @@ TEST(FindingCause, WhatAReplayedGraphWroteElsewhereFollowsFromTheReplay) {
   EXPECT_EQ(read.cause.kind, WriteKind::decode);
   EXPECT_EQ(read.cause.step, 21);
   EXPECT_EQ(read.cause.request, RequestId{1});
-  // Asked by itself it has the same cause, which only the language model shows.
+  EXPECT_EQ(find_cause(run.plan, read).not_searched, "it shows only while the language model runs");
+  // Asked by itself it has the same cause. The search runs the language model for each bug, so it
+  // is left to the nightly tests, which set HYBRIDSCOPE_TIMES.
+  if (std::getenv("HYBRIDSCOPE_TIMES") == nullptr) return;
   EXPECT_EQ(find_cause(run.plan, read, {.language = language}).words,
             "known bug 5, kplus1-prompt-replays-verify-graph");
-  EXPECT_EQ(find_cause(run.plan, read).not_searched, "it shows only while the language model runs");
 }
 
 }  // namespace
