@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -24,6 +25,9 @@ namespace fs = std::filesystem;
 
 constexpr int kCompressionLevel = 6;
 constexpr std::size_t kBufferBytes = 1 << 16;
+// Of temporary files: TARGET.hybridscope-PID.part. Other programs have files like TARGET.PID.part.
+constexpr std::string_view kPartMark = ".hybridscope-";
+constexpr std::string_view kPartEnding = ".part";
 
 // The error names the file that the user gave, not the temporary one.
 Error cannot_write(const std::string& path, std::string_view why) {
@@ -32,18 +36,18 @@ Error cannot_write(const std::string& path, std::string_view why) {
 
 // The process id keeps two programs from writing to the same temporary file.
 std::string part_file(const std::string& target, pid_t writer) {
-  return fmt::format("{}.{}.part", target, writer);
+  return fmt::format("{}{}{}{}", target, kPartMark, writer, kPartEnding);
 }
 
 // The process that writes or wrote this temporary file of `target`, both names without folder; 0:
 // it is none.
 pid_t writer_of_part(std::string_view name, std::string_view target) {
-  constexpr std::string_view kEnding = ".part";
-  if (!name.starts_with(target) || !name.ends_with(kEnding) ||
-      name.size() <= target.size() + kEnding.size() + 1 || name[target.size()] != '.')
-    return 0;
-  name.remove_prefix(target.size() + 1);
-  name.remove_suffix(kEnding.size());
+  if (!name.starts_with(target)) return 0;
+  name.remove_prefix(target.size());
+  if (!name.starts_with(kPartMark)) return 0;
+  name.remove_prefix(kPartMark.size());
+  if (!name.ends_with(kPartEnding)) return 0;
+  name.remove_suffix(kPartEnding.size());
   pid_t writer = 0;
   const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), writer);
   return code == std::errc{} && end == name.data() + name.size() && writer > 0 ? writer : 0;
@@ -58,6 +62,18 @@ bool is_dead(pid_t writer, const std::string& part) {
   const bool free = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
   ::close(descriptor);
   return free;
+}
+
+// The new file may be read and written by whoever might do so with the one that it replaces. False:
+// errno says why not.
+bool take_permissions(int descriptor, const std::string& replaced) {
+  constexpr mode_t kPermissions = 0777;
+  struct stat before {};
+  struct stat made {};
+  if (::stat(replaced.c_str(), &before) != 0) return true;  // there is none
+  if (::fstat(descriptor, &made) != 0) return false;
+  const mode_t wanted = before.st_mode & kPermissions;
+  return (made.st_mode & kPermissions) == wanted || ::fchmod(descriptor, wanted) == 0;
 }
 
 // Removes what killed programs left of `target`.
@@ -143,7 +159,9 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   if (!beside) return OutputFile(path, {}, descriptor);
   // Where locks are not possible, nobody takes them for free ones either.
   ::flock(descriptor, LOCK_EX | LOCK_NB);
-  return OutputFile(path, {.part = written, .target = target}, descriptor);
+  OutputFile file(path, {.part = written, .target = target}, descriptor);
+  if (!take_permissions(descriptor, target)) return cannot_write(path, write_error_words(errno));
+  return file;
 }
 
 Status OutputFile::put(std::string_view bytes) {

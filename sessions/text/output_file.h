@@ -12,10 +12,11 @@ namespace hybridscope {
 class OutputFile {
  public:
   // "-" is standard output, and so is another name of the file or pipe that it goes to. Through a
-  // symbolic link the file is replaced that it leads to. Removes what killed programs left of the
-  // same file. What is not a regular file (a pipe, a device) is written directly;
-  // waits for the reader of a named pipe. Compressed with zstd when the name ends in ".zst". Error
-  // not_available: the file cannot be created, or the program was asked to stop (stop_request.h).
+  // symbolic link the file is replaced that it leads to; the new file has its permission bits.
+  // Removes the temporary files of killed programs (PATH.hybridscope-PID.part). What is not a
+  // regular file (a pipe, a device) is written directly; waits for the reader of a named pipe.
+  // Compressed with zstd when the name ends in ".zst". Error not_available: the file cannot be
+  // created, or the program was asked to stop (stop_request.h).
   static Result<OutputFile> create(const std::string& path);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;

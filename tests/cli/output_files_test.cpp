@@ -280,17 +280,25 @@ TEST_F(OutputFiles, ThroughASymbolicLinkTheFileIsReplacedNotTheLink) {
 }
 
 TEST_F(OutputFiles, WhatKilledProgramsLeftOfTheSameFileIsRemoved) {
-  const std::string dead = std::to_string(INT32_MAX);  // above the largest process id
-  const std::string alive = std::to_string(::getpid());
-  for (const std::string& name :
-       {"r.xml." + dead + ".part", "r.xml." + alive + ".part", "r.xml." + dead + ".part.old",
-        "other.xml." + dead + ".part", std::string("r.xml.12x.part")})
-    std::ofstream(at(name)) << "half";
+  const std::string dead = "hybridscope-" + std::to_string(INT32_MAX);  // no such process id
+  const std::string alive = "hybridscope-" + std::to_string(::getpid());
+  const std::vector<std::string> others = {
+      "r.xml." + alive + ".part",   "r.xml." + dead + ".part.old", "other.xml." + dead + ".part",
+      "r.xml.hybridscope-12x.part", "r.xml.hybridscope-.part",     "r.xml.hybridscope-part"};
+  std::ofstream(at("r.xml." + dead + ".part")) << "half";
+  for (const std::string& name : others) std::ofstream(at(name)) << "half";
   ASSERT_EQ(run_program("run -q " + at("in.json") + " --junit " + at("r.xml")).exit_code, 0);
   EXPECT_FALSE(fs::exists(at("r.xml." + dead + ".part")));
-  for (const std::string& name : {"r.xml." + alive + ".part", "r.xml." + dead + ".part.old",
-                                  "other.xml." + dead + ".part", std::string("r.xml.12x.part")})
-    EXPECT_TRUE(fs::exists(at(name))) << name;
+  for (const std::string& name : others) EXPECT_TRUE(fs::exists(at(name))) << name;
+}
+
+TEST_F(OutputFiles, TemporaryFilesOfOtherProgramsStay) {
+  const std::string foreign = "r.xml." + std::to_string(INT32_MAX) + ".part";
+  for (const std::string& name : {foreign, std::string("r.xml.99999.part")})
+    std::ofstream(at(name)) << "not ours";
+  ASSERT_EQ(run_program("run -q " + at("in.json") + " --junit " + at("r.xml")).exit_code, 0);
+  for (const std::string& name : {foreign, std::string("r.xml.99999.part")})
+    EXPECT_EQ(read(at(name)), "not ours") << name;
 }
 
 // "run --trace" for each option of the command and its subcommands that takes a file or folder.

@@ -31,7 +31,7 @@ class OutputFileTest : public testing::Test {
 
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
   std::string part(const std::string& name) const {
-    return at(name) + "." + std::to_string(::getpid()) + ".part";
+    return at(name) + ".hybridscope-" + std::to_string(::getpid()) + ".part";
   }
   static void write(const std::string& path, const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
@@ -61,6 +61,22 @@ TEST_F(OutputFileTest, WhoseTemporaryFileIsRemovedOrReplacedIsNotWritten) {
     EXPECT_EQ(bytes_of(at("out")), "before");
   }
   EXPECT_EQ(bytes_of(part("out")), "somebody's");
+}
+
+TEST_F(OutputFileTest, AReplacedFileKeepsItsPermissionsAndATemporaryFileHasThem) {
+  using fs::perms;
+  write(at("secret"), "old");
+  const perms owner_only = perms::owner_read | perms::owner_write;
+  fs::permissions(at("secret"), owner_only);
+  OutputFile file = std::move(OutputFile::create(at("secret"))).value();
+  EXPECT_EQ(fs::status(part("secret")).permissions(), owner_only);
+  ASSERT_TRUE(file.finish().ok());
+  EXPECT_EQ(fs::status(at("secret")).permissions(), owner_only);
+  const perms script = owner_only | perms::owner_exec | perms::group_read | perms::group_write;
+  fs::permissions(at("secret"), script | perms::set_uid);
+  fs::create_symlink("secret", at("name"));
+  ASSERT_TRUE(write_output_file(at("name"), "new").ok());
+  EXPECT_EQ(fs::status(at("secret")).permissions(), script);  // no more than permissions
 }
 
 TEST_F(OutputFileTest, OfALinkIsWhatTheLinkLeadsTo) {
