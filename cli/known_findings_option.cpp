@@ -25,7 +25,8 @@ void add_known_findings_options(CLI::App& command, KnownFindingsOption& option) 
                        ->excludes("--twin");
   command
       .add_option("--write-baseline", option.write_baseline,
-                  "write the findings of this run as a baseline; they do not fail")
+                  "write the findings of this run as a baseline, if it comes to its end; they do "
+                  "not fail")
       ->type_name("FILE.json")
       ->excludes("--twin")
       ->excludes(baseline)
@@ -50,8 +51,12 @@ void note_unseen(const KnownFindingsOption& option, const std::vector<std::strin
                             counted(unseen, "finding"), option.baseline));
 }
 
-int write_baseline(const KnownFindingsOption& option) {
+int write_baseline(const KnownFindingsOption& option, const std::string& incomplete) {
   if (option.collected == nullptr) return kExitFine;
+  if (!incomplete.empty()) {
+    report_message("run", fmt::format("{} is not written: {}", option.write_baseline, incomplete));
+    return kExitUsage;
+  }
   const Status written = write_output_file(option.write_baseline, option.collected->text());
   if (written.ok()) return kExitFine;
   report_message("run", written.error().message);

@@ -66,6 +66,7 @@ int fail(const RunOptions& options, const Error& error, FailedAt failed = Failed
                            .outcome = outcome_of(error),
                            .message = error.message,
                            .by_recording = by_recording})};
+  write_baseline(options.known, "nothing ran");
   return std::max(code, publish_tests(units, publish_options(options)));
 }
 
@@ -98,6 +99,7 @@ class RunSession {
   void show_progress();
   bool stop() const;
   std::string break_words() const;
+  std::string why_incomplete(const std::optional<Error>& refused) const;
   int finish(const std::optional<Error>& refused);
   int publish(const std::optional<Error>& refused) const;
   void print_report();
@@ -249,6 +251,14 @@ int RunSession::publish(const std::optional<Error>& refused) const {
   return publish_tests(units, publish_options(options_));
 }
 
+// Why not all findings of the run are known, empty: they are.
+std::string RunSession::why_incomplete(const std::optional<Error>& refused) const {
+  if (was_interrupted()) return "the run was interrupted";
+  if (refused) return "the run could not go on";
+  if (write_failure_) return "its session or trace could not be written";
+  return run_.has_ended() ? std::string() : "the run did not come to its end";
+}
+
 int RunSession::finish(const std::optional<Error>& refused) {
   if (options_.timings) report_.peak_rss_bytes = peak_memory_bytes();
   if (options_.explain == 0)
@@ -259,10 +269,12 @@ int RunSession::finish(const std::optional<Error>& refused) {
     fmt::print(stderr, "{}", breakpoints_.describe());
   else if (run_.finished())
     fmt::print(stderr, "{}, the run's last one\n", break_words());
-  if (const int published = publish(refused); published != kExitFine) return published;
+  const int published = publish(refused);
+  const int kept = write_baseline(options_.known, why_incomplete(refused));
+  if (published != kExitFine) return published;
   if (was_interrupted()) return kExitInterrupted;
   if (run_.has_ended() && !options_.quiet) note_unseen(options_.known, {run_.plan().name});
-  if (const int kept = write_baseline(options_.known); kept != kExitFine) return kept;
+  if (kept != kExitFine) return kept;
   if (options_.explain > 0 && !explained_) {
     return report_usage("run", fmt::format("there is no step {}: the run has {} steps",
                                            options_.explain, report_.summary.steps));
@@ -323,6 +335,7 @@ Status check_settings(const RunOptions& options) {
 
 int run_command(const RunOptions& given, const Backends& backends) {
   RunOptions options = given;
+  options.record.quiet = options.quiet;
   if (options.breaks.asks_for_help()) {
     fmt::print("{}", break_help());
     return kExitFine;

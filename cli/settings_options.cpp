@@ -110,17 +110,18 @@ Result<EngineSettings> SettingsOptions::apply(EngineSettings base) const {
   return base;
 }
 
-SettingsOptions SettingsOptions::without(const std::string& setting) const {
-  SettingsOptions others = *this;
-  others.values_.erase(setting);
-  return others;
+SettingsOptions SettingsOptions::only(const std::string& setting) const {
+  SettingsOptions one;
+  if (const auto given = values_.find(setting); given != values_.end()) one.values_.insert(*given);
+  return one;
 }
 
 std::vector<std::string> SettingsOptions::words() const {
   std::vector<std::string> words;
   for (const Setting& setting : settings_table()) {
-    const std::string& text = values_.at(setting_path(setting));
-    if (text.empty()) continue;
+    const auto given = values_.find(setting_path(setting));
+    if (given == values_.end() || given->second.empty()) continue;
+    const std::string& text = given->second;
     const std::string names = option_names(setting);
     const std::string name = names.substr(0, names.find(','));
     if (setting.kind == SettingKind::boolean) {

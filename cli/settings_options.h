@@ -34,8 +34,8 @@ class SettingsOptions {
   // --speculative-config.
   Result<EngineSettings> apply(EngineSettings base) const;
 
-  // The same without the option of one setting, a path as setting_path() has it.
-  SettingsOptions without(const std::string& setting) const;
+  // Of what was given only the option of one setting, a path as setting_path() has it.
+  SettingsOptions only(const std::string& setting) const;
 
   // What was given, as words of a command line.
   std::vector<std::string> words() const;
@@ -43,7 +43,7 @@ class SettingsOptions {
  private:
   Status apply_speculative_config(EngineSettings& settings) const;
 
-  std::map<std::string, std::string> values_;  // setting path -> text as given
+  std::map<std::string, std::string> values_;  // setting path -> text as given; may lack some
   std::string speculative_config_;
 };
 

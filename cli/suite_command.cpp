@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "cli/environment.h"
@@ -20,6 +21,7 @@
 #include "cli/suite_run.h"
 #include "cli/suite_selection.h"
 #include "cli/tap_report.h"
+#include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 #include "storage/file_header.h"
 #include "storage/session_file.h"
@@ -123,6 +125,7 @@ int fail_to_record(const RunOptions& options, const Error& error) {
   TestedUnit unit{.name = "--record " + options.record.place,
                   .result = std::string(outcome_name(outcome_of(error)))};
   break_off(unit, error.message);
+  write_baseline(options.known, "no scenario ran");
   return std::max(code, publish_tests(std::vector<TestedUnit>{unit}, publish_options(options)));
 }
 
@@ -140,10 +143,28 @@ Status check_record_file(const RecordOption& record) {
 std::vector<std::string> complete_runs(const SuiteReport& report) {
   std::vector<std::string> names;
   for (const SuiteResult& result : report.results)
-    if (result.outcome <= RunOutcome::findings && result.outcome != RunOutcome::skipped &&
-        result.outcome != RunOutcome::stopped)
-      names.push_back(result.unit.name);
+    if (result.ended) names.push_back(result.unit.name);
   return names;
+}
+
+// Why the findings of the suite are not known, empty: they are. A release has none in a scenario
+// that it refuses.
+std::string why_incomplete(const SuiteReport& report) {
+  const auto num_ended = std::ranges::count_if(report.results, [](const SuiteResult& result) {
+    return result.ended || result.outcome == RunOutcome::skipped;
+  });
+  const auto num_results = std::ssize(report.results);
+  if (num_ended == num_results) return {};
+  return fmt::format("{} of {} did not run to {} end", num_results - num_ended,
+                     counted(num_results, "scenario"),
+                     num_results - num_ended == 1 ? "its" : "their");
+}
+
+// The option with which a suite runs only a part of its scenarios; empty: it runs all.
+std::string part_option(const SuiteOptions& suite, const std::optional<Shard>& shard) {
+  if (!suite.filter.empty()) return "--filter";
+  if (!suite.failed_in.empty()) return "--rerun-failed";
+  return shard && shard->count > 1 ? "a shard (--shard, or test shards in the environment)" : "";
 }
 
 int run_suite(const RunOptions& options, const Backends& backends, const SuiteSelection& selection,
@@ -166,7 +187,7 @@ int run_suite(const RunOptions& options, const Backends& backends, const SuiteSe
   units.reserve(report.results.size());
   for (SuiteResult& result : report.results) units.push_back(std::move(result.unit));
   const int published = publish_tests(units, publish_options(options));
-  const int kept = was_interrupted() ? kExitFine : write_baseline(options.known);
+  const int kept = write_baseline(options.known, why_incomplete(report));
   return std::max({report.exit_code(), published, kept});
 }
 
@@ -185,6 +206,11 @@ int suite_command(const RunOptions& options, const Backends& backends) {
   auto shard = suite.shard ? Result<std::optional<Shard>>(suite.shard)
                            : shard_of_environment(environment_variable);
   if (!shard.ok()) return report_usage("run", shard.error().message);
+  if (const std::string part = part_option(suite, shard.value());
+      !part.empty() && !options.known.write_baseline.empty())
+    return report_usage("run", fmt::format("--write-baseline needs a run of all scenarios: with {} "
+                                           "the findings of the others would be lost",
+                                           part));
   tell_that_shards_work();
   std::optional<std::vector<std::string>> failed;
   if (!suite.failed_in.empty()) {

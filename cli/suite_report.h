@@ -18,6 +18,7 @@ namespace hybridscope {
 struct SuiteResult {
   RunOutcome outcome = RunOutcome::fine;
   TestedUnit unit{};
+  bool ended = false;  // it ran to its end
   std::int64_t warnings = 0;
   std::vector<ExcusedFindings> excused{};
   nlohmann::ordered_json json{};  // what a single run prints, null when it did not start

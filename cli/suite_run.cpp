@@ -1,19 +1,39 @@
 #include "cli/suite_run.h"
-#include "cli/report_error.h"
 
 #include <fmt/core.h>
 
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "cli/interrupt.h"
+#include "cli/report_error.h"
 #include "cli/run_recording.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
+namespace {
+
+// Why the release of --engine alone refuses a scenario that can be run as it is written; empty: it
+// does not, so that `error` comes from other options or from the scenario.
+std::optional<Error> refusal_by_release(const RunOptions& options, const Error& error) {
+  const SettingsOptions engine = options.settings.only("engine");
+  const auto given = engine.apply({});
+  if (error.kind != ErrorKind::invalid_input || !given.ok() || !release_of(given.value()))
+    return std::nullopt;
+  RunOptions alone = options;
+  alone.model.clear();
+  alone.settings = {};
+  if (!make_run_plan(alone).ok()) return std::nullopt;
+  alone.settings = engine;
+  const auto plan = make_run_plan(alone);
+  return plan.ok() ? std::nullopt : std::optional(plan.error());
+}
+
+}  // namespace
 
 SuiteRun::SuiteRun(const RunOptions& options, const Backends& backends, std::size_t num_scenarios)
     : options_(options),
@@ -41,24 +61,15 @@ SuiteResult SuiteRun::unrecorded(const SuiteEntry& entry, const Error& error) co
           .json = {}};
 }
 
-// Does the release of --engine refuse a scenario that can be run without the option?
-bool refused_by_release(const RunOptions& options, const Error& error) {
-  const auto given = options.settings.apply({});
-  if (error.kind != ErrorKind::invalid_input || !given.ok() || !release_of(given.value()))
-    return false;
-  RunOptions without = options;
-  without.settings = options.settings.without("engine");
-  return make_run_plan(without).ok();
-}
-
 SuiteResult SuiteRun::refused(const SuiteEntry& entry, const RunOptions& options,
                               const Error& error) const {
-  if (!refused_by_release(options, error)) return broken(entry, outcome_of(error), error.message);
+  const auto refusal = refusal_by_release(options, error);
+  if (!refusal) return broken(entry, outcome_of(error), error.message);
   return {.outcome = RunOutcome::skipped,
           .unit = skipped_run({.file = entry.file,
                                .name = entry.name,
                                .outcome = RunOutcome::skipped,
-                               .why = error.message}),
+                               .why = refusal->message}),
           .json = {}};
 }
 
@@ -129,6 +140,7 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
                                 : interrupted ? RunOutcome::interrupted
                                               : outcome_of(report, options.strict),
                      .unit = {},
+                     .ended = went.ok() && run.has_ended(),
                      .warnings = report.findings.num_found(Severity::warning),
                      .excused = report.excused,
                      .json = {}};

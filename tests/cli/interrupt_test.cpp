@@ -76,6 +76,15 @@ TEST_P(Interrupt, LeavesAWholeSessionAndAReport) {
   EXPECT_THAT(read_file(path("report.xml")), HasSubstr(R"(<error type="interrupted")"));
 }
 
+TEST_P(Interrupt, WritesNoBaselineOfAPartOfARun) {
+  std::ofstream(path("known.json")) << "as it was";
+  const RunningProgram run(long_run({"--write-baseline", path("known.json")}));
+  EXPECT_EQ(run.read_lines(20), 20);
+  run.send(GetParam());
+  EXPECT_EQ(run.wait(), 130);
+  EXPECT_EQ(read_file(path("known.json")), "as it was");
+}
+
 TEST_P(Interrupt, EndsAJudgeThatWaitsForStandardInput) {
   const RunningProgram judge({HYBRIDSCOPE_PROGRAM, "judge", "-", "--junit", path("report.xml")});
   judge.wait_until_it_works();

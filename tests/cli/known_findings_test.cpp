@@ -66,6 +66,22 @@ TEST(RefusedByRelease, WhatCannotRunWithoutTheReleaseEitherIsInvalid) {
             3);
 }
 
+TEST(RefusedByRelease, WhatTheReleaseAloneRunsIsNotSkippedForAnotherOption) {
+  // Without --engine it runs in mode all, and with --engine alone it runs too.
+  const ProgramResult mode = run_program(
+      "run scenarios/ --filter 'plain*' --engine vllm-0.33.0 --mamba-cache-mode all --no-timings");
+  EXPECT_EQ(mode.exit_code, 3);
+  EXPECT_THAT(mode.out, HasSubstr("1 invalid; "));
+  // The first is refused by the release, the second by --max-model-len.
+  const ProgramResult both = run_program(
+      "run scenarios/shared_prefix_all.json scenarios/plain_decode.json --engine vllm-0.33.0 "
+      "--max-model-len 4 --no-timings");
+  EXPECT_EQ(both.exit_code, 3);
+  EXPECT_THAT(both.out, HasSubstr("shared prefix all\n    scenarios/shared_prefix_all.json: "
+                                  "/settings: vllm-0.33.0 has no mode all any more"));
+  EXPECT_THAT(both.out, HasSubstr("2 scenarios: 1 skipped, 1 invalid; "));
+}
+
 TEST(ExpectKnownBugs, ShippedScenariosShowNothingElseInAnyRelease) {
   for (const std::string_view release : release_names()) {
     const ProgramResult run = run_program(
@@ -154,10 +170,71 @@ TEST(Baseline, IsTheSameFileEachTime) {
       HasSubstr("{\n  \"version\": 1,\n  \"findings\": [\n    {\"run\":\"faulty\",\"rule\":\""));
 }
 
+TEST(Baseline, IsNotWrittenUnlessEverythingRanToItsEnd) {
+  const std::string folder = temporary_folder(
+      "not_all", {{"a.json", faulty_scenario("faulty")}, {"b.json", fine_scenario("fine")}});
+  const std::string broken =
+      temporary_folder("broken_too", {{"a.json", faulty_scenario("faulty")}, {"b.json", "{"}});
+  struct Row {
+    std::string words;
+    int exit_code;
+    const char* why;
+  };
+  for (const Row& row :
+       {Row{folder + "/a.json --steps 2", 2, "the run did not come to its end"},
+        Row{folder + "/a.json --explain 2", 2, "the run did not come to its end"},
+        Row{folder + "/a.json --trace /dev/full", 4, "its session or trace could not be written"},
+        Row{folder + " --steps 2", 2, "2 of 2 scenarios did not run to their end"},
+        Row{broken, 3, "1 of 2 scenarios did not run to its end"},
+        Row{broken + "/b.json", 3, "nothing ran"}}) {
+    const std::string file = temporary_file("kept.json", "as it was\n");
+    const ProgramResult run = run_program("run " + row.words + " --write-baseline " + file);
+    EXPECT_EQ(run.exit_code, row.exit_code) << row.words << "\n" << run.out << run.err;
+    EXPECT_THAT(run.err,
+                HasSubstr("hybridscope run: " + file + " is not written: " + row.why + "\n"))
+        << row.words;
+    EXPECT_EQ(read_file(file), "as it was\n") << row.words;
+  }
+}
+
+TEST(Baseline, IsWrittenWithoutScenariosThatTheReleaseRefuses) {
+  const std::string file = temporary_file("kept.json", "as it was\n");
+  const ProgramResult run = run_program(
+      "run scenarios/shared_prefix_all.json scenarios/plain_decode.json --engine vllm-0.33.0 "
+      "--write-baseline " +
+      file);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(read_file(file), HasSubstr("\"version\": 1"));
+}
+
+TEST(Baseline, OfAPartOfTheScenariosWouldLoseTheOthers) {
+  const std::string folder = temporary_folder("parts", {{"a.json", fine_scenario("fine")}});
+  const std::string file = temporary_file("kept.json", "as it was\n");
+  const std::string tap = temporary_file("failed.tap", "TAP version 13\n1..0\n");
+  const std::string command = "run '" + folder + "' --write-baseline " + file;
+  const auto refused = [&](const std::string& options, const std::string& environment,
+                           const std::string& part) {
+    const ProgramResult run = run_program(command + options, environment);
+    EXPECT_EQ(run.exit_code, 2) << options;
+    EXPECT_EQ(run.err, "hybridscope run: --write-baseline needs a run of all scenarios: with " +
+                           part + " the findings of the others would be lost\n");
+    EXPECT_EQ(read_file(file), "as it was\n") << options;
+  };
+  const std::string shard = "a shard (--shard, or test shards in the environment)";
+  refused(" --filter 'f*'", "", "--filter");
+  refused(" --rerun-failed " + tap, "", "--rerun-failed");
+  refused(" --shard 1/2", "", shard);
+  refused("", "GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=0", shard);
+  EXPECT_EQ(run_program(command + " --shard 1/1").exit_code, 0);
+}
+
 TEST(Baseline, SaysWhatOfItDidNotOccur) {
   const std::string folder = temporary_folder("fixed", {{"a.json", faulty_scenario("faulty")}});
   const std::string file = folder + "/known.txt";
   run_program("run '" + folder + "' --write-baseline " + file);
+  // A run that was stopped says nothing of it.
+  const std::string stopped = "run '" + folder + "' --steps 1 --baseline " + file;
+  EXPECT_EQ(run_program(stopped).err, "");
   const std::string mended = temporary_folder("mended", {{"a.json", fine_scenario("faulty")}});
   const ProgramResult run = run_program("run '" + mended + "' --baseline " + file);
   EXPECT_EQ(run.exit_code, 0) << run.out;
