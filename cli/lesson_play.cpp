@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/lesson_text.h"
 #include "cli/report_error.h"
+#include "cli/run_words.h"
 #include "cli/step_table.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/lessons/lesson_run.h"
@@ -50,7 +51,8 @@ constexpr std::array kPanels = {
 constexpr std::string_view kTypedWords =
     "An answer, or an empty line to see the engine's; hint says what is asked for, back goes to "
     "the "
-    "question before, q leaves, ? shows this. The same command goes on where you left.";
+    "question before, q or Ctrl-D leaves, ? shows this.";
+constexpr std::string_view kGoesOnWords = " The same command goes on where you left.";
 
 // What follows a question.
 enum class Move : std::uint8_t { next, back, leave };
@@ -58,14 +60,21 @@ enum class Move : std::uint8_t { next, back, leave };
 // Plays one lesson and counts the answers.
 class LessonPlay {
  public:
-  LessonPlay(LessonRun run, AnswerSource source, LineSource& answers, LessonProgress& progress)
-      : run_(std::move(run)), source_(source), answers_(answers), progress_(progress) {
+  LessonPlay(LessonRun run, const TakenLesson& taken, AnswerSource source, LineSource& answers,
+             LessonProgress& progress)
+      : run_(std::move(run)),
+        typed_(taken.typed),
+        key_(taken.key),
+        source_(source),
+        answers_(answers),
+        progress_(progress),
+        goes_on_(progress.is_kept()) {
     const std::vector<LessonPart>& parts = run_.lesson().parts;
     for (std::size_t part = 0; part < parts.size(); ++part)
       for (std::size_t question = 0; question < parts[part].questions.size(); ++question)
         questions_.push_back({part, question});
     place_ = {.question = 0, .answers = std::vector(questions_.size(), AnswerState::open)};
-    if (at_terminal()) place_ = progress_.of(run_.lesson().name, questions_.size());
+    if (at_terminal()) place_ = progress_.of(key_, questions_.size());
   }
 
   // Error: a part cannot be played, or it was interrupted.
@@ -82,6 +91,8 @@ class LessonPlay {
   Status open_part(std::size_t part);
   Status show_step() const;
   Status end_part();
+  void keep_place();
+  std::string typed_words() const;
   Result<Move> ask();
   Move answer(std::size_t question);
   // Empty: the line is an answer.
@@ -90,6 +101,8 @@ class LessonPlay {
   std::optional<std::string> next_line();
 
   LessonRun run_;
+  std::string typed_;
+  std::string key_;
   AnswerSource source_;
   LineSource& answers_;
   LessonProgress& progress_;
@@ -98,6 +111,7 @@ class LessonPlay {
   std::size_t num_asked_ = 0;
   std::size_t num_problems_ = 0;  // stored answers that differ from the engine's
   bool left_ = false;
+  bool goes_on_;  // the next run begins where this one is left
 };
 
 Status LessonPlay::show_step() const {
@@ -116,6 +130,19 @@ Status LessonPlay::open_part(std::size_t part) {
 // A part that asks first shows its step after its questions.
 Status LessonPlay::end_part() { return run_.part().predict ? show_step() : Status(Ok{}); }
 
+// A lesson that cannot be kept can be taken all the same.
+void LessonPlay::keep_place() {
+  if (!at_terminal() || !goes_on_) return;
+  const Status kept = progress_.keep(key_, place_);
+  if (kept.ok()) return;
+  goes_on_ = false;
+  report_note("the next run begins at the first question: " + kept.error().message);
+}
+
+std::string LessonPlay::typed_words() const {
+  return wrapped_lines(std::string(kTypedWords) + std::string(goes_on_ ? kGoesOnWords : ""));
+}
+
 Status LessonPlay::play() {
   const std::size_t num_parts = run_.lesson().parts.size();
   fmt::print("{}", format_lesson_heading(run_.lesson()));
@@ -125,7 +152,7 @@ Status LessonPlay::play() {
     fmt::print("\nYou left before question {}; back goes to the ones before.\n",
                place_.question + 1);
   }
-  if (at_terminal()) fmt::print("\n{}", wrapped_lines(kTypedWords));
+  if (at_terminal()) fmt::print("\n{}", typed_words());
   for (; part < num_parts && !left_; ++part) {
     if (Status opened = open_part(part); !opened.ok()) return opened;
     while (place_.question < questions_.size() && questions_[place_.question].part == part) {
@@ -141,22 +168,24 @@ Status LessonPlay::play() {
           if (Status opened = open_part(part); !opened.ok()) return opened;
         }
       }
-      if (at_terminal())
-        if (Status kept = progress_.keep(run_.lesson().name, place_); !kept.ok()) return kept;
+      keep_place();
     }
     if (Status ended = end_part(); !ended.ok()) return ended;
   }
   return Ok{};
 }
 
-// Empty: there are no more answers.
+// Empty: there are no more answers. Ctrl-D at a terminal is as good as q.
 std::optional<std::string> LessonPlay::next_line() {
   if (source_ == AnswerSource::nobody) return std::nullopt;
   if (at_terminal()) fmt::print("> ");
   std::fflush(stdout);
   if (const auto line = answers_.next(); line.ok() && line.value())
     return std::string(line.value()->text);
-  if (at_terminal()) fmt::print("\n");
+  if (at_terminal()) {
+    fmt::print("\n");
+    return "q";
+  }
   source_ = AnswerSource::nobody;
   return std::nullopt;
 }
@@ -182,7 +211,7 @@ std::optional<Move> LessonPlay::typed_word(const std::string& line, std::size_t 
   if (line == "q") return Move::leave;
   if (line == "back" && place_.question > 0) return Move::back;
   if (line == "back") fmt::print("This is the first question.\n");
-  if (line == "?") fmt::print("{}", wrapped_lines(kTypedWords));
+  if (line == "?") fmt::print("{}", typed_words());
   if (line == "hint") {
     const LessonQuestion& asked = run_.part().questions[question];
     fmt::print("{}", wrapped_lines(fmt::format(
@@ -226,8 +255,9 @@ int LessonPlay::finish() const {
     fmt::print("{}\n", answered_words(static_cast<std::size_t>(answered), questions_.size(),
                                       static_cast<std::size_t>(right)));
   if (left_) {
-    fmt::print("hybridscope lessons run {} goes on with question {}\n", run_.lesson().name,
-               place_.question + 1);
+    if (goes_on_)
+      fmt::print("hybridscope lessons run {} goes on with question {}\n", shell_word(typed_),
+                 place_.question + 1);
     return kExitFine;
   }
   if (num_problems_ > 0) {
@@ -270,11 +300,11 @@ Result<std::string> format_lesson_view(const Lesson& lesson, const LessonPart& p
                                 topics_of_panel(part.show.panel));
 }
 
-int play_lesson(const Lesson& lesson, AnswerSource source, LineSource& answers,
+int play_lesson(const TakenLesson& taken, AnswerSource source, LineSource& answers,
                 LessonProgress& progress) {
-  auto run = LessonRun::create(lesson);
+  auto run = LessonRun::create(taken.lesson);
   if (!run.ok()) return report_error("lessons run", run.error());
-  LessonPlay play(std::move(run).value(), source, answers, progress);
+  LessonPlay play(std::move(run).value(), taken, source, answers, progress);
   if (const Status played = play.play(); !played.ok()) {
     const int by_kind = report_error("lessons run", played.error());
     return was_interrupted() ? static_cast<int>(kExitInterrupted) : by_kind;

@@ -33,10 +33,17 @@ enum class AnswerSource : std::uint8_t {
 // What a person at a terminal may type in place of an answer.
 inline constexpr std::array<std::string_view, 4> kLessonWords = {"q", "back", "?", "hint"};
 
+struct TakenLesson {
+  const Lesson& lesson;
+  std::string typed;  // what the command line calls it: a name or a file
+  std::string key;    // what LessonProgress knows it by
+};
+
 // `answers`: one per line. At a terminal it begins where `progress` says that the lesson was left,
-// and keeps its place there after each question. Returns the exit code: 1 when an answer in the
-// lesson differs from the engine's, 130 when it was interrupted.
-int play_lesson(const Lesson& lesson, AnswerSource source, LineSource& answers,
+// and keeps its place there after each question; where that fails it says so once and goes on. The
+// end of input at a terminal (Ctrl-D) leaves the lesson. Returns the exit code: 1 when an answer in
+// the lesson differs from the engine's, 130 when it was interrupted.
+int play_lesson(const TakenLesson& taken, AnswerSource source, LineSource& answers,
                 LessonProgress& progress);
 
 }  // namespace hybridscope

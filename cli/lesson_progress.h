@@ -27,7 +27,9 @@ class LessonProgress {
   // `path`: empty, nothing is kept. A file that cannot be read counts as empty.
   explicit LessonProgress(std::string path);
 
-  // Of the lesson with this name; its beginning where nothing fits `num_questions`.
+  bool is_kept() const { return !path_.empty(); }
+  // `lesson`: a shipped one's name, or the absolute path of another's file. Its beginning where
+  // nothing fits `num_questions`.
   LessonPlace of(const std::string& lesson, std::size_t num_questions) const;
   // Keeps the place, or forgets the lesson when it stands at its beginning or end. Error: the file
   // cannot be written.

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/environment.h"
@@ -59,6 +60,15 @@ void print_json(const nlohmann::ordered_json& json) {
 
 bool is_file(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".json");
+}
+
+// What its place is kept under: a file by its path from the root, whatever folder it is named from.
+std::string progress_key(const std::string& name) {
+  if (!is_file(name)) return name;
+  std::error_code error;
+  const auto path =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(name, error), error);
+  return error ? name : path.string();
 }
 
 Result<Lesson> find_lesson(const std::string& name) {
@@ -124,11 +134,12 @@ int run_lesson_command(const LessonsOptions& options) {
   auto answers = LineSource::open(asks ? "-" : options.answers_from, was_interrupted);
   if (!answers.ok()) return report_error("lessons run", answers.error());
   LessonProgress progress(at_terminal ? lesson_progress_path(environment_variable) : "");
-  return play_lesson(lesson.value(),
-                     at_terminal ? AnswerSource::terminal
-                     : asks      ? AnswerSource::nobody
-                                 : AnswerSource::lines,
-                     answers.value(), progress);
+  return play_lesson(
+      {.lesson = lesson.value(), .typed = options.name, .key = progress_key(options.name)},
+      at_terminal ? AnswerSource::terminal
+      : asks      ? AnswerSource::nobody
+                  : AnswerSource::lines,
+      answers.value(), progress);
 }
 
 // What is wrong with a lesson, as lines or as JSON.
@@ -285,12 +296,11 @@ Subcommand add_run(CLI::App& lessons, LessonsOptions& options) {
       "Examples:\n"
       "  hybridscope lessons run align_boundary\n"
       "  hybridscope lessons run my_lesson.json --answers-from answers.txt\n\n"
-      "At a terminal an empty line shows the answer, hint says what is asked for, back goes to the "
-      "question\n"
-      "before, q leaves, and the next run goes on there. If stdin is not a terminal, each question "
-      "is answered by "
+      "At a terminal an empty line shows the answer, hint says what is asked for, back goes to "
       "the\n"
-      "engine, and its answer is compared with the lesson's.\n{}",
+      "question before, q or Ctrl-D leaves, and the next run goes on there. If stdin is not a\n"
+      "terminal, each question is answered by the engine, and its answer is compared with the\n"
+      "lesson's.\n{}",
       kExitCodesOfAnswers));
   return {&app, run_lesson_command};
 }

@@ -165,8 +165,10 @@ TEST(Lessons, AFileThatCannotBeReadIsInput) {
             "hybridscope lessons run: no/such: cannot be opened: No such file or directory\n");
 }
 
-// What a terminal shows when these lines are typed; `state`: where progress is kept.
-std::string played(const std::string& typed, const std::string& state = "") {
+// What a terminal shows when these lines are typed, then Ctrl-D; `state`: where progress is kept;
+// `name`: what the lesson was called.
+std::string played(const std::string& typed, const std::string& state = "",
+                   const std::string& name = "align_boundary") {
   LessonProgress progress(state);
   std::string_view left = typed;
   LineSource answers("<typed>", [&](std::span<char> bytes) -> Result<std::size_t> {
@@ -175,8 +177,9 @@ std::string played(const std::string& typed, const std::string& state = "") {
     return count;
   });
   testing::internal::CaptureStdout();
-  EXPECT_EQ(play_lesson(shipped_lesson("align_boundary").value(), AnswerSource::terminal, answers,
-                        progress),
+  const Lesson lesson = shipped_lesson("align_boundary").value();
+  EXPECT_EQ(play_lesson({.lesson = lesson, .typed = name, .key = name}, AnswerSource::terminal,
+                        answers, progress),
             0);
   return testing::internal::GetCapturedStdout();
 }
@@ -189,13 +192,36 @@ TEST(LessonPlay, ATerminalAsksAgainForWhatIsNoAnswer) {
   EXPECT_THAT(out, HasSubstr("\n3 of 9 questions answered, 3 right\n"));
 }
 
-TEST(LessonPlay, AnEmptyLineShowsTheAnswerAndTheEndOfInputShowsTheRest) {
+TEST(LessonPlay, AnEmptyLineShowsTheAnswerAndCtrlDLeaves) {
   const std::string out = played("\n2\n");
   EXPECT_THAT(out, HasSubstr("for the state after a draft?\n> The engine: 3. "));
   EXPECT_THAT(out, HasSubstr("folded (running)?\n> Not 2 but 7. "));
-  EXPECT_THAT(out, HasSubstr("the bias of the post-copy?\n> \nThe engine: 1. "));
-  EXPECT_THAT(out, HasSubstr("\nQuestion 9: "));
-  EXPECT_THAT(out, HasSubstr("\n1 of 9 questions answered, 0 right\n"));
+  EXPECT_THAT(out, testing::EndsWith("the bias of the post-copy?\n> \n\n"
+                                     "1 of 9 questions answered, 0 right\n"));
+}
+
+TEST(LessonPlay, TheCommandThatGoesOnIsTheOneThatWasTyped) {
+  const std::string state = test::temporary_file("lessons.json", "{}");
+  const std::string file = "my lessons/it's.json";
+  EXPECT_THAT(
+      played("3\n", state, file),
+      HasSubstr("\nhybridscope lessons run 'my lessons/it'\\''s.json' goes on with question "
+                "2\n"));
+  // Another lesson's place is its own.
+  EXPECT_THAT(played("q\n", state), HasSubstr("goes on with question 1\n"));
+  EXPECT_THAT(played("q\n", state, file), HasSubstr("goes on with question 2\n"));
+}
+
+TEST(LessonPlay, APlaceThatCannotBeKeptIsNotedOnceAndTheLessonGoesOn) {
+  const std::string state = test::temporary_file("not_a_folder", "") + "/lessons.json";
+  testing::internal::CaptureStderr();
+  const std::string out = played("3\n7\n1\n?\n", state);
+  const std::string err = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(out, HasSubstr("\nQuestion 4: "));
+  EXPECT_THAT(out, HasSubstr("\n3 of 9 questions answered, 3 right\n"));
+  EXPECT_THAT(out, Not(HasSubstr(" goes on with question ")));
+  EXPECT_THAT(err, StartsWith("note: the next run begins at the first question: cannot write "));
+  EXPECT_EQ(std::ranges::count(err, '\n'), 1) << err;
 }
 
 TEST(LessonPlay, BackAsksTheQuestionBeforeAlsoInTheFirstPart) {
@@ -232,7 +258,6 @@ TEST(LessonPlay, WhoLeavesGoesOnThere) {
   EXPECT_THAT(second, HasSubstr("\nYou left before question 4; back goes to the ones before.\n"));
   EXPECT_THAT(second, Not(HasSubstr("\nQuestion 3: ")));
   EXPECT_THAT(second, HasSubstr("\n4 of 9 questions answered, 4 right\n"));
-  // After the end of the input nothing was typed: the place stays.
   EXPECT_THAT(played("q\n", state), HasSubstr("\nYou left before question 5; "));
   // A lesson that was taken to its end begins anew.
   EXPECT_THAT(played("\n\n\n\n\n", state), HasSubstr("\nQuestion 9: "));
