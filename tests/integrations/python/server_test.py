@@ -8,6 +8,7 @@ import os
 import resource
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from live_support import Client, Folder
 
 from hybridscope.vllm import __main__ as commands
-from hybridscope.vllm.listening import ListeningSocket
+from hybridscope.vllm.listening import ListeningSocket, user_of_peer
 from hybridscope.vllm.server import MAX_CLIENTS, MAX_COMMAND_BYTES, TraceServer
 
 
@@ -101,6 +102,12 @@ class Place(Folder):
             started = time.monotonic()
             self.assertIn("another process listens there", self.refusal(path))
             self.assertLess(time.monotonic() - started, 1)
+
+    def test_user_ids_above_2_to_the_31_are_read_as_they_are(self):
+        connection = mock.Mock()
+        connection.getsockopt.return_value = struct.pack("iII", 77, 4294967294, 4294967293)
+        self.assertEqual(user_of_peer(connection), 4294967294)
+        connection.getsockopt.assert_called_once_with(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
 
     def test_a_path_that_is_too_long_is_an_error(self):
         self.assertIn("too long", self.refusal(self.folder / ("s" * 200)))

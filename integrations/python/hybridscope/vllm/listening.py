@@ -10,6 +10,7 @@ import struct
 import tempfile
 import time
 
+_CREDENTIALS = struct.Struct("iII")  # struct ucred: pid_t, uid_t, gid_t
 _FOLDER_PATIENCE_S = 2  # while another engine takes a path in the same folder
 
 
@@ -48,9 +49,8 @@ class ListeningSocket:
 
 def user_of_peer(connection):
     """The user id of the process at the other end, when it connected."""
-    size = struct.calcsize("3i")
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    _, user, _ = struct.unpack("3i", credentials)
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, user, _ = _CREDENTIALS.unpack(credentials)
     return user
 
 
