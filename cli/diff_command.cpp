@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/output_targets.h"
 #include "cli/report_error.h"
+#include "cli/run_words.h"
 #include "cli/settings_options.h"
 #include "cli/version.h"
 #include "sessions/record/live_source.h"
@@ -95,17 +96,9 @@ Status write_diff_page(const DiffReport& report, OutputFile& page) {
 }  // namespace
 
 std::string shell_quoted(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,-+@";
-  const bool plain = !text.empty() && text.find_first_not_of(kPlain) == text.npos;
-  std::string quoted = plain ? std::string() : std::string("'");
-  for (const char c : text) {
-    if (c == '\'')
-      quoted += "'\\''";
-    else
-      quoted += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
-  }
-  return plain ? quoted : quoted + "'";
+  std::string quoted;
+  for (const char c : shell_word(text)) quoted += std::string(c == '{' || c == '}' ? 2 : 1, c);
+  return quoted;
 }
 
 Status check_live_settings(const DiffOptions& options) {

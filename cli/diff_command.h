@@ -32,7 +32,7 @@ Status check_live_settings(const DiffOptions& options);
 // Side 0 is A. Errors: those of the scenario, an unknown setting, a value it does not take.
 Result<DiffSide> open_live(const DiffOptions& options, int side);
 
-// `text` quoted as one word of a shell command; braces doubled for fmt.
+// shell_word() with braces doubled, for a command line that fmt completes.
 std::string shell_quoted(std::string_view text);
 
 // Prints the report, or writes the page first. Returns the exit code: 1 when there are differences.

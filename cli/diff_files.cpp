@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "cli/diff_command.h"
 #include "cli/diff_comparison.h"
 #include "cli/diff_report.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
+#include "cli/run_words.h"
 #include "cli/text_table.h"
 #include "sessions/text/number_words.h"
 #include "storage/session_file.h"
@@ -35,7 +35,7 @@ struct SessionPair {
   std::string name{};
   std::string result{};                      // "same", "decisions differ", ...
   std::optional<std::int64_t> first_step{};  // that differs
-  std::string words{};                       // what differs, or why it was not compared
+  std::string words{};                       // what follows the result in a sentence
   std::vector<std::string> notes{};          // what was not compared
   std::string command{};                     // compares this pair alone
   Json json = nullptr;                       // diff_to_json, where it differs
@@ -51,43 +51,65 @@ Result<std::vector<std::string>> names_in(const std::string& file) {
   return names;
 }
 
+// What differs step by step: decisions, or else only places (DiffSummary::same_decisions).
+std::vector<std::string_view> what_differs(const DiffSummary& summary) {
+  DiffSummary decided = summary;
+  decided.fields_by_section[static_cast<std::size_t>(DiffSection::findings)] = 0;
+  std::vector<std::string_view> what;
+  if (!decided.same_decisions()) {
+    what.push_back("decisions");
+  } else {
+    if (summary.differs(DiffSection::blocks)) what.push_back("block ids");
+    if (summary.differs(DiffSection::layout)) what.push_back("rows");
+  }
+  if (summary.differs(DiffSection::findings)) what.push_back("findings");
+  return what;
+}
+
 std::string result_of(const DiffReport& report) {
   if (!report.differs()) return std::string(kSame);
   std::vector<std::string_view> what;
-  if (report.by_request) {
-    if (!report.totals.empty()) what.push_back("totals");
-  } else {
-    const DiffSummary& summary = report.summary;
-    const bool findings = summary.differs(DiffSection::findings);
-    const bool others = std::ranges::count_if(summary.fields_by_section, [](std::int64_t fields) {
-                          return fields > 0;
-                        }) > (findings ? 1 : 0);
-    const bool steps = summary.num_only_a + summary.num_only_b > 0;
-    if (steps || (others && !summary.same_decisions())) what.push_back("decisions");
-    if (findings) what.push_back("findings");
-    if (what.empty() && others) what.push_back("block ids");
-  }
+  if (!report.by_request)
+    what = what_differs(report.summary);
+  else if (!report.totals.empty())
+    what.push_back("totals");
   if (report.texts && !report.texts->empty()) what.push_back("texts");
   return fmt::format("{} differ", fmt::join(what, " and "));
 }
 
-// What the report says in one sentence.
+// What the sentence about the pair says after its result.
 std::string words_of(const DiffReport& report) {
-  if (report.by_request)
-    return fmt::format("{} of what requests got in all",
-                       counted(std::ssize(report.totals), "difference"));
-  if (report.summary.num_differences > 0) return report.summary.verdict();
-  return report.texts && !report.texts->empty()
-             ? fmt::format("{} says something else", counted(std::ssize(*report.texts), "request"))
-             : std::string();
+  std::string words;
+  if (!report.collected.steps.empty())
+    words += fmt::format(", first in step {}", grouped_number(report.collected.steps.front().step));
+  if (!report.totals.empty())
+    words += fmt::format(", {} of what requests got in all",
+                         counted(std::ssize(report.totals), "difference"));
+  if (report.texts && !report.texts->empty())
+    words += fmt::format(", {} {} other words", counted(std::ssize(*report.texts), "request"),
+                         report.texts->size() == 1 ? "gets" : "get");
+  return words;
+}
+
+// Compares this pair as the command did all of them.
+std::string pair_command(const DiffOptions& pair) {
+  std::string words = "hybridscope diff";
+  const auto add = [&](std::string_view word) { words += " " + shell_word(word); };
+  for (const std::string& session : pair.sessions) add(session);
+  for (const std::string& rule : pair.ignore) {
+    add("--ignore");
+    add(rule);
+  }
+  if (pair.limit != DiffOptions().limit) words += fmt::format(" --limit {}", pair.limit);
+  if (pair.all) add("--all");
+  if (pair.requests) add("--requests");
+  return words;
 }
 
 SessionPair compare_pair(const DiffOptions& options, const std::string& name) {
   DiffOptions pair = options;
   for (std::string& session : pair.sessions) session += ":" + name;
-  SessionPair found{.name = name,
-                    .command = fmt::format("hybridscope diff {} {}", shell_quoted(pair.sessions[0]),
-                                           shell_quoted(pair.sessions[1]))};
+  SessionPair found{.name = name, .command = pair_command(pair)};
   const auto failure = compare_sides(pair, [&](const DiffReport& report) {
     found.result = result_of(report);
     found.notes = report.notes;
@@ -140,8 +162,9 @@ std::string format_pairs(const DiffOptions& options, const std::vector<SessionPa
   for (const SessionPair& pair : pairs) {
     for (const std::string& note : pair.notes) ++notes[note];
     if (pair.result == kSame || pair.command.empty()) continue;
-    text += fmt::format("{}: {}\n", printable(pair.name), printable(pair.words, 1000));
-    text += fmt::format("  {}\n", printable(pair.command, 1000));
+    text += fmt::format("{}: {}{}{}\n", printable(pair.name), pair.result,
+                        pair.result == kNotCompared ? ": " : "", printable(pair.words, 1000));
+    text += fmt::format("  {}\n", printable(pair.command, 4000));
   }
   if (!text.ends_with("\n\n")) text += "\n";
   for (const auto& [note, count] : notes)

@@ -2,11 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "tests/cli/program.h"
+#include "tests/cli/suite_scenarios.h"
 #include "tests/storage/recorded_run.h"
 
 namespace hybridscope::test::diff_files_test {
@@ -43,7 +45,9 @@ TEST_F(TwoFiles, EachPairIsInTheTableAndWhatOnlyOneFileHas) {
   record("b.db", "first", 2);
   const ProgramResult result = diff();
   EXPECT_EQ(result.exit_code, 1) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("\n  hybridscope diff " + a_ + ":second " + b_ + ":second\n"));
+  EXPECT_THAT(result.out,
+              HasSubstr("\nsecond: decisions differ, first in step 2\n  hybridscope diff " + a_ +
+                        ":second " + b_ + ":second\n"));
   EXPECT_THAT(
       result.out,
       testing::EndsWith("\nsession  result            first step\n"
@@ -68,6 +72,36 @@ TEST_F(TwoFiles, EqualFilesAreExitCode0) {
   const ProgramResult result = diff();
   EXPECT_EQ(result.exit_code, 0) << result.out;
   EXPECT_THAT(result.out, HasSubstr("\n2 sessions: 2 same\n"));
+}
+
+TEST_F(TwoFiles, TheCommandOfAPairHasTheOptionsThatWereGiven) {
+  for (const char* file : {"a.db", "b.db"}) {
+    record(file, "it's {one}", file[0] == 'a' ? 2 : 1);
+    record(file, "two", 2);
+  }
+  const std::string quoted = ":it'\\''s {one}' ";
+  const std::string pair = "  hybridscope diff '" + a_ + quoted + "'" + b_ + quoted;
+  EXPECT_THAT(diff().out, HasSubstr(pair.substr(0, pair.size() - 1) + "\n"));
+  EXPECT_THAT(diff("--ignore blocks --ignore 'request:a b' --limit 5 --all").out,
+              HasSubstr(pair + "--ignore blocks --ignore 'request:a b' --limit 5 --all\n"));
+  const ProgramResult requests = diff("--requests");
+  EXPECT_THAT(requests.out, HasSubstr(pair + "--requests\n"));
+  EXPECT_THAT(requests.out, ContainsRegex("\nit's \\{one\\}: totals differ, [0-9]+ differences? of "
+                                          "what requests got in all\n"));
+}
+
+TEST_F(TwoFiles, FindingsAloneAreNoOtherDecisions) {
+  const std::string scenario = temporary_file("faulty.json", faulty_scenario("faulty"));
+  for (const char* name : {":first", ":second"})
+    run_program("run -q " + scenario + " --record " + a_ + name);
+  std::filesystem::copy_file(a_, b_);
+  execute(b_, "DELETE FROM findings WHERE session = 1 AND step = 4");
+  execute(b_, "UPDATE digests SET findings = findings + 1 WHERE session = 1 AND step = 4");
+  const ProgramResult result = diff();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("\nfirst: findings differ, first in step 4\n"));
+  EXPECT_THAT(result.out, HasSubstr("\nfirst    findings differ           4\n"));
+  EXPECT_THAT(result.out, HasSubstr("\n2 sessions: 1 same, 1 findings differ\n"));
 }
 
 TEST_F(TwoFiles, OneSessionEachIsComparedWhateverItsName) {
