@@ -52,8 +52,9 @@ std::function<int()> add_sessions_command(CLI::App& sessions) {
       "  hybridscope diff runs.db:before runs.db:after\n"
       "\n"
       "Exit codes: 0 fine, 1 a session that does not reproduce, 2 usage, 3 no session file, no "
-      "such session or step, 4 environment\n"
-      "(locked, disk full, read-only). The file format: docs/session-format.md.");
+      "such\n"
+      "session or step, a query that cannot be run, 4 environment (locked, disk full, read-only).\n"
+      "The file format: docs/session-format.md.");
   const std::vector<SessionsSubcommand> subcommands = {
       add_sessions_list(sessions),     add_sessions_show(sessions),   add_sessions_stats(sessions),
       add_sessions_query(sessions),    add_rerun(sessions),           add_fork(sessions),

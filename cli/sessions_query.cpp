@@ -199,7 +199,11 @@ SessionsSubcommand add_sessions_query(CLI::App& sessions) {
       "  hybridscope sessions query runs.db \"SELECT name, num_steps FROM sessions\"\n"
       "  hybridscope sessions query runs.db \"SELECT * FROM v_copies WHERE step = 12\" --json\n"
       "\n"
-      "Tables and views are described in docs/session-format.md, with ten queries to start from.");
+      "Tables and views are described in docs/session-format.md, with ten queries to start from.\n"
+      "\n"
+      "Exit codes: 0 fine, 2 usage, 3 no session file, a query that cannot be run or that would "
+      "do\n"
+      "more than read, 4 environment (locked).");
   const auto options = std::make_shared<QueryOptions>();
   app.add_option("file", options->file, "session file")->required()->type_name("FILE.db");
   app.add_option("sql", options->sql, "one SELECT statement")->required()->type_name("SQL");

@@ -37,24 +37,30 @@ QueryValue value_of(const SQLite::Column& column, std::int64_t max_text_bytes) {
   return std::monostate{};
 }
 
-// Is it a single read-only statement? SQLite's own syntax errors are left to the caller.
+// Is it a single read-only statement? SQLite's own syntax errors are left to the caller. To SQLite
+// read-only are also statements that change the connection, not the file (ATTACH, BEGIN), but those
+// have no columns.
 Status check_statement(const SessionFile& file, const std::string& sql) {
   sqlite3* const database = file.database().getHandle();
   const auto prepare = [&](const char* text, const char** rest) {
     sqlite3_stmt* statement = nullptr;
     const int code = sqlite3_prepare_v2(database, text, -1, &statement, rest);
-    const bool reads = statement == nullptr || sqlite3_stmt_readonly(statement) != 0;
+    const bool changes = statement != nullptr && sqlite3_stmt_readonly(statement) == 0;
+    const bool reads = statement == nullptr || sqlite3_column_count(statement) > 0;
     const bool something = code != SQLITE_OK || statement != nullptr;
     sqlite3_finalize(statement);
-    return std::tuple(code == SQLITE_OK, something, reads);
+    return std::tuple(code == SQLITE_OK, something, changes, reads);
   };
   const char* rest = "";
-  const auto [readable, something, reads] = prepare(sql.c_str(), &rest);
+  const auto [readable, something, changes, reads] = prepare(sql.c_str(), &rest);
   if (!readable) return Ok{};
   if (!something) return invalid_input(fmt::format("{}: the query is empty", file.path()));
-  if (!reads)
+  if (changes)
     return invalid_input(fmt::format(
         "{}: this statement would change the file, expected a query that only reads", file.path()));
+  if (!reads)
+    return invalid_input(fmt::format(
+        "{}: this statement reads no rows, and a query may only read (SELECT)", file.path()));
   if (std::get<1>(prepare(rest, nullptr)))
     return invalid_input(
         fmt::format("{}: more than one statement, expected one query", file.path()));

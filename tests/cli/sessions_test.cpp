@@ -189,6 +189,14 @@ TEST_F(Sessions, QueriesReadAndNeverWrite) {
   const ProgramResult drop = sessions("query " + file_ + " \"DELETE FROM sessions\"");
   EXPECT_EQ(drop.exit_code, 3);
   EXPECT_THAT(drop.err, HasSubstr("would change the file"));
+  for (const std::string& statement :
+       {std::string("ATTACH 'no such.db' AS other"), "ATTACH '" + file_ + "' AS other",
+        std::string("BEGIN"), std::string("DETACH main")}) {
+    const ProgramResult other = sessions("query " + file_ + " \"" + statement + "\"");
+    EXPECT_EQ(other.exit_code, 3) << statement;
+    EXPECT_THAT(other.err, HasSubstr("reads no rows, and a query may only read (SELECT)\n"));
+  }
+  EXPECT_EQ(sessions("query " + file_ + " \"PRAGMA table_info(steps)\"").exit_code, 0);
   const ProgramResult two = sessions("query " + file_ + " \"SELECT 1; SELECT 2\"");
   EXPECT_EQ(two.exit_code, 3);
   EXPECT_THAT(two.err, HasSubstr("more than one statement"));
