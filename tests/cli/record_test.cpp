@@ -5,6 +5,7 @@
 
 #include "storage/session_file.h"
 #include "tests/cli/program.h"
+#include "tests/cli/running_program.h"
 
 namespace hybridscope::test::record_test {
 namespace {
@@ -56,6 +57,12 @@ TEST_F(Record, ARunIsASessionOfTheFile) {
   EXPECT_THAT(all[0].program, HasSubstr("hybridscope "));
 }
 
+TEST_F(Record, QuietlyNothingIsSaidOfIt) {
+  EXPECT_EQ(record(std::string("run -q ") + kScenario, ":one").err, "");
+  EXPECT_EQ(record(std::string("run -q scenarios/plain_decode.json ") + kScenario, "").err, "");
+  EXPECT_EQ(sessions().size(), 3U);
+}
+
 TEST_F(Record, ARunThatStopsAsAskedIsStopped) {
   const ProgramResult run =
       record(std::string("run --steps 2 --record-level counts ") + kScenario, "");
@@ -66,6 +73,27 @@ TEST_F(Record, ARunThatStopsAsAskedIsStopped) {
   EXPECT_EQ(all[0].status, SessionStatus::stopped);
   EXPECT_EQ(all[0].num_steps, 2);
   EXPECT_EQ(all[0].header.level, RecordLevel::counts);
+}
+
+// The run takes minutes; that its file is gone ends it sooner.
+TEST_F(Record, AFileThatIsRemovedOrReplacedMeanwhileIsExitCode4) {
+  for (const bool replaced : {false, true}) {
+    const std::string folder = temporary_folder("taken_away", {});
+    const std::string file = folder + "/runs.db";
+    const RunningProgram run(
+        {"/bin/sh", "-c",
+         std::string("exec ") + HYBRIDSCOPE_PROGRAM +
+             " run --traffic synthetic --limit 100000 --model tiny-gdn --jsonl --record " + file +
+             ":one 2>" + folder + "/err"});
+    EXPECT_EQ(run.read_lines(20), 20);  // the session has begun
+    std::filesystem::remove(file);
+    if (replaced) std::ofstream(file) << "somebody's";
+    EXPECT_EQ(run.wait(), 4);
+    EXPECT_THAT(read_file(folder + "/err"), HasSubstr(file + ": "));
+    EXPECT_THAT(read_file(folder + "/err"), HasSubstr("was removed, renamed or replaced"));
+    EXPECT_EQ(std::filesystem::exists(file), replaced);
+    if (replaced) EXPECT_EQ(read_file(file), "somebody's");
+  }
 }
 
 TEST_F(Record, WhatIsWrongShowsBeforeAnythingRuns) {
@@ -134,7 +162,7 @@ TEST_F(Record, ANameWithoutDatabaseSuffixIsWrongUsage) {
 }
 
 TEST_F(Record, OneStepIsOneStep) {
-  const ProgramResult run = record(std::string("run -q --steps 1 ") + kScenario, ":one");
+  const ProgramResult run = record(std::string("run --steps 1 ") + kScenario, ":one");
   EXPECT_THAT(run.err, HasSubstr("recorded 1 step as \"one\""));
 }
 
