@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cli/report_error.h"
 #include "sessions/text/input_file.h"
 
 namespace hybridscope {
@@ -40,6 +41,8 @@ Result<std::optional<TraceInput::Line>> TraceInput::next_followed() {
         return std::optional(Line{.text = line.value().text, .number = number_});
       case FollowedLine::Kind::control:
         if (line.value().control.kind == ControlLine::Kind::end) is_within_trace_ = false;
+        if (line.value().control.kind == ControlLine::Kind::full)
+          report_note(line.value().control.reason);
         break;
       case FollowedLine::Kind::ended:
         if (followed_->stop()) return std::optional<Line>();

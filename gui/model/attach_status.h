@@ -40,6 +40,7 @@ struct AttachStatus {
   AttachState state = AttachState::waiting;
   bool is_connected = false;  // or the file is open
   bool has_end_mark = false;  // the trace is complete
+  std::string no_more;        // why the engine tells no more steps of the trace; empty: it does
   std::string error;          // one line or more, as of the reader of traces
   std::int32_t trace = 0;     // how many traces have begun
   std::string untold;         // UntoldParts::words of the trace

@@ -47,9 +47,10 @@ std::string hold_words(const AttachStatus& status) {
   return {};
 }
 
-// What keeps the trace from being judged, at all or without doubt.
+// What keeps the trace from being judged, at all, to its end or without doubt.
 std::string trouble_words(const AttachStatus& status) {
   if (!status.error.empty()) return status.error.substr(0, status.error.find('\n'));
+  if (!status.no_more.empty()) return status.no_more;
   return status.untold.empty() ? std::string() : "not judged in full: " + status.untold;
 }
 

@@ -93,7 +93,8 @@ void Attachment::take(const FollowedLine& line) {
 void Attachment::take_control(const ControlLine& control) {
   const std::lock_guard lock(mutex_);
   if (control.kind == ControlLine::Kind::end) status_.has_end_mark = true;
-  if (control.kind == ControlLine::Kind::other || control.kind == ControlLine::Kind::end) return;
+  if (control.kind == ControlLine::Kind::full) status_.no_more = control.reason;
+  if (control.kind != ControlLine::Kind::held && control.kind != ControlLine::Kind::running) return;
   const auto asked_for = std::exchange(status_.hold_asked_for, std::nullopt);
   status_.hold.reset();
   if (control.kind == ControlLine::Kind::held)
@@ -181,6 +182,7 @@ Status Attachment::begin_trace(std::string_view header_line) {
   status_.state = AttachState::live;
   status_.error.clear();
   status_.has_end_mark = false;
+  status_.no_more.clear();
   status_.untold.clear();
   ++status_.trace;
   status_.engine = judged_.reader().header().engine;

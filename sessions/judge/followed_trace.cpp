@@ -29,6 +29,7 @@ std::optional<ControlLine> read_control_line(std::string_view text) {
   if (*kind == "running") line.kind = ControlLine::Kind::running;
   if (*kind == "held") line.kind = ControlLine::Kind::held;
   if (*kind == "end") line.kind = ControlLine::Kind::end;
+  if (*kind == "full") line.kind = ControlLine::Kind::full;
   if (const auto step = json.find("step"); step != json.end() && step->is_number_integer())
     line.step = step->get<std::int64_t>();
   if (const auto reason = json.find("reason"); reason != json.end() && reason->is_string())

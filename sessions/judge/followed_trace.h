@@ -19,11 +19,12 @@ struct ControlLine {
     held,     // it waits before its next step
     running,  // it goes on
     end,      // the trace ends with this step: its end mark, which is in files too
+    full,     // no more steps of the trace are told
     other,    // something that this version does not know
   };
   Kind kind = Kind::other;
   std::int64_t step = 0;  // held: the last step before it waits; end: the last one
-  std::string reason;     // held: why, in the engine's words
+  std::string reason;     // held, full: why, in the engine's words
   friend bool operator==(const ControlLine&, const ControlLine&) = default;
 };
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,7 @@
 #include "integrations/python/src/row_source.h"
 #include "integrations/python/src/to_python.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/text/byte_size.h"
 
 namespace hybridscope {
 namespace {
@@ -86,14 +88,24 @@ class RecordTexts : public std::enable_shared_from_this<RecordTexts> {
 // Lines of a trace that a thread of its own finishes, writes and judges.
 class LiveLines {
  public:
+  // A file that is served: it gets lines as long as it stays within the limit, then a control line
+  // that says why there are no more.
+  struct Spool {
+    int file = -1;  // -1: nothing is served any more
+    std::int64_t limit = 0;
+    std::int64_t written = 0;
+  };
+
   LiveLines(std::vector<int> files, int rows, py::object judge, py::function on_finding,
-            py::function on_error)
+            py::function on_error, std::pair<int, std::int64_t> spool, py::function on_full)
       : files_(std::move(files)),
+        spool_{.file = spool.first, .limit = spool.second},
         rows_(rows),
         judge_(std::move(judge)),
         feed_(judge_.is_none() ? nullptr : judge_.cast<Locked<JudgeFeed>*>()),
         on_finding_(std::move(on_finding)),
         on_error_(std::move(on_error)),
+        on_full_(std::move(on_full)),
         thread_({.take = [this](const std::string& line) { return take(line); },
                  .failed = [this](const Error& error) { tell_error(error); }}) {}
 
@@ -115,17 +127,34 @@ class LiveLines {
     rows_.stop();
     without_gil([&] { thread_.close(); });
     if (!thread_.is_running())
-      on_finding_ = on_error_ = py::function();  // they may hold this object
+      on_finding_ = on_error_ = on_full_ = py::function();  // they may hold this object
   }
 
  private:
   Status take(const std::string& line) {
     for (const int file : files_)
       if (Status written = write_all(file, line); !written.ok()) return written;
+    if (Status served = serve(line); !served.ok()) return served;
     if (feed_ == nullptr) return Ok{};
     auto found = feed_->use_without_gil([&](JudgeFeed& feed) { return feed.feed(line); });
     if (!found.ok()) return found.error();
     tell_findings(std::move(found).value());
+    return Ok{};
+  }
+
+  // Error also: nobody takes lines any more.
+  Status serve(const std::string& line) {
+    if (spool_.file < 0) return Ok{};
+    spool_.written += std::ssize(line);
+    if (spool_.written <= spool_.limit) return write_all(spool_.file, line);
+    const std::string why = fmt::format(
+        "the engine serves no more steps: its trace has come to the limit of {} (spool:SIZE)",
+        format_byte_size(spool_.limit));
+    const nlohmann::ordered_json control = {{"control", "full"}, {"reason", why}};
+    if (Status told = write_all(std::exchange(spool_.file, -1), control.dump() + "\n"); !told.ok())
+      return told;
+    if (files_.empty() && feed_ == nullptr) return Error{ErrorKind::not_available, why};
+    call_back(on_full_, "on_full", why);
     return Ok{};
   }
 
@@ -146,15 +175,20 @@ class LiveLines {
 
   void tell_error(const Error& error) {
     rows_.hang_up();
+    call_back(on_error_, "on_error", error.message);
+  }
+
+  static void call_back(const py::function& function, const char* name, const std::string& text) {
     const py::gil_scoped_acquire acquired;
     try {
-      on_error_(error.message);
+      function(text);
     } catch (py::error_already_set& raised) {
-      raised.discard_as_unraisable("hybridscope, on_error");
+      raised.discard_as_unraisable(fmt::format("hybridscope, {}", name).c_str());
     }
   }
 
   std::vector<int> files_;
+  Spool spool_;
   std::map<std::string, std::int64_t> num_found_;  // by rule
   std::shared_ptr<RecordTexts> texts_ = std::make_shared<RecordTexts>();
   RowSource rows_;
@@ -162,6 +196,7 @@ class LiveLines {
   Locked<JudgeFeed>* feed_;
   py::function on_finding_;
   py::function on_error_;
+  py::function on_full_;
   LineThread thread_;  // last: it uses the others
 };
 
@@ -177,9 +212,10 @@ struct CloseFirst {
 
 void bind_live(py::module_& module) {
   py::class_<LiveLines, std::unique_ptr<LiveLines, CloseFirst>>(module, "LiveLines")
-      .def(py::init<std::vector<int>, int, py::object, py::function, py::function>(),
+      .def(py::init<std::vector<int>, int, py::object, py::function, py::function,
+                    std::pair<int, std::int64_t>, py::function>(),
            py::arg("files"), py::arg("rows"), py::arg("judge"), py::arg("on_finding"),
-           py::arg("on_error"))
+           py::arg("on_error"), py::arg("spool"), py::arg("on_full"))
       .def("put", &LiveLines::put, py::arg("record"), py::arg("has_rows") = true)
       .def("drain", &LiveLines::drain)
       .def("close", &LiveLines::close);

@@ -201,6 +201,17 @@ TEST_F(AttachedToASocket, ABreakpointHoldsTheEngine) {
   ASSERT_TRUE(until([&] { return !model().is_held; }));
 }
 
+TEST_F(AttachedToASocket, TheWindowSaysWhyAnEngineTellsNoMoreSteps) {
+  attach();
+  send(0, 1);
+  ASSERT_TRUE(until_step(1));
+  EXPECT_EQ(model().error, "");
+  engine_.send("{\"control\":\"full\",\"reason\":\"its trace has come to the limit\"}\n");
+  ASSERT_TRUE(until([&] { return !model().error.empty(); }));
+  EXPECT_EQ(model().error, "its trace has come to the limit");
+  EXPECT_EQ(model().state, "live");
+}
+
 TEST_F(AttachedToASocket, AFindingHoldsTheEngineIfThatIsWanted) {
   auto wrong = test::trace_of("align_boundary_by_accepted_drafts");
   wrong[2]["postprocess_copies"] = nlohmann::json::array();

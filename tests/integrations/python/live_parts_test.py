@@ -44,6 +44,17 @@ class Words(unittest.TestCase):
     def test_an_engine_may_be_served_without_a_path(self):
         self.assertEqual(parse_settings("serve"), Settings(serves=True, socket=""))
 
+    def test_a_served_trace_has_at_most_16_gib_or_what_is_said(self):
+        self.assertEqual(parse_settings("serve").spool, 17179869184)
+        self.assertEqual(parse_settings("break,spool:3KiB").spool, 3072)
+        self.assertEqual(parse_settings("spool:64GiB,serve").spool, 68719476736)
+        self.assertEqual(parse_settings("serve,spool:500").spool, 500)
+        for word in ("spool:", "spool", "spool:0", "spool:-1GiB", "spool:1GB", "spool:1.5GiB"):
+            with self.assertRaisesRegex(ValueError, f"^{word}: expected spool:SIZE, as in spool:64"):
+                parse_settings(f"serve,{word}")
+        with self.assertRaisesRegex(ValueError, "spool needs serve or break beside it"):
+            parse_settings("judge,spool:1GiB")
+
     def test_states_come_with_a_number_and_beside_what_uses_them(self):
         self.assertEqual(parse_settings("judge,states").states, 16)
         self.assertEqual(parse_settings("trace:a,states:0").of_rank(1),
@@ -254,7 +265,8 @@ class Writer(Folder):
     def test_a_line_after_a_pause_is_taken(self):
         path = self.folder / "pause.jsonl"
         with open(path, "xb", buffering=0) as file:
-            lines = _native.LiveLines([file.fileno()], -1, None, lambda record: None, self.fail)
+            lines = _native.LiveLines([file.fileno()], -1, None, lambda record: None, self.fail,
+                                      (-1, 0), self.fail)
             lines.put({"line": 1})
             time.sleep(0.5)  # longer than the thread looks by itself
             lines.put({"line": 2})

@@ -86,6 +86,8 @@ TEST(ControlLine, IsOneWhoseFirstMemberIsControl) {
 }
 
 TEST(ControlLine, IsOfAnotherKindIfItCannotBeUnderstood) {
+  EXPECT_EQ(read_control_line(R"({"control":"full","reason":"r"})"),
+            (ControlLine{.kind = ControlLine::Kind::full, .step = 0, .reason = "r"}));
   EXPECT_EQ(read_control_line(R"({"control":17})"), ControlLine());
   EXPECT_EQ(read_control_line(R"({"control":"held")"), ControlLine());
 }

@@ -47,8 +47,8 @@ class LiveRecording:
             self._judge = Judge("vllm")
         self._say_what_is_done()
         self.writer = LiveWriter(
-            [sink.fileno() for sink in (self._file, self._server) if sink is not None], copies,
-            self._ended, judge=self._judge, on_finding=self._found,
+            [] if self._file is None else [self._file.fileno()], copies, self._ended,
+            spool=self._server and (self._server.fileno(), settings.spool), on_full=log, judge=self._judge, on_finding=self._found,
             rows=-1 if rows is None else rows.fileno(), states=states)
         self.writer.header(scheduler.kv_cache_config, scheduler.vllm_config,
                            kv_cache_manager=scheduler.kv_cache_manager,

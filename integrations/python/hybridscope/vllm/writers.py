@@ -29,7 +29,7 @@ class LiveWriter(TraceWriter):
     interpreter to itself. What it reads of the device is copied behind the engine's own work."""
 
     def __init__(self, files, copies, on_error, *, judge=None, on_finding=None, rows=-1,
-                 states=None):
+                 states=None, spool=None, on_full=None):
         """files   descriptors that get each line
         copies  DeviceCopies
         judge   a hybridscope.Judge that gets each line; on_finding(record) is called with the dict
@@ -37,13 +37,17 @@ class LiveWriter(TraceWriter):
         rows    descriptor of a listening socket: the runner is in another process and tells there
                 what inputs() and forward() tell here
         states  StateHashes of the runner, if it is here
-        on_error(text) says what ended the thread's work. It and on_finding are called there.
+        spool   descriptor of a file that is served, and the bytes that it may get; on_full(text)
+                says that it gets no more lines
+        on_error(text) says what ended the thread's work, which it does too when the spool is full
+                and nothing else gets lines. These functions are called in the thread.
         """
         super().__init__(_NoFile(), copies)
         self._copies, self._rows_are_here, self._states = copies, rows < 0, states
         self._waiting = []  # arguments of LiveLines.put()
         self._thread = _native.LiveLines(list(files), rows, judge and judge._native,
-                                         on_finding or (lambda record: None), on_error)
+                                         on_finding or (lambda record: None), on_error,
+                                         spool or (-1, 0), on_full or (lambda text: None))
 
     def before_forward(self, attn_metadata):
         if self._states is not None:
