@@ -82,7 +82,10 @@ PanelContent findings(Workbench& workbench) {
          request.value < 0 ? ContentCell() : words_cell(run.names().request(request)),
          words_cell(words)});
   }
-  return {.tables = {std::move(table)}};
+  PanelContent content{.tables = {std::move(table)}};
+  if (std::string note = findings_note(run); !note.empty())
+    content.notes.push_back(std::move(note));
+  return content;
 }
 
 PanelContent breakpoints(Workbench& workbench) {

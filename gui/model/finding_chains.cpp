@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sessions/explain/explain_finding.h"
+#include "sessions/run/run_notes.h"
 
 namespace hybridscope {
 
@@ -23,6 +24,14 @@ std::string chain_words(const FindingChain& chain, std::size_t index) {
   if (chain.num_listed < chain.num_following)
     words += fmt::format("; {} of {} shown", chain.num_listed, chain.num_following);
   return words;
+}
+
+std::string findings_note(const ShownRun& run) {
+  const auto stale =
+      std::ranges::find(run.findings(), Rule::stale_persistent_array,
+                        [](const ShownFinding& shown) { return shown.finding.rule; });
+  if (stale == run.findings().end() || run.header().language) return {};
+  return fresh_arrays_words(stale->finding.step);
 }
 
 std::vector<FindingRow> finding_rows(const ShownRun& run) {

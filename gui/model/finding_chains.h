@@ -25,6 +25,8 @@ struct FindingRow {
   std::string chain;                 // chain_words()
   bool is_first = false;             // of its chain
 };
+// A sentence on all of them, empty: there is none to say (fresh_arrays_words).
+std::string findings_note(const ShownRun& run);
 // In the order of their first findings.
 std::vector<FindingRow> finding_rows(const ShownRun& run);
 

@@ -31,6 +31,9 @@ class FindingsPanel final : public Panel {
       dim_text(context.look, kNoFindings);
       return;
     }
+    if (const std::string& note = note_.get(context.workbench, [&] { return findings_note(run); });
+        !note.empty())
+      wrapped_dim_text(context.look, note);
     constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
                                        ImGuiTableFlags_Resizable | ImGuiTableFlags_BordersInnerV |
                                        ImGuiTableFlags_Hideable;
@@ -134,6 +137,7 @@ class FindingsPanel final : public Panel {
     ImGui::PopID();
   }
 
+  Cached<std::string> note_;
   Cached<std::vector<FindingRow>> rows_;
   Follower<std::ptrdiff_t> follower_;
   RowScroll scroll_;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,7 +16,9 @@
 #include "sessions/report/block_ops.h"
 #include "sessions/report/report_files.h"
 #include "sessions/report/report_steps.h"
+#include "sessions/run/run_notes.h"
 #include "sessions/run/spoken_words.h"
+#include "sessions/run/starved_requests.h"
 #include "sessions/text/html_text.h"
 #include "sessions/text/number_words.h"
 
@@ -115,7 +118,8 @@ class HtmlReportWriter::Maker {
       : source_(source),
         options_(std::move(options)),
         names_(make_names(source.config(), [this](RequestId request) { return name_of(request); })),
-        steps_(source.config(), names_, source.knows_own_counts(), options_.find_cause) {}
+        steps_(source.config(), names_, source.knows_own_counts(), options_.find_cause),
+        starvation_(source.config()) {}
 
   Result<bool> step();
   Result<HtmlReport> finish();
@@ -131,12 +135,17 @@ class HtmlReportWriter::Maker {
   void add(const StepRecord& record);
   void cut();
   std::string left_out() const;
-  std::string data() const;
+  void note(const StepRecord& record);
+  // What the summary of `run` warns of, as far as the steps that were read tell.
+  std::vector<std::string> notes();
+  std::string data();
 
   StepSource& source_;
   HtmlReportOptions options_;
   Names names_;
   ReportSteps steps_;
+  StarvationWatch starvation_;
+  std::int64_t stale_arrays_ = 0;      // first step with a finding of that rule, 0: none
   BlockState before_;                  // before the first shown step
   std::vector<std::string> texts_;     // shown steps as JSON
   std::vector<std::int64_t> numbers_;  // step numbers of texts_
@@ -187,6 +196,7 @@ Status HtmlReportWriter::Maker::take(std::int64_t step) {
   const Result<const StepRecord*> record = source_.record();
   if (!record.ok()) return record.error();
   spoken_.add(record.value()->speech.words);
+  note(*record.value());
   if (before) {
     const StepTrace& trace = record.value()->trace;
     before_.apply(trace.cache_events);
@@ -207,11 +217,29 @@ std::string HtmlReportWriter::Maker::left_out() const {
                      grouped_number(num_steps_), grouped_number(first_), grouped_number(last_));
 }
 
-std::string HtmlReportWriter::Maker::data() const {
+void HtmlReportWriter::Maker::note(const StepRecord& record) {
+  starvation_.add(record.trace);
+  if (stale_arrays_ == 0 &&
+      std::ranges::count(record.findings, Rule::stale_persistent_array, &Finding::rule) > 0)
+    stale_arrays_ = record.trace.step;
+}
+
+std::vector<std::string> HtmlReportWriter::Maker::notes() {
+  std::vector<std::string> notes;
+  Starvation starvation;
+  for (const StarvedRequest& waited : starvation_.starved())
+    starvation.requests.push_back({waited, name_of(waited.request)});
+  if (!starvation.requests.empty()) notes.push_back(starvation.words(source_.config()));
+  if (stale_arrays_ > 0 && !options_.language) notes.push_back(fresh_arrays_words(stale_arrays_));
+  return notes;
+}
+
+std::string HtmlReportWriter::Maker::data() {
   nlohmann::json meta = describe_run(source_, options_);
   meta["totals"] = totals_.by_name();
   meta["num_steps"] = num_steps_;
   meta["left_out"] = left_out();
+  meta["notes"] = notes();
   const std::vector<FindingRoot>& roots = steps_.roots();
   for (const FindingRoot& root : roots)
     meta["roots"].push_back({root.num_following, root.last_step});

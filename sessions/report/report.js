@@ -99,6 +99,7 @@ function showRun() {
   }
   byId("left-out").hidden = !meta.left_out;
   byId("left-out").textContent = meta.left_out;
+  for (const words of meta.notes) byId("notes").append(el("p", "notice", words));
 }
 
 function showAllFindings() {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sessions/explain/explain_finding.h"
+#include "sessions/run/run_notes.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -321,10 +322,7 @@ std::string FindingList::format_left_out() const {
 
 std::string FindingList::fresh_arrays_note() const {
   if (stale_arrays_step_ == 0 || runs_replays_) return {};
-  return fmt::format(
-      "from step {} on states were computed from the arrays of each step, not from the stale ones "
-      "that the replayed graph reads: run --state numeric shows what those do",
-      stale_arrays_step_);
+  return fresh_arrays_words(stale_arrays_step_);
 }
 
 nlohmann::ordered_json FindingList::by_rule() const {

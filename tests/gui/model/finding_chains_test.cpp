@@ -37,6 +37,18 @@ TEST(FindingChains, TheNumberThatFollowsIsOfAllFindingsNotOfTheListedOnes) {
   EXPECT_EQ(chain_words({.first_step = 3, .num_following = 81, .num_listed = 20}, 7), "from 3");
 }
 
+TEST(FindingsNote, SaysFromWhichStepOnStatesCameFromFreshArrays) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"file.open", "bug:5"}).ok());
+  ASSERT_TRUE(workbench.apply({"run.end"}).ok());
+  EXPECT_THAT(findings_note(*workbench.run()),
+              testing::StartsWith("from step 1 on states were computed from the arrays of each "
+                                  "step, not from the stale ones "));
+  ASSERT_TRUE(workbench.apply({"file.open", "bug:48"}).ok());
+  ASSERT_TRUE(workbench.apply({"run.end"}).ok());
+  EXPECT_EQ(findings_note(*workbench.run()), "");
+}
+
 // Bug 48: step 4 goes wrong, later steps follow from it.
 TEST(FindingChains, TheDecisionBehindAChainIsToldInEveryStep) {
   constexpr const char* kDecision =

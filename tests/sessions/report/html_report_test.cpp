@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/palette/palette.h"
 #include "sessions/record/enum_codes.h"
 #include "sessions/record/live_source.h"
@@ -85,6 +86,39 @@ TEST(HtmlReport, HoldsEveryStepOfARun) {
   EXPECT_EQ(data["meta"]["mode"], "align");
   EXPECT_EQ(data["requests"], json::parse(R"([[0, "A"]])"));
   EXPECT_EQ(data["steps"].size(), 3);
+}
+
+// A decodes for 40 steps and takes one of the 8 tokens; P's first block has 8.
+TEST(HtmlReport, NotesRequestsThatStarve) {
+  const Scenario scenario = parse_scenario({.text = R"({
+    "version": 1, "name": "starved", "teaches": "t", "model": "tiny-mamba2",
+    "settings": {"mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 32,
+                 "max_model_len": 64, "max_num_batched_tokens": 8, "async_scheduling": false},
+    "requests": [
+      {"id": "A", "prompt": 7, "max_tokens": 41}, {"id": "P", "prompt": 20, "max_tokens": 2}]})",
+                                            .file = "starved"})
+                                .value();
+  const auto source =
+      LiveSource::create(plan_scenario(scenario, "starved").value(), RecordLevel::full, "starved")
+          .value();
+  EXPECT_EQ(data_of(write_html_report(*source, {}).value().html)["meta"]["notes"],
+            json::parse(R"(["P got no token in 41 steps (1 to 41): what was left of )"
+                        R"(max_num_batched_tokens 8, at most 7 tokens, reached no end of a )"
+                        R"(block of 8"])"));
+}
+
+TEST(HtmlReport, NotesThatStatesCameFromFreshArraysUnlessAModelRan) {
+  const auto notes = [](const HtmlReportOptions& options) {
+    const auto source =
+        LiveSource::create(
+            plan_scenario(faulty_scenario(shipped_bug("5").value()), "bug 5").value(),
+            RecordLevel::blocks, "bug 5")
+            .value();
+    return data_of(write_html_report(*source, options).value().html)["meta"]["notes"];
+  };
+  EXPECT_THAT(notes({}).at(0).get<std::string>(),
+              testing::StartsWith("from step 1 on states were computed from the arrays of each"));
+  EXPECT_EQ(notes({.language = SpeechInfo()}), json::array());
 }
 
 // In step 3 the copies of two groups go before everything else.
