@@ -47,7 +47,8 @@ class ZstdInput {
                       kMagic.begin())) {
       const auto count = read_(std::span(packed_).subspan(end_));
       if (!count.ok()) return count.error();
-      if (count.value() == 0) break;
+      has_ended_ = count.value() == 0;
+      if (has_ended_) break;
       end_ += count.value();
     }
     recognised_ = true;
@@ -59,7 +60,8 @@ class ZstdInput {
   }
 
   Result<std::size_t> pass_on(std::span<char> bytes) {
-    if (begin_ == end_) return read_(bytes);
+    // To be told of the end again a terminal would need a second Ctrl-D.
+    if (begin_ == end_) return std::exchange(has_ended_, false) ? std::size_t{0} : read_(bytes);
     const std::size_t count = std::min(bytes.size(), end_ - begin_);
     std::memcpy(bytes.data(), packed_.data() + begin_, count);
     begin_ += count;
@@ -107,6 +109,7 @@ class ZstdInput {
   std::size_t begin_ = 0;  // of the bytes not used yet
   std::size_t end_ = 0;
   bool recognised_ = false;
+  bool has_ended_ = false;  // recognise() read to the end, which nobody was told yet
   bool in_frame_ = false;
   std::unique_ptr<ZSTD_DStream, Free> stream_;  // null: not compressed
 };

@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <sstream>
+#include <string_view>
 
+#include "sessions/text/input_file.h"
 #include "sessions/text/line_source.h"
 #include "sessions/text/output_file.h"
 
@@ -141,6 +145,20 @@ TEST_F(ZstdInput, AFileThatCannotBeMadeIsAnError) {
   EXPECT_THAT(none.message, HasSubstr("none/a.txt: No such file or directory"));
   EXPECT_EQ(none.kind, ErrorKind::not_available);
   EXPECT_THAT(OutputFile::create(folder_.string()).error().message, HasSubstr("it is a directory"));
+}
+
+// A terminal tells of the end once for each Ctrl-D.
+TEST(UnpackedInput, IsAskedForItsEndOnce) {
+  for (const std::string_view text : {"", "(", "ab"}) {
+    int asked = 0;
+    const ReadBytes read = unpack_zstd([&](std::span<char> bytes) -> Result<std::size_t> {
+      return ++asked == 1 ? text.copy(bytes.data(), bytes.size()) : std::size_t{0};
+    });
+    std::array<char, 8> bytes{};
+    if (!text.empty()) EXPECT_EQ(read(bytes).value(), text.size());
+    EXPECT_EQ(read(bytes).value(), 0u);
+    EXPECT_EQ(asked, text.empty() ? 1 : 2) << text;
+  }
 }
 
 }  // namespace
