@@ -135,6 +135,8 @@ Status fill_run(const GuiOptions& options, GuiStart& start) {
   auto plan = make_run_plan(run);
   if (!plan.ok()) return plan.error();
   start.plan = std::move(plan).value();
+  for (const std::string& file : {options.file, options.traffic, options.model})
+    if (!file.empty()) start.plan_files.push_back(file);
   return Ok{};
 }
 

@@ -33,16 +33,7 @@ namespace {
 using PageFile = std::optional<OutputFile>;
 
 Result<PageFile> open_page(const PlanCommandOptions& options) {
-  CommandFiles files{
-      .inputs = {{"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
-                 {"the model's file", options.model},
-                 {"the step time", options.step_time}},
-      .outputs = {document("--json", options.json),
-                  {"--html", options.html},
-                  {"--out", options.out, FileUse::results}}};
-  for (const std::string& file : options.merge)
-    files.inputs.push_back({.what = "a file to merge", .path = file, .use = FileUse::results});
-  if (Status apart = check_files(files); !apart.ok()) return apart.error();
+  if (Status apart = check_files(files_of(options)); !apart.ok()) return apart.error();
   return open_output(options.html);
 }
 

@@ -10,6 +10,7 @@
 #include "cli/positive_number.h"
 #include "cli/traffic_options.h"
 #include "sessions/text/number_words.h"
+#include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
 namespace {
@@ -174,6 +175,19 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
   CLI::Option* const budget = add_sweep_options(command, options);
   add_plan_result_options(command, options, traffic, budget);
   options.settings.add_to(command);
+}
+
+CommandFiles files_of(const PlanCommandOptions& options) {
+  CommandFiles files{
+      .inputs = {{"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
+                 {"the model's file", options.model},
+                 {"the step time", options.step_time}},
+      .outputs = {document("--json", options.json),
+                  {"--html", options.html},
+                  {"--out", options.out, FileUse::results}}};
+  for (const std::string& file : options.merge)
+    files.inputs.push_back({.what = "a file to merge", .path = file, .use = FileUse::results});
+  return files;
 }
 
 std::string_view option_not_for_merge(const PlanCommandOptions& options) {

@@ -124,6 +124,8 @@ CommandFiles files_of(const RunOptions& options) {
                   recording(options.record.place)}};
   for (const std::string& path : options.suite.paths)
     files.inputs.push_back({.what = "the scenario", .path = path, .of_folder = ".json"});
+  if (options.suite.paths.empty() && options.scenario_text.empty())
+    files.inputs.push_back({.what = "the scenario", .path = options.scenario});
   return files;
 }
 

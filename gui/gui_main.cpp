@@ -11,6 +11,7 @@
 #include "gui/gui_session.h"
 #include "gui/model/command_list.h"
 #include "gui/model/live_run.h"
+#include "gui/model/open_run.h"
 #include "gui/model/panel_infos.h"
 #include "gui/panels/panel_table.h"
 #include "gui/png_file.h"
@@ -32,6 +33,7 @@ Status open_start(Workbench& workbench, GuiStart& start, bool stays) {
   if (start.plan) {
     auto run = LiveRun::create(*std::move(start.plan));
     if (!run.ok()) return run.error();
+    for (const std::string& file : start.plan_files) workbench.note_read(opened_file(file));
     workbench.open(std::move(run).value());
     return workbench.apply({"run.step"});
   } else if (!start.attach.empty()) {

@@ -14,6 +14,7 @@ namespace {
 Status open_other(Workbench& workbench, const std::string& argument) {
   auto other = open_run(argument);
   if (!other.ok()) return other.error();
+  workbench.note_read(opened_file(argument));
   return workbench.compare_with(std::move(other).value());
 }
 

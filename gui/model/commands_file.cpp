@@ -27,6 +27,7 @@ std::string opened_words(const ShownRun& run, const std::string& argument,
 Status open_plan_results(Workbench& workbench, const std::string& file) {
   auto plan = ShownPlan::open(file);
   if (!plan.ok()) return plan.error();
+  workbench.note_read(opened_file(file));
   workbench.show_plan_results(std::move(plan).value());
   workbench.memory().add_recent_file(file);
   workbench.list_recent();
@@ -47,6 +48,7 @@ Status open(Workbench& workbench, const std::string& argument) {
   if (!run.ok()) return run.error();
   const Result<bool> moved = run.value()->forward();
   if (!moved.ok()) return moved.error();
+  workbench.note_read(opened_file(argument));
   workbench.open(std::move(run).value());
   workbench.memory().add_recent_file(argument);
   workbench.list_recent();
@@ -77,6 +79,7 @@ Status check_no_job(const Workbench& workbench) {
 Status save(Workbench& workbench, const std::string& argument) {
   if (Status free = check_no_job(workbench); !free.ok()) return free;
   const std::string place = session_place(argument);
+  if (Status apart = workbench.check_output(run_output(place)); !apart.ok()) return apart;
   if (Status begun = workbench.write_file(
           begin_session_file(*workbench.run(), {place, workbench.program()}), "saved as " + place);
       !begun.ok())
@@ -90,6 +93,7 @@ Status discard_edits(Workbench& workbench, const std::string&) { return workbenc
 
 Status export_html(Workbench& workbench, const std::string& argument) {
   if (Status free = check_no_job(workbench); !free.ok()) return free;
+  if (Status apart = workbench.check_output(run_output(argument)); !apart.ok()) return apart;
   return workbench.write_file(begin_report_file(*workbench.run(), {argument, workbench.program()}),
                               "written: " + argument);
 }

@@ -18,6 +18,7 @@ namespace {
 Status load_weights(Workbench& workbench, const std::string& argument) {
   auto loaded = load_model(argument);
   if (!loaded.ok()) return loaded.error();
+  workbench.note_read({.what = "of the language model", .path = argument});
   const LanguageModel* before = workbench.speaking();
   workbench.speak_with(std::make_shared<const LanguageModel>(
       LanguageModel{.folder = argument,

@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "gui/model/shown_run.h"
+#include "sessions/text/command_files.h"
 
 namespace hybridscope {
 
@@ -16,6 +17,9 @@ struct RunFile {
   std::string path;     // FILE.db[:NAME], FILE.html
   std::string program;  // "hybridscope 0.1.0"
 };
+
+// The file that RunFile::path names.
+OutputTarget run_output(const std::string& path);
 
 class FileJob {
  public:

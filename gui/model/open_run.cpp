@@ -15,9 +15,14 @@ namespace hybridscope {
 
 namespace {
 
-bool names_session(const std::string& place) {
+bool is_shipped(const std::string& place) {
   for (const std::string_view prefix : {kShippedPrefix, kBugPrefix, kHealthyPrefix})
-    if (place.starts_with(prefix)) return false;
+    if (place.starts_with(prefix)) return true;
+  return false;
+}
+
+bool names_session(const std::string& place) {
+  if (is_shipped(place)) return false;
   const SessionPlace parsed = parse_session_place(place);
   return is_session_file_name(parsed.file) || !parsed.name.empty();
 }
@@ -74,6 +79,13 @@ Result<std::unique_ptr<ShownRun>> open_run(const std::string& place) {
   auto run = LiveRun::create(std::move(plan).value());
   if (!run.ok()) return run.error();
   return std::unique_ptr<ShownRun>(std::move(run).value());
+}
+
+InputFile opened_file(const std::string& place) {
+  constexpr std::string_view kWhat = "a file that was opened,";
+  if (is_shipped(place)) return {.what = kWhat, .path = {}};
+  if (!names_session(place)) return {.what = kWhat, .path = place};
+  return {.what = kWhat, .path = parse_session_place(place).file, .use = FileUse::session};
 }
 
 }  // namespace hybridscope

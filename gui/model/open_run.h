@@ -7,6 +7,7 @@
 
 #include "core/base/result.h"
 #include "gui/model/shown_run.h"
+#include "sessions/text/command_files.h"
 
 namespace hybridscope {
 
@@ -27,5 +28,8 @@ inline constexpr std::string_view kHealthyPrefix = "healthy:";
 // recorded session; TRACE.jsonl, decisions of another engine; a traffic file. Errors: those of the
 // reader concerned, which name the file.
 Result<std::unique_ptr<ShownRun>> open_run(const std::string& place);
+
+// The file that open_run() reads; its path is empty for what ships with the program.
+InputFile opened_file(const std::string& place);
 
 }  // namespace hybridscope

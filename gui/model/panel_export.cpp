@@ -76,6 +76,8 @@ Status order_panel_picture(Workbench& workbench, const std::string& argument) {
   if (!read.ok()) return read.error();
   if (!read.value().word.ends_with(".png"))
     return invalid_input(fmt::format("expected FILE.png, found \"{}\"", read.value().word));
+  if (Status apart = workbench.check_output({.option = {}, .path = read.value().word}); !apart.ok())
+    return apart;
   const std::string id(read.value().panel->id);
   workbench.view().layout.show_panel(id);
   workbench.view().focused_panel = id;

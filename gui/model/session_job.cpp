@@ -139,6 +139,12 @@ Result<std::unique_ptr<StepSource>> known_steps(const ShownRun& run) {
       std::make_unique<StepsUpTo>(std::move(source).value(), run.last_known_step()));
 }
 
+OutputTarget run_output(const std::string& path) {
+  const SessionPlace place = parse_session_place(path);
+  if (!is_session_file_name(place.file)) return {.option = {}, .path = path};
+  return {.option = {}, .path = place.file, .use = FileUse::session};
+}
+
 Result<std::unique_ptr<FileJob>> begin_session_file(const ShownRun& run, const RunFile& file) {
   auto source = known_steps(run);
   if (!source.ok()) return source.error();

@@ -178,6 +178,15 @@ Status Workbench::go_to(std::int64_t step) {
   return run_->go_to(step);
 }
 
+Status Workbench::check_output(const OutputTarget& output) const {
+  CommandFiles files{.inputs = files_read_, .outputs = {}};
+  if (job_ != nullptr) files.outputs.push_back(run_output(job_->path()));
+  for (const PanelPicture& picture : outbox_.pictures)
+    files.outputs.push_back({.option = {}, .path = picture.path});
+  files.outputs.push_back(output);
+  return check_files(files);
+}
+
 Status Workbench::write_file(Result<std::unique_ptr<FileJob>> job, std::string done) {
   HS_EXPECT(job_ == nullptr);
   if (!job.ok()) return job.error();

@@ -30,6 +30,7 @@
 #include "gui/model/start_entries.h"
 #include "gui/model/user_memory.h"
 #include "gui/model/view_state.h"
+#include "sessions/text/command_files.h"
 
 namespace hybridscope {
 
@@ -151,6 +152,12 @@ class Workbench {
   // "this is known bug 48, ..."; empty: not searched for, or not found. The first finding of the
   // left run is searched for in the background while the run stands still, if that takes not long.
   std::string_view cause_of(const ShownFinding& finding) const;
+
+  // A file that is read from now on, or was: none of them is written over while the program runs.
+  void note_read(InputFile file) { files_read_.push_back(std::move(file)); }
+  // Before anything is written to it. Error invalid_input: check_files(), with the files that were
+  // read, with the one that is being written, and with pictures that are asked for.
+  Status check_output(const OutputTarget& output) const;
 
   // Writes a file while the run stays usable; a short file is complete when this returns. `done` is
   // the message at the end. Errors: those of the job; invalid_input: another file is being written.
@@ -304,6 +311,7 @@ class Workbench {
   std::uint64_t differences_revision_ = 0;
   std::shared_ptr<const LanguageModel> speaking_;
   MakeLanguageMachine make_machine_;
+  std::vector<InputFile> files_read_;
   std::unique_ptr<FileJob> job_;
   std::string job_done_;  // the message at its end
   Status job_status_ = Ok{};

@@ -19,6 +19,12 @@ constexpr std::int64_t kSeldomUs = 200'000;
 void Workbench::attach(Attachment::Options options) {
   open(nullptr);
   options.program = program_;
+  if (!options.place.starts_with("unix:"))
+    note_read({.what = "the trace of the engine,", .path = options.place});
+  if (!options.record.empty())
+    note_read({.what = "the session file of the engine,",
+               .path = parse_session_place(options.record).file,
+               .use = FileUse::session});
   attached_ = std::make_unique<AttachedEngine>(std::move(options));
   next_look_us_ = 0;
   touch();

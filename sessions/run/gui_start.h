@@ -23,6 +23,7 @@ struct GuiStart {
   std::string record = {};                // FILE.db[:NAME] for its sessions; empty: temporary
   std::string record_level = {};          // counts, blocks or full
   std::optional<RunPlan> plan = {};       // a run made from options; none: see `open`
+  std::vector<std::string> plan_files;    // that it was made from
   std::string script = {};                // file of commands to run first; empty: none
   std::string screenshot = {};  // PNG to write when everything is drawn; empty: keep running
   bool bench = false;           // measure, print the figures, and exit

@@ -33,6 +33,7 @@ JudgeOptions judge_options_of(const Given& given) {
   if (const auto engine = given.get<std::string>("engine"); !engine.empty())
     options.engine = value_or_raise(engine_profile_called(engine));
   options.timings = false;
+  raise_if_failed(check_given_files(files_of(options)));
   return options;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "integrations/python/src/raise.h"
 #include "sessions/record/session_header.h"
 #include "sessions/text/decimal.h"
@@ -40,6 +42,13 @@ RecordOption Given::record() const {
   if (!record.place.empty() && parse_session_place(record.place).file.empty())
     raise(invalid_input(fmt::format("record {} names no file", quoted_text(record.place))));
   return record;
+}
+
+Status check_given_files(CommandFiles files) {
+  for (OutputTarget& output : files.outputs)
+    output.option.remove_prefix(
+        std::min(output.option.find_first_not_of('-'), output.option.size()));
+  return check_files(files);
 }
 
 TrafficOptions Given::traffic() const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/output_targets.h"
 #include "cli/record_option.h"
 #include "core/check/step_checker.h"
 #include "sessions/traffic/load_traffic.h"
@@ -40,5 +41,8 @@ class Given {
  private:
   pybind11::dict options_;
 };
+
+// check_files(), whose message names arguments as Python has them: "record runs.db: this is ...".
+Status check_given_files(CommandFiles files);
 
 }  // namespace hybridscope

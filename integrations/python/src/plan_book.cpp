@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/plan_options.h"
 #include "cli/plan_report.h"
+#include "integrations/python/src/given.h"
 #include "sessions/plan/plan_story.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/object_reader.h"
@@ -30,6 +32,7 @@ Result<std::string> run_plan_job(PlanJob& job, const std::string& name, PlanRunO
 }
 
 Result<PlanBook> PlanBook::create(const PlanCommandOptions& options) {
+  if (Status apart = check_given_files(files_of(options)); !apart.ok()) return apart.error();
   auto job = make_plan_job(options);
   if (!job.ok()) return job.error();
   if (options.out.empty()) return PlanBook(std::move(job).value(), std::nullopt);

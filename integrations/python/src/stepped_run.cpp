@@ -6,6 +6,7 @@
 #include "cli/run_recording.h"
 #include "cli/run_tests.h"
 #include "cli/step_json.h"
+#include "integrations/python/src/given.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_step.h"
 
@@ -14,6 +15,7 @@ namespace hybridscope {
 Result<std::unique_ptr<SteppedRun>> SteppedRun::create(RunOptions options,
                                                        const Backends& backends) {
   if (Status state = check_state_option(options.state); !state.ok()) return state.error();
+  if (Status apart = check_given_files(files_of(options)); !apart.ok()) return apart.error();
   auto plan = make_run_plan(options);
   if (!plan.ok()) return plan.error();
   auto run = ReportedRun::create(std::move(plan).value(), options, backends);

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <string>
+
 #include "gui/model/workbench.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hybridscope::panel_export_test {
 namespace {
@@ -83,6 +87,33 @@ TEST_F(PanelExport, APictureIsAskedForOnceItsPanelIsShown) {
   ASSERT_EQ(workbench_.outbox().pictures.size(), 1u);
   EXPECT_EQ(workbench_.outbox().pictures[0].path, "my pictures/a.png");
   EXPECT_EQ(workbench_.outbox().pictures[0].panel, "requests");
+}
+
+TEST_F(PanelExport, APictureIsNoFileThatWasOpened) {
+  const test::TemporaryFolder folder;
+  std::filesystem::copy_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/plain_decode.json",
+                             folder / "a.json");
+  must("file.open", folder / "a.json");
+  std::filesystem::create_symlink("a.json", folder / "link.png");
+  std::filesystem::create_hard_link(folder / "a.json", folder / "hard.png");
+  for (const char* name : {"link.png", "hard.png"})
+    EXPECT_EQ(refusal("panel.export_png", folder / name),
+              (folder / name) + ": this is a file that was opened, " + (folder / "a.json") +
+                  ", expected another file");
+  // Also when something else is shown.
+  must("file.open", "shipped:align_boundary_by_accepted_drafts");
+  EXPECT_NE(refusal("panel.export_png", folder / "link.png"), "");
+  EXPECT_TRUE(workbench_.outbox().pictures.empty());
+}
+
+TEST_F(PanelExport, TwoPicturesAreTwoFiles) {
+  const test::TemporaryFolder folder;
+  must("panel.export_png", folder / "a.png");
+  EXPECT_EQ(
+      refusal("panel.export_png", folder / "./a.png"),
+      (folder / "a.png") + " and " + (folder / "./a.png") + " are the same, expected two places");
+  workbench_.outbox().pictures.clear();  // it is written
+  must("panel.export_png", folder / "a.png");
 }
 
 TEST_F(PanelExport, TheDialogSuggestsAName) {

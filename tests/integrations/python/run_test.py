@@ -177,6 +177,21 @@ class Diffs(PackageCase):
         self.assertFalse(result.differs)
         self.assertEqual(result.text, program("diff", place, place).stdout)
 
+    def test_no_file_that_is_read_is_written(self):
+        path = self.folder / "a.json"
+        path.write_text(Path(scenario("plain_decode")).read_text())
+        os.link(path, self.folder / "b.db")
+        os.symlink("a.json", self.folder / "c.jsonl")
+        for name, work in (
+                ("record", lambda: hybridscope.run(path, record=f"{self.folder}/b.db:one")),
+                ("record", lambda: hybridscope.run(traffic=str(path), record=str(self.folder / "b.db"))),
+                ("record", lambda: hybridscope.judge(path, record=str(self.folder / "b.db"))),
+                ("out", lambda: hybridscope.plan(path, out=self.folder / "c.jsonl"))):
+            with self.assertRaisesRegex(hybridscope.InvalidInput,
+                                        f"^{name} .*: this is the .* {path}, expected another file$"):
+                work()
+        self.assertEqual(path.read_text(), Path(scenario("plain_decode")).read_text())
+
     def test_an_unknown_setting_raises_the_programs_message(self):
         with self.assertRaisesRegex(hybridscope.InvalidInput, 'there is no setting "maximum"'):
             hybridscope.diff({"maximum": 1}, {}, scenario=scenario("align_boundary_by_decode"))
