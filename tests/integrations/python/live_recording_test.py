@@ -202,13 +202,13 @@ class Watched(Folder):
         self.assertFalse(held.is_alive())
 
     def served(self, words):
-        """What a client gets of 30 steps whose spool takes 4 KiB: trace lines, and the reason of
+        """What a client gets of 6 steps whose spool takes 2 KiB: trace lines, and the reason of
         the control line after them."""
         path = str(self.folder / "s.sock")
-        recording = self.watch(f"serve:unix:{path},spool:4KiB{words}")
+        recording = self.watch(f"serve:unix:{path},spool:2KiB{words}")
         client = Client(path)
         self.addCleanup(client.close)
-        for _ in range(30):
+        for _ in range(6):
             self.run_step()
         lines = []
         while not (line := client.line()).startswith('{"control":"full"'):
@@ -217,17 +217,17 @@ class Watched(Folder):
         self.assertEqual(client.line(), "")  # no end mark: the trace is not complete
         return lines, json.loads(line)["reason"]
 
-    FULL = "the engine serves no more steps: its trace has come to the limit of 4KiB (spool:SIZE)"
+    FULL = "the engine serves no more steps: its trace has come to the limit of 2KiB (spool:SIZE)"
 
     def test_a_served_trace_ends_at_its_limit_and_the_judge_goes_on(self):
         lines, reason = self.served(f",judge,trace:{self.folder}/run.jsonl")
         self.assertEqual(reason, self.FULL)
         written = (self.folder / "run.jsonl").read_text().splitlines(keepends=True)
         self.assertEqual(lines, written[:len(lines)])
-        self.assertLessEqual(sum(map(len, lines)), 4096)
-        self.assertGreater(sum(map(len, written[:len(lines) + 1])), 4096)
+        self.assertLessEqual(sum(map(len, lines)), 2048)
+        self.assertGreater(sum(map(len, written[:len(lines) + 1])), 2048)
         self.assertEqual(self.log.count(self.FULL), 1)
-        self.assertEqual(self.log[-1], "judged 30 steps: no finding")
+        self.assertRegex(self.log[-1], "^judged 6 steps: ")
 
     def test_where_the_trace_is_only_served_its_limit_ends_the_recording(self):
         _, reason = self.served("")

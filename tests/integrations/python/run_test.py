@@ -180,12 +180,13 @@ class Diffs(PackageCase):
     def test_no_file_that_is_read_is_written(self):
         path = self.folder / "a.json"
         path.write_text(Path(scenario("plain_decode")).read_text())
-        os.link(path, self.folder / "b.db")
+        db = f"{self.folder}/b.db"
+        os.link(path, db)
         os.symlink("a.json", self.folder / "c.jsonl")
         for name, work in (
-                ("record", lambda: hybridscope.run(path, record=f"{self.folder}/b.db:one")),
-                ("record", lambda: hybridscope.run(traffic=str(path), record=str(self.folder / "b.db"))),
-                ("record", lambda: hybridscope.judge(path, record=str(self.folder / "b.db"))),
+                ("record", lambda: hybridscope.run(path, record=f"{db}:one")),
+                ("record", lambda: hybridscope.run(traffic=str(path), record=db)),
+                ("record", lambda: hybridscope.judge(path, record=db)),
                 ("out", lambda: hybridscope.plan(path, out=self.folder / "c.jsonl"))):
             with self.assertRaisesRegex(hybridscope.InvalidInput,
                                         f"^{name} .*: this is the .* {path}, expected another file$"):
