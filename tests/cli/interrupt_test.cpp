@@ -152,7 +152,7 @@ std::vector<LongCommand> long_commands(const std::string& folder) {
        "sessions export: interrupted"},
       {"sessions export " + recorded + " --jsonl " + folder + "/steps.jsonl.zst",
        "interrupted, no file is left behind"},
-      {"diff --scenario " + scenario + " --engine safe --engine reference", "diff: interrupted"},
+      {"diff --scenario " + scenario + " --engine safe --engine reference", "interrupted"},
       {"explain-cache " + scenario, "explain-cache: interrupted"},
       {"plan --traffic synthetic --sweep max_num_seqs=1..16 --sweep num_speculative_tokens=0..8",
        "plan: interrupted; with --out FILE the same command would go on"},

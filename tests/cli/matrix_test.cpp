@@ -187,8 +187,8 @@ TEST(Matrix, ShardsMergeToTheSameAnswer) {
                        " --scenarios 6 --json" + shard);
   };
   const json whole = json::parse(run("whole", "").out);
-  run("one", " --shard 1/2");
-  run("two", " --shard 2/2");
+  run("one", " --no-shrink --shard 1/2");
+  run("two", " --no-shrink --shard 2/2");
   const ProgramResult merged =
       run_program("matrix --json --merge " + folder + "/one " + folder + "/two -o " + folder +
                   "/merged --html " + folder + "/merged/page.html");
