@@ -103,7 +103,9 @@ void UntoldParts::look_at_lost_hashes(const ForeignStep& step, const ForeignImpo
   if (tells_losses_) return;
   for (const ForeignBlockCopy& copy : step.kv_cache_block_copies)
     for (const ForeignHash& hash : step.block_hashes->registered)
-      if (hash.block_id == copy.dst_block_id && importer.has_hash(copy.src_block_id))
+      if (hash.block_id == copy.dst_block_id && importer.has_hash(copy.src_block_id) &&
+          importer.tables().holders(copy.dst_block_id) == 0 &&
+          column_of(importer.tables().block_ids(hash.request, hash.group), copy.src_block_id) >= 0)
         hide(step.step, fmt::format("block {} got the hash of {} tokens as a copy of block {}, and "
                                     "block_hashes/lost does not tell whether that kept its own",
                                     copy.dst_block_id, hash.num_tokens, copy.src_block_id));
