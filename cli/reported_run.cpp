@@ -133,6 +133,9 @@ void ReportedRun::excuse_known_bugs(const CauseSearchOptions& options) {
     beginnings.push_back(warning.chain.finding);
   const std::vector<FindingCause> causes = hybridscope::find_causes(plan(), beginnings, options);
   KnownFindings known(plan());
+  const bool all_searched =
+      num_roots == findings.roots().size() &&
+      std::ranges::all_of(causes, &std::string::empty, &FindingCause::not_searched);
   for (std::size_t i = 0; i < causes.size(); ++i) {
     const bool excused = known.explains(causes[i]);
     CauseWords words{.cause = causes[i].words, .not_known = causes[i].not_searched};
@@ -145,7 +148,8 @@ void ReportedRun::excuse_known_bugs(const CauseSearchOptions& options) {
              i < num_roots ? findings.excuse_root(i) : findings.excuse_warning(i - num_roots));
   }
   if (!has_ended()) return;
-  for (std::string& missing : known.missing()) report_.unmet.push_back(std::move(missing));
+  for (std::string& missing : known.missing(all_searched))
+    report_.unmet.push_back(std::move(missing));
 }
 
 RunReport ReportedRun::finish(const EarlyEnd& end) {

@@ -111,21 +111,6 @@ Result<RunPlan> with_later_request(const RunPlan& plan, const std::string& reque
   return changed;
 }
 
-Result<RunPlan> with_settings(const RunPlan& plan,
-                              const std::function<void(EngineSettings&)>& change) {
-  RunPlan changed = plan;
-  change(changed.settings);
-  auto setup = make_engine_setup(plan.setup.layout.model, changed.settings);
-  if (!setup.ok()) return setup.error();
-  changed.setup = std::move(setup).value();
-  if (check_release_starts(plan.setup).ok())
-    if (Status starts = check_release_starts(changed.setup); !starts.ok()) return starts.error();
-  for (const ArrivingRequest& arriving : changed.requests)
-    if (Status fits = check_request_fits(changed.setup, arriving.request); !fits.ok())
-      return fits.error();
-  return changed;
-}
-
 Result<RunPlan> without_drafts(const RunPlan& plan) {
   auto changed = with_settings(plan, [](EngineSettings& settings) {
     settings.num_speculative_tokens = 0;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "core/base/result.h"
@@ -24,10 +23,6 @@ Result<RunPlan> with_longer_prompt(const RunPlan& plan, const std::string& reque
 // The request joins no earlier than at this step.
 Result<RunPlan> with_later_request(const RunPlan& plan, const std::string& request,
                                    std::int64_t at_step);
-
-// Changes the settings and derives everything that follows from them again.
-Result<RunPlan> with_settings(const RunPlan& plan,
-                              const std::function<void(EngineSettings&)>& change);
 
 // K = 0; drafts and accepted tokens are removed from the script.
 Result<RunPlan> without_drafts(const RunPlan& plan);

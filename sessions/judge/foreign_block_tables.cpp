@@ -16,16 +16,17 @@ Result<ForeignBlockTables> ForeignBlockTables::create(const ForeignHeader& heade
                                  .hash_block_size = header.config.hash_block_size,
                                  .policies = reference_cache_policies()});
   if (!coordinator.ok()) return coordinator.error();
-  return ForeignBlockTables(header.config, std::move(coordinator).value());
+  return ForeignBlockTables(header, std::move(coordinator).value());
 }
 
-ForeignBlockTables::ForeignBlockTables(const EngineConfig& config, HybridCoordinator coordinator)
-    : config_(config),
+ForeignBlockTables::ForeignBlockTables(const ForeignHeader& header, HybridCoordinator coordinator)
+    : config_(header.config),
+      retention_unknown_(header.retention_unknown),
       coordinator_(std::move(coordinator)),
-      tables_(static_cast<std::int32_t>(config.kv_cache_config.groups.size()),
-              config.kv_cache_config.num_blocks),
-      ref_cnt_(static_cast<std::size_t>(config.kv_cache_config.num_blocks), 0),
-      labelled_(static_cast<std::size_t>(config.kv_cache_config.num_blocks), 0) {}
+      tables_(static_cast<std::int32_t>(config_.kv_cache_config.groups.size()),
+              config_.kv_cache_config.num_blocks),
+      ref_cnt_(static_cast<std::size_t>(config_.kv_cache_config.num_blocks), 0),
+      labelled_(static_cast<std::size_t>(config_.kv_cache_config.num_blocks), 0) {}
 
 void ForeignBlockTables::record(std::vector<CacheEvent>& events, const CacheEvent& event) {
   const auto block = static_cast<std::size_t>(event.block);
@@ -165,7 +166,7 @@ void ForeignBlockTables::give_block(RequestId request, std::int32_t group, const
 }
 
 bool ForeignBlockTables::keys_unknown(std::int32_t group) const {
-  return counts_columns_ && config_.prefix_cache_retention_interval &&
+  return counts_columns_ && (retention_unknown_ || config_.prefix_cache_retention_interval) &&
          config_.kv_cache_config.groups[static_cast<std::size_t>(group)].is_mamba();
 }
 

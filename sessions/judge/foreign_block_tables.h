@@ -55,11 +55,15 @@ class ForeignBlockTables {
                                 StepTrace& trace);
 
   const BlockTableMirror& tables() const { return tables_; }
+  // Behind the last step.
+  bool has_hash(std::int32_t block) const {
+    return labelled_[static_cast<std::size_t>(block)] != 0;
+  }
   // With block_hashes: a block of a hit of the last step that has no hash; 0: none.
   std::int32_t hit_without_hash() const { return hit_without_hash_; }
 
  private:
-  ForeignBlockTables(const EngineConfig& config, HybridCoordinator coordinator);
+  ForeignBlockTables(const ForeignHeader& header, HybridCoordinator coordinator);
 
   struct Change {
     std::int32_t column = 0;
@@ -82,7 +86,8 @@ class ForeignBlockTables {
   void note_hit_key(RequestId request, std::int32_t group, const Change& hit,
                     const ForeignRequest& known, StepTrace& trace);
   // Of the columns that num_cached_block counts, some may have no hash: a retention interval does
-  // not keep every state, and the counts do not say which.
+  // not keep every state, and the counts do not say which. Nor is that known of an interval that is
+  // not.
   bool keys_unknown(std::int32_t group) const;
   void release(RequestId request, std::int32_t block, StepTrace& trace);
   void copy_blocks(std::span<const BlockCopy> copies, StepTrace& trace);
@@ -99,6 +104,7 @@ class ForeignBlockTables {
                         ForeignRequest& known, const Registrations& registrations);
 
   EngineConfig config_;
+  bool retention_unknown_;  // ForeignHeader
   HybridCoordinator coordinator_;
   BlockTableMirror tables_;
   std::vector<std::int32_t> ref_cnt_;   // [num_blocks]

@@ -89,6 +89,8 @@ class ForeignImporter {
   // Of the last step: what the trace tells of the metadata contradicts the states inside prefills
   // that were computed.
   bool contradicts_checkpoints() const { return contradicts_checkpoints_; }
+  // Behind the last step: has the block a hash, as far as the trace tells?
+  bool has_hash(std::int32_t block) const { return tables_.has_hash(block); }
   // Of the last step: a hit of a block of which the trace tells no hash; 0: none.
   std::int32_t hit_without_hash() const { return tables_.hit_without_hash(); }
   // The scheduler's tables after the last step.

@@ -34,10 +34,12 @@ struct ForeignHeader {
   std::optional<Release> release;  // that `engine` names
   bool is_vllm = false;            // `engine` names vLLM, of any version
   // Whether and where prefills store states inside themselves is not in the header. The release
-  // says it, as it does for Mamba2 (computed), or it depends on more than the header tells
-  // (unknown).
+  // says it, as it does for Mamba2 (computed), or it depends on more than the header tells, or on a
+  // release of vLLM that is not known (unknown).
   bool computes_checkpoints = false;
   bool checkpoints_unknown = false;
+  // The retention interval is not told, and follows from a release of vLLM that is not known.
+  bool retention_unknown = false;
   std::vector<std::string> untold;  // members without which nothing can be judged
 };
 

@@ -47,9 +47,12 @@ std::optional<SettingValue> value_of(const Setting& setting, const LineValue& va
 
 class ConfigReader {
  public:
-  // `release`: of the engine, if it is known.
-  ConfigReader(const LineValue& object, std::optional<Release> release, JsonErrors& errors)
-      : object_(object), release_(release), errors_(errors) {}
+  // `header`: with what its engine is.
+  ConfigReader(const LineValue& object, const ForeignHeader& header, JsonErrors& errors)
+      : object_(object),
+        release_(header.release),
+        is_unknown_release_(header.is_vllm && !header.release),
+        errors_(errors) {}
 
   EngineConfig read();
   bool use_eagle() const { return use_eagle_; }
@@ -57,6 +60,7 @@ class ConfigReader {
   bool hits_inside_blocks() const { return hits_inside_blocks_; }
   bool computes_checkpoints() const { return computes_checkpoints_; }
   bool checkpoints_unknown() const { return checkpoints_unknown_; }
+  bool retention_unknown() const { return retention_unknown_; }
   bool tells(std::string_view key) const { return find_member(object_, key).has_value(); }
   const std::vector<std::string>& untold() const { return untold_; }
 
@@ -81,12 +85,14 @@ class ConfigReader {
 
   const LineValue& object_;
   std::optional<Release> release_;
+  bool is_unknown_release_;  // of vLLM
   JsonErrors& errors_;
   PolicyOverrides policies_;
   bool use_eagle_ = false;
   bool hits_inside_blocks_ = false;
   bool computes_checkpoints_ = false;
   bool checkpoints_unknown_ = false;
+  bool retention_unknown_ = false;
   std::vector<std::string> untold_;
   bool has_block_size_ = false;
   bool has_method_ = false;
@@ -193,6 +199,7 @@ void ConfigReader::read_batch_order(EngineConfig& config) {
 void ConfigReader::read_retention_interval(EngineConfig& config) {
   constexpr std::string_view kKey = "prefix_cache_retention_interval";
   const auto told = find_member(object_, kKey);
+  retention_unknown_ = !told && is_unknown_release_;
   if (!told && release_)
     config.prefix_cache_retention_interval =
         default_retention_interval(*release_, config.speculative_method);
@@ -266,8 +273,11 @@ void ConfigReader::read_checkpoint_blocks(const LineValue& value, const EngineCo
 // A recorder that knows of hits inside blocks knows of these blocks too, and leaves the member out
 // where there are none (semantics: prefill-checkpoint).
 void ConfigReader::compute_checkpoint_blocks(const EngineConfig& config, MambaSpec& spec) {
-  if (!release_ || config.mamba_cache_mode != MambaCacheMode::align || tells("hits_inside_blocks"))
-    return;
+  if (config.mamba_cache_mode != MambaCacheMode::align || tells("hits_inside_blocks")) return;
+  if (is_unknown_release_)
+    checkpoints_unknown_ = checkpoints_unknown_ || spec.mamba_type == MambaType::mamba2 ||
+                           spec.mamba_type == MambaType::gdn_attention;
+  if (!release_) return;
   const CheckpointLayers layers = release_policies(*release_, config.runner).checkpoint_layers;
   const bool stores = spec.mamba_type == MambaType::mamba2 && layers != CheckpointLayers::none;
   // Its prefill kernel is not in the header; FlashInfer's needs blocks of whole pieces.
@@ -311,11 +321,13 @@ std::int32_t ConfigReader::common_block_size(const EngineConfig& config) {
   return static_cast<std::int32_t>(multiple);
 }
 
-// "vllm 0.33.0", as the recorder names an engine.
+// "vllm 0.33.0", as the recorder names an engine, or "vllm 0.33.0+cu130" with the local version
+// that wheels for a CUDA version have.
 std::optional<Release> release_of_engine(std::string_view engine) {
   constexpr std::string_view kVllm = "vllm ";
   if (!engine.starts_with(kVllm)) return std::nullopt;
-  return parse_release(engine.substr(kVllm.size()));
+  const std::string_view version = engine.substr(kVllm.size());
+  return parse_release(version.substr(0, version.find('+')));
 }
 
 }  // namespace
@@ -332,7 +344,7 @@ ForeignHeader read_header(const LineValue& line, JsonErrors& errors) {
   if (const auto config = require_member(line, "config", errors)) {
     header.is_vllm = header.engine.starts_with("vllm");
     header.release = release_of_engine(header.engine);
-    ConfigReader reader(*config, header.release, errors);
+    ConfigReader reader(*config, header, errors);
     header.config = reader.read();
     header.policies = reader.policies();
     header.use_eagle = reader.use_eagle();
@@ -344,6 +356,7 @@ ForeignHeader read_header(const LineValue& line, JsonErrors& errors) {
     header.tells_cudagraph_mode = reader.tells("cudagraph_mode");
     header.computes_checkpoints = reader.computes_checkpoints();
     header.checkpoints_unknown = reader.checkpoints_unknown();
+    header.retention_unknown = reader.retention_unknown();
     header.untold = reader.untold();
   }
   return header;

@@ -30,13 +30,6 @@ std::optional<ForeignHeader> header_of(const KeptTrace& trace) {
   return reader.header();
 }
 
-// "vllm 0.31.0", as vLLM's traces name their engine.
-std::optional<EngineProfile> release_of(std::string name) {
-  if (!name.starts_with("vllm ")) return std::nullopt;
-  name[4] = '-';
-  return parse_engine_profile(name);
-}
-
 // Steps behind the last root in which a candidate may still turn out not to be the cause.
 constexpr std::int64_t kStepsBehind = 20;
 
@@ -51,8 +44,8 @@ void keep_fewest_policies(std::vector<const KnownBug*>& bugs) {
 
 EngineProfile profile_of(const KeptTrace& trace) {
   const auto header = trace.lines().empty() ? std::nullopt : header_of(trace);
-  const auto release = header ? release_of(header->engine) : std::nullopt;
-  return release.value_or(EngineProfile::safe);
+  return header && header->release ? EngineProfile::vllm(*header->release)
+                                   : EngineProfile(EngineProfile::safe);
 }
 
 void KeptTrace::begin(std::string_view header_line) {
@@ -216,9 +209,10 @@ void TraceCauses::search(const KeptTrace& trace, const ForeignHeader& header,
   if (!safe || *safe == kNowhere) return;
   const std::vector<Candidate> with = with_each_bug(trace, last);
   std::vector<Candidate> without;
-  if (const auto release = release_of(header.engine)) {
-    const auto differs = first_difference(trace, policies_with(*release, runner_, {}), last);
-    if (differs && *differs == kNowhere) without = without_each_bug(trace, *release, last);
+  if (header.release) {
+    const EngineProfile release = EngineProfile::vllm(*header.release);
+    const auto differs = first_difference(trace, policies_with(release, runner_, {}), last);
+    if (differs && *differs == kNowhere) without = without_each_bug(trace, release, last);
   }
   for (std::size_t i = 0; i < roots.size() && left_ >= 0; ++i) {
     const std::int64_t step = roots[i].finding.step;

@@ -19,6 +19,16 @@ bool tells_checkpoints(const ForeignMetadata& metadata) {
   });
 }
 
+// Does Mamba2's metadata say what is stored inside prefills, but not at the end of which chunk?
+// Ours takes that from the states that the scheduler made room for, and those may be none.
+bool lacks_checkpoint_chunks(const ForeignStep& step, const ForeignMetadata& metadata) {
+  const auto offsets =
+      std::ranges::find(metadata.arrays, "checkpoint_meta.checkpoint_offsets", &ForeignArray::name);
+  return offsets != metadata.arrays.end() && !step.at(offsets->values).empty() &&
+         std::ranges::find(metadata.arrays, "checkpoint_chunk_idx", &ForeignArray::name) ==
+             metadata.arrays.end();
+}
+
 std::int32_t block_size_of(const EngineConfig& config, std::int32_t group) {
   return config.kv_cache_config.groups[static_cast<std::size_t>(group)].block_size();
 }
@@ -49,6 +59,7 @@ void UntoldParts::take(const ForeignStep& step, const StepTrace& trace,
   for (const std::string_view member : step.untold)
     hide(step.step, std::string(member) + " is not told");
   look_at_hashes(step, trace, importer);
+  look_at_lost_hashes(step, importer);
   look_at_block_copies(step, trace, importer.tables());
   look_at_checkpoints(step, trace, importer);
   look_at_rows(step, trace);
@@ -81,6 +92,23 @@ void UntoldParts::look_at_hashes(const ForeignStep& step, const StepTrace& trace
       if (!group.is_mamba() && full_block_at_ == 0 && header_.config.enable_prefix_caching &&
           scheduled.num_computed_tokens > group.block_size())
         full_block_at_ = step.step;
+}
+
+// The tail of a prompt that a request goes on in is copied for the cache, and its hash moves to the
+// copy. A trace that tells no lost hash at all does not say whether the block itself kept it.
+void UntoldParts::look_at_lost_hashes(const ForeignStep& step, const ForeignImporter& importer) {
+  if (!step.block_hashes) return;
+  tells_losses_ = tells_losses_ || !step.block_hashes->lost.empty() ||
+                  !step.block_hashes_after_output.lost.empty();
+  if (tells_losses_) return;
+  for (const ForeignBlockCopy& copy : step.kv_cache_block_copies)
+    for (const ForeignHash& hash : step.block_hashes->registered)
+      if (hash.block_id == copy.dst_block_id && importer.has_hash(copy.src_block_id) &&
+          importer.tables().holders(copy.dst_block_id) == 0 &&
+          column_of(importer.tables().block_ids(hash.request, hash.group), copy.src_block_id) >= 0)
+        hide(step.step, fmt::format("block {} got the hash of {} tokens as a copy of block {}, and "
+                                    "block_hashes/lost does not tell whether that kept its own",
+                                    copy.dst_block_id, hash.num_tokens, copy.src_block_id));
 }
 
 // Its column has to be that of its last token, but for a state inside a prefill.
@@ -121,6 +149,10 @@ void UntoldParts::look_at_counted_hashes(const ForeignStep& step) {
       std::ranges::any_of(groups, [](const KVCacheGroup& group) { return group.is_mamba(); });
   if (header_.hits_inside_blocks)
     hide(step.step, "block_hashes is not told, and hits may end inside blocks");
+  else if (header_.retention_unknown && some_mamba)
+    doubt(step.step,
+          "neither block_hashes nor config/prefix_cache_retention_interval is told, and what is "
+          "the default of the release is not known");
   else if (header_.config.prefix_cache_retention_interval && some_mamba)
     doubt(step.step, "block_hashes is not told, and not every state keeps a hash");
   else if (!step.preempted_req_ids.empty())
@@ -150,6 +182,10 @@ void UntoldParts::look_at_checkpoints(const ForeignStep& step, const StepTrace& 
                                       const ForeignImporter& importer) {
   if (!importer.untold_checkpoints().empty())
     hide(step.step, importer.untold_checkpoints() + " is not told");
+  for (const ForeignMetadata& metadata : step.attn_metadata)
+    if (!header_.computes_checkpoints && lacks_checkpoint_chunks(step, metadata))
+      hide(step.step,
+           fmt::format("attn_metadata/{}/checkpoint_chunk_idx is not told", metadata.group));
   if (importer.contradicts_checkpoints())
     hide(step.step,
          "prefill_checkpoints is not told, and attn_metadata shows others than the release's");

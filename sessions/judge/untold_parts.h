@@ -32,6 +32,7 @@ class UntoldParts {
   void look_at_told_hash(const ForeignStep& step, const ForeignHash& hash,
                          const ForeignImporter& importer);
   void look_at_counted_hashes(const ForeignStep& step);
+  void look_at_lost_hashes(const ForeignStep& step, const ForeignImporter& importer);
   void look_at_block_copies(const ForeignStep& step, const StepTrace& trace,
                             const BlockTableMirror& tables);
   void look_at_checkpoints(const ForeignStep& step, const StepTrace& trace,
@@ -44,6 +45,7 @@ class UntoldParts {
   std::string doubt_;
   bool tells_registrations_ = false;        // some line does
   bool tells_hashes_after_output_ = false;  // some line does
+  bool tells_losses_ = false;               // some line does, in either member
   std::int64_t full_block_at_ = 0;          // the step in which a block was full first; 0: none
   std::int64_t num_computed_copies_ = 0;    // of the steps before
   std::int64_t num_computed_cudagraphs_ = 0;

@@ -2,23 +2,21 @@
 // and window that names the cause of a finding of a run asks find_causes().
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/check/finding.h"
-#include "core/check/step_checker.h"
 #include "sessions/known_bugs/likely_bugs.h"
+#include "sessions/known_bugs/policy_runs.h"
 #include "sessions/run/finding_list.h"
-#include "sessions/run/language_model.h"
 #include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 
-// The work that a search may do for each finding, of five at most, in request-steps: about a
-// second, several with a language model.
-inline constexpr std::int64_t kMostCauseRequestSteps = 400'000;
+// Between bugs of one entry in FindingCause::key.
+inline constexpr std::string_view kCauseKeyOr = " or ";
 
 struct FindingCause {
   // "known bug 48, skipped-step-forgets-accepted-count", or "policy row_order = query_len" where no
@@ -27,7 +25,8 @@ struct FindingCause {
   // The bugs that are named: those of one entry are the same policy and fit equally, the entries
   // belong together as the words say.
   std::vector<std::vector<const KnownBug*>> bugs = {};
-  // The same as one name: "id", "id+id" of bugs that are named together, "row_order=query_len".
+  // The same as one name: "id", "id or id" of bugs that fit equally, "id+id" of bugs that are named
+  // together, "row_order=query_len".
   std::string key = {};
   // With the values of profile safe in place of these, the finding is gone.
   PolicyOverrides policies = {};
@@ -36,17 +35,6 @@ struct FindingCause {
 
   bool is_known() const { return !words.empty(); }
 };
-
-struct CauseSearchOptions {
-  CheckScope scope = CheckScope::step;  // of the run that has the findings
-  // The language model of that run: findings that it alone shows are looked for with it.
-  LanguageModel language = {};
-  std::int64_t most_request_steps = kMostCauseRequestSteps;  // for each finding
-};
-
-// Settings and script with these policies as profile safe has them, to run without a cause.
-void leave_out(const PolicyOverrides& cause, EngineSettings& settings,
-               std::vector<ScriptStep>& script);
 
 // [findings] their causes. The plan is run again, up to the findings: as it is, without the
 // policies of one known bug after the other (as profile safe has them), and with one known bug

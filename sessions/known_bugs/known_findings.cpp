@@ -35,7 +35,7 @@ bool KnownFindings::explains(const FindingCause& cause) {
   }
   if (!of_engine) return false;
   for (const std::vector<const KnownBug*>& alike : cause.bugs)
-    for (const KnownBug* bug : alike) shown_.push_back(policies_of(std::span(&bug, 1)));
+    shown_.insert(shown_.end(), alike.begin(), alike.end());
   return true;
 }
 
@@ -47,16 +47,16 @@ bool KnownFindings::applies(const ExpectedBug& expected, const KnownBug& bug) co
          profile_.release <= expected.last.value_or(profile_.release);
 }
 
-std::vector<std::string> KnownFindings::missing() const {
+std::vector<std::string> KnownFindings::missing(bool all_searched) const {
   std::vector<std::string> missing;
   for (const ExpectedBug& expected : plan_.expect.known_bugs) {
     const auto found = find_known_bug(expected.id);
     if (!found.ok() || !applies(expected, *found.value())) continue;
     const KnownBug* const bug = found.value();
-    if (std::ranges::find(shown_, policies_of(std::span(&bug, 1))) != shown_.end()) continue;
-    missing.push_back(fmt::format("{}, which {} has, is the cause of no finding",
-                                  bug_cause_words(std::span(&bug, 1)),
-                                  engine_profile_name(profile_)));
+    if (std::ranges::find(shown_, bug) != shown_.end()) continue;
+    missing.push_back(fmt::format(
+        "{}, which {} has, is the cause of no finding{}", bug_cause_words(std::span(&bug, 1)),
+        engine_profile_name(profile_), all_searched ? "" : " whose cause is known"));
   }
   return missing;
 }

@@ -18,8 +18,9 @@ class KnownFindings {
   bool explains(const FindingCause& cause);
 
   // The plan's expected bugs (Expectation::known_bugs) that this engine has and that were the cause
-  // of no finding, one sentence each.
-  std::vector<std::string> missing() const;
+  // of no finding, one sentence each. `all_searched`: is every finding's cause known that has one?
+  // Else such a bug may be the cause of another finding, and the sentence says so.
+  std::vector<std::string> missing(bool all_searched) const;
 
  private:
   bool has(const KnownBug* bug) const;
@@ -29,7 +30,7 @@ class KnownFindings {
   const RunPlan& plan_;
   EngineProfile profile_;
   std::vector<const KnownBug*> bugs_;   // that the engine has
-  std::vector<PolicyOverrides> shown_;  // the policies of those that were a cause
+  std::vector<const KnownBug*> shown_;  // that were a cause
 };
 
 }  // namespace hybridscope

@@ -35,7 +35,7 @@ struct CellFinding {
 // A known bug, or several, or else policies of the engine that cause a chain of findings in a
 // scenario.
 struct CellFault {
-  std::string cause;  // "id", "id+id", "policy=value" (FindingCause::key)
+  std::string cause;  // "id", "id or id", "id+id", "policy=value" (FindingCause::key)
   std::int64_t scenarios = 0;
   // The scenario with the fewest requests, and the kind of its error.
   std::int64_t index = 0;

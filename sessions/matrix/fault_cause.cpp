@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/engine/policy_table.h"
+#include "sessions/known_bugs/finding_cause.h"
 
 namespace hybridscope {
 namespace {
@@ -37,7 +38,8 @@ Status set_values(std::string_view part, PolicyOverrides& policies) {
     policies.set(value.value());
     return Ok{};
   }
-  const auto bug = find_known_bug(part);
+  // Bugs that fit equally are the same policies.
+  const auto bug = find_known_bug(part.substr(0, part.find(kCauseKeyOr)));
   if (!bug.ok()) return bug.error();
   for (const PolicyValue& value : bug.value()->values()) policies.set(value);
   return Ok{};

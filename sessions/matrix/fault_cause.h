@@ -1,5 +1,5 @@
-// The policies of what causes a fault: known bugs and single policies, joined by '+'
-// (FindingCause::key).
+// The policies of what causes a fault: known bugs and single policies, joined by '+', and bugs of
+// which one is the cause, joined by " or " (FindingCause::key).
 #pragma once
 
 #include <string_view>

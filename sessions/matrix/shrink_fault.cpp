@@ -59,7 +59,7 @@ Result<std::vector<Scenario>> scenarios_at(const FaultCandidates& candidates,
 // after; empty: nothing.
 Result<std::string> left_without_cause(const ShrunkScenario& shrunk) {
   Scenario without = shrunk.scenario;
-  leave_out(shrunk.cause.policies, without.settings, without.script);
+  switch_off(shrunk.cause.policies, without.settings, without.script);
   const auto run = check_scenario(without, {});
   if (!run.ok()) return run.error();
   std::string rules;
@@ -144,11 +144,13 @@ Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidate
       if (options.go_on && !options.go_on()) return std::optional<ShrunkFault>();
       if (!shrunk.ok() && shrunk.error().kind == ErrorKind::not_found) continue;
       if (!shrunk.ok()) return shrunk.error();
-      auto wrong = left_without_cause(shrunk.value());
-      if (!wrong.ok()) return wrong.error();
-      if (!candidates.cause.empty() && !wrong.value().empty()) {
-        left = std::move(wrong).value();
-        continue;
+      if (!candidates.cause.empty()) {
+        auto wrong = left_without_cause(shrunk.value());
+        if (!wrong.ok()) return wrong.error();
+        if (!wrong.value().empty()) {
+          left = std::move(wrong).value();
+          continue;
+        }
       }
       const ScenarioSize size = shrunk.value().size_after;
       if (!best || size < best->first)

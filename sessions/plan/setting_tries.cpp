@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "sessions/cache_report/changed_plan.h"
 #include "sessions/plan/plan_goals.h"
 #include "sessions/plan/plan_meter.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/run_plan.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {

@@ -11,6 +11,7 @@
 
 #include "sessions/explain/finding_words.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/number_words.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {
@@ -20,28 +21,47 @@ using Json = nlohmann::ordered_json;
 
 constexpr IntegerRange kSteps = {.min = 1, .max = std::numeric_limits<std::int32_t>::max()};
 constexpr IntegerRange kGroups = {.min = 0, .max = std::numeric_limits<std::int32_t>::max()};
-constexpr std::int64_t kMostStepsOfARange = 10'000'000;  // so that a few bytes ask for no memory
 
-// [4, [7, 9]]: the steps 4, 7, 8 and 9.
-std::vector<std::int64_t> read_steps(const JsonPlace& place, JsonErrors& errors) {
+struct StepRange {
+  std::int64_t first = 1;
+  std::int64_t last = 1;
+};
+
+// 4: step 4; [7, 9]: the steps 7, 8 and 9.
+StepRange read_range(const JsonPlace& element, JsonErrors& errors) {
+  if (!element.value->is_array()) {
+    const std::int64_t step = read_integer(element, kSteps, errors);
+    return {step, step};
+  }
+  const auto ends = read_array(element, errors);
+  if (ends.size() != 2) {
+    errors.fail(element.pointer, fmt::format("expected the first and the last step, found {}",
+                                             describe_json(*element.value)));
+    return {};
+  }
+  const StepRange range = {read_integer(ends[0], kSteps, errors),
+                           read_integer(ends[1], kSteps, errors)};
+  if (range.last < range.first)
+    errors.fail(element.pointer,
+                fmt::format("step {} comes before step {}", range.last, range.first));
+  return range;
+}
+
+// [4, [7, 9]]: the steps 4, 7, 8 and 9. `left`: how many more the file may have, so that a few
+// bytes ask for no memory.
+std::vector<std::int64_t> read_steps(const JsonPlace& place, std::int64_t& left,
+                                     JsonErrors& errors) {
   std::vector<std::int64_t> steps;
   for (const JsonPlace& element : read_array(place, errors)) {
-    if (!element.value->is_array()) {
-      steps.push_back(read_integer(element, kSteps, errors));
-      continue;
+    const StepRange range = read_range(element, errors);
+    if (errors.failed()) break;
+    left -= range.last - range.first + 1;
+    if (left < 0) {
+      errors.fail(element.pointer, fmt::format("more than {} steps in the file",
+                                               grouped_number(kMostBaselineSteps)));
+      break;
     }
-    const auto ends = read_array(element, errors);
-    if (ends.size() != 2) {
-      errors.fail(element.pointer, fmt::format("expected the first and the last step, found {}",
-                                               describe_json(*element.value)));
-      return steps;
-    }
-    const std::int64_t first = read_integer(ends[0], kSteps, errors);
-    const std::int64_t last = read_integer(ends[1], kSteps, errors);
-    if (last < first || last - first >= kMostStepsOfARange)
-      errors.fail(element.pointer, fmt::format("{} to {} is no range of at most {} steps", first,
-                                               last, kMostStepsOfARange));
-    for (std::int64_t step = first; !errors.failed() && step <= last; ++step) steps.push_back(step);
+    for (std::int64_t step = range.first; step <= range.last; ++step) steps.push_back(step);
   }
   return steps;
 }
@@ -67,6 +87,7 @@ FindingBaseline::Key FindingBaseline::key_of(std::string_view run, const Finding
                                              const Names& names) {
   return {.run = std::string(run),
           .rule = std::string(rule_info(finding.rule).slug),
+          .detail = std::string(finding.detail),
           .request = finding.request.value < 0 ? std::string() : names.request(finding.request),
           .group = finding.group,
           .content = std::string(finding_words::content_name(finding.content))};
@@ -95,6 +116,7 @@ std::int64_t FindingBaseline::num_unseen(std::string_view run) const {
 
 std::string FindingBaseline::line_of(const Key& key, const std::map<std::int64_t, bool>& steps) {
   Json line = {{"run", key.run}, {"rule", key.rule}};
+  if (!key.detail.empty()) line["detail"] = key.detail;
   if (!key.request.empty()) line["request"] = key.request;
   if (key.group >= 0) line["group"] = key.group;
   if (!key.content.empty()) line["content"] = key.content;
@@ -119,13 +141,15 @@ Result<FindingBaseline> FindingBaseline::read(const std::string& path) {
   if (const auto version = root.require("version"))
     read_integer(*version, {.min = kBaselineVersion, .max = kBaselineVersion}, errors);
   FindingBaseline baseline;
+  std::int64_t steps_left = kMostBaselineSteps;
   if (const auto findings = root.require("findings"))
     for (const JsonPlace& element : read_array(*findings, errors)) {
-      const ObjectReader reader(element, {"run", "rule", "request", "group", "content", "steps"},
-                                errors);
+      const ObjectReader reader(
+          element, {"run", "rule", "detail", "request", "group", "content", "steps"}, errors);
       const auto group = reader.integer("group", kGroups);
       Key key{.run = reader.string("run").value_or(""),
               .rule = reader.string("rule").value_or(""),
+              .detail = reader.string("detail").value_or(""),
               .request = reader.string("request").value_or(""),
               .group = static_cast<std::int32_t>(group.value_or(-1)),
               .content = reader.string("content").value_or("")};
@@ -133,7 +157,7 @@ Result<FindingBaseline> FindingBaseline::read(const std::string& path) {
         errors.fail(child_pointer(element.pointer, "rule"),
                     fmt::format("there is no rule {}", quoted_text(key.rule)));
       if (const auto steps = reader.require("steps"))
-        for (const std::int64_t step : read_steps(*steps, errors))
+        for (const std::int64_t step : read_steps(*steps, steps_left, errors))
           baseline.steps_[key][step] = false;
     }
   if (errors.failed()) return errors.error();

@@ -15,10 +15,13 @@
 namespace hybridscope {
 
 inline constexpr std::int32_t kBaselineVersion = 1;
+// That a file may have, those of all its findings counted.
+inline constexpr std::int64_t kMostBaselineSteps = 1'000'000;
 
 class FindingBaseline {
  public:
-  // Errors: the file cannot be read, or is no baseline; with its place.
+  // Errors: the file cannot be read, is no baseline or has more than kMostBaselineSteps; with the
+  // place.
   static Result<FindingBaseline> read(const std::string& path);
 
   void add(std::string_view run, const Finding& finding, const Names& names);
@@ -27,13 +30,15 @@ class FindingBaseline {
   // Findings of the run that has() was not asked about, each step counted.
   std::int64_t num_unseen(std::string_view run) const;
 
-  // The file: one line a finding, ascending by run, rule, request, group and content.
+  // The file: one line a finding, ascending by run, rule, detail, request, group and
+  // content.
   std::string text() const;
 
  private:
   struct Key {
     std::string run{};
     std::string rule{};
+    std::string detail{};   // the variant of the rule; may be empty
     std::string request{};  // empty: about none
     std::int32_t group = -1;
     std::string content{};  // empty: about none

@@ -126,7 +126,7 @@ void FindingList::add(const Finding& finding, bool expected, const Names& names,
   kept.line = kept.text;
   kept.json = std::make_shared<const nlohmann::ordered_json>(finding_to_json(finding, names));
   kept_.push_back(std::move(kept));
-  if (is_error(kept_.back()) && !kept_.back().is_root) tell_lines(kept_.back().root, names);
+  if (is_error(kept_.back()) && !kept_.back().is_root) tell_lines(names);
 }
 
 std::int64_t FindingList::num_found(Severity severity) const {
@@ -166,13 +166,17 @@ std::string FindingList::format_following(std::size_t root) const {
   return following.empty() ? text : "  " + following + ":\n" + text;
 }
 
-// The lines of what the last step added to a chain, of which one more is known now.
-void FindingList::tell_lines(std::size_t root, const Names& names) {
+// The lines of what the last step added to the chain of the last finding, which are one more now.
+// Expected findings are in lines of their own: a reader of JUnit leaves their lines out.
+void FindingList::tell_lines(const Names& names) {
+  const std::size_t root = kept_.back().root;
+  const bool expected = kept_.back().expected;
   std::vector<KeptFinding*> of_step;
   std::vector<const Finding*> findings;
   for (auto kept = kept_.rbegin(); kept != kept_.rend() && kept->finding.step == last_step_;
        ++kept) {
-    if (!is_error(*kept) || kept->root != root || kept->is_root) continue;
+    if (!is_error(*kept) || kept->root != root || kept->is_root || kept->expected != expected)
+      continue;
     of_step.push_back(&*kept);
   }
   std::ranges::reverse(of_step);

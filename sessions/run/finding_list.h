@@ -165,7 +165,7 @@ class FindingList {
   void add(const Finding& finding, bool expected, const Names& names, const Words& decide);
   static constexpr std::size_t kNoRoot = static_cast<std::size_t>(-1);
   std::string format_following(std::size_t root) const;
-  void tell_lines(std::size_t root, const Names& names);
+  void tell_lines(const Names& names);
   void note_damage(const Finding& finding, const Names& names);
   void note_warning(const Finding& finding, bool expected);
   std::string warning_cause(const Finding& finding) const;  // CauseWords::sentence

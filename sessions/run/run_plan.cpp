@@ -56,6 +56,21 @@ Result<RunPlan> plan_scenario(const Scenario& scenario, const std::string& file)
   return plan;
 }
 
+Result<RunPlan> with_settings(const RunPlan& plan,
+                              const std::function<void(EngineSettings&)>& change) {
+  RunPlan changed = plan;
+  change(changed.settings);
+  auto setup = make_engine_setup(plan.setup.layout.model, changed.settings);
+  if (!setup.ok()) return setup.error();
+  changed.setup = std::move(setup).value();
+  if (check_release_starts(plan.setup).ok())
+    if (Status starts = check_release_starts(changed.setup); !starts.ok()) return starts.error();
+  for (const ArrivingRequest& arriving : changed.requests)
+    if (Status fits = check_request_fits(changed.setup, arriving.request); !fits.ok())
+      return fits.error();
+  return changed;
+}
+
 Result<EngineSetup> setup_for_traffic(const std::vector<ArrivingRequest>& requests,
                                       const std::string& model, EngineSettings& settings) {
   auto setup = make_engine_setup(model, settings);

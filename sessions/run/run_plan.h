@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,11 @@ struct RunPlan {
 // Error: the scenario's settings, model or requests are not possible; with `file` and a JSON
 // pointer.
 Result<RunPlan> plan_scenario(const Scenario& scenario, const std::string& file);
+
+// A copy with other settings and all that follows from them. Errors: the settings are not possible,
+// the release of the plan starts and does not with them, a request does not fit.
+Result<RunPlan> with_settings(const RunPlan& plan,
+                              const std::function<void(EngineSettings&)>& change);
 
 // What to do with a request that check_request_fits refuses.
 enum class UnfitRequest : std::uint8_t {

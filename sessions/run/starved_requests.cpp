@@ -16,18 +16,6 @@ namespace {
 
 constexpr int kMostTries = 8;
 
-Result<RunPlan> with_budget(const RunPlan& plan, std::int32_t max_num_batched_tokens) {
-  RunPlan changed = plan;
-  changed.settings.max_num_batched_tokens = max_num_batched_tokens;
-  auto setup = make_engine_setup(plan.setup.layout.model, changed.settings);
-  if (!setup.ok()) return setup.error();
-  changed.setup = std::move(setup).value();
-  for (const ArrivingRequest& arriving : changed.requests)
-    if (Status fits = check_request_fits(changed.setup.config, arriving.request); !fits.ok())
-      return fits.error();
-  return changed;
-}
-
 // Who starves in the plan's run; empty: the run is refused or too long.
 std::optional<std::vector<StarvedRequest>> starved_in(RunPlan plan, std::int64_t& rows_left) {
   auto run = CheckedRun::create(std::move(plan), {.check = std::nullopt});
@@ -56,7 +44,8 @@ std::optional<std::int32_t> budget_without(const RunPlan& plan, std::vector<Star
   std::int32_t budget = plan.setup.config.max_num_batched_tokens;
   for (int tries = 0; tries < kMostTries; ++tries) {
     budget += most_missing(starved);
-    auto changed = with_budget(plan, budget);
+    auto changed = with_settings(
+        plan, [budget](EngineSettings& settings) { settings.max_num_batched_tokens = budget; });
     if (!changed.ok() || changed.value().setup.config.max_num_batched_tokens != budget)
       return std::nullopt;
     auto found = starved_in(std::move(changed).value(), rows_left);

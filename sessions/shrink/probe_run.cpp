@@ -50,7 +50,7 @@ class Probe {
                          : rule_info(finding.rule).severity == Severity::error;
   }
   bool is_wanted_root(const Finding& root) const {
-    return (!options_.root || options_.root->is_of(root)) &&
+    return (!options_.root || options_.root->is_of(root)) && root.step >= options_.roots_from &&
            !options_.without_roots_of.contains(request_of(root));
   }
   std::string request_of(const Finding& finding) const {

@@ -45,8 +45,8 @@ struct ProbedKind {
 };
 
 struct ProbedRun {
-  std::optional<Violation> violation;  // the first violation of the rule that is wanted
-  // The first violation of the rule in each chain, whichever is wanted.
+  std::optional<Violation> violation;  // the first of the rule that the options want
+  // The first violation of the rule in each chain, also of chains that the options do not want.
   std::vector<Violation> chains;
   std::set<std::string> errors_before;  // rule and detail of the errors before it
   std::int64_t num_steps = 0;           // of the whole run
@@ -61,9 +61,10 @@ struct ProbedRun {
 struct ProbeOptions {
   std::optional<Rule> rule = {};           // empty: any rule of severity error
   std::optional<std::string> detail = {};  // of the finding; distinguishes variants of a rule
-  // Wanted are only violations whose chain begins with such a finding, and not about one of these
-  // requests ("": about none).
+  // The violation is one whose chain begins with such a finding, in this step or later, and not
+  // about one of these requests ("": about none).
   std::optional<ProbedKind> root = {};
+  std::int64_t roots_from = 0;
   std::set<std::string> without_roots_of = {};
   CheckScope scope = CheckScope::step;
   std::int64_t max_steps = INT64_MAX;  // a longer run is an error

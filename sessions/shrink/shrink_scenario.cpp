@@ -66,10 +66,11 @@ class Shrinker {
   bool more() const { return end_ == ShrinkEnd::smallest; }
   bool try_keep(const Scenario& candidate, Wanted wanted);
   ProbeOptions probe_options();
-  Status choose(const ProbedRun& run);
+  Status choose(ProbedRun& run);
   std::vector<FindingCause> causes_of(const Scenario& scenario,
                                       std::span<const Violation> chains) const;
   std::optional<ProbedRun> probe(const Scenario& candidate, std::set<std::string> without_roots_of);
+  std::optional<ProbedRun> probe_chosen();
   std::optional<ProbedRun> probe_for_cause(const Scenario& candidate, ProbedRun run);
   std::optional<ProbedRun> violating_run(const Scenario& candidate);
   bool has_no_new_error(const ProbedRun& run) const;
@@ -124,7 +125,7 @@ Status Shrinker::begin() {
   if (Status chosen = choose(run.value()); !chosen.ok()) return chosen;
   if (run.value().stopped) end_ = ShrinkEnd::interrupted;
   best_run_ = std::move(run).value();
-  if (auto first = probe(best_, {}); first && first->violation) best_run_ = std::move(*first);
+  if (auto again = probe_chosen(); again && again->violation) best_run_ = std::move(*again);
   if (cause_.is_known() && more())
     if (auto wanted = probe_for_cause(best_, best_run_); wanted && wanted->violation) {
       best_run_ = std::move(*wanted);
@@ -136,8 +137,9 @@ Status Shrinker::begin() {
   return Ok{};
 }
 
-// Which violation to keep: of the cause that is asked for, else the first.
-Status Shrinker::choose(const ProbedRun& run) {
+// Which violation to keep: of the cause that is asked for, else the first. It becomes
+// run.violation.
+Status Shrinker::choose(ProbedRun& run) {
   const std::string wanted = options_.rule
                                  ? fmt::format("no finding {}", rule_info(*options_.rule).slug)
                                  : std::string("no finding of severity error");
@@ -145,19 +147,21 @@ Status Shrinker::choose(const ProbedRun& run) {
     return Error{ErrorKind::not_found,
                  run.stopped ? fmt::format("interrupted: {} until then", wanted) : wanted};
   std::vector<Violation> chains = run.chains;
-  chains.resize(std::min(chains.size(), options_.cause.empty() ? 1 : kMaxChainsAsked));
+  chains.resize(std::min(chains.size(), options_.cause ? kMaxChainsAsked : 1));
   const std::vector<FindingCause> causes = causes_of(best_, chains);
   const auto chosen = std::ranges::find_if(causes, [this](const FindingCause& cause) {
-    return options_.cause.empty() || cause.key == options_.cause;
+    return !options_.cause || cause.key == *options_.cause;
   });
   if (chosen == causes.end())
     return Error{ErrorKind::not_found,
-                 fmt::format("{} that comes from {}", wanted, options_.cause)};
+                 wanted + (options_.cause->empty() ? " whose cause is not known"
+                                                   : " that comes from " + *options_.cause)};
   const Violation& violation = chains[static_cast<std::size_t>(chosen - causes.begin())];
   rule_ = violation.finding.rule;
   detail_ = violation.finding.detail;
   root_ = {violation.root.rule, std::string(violation.root.detail)};
   cause_ = *chosen;
+  run.violation = violation;
   return Ok{};
 }
 
@@ -169,6 +173,24 @@ std::vector<FindingCause> Shrinker::causes_of(const Scenario& scenario,
   std::vector<Finding> roots;
   for (const Violation& violation : chains) roots.push_back(violation.root);
   return find_causes(plan.value(), roots, {.scope = options_.scope});
+}
+
+// Runs the scenario up to the chosen violation, which the run that it was chosen from goes beyond
+// or ends before.
+std::optional<ProbedRun> Shrinker::probe_chosen() {
+  const Violation chosen = *best_run_.violation;
+  ProbeOptions options = probe_options();
+  options.rule = rule_;
+  options.detail = detail_;
+  options.root = root_;
+  options.roots_from = chosen.root.step;
+  for (const Violation& other : best_run_.chains)
+    if (other.root.step == chosen.root.step && other.request != chosen.request)
+      options.without_roots_of.insert(other.request);
+  auto run = probe_run(best_, options);
+  if (!run.ok()) return std::nullopt;
+  if (run.value().stopped) end_ = ShrinkEnd::interrupted;
+  return std::move(run).value();
 }
 
 // Runs a candidate; empty: it is refused, or longer than the first run. Stopped when the shrinker
@@ -191,7 +213,7 @@ std::optional<ProbedRun> Shrinker::probe(const Scenario& candidate,
 // `run`: with the first violation of any.
 std::optional<ProbedRun> Shrinker::probe_for_cause(const Scenario& candidate, ProbedRun run) {
   Scenario without = candidate;
-  leave_out(cause_.policies, without.settings, without.script);
+  switch_off(cause_.policies, without.settings, without.script);
   ProbeOptions options = probe_options();
   options.rule = root_.rule;
   options.detail = root_.detail;
@@ -228,7 +250,7 @@ std::optional<ProbedRun> Shrinker::violating_run(const Scenario& candidate) {
 // Does the search for causes name the same one? If it ends early, what is left without the cause
 // has said so.
 bool Shrinker::has_same_cause(const Scenario& candidate, const ProbedRun& run) const {
-  if (!cause_.is_known()) return true;
+  if (!cause_.is_known() && !options_.cause) return true;
   const FindingCause cause = causes_of(candidate, std::span(&*run.violation, 1)).front();
   return cause.key == cause_.key || (!cause.not_searched.empty() && asks_what_is_left_);
 }

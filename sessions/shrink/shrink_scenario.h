@@ -49,8 +49,9 @@ struct ShrinkOptions {
   std::optional<Rule> rule = {};           // empty: the rule of the first finding of severity error
   std::optional<std::string> detail = {};  // Finding::detail to keep; empty: any
   CheckScope scope = CheckScope::step;
-  // The cause (FindingCause::key) of the finding to keep; empty: any, that of the first finding.
-  std::string cause = {};
+  // The cause (FindingCause::key) of the finding to keep, "": none is known; without a value any,
+  // that of the first finding.
+  std::optional<std::string> cause = {};
   bool keep_max_model_len = false;  // without max_model_len block tables are large and runs slow
   // Attempts; the runs that ask for an attempt's cause are not counted.
   std::int64_t max_runs = kDefaultShrinkRuns;
@@ -81,10 +82,11 @@ struct ShrunkScenario {
 
 // The result breaks the rule in the same variant (Finding::detail), in a chain that begins with a
 // finding of the same rule and variant and has the same cause (find_causes); if no cause is known,
-// none is asked for. It has no earlier error that `scenario` does not have, because that would be
-// another fault. The run, the step of the violation and the file (without `expect` and the names of
-// policies) do not get longer. Errors: what the plan or the engine refuses of `scenario`; not_found
-// when its run has no such violation or go_on ends the run before it.
+// none is asked for, unless the options ask for a finding without one. It has no earlier error that
+// `scenario` does not have, because that would be another fault. The run, the step of the violation
+// and the file (without `expect` and the names of policies) do not get longer. Errors: what the
+// plan or the engine refuses of `scenario`; not_found when its run has no such violation or go_on
+// ends the run before it.
 Result<ShrunkScenario> shrink_scenario(const Scenario& scenario, const ShrinkOptions& options);
 
 }  // namespace hybridscope

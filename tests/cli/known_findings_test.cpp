@@ -138,6 +138,26 @@ TEST(ExpectKnownBugs, ABugThatNoLongerShowsWhereItIsKnownToShowFails) {
   EXPECT_EQ(run_program("run '" + folder + "' --engine vllm-0.26.0").exit_code, 0);
 }
 
+// Known bugs 6 and 50 are one policy, and the engine has both; the scenario shows 50.
+TEST(ExpectKnownBugs, ABugOfTheSamePolicyIsNotTheOneThatMustShow) {
+  Json scenario = Json::parse(read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) +
+                                        "/scenarios/bugs/resumed-tail-runs-as-decode.json"))
+                      .at("scenario");
+  scenario["name"] = "resumed";
+  scenario["expect"] = {{"known_bugs", {{{"bug", "50"}}}}};
+  const std::string command = " --expect-known-bugs --no-timings --engine vllm-0.30.0 --runner v1";
+  const std::string shown = temporary_folder("shown", {{"a.json", scenario.dump()}});
+  const ProgramResult met = run_program("run '" + shown + "'" + command);
+  EXPECT_EQ(met.exit_code, 0) << met.out;
+  scenario["expect"] = {{"known_bugs", {{{"bug", "6"}}}}};
+  const std::string other = temporary_folder("other", {{"a.json", scenario.dump()}});
+  const ProgramResult unmet = run_program("run '" + other + "'" + command);
+  EXPECT_EQ(unmet.exit_code, 1) << unmet.out;
+  EXPECT_THAT(unmet.out, HasSubstr("expectation not met: known bug 6, "
+                                   "one-token-first-chunk-as-decode, which vllm-0.30.0 has, is the "
+                                   "cause of no finding\n"));
+}
+
 TEST(Baseline, OnlyNewFindingsFail) {
   const std::string folder = temporary_folder("baseline", {{"a.json", faulty_scenario("faulty")}});
   const std::string file = folder + "/known.txt";
@@ -246,7 +266,11 @@ TEST(Baseline, AFileThatIsNoneIsInput) {
       const std::string text :
       {"{", "{}", R"({"version": 2, "findings": []})",
        R"({"version": 1, "findings": [{"run": "a", "rule": "no-rule", "steps": [1]}]})",
-       R"({"version": 1, "findings": [{"run": "a", "rule": "no-progress", "steps": [[3, 1]]}]})"}) {
+       R"({"version": 1, "findings": [{"run": "a", "rule": "no-progress", "steps": [[3, 1]]}]})",
+       // More than a million steps, in one range and in two lines.
+       R"({"version": 1, "findings": [{"run": "a", "rule": "no-progress", "steps": [[1, 1000001]]}]})",
+       R"({"version": 1, "findings": [{"run": "a", "rule": "no-progress", "steps": [[1, 600000]]},
+                                      {"run": "b", "rule": "no-progress", "steps": [[1, 600000]]}]})"}) {
     const std::string file = temporary_file("bad.json", text);
     const ProgramResult run = run_program("run scenarios/plain_decode.json --baseline " + file);
     EXPECT_EQ(run.exit_code, 3) << text;

@@ -158,6 +158,28 @@ TEST(Selection, TheNextFindingIsTheNextOneOfTheStepThenThatOfAnotherStep) {
   EXPECT_FALSE(workbench.apply({"select.finding", "999"}).ok());
 }
 
+// Known bug 9 of a release: counts are moved twice in step 4.
+TEST(Selection, TheNextFindingFromTheStartIsTheFirstWrongState) {
+  const test::TemporaryFolder folder;
+  folder.write("a.json", R"({"version": 1, "name": "permuted", "model": "tiny-mamba2",
+    "settings": {"engine": "vllm-0.33.0", "runner": "v1", "mamba_cache_mode": "align",
+      "block_size": 8, "num_gpu_blocks_override": 32, "max_model_len": 64, "max_num_seqs": 2,
+      "async_scheduling": true, "acceptance_rate": 1.0,
+      "speculative_config": {"method": "mtp", "num_speculative_tokens": 2}},
+    "requests": [{"id": "C", "prompt": 5, "max_tokens": 4},
+                 {"id": "D", "prompt": 5, "max_tokens": 30},
+                 {"id": "P", "prompt": 9, "max_tokens": 1}]})");
+  Workbench workbench;
+  apply(workbench, {"file.open", folder / "a.json"});
+  apply(workbench, {"run.end"});
+  test::settle(workbench);
+  apply(workbench, {"run.start"});
+  apply(workbench, {"run.next_finding"});
+  EXPECT_EQ(workbench.run()->step(), 4);
+  EXPECT_EQ(workbench.selection().finding, 0);
+  EXPECT_EQ(workbench.run()->findings()[0].finding.rule, Rule::foreign_row_datum);
+}
+
 // In step 6 the scheduler has freed the first block of the mamba group, the worker's table keeps
 // it.
 TEST(Selection, ACellOfTheWorkersTableHasTheWorkersBlock) {

@@ -73,12 +73,23 @@ TEST(TraceHeader, ARetentionIntervalThatIsNotToldIsTheOneOfTheRelease) {
   };
   Json config = small_config();
   EXPECT_EQ(interval(config, "vllm 0.33.0"), 0);
+  EXPECT_EQ(interval(config, "vllm 0.33.0+cu130"), 0);
   EXPECT_EQ(interval(config, "vllm 0.28.0"), std::nullopt);
   EXPECT_EQ(interval(config, "vllm"), std::nullopt);
   config["prefix_cache_retention_interval"] = nullptr;
   EXPECT_EQ(interval(config, "vllm 0.33.0"), std::nullopt);
   config["prefix_cache_retention_interval"] = 24;
   EXPECT_EQ(interval(config, ""), 24);
+}
+
+TEST(TraceHeader, ARetentionIntervalIsUnknownIfNeitherItNorTheReleaseIsTold) {
+  Json config = small_config();
+  EXPECT_FALSE(header_of(config, "vllm 0.33.0").retention_unknown);
+  EXPECT_FALSE(header_of(config, "another engine").retention_unknown);
+  for (const std::string engine : {"vllm", "vllm 0.34.0", "vllm 0.33.0rc1+cu130"})
+    EXPECT_TRUE(header_of(config, engine).retention_unknown) << engine;
+  config["prefix_cache_retention_interval"] = nullptr;
+  EXPECT_FALSE(header_of(config, "vllm 0.34.0").retention_unknown);
 }
 
 TEST(TraceHeader, BlockSizesComeFromTheGroups) {

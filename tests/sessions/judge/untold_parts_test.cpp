@@ -98,6 +98,11 @@ std::vector<NamedPlace> places() {
           at("/scheduler_output/scheduled_cached_reqs"),
           at("/scheduler_output/kv_cache_block_copies"),
           at("/input_batch"),
+          at("/block_hashes"),
+          at("/block_hashes/lost"),
+          at("/block_hashes/registered"),
+          at("/block_hashes_after_output"),
+          at("/block_hashes_after_output/lost"),
           at("/preprocess_copies"),
           at("/postprocess_copies"),
           at("/prefill_checkpoints"),
@@ -162,6 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
                     recording("0.33.0", "a_align_nodraft", "no findings"),
                     recording("0.33.0_v2", "v2_align_async", "no findings"),
                     recording("older_0.24.0", "n50_minimal", "findings"),
+                    recording("0.33.0", "n49_found_c", "no findings"),
+                    recording("0.33.0", "n49_prompt17_4", "no findings"),
                     recording("older_0.33.0_states_inside", "s1_k1", "findings"),
                     recording("older_0.33.0_states_inside", "b57_v1", "no findings"),
                     recording("older_0.33.0_states_inside", "b57", "no findings"),
@@ -185,8 +192,8 @@ TEST(StatesInsidePrefills, FollowFromTheReleaseWhereTheTraceDoesNotTellThem) {
               testing::Contains("running-state-wrong step 3 A: expected 64, seen 48"));
 }
 
-TEST(StatesInsidePrefills, ThatFollowFromTheReleaseNameItsBug) {
-  const Lines lines = recorded("older_0.33.0_states_inside", "s1_k1");
+// The bugs behind the first chain of findings.
+std::vector<std::string> causes_of(const Lines& lines) {
   KeptTrace kept;
   kept.begin(lines[0].dump());
   for (std::size_t i = 1; i < lines.size(); ++i) kept.add(lines[i].dump());
@@ -198,12 +205,53 @@ TEST(StatesInsidePrefills, ThatFollowFromTheReleaseNameItsBug) {
     for (const Finding& finding : taken.step->findings)
       if (rule_info(finding.rule).severity == Severity::error) chains.add(finding);
   }
+  if (chains.roots().empty()) return {};
+  std::vector<std::string> ids;
   const auto causes = TraceCauses().find(kept, std::span(chains.roots()).first(1));
-  ASSERT_EQ(causes[0].size(), 1U);
-  EXPECT_EQ(causes[0][0]->id, std::string_view("unreserved-state-spoils-running-block"));
+  for (const KnownBug* bug : causes[0]) ids.emplace_back(bug->id);
+  return ids;
 }
 
-// Step 2 stores S(48) in the block of column 3, whose chunk of 32 tokens from 32 on ends with it.
+TEST(StatesInsidePrefills, ThatFollowFromTheReleaseNameItsBug) {
+  EXPECT_THAT(causes_of(recorded("older_0.33.0_states_inside", "s1_k1")),
+              testing::ElementsAre("unreserved-state-spoils-running-block"));
+}
+
+// As vLLM's wheels for a CUDA version name themselves.
+TEST(StatesInsidePrefills, FollowFromAReleaseWithALocalVersion) {
+  Lines lines = recorded("older_0.33.0_states_inside", "s1_k1");
+  lines[0]["engine"] = "vllm 0.33.0+cu130";
+  EXPECT_THAT(judge_as_told(lines).findings,
+              testing::Contains("running-state-wrong step 3 A: expected 64, seen 48"));
+  EXPECT_THAT(causes_of(lines), testing::ElementsAre("unreserved-state-spoils-running-block"));
+}
+
+TEST(StatesInsidePrefills, OfAVersionThatIsNotKnownAreNotJudged) {
+  Lines lines = recorded("older_0.33.0_states_inside", "s1_k1");
+  for (const char* engine : {"vllm", "vllm 0.34.0", "vllm 0.33.1.dev7+g0123abc"}) {
+    lines[0]["engine"] = engine;
+    const Judgement judged = judge_as_told(lines);
+    EXPECT_EQ(judged.verdict(), "not judged") << engine;
+    EXPECT_THAT(judged.untold,
+                HasSubstr("neither num_prefill_checkpoint_blocks nor what the metadata says"));
+  }
+}
+
+// Its recorder told which columns have a hash, and not which of the states a retention interval had
+// left without: 0.33.0 keeps those only where hits end.
+TEST(CountedHashes, OfAVersionThatIsNotKnownGiveNoAllClear) {
+  Lines lines = recorded("older_0.33.0", "b_align_k2");
+  lines[0]["config"]["hits_inside_blocks"] = false;  // nor are there states inside prefills
+  const Judgement released = judge_as_told(lines);
+  lines[0]["engine"] = "vllm 0.34.0";
+  const Judgement judged = judge_as_told(lines);
+  EXPECT_THAT(judged.untold,
+              HasSubstr("neither block_hashes nor config/prefix_cache_retention_interval is told"));
+  EXPECT_EQ(judged.findings, released.findings);  // true whatever the interval is
+  lines[0]["config"]["prefix_cache_retention_interval"] = nullptr;
+  EXPECT_THAT(judge_as_told(lines).untold, testing::Not(HasSubstr("retention_interval")));
+}
+
 TEST(StatesInsidePrefills, AreNotComputedWhereTheMetadataShowsOthers) {
   Lines lines = recorded("older_0.33.0_states_inside", "s1_k1");
   lines[2]["attn_metadata"]["0"]["cu_chunk_seqlen_p"] = {0, 8, 24, 32};
@@ -218,6 +266,29 @@ TEST(Untold, IsSaidWithTheStepThatLacksItFirst) {
   EXPECT_EQ(judge_as_told(lines).untold, "step 2: scheduler_output/finished_req_ids is not told");
   lines[0]["config"].erase("runner");
   EXPECT_EQ(judge_as_told(lines).untold, "config/runner is not told");
+}
+
+// In step 14 the blocks 12 and 13 are copied for the cache, which keys the copies in their place.
+TEST(Untold, LostHashesLeaveOpenWhetherACopiedBlockKeptItsHash) {
+  Lines lines = recorded("older_0.33.0_states_inside", "b57_v1");
+  EXPECT_EQ(judge_as_told(lines).verdict(), "no findings");
+  for (json& line : lines)
+    if (line.contains("block_hashes")) line["block_hashes"].erase("lost");
+  const Judgement judged = judge_as_told(lines);
+  EXPECT_EQ(judged.verdict(), "not judged");
+  EXPECT_EQ(judged.untold,
+            "step 14: block 15 got the hash of 112 tokens as a copy of block 12, and "
+            "block_hashes/lost does not tell whether that kept its own");
+}
+
+// In step 1 the scheduler made room for no state inside the prefill.
+TEST(Untold, ChunksOfStatesInsidePrefillsAreNotTakenFromTheScheduler) {
+  Lines lines = recorded("0.33.0", "n49_found_c");
+  for (json& line : lines)
+    if (line.contains("attn_metadata")) line["attn_metadata"]["0"].erase("checkpoint_chunk_idx");
+  const Judgement judged = judge_as_told(lines);
+  EXPECT_EQ(judged.verdict(), "not judged");
+  EXPECT_EQ(judged.untold, "step 1: attn_metadata/0/checkpoint_chunk_idx is not told");
 }
 
 TEST(Untold, IsNoEndMarkOfAFile) {

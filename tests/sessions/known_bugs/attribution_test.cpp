@@ -78,7 +78,7 @@ bool is_there(const Finding& finding, const RunPlan& plan, const CauseSearchOpti
 
 RunPlan without(const RunPlan& plan, const PolicyOverrides& cause) {
   RunPlan left = plan;
-  leave_out(cause, left.settings, left.script);
+  switch_off(cause, left.settings, left.script);
   left.setup = make_engine_setup(plan.setup.layout.model, left.settings).value();
   return left;
 }

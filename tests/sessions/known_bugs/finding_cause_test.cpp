@@ -143,6 +143,15 @@ TEST(FindingCause, ASearchThatEndsEarlySaysSo) {
   EXPECT_EQ(cause.not_searched, "the search ends after 20 request-steps of work");
 }
 
+// The findings of one search share what it may do.
+TEST(FindingCause, ASearchForSeveralFindingsSaysWhatItWasAllowedInAll) {
+  const Roots run = roots_of(kPaddedAlone, "vllm-0.33.0");
+  ASSERT_EQ(run.findings.size(), 2U);
+  const auto causes = find_causes(run.plan, run.findings, {.most_request_steps = 7});
+  for (const FindingCause& cause : causes)
+    EXPECT_EQ(cause.not_searched, "the search ends after 14 request-steps of work");
+}
+
 // A prompt of 1 + K tokens replays the verify graph. Nothing is resumed, and no. 50 is off.
 TEST(FindingCause, APromptOfAVerifyRowsLengthIs5NotAResumedTail) {
   const Roots run = roots_of(R"({"version": 1, "model": "tiny-gdn", "settings": {

@@ -62,7 +62,7 @@ TEST(CauseProperty, TheNamedCauseSwitchedOffRemovesTheFirstFinding) {
     if (!cause.is_known()) continue;
     ++named;
     RunPlan without = plan.value();
-    leave_out(cause.policies, without.settings, without.script);
+    switch_off(cause.policies, without.settings, without.script);
     without.setup = make_engine_setup(without.setup.layout.model, without.settings).value();
     for (const Finding& left : findings_of(without, first.step))
       EXPECT_FALSE(is_like(left, first))

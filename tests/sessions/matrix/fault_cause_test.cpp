@@ -11,6 +11,13 @@ TEST(FaultCause, GivesThePoliciesBack) {
             expected);
 }
 
+TEST(FaultCause, OfBugsThatFitEquallyHasTheirPolicies) {
+  EXPECT_EQ(policies_of_cause("resumed-tail-runs-as-decode or one-token-first-chunk-as-decode+"
+                              "row_order=query_len")
+                .value(),
+            (PolicyOverrides{RowClassing::by_shape_past_the_prompt, RowOrder::query_len}));
+}
+
 TEST(FaultCause, ThatIsNoneIsRefused) {
   EXPECT_FALSE(policies_of_cause("mid-block-chunk-poisons-slot+").ok());
   EXPECT_EQ(policies_of_cause("row_order=query").error().message,

@@ -117,7 +117,7 @@ TEST(RunMatrix, WithoutTheCauseThatItIsNamedAfterAFileHasNoError) {
     Scenario scenario =
         parse_scenario({.text = folder.read(fault.file), .file = fault.file}).value();
     EXPECT_THAT(check_scenario(scenario, {}).value().errors, Contains(fault.kind)) << key;
-    leave_out(policies_of_cause(fault.cause).value(), scenario.settings, scenario.script);
+    switch_off(policies_of_cause(fault.cause).value(), scenario.settings, scenario.script);
     EXPECT_THAT(check_scenario(scenario, {}).value().errors, SizeIs(0)) << key;
   }
 }

@@ -93,6 +93,27 @@ TEST(FindingList, FindingsThatDifferOnlyInTheirGroupAreOneLine) {
   EXPECT_EQ(list.kept()[3].json->at("group"), 3);
 }
 
+// Readers leave out the lines of expected findings: what is not expected has to be in another one.
+TEST(FindingList, WhatIsExpectedHasLinesOfItsOwn) {
+  std::vector<Finding> findings(4, wrong(Rule::running_state_wrong, 4, kC));
+  for (std::int32_t i = 0; i < 4; ++i) {
+    findings[static_cast<std::size_t>(i)].group = i;
+    findings[static_cast<std::size_t>(i)].block = 10 + i;
+    findings[static_cast<std::size_t>(i)].content = ContentKind::temporal;
+  }
+  StepTrace trace;
+  trace.step = 4;
+  FindingList list;
+  list.add(
+      trace, findings, [](const Finding& finding) { return finding.group == 1; }, numbered_names());
+  ASSERT_EQ(list.kept().size(), 4U);
+  EXPECT_TRUE(list.kept()[1].expected);
+  EXPECT_THAT(list.kept()[1].line, HasSubstr("step 4 r2 group 1"));
+  EXPECT_FALSE(list.kept()[2].expected);
+  EXPECT_THAT(list.kept()[2].line, HasSubstr("step 4 r2 groups 2 and 3"));
+  EXPECT_EQ(list.kept()[3].line, "");
+}
+
 TEST(FindingList, StatesBehindAStaleArrayAreSaidToComeFromFreshOnes) {
   FindingList list = list_of({wrong(Rule::stale_persistent_array, 21, {})});
   EXPECT_THAT(list.format_left_out(),

@@ -164,6 +164,33 @@ TEST(ShrinkScenario, WithoutTheFindingThereIsNothingToShrink) {
   EXPECT_EQ(other.error().message, "no finding no-progress");
 }
 
+TEST(ShrinkScenario, AFindingWithoutAKnownCauseIsAskedForByAnEmptyOne) {
+  const auto none = shrink_scenario(crowded(), {.cause = ""});
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().kind, ErrorKind::not_found);
+  EXPECT_EQ(none.error().message, "no finding of severity error whose cause is not known");
+}
+
+// C is skipped in step 3 (known bug 48); Z's prompt of one token runs as a decode in step 6.
+TEST(ShrinkScenario, TheFindingOfTheCauseThatIsAskedForIsKept) {
+  Scenario scenario = shipped("starved_request");
+  ScenarioRequest z;
+  z.id = "Z";
+  z.prompt.tokens = 1;
+  z.max_tokens = 4;
+  z.at_step = 6;
+  scenario.requests.push_back(z);
+  const ShrunkScenario as_given =
+      shrink(scenario, {.cause = "chunk-tail-runs-as-decode", .max_runs = 1});
+  EXPECT_EQ(as_given.violation_step, 6);
+  EXPECT_THAT(as_given.text, HasSubstr("read-of-unwritten-block: step 6 Z"));
+  const ShrunkScenario smallest = shrink(scenario, {.cause = "chunk-tail-runs-as-decode"});
+  EXPECT_EQ(smallest.cause.key, "chunk-tail-runs-as-decode");
+  ASSERT_EQ(smallest.scenario.requests.size(), 1U);
+  EXPECT_EQ(smallest.scenario.requests[0].id, "Z");
+  EXPECT_EQ(shrink(scenario).cause.key, "skipped-step-forgets-accepted-count");
+}
+
 TEST(ShrinkScenario, AnImpossibleScenarioIsRefusedWithItsPlace) {
   Scenario scenario = crowded();
   scenario.settings.max_num_seqs = 1;
