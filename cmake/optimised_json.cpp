@@ -33,9 +33,11 @@ template void nlohmann::basic_json<>::assert_invariant(bool) const noexcept;
 
 template nlohmann::basic_json<nlohmann::ordered_map>::basic_json(const ordered_json&);
 template nlohmann::basic_json<nlohmann::ordered_map>::basic_json(ordered_json&&) noexcept;
-template ordered_json& nlohmann::basic_json<nlohmann::ordered_map>::operator=(ordered_json) noexcept;
+template ordered_json& nlohmann::basic_json<nlohmann::ordered_map>::operator=(
+    ordered_json) noexcept;
 template void nlohmann::basic_json<nlohmann::ordered_map>::push_back(ordered_json&&);
-template void nlohmann::basic_json<nlohmann::ordered_map>::json_value::destroy(nlohmann::detail::value_t);
+template void nlohmann::basic_json<nlohmann::ordered_map>::json_value::destroy(
+    nlohmann::detail::value_t);
 template void nlohmann::basic_json<nlohmann::ordered_map>::assert_invariant(bool) const noexcept;
 
 template class nlohmann::detail::serializer<json>;
