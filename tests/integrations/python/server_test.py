@@ -332,6 +332,13 @@ class Limits(Served):
                                text=True, timeout=60)
         self.assertEqual(child.stdout, "refused\n", child.stderr)
 
+    def test_a_thread_that_has_ended_before_it_is_woken_is_no_error(self):
+        self.server._closed = True
+        self.raw_client()  # it wakes the thread, which sees that it is the end
+        self.server._thread.join(10)
+        self.assertFalse(self.server._thread.is_alive())
+        self.close()
+
     def test_nobody_wakes_the_server_of_an_engine_without_clients(self):
         self.assertIsNone(self.server._timeout())
 

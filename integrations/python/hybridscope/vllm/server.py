@@ -71,7 +71,8 @@ class TraceServer:
     def close(self):
         """Clients that read get the rest first; nobody else is waited for."""
         self._closed = True
-        self._waker.send(b"x")
+        with contextlib.suppress(BrokenPipeError):  # the thread has seen it and is gone
+            self._waker.send(b"x")
         self._thread.join()
         self._waker.close()
         self._spool.close()
