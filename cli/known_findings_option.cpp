@@ -53,8 +53,13 @@ void note_unseen(const KnownFindingsOption& option, const std::vector<std::strin
 
 int write_baseline(const KnownFindingsOption& option, const std::string& incomplete) {
   if (option.collected == nullptr) return kExitFine;
-  if (!incomplete.empty()) {
-    report_message("run", fmt::format("{} is not written: {}", option.write_baseline, incomplete));
+  std::string why = incomplete;
+  if (const std::int64_t steps = option.collected->num_steps();
+      why.empty() && steps > kMostBaselineSteps)
+    why = fmt::format("its findings are in {} steps in all, and a baseline has at most {}",
+                      grouped_number(steps), grouped_number(kMostBaselineSteps));
+  if (!why.empty()) {
+    report_message("run", fmt::format("{} is not written: {}", option.write_baseline, why));
     return kExitUsage;
   }
   const Status written = write_output_file(option.write_baseline, option.collected->text());

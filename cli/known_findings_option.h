@@ -35,9 +35,9 @@ Status load_baselines(KnownFindingsOption& option);
 // What is in the baseline and did not occur in these runs, as a note on stderr.
 void note_unseen(const KnownFindingsOption& option, const std::vector<std::string>& complete_runs);
 
-// Writes what was collected, unless not everything ran to its end: `incomplete` says why, empty: it
-// did. Returns kExitFine, kExitEnvironment when the file cannot be written, or kExitUsage when it
-// is left as it was, and says so.
+// Writes what was collected, unless not everything ran to its end (`incomplete` says why; empty: it
+// did) or the file would have too many steps to be read again. Returns kExitFine, kExitEnvironment
+// when the file cannot be written, or kExitUsage when it is left as it was, and says so.
 int write_baseline(const KnownFindingsOption& option, const std::string& incomplete);
 
 // "13 findings are from known bug 7, ...".

@@ -114,6 +114,12 @@ std::int64_t FindingBaseline::num_unseen(std::string_view run) const {
   return unseen;
 }
 
+std::int64_t FindingBaseline::num_steps() const {
+  std::int64_t num_steps = 0;
+  for (const auto& [key, steps] : steps_) num_steps += std::ssize(steps);
+  return num_steps;
+}
+
 std::string FindingBaseline::line_of(const Key& key, const std::map<std::int64_t, bool>& steps) {
   Json line = {{"run", key.run}, {"rule", key.rule}};
   if (!key.detail.empty()) line["detail"] = key.detail;

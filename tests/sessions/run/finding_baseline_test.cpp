@@ -28,6 +28,7 @@ TEST(FindingBaseline, ALineHasTheVariantBehindTheRule) {
   known.add("a", found("computed tokens after the step", 7), numbered_names());
   known.add("a", found("computed tokens after the step", 8), numbered_names());
   known.add("a", found("", 9), numbered_names());
+  EXPECT_EQ(known.num_steps(), 3);
   EXPECT_EQ(known.text(), R"({
   "version": 1,
   "findings": [
