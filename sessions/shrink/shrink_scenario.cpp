@@ -1,18 +1,17 @@
 #include "sessions/shrink/shrink_scenario.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
-#include <set>
-#include <span>
+#include <functional>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "core/base/check.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
+#include "sessions/shrink/kept_chain.h"
 #include "sessions/shrink/list_reduction.h"
 #include "sessions/shrink/probe_run.h"
 #include "sessions/shrink/scenario_edits.h"
@@ -20,9 +19,6 @@
 
 namespace hybridscope {
 namespace {
-
-// Chains that break the rule, of which one of a given cause is looked for.
-constexpr std::size_t kMaxChainsAsked = 8;
 
 ScenarioSize size_of(const Scenario& scenario, const ProbedRun& run) {
   return {
@@ -55,7 +51,12 @@ enum class Wanted : std::uint8_t {
 class Shrinker {
  public:
   Shrinker(const ShrinkOptions& options, Scenario scenario)
-      : options_(options), best_(std::move(scenario)) {}
+      : options_(options),
+        chain_(options,
+               options.go_on
+                   ? [this] { return options_.go_on({.num_runs = num_runs_, .size = size_}); }
+                   : std::function<bool()>()),
+        best_(std::move(scenario)) {}
 
   // Error: there is nothing to shrink.
   Status begin();
@@ -63,18 +64,8 @@ class Shrinker {
   ShrunkScenario result() const;
 
  private:
-  bool more() const { return end_ == ShrinkEnd::smallest; }
+  bool more() const { return end_ == ShrinkEnd::smallest && !chain_.was_stopped(); }
   bool try_keep(const Scenario& candidate, Wanted wanted);
-  ProbeOptions probe_options();
-  Status choose(ProbedRun& run);
-  std::vector<FindingCause> causes_of(const Scenario& scenario,
-                                      std::span<const Violation> chains) const;
-  std::optional<ProbedRun> probe(const Scenario& candidate, std::set<std::string> without_roots_of);
-  std::optional<ProbedRun> probe_chosen();
-  std::optional<ProbedRun> probe_for_cause(const Scenario& candidate, ProbedRun run);
-  std::optional<ProbedRun> violating_run(const Scenario& candidate);
-  bool has_no_new_error(const ProbedRun& run) const;
-  bool has_same_cause(const Scenario& candidate, const ProbedRun& run) const;
   void keep(Scenario candidate, ProbedRun run);
 
   // In order of how much they usually remove; each returns whether anything was removed.
@@ -88,171 +79,35 @@ class Shrinker {
   bool lower(const ScenarioNumber& number);
 
   const ShrinkOptions& options_;
+  KeptChain chain_;
   Scenario best_;
   ProbedRun best_run_;
   ScenarioSize size_;
   ScenarioSize first_size_;
   std::size_t first_length_ = 0;
-  Rule rule_ = Rule::running_state_wrong;
-  std::string detail_;
-  // Rule and detail of the scenario's errors before its violation.
-  std::set<std::string> first_errors_;
-  ProbedKind root_;     // of the first finding of its chain
-  FindingCause cause_;  // of that finding; without one the rule alone is kept
-  // Can the chain be told from others by what is left without its cause? Not if a finding like its
-  // first one is left for the same request.
-  bool asks_what_is_left_ = false;
   std::int64_t num_runs_ = 0;
   ShrinkEnd end_ = ShrinkEnd::smallest;
   // Candidates by their text: the size, or empty if the rule is not broken. Only used for lookups.
   std::unordered_map<std::string, std::optional<ScenarioSize>> known_;
 };
 
-ProbeOptions Shrinker::probe_options() {
-  ProbeOptions probe{.rule = options_.rule, .detail = options_.detail, .scope = options_.scope};
-  if (options_.go_on)
-    probe.go_on = [this] { return options_.go_on({.num_runs = num_runs_, .size = size_}); };
-  return probe;
-}
-
 Status Shrinker::begin() {
   best_.expect = {};
   best_.teaches.clear();
   best_.twin.reset();
   ++num_runs_;
-  auto run = probe_run(best_, probe_options());
+  auto run = chain_.choose(best_);
   if (!run.ok()) return run.error();
-  if (Status chosen = choose(run.value()); !chosen.ok()) return chosen;
-  if (run.value().stopped) end_ = ShrinkEnd::interrupted;
   best_run_ = std::move(run).value();
-  if (auto again = probe_chosen(); again && again->violation) best_run_ = std::move(*again);
-  if (cause_.is_known() && more())
-    if (auto wanted = probe_for_cause(best_, best_run_); wanted && wanted->violation) {
-      best_run_ = std::move(*wanted);
-      asks_what_is_left_ = true;
-    }
-  first_errors_ = best_run_.errors_before;
   size_ = first_size_ = size_of(best_, best_run_);
   first_length_ = length_of(best_);
   return Ok{};
-}
-
-// Which violation to keep: of the cause that is asked for, else the first. It becomes
-// run.violation.
-Status Shrinker::choose(ProbedRun& run) {
-  const std::string wanted = options_.rule
-                                 ? fmt::format("no finding {}", rule_info(*options_.rule).slug)
-                                 : std::string("no finding of severity error");
-  if (!run.violation)
-    return Error{ErrorKind::not_found,
-                 run.stopped ? fmt::format("interrupted: {} until then", wanted) : wanted};
-  std::vector<Violation> chains = run.chains;
-  chains.resize(std::min(chains.size(), options_.cause ? kMaxChainsAsked : 1));
-  const std::vector<FindingCause> causes = causes_of(best_, chains);
-  const auto chosen = std::ranges::find_if(causes, [this](const FindingCause& cause) {
-    return !options_.cause || cause.key == *options_.cause;
-  });
-  if (chosen == causes.end())
-    return Error{ErrorKind::not_found,
-                 wanted + (options_.cause->empty() ? " whose cause is not known"
-                                                   : " that comes from " + *options_.cause)};
-  const Violation& violation = chains[static_cast<std::size_t>(chosen - causes.begin())];
-  rule_ = violation.finding.rule;
-  detail_ = violation.finding.detail;
-  root_ = {violation.root.rule, std::string(violation.root.detail)};
-  cause_ = *chosen;
-  run.violation = violation;
-  return Ok{};
-}
-
-// [chains] of their roots; without a cause where the search's plan is refused.
-std::vector<FindingCause> Shrinker::causes_of(const Scenario& scenario,
-                                              std::span<const Violation> chains) const {
-  const auto plan = plan_scenario(scenario, "scenario");
-  if (!plan.ok()) return std::vector<FindingCause>(chains.size());
-  std::vector<Finding> roots;
-  for (const Violation& violation : chains) roots.push_back(violation.root);
-  return find_causes(plan.value(), roots, {.scope = options_.scope});
-}
-
-// Runs the scenario up to the chosen violation, which the run that it was chosen from goes beyond
-// or ends before.
-std::optional<ProbedRun> Shrinker::probe_chosen() {
-  const Violation chosen = *best_run_.violation;
-  ProbeOptions options = probe_options();
-  options.rule = rule_;
-  options.detail = detail_;
-  options.root = root_;
-  options.roots_from = chosen.root.step;
-  for (const Violation& other : best_run_.chains)
-    if (other.root.step == chosen.root.step && other.request != chosen.request)
-      options.without_roots_of.insert(other.request);
-  auto run = probe_run(best_, options);
-  if (!run.ok()) return std::nullopt;
-  if (run.value().stopped) end_ = ShrinkEnd::interrupted;
-  return std::move(run).value();
-}
-
-// Runs a candidate; empty: it is refused, or longer than the first run. Stopped when the shrinker
-// must stop.
-std::optional<ProbedRun> Shrinker::probe(const Scenario& candidate,
-                                         std::set<std::string> without_roots_of) {
-  ProbeOptions options = probe_options();
-  options.rule = rule_;
-  options.detail = detail_;
-  options.root = root_;
-  options.without_roots_of = std::move(without_roots_of);
-  if (first_size_.steps > 0) options.max_steps = first_size_.steps;
-  auto run = probe_run(candidate, options);
-  if (!run.ok()) return std::nullopt;
-  if (run.value().stopped) end_ = ShrinkEnd::interrupted;
-  return std::move(run).value();
-}
-
-// The candidate's run with the first violation whose chain does not begin without the cause too.
-// `run`: with the first violation of any.
-std::optional<ProbedRun> Shrinker::probe_for_cause(const Scenario& candidate, ProbedRun run) {
-  Scenario without = candidate;
-  switch_off(cause_.policies, without.settings, without.script);
-  ProbeOptions options = probe_options();
-  options.rule = root_.rule;
-  options.detail = root_.detail;
-  const auto left = probe_run(without, options);
-  if (!left.ok()) return std::nullopt;
-  std::set<std::string> requests;
-  for (const Violation& violation : left.value().chains) requests.insert(violation.request);
-  if (left.value().stopped) end_ = ShrinkEnd::interrupted;
-  if (run.violation && !requests.contains(run.violation->request)) return run;
-  return probe(candidate, std::move(requests));
 }
 
 void Shrinker::keep(Scenario candidate, ProbedRun run) {
   best_ = std::move(candidate);
   best_run_ = std::move(run);
   size_ = size_of(best_, best_run_);
-}
-
-// A new error before the violation would be another fault that causes it.
-bool Shrinker::has_no_new_error(const ProbedRun& run) const {
-  return std::includes(first_errors_.begin(), first_errors_.end(), run.errors_before.begin(),
-                       run.errors_before.end());
-}
-
-// Runs a candidate that has the wanted violation without any error that is new; empty: it has not.
-std::optional<ProbedRun> Shrinker::violating_run(const Scenario& candidate) {
-  auto run = probe(candidate, {});
-  if (!run || !run->violation || !more()) return std::nullopt;
-  if (asks_what_is_left_) run = probe_for_cause(candidate, std::move(*run));
-  if (!run || !run->violation || !more() || !has_no_new_error(*run)) return std::nullopt;
-  return run;
-}
-
-// Does the search for causes name the same one? If it ends early, what is left without the cause
-// has said so.
-bool Shrinker::has_same_cause(const Scenario& candidate, const ProbedRun& run) const {
-  if (!cause_.is_known() && !options_.cause) return true;
-  const FindingCause cause = causes_of(candidate, std::span(&*run.violation, 1)).front();
-  return cause.key == cause_.key || (!cause.not_searched.empty() && asks_what_is_left_);
 }
 
 bool Shrinker::try_keep(const Scenario& candidate, Wanted wanted) {
@@ -273,11 +128,11 @@ bool Shrinker::try_keep(const Scenario& candidate, Wanted wanted) {
   auto read = parse_scenario({.text = text, .file = "candidate"});
   if (!read.ok()) return false;
   ++num_runs_;
-  auto run = violating_run(read.value());
+  auto run = chain_.violating_run(read.value());
   if (!more()) return false;
   std::optional<ScenarioSize> size;
   if (run) size = size_of(read.value(), *run);
-  if (size && fits(*size) && !has_same_cause(read.value(), *run)) size.reset();
+  if (size && fits(*size) && !chain_.has_same_cause(read.value(), *run)) size.reset();
   known_[text] = size;
   if (!size || !fits(*size)) return false;
   if (wanted == Wanted::smaller_with_same_words &&
@@ -378,14 +233,14 @@ ShrunkScenario Shrinker::result() const {
   ShrunkScenario shrunk;
   shrunk.scenario = best_;
   shrunk.scenario.expect.findings = best_run_.found;
-  shrunk.rule = rule_;
+  shrunk.rule = chain_.rule();
   shrunk.violation_step = size_.violation_step;
   shrunk.text = best_run_.violation->text;
-  shrunk.cause = cause_;
+  shrunk.cause = chain_.cause();
   shrunk.size_before = first_size_;
   shrunk.size_after = size_;
   shrunk.num_runs = num_runs_;
-  shrunk.end = end_;
+  shrunk.end = chain_.was_stopped() ? ShrinkEnd::interrupted : end_;
   return shrunk;
 }
 
