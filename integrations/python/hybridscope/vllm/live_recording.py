@@ -48,7 +48,8 @@ class LiveRecording:
         self._say_what_is_done()
         self.writer = LiveWriter(
             [] if self._file is None else [self._file.fileno()], copies, self._ended,
-            spool=self._server and (self._server.fileno(), settings.spool), on_full=log, judge=self._judge, on_finding=self._found,
+            spool=self._server and (self._server.fileno(), settings.spool), on_full=log,
+            judge=self._judge, on_finding=self._found,
             rows=-1 if rows is None else rows.fileno(), states=states)
         self.writer.header(scheduler.kv_cache_config, scheduler.vllm_config,
                            kv_cache_manager=scheduler.kv_cache_manager,
