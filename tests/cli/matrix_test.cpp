@@ -112,19 +112,20 @@ TEST(Matrix, ItsScenariosAreWrittenAsFilesThatRunAlone) {
 }
 
 TEST(Matrix, FindingsAreToldWithWhereTheyShowAndAScenario) {
-  const std::string folder = folder_of("june");
+  const std::string folder = folder_of("faults");
   const std::string page = folder + "/page.html";
   const ProgramResult run =
-      run_program(matrix_in(folder) + " --engine vllm@2026-06-29 --scenarios 12 --html " + page);
+      run_program(matrix_in(folder) + kTwoFaults + " --scenarios 12 --html " + page);
   EXPECT_EQ(run.exit_code, 1) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("\nmid-block-chunk-poisons-slot ("));
-  EXPECT_THAT(run.out, HasSubstr("\n    pressure budget"));
-  const std::string scenario = folder + "/faults/mid-block-chunk-poisons-slot.json";
+  EXPECT_THAT(run.out, HasSubstr("\nno-draft-step-reads-column-zero (4 cells, running-state-wrong)"
+                                 "\n    every value of every axis\n"));
+  const std::string scenario = folder + "/faults/no-draft-step-reads-column-zero.json";
   EXPECT_THAT(run.out, HasSubstr("hybridscope run " + scenario + "\n"));
   const ProgramResult again = run_program("run " + scenario);
   EXPECT_EQ(again.exit_code, 0) << again.err;  // the file expects what it shows
-  EXPECT_THAT(again.out, HasSubstr("label-mismatch"));
-  EXPECT_THAT(read_file(page), HasSubstr("<a href=\"faults/mid-block-chunk-poisons-slot.json\">"));
+  EXPECT_THAT(again.out, HasSubstr("running-state-wrong"));
+  EXPECT_THAT(read_file(page),
+              HasSubstr("<a href=\"faults/no-draft-step-reads-column-zero.json\">"));
 }
 
 TEST(Matrix, TheSameCommandGoesOnAndAnotherMatrixIsRefused) {

@@ -75,7 +75,7 @@ TEST(LiveRun, APlanThatIsChangedGoesOnAsIfItHadBeenRunFromTheStart) {
   int num_changed = 0;
   for (const std::string& path : test::shipped_scenarios()) {
     const RunPlan plan = plan_of_file(path);
-    for (const std::int64_t step : {1, 3})
+    for (const std::int64_t step : {2})
       for (const ForkAt& change :
            changes_at(static_cast<std::int32_t>(step) + 1, plan.requests[0].request.name)) {
         const auto run = LiveRun::create(plan).value();

@@ -18,6 +18,7 @@
 #include "sessions/report/report_steps.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "tests/sessions/record/plan_run.h"
+#include "tests/support/swept_profiles.h"
 
 namespace hybridscope::cell_answers_test {
 namespace {
@@ -235,7 +236,7 @@ TEST_P(CellAnswers, AreEqualInEveryShippedScenario) {
     EXPECT_GT(seen.uses[use], 50) << static_cast<int>(use);
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, CellAnswers, testing::ValuesIn(named_profiles()),
+INSTANTIATE_TEST_SUITE_P(Profiles, CellAnswers, testing::ValuesIn(test::swept_profiles()),
                          [](const auto& profile) { return profile_word(profile.param); });
 
 TEST(CellAnswersOfKnownBugs, AreEqual) {

@@ -16,6 +16,7 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "tests/sessions/explain/explained_sentences.h"
 #include "tests/sessions/explain/printed_equations.h"
+#include "tests/support/swept_profiles.h"
 
 namespace hybridscope::explain_formulas_test {
 namespace {
@@ -145,7 +146,7 @@ std::string test_name(const ::testing::TestParamInfo<EngineProfile>& profile) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, ExplainFormulas, ::testing::ValuesIn(named_profiles()),
+INSTANTIATE_TEST_SUITE_P(Profiles, ExplainFormulas, ::testing::ValuesIn(test::swept_profiles()),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Profiles, ExplainRandomFormulas,
                          ::testing::Values(EngineProfile::safe, EngineProfile::reference,
