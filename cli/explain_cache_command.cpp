@@ -20,6 +20,7 @@
 #include "cli/right_command.h"
 #include "sessions/cache_report/planned_requests.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/shown_text.h"
 #include "sessions/traffic/traffic.h"
@@ -79,20 +80,19 @@ class ExplainedRun {
 
 Status ExplainedRun::step_to_the_end() {
   Progress progress;
-  while (!run_.has_ended() && !was_interrupted()) {
-    const auto stepped = run_.step();
-    if (!stepped.ok()) return stepped.error();
-    const StepTrace& trace = stepped.value().trace;
-    num_rows_ += static_cast<std::int64_t>(trace.scheduled.size());
-    cache_.add(trace);
+  const auto add = [&](const CheckedStep& step) {
+    num_rows_ += static_cast<std::int64_t>(step.trace.scheduled.size());
+    cache_.add(step.trace);
     if (run_.plan().requests.size() >= 1000)
       progress.show([&] {
-        return fmt::format("step {}, {} of {} requests looked up", trace.step,
+        return fmt::format("step {}, {} of {} requests looked up", step.trace.step,
                            cache_.lookups().size(), run_.plan().requests.size());
       });
     if (run_.end() == EndReason::no_progress)
-      report_note(fmt::format("the run stopped in step {}: it cannot progress", trace.step));
-  }
+      report_note(fmt::format("the run stopped in step {}: it cannot progress", step.trace.step));
+  };
+  const auto driven = drive(run_, add, was_interrupted);
+  if (!driven.ok()) return driven.error();
   progress.clear();
   return Ok{};
 }

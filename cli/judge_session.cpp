@@ -128,9 +128,11 @@ Status JudgeSession::add_step(const JudgedStep& step) {
   trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
   if (events_.step) events_.step(step, num_kept);
   if (!recorded_) return Ok{};
-  Status added = recorded_->add(step.trace, step.findings, step.writes, step.speech);
-  if (!added.ok()) record_failure_ = added.error();
-  return added;
+  if (const auto taken = recorded_->take(step); !taken.ok()) {
+    record_failure_ = taken.error();
+    return taken.error();
+  }
+  return Ok{};
 }
 
 std::string JudgeSession::explain(const JudgedStep& step) const {

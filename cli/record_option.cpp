@@ -72,13 +72,13 @@ RecordedSession::RecordedSession(const RecordOption& option, std::string file,
       recorder_(std::move(recorder)),
       writer_(std::move(writer)) {}
 
-Status RecordedSession::add(const StepTrace& trace, std::span<const Finding> findings,
-                            std::span<const StateWrite> writes, const StepSpeech* speech) {
+Result<Going> RecordedSession::take(const CheckedStep& step) {
   StepRecord& record = writer_->next_record();
-  recorder_.record(trace, findings, writes, record);
-  if (speech != nullptr) record.speech = *speech;
+  recorder_.record(step.trace, step.findings, step.writes, record);
+  if (step.speech != nullptr) record.speech = *step.speech;
   ++num_steps_;
-  return writer_->push();
+  if (const Status pushed = writer_->push(); !pushed.ok()) return pushed.error();
+  return Going::on;
 }
 
 Status RecordedSession::finish(SessionStatus status, const std::string& reason) {

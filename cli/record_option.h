@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "cli/cli_fwd.h"
 #include "core/base/result.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/record/step_recorder.h"
+#include "sessions/run/drive.h"
 #include "storage/session_writer.h"
 
 namespace hybridscope {
@@ -24,7 +24,7 @@ struct RecordOption {
 void add_record_options(CLI::App& command, RecordOption& option);
 
 // A session that is being recorded by a command.
-class RecordedSession {
+class RecordedSession final : public StepSink {
  public:
   // `header` without name and level. Errors: those of SessionWriter::begin.
   static Result<std::unique_ptr<RecordedSession>> begin(const RecordOption& option,
@@ -32,11 +32,9 @@ class RecordedSession {
                                                         SessionHeader header, const Names& names);
 
   RecordLevel level() const { return recorder_.level(); }
-  // `speech`: of a language model; null: none runs. Error: what keeps the file from being written;
-  // the command ends then.
-  Status add(const StepTrace& trace, std::span<const Finding> findings,
-             std::span<const StateWrite> writes, const StepSpeech* speech = nullptr);
-  // Says on stderr what was recorded, unless it is quiet. Error: as add().
+  // Error: what keeps the file from being written; the command ends then.
+  Result<Going> take(const CheckedStep& step) override;
+  // Says on stderr what was recorded, unless it is quiet. Error: as take().
   Status finish(SessionStatus status, const std::string& reason);
 
  private:

@@ -33,12 +33,10 @@ Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const Run
   if (options.state.is_numeric()) {
     auto language = load_language(options.state, backends);
     if (!language.ok()) return language.error();
-    checks.form = language.value().form;
-    checks.language = language.value().model;
-    checks.make_machine = language.value().make_machine;
+    checks.language = language.value();
     checks.keeps_speech = !options.record.place.empty();
-    auto info = make_speech_info(*checks.language, plan.setup.config.kv_cache_config,
-                                 options.state.weights, checks.form);
+    auto info = make_speech_info(*checks.language.model, plan.setup.config.kv_cache_config,
+                                 options.state.weights, checks.language.form);
     if (!info.ok()) return info.error();
     kept.language = std::move(info).value();
     kept.model = std::move(language).value();
@@ -72,15 +70,19 @@ Status ReportedRun::digest_state() {
   return Ok{};
 }
 
-Result<CheckedStep> ReportedRun::step() {
-  auto stepped = run_.step();
-  if (!stepped.ok()) return stepped;
-  summary_.add(stepped.value().trace);
-  starvation_.add(stepped.value().trace);
+Result<Going> ReportedRun::drive(std::span<StepSink* const> sinks, const StopAsked& stop) {
+  std::vector<StepSink*> all = {this};
+  all.insert(all.end(), sinks.begin(), sinks.end());
+  return hybridscope::drive(run_, all, stop);
+}
+
+Result<Going> ReportedRun::take(const CheckedStep& step) {
+  summary_.add(step.trace);
+  starvation_.add(step.trace);
   report_.findings.add(
-      stepped.value().trace, stepped.value().findings,
-      [this](const Finding& finding) { return expects(finding); }, names_);
-  return stepped;
+      step.trace, step.findings, [this](const Finding& finding) { return expects(finding); },
+      names_);
+  return Going::on;
 }
 
 bool ReportedRun::expects(const Finding& finding) {

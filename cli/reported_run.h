@@ -11,6 +11,7 @@
 #include "cli/state_bytes.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/run/language_model.h"
 #include "sessions/run/run_summary.h"
 #include "sessions/run/starved_requests.h"
@@ -28,7 +29,7 @@ struct EarlyEnd {
   bool timings = true;
 };
 
-class ReportedRun {
+class ReportedRun final : private StepSink {
  public:
   // Checks the plan and keeps its state as the options say. Errors: those of make_state_bytes and
   // of CheckedRun.
@@ -40,8 +41,8 @@ class ReportedRun {
   bool has_ended() const { return run_.has_ended(); }
   // Everything in the plan has happened.
   bool finished() const { return run_.end() == EndReason::finished; }
-  // Error: a request or command that the engine refuses, a device that is lost.
-  Result<CheckedStep> step();
+  // drive() of the run: the totals first, then the sinks.
+  Result<Going> drive(std::span<StepSink* const> sinks, const StopAsked& stop = {});
   // After the last step: digests the bytes. Error: the device is lost.
   Status digest_state();
   // What it was; the steps so far count when it has not ended.
@@ -55,8 +56,6 @@ class ReportedRun {
   CheckScope scope() const { return scope_; }
   // The language model that runs; empty: none.
   const std::optional<SpeechInfo>& language() const { return report_.language; }
-  // What the last step said; null: no language model runs, or nothing is recorded.
-  const StepSpeech* speech() const { return run_.keeps_speech() ? &run_.speech() : nullptr; }
   const Engine& engine() const { return run_.engine(); }
   const RunPlan& plan() const { return run_.plan(); }
   const Names& names() const { return names_; }
@@ -70,6 +69,8 @@ class ReportedRun {
   std::int64_t num_errors() const { return report_.findings.num_found(Severity::error); }
 
  private:
+  Result<Going> take(const CheckedStep& step) override;
+
   struct Kept {
     std::optional<StateInBytes> state;
     std::optional<SpeechInfo> language;

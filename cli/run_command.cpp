@@ -91,8 +91,7 @@ class RunSession {
   int run();
 
  private:
-  Status step();
-  Status keep(const CheckedStep& step);
+  Going keep(const CheckedStep& step);
   Status end_files(const EarlyEnd& end);
   void show_step(const StepTrace& trace, std::span<const Finding> findings);
   void explain(const StepTrace& trace, std::span<const Finding> findings);
@@ -178,23 +177,14 @@ void RunSession::show_progress() {
   });
 }
 
-Status RunSession::step() {
-  const auto checked = run_.step();
-  if (!checked.ok()) return checked.error();
-  const CheckedStep& step = checked.value();
-  if (Status kept = keep(step); !kept.ok()) write_failure_ = kept.error();
-  show_step(step.trace, step.findings);
-  breakpoints_.look_at({step.trace, step.findings, step.writes}, run_.names().request);
-  show_progress();
-  return Ok{};
-}
-
 // Into the files of --trace and --record.
-Status RunSession::keep(const CheckedStep& step) {
-  if (traced_)
-    if (Status written = traced_->write(writer_.step(step.trace) + '\n'); !written.ok())
-      return written;
-  return recorded_ ? recorded_->add(step.trace, step.findings, step.writes, run_.speech()) : Ok{};
+Going RunSession::keep(const CheckedStep& step) {
+  Status kept = traced_ ? traced_->write(writer_.step(step.trace) + '\n') : Ok{};
+  if (kept.ok() && recorded_)
+    if (const auto taken = recorded_->take(step); !taken.ok()) kept = taken.error();
+  if (kept.ok()) return Going::on;
+  write_failure_ = kept.error();
+  return Going::stop;
 }
 
 Status RunSession::end_files(const EarlyEnd& end) {
@@ -217,9 +207,16 @@ std::string RunSession::break_words() const {
 }
 
 int RunSession::run() {
+  SinkOf kept([this](const CheckedStep& step) { return keep(step); });
+  SinkOf shown([this](const CheckedStep& step) { show_step(step.trace, step.findings); });
+  SinkOf breaks([this](const CheckedStep& step) {
+    breakpoints_.look_at({step.trace, step.findings, step.writes}, run_.names().request);
+  });
+  SinkOf progress([this](const CheckedStep&) { show_progress(); });
+  StepSink* const sinks[] = {&kept, &shown, &breaks, &progress};
   std::optional<Error> refused;
-  while (!run_.has_ended() && !stop() && !refused)
-    if (Status stepped = step(); !stepped.ok()) refused = stepped.error();
+  if (const auto driven = run_.drive(sinks, [this] { return stop(); }); !driven.ok())
+    refused = driven.error();
   if (!refused)
     if (Status digested = run_.digest_state(); !digested.ok()) refused = digested.error();
   progress_.clear();

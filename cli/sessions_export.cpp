@@ -25,6 +25,7 @@
 #include "sessions/record/step_source.h"
 #include "sessions/report/html_report.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/text/output_file.h"
 #include "storage/record_jsonl.h"
 #include "storage/session_reader.h"
@@ -203,16 +204,17 @@ Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t l
         fmt::format("{} was recorded by another version: decisions made now are not compared with "
                     "it",
                     recorded.title()));
-  while (!run.value().has_ended()) {
-    if (was_interrupted()) return interrupted(info.header.name);
-    const auto stepped = run.value().step();
-    if (!stepped.ok()) return stepped.error();
-    const StepTrace& trace = stepped.value().trace;
-    if (trace.step > last_step) break;
+  const auto write_step = [&](const CheckedStep& step) -> Result<Going> {
+    if (step.trace.step > last_step) return Going::stop;
     if (same)
-      if (Status agrees = same->check(trace); !agrees.ok()) return agrees;
-    if (Status written = file.write(writer.step(trace) + "\n"); !written.ok()) return written;
-  }
+      if (Status agrees = same->check(step.trace); !agrees.ok()) return agrees.error();
+    if (Status written = file.write(writer.step(step.trace) + "\n"); !written.ok())
+      return written.error();
+    return Going::on;
+  };
+  if (const auto driven = drive(run.value(), write_step, was_interrupted); !driven.ok())
+    return driven.error();
+  if (was_interrupted()) return interrupted(info.header.name);
   if (same)
     if (Status ended = same->check_end(); !ended.ok()) return ended;
   return file.finish();

@@ -16,6 +16,7 @@
 #include "cli/recorded_plan.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/number_words.h"
@@ -120,23 +121,18 @@ Status ForkRun::record(const RecordOption& option, SessionHeader header) {
 
 Status ForkRun::run(ForkGuard& guard) {
   if (const std::string note = guard.note(); !note.empty()) report_note(note);
-  Status ended = Ok{};
-  while (ended.ok() && !run_.has_ended() && !was_interrupted()) ended = step(guard);
+  SinkOf compared([&](const CheckedStep& step) {
+    findings_.add(step.trace, step.findings, {}, names_);
+    return guard.check(step.trace.step, digester_.digest(step.trace, step.findings));
+  });
+  std::vector<StepSink*> sinks = {&compared};
+  if (recorded_ != nullptr) sinks.push_back(recorded_.get());
+  const auto driven = drive(run_, sinks, was_interrupted);
+  Status ended = driven.ok() ? Ok{} : Status(driven.error());
   if (ended.ok() && !was_interrupted()) ended = guard.finish();
   if (recorded_ == nullptr) return ended;
   const Status finished = finish_recording(ended);
   return ended.ok() ? finished : ended;
-}
-
-Status ForkRun::step(ForkGuard& guard) {
-  const auto stepped = run_.step();
-  if (!stepped.ok()) return stepped.error();
-  const CheckedStep& step = stepped.value();
-  findings_.add(step.trace, step.findings, {}, names_);
-  const StepDigests digests = digester_.digest(step.trace, step.findings);
-  if (Status same = guard.check(step.trace.step, digests); !same.ok()) return same;
-  if (recorded_ == nullptr) return Ok{};
-  return recorded_->add(step.trace, step.findings, step.writes);
 }
 
 Status ForkRun::finish_recording(const Status& ended) {

@@ -37,7 +37,6 @@ class ForkRun {
   const FindingList& findings() const { return findings_; }
 
  private:
-  Status step(ForkGuard& guard);
   Status finish_recording(const Status& ended);
 
   CheckedRun run_;

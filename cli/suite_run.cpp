@@ -96,20 +96,15 @@ Result<std::unique_ptr<RecordedSession>> SuiteRun::begin_recording(const SuiteEn
 
 Status SuiteRun::step_to_the_end(const SuiteEntry& entry, ReportedRun& run,
                                  RecordedSession* session) {
-  while (!run.has_ended() && !stops(run)) {
-    const auto step = run.step();
-    if (!step.ok()) return step.error();
-    if (listener_) listener_(entry, step.value(), run.names());
-    if (session != nullptr) {
-      const CheckedStep& checked = step.value();
-      if (Status recorded =
-              session->add(checked.trace, checked.findings, checked.writes, run.speech());
-          !recorded.ok())
-        return recorded;
-    }
-    show_progress(entry, run);
-  }
-  return Ok{};
+  SinkOf told([&](const CheckedStep& step) {
+    if (listener_) listener_(entry, step, run.names());
+  });
+  SinkOf progress([&](const CheckedStep&) { show_progress(entry, run); });
+  std::vector<StepSink*> sinks = {&told};
+  if (session != nullptr) sinks.push_back(session);
+  sinks.push_back(&progress);
+  const auto driven = run.drive(sinks, [&] { return stops(run); });
+  return driven.ok() ? Ok{} : Status(driven.error());
 }
 
 SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {

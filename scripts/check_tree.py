@@ -21,6 +21,9 @@ _LINE_RULES = (
      "unfinished mark"),
     (re.compile(r"(?:^|[^A-Za-z0-9_.])/(?:work|root)/"), "path of one machine"),
 )
+# The only loop over the steps of a run: sessions/run/drive.cpp.
+_STEP_LOOP = re.compile(r"\b(?:while|for)\b.*\bhas_ended\(\)|\.step\(\)\.(?:ok|value)\(\)")
+_NO_STEP_LOOP = ("tests/", "bench/", "sessions/run/drive.cpp")
 _TEST_NAME = re.compile(r"`([A-Z]\w*)\.([A-Z]\w*)`")
 _TEST = re.compile(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
@@ -88,6 +91,11 @@ def faults(root: Path) -> list[str]:
     for path in files(root, CPP_SUFFIXES):
         if fault := _unbuilt(root, path):
             found.append(f"{path}: {fault}")
+        if path.startswith(_NO_STEP_LOOP):
+            continue
+        found += [f"{path}:{number}: a loop over steps: drive() is the only one"
+                  for number, line in enumerate(_read(root / path) or [], start=1)
+                  if _STEP_LOOP.search(line)]
     return found
 
 

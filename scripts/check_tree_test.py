@@ -173,6 +173,15 @@ class CheckTree(unittest.TestCase):
         self.assertEqual(self.faults_of("cmake/options.cpp", ""), [])
         self.assertEqual(len(self.faults_of("cmake/absent.cpp", "")), 1)
 
+    def test_loops_over_steps_are_found_outside_drive_and_tests(self) -> None:
+        loop = "  while (!run.has_ended() && !stop) {\n"
+        for path in ("cli/run.cpp", "tests/cli/run.cpp", "sessions/run/drive.cpp"):
+            self.plant(str(Path(path).parent / "CMakeLists.txt"), Path(path).name)
+            with self.subTest(path=path):
+                found = self.faults_of(path, loop)
+                expected = [f"{path}:1: a loop over steps: drive() is the only one"]
+                self.assertEqual(found, expected if path.startswith("cli/") else [])
+
     def test_long_cpp_files_are_named_and_no_fault(self) -> None:
         self.plant("CMakeLists.txt", "core/base/long.cpp core/base/short.cpp\n")
         self.plant("core/base/long.cpp", "\n" * 401)

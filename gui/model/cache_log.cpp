@@ -8,6 +8,7 @@
 #include "sessions/cache_report/group_retention.h"
 #include "sessions/cache_report/planned_requests.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 
 namespace hybridscope {
 
@@ -174,12 +175,14 @@ void CacheLog::make_again(std::int64_t last_step) {
   if (!run.ok()) return;
   CacheReport again = empty_report(plan_.setup.config);
   std::int64_t made = 0;
-  while (made < last_step && !run.value().has_ended()) {
-    const auto step = run.value().step();
-    if (!step.ok()) return;
-    again.add(step.value().trace);
-    made = step.value().trace.step;
-  }
+  const auto driven = drive(
+      run.value(),
+      [&](const CheckedStep& step) {
+        again.add(step.trace);
+        made = step.trace.step;
+      },
+      [&] { return made >= last_step; });
+  if (!driven.ok()) return;
   report_ = std::move(again);
   last_step_ = made;
   outdated_ = false;

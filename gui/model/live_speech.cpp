@@ -6,15 +6,14 @@
 #include <utility>
 
 #include "core/numeric/hybrid_model.h"
+#include "sessions/run/drive.h"
 
 namespace hybridscope {
 
 CheckedRunOptions speaking_options(const LanguageModel& speaking, CheckScope scope) {
   CheckedRunOptions options;
   options.check = scope;
-  options.language = speaking.model;
-  options.form = speaking.form;
-  options.make_machine = speaking.make_machine;
+  options.language = speaking;
   options.keeps_speech = true;
   return options;
 }
@@ -67,14 +66,16 @@ void LiveSpeech::compute(Work& work) {
       work.run = std::move(run).value();
     }
     std::int64_t reached = 0;
-    while (!work.is_dropped && reached < work.target) {
-      if (work.run->has_ended()) return end({});
-      const auto step = work.run->step();
-      if (!step.ok()) return end(step.error().message);
-      reached = step.value().trace.step;
-      const std::lock_guard lock(work.mutex);
-      work.made.push_back(work.run->speech());
-    }
+    const auto driven = drive(
+        *work.run,
+        [&](const CheckedStep& step) {
+          reached = step.trace.step;
+          const std::lock_guard lock(work.mutex);
+          work.made.push_back(*step.speech);
+        },
+        [&] { return work.is_dropped || reached >= work.target; });
+    if (!driven.ok()) return end(driven.error().message);
+    if (driven.value() == Going::on) return end({});
   } catch (const std::exception& fault) {  // a fault of the program, or no memory
     end(fault.what());
   }

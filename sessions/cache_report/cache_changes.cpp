@@ -10,6 +10,7 @@
 #include "core/base/math.h"
 #include "sessions/cache_report/changed_plan.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 
 namespace hybridscope {
 namespace {
@@ -160,17 +161,19 @@ std::optional<std::int32_t> ChangeSearch::hit_with(const RunPlan& plan,
                                                    const LookupOfPlan& lookup) {
   auto run = CheckedRun::create(plan, {.check = std::nullopt});
   if (!run.ok()) return std::nullopt;
-  while (rows_left_ > 0 && !run.value().has_ended()) {
-    const auto stepped = run.value().step();
-    if (!stepped.ok()) return std::nullopt;
-    const StepTrace& trace = stepped.value().trace;
-    rows_left_ -= static_cast<std::int64_t>(trace.scheduled.size()) + 1;
-    for (const ScheduledTrace& scheduled : trace.scheduled)
-      if (scheduled.admission != Admission::running && scheduled.run == lookup.report.run &&
-          run.value().engine().name_of(scheduled.request) == lookup.request)
-        return scheduled.num_hit_tokens;
-  }
-  return std::nullopt;
+  std::optional<std::int32_t> hit;
+  const auto look = [&](const CheckedStep& step) {
+    rows_left_ -= static_cast<std::int64_t>(step.trace.scheduled.size()) + 1;
+    const auto found = std::ranges::find_if(step.trace.scheduled, [&](const ScheduledTrace& row) {
+      return row.admission != Admission::running && row.run == lookup.report.run &&
+             run.value().engine().name_of(row.request) == lookup.request;
+    });
+    if (found == step.trace.scheduled.end()) return Going::on;
+    hit = found->num_hit_tokens;
+    return Going::stop;
+  };
+  const auto driven = drive(run.value(), look, [this] { return rows_left_ <= 0; });
+  return driven.ok() ? hit : std::nullopt;
 }
 
 // A hit grows only at block boundaries, so only prefixes that just reach one are tried.

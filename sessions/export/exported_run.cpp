@@ -14,6 +14,7 @@
 #include "sessions/explain/finding_words.h"
 #include "sessions/live/write_log.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/text/number_words.h"
 
@@ -284,11 +285,8 @@ void Exporter::take(const CheckedStep& checked, ExportedRun& run) {
 }
 
 Status Exporter::run(ExportedRun& run) {
-  while (!run_.has_ended()) {
-    const auto step = run_.step();
-    if (!step.ok()) return step.error();
-    take(step.value(), run);
-  }
+  const auto driven = drive(run_, [&](const CheckedStep& step) { take(step, run); });
+  if (!driven.ok()) return driven.error();
   if (run.error) run.error->following = following_words(chains_.roots()[0]);
   return Ok{};
 }

@@ -12,6 +12,7 @@
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/known_bugs/finding_cause.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 
 namespace hybridscope {
 namespace {
@@ -49,10 +50,8 @@ Result<SeenFaults> see_faults(const RunPlan& plan, CheckScope scope) {
   const Names names = make_names(run.engine());
   SeenFaults seen;
   Beginnings beginnings;
-  while (!run.has_ended()) {
-    const auto step = run.step();
-    if (!step.ok()) return step.error();
-    for (const Finding& finding : step.value().findings) {
+  const auto driven = drive(run, [&](const CheckedStep& step) {
+    for (const Finding& finding : step.findings) {
       const std::size_t beginning = beginnings.add(finding);
       const std::string request =
           finding.request.value >= 0 ? names.request(finding.request) : std::string();
@@ -71,7 +70,8 @@ Result<SeenFaults> see_faults(const RunPlan& plan, CheckScope scope) {
                              .bug = {}});
       seen.beginning_of.push_back(beginning);
     }
-  }
+  });
+  if (!driven.ok()) return driven.error();
   seen.beginnings = beginnings.take();
   return seen;
 }

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/language/language_findings.h"
-#include "core/language/language_run.h"
 #include "sessions/run/check_setup.h"
 
 namespace hybridscope {
@@ -29,16 +27,6 @@ std::vector<std::int32_t> sizes_of_any_release(EngineConfig config) {
 
 }  // namespace
 
-struct TraceJudge::Language {
-  std::unique_ptr<LanguageRun> run;
-  LanguageFindings findings;
-  StepSpeech speech;  // without words: the tokens are the trace's
-};
-
-TraceJudge::TraceJudge(TraceJudge&&) noexcept = default;
-TraceJudge& TraceJudge::operator=(TraceJudge&&) noexcept = default;
-TraceJudge::~TraceJudge() = default;
-
 Result<TraceJudge> TraceJudge::create(const ForeignHeader& header, const LanguageModel& language) {
   auto importer = ForeignImporter::create(header);
   if (!importer.ok()) return importer.error();
@@ -49,27 +37,14 @@ Result<TraceJudge> TraceJudge::create(const ForeignHeader& header, const Languag
     config.limits->cudagraph_capture_sizes.clear();
   else if (header.config.runner == ModelRunner::v2)
     config.limits->cudagraph_capture_sizes = sizes_of_any_release(header.config);
-  auto checker = StepChecker::create(config);
-  if (!checker.ok()) return checker.error();
-  TraceJudge judge(header, std::move(importer).value(), std::move(checker).value());
-  if (language.model == nullptr) return judge;
-  auto run = LanguageRun::create(*language.model,
-                                 {.kv_cache_config = config.kv_cache_config,
-                                  .mamba_cache_mode = config.mamba_cache_mode,
-                                  .num_speculative_tokens = config.num_speculative_tokens,
-                                  .form = language.form,
-                                  .forces_tokens = true},
-                                 language.make_machine);
-  if (!run.ok()) return run.error();
-  judge.model_ = language.model;
-  judge.language_ = std::make_unique<Language>();
-  judge.language_->run = std::move(run).value();
-  judge.checker_.log_ops();
-  return judge;
+  auto judge = StepJudge::create(
+      config, {.language = language, .has_own_engine = false, .keeps_speech = true});
+  if (!judge.ok()) return judge.error();
+  return TraceJudge(header, std::move(importer).value(), std::move(judge).value());
 }
 
-TraceJudge::TraceJudge(const ForeignHeader& header, ForeignImporter importer, StepChecker checker)
-    : untold_(header), importer_(std::move(importer)), checker_(std::move(checker)) {}
+TraceJudge::TraceJudge(const ForeignHeader& header, ForeignImporter importer, StepJudge judge)
+    : untold_(header), importer_(std::move(importer)), judge_(std::move(judge)) {}
 
 Result<JudgedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) {
   const auto trace = importer_.import(step);
@@ -77,37 +52,18 @@ Result<JudgedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) 
   ++num_steps_;
   num_request_steps_ += static_cast<std::int64_t>(trace.value()->rows.size());
   untold_.take(step, *trace.value(), importer_);
-  auto findings = check(*trace.value(), step, scope);
-  if (untold_.hide_findings()) findings = {};
-  if (language_ && !language_->run->status()) return language_->run->status().error();
-  return JudgedStep{*trace.value(), findings, importer_.tables(), checker_.writes(),
-                    language_ ? &language_->speech : nullptr};
-}
-
-std::span<const Finding> TraceJudge::check(const StepTrace& trace, const ForeignStep& step,
-                                           CheckScope scope) {
-  if (!step.states.empty() && !hash_check_) {
-    hash_check_.emplace(checker_.state().config);
-    checker_.log_ops();
-  }
-  if (!step.states.empty()) ++num_memory_steps_;
-  const auto findings = checker_.check(trace, scope);
-  if (!hash_check_ && !language_) return findings;
-  findings_.assign(findings.begin(), findings.end());
-  if (hash_check_) {
-    const auto of_memory = hash_check_->follow(checker_, trace, step.states);
-    findings_.insert(findings_.end(), of_memory.begin(), of_memory.end());
-  }
-  if (language_) {
-    const LanguageStep& spoken = language_->run->follow(
-        trace, checker_.ops(), [this](RequestId request, std::int32_t position) {
-          return importer_.token(request, position);
-        });
-    if (!language_->run->status()) return findings_;
-    language_->speech = {trace.step, {}, spoken.compared, spoken.states};
-    language_->findings.append(spoken, trace.step, checker_.state(), findings_);
-  }
-  return findings_;
+  const TokenContentOf token_of = [this](RequestId request, std::int32_t position) {
+    return importer_.token(request, position);
+  };
+  auto judged = judge_.judge(*trace.value(), scope, {.token_of = token_of, .states = step.states});
+  if (!judged.ok()) return judged.error();
+  const CheckedStep& checked = judged.value();
+  return JudgedStep{
+      {.trace = checked.trace,
+       .findings = untold_.hide_findings() ? std::span<const Finding>() : checked.findings,
+       .writes = checked.writes,
+       .speech = checked.speech},
+      importer_.tables()};
 }
 
 JudgedTrace::JudgedTrace(std::string file, CheckScope scope, IsTraceWanted is_wanted,

@@ -12,25 +12,21 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/check/state_hash_check.h"
-#include "core/check/step_checker.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/judge/foreign_importer.h"
 #include "sessions/judge/foreign_trace.h"
 #include "sessions/judge/trace_reader.h"
 #include "sessions/judge/untold_parts.h"
+#include "sessions/run/checked_step.h"
 #include "sessions/run/language_model.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope {
 
-// A step and its findings; valid until the next step.
-struct JudgedStep {
-  const StepTrace& trace;
-  std::span<const Finding> findings;         // none from where on they may be false (UntoldParts)
+// A step of a trace, without findings from where on they may be false (UntoldParts); a language
+// model says nothing of its own.
+struct JudgedStep : CheckedStep {
   const BlockTableMirror& scheduler_tables;  // after the step
-  std::span<const StateWrite> writes;        // empty unless log_writes()
-  // What a language model compared; it says nothing of its own. Null: none runs.
-  const StepSpeech* speech = nullptr;
 };
 
 class TraceJudge {
@@ -40,16 +36,13 @@ class TraceJudge {
   // With `language`, this model runs on the trace's decisions too: it takes the trace's tokens,
   // each as one of its own, and its states and logits are compared with lone runs.
   static Result<TraceJudge> create(const ForeignHeader& header, const LanguageModel& language = {});
-  TraceJudge(TraceJudge&&) noexcept;
-  TraceJudge& operator=(TraceJudge&&) noexcept;
-  ~TraceJudge();
 
   // Errors: those of ForeignImporter::import, and of the language model's machine; the trace cannot
   // be judged any further.
   Result<JudgedStep> judge(const ForeignStep& step, CheckScope scope);
 
   // From the next step on, steps come with every write to state that they carry out.
-  void log_writes() { checker_.log_writes(); }
+  void log_writes() { judge_.log_writes(); }
 
   const EngineConfig& config() const { return importer_.config(); }
   // What a verdict needs and the trace did not tell up to the last step.
@@ -59,23 +52,16 @@ class TraceJudge {
   std::int64_t num_steps() const { return num_steps_; }
   std::int64_t num_request_steps() const { return num_request_steps_; }
   // Steps that told hashes of the engine's memory.
-  std::int64_t num_memory_steps() const { return num_memory_steps_; }
+  std::int64_t num_memory_steps() const { return judge_.num_memory_steps(); }
 
  private:
-  struct Language;  // the model's run, and its findings
-  TraceJudge(const ForeignHeader& header, ForeignImporter importer, StepChecker checker);
-  std::span<const Finding> check(const StepTrace& trace, const ForeignStep& step, CheckScope scope);
+  TraceJudge(const ForeignHeader& header, ForeignImporter importer, StepJudge judge);
 
   UntoldParts untold_;
   ForeignImporter importer_;
-  StepChecker checker_;
-  std::optional<StateHashCheck> hash_check_;  // from the first step on that tells states
-  std::shared_ptr<const HybridModel> model_;
-  std::unique_ptr<Language> language_;  // with a model
-  std::vector<Finding> findings_;       // of the step, where more than it is checked
+  StepJudge judge_;
   std::int64_t num_steps_ = 0;
   std::int64_t num_request_steps_ = 0;
-  std::int64_t num_memory_steps_ = 0;
 };
 
 // What a line was, and its step if a trace is being judged.

@@ -11,6 +11,7 @@
 #include "sessions/explain/explain_step.h"
 #include "sessions/known_bugs/recall_prompts.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/run/run_summary.h"
 
 namespace hybridscope {
@@ -20,9 +21,7 @@ Result<BugSide> run_bug_side(Scenario scenario, const LanguageModel& language) {
     scenario = with_recall_prompts(std::move(scenario));
   auto plan = plan_scenario(scenario, scenario.name);
   if (!plan.ok()) return plan.error();
-  auto created = CheckedRun::create(
-      std::move(plan).value(),
-      {.language = language.model, .form = language.form, .make_machine = language.make_machine});
+  auto created = CheckedRun::create(std::move(plan).value(), {.language = language});
   if (!created.ok()) return created.error();
   CheckedRun& run = created.value();
   const EngineConfig& config = run.engine().config();
@@ -33,16 +32,14 @@ Result<BugSide> run_bug_side(Scenario scenario, const LanguageModel& language) {
   BlockTableMirror tables(static_cast<std::int32_t>(cache.groups.size()), cache.num_blocks);
   BugSide side{.scenario = std::move(scenario)};
   if (language.model != nullptr) side.findings.set_runs_replays();
-  while (!run.has_ended()) {
-    const auto step = run.step();
-    if (!step.ok()) return step.error();
-    const StepTrace& trace = step.value().trace;
+  const auto driven = drive(run, [&](const CheckedStep& step) {
+    const StepTrace& trace = step.trace;
     summary.add(trace);
     bool wrong = false;
     side.findings.add(
-        trace, step.value().findings,
+        trace, step.findings,
         [&](const Finding& finding) { return expectation.expects(finding, names); }, names);
-    for (const Finding& finding : step.value().findings)
+    for (const Finding& finding : step.findings)
       wrong = wrong || rule_info(finding.rule).severity == Severity::error;
     for (const CacheEvent& event : trace.cache_events) tables.apply(event);
     if (wrong && side.first_step == 0) {
@@ -52,7 +49,7 @@ Result<BugSide> run_bug_side(Scenario scenario, const LanguageModel& language) {
                         .config = config,
                         .names = names,
                         .scheduler_tables = tables,
-                        .findings = step.value().findings,
+                        .findings = step.findings,
                         .own_count =
                             [&](RequestId request) {
                               return side.findings.own_counts().before(trace.step, request);
@@ -60,7 +57,8 @@ Result<BugSide> run_bug_side(Scenario scenario, const LanguageModel& language) {
                         .chain_words = side.findings.last_chain_words()});
     }
     for (const CacheEvent& event : trace.commit_events) tables.apply(event);
-  }
+  });
+  if (!driven.ok()) return driven.error();
   side.summary = summary.summary();
   side.unmet = expectation.unmet(side.summary);
   if (run.has_language()) side.texts = spoken_words(run.texts(), run.vocab_size(), names);

@@ -6,6 +6,7 @@
 #include "core/numeric/hybrid_model.h"
 #include "sessions/explain/finding_roots.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/scenario/known_bug_table.h"
 
 namespace hybridscope {
@@ -95,25 +96,17 @@ bool PolicyRuns::run(RunPlan plan, std::int64_t last, const Visit& visit) {
   if (!setup.ok()) return false;
   plan.setup = std::move(setup).value();
   CheckedRunOptions checks{.check = options_.scope};
-  if (with_language_) {
-    checks.language = options_.language.model;
-    checks.form = options_.language.form;
-    checks.make_machine = options_.language.make_machine;
-  }
+  if (with_language_) checks.language = options_.language;
   auto created = CheckedRun::create(std::move(plan), std::move(checks));
   if (!created.ok()) return false;
-  CheckedRun& run = created.value();
-  while (!run.has_ended()) {
-    const auto step = run.step();
-    if (!step.ok()) return false;
-    const StepTrace& trace = step.value().trace;
-    if (trace.step > last) break;
+  const auto driven = drive(created.value(), [&](const CheckedStep& step) {
+    const StepTrace& trace = step.trace;
+    if (trace.step > last) return Going::stop;
     left_ -= static_cast<std::int64_t>(trace.rows.size()) + 1 +
              token_cost_ * static_cast<std::int64_t>(trace.tokens.size());
-    if (is_exhausted()) return false;
-    if (!visit(step.value())) break;
-  }
-  return true;
+    return !is_exhausted() && visit(step) ? Going::on : Going::stop;
+  });
+  return driven.ok() && !is_exhausted();
 }
 
 void PolicyRuns::run_as_it_is() {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/run/spoken_words.h"
 #include "sessions/text/object_reader.h"
 
@@ -18,10 +19,9 @@ Result<SpokenWords> played(const Lesson& lesson, const LessonPart& part,
                            const std::shared_ptr<const HybridModel>& model) {
   auto plan = plan_lesson(lesson, part);
   if (!plan.ok()) return plan.error();
-  auto run = CheckedRun::create(std::move(plan).value(), {.language = model});
+  auto run = CheckedRun::create(std::move(plan).value(), {.language = {.model = model}});
   if (!run.ok()) return run.error();
-  while (!run.value().has_ended())
-    if (const auto step = run.value().step(); !step.ok()) return step.error();
+  if (const auto driven = drive(run.value(), {}); !driven.ok()) return driven.error();
   return spoken_words(run.value().texts(), model->vocab_size, make_names(run.value().engine()));
 }
 

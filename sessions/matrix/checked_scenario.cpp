@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/run/state_memory_plan.h"
 
@@ -37,16 +38,14 @@ Result<CheckedScenario> check_scenario(const Scenario& scenario,
   const auto all_seen = [&] {
     return !options.until.empty() && std::ranges::includes(checked.errors, options.until);
   };
-  while (!run.has_ended() && !all_seen()) {
-    const auto step = run.step();
-    if (!step.ok()) return step.error();
-    const StepTrace& trace = step.value().trace;
-    checked.num_request_steps += static_cast<std::int64_t>(trace.rows.size());
-    checked.events.add(trace, run.engine().config());
-    for (const Finding& finding : step.value().findings)
+  const auto add = [&](const CheckedStep& step) {
+    checked.num_request_steps += static_cast<std::int64_t>(step.trace.rows.size());
+    checked.events.add(step.trace, run.engine().config());
+    for (const Finding& finding : step.findings)
       if (rule_info(finding.rule).severity == Severity::error)
         checked.errors.insert({finding.rule, std::string(finding.detail)});
-  }
+  };
+  if (const auto driven = drive(run, add, all_seen); !driven.ok()) return driven.error();
   checked.num_steps = run.num_steps();
   if (run.end() == EndReason::step_limit)
     checked.errors.insert({Rule::no_progress, "the run does not end"});

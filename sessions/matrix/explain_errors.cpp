@@ -6,6 +6,7 @@
 #include "sessions/explain/finding_roots.h"
 #include "sessions/known_bugs/finding_cause.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/run/run_plan.h"
 
 namespace hybridscope {
@@ -24,15 +25,14 @@ Chains chains_of(const RunPlan& plan) {
   if (!created.ok()) return chains;
   CheckedRun& run = created.value();
   FindingRoots roots;
-  while (!run.has_ended()) {
-    const auto step = run.step();
-    if (!step.ok()) return chains;
-    for (const Finding& finding : step.value().findings) {
+  const auto driven = drive(run, [&](const CheckedStep& step) {
+    for (const Finding& finding : step.findings) {
       if (rule_info(finding.rule).severity != Severity::error) continue;
       chains.kinds.insert(kind_of(finding));
       roots.add(finding);
     }
-  }
+  });
+  if (!driven.ok()) return chains;
   for (const FindingRoot& root : roots.roots())
     if (chains.beginnings.size() < kMaxExplainedChains) chains.beginnings.push_back(root.finding);
   return chains;

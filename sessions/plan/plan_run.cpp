@@ -10,6 +10,7 @@
 #include "sessions/plan/plan_latency.h"
 #include "sessions/plan/plan_meter.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/hf_config.h"
@@ -104,14 +105,18 @@ Result<std::optional<PlanResult>> run_plan_case(const Sweep& sweep, const PlanCa
   PlanMeter meter(config);
   std::optional<LatencyMeter> latency;
   if (options.step_time) latency.emplace(run.value().plan().requests);
-  while (!run.value().has_ended()) {
-    if (options.go_on && run.value().num_steps() % kStepsBetweenQuestions == 0 && !options.go_on())
-      return std::optional<PlanResult>();
-    const auto stepped = run.value().step();
-    if (!stepped.ok()) return stepped.error();
-    meter.add(stepped.value().trace);
-    if (latency) latency->add(stepped.value().trace, run.value().engine());
-  }
+  const auto driven = drive(
+      run.value(),
+      [&](const CheckedStep& step) {
+        meter.add(step.trace);
+        if (latency) latency->add(step.trace, run.value().engine());
+      },
+      [&] {
+        return options.go_on && run.value().num_steps() % kStepsBetweenQuestions == 0 &&
+               !options.go_on();
+      });
+  if (!driven.ok()) return driven.error();
+  if (driven.value() == Going::stop) return std::optional<PlanResult>();
   result.figures = meter.figures();
   if (latency) result.figures.latency = latency->latency();
   result.points = meter.points();

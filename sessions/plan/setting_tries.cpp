@@ -10,6 +10,7 @@
 #include "sessions/plan/plan_goals.h"
 #include "sessions/plan/plan_meter.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/text/number_words.h"
 
@@ -25,17 +26,17 @@ Result<std::optional<SettingTry>> try_plan(RunPlan plan, std::string name,
   auto run = CheckedRun::create(std::move(plan), {.check = std::nullopt});
   if (!run.ok()) return run.error();
   SettingTry made{.name = std::move(name)};
-  while (!run.value().has_ended()) {
-    if (go_on && run.value().num_steps() % kStepsBetweenAnswers == 0 && !go_on())
-      return std::optional<SettingTry>();
-    const auto stepped = run.value().step();
-    if (!stepped.ok()) return stepped.error();
-    const StepTrace& trace = stepped.value().trace;
-    meter.add(trace);
-    for (const ScheduledTrace& row : trace.scheduled)
-      if (row.admission == Admission::new_request)
-        made.hits[run.value().engine().name_of(row.request)] = row.num_hit_tokens;
-  }
+  const auto driven = drive(
+      run.value(),
+      [&](const CheckedStep& step) {
+        meter.add(step.trace);
+        for (const ScheduledTrace& row : step.trace.scheduled)
+          if (row.admission == Admission::new_request)
+            made.hits[run.value().engine().name_of(row.request)] = row.num_hit_tokens;
+      },
+      [&] { return go_on && run.value().num_steps() % kStepsBetweenAnswers == 0 && !go_on(); });
+  if (!driven.ok()) return driven.error();
+  if (driven.value() == Going::stop) return std::optional<SettingTry>();
   made.figures = meter.figures();
   return std::optional(std::move(made));
 }

@@ -38,7 +38,7 @@ Result<const StepStamp*> LiveSource::next() {
   if (!stepped.ok()) return stepped.error();
   const CheckedStep& step = stepped.value();
   recorder_.record(step.trace, step.findings, step.writes, record_);
-  if (run_.keeps_speech()) record_.speech = run_.speech();
+  if (step.speech != nullptr) record_.speech = *step.speech;
   stamp_ = {.step = step.trace.step, .digests = record_.digests, .counts = record_.counts};
   return &stamp_;
 }

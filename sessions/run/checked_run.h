@@ -6,27 +6,15 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/check/progress_watch.h"
-#include "core/check/state_mirror.h"
-#include "core/check/step_checker.h"
-#include "core/language/language_machine.h"
-#include "core/language/language_values.h"
+#include "sessions/run/checked_step.h"
 #include "sessions/run/runner.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope {
-
-struct HybridModel;
-
-// One step and its findings; valid until the next step.
-struct CheckedStep {
-  const StepTrace& trace;
-  std::span<const Finding> findings;
-  std::span<const StateWrite> writes;  // to state, in order; empty unless log_writes()
-};
 
 // Why a run has no next step.
 enum class EndReason : std::uint8_t {
@@ -41,30 +29,17 @@ struct CheckedRunOptions {
   // states (the cache report of real traffic, writing a trace).
   std::optional<CheckScope> check = CheckScope::step;
   std::int64_t max_steps = std::numeric_limits<std::int64_t>::max();
-  // Also keeps the states in bytes in this memory, and compares them with the symbolic states after
-  // each step. May be null. Requires: every byte of it is poison; the run is checked.
+  // As StepJudge's; either requires that the run is checked.
   std::unique_ptr<StateBackend> state = nullptr;
-  // Also runs this model on the engine's decisions, and compares its states and tokens with lone
-  // runs. May be null. Requires: the run is checked.
-  std::shared_ptr<const HybridModel> language = nullptr;
-  NumericForm form = NumericForm::recurrent;  // of the language model's prompt rows
-  // Of the language model: keeps what each step said, with the most probable tokens, and what it
-  // compared (CheckedRun::speech).
+  LanguageModel language = {};
   bool keeps_speech = false;
-  MakeLanguageMachine make_machine = {};   // where the language model runs; null: on the host
   FoldedPrompts folded_prompts = nullptr;  // for Runner::create
 };
-// As many are kept with each token.
-inline constexpr std::int32_t kNumLikelyTokens = 5;
 
 class CheckedRun {
  public:
-  // Starts before the first step. Error: what Runner, StepChecker or StateMirror refuses.
+  // Starts before the first step. Error: what Runner or StepJudge refuses.
   static Result<CheckedRun> create(RunPlan plan, CheckedRunOptions options = {});
-  CheckedRun(CheckedRun&&) noexcept;
-  CheckedRun& operator=(CheckedRun&&) noexcept;
-  ~CheckedRun();
-
   // An independent copy in the current state; both continue identically. Requires: no state in
   // bytes, no language model.
   CheckedRun clone() const;
@@ -74,10 +49,8 @@ class CheckedRun {
   EndReason end() const;
   bool has_ended() const { return end() != EndReason::none; }
 
-  // Runs and checks the next step. Findings about bytes come after the others; after the plan's
-  // last step all bytes are compared. Requires: !has_ended(). Errors: those of Runner::step; "step
-  // N: " followed by an error of the state's memory or of the language model's machine. After an
-  // error there is no next step.
+  // Runs and checks the next step. Requires: !has_ended(). Errors: those of Runner::step; "step N:
+  // " followed by one of StepJudge::judge. After an error there is no next step.
   Result<CheckedStep> step();
 
   // From the next step on, steps come with their writes to state. Requires: the run is checked.
@@ -89,32 +62,26 @@ class CheckedRun {
   // The content of blocks after the last step. Requires: the run is checked.
   const CheckState& state() const;
 
-  bool has_language() const { return language_ != nullptr; }
+  bool has_language() const { return judge_ && judge_->has_language(); }
   // What the language model said so far, and its vocabulary. Requires: there is one.
   std::vector<SpokenText> texts() const;
   std::int32_t vocab_size() const;
-  bool keeps_speech() const { return options_.keeps_speech; }
-  // What the last step said and compared; valid until the next step. Requires: it is kept.
-  const StepSpeech& speech() const;
 
   // Null without state in bytes.
-  StateBackend* state_backend() const { return options_.state.get(); }
+  StateBackend* state_backend() const { return judge_ ? judge_->state_backend() : nullptr; }
   std::int64_t num_elements_verified() const {
-    return mirror_ ? mirror_->num_elements_verified() : 0;
+    return judge_ ? judge_->num_elements_verified() : 0;
   }
 
  private:
-  struct Language;  // the model's run, and its findings
-  CheckedRun(Runner runner, std::optional<StepChecker> checker, CheckedRunOptions options);
-  Result<std::span<const Finding>> check(const StepTrace& trace);
+  CheckedRun(Runner runner, std::optional<StepJudge> judge, const CheckedRunOptions& options);
 
-  CheckedRunOptions options_;
+  std::optional<CheckScope> check_;
+  std::int64_t max_steps_;
+  std::shared_ptr<const HybridModel> model_;
   Runner runner_;
-  std::optional<StepChecker> checker_;
-  std::optional<StateMirror> mirror_;   // with options_.state
-  std::unique_ptr<Language> language_;  // with options_.language
-  std::vector<Finding> findings_;       // of the last step, with options_.state or a language model
-  ProgressWatch progress_;              // of an unchecked run; the checker has its own
+  std::optional<StepJudge> judge_;  // of a checked run
+  ProgressWatch progress_;          // of an unchecked one; the checker has its own
   bool no_progress_ = false;
   std::int64_t num_steps_ = 0;
 };

@@ -9,6 +9,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/scheduler_setup.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -21,14 +22,13 @@ std::optional<std::vector<StarvedRequest>> starved_in(RunPlan plan, std::int64_t
   auto run = CheckedRun::create(std::move(plan), {.check = std::nullopt});
   if (!run.ok()) return std::nullopt;
   StarvationWatch watch(run.value().engine().config());
-  while (!run.value().has_ended()) {
-    const auto step = run.value().step();
-    if (!step.ok()) return std::nullopt;
-    watch.add(step.value().trace);
-    rows_left -= static_cast<std::int64_t>(step.value().trace.scheduled.size()) + 1;
-    if (rows_left <= 0) return std::nullopt;
-  }
-  if (run.value().end() != EndReason::finished) return std::nullopt;
+  const auto driven = drive(run.value(), [&](const CheckedStep& step) {
+    watch.add(step.trace);
+    rows_left -= static_cast<std::int64_t>(step.trace.scheduled.size()) + 1;
+    return rows_left > 0 ? Going::on : Going::stop;
+  });
+  if (!driven.ok() || rows_left <= 0 || run.value().end() != EndReason::finished)
+    return std::nullopt;
   return watch.starved();
 }
 

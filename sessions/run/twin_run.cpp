@@ -7,6 +7,7 @@
 #include "core/base/math.h"
 #include "core/trace/block_table_mirror.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 
 namespace hybridscope {
 namespace {
@@ -140,18 +141,13 @@ class TwinRecorder {
 Result<TwinRun> record_twin_run(const RunPlan& plan, const LanguageModel& language) {
   CheckedRunOptions options;
   options.max_steps = kMaxTwinSteps;
-  options.language = language.model;
-  options.form = language.form;
-  options.make_machine = language.make_machine;
+  options.language = language;
   auto created = CheckedRun::create(plan, std::move(options));
   if (!created.ok()) return created.error();
   CheckedRun& run = created.value();
   TwinRecorder recorder(plan, run.engine());
-  while (!run.has_ended()) {
-    const auto step = run.step();
-    if (!step.ok()) return step.error();
-    recorder.take(step.value());
-  }
+  const auto driven = drive(run, [&](const CheckedStep& step) { recorder.take(step); });
+  if (!driven.ok()) return driven.error();
   if (run.end() != EndReason::finished)
     return invalid_input(
         fmt::format("a run of the twins does not end within {} steps", kMaxTwinSteps));

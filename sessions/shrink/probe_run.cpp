@@ -9,6 +9,7 @@
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/finding_roots.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 
 namespace hybridscope {
 namespace {
@@ -141,15 +142,11 @@ void Probe::take(const CheckedStep& step) {
 }
 
 Result<ProbedRun> Probe::run() {
-  while (!run_.has_ended()) {
-    if (options_.go_on && !options_.go_on()) {
-      probed_.stopped = true;
-      break;
-    }
-    const auto step = run_.step();
-    if (!step.ok()) return step.error();
-    take(step.value());
-  }
+  const auto driven = drive(
+      run_, [this](const CheckedStep& step) { take(step); },
+      [this] { return options_.go_on && !options_.go_on(); });
+  if (!driven.ok()) return driven.error();
+  probed_.stopped = driven.value() == Going::stop;
   if (run_.end() == EndReason::step_limit)
     return invalid_input(fmt::format("the run has more than {} steps", options_.max_steps));
   probed_.num_steps = run_.num_steps();

@@ -56,10 +56,8 @@ class RecordedSessions : public testing::Test {
     option.place = place(name);
     auto session =
         RecordedSession::begin(option, parse_session_place(option.place), header, names).value();
-    while (!checked.has_ended()) {
-      const CheckedStep step = checked.step().value();
-      ASSERT_TRUE(session->add(step.trace, step.findings, {}).ok());
-    }
+    StepSink* const sinks[] = {session.get()};
+    ASSERT_TRUE(drive(checked, sinks).ok());
     ASSERT_TRUE(session->finish(SessionStatus::complete, "").ok());
   }
 

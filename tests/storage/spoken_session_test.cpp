@@ -23,7 +23,7 @@ class SpokenSession : public testing::TestWithParam<RecordLevel> {
     const RunPlan plan = shipped_scenario("trimmed_draft_lists");
     const auto model = std::make_shared<const HybridModel>(small_language_model());
     CheckedRunOptions options;
-    options.language = model;
+    options.language.model = model;
     options.keeps_speech = true;
     auto source = LiveSource::create(plan, GetParam(), "live", std::move(options)).value();
     header_ = header_of(plan, GetParam());

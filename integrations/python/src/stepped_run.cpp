@@ -47,24 +47,24 @@ void SteppedRun::leave_step() {
   current_.reset();
 }
 
-Status SteppedRun::record(const CheckedStep& step) {
-  if (!recorded_) return Ok{};
-  Status added = recorded_->add(step.trace, step.findings, step.writes);
-  unrecorded_ = !added.ok();
-  return added;
-}
-
 Result<bool> SteppedRun::step() {
   const bool stopped = options_.steps > 0 && run_->summary().steps >= options_.steps;
   if (refused_ || unrecorded_ || stopped || run_->has_ended()) return false;
   leave_step();
-  const auto checked = run_->step();
-  if (!checked.ok()) {
-    refused_ = checked.error();
-    return *refused_;
+  SinkOf recorded([this](const CheckedStep& step) {
+    auto taken = recorded_ ? recorded_->take(step) : Going::on;
+    unrecorded_ = !taken.ok();
+    return taken;
+  });
+  SinkOf stood_on([this](const CheckedStep& step) {
+    current_.emplace(step);
+    return Going::stop;
+  });
+  StepSink* const sinks[] = {&recorded, &stood_on};
+  if (const auto driven = run_->drive(sinks); !driven.ok()) {
+    if (!unrecorded_) refused_ = driven.error();
+    return driven.error();
   }
-  if (Status recorded = record(checked.value()); !recorded.ok()) return recorded.error();
-  current_.emplace(checked.value());
   for (const CacheEvent& event : current_->trace.cache_events) tables_.apply(event);
   return true;
 }

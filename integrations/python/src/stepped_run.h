@@ -44,7 +44,6 @@ class SteppedRun {
  private:
   SteppedRun(RunOptions options, std::unique_ptr<ReportedRun> run);
   Status begin_recording();
-  Status record(const CheckedStep& step);
   void leave_step();
 
   RunOptions options_;

@@ -91,7 +91,7 @@ TEST(LiveRun, APlanThatIsChangedGoesOnAsIfItHadBeenRunFromTheStart) {
         ++num_changed;
       }
   }
-  EXPECT_GT(num_changed, 200);
+  EXPECT_GT(num_changed, 100);
 }
 
 TEST(LiveRun, OnlyTheStepsBehindAChangeAreRunAgain) {

@@ -60,10 +60,11 @@ std::int64_t run_on_both(const Scenario& scenario, const Model& model,
   auto plan = plan_scenario(scenario, "scenario.json");
   if (!plan.ok()) return 0;
   auto created = CheckedRun::create(
-      plan.value(), {.language = model, .form = form, .make_machine = make_machine});
+      plan.value(), {.language = {.form = form, .model = model, .make_machine = make_machine}});
   if (!created.ok()) {  // the host refuses it as well
     EXPECT_FALSE(
-        CheckedRun::create(std::move(plan).value(), {.language = model, .form = form}).ok())
+        CheckedRun::create(std::move(plan).value(), {.language = {.form = form, .model = model}})
+            .ok())
         << created.error().message;
     return 0;
   }

@@ -63,7 +63,7 @@ std::vector<Finding> beginnings_of(CheckedRun& run) {
 }
 
 bool is_there(const Finding& finding, const RunPlan& plan, const CauseSearchOptions& options) {
-  auto run = CheckedRun::create(plan, {.language = options.language.model});
+  auto run = CheckedRun::create(plan, {.language = options.language});
   if (!run.ok()) return true;
   while (!run.value().has_ended()) {
     const auto step = run.value().step();
@@ -128,7 +128,7 @@ class Attributions {
     auto planned = plan_scenario(scenario, "scenario");
     if (!planned.ok()) return "refused";
     const RunPlan& plan = planned.value();
-    CheckedRunOptions checks{.language = options_.language.model};
+    CheckedRunOptions checks{.language = options_.language};
     if (fidelity_ == Fidelity::bytes && (checks.state = bytes_of(plan)) == nullptr)
       return "refused";
     auto created = CheckedRun::create(plan, std::move(checks));

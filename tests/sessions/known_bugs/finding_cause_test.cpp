@@ -102,7 +102,7 @@ Roots roots_of(const std::string& text, const std::string& engine,
       parse_scenario({.text = text, .file = HYBRIDSCOPE_SOURCE_DIR "/scenario.json"}).value();
   scenario.settings.engine = parse_engine_profile(engine).value();
   Roots found{.plan = plan_scenario(scenario, "scenario").value(), .roots = {}, .findings = {}};
-  auto run = CheckedRun::create(found.plan, {.language = language.model}).value();
+  auto run = CheckedRun::create(found.plan, {.language = language}).value();
   FindingRoots roots;
   while (!run.has_ended()) {
     const CheckedStep step = run.step().value();

@@ -41,7 +41,8 @@ TEST(NumericRandom, EveryRequestSaysWhatItSaysAlone) {
     SCOPED_TRACE(scenario.name);
     auto plan = plan_scenario(scenario, "scenario.json");
     ASSERT_TRUE(plan.ok()) << plan.error().message;
-    auto created = CheckedRun::create(std::move(plan).value(), {.language = models[done % 3]});
+    auto created =
+        CheckedRun::create(std::move(plan).value(), {.language = {.model = models[done % 3]}});
     ASSERT_TRUE(created.ok()) << created.error().message;
     CheckedRun& run = created.value();
     while (!run.has_ended()) {

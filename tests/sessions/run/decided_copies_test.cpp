@@ -77,14 +77,14 @@ std::string run(ModelRunner runner, Decided& log) {
   auto model = load_model(kRoot + "/tests/golden/numeric/model_lfm2");
   auto created = CheckedRun::create(
       plan_scenario(scenario, "scenario.json").value(),
-      {.language = std::make_shared<const HybridModel>(std::move(model).value().model),
-       .make_machine = [&log](const LanguageMachineRequest& request)
-           -> Result<std::unique_ptr<LanguageMachine>> {
-         auto host = HostLanguageMachine::create(request);
-         if (!host.ok()) return host.error();
-         return std::unique_ptr<LanguageMachine>(
-             std::make_unique<DecidingMachine>(std::move(host).value(), log));
-       }});
+      {.language = {.model = std::make_shared<const HybridModel>(std::move(model).value().model),
+                    .make_machine = [&log](const LanguageMachineRequest& request)
+                        -> Result<std::unique_ptr<LanguageMachine>> {
+                      auto host = HostLanguageMachine::create(request);
+                      if (!host.ok()) return host.error();
+                      return std::unique_ptr<LanguageMachine>(
+                          std::make_unique<DecidingMachine>(std::move(host).value(), log));
+                    }}});
   CheckedRun& checked = created.value();
   while (!checked.has_ended())
     if (const auto step = checked.step(); !step.ok()) return step.error().message;

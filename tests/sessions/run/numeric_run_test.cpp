@@ -49,8 +49,8 @@ std::vector<std::vector<std::int32_t>> say(const Scenario& scenario,
                                            NumericForm form = NumericForm::recurrent) {
   auto plan = plan_scenario(scenario, "scenario.json");
   if (!plan.ok()) return {};
-  auto created =
-      CheckedRun::create(std::move(plan).value(), {.language = std::move(model), .form = form});
+  auto created = CheckedRun::create(std::move(plan).value(),
+                                    {.language = {.form = form, .model = std::move(model)}});
   if (!created.ok()) return {};
   CheckedRun& run = created.value();
   while (!run.has_ended()) {

@@ -1,0 +1,69 @@
+// Drives a run: the only loop over steps. What becomes of a step is a sink's matter.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/result.h"
+#include "sessions/run/checked_step.h"
+
+namespace hybridscope {
+
+class CheckedRun;
+
+// Does a run go on?
+enum class Going : std::uint8_t { on, stop };
+
+// Takes the steps of a run, one by one.
+class StepSink {
+ public:
+  virtual ~StepSink() = default;
+  // The step is valid until the next one. stop: this was the last one that is wanted. Error: the
+  // sink cannot take any more.
+  virtual Result<Going> take(const CheckedStep& step) = 0;
+};
+
+// Asked before each step; true ends the run there.
+using StopAsked = std::function<bool()>;
+
+// Runs the steps that are left, each of them into all sinks, in their order, until the run has
+// ended, a sink wants no more, or `stop` says so. The result is `stop` if a sink or
+// `stop` ended it. Errors: those of CheckedRun::step and
+// of the sinks; a step that a sink refused reaches none behind it.
+Result<Going> drive(CheckedRun& run, std::span<StepSink* const> sinks, const StopAsked& stop = {});
+
+// A function of a step as a sink; it may return nothing, Going, Status or Result<Going>.
+template <class Take>
+class SinkOf final : public StepSink {
+ public:
+  explicit SinkOf(Take take) : take_(std::move(take)) {}
+  Result<Going> take(const CheckedStep& step) override {
+    using Returned = std::invoke_result_t<Take&, const CheckedStep&>;
+    if constexpr (std::is_void_v<Returned>) {
+      take_(step);
+      return Going::on;
+    } else if constexpr (std::is_convertible_v<Returned, Result<Going>>) {
+      return take_(step);
+    } else {
+      if (const Status taken = take_(step); !taken.ok()) return taken.error();
+      return Going::on;
+    }
+  }
+
+ private:
+  Take take_;
+};
+
+// The same with one sink.
+template <std::invocable<const CheckedStep&> Take>
+Result<Going> drive(CheckedRun& run, Take take, const StopAsked& stop = {}) {
+  SinkOf<Take> sink(std::move(take));
+  StepSink* const sinks[] = {&sink};
+  return drive(run, sinks, stop);
+}
+
+}  // namespace hybridscope
