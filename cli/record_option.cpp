@@ -9,7 +9,6 @@
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
 #include "cli/version.h"
-#include "sessions/explain/explain_finding.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 
@@ -52,40 +51,23 @@ Result<std::unique_ptr<RecordedSession>> RecordedSession::begin(const RecordOpti
                                                                 SessionHeader header,
                                                                 const Names& names) {
   header.level = option.level;
-  header.digest_version = kDigestVersion;
-  auto writer = SessionWriter::begin(place, header,
-                                     {.program = std::string("hybridscope ") + kVersion,
-                                      .request_name = names.request,
-                                      .finding_text = [names](const Finding& finding) {
-                                        return explain_finding(finding, names);
-                                      }});
-  if (!writer.ok()) return writer.error();
-  return std::unique_ptr<RecordedSession>(new RecordedSession(
-      option, place.file, StepRecorder(header.config, option.level, names.request),
-      std::move(writer).value()));
+  auto sink =
+      SessionSink::begin(std::move(header), names,
+                         {.place = place, .program = std::string("hybridscope ") + kVersion});
+  if (!sink.ok()) return sink.error();
+  return std::unique_ptr<RecordedSession>(
+      new RecordedSession(option, place.file, std::move(sink).value()));
 }
 
 RecordedSession::RecordedSession(const RecordOption& option, std::string file,
-                                 StepRecorder recorder, std::unique_ptr<SessionWriter> writer)
-    : quiet_(option.quiet),
-      file_(std::move(file)),
-      recorder_(std::move(recorder)),
-      writer_(std::move(writer)) {}
-
-Result<Going> RecordedSession::take(const CheckedStep& step) {
-  StepRecord& record = writer_->next_record();
-  recorder_.record(step.trace, step.findings, step.writes, record);
-  if (step.speech != nullptr) record.speech = *step.speech;
-  ++num_steps_;
-  if (const Status pushed = writer_->push(); !pushed.ok()) return pushed.error();
-  return Going::on;
-}
+                                 std::unique_ptr<SessionSink> sink)
+    : quiet_(option.quiet), file_(std::move(file)), sink_(std::move(sink)) {}
 
 Status RecordedSession::finish(SessionStatus status, const std::string& reason) {
-  if (Status finished = writer_->finish(status, reason); !finished.ok()) return finished;
+  if (Status finished = sink_->finish(status, reason); !finished.ok()) return finished;
   if (quiet_) return Ok{};
-  fmt::print(stderr, "recorded {} as \"{}\" in {} ({})\n", counted(num_steps_, "step"),
-             one_line(writer_->name()), one_line(file_), file_size_words(file_));
+  fmt::print(stderr, "recorded {} as \"{}\" in {} ({})\n", counted(sink_->num_steps(), "step"),
+             one_line(sink_->name()), one_line(file_), file_size_words(file_));
   return Ok{};
 }
 

@@ -9,9 +9,7 @@
 #include "cli/cli_fwd.h"
 #include "core/base/result.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/record/step_recorder.h"
-#include "sessions/run/drive.h"
-#include "storage/session_writer.h"
+#include "storage/session_sink.h"
 
 namespace hybridscope {
 
@@ -26,26 +24,23 @@ void add_record_options(CLI::App& command, RecordOption& option);
 // A session that is being recorded by a command.
 class RecordedSession final : public StepSink {
  public:
-  // `header` without name and level. Errors: those of SessionWriter::begin.
+  // `header` without name and level. Errors: those of SessionSink::begin.
   static Result<std::unique_ptr<RecordedSession>> begin(const RecordOption& option,
                                                         const SessionPlace& place,
                                                         SessionHeader header, const Names& names);
 
-  RecordLevel level() const { return recorder_.level(); }
+  RecordLevel level() const { return sink_->level(); }
   // Error: what keeps the file from being written; the command ends then.
-  Result<Going> take(const CheckedStep& step) override;
+  Result<Going> take(const CheckedStep& step) override { return sink_->take(step); }
   // Says on stderr what was recorded, unless it is quiet. Error: as take().
   Status finish(SessionStatus status, const std::string& reason);
 
  private:
-  RecordedSession(const RecordOption& option, std::string file, StepRecorder recorder,
-                  std::unique_ptr<SessionWriter> writer);
+  RecordedSession(const RecordOption& option, std::string file, std::unique_ptr<SessionSink> sink);
 
   bool quiet_;
   std::string file_;
-  StepRecorder recorder_;
-  std::unique_ptr<SessionWriter> writer_;
-  std::int64_t num_steps_ = 0;
+  std::unique_ptr<SessionSink> sink_;
 };
 
 // The exit code for an error of RecordedSession or of another place for a session: an unusable name

@@ -166,9 +166,8 @@ Status Attachment::begin_trace(std::string_view header_line) {
   std::shared_ptr<const void> owner;
   auto place = next_place(owner);
   if (!place.ok()) return place.error();
-  auto recording = TraceRecording::begin(judged_, header_line,
+  auto recording = begin_trace_recording(judged_, header_line, options_.level,
                                          {.place = place.value(),
-                                          .level = options_.level,
                                           .program = options_.program,
                                           .committed = [this](std::int64_t num_steps) {
                                             const std::lock_guard lock(mutex_);
@@ -196,7 +195,7 @@ Status Attachment::begin_trace(std::string_view header_line) {
 }
 
 Status Attachment::add_step(const JudgedStep& step) {
-  if (Status added = recording_->add(step); !added.ok()) return added;
+  if (const auto kept = recording_->take(step); !kept.ok()) return kept.error();
   {
     const std::lock_guard lock(mutex_);
     status_.state = AttachState::live;

@@ -92,7 +92,7 @@ class Attachment {
   std::vector<BreakCondition> conditions_;
   bool holds_at_findings_ = false;
   std::uint64_t conditions_version_ = 0;
-  std::unique_ptr<TraceRecording> recording_;
+  std::unique_ptr<SessionSink> recording_;
   std::thread reader_;  // uses all of the above
 };
 

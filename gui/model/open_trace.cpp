@@ -50,10 +50,13 @@ class FirstTrace {
     if (!taken.ok()) return taken.error();
     if (taken.value().step) {
       untold_ = trace_.trace_judge().untold().words();
-      return recording_->add(*taken.value().step);
+      const auto kept = recording_->take(*taken.value().step);
+      return kept.ok() ? Ok{} : Status(kept.error());
     }
     if (taken.value().kind != TraceLine::header || !trace_.has_begun()) return Ok{};
-    auto recording = TraceRecording::begin(trace_, text.text, {.place = place_});
+    auto recording =
+        begin_trace_recording(trace_, text.text, RecordLevel::full,
+                              {.place = place_, .program = "hybridscope", .committed = {}});
     if (!recording.ok()) return recording.error();
     recording_ = std::move(recording).value();
     return Ok{};
@@ -62,7 +65,7 @@ class FirstTrace {
   std::string path_;
   SessionPlace place_;
   JudgedTrace trace_;
-  std::unique_ptr<TraceRecording> recording_;
+  std::unique_ptr<SessionSink> recording_;
   bool has_more_traces_ = false;
   std::string untold_;
 };

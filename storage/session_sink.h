@@ -1,0 +1,50 @@
+// Keeps the steps of a run as a session: what --record, Python and the window record with.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/record/session_header.h"
+#include "sessions/record/step_recorder.h"
+#include "sessions/run/drive.h"
+#include "storage/session_writer.h"
+
+namespace hybridscope {
+
+class SessionSink final : public StepSink {
+ public:
+  struct Options {
+    SessionPlace place;   // without a name, one is chosen after the header's source
+    std::string program;  // "hybridscope 0.1.0"
+    // Somebody reads the session while it is written: as SessionWriter's, and steps are in the file
+    // as soon as possible. May be empty.
+    std::function<void(std::int64_t)> committed;
+  };
+  // The name is the place's, and the digests are this version's, whatever the header says of them.
+  // Errors: those of SessionWriter::begin.
+  static Result<std::unique_ptr<SessionSink>> begin(SessionHeader header, const Names& names,
+                                                    Options options);
+
+  // At level full the run must log its writes. Error: what keeps the file from being written;
+  // committed steps stay.
+  Result<Going> take(const CheckedStep& step) override;
+  // How the run ended. Error: as take().
+  Status finish(SessionStatus status, const std::string& reason);
+
+  RecordLevel level() const { return recorder_.level(); }
+  const std::string& name() const { return writer_->name(); }
+  std::int64_t num_steps() const { return num_steps_; }
+
+ private:
+  SessionSink(StepRecorder recorder, std::unique_ptr<SessionWriter> writer);
+
+  StepRecorder recorder_;
+  std::unique_ptr<SessionWriter> writer_;
+  std::int64_t num_steps_ = 0;
+};
+
+}  // namespace hybridscope
