@@ -97,8 +97,10 @@ Status go_to_mark(Workbench& workbench, bool forward, bool (*wanted)(const StepM
   }
   if (found == nullptr) {
     workbench.control().pause();
+    const bool more_can_come = forward && !workbench.run()->is_whole();
     workbench.say(NoticeKind::info,
-                  fmt::format("no step {} this one has {}", forward ? "after" : "before", what));
+                  fmt::format("no step {} this one has {}{}", forward ? "after" : "before", what,
+                              more_can_come ? " so far; more can come (End)" : ""));
     return Ok{};
   }
   return workbench.go_to(found->step);

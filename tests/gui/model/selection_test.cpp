@@ -171,13 +171,20 @@ TEST(Selection, TheNextFindingFromTheStartIsTheFirstWrongState) {
                  {"id": "P", "prompt": 9, "max_tokens": 1}]})");
   Workbench workbench;
   apply(workbench, {"file.open", folder / "a.json"});
+  apply(workbench, {"run.next_finding"});
+  EXPECT_EQ(workbench.notice().text,
+            "no step after this one has a finding so far; more can come (End)");
   apply(workbench, {"run.end"});
   test::settle(workbench);
+  const std::int64_t last = workbench.run()->step();
   apply(workbench, {"run.start"});
   apply(workbench, {"run.next_finding"});
   EXPECT_EQ(workbench.run()->step(), 4);
   EXPECT_EQ(workbench.selection().finding, 0);
   EXPECT_EQ(workbench.run()->findings()[0].finding.rule, Rule::foreign_row_datum);
+  apply(workbench, {"run.go_to", std::to_string(last)});
+  apply(workbench, {"run.next_finding"});
+  EXPECT_EQ(workbench.notice().text, "no step after this one has a finding");
 }
 
 // In step 6 the scheduler has freed the first block of the mamba group, the worker's table keeps
