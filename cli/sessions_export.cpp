@@ -212,9 +212,9 @@ Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t l
       return written.error();
     return Going::on;
   };
-  if (const auto driven = drive(run.value(), write_step, was_interrupted); !driven.ok())
-    return driven.error();
-  if (was_interrupted()) return interrupted(info.header.name);
+  const auto driven = drive(run.value(), write_step, was_interrupted);
+  if (!driven.ok()) return driven.error();
+  if (driven.value() == Going::stop && was_interrupted()) return interrupted(info.header.name);
   if (same)
     if (Status ended = same->check_end(); !ended.ok()) return ended;
   return file.finish();

@@ -46,7 +46,7 @@ if(HYBRIDSCOPE_FUZZ)
 endif()
 
 # What all but core and kernels is compiled with. What a bad pointer does, AddressSanitizer sees;
-# checking each of them first as well would cost a third of the build.
+# checking each of them first as well would cost a quarter of the build.
 add_library(hybridscope_fewer_checks INTERFACE)
 if(HYBRIDSCOPE_SANITIZE MATCHES "undefined")
   target_compile_options(hybridscope_fewer_checks INTERFACE
@@ -73,8 +73,8 @@ target_link_libraries(hybridscope_flags_cold INTERFACE  # in this order, as abov
   hybridscope_flags_above_core hybridscope_less_optimised
   $<$<NOT:$<BOOL:${HYBRIDSCOPE_FUZZ}>>:hybridscope_unoptimised_debug>)
 
-# What the tests run little of themselves, though users may run much of it: optimised in Release
-# only, which takes two thirds off compiling it for the tests.
+# What the tests run little of, though users may run much of it: optimised in Release only.
+# Compiling it for the tests takes less than half the time so.
 set(hybridscope_waiting gui gui_model gui_web sessions_matrix sessions_plan sessions_run
   sessions_scenario)
 add_library(hybridscope_flags_waiting INTERFACE)

@@ -22,7 +22,7 @@ _LINE_RULES = (
     (re.compile(r"(?:^|[^A-Za-z0-9_.])/(?:work|root)/"), "path of one machine"),
 )
 # The only loop over the steps of a run: sessions/run/drive.cpp.
-_STEP_LOOP = re.compile(r"\b(?:while|for)\b.*\bhas_ended\(\)|\.step\(\)\.(?:ok|value)\(\)")
+_STEP_LOOP = re.compile(r"\b(?:while|for)\b.*\bhas_ended\(\)")
 _NO_STEP_LOOP = ("tests/", "bench/", "sessions/run/drive.cpp")
 _TEST_NAME = re.compile(r"`([A-Z]\w*)\.([A-Z]\w*)`")
 _TEST = re.compile(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.MULTILINE)

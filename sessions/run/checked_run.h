@@ -40,6 +40,7 @@ class CheckedRun {
  public:
   // Starts before the first step. Error: what Runner or StepJudge refuses.
   static Result<CheckedRun> create(RunPlan plan, CheckedRunOptions options = {});
+
   // An independent copy in the current state; both continue identically. Requires: no state in
   // bytes, no language model.
   CheckedRun clone() const;
@@ -49,8 +50,8 @@ class CheckedRun {
   EndReason end() const;
   bool has_ended() const { return end() != EndReason::none; }
 
-  // Runs and checks the next step. Requires: !has_ended(). Errors: those of Runner::step; "step N:
-  // " followed by one of StepJudge::judge. After an error there is no next step.
+  // Runs and checks the next step. Requires: !has_ended(). Errors: those of Runner::step, and those
+  // of StepJudge::judge behind the step's number. After an error there is no next step.
   Result<CheckedStep> step();
 
   // From the next step on, steps come with their writes to state. Requires: the run is checked.

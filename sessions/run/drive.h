@@ -30,10 +30,9 @@ class StepSink {
 // Asked before each step; true ends the run there.
 using StopAsked = std::function<bool()>;
 
-// Runs the steps that are left, each of them into all sinks, in their order, until the run has
-// ended, a sink wants no more, or `stop` says so. The result is `stop` if a sink or
-// `stop` ended it. Errors: those of CheckedRun::step and
-// of the sinks; a step that a sink refused reaches none behind it.
+// Hands each step that is left to all sinks, in their order, until the run has ended (the result is
+// Going::on), a sink wants no more, or `stop` says so (Going::stop). Errors: those of
+// CheckedRun::step and of the sinks; a step that a sink refused reaches none behind it.
 Result<Going> drive(CheckedRun& run, std::span<StepSink* const> sinks, const StopAsked& stop = {});
 
 // A function of a step as a sink; it may return nothing, Going, Status or Result<Going>.

@@ -38,6 +38,15 @@ TEST_P(GoldenFile, EveryVectorPasses) {
   for (const InvalidCase& invalid : report.invalid) ADD_FAILURE() << invalid.message;
 }
 
+// As many as README.md says; those of releases and of whole models are in folders of their own.
+TEST(GoldenFiles, Have8365CasesInAll) {
+  int cases = 0;
+  for (const test::GoldenVectorFile& file : test::golden_vector_files())
+    if (file.name.find('/') == std::string::npos)
+      test::for_each_line(file.name, [&](const std::string&) { ++cases; });
+  EXPECT_EQ(cases, 8365);
+}
+
 // "a b" -> every word stands in the text as `a` or at the end of something like `config.a`.
 std::string first_missing(const std::string& text, std::string_view words) {
   std::istringstream stream{std::string(words)};
