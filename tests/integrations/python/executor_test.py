@@ -31,7 +31,7 @@ PLAN = {"traffic": "synthetic", "model": "tiny-gdn", "limit": 25,
 def everything(executor):
     return (hybridscope.run_many(JOBS, executor=executor),
             hybridscope.sweep(scenario("align_boundary_by_decode"), GRID, executor=executor),
-            hybridscope.judge_many([recording("gdn_2026-06"), recording("0.24.0")],
+            hybridscope.judge_many([recording("gdn_2026-06"), recording("0.33.0_v2")],
                                    executor=executor),
             hybridscope.matrix(**MATRIX, executor=executor),
             hybridscope.plan(**PLAN, executor=executor))

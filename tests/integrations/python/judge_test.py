@@ -125,10 +125,11 @@ class JudgeEngine(PackageCase):
 class JudgeFile(PackageCase):
     def test_a_file_is_judged_as_the_program_judges_it(self):
         told = []
-        result = hybridscope.judge(recording("0.24.0"), engine="vllm-0.24.0", progress=told.append)
-        self.assertEqual((told[-1].what, told[-1].findings), ("lines", 398))
+        file = recording("older_0.33.0_states_inside")
+        result = hybridscope.judge(file, engine="vllm-0.33.0", progress=told.append)
+        self.assertEqual((told[-1].what, told[-1].findings), ("lines", 12))
         self.assertEqual(result.report, json_of_program(
-            "judge", recording("0.24.0"), "--engine", "vllm-0.24.0", "--json", "--no-timings"))
+            "judge", file, "--engine", "vllm-0.33.0", "--json", "--no-timings"))
 
     def test_it_records_what_it_judges(self):
         place = f"{self.folder / 'runs.db'}:judged"
@@ -142,10 +143,10 @@ class JudgeFile(PackageCase):
             hybridscope.judge("absent.jsonl")
 
     def test_several_files_are_judged_in_their_order(self):
-        names = ["gdn_2026-06", "0.24.0"]
+        names = ["gdn_2026-06", "0.33.0_v2"]
         results = hybridscope.judge_many([recording(name) for name in names])
         self.assertEqual([len(result.findings) for result in results][0], 6)
-        self.assertEqual(results[1].report, hybridscope.judge(recording("0.24.0")).report)
+        self.assertEqual(results[1].report, hybridscope.judge(recording("0.33.0_v2")).report)
 
 
 if __name__ == "__main__":

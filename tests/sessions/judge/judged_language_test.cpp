@@ -22,7 +22,7 @@ LanguageModel model() {
           .model = std::make_shared<const HybridModel>(std::move(loaded).value().model)};
 }
 
-const int kTraces = static_cast<int>(test::num_cases(8));
+const int kTraces = static_cast<int>(test::num_cases(4));
 
 struct Found {
   int traces = 0;

@@ -89,7 +89,7 @@ TEST(RandomScenario, TheGraphModeOfACellIsLeftAsItIs) {
 // One cell in four; every cell where HYBRIDSCOPE_TIMES asks for more.
 TEST(RandomScenario, RunsCleanInTheSafeProfile) {
   constexpr std::size_t kCells = 7680;
-  const std::size_t step = std::max<std::size_t>(1, 4 / num_cases(1));
+  const std::size_t step = std::max<std::size_t>(1, 8 / num_cases(1));
   std::size_t run = 0;
   for (const MatrixCell& cell : all_cells()) {
     if (!is_run(cell) || run++ % step != 0) continue;
