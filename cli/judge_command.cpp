@@ -331,7 +331,7 @@ int judge_command(JudgeOptions options, const Backends& backends) {
   report.interrupted =
       judged.ok() && was_interrupted() && (!options.follow || report.traces.empty());
   finish(judged, session);
-  if (const auto& failure = session.record_failure()) {
+  if (const auto& failure = session.file_failure()) {
     report_message("judge", failure->message);
     return record_exit_code(*failure);
   }

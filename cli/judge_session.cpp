@@ -39,12 +39,12 @@ Status JudgeSession::take(std::string_view text, std::int64_t line) {
 
 bool JudgeSession::ends_previous_and_wants(const ForeignHeader& header) {
   finish(SessionStatus::complete, "");
-  return !record_failure_ && header.name.find(options_.filter) != std::string::npos;
+  return !file_failure_ && header.name.find(options_.filter) != std::string::npos;
 }
 
 Status JudgeSession::follow(const Result<JudgedLine>& taken, std::string_view text) {
   if (!taken.ok()) return taken.error();
-  if (record_failure_) return *record_failure_;
+  if (file_failure_) return *file_failure_;
   if (taken.value().step) {
     kept_.add(text);
     return add_step(*taken.value().step);
@@ -74,16 +74,12 @@ Status JudgeSession::begin(std::string_view text) {
   trace.line = trace_.line();
   if (options_.language.model != nullptr) trace.findings.set_runs_replays();
   kept_.begin(text);
-  return begin_recording(text);
+  return begin_files(text);
 }
 
 // The second trace of an input cannot have the first one's name.
-Status JudgeSession::begin_recording(std::string_view header_line) {
-  if (options_.record.place.empty()) return Ok{};
+Status JudgeSession::begin_files(std::string_view header_line) {
   const ForeignHeader& foreign = trace_.reader().header();
-  SessionPlace place = parse_session_place(options_.record.place);
-  if (!place.name.empty() && report_.traces.size() > 1)
-    place.name += fmt::format("-{}", report_.traces.size());
   SessionHeader header =
       judge_header({.source = foreign.name.empty() ? report_.input : foreign.name,
                     .engine = foreign.engine,
@@ -96,13 +92,17 @@ Status JudgeSession::begin_recording(std::string_view header_line) {
     if (!info.ok()) return info.error();
     header.language = std::move(info).value();
   }
-  auto begun = RecordedSession::begin(options_.record, place, std::move(header), trace_.names());
+  const std::size_t number = report_.traces.size();
+  auto begun = StepFiles::begin({.record = options_.record},
+                                {.header = std::move(header),
+                                 .names = trace_.names(),
+                                 .suffix = number > 1 ? fmt::format("-{}", number) : ""});
   if (!begun.ok()) {
-    record_failure_ = begun.error();
+    file_failure_ = begun.error();
     return begun.error();
   }
-  recorded_ = std::move(begun).value();
-  if (recorded_->level() == RecordLevel::full) trace_.log_writes();
+  files_ = std::move(begun).value();
+  if (files_.wants_writes()) trace_.log_writes();
   return Ok{};
 }
 
@@ -127,9 +127,8 @@ Status JudgeSession::add_step(const JudgedStep& step) {
   trace.findings.add(step.trace, step.findings, {}, trace_.names());
   trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
   if (events_.step) events_.step(step, num_kept);
-  if (!recorded_) return Ok{};
-  if (const auto taken = recorded_->take(step); !taken.ok()) {
-    record_failure_ = taken.error();
+  if (const auto taken = files_.take(step); !taken.ok()) {
+    file_failure_ = taken.error();
     return taken.error();
   }
   return Ok{};
@@ -200,10 +199,8 @@ void JudgeSession::note_uncompared_hits() {
 
 void JudgeSession::finish(SessionStatus status, const std::string& reason) {
   if (!trace_.has_begun()) return;
-  if (recorded_)
-    if (Status ended = recorded_->finish(status, reason); !ended.ok())
-      record_failure_ = ended.error();
-  recorded_.reset();
+  if (Status ended = files_.finish({.status = status, .reason = reason}); !ended.ok())
+    file_failure_ = ended.error();
   count_steps();
   // A signal is how --follow ends.
   if (status == SessionStatus::complete ||

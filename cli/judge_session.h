@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "cli/judge_command.h"
 #include "cli/judge_report.h"
+#include "cli/step_files.h"
 #include "core/base/result.h"
 #include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/judged_trace.h"
@@ -36,8 +36,8 @@ class JudgeSession {
 
   // Ends the trace under way; `status` and `reason` are how its session ends.
   void finish(SessionStatus status, const std::string& reason);
-  // What keeps --record from going on; no more lines then.
-  const std::optional<Error>& record_failure() const { return record_failure_; }
+  // What keeps a file from being written; no more lines then.
+  const std::optional<Error>& file_failure() const { return file_failure_; }
   // The number of the trace's last step; 0: none.
   std::int64_t last_step() const { return trace_.reader().step().step; }
   // What was found so far.
@@ -51,7 +51,7 @@ class JudgeSession {
   bool ends_previous_and_wants(const ForeignHeader& header);
   Status follow(const Result<JudgedLine>& taken, std::string_view text);
   Status begin(std::string_view text);
-  Status begin_recording(std::string_view header_line);
+  Status begin_files(std::string_view header_line);
   Status begin_comparison();
   Status add_step(const JudgedStep& step);
   void count_steps();
@@ -62,8 +62,8 @@ class JudgeSession {
   JudgeEvents events_;
   JudgedTrace trace_;
   std::optional<EngineComparison> comparison_;  // --engine
-  std::unique_ptr<RecordedSession> recorded_;   // --record
-  std::optional<Error> record_failure_;
+  StepFiles files_;
+  std::optional<Error> file_failure_;
   KeptTrace kept_;  // the trace under way
   TraceCauses causes_;
   JudgeReport report_;

@@ -1,28 +1,12 @@
 #include "cli/record_option.h"
 
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
-#include <filesystem>
-#include <utility>
 
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
-#include "cli/version.h"
-#include "sessions/text/number_words.h"
-#include "sessions/text/shown_text.h"
+#include "storage/session_file.h"
 
 namespace hybridscope {
-namespace {
-
-std::string file_size_words(const std::string& file) {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(file, error);
-  if (error) return "size unknown";
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
-
-}  // namespace
 
 void add_record_options(CLI::App& command, RecordOption& option) {
   command
@@ -44,31 +28,6 @@ void add_record_options(CLI::App& command, RecordOption& option) {
       ->check(CLI::IsMember({"counts", "blocks", "full"}))
       ->needs("--record")
       ->type_name("LEVEL");
-}
-
-Result<std::unique_ptr<RecordedSession>> RecordedSession::begin(const RecordOption& option,
-                                                                const SessionPlace& place,
-                                                                SessionHeader header,
-                                                                const Names& names) {
-  header.level = option.level;
-  auto sink =
-      SessionSink::begin(std::move(header), names,
-                         {.place = place, .program = std::string("hybridscope ") + kVersion});
-  if (!sink.ok()) return sink.error();
-  return std::unique_ptr<RecordedSession>(
-      new RecordedSession(option, place.file, std::move(sink).value()));
-}
-
-RecordedSession::RecordedSession(const RecordOption& option, std::string file,
-                                 std::unique_ptr<SessionSink> sink)
-    : quiet_(option.quiet), file_(std::move(file)), sink_(std::move(sink)) {}
-
-Status RecordedSession::finish(SessionStatus status, const std::string& reason) {
-  if (Status finished = sink_->finish(status, reason); !finished.ok()) return finished;
-  if (quiet_) return Ok{};
-  fmt::print(stderr, "recorded {} as \"{}\" in {} ({})\n", counted(sink_->num_steps(), "step"),
-             one_line(sink_->name()), one_line(file_), file_size_words(file_));
-  return Ok{};
 }
 
 int record_exit_code(const Error& error) {

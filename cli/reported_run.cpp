@@ -70,7 +70,7 @@ Status ReportedRun::digest_state() {
   return Ok{};
 }
 
-Result<Going> ReportedRun::drive(std::span<StepSink* const> sinks, const StopAsked& stop) {
+Driven ReportedRun::drive(std::span<StepSink* const> sinks, const StopAsked& stop) {
   std::vector<StepSink*> all = {this};
   all.insert(all.end(), sinks.begin(), sinks.end());
   return hybridscope::drive(run_, all, stop);

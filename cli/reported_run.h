@@ -42,16 +42,13 @@ class ReportedRun final : private StepSink {
   // Everything in the plan has happened.
   bool finished() const { return run_.end() == EndReason::finished; }
   // drive() of the run: the totals first, then the sinks.
-  Result<Going> drive(std::span<StepSink* const> sinks, const StopAsked& stop = {});
+  Driven drive(std::span<StepSink* const> sinks, const StopAsked& stop = {});
   // After the last step: digests the bytes. Error: the device is lost.
   Status digest_state();
   // What it was; the steps so far count when it has not ended.
   RunReport finish(const EarlyEnd& end);
   // One line, empty when it is finished.
   std::string why_stopped(const EarlyEnd& end) const;
-
-  // From the next step on, steps include their writes to state.
-  void log_writes() { run_.log_writes(); }
 
   CheckScope scope() const { return scope_; }
   // The language model that runs; empty: none.

@@ -19,7 +19,7 @@
 #include "cli/report_error.h"
 #include "cli/reported_run.h"
 #include "cli/right_command.h"
-#include "cli/run_recording.h"
+#include "cli/run_files.h"
 #include "cli/run_report.h"
 #include "cli/run_tests.h"
 #include "cli/run_words.h"
@@ -30,8 +30,6 @@
 #include "core/trace/block_table_mirror.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_step.h"
-#include "sessions/judge/trace_writer.h"
-#include "sessions/text/output_file.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
@@ -52,20 +50,20 @@ PublishOptions publish_options(const RunOptions& options) {
           .environment = read_ci_environment(environment_variable)};
 }
 
-enum class FailedAt : std::uint8_t { input, recording };
+enum class FailedAt : std::uint8_t { input, files };
 
-// Reports a run that could not start, because of its input, of --trace or of --record.
+// Reports a run that could not start, because of its input or of a file of its steps.
 int fail(const RunOptions& options, const Error& error, FailedAt failed = FailedAt::input) {
   report_error("run", error);
-  const bool by_recording = failed == FailedAt::recording;
-  const int code = by_recording ? record_exit_code(error) : error_exit_code(error);
+  const bool by_files = failed == FailedAt::files;
+  const int code = by_files ? record_exit_code(error) : error_exit_code(error);
   const std::filesystem::path path = options.scenario;
   const std::vector<TestedUnit> units = {
       broken_run(options, {.file = options.scenario,
                            .name = path.empty() ? options.traffic : path.stem().string(),
                            .outcome = outcome_of(error),
                            .message = error.message,
-                           .by_recording = by_recording})};
+                           .by_recording = by_files && !options.record.place.empty()})};
   write_baseline(options.known, "nothing ran");
   return std::max(code, publish_tests(units, publish_options(options)));
 }
@@ -79,20 +77,13 @@ class RunSession {
         breakpoints_(std::move(breakpoints)),
         tables_(static_cast<std::int32_t>(run.engine().config().kv_cache_config.groups.size()),
                 run.engine().config().kv_cache_config.num_blocks),
-        writer_(run.engine().config(), traced_requests_of(run.engine())),
-        progress_(options.quiet) {
-    if (breakpoints_.reads_writes()) run_.log_writes();
-  }
+        progress_(options.quiet) {}
 
-  // --trace. Error: the file cannot be written.
-  Status begin_trace();
-  // --record. Error: what the file or the name does not allow.
-  Status begin_recording();
+  // Errors: those of StepFiles::begin.
+  Status begin_files();
   int run();
 
  private:
-  Going keep(const CheckedStep& step);
-  Status end_files(const EarlyEnd& end);
   void show_step(const StepTrace& trace, std::span<const Finding> findings);
   void explain(const StepTrace& trace, std::span<const Finding> findings);
   void show_progress();
@@ -115,28 +106,15 @@ class RunSession {
   std::vector<StepRow> rows_;
   RunReport report_;
   bool explained_ = false;
-  TraceWriter writer_;
-  std::optional<OutputFile> traced_;           // --trace
-  std::unique_ptr<RecordedSession> recorded_;  // --record
-  std::optional<Error> write_failure_;         // one of these stopped the run
+  StepFiles files_;
+  std::optional<Error> write_failure_;  // one of the files stopped the run
   Progress progress_;
 };
 
-Status RunSession::begin_trace() {
-  if (options_.trace.empty()) return Ok{};
-  auto file = OutputFile::create(options_.trace);
-  if (!file.ok()) return file.error();
-  traced_.emplace(std::move(file).value());
-  return traced_->write(writer_.header(run_.plan().name, run_.plan().settings.policies) + '\n');
-}
-
-Status RunSession::begin_recording() {
-  if (options_.record.place.empty()) return Ok{};
-  const std::string& source = options_.scenario.empty() ? options_.traffic : options_.scenario;
-  auto begun = begin_run_recording(options_.record, parse_session_place(options_.record.place),
-                                   source, run_);
-  if (!begun.ok()) return begun.error();
-  recorded_ = std::move(begun).value();
+Status RunSession::begin_files() {
+  auto files = begin_run_files(options_, run_);
+  if (!files.ok()) return files.error();
+  files_ = std::move(files).value();
   return Ok{};
 }
 
@@ -177,24 +155,8 @@ void RunSession::show_progress() {
   });
 }
 
-// Into the files of --trace and --record.
-Going RunSession::keep(const CheckedStep& step) {
-  Status kept = traced_ ? traced_->write(writer_.step(step.trace) + '\n') : Ok{};
-  if (kept.ok() && recorded_)
-    if (const auto taken = recorded_->take(step); !taken.ok()) kept = taken.error();
-  if (kept.ok()) return Going::on;
-  write_failure_ = kept.error();
-  return Going::stop;
-}
-
-Status RunSession::end_files(const EarlyEnd& end) {
-  const Status recorded = recorded_ ? end_run_recording(*recorded_, run_, end) : Ok{};
-  if (!recorded.ok() || write_failure_ || !traced_) return recorded;
-  return traced_->finish();
-}
-
 bool RunSession::stop() const {
-  if (was_interrupted() || write_failure_ || breakpoints_.stopped()) return true;
+  if (was_interrupted() || breakpoints_.stopped()) return true;
   if (options_.steps > 0 && run_.summary().steps >= options_.steps) return true;
   return options_.explain > 0 && explained_;
 }
@@ -207,16 +169,17 @@ std::string RunSession::break_words() const {
 }
 
 int RunSession::run() {
-  SinkOf kept([this](const CheckedStep& step) { return keep(step); });
   SinkOf shown([this](const CheckedStep& step) { show_step(step.trace, step.findings); });
-  SinkOf breaks([this](const CheckedStep& step) {
-    breakpoints_.look_at({step.trace, step.findings, step.writes}, run_.names().request);
-  });
+  SinkOf breaks(
+      [this](const CheckedStep& step) {
+        breakpoints_.look_at({step.trace, step.findings, step.writes}, run_.names().request);
+      },
+      breakpoints_.reads_writes());
   SinkOf progress([this](const CheckedStep&) { show_progress(); });
-  StepSink* const sinks[] = {&kept, &shown, &breaks, &progress};
+  StepSink* const sinks[] = {&files_, &shown, &breaks, &progress};
   std::optional<Error> refused;
-  if (const auto driven = run_.drive(sinks, [this] { return stop(); }); !driven.ok())
-    refused = driven.error();
+  const auto driven = run_.drive(sinks, [this] { return stop(); });
+  if (!driven.ok()) (driven.refused_by == &files_ ? write_failure_ : refused) = driven.error();
   if (!refused)
     if (Status digested = run_.digest_state(); !digested.ok()) refused = digested.error();
   progress_.clear();
@@ -225,7 +188,8 @@ int RunSession::run() {
                      .broken = break_words(),
                      .unwritten = write_failure_.has_value(),
                      .timings = options_.timings};
-  if (Status ended = end_files(end); !ended.ok() && !write_failure_) write_failure_ = ended.error();
+  if (Status ended = files_.finish(steps_end(run_, end)); !ended.ok() && !write_failure_)
+    write_failure_ = ended.error();
   report_ = run_.finish(end);
   const int code = finish(refused);
   if (write_failure_) {
@@ -376,9 +340,8 @@ int run_command(const RunOptions& given, const Backends& backends) {
   auto run = ReportedRun::create(std::move(plan).value(), options, backends);
   if (!run.ok()) return fail(options, run.error());
   RunSession session(options, *run.value(), std::move(breakpoints).value());
-  if (Status traced = session.begin_trace(); !traced.ok()) return fail(options, traced.error());
-  if (Status begun = session.begin_recording(); !begun.ok())
-    return fail(options, begun.error(), FailedAt::recording);
+  if (Status begun = session.begin_files(); !begun.ok())
+    return fail(options, begun.error(), FailedAt::files);
   print_heading(options, run.value()->plan());
   return session.run();
 }

@@ -110,12 +110,13 @@ void print_report(const ForkRun& run, const SessionsForkOptions& options) {
 ForkRun::ForkRun(CheckedRun run)
     : run_(std::move(run)), names_(make_names(run_.engine())), digester_(names_.request) {}
 
-Status ForkRun::record(const RecordOption& option, SessionHeader header) {
-  auto begun =
-      RecordedSession::begin(option, parse_session_place(option.place), std::move(header), names_);
-  if (!begun.ok()) return begun.error();
-  recorded_ = std::move(begun).value();
-  if (recorded_->level() == RecordLevel::full) run_.log_writes();
+Status ForkRun::begin_files(const StepFileOptions& options, SessionHeader header) {
+  auto files = StepFiles::begin(options, {.header = std::move(header),
+                                          .names = names_,
+                                          .engine = &run_.engine(),
+                                          .plan = &run_.plan()});
+  if (!files.ok()) return files.error();
+  files_ = std::move(files).value();
   return Ok{};
 }
 
@@ -125,21 +126,19 @@ Status ForkRun::run(ForkGuard& guard) {
     findings_.add(step.trace, step.findings, {}, names_);
     return guard.check(step.trace.step, digester_.digest(step.trace, step.findings));
   });
-  std::vector<StepSink*> sinks = {&compared};
-  if (recorded_ != nullptr) sinks.push_back(recorded_.get());
+  StepSink* const sinks[] = {&compared, &files_};
   const auto driven = drive(run_, sinks, was_interrupted);
   Status ended = driven.ok() ? Ok{} : Status(driven.error());
   if (ended.ok() && !was_interrupted()) ended = guard.finish();
-  if (recorded_ == nullptr) return ended;
-  const Status finished = finish_recording(ended);
+  const Status finished = files_.finish(steps_end(ended));
   return ended.ok() ? finished : ended;
 }
 
-Status ForkRun::finish_recording(const Status& ended) {
-  if (!ended.ok()) return recorded_->finish(SessionStatus::failed, ended.error().message);
-  if (run_.end() == EndReason::finished) return recorded_->finish(SessionStatus::complete, "");
-  if (was_interrupted()) return recorded_->finish(SessionStatus::interrupted, "interrupted");
-  return recorded_->finish(SessionStatus::stopped, "it cannot progress");
+StepsEnd ForkRun::steps_end(const Status& ended) const {
+  if (!ended.ok()) return {.status = SessionStatus::failed, .reason = ended.error().message};
+  if (run_.end() == EndReason::finished) return {};
+  if (was_interrupted()) return {.status = SessionStatus::interrupted, .reason = "interrupted"};
+  return {.status = SessionStatus::stopped, .reason = "it cannot progress"};
 }
 
 CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
@@ -234,11 +233,10 @@ int sessions_fork_command(const SessionsForkOptions& options) {
   auto checked = CheckedRun::create(std::move(plan).value(), {.check = header.check});
   if (!checked.ok()) return fail_sessions("fork", checked.error());
   ForkRun run(std::move(checked).value());
-  if (!options.record.place.empty())
-    if (Status begun = run.record(options.record, std::move(header)); !begun.ok()) {
-      fail_sessions("fork", begun.error());
-      return record_exit_code(begun.error());
-    }
+  if (Status begun = run.begin_files({.record = options.record}, std::move(header)); !begun.ok()) {
+    fail_sessions("fork", begun.error());
+    return record_exit_code(begun.error());
+  }
   ask_for_interrupts();
   ForkGuard guard(*source.value(), options.step);
   if (Status ended = run.run(guard); !ended.ok()) return fail_sessions("fork", ended.error());

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/cli_fwd.h"
 #include "cli/record_option.h"
+#include "cli/step_files.h"
 #include "core/base/result.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/live/fork.h"
@@ -26,8 +26,8 @@ class ForkRun {
   ForkRun(const ForkRun&) = delete;
   ForkRun& operator=(const ForkRun&) = delete;
 
-  // From the first step on. Error: what the file or the name does not allow.
-  Status record(const RecordOption& option, SessionHeader header);
+  // The files that are written from the first step on. Errors: those of StepFiles::begin.
+  Status begin_files(const StepFileOptions& options, SessionHeader header);
 
   // To the run's end or to Ctrl-C. Error: a step that differs from the parent's, what the engine
   // refuses, what keeps the file from being written.
@@ -37,12 +37,12 @@ class ForkRun {
   const FindingList& findings() const { return findings_; }
 
  private:
-  Status finish_recording(const Status& ended);
+  StepsEnd steps_end(const Status& ended) const;
 
   CheckedRun run_;
   Names names_;
   StepDigester digester_;
-  std::unique_ptr<RecordedSession> recorded_;
+  StepFiles files_;
   FindingList findings_;
 };
 

@@ -11,7 +11,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
-#include "cli/run_recording.h"
+#include "cli/run_files.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
@@ -86,23 +86,12 @@ void SuiteRun::show_progress(const SuiteEntry& entry, const ReportedRun& run) {
   });
 }
 
-// One session per scenario, named after its file. Null without --record.
-Result<std::unique_ptr<RecordedSession>> SuiteRun::begin_recording(const SuiteEntry& entry,
-                                                                   ReportedRun& run) const {
-  if (options_.record.place.empty()) return std::unique_ptr<RecordedSession>();
-  return begin_run_recording(options_.record, parse_session_place(options_.record.place),
-                             entry.file, run);
-}
-
-Status SuiteRun::step_to_the_end(const SuiteEntry& entry, ReportedRun& run,
-                                 RecordedSession* session) {
+Status SuiteRun::step_to_the_end(const SuiteEntry& entry, ReportedRun& run, StepFiles& files) {
   SinkOf told([&](const CheckedStep& step) {
     if (listener_) listener_(entry, step, run.names());
   });
   SinkOf progress([&](const CheckedStep&) { show_progress(entry, run); });
-  std::vector<StepSink*> sinks = {&told};
-  if (session != nullptr) sinks.push_back(session);
-  sinks.push_back(&progress);
+  StepSink* const sinks[] = {&told, &files, &progress};
   const auto driven = run.drive(sinks, [&] { return stops(run); });
   return driven.ok() ? Ok{} : Status(driven.error());
 }
@@ -118,18 +107,17 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
   if (!options.quiet)
     for (const std::string& note : run.plan().notes)
       report_note(fmt::format("{}: {}", entry.name, note));
-  auto session = begin_recording(entry, run);
-  if (!session.ok()) return unrecorded(entry, session.error());
-  Status went = step_to_the_end(entry, run, session.value().get());
+  auto files = begin_run_files(options, run);  // a session is named after its scenario's file
+  if (!files.ok()) return unrecorded(entry, files.error());
+  Status went = step_to_the_end(entry, run, files.value());
   if (went.ok()) went = run.digest_state();
   progress_.clear();
   const bool interrupted = was_interrupted() && !run.has_ended();
   const EarlyEnd end{.interrupted = interrupted,
                      .refused = went.ok() ? std::string() : went.error().message,
                      .timings = options.timings};
-  if (session.value())
-    if (Status kept = end_run_recording(*session.value(), run, end); !kept.ok())
-      return unrecorded(entry, kept.error());
+  if (Status kept = files.value().finish(steps_end(run, end)); !kept.ok())
+    return unrecorded(entry, kept.error());
   const RunReport report = run.finish(end);
   SuiteResult result{.outcome = !went.ok()    ? outcome_of(went.error())
                                 : interrupted ? RunOutcome::interrupted

@@ -3,13 +3,12 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <utility>
 
 #include "cli/progress.h"
-#include "cli/record_option.h"
 #include "cli/reported_run.h"
 #include "cli/run_options.h"
+#include "cli/step_files.h"
 #include "cli/suite_report.h"
 #include "cli/suite_selection.h"
 
@@ -31,9 +30,7 @@ class SuiteRun {
  private:
   SuiteResult run_guarded(const SuiteEntry& entry);
   SuiteResult run_to_the_end(const SuiteEntry& entry);
-  Status step_to_the_end(const SuiteEntry& entry, ReportedRun& run, RecordedSession* session);
-  Result<std::unique_ptr<RecordedSession>> begin_recording(const SuiteEntry& entry,
-                                                           ReportedRun& run) const;
+  Status step_to_the_end(const SuiteEntry& entry, ReportedRun& run, StepFiles& files);
   SuiteResult broken(const SuiteEntry& entry, RunOutcome outcome, const std::string& message) const;
   // It cannot be planned.
   SuiteResult refused(const SuiteEntry& entry, const RunOptions& options, const Error& error) const;

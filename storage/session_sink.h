@@ -29,7 +29,9 @@ class SessionSink final : public StepSink {
   static Result<std::unique_ptr<SessionSink>> begin(SessionHeader header, const Names& names,
                                                     Options options);
 
-  // At level full the run must log its writes. Error: what keeps the file from being written;
+  // At level full.
+  bool wants_writes() const override { return level() == RecordLevel::full; }
+  // Error: what keeps the file from being written;
   // committed steps stay.
   Result<Going> take(const CheckedStep& step) override;
   // How the run ended. Error: as take().

@@ -68,9 +68,7 @@ class Exporter {
         tables_(static_cast<std::int32_t>(num_groups()), config().kv_cache_config.num_blocks),
         writes_({.num_blocks = config().kv_cache_config.num_blocks,
                  .mamba_cache_mode = config().mamba_cache_mode}),
-        runner_log_(config().mamba_cache_mode) {
-    run_.log_writes();
-  }
+        runner_log_(config().mamba_cache_mode) {}
   Exporter(const Exporter&) = delete;  // the names refer to the engine of this object
   Exporter& operator=(const Exporter&) = delete;
 
@@ -285,7 +283,9 @@ void Exporter::take(const CheckedStep& checked, ExportedRun& run) {
 }
 
 Status Exporter::run(ExportedRun& run) {
-  const auto driven = drive(run_, [&](const CheckedStep& step) { take(step, run); });
+  SinkOf taking([&](const CheckedStep& step) { take(step, run); }, true);
+  StepSink* const sinks[] = {&taking};
+  const auto driven = drive(run_, sinks);
   if (!driven.ok()) return driven.error();
   if (run.error) run.error->following = following_words(chains_.roots()[0]);
   return Ok{};

@@ -22,6 +22,9 @@ enum class Going : std::uint8_t { on, stop };
 class StepSink {
  public:
   virtual ~StepSink() = default;
+  // Does it read CheckedStep::writes? They are there when one of a run's sinks does. Asked once,
+  // before the first step that it may take; requires then that the run is checked.
+  virtual bool wants_writes() const { return false; }
   // The step is valid until the next one. stop: this was the last one that is wanted. Error: the
   // sink cannot take any more.
   virtual Result<Going> take(const CheckedStep& step) = 0;
@@ -30,16 +33,24 @@ class StepSink {
 // Asked before each step; true ends the run there.
 using StopAsked = std::function<bool()>;
 
+// What became of it; the error is the run's or a sink's.
+struct Driven : Result<Going> {
+  using Result<Going>::Result;
+  const StepSink* refused_by = nullptr;  // whose error it is; null: the run's, or there is none
+};
+
 // Hands each step that is left to all sinks, in their order, until the run has ended (the result is
 // Going::on), a sink wants no more, or `stop` says so (Going::stop). Errors: those of
 // CheckedRun::step and of the sinks; a step that a sink refused reaches none behind it.
-Result<Going> drive(CheckedRun& run, std::span<StepSink* const> sinks, const StopAsked& stop = {});
+Driven drive(CheckedRun& run, std::span<StepSink* const> sinks, const StopAsked& stop = {});
 
 // A function of a step as a sink; it may return nothing, Going, Status or Result<Going>.
 template <class Take>
 class SinkOf final : public StepSink {
  public:
-  explicit SinkOf(Take take) : take_(std::move(take)) {}
+  explicit SinkOf(Take take, bool wants_writes = false)
+      : take_(std::move(take)), wants_writes_(wants_writes) {}
+  bool wants_writes() const override { return wants_writes_; }
   Result<Going> take(const CheckedStep& step) override {
     using Returned = std::invoke_result_t<Take&, const CheckedStep&>;
     if constexpr (std::is_void_v<Returned>) {
@@ -55,11 +66,12 @@ class SinkOf final : public StepSink {
 
  private:
   Take take_;
+  bool wants_writes_;
 };
 
 // The same with one sink.
 template <std::invocable<const CheckedStep&> Take>
-Result<Going> drive(CheckedRun& run, Take take, const StopAsked& stop = {}) {
+Driven drive(CheckedRun& run, Take take, const StopAsked& stop = {}) {
   SinkOf<Take> sink(std::move(take));
   StepSink* const sinks[] = {&sink};
   return drive(run, sinks, stop);

@@ -52,13 +52,12 @@ class RecordedSessions : public testing::Test {
     header.engine = "safe";
     header.plan = kept.empty() ? write_session_plan(run) : kept;
     header.config = run.setup.config;
-    RecordOption option;
-    option.place = place(name);
-    auto session =
-        RecordedSession::begin(option, parse_session_place(option.place), header, names).value();
-    StepSink* const sinks[] = {session.get()};
+    StepFiles files = StepFiles::begin({.record = {.place = place(name), .quiet = true}},
+                                       {.header = std::move(header), .names = names})
+                          .value();
+    StepSink* const sinks[] = {&files};
     ASSERT_TRUE(drive(checked, sinks).ok());
-    ASSERT_TRUE(session->finish(SessionStatus::complete, "").ok());
+    ASSERT_TRUE(files.finish({}).ok());
   }
 
   static Said said_by(const std::function<int()>& command) {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/run_recording.h"
+#include "cli/run_files.h"
 #include "cli/run_tests.h"
 #include "cli/step_json.h"
 #include "integrations/python/src/given.h"
@@ -21,7 +21,7 @@ Result<std::unique_ptr<SteppedRun>> SteppedRun::create(RunOptions options,
   auto run = ReportedRun::create(std::move(plan).value(), options, backends);
   if (!run.ok()) return run.error();
   std::unique_ptr<SteppedRun> stepped(new SteppedRun(std::move(options), std::move(run).value()));
-  if (Status begun = stepped->begin_recording(); !begun.ok()) return begun.error();
+  if (Status begun = stepped->begin_files(); !begun.ok()) return begun.error();
   return stepped;
 }
 
@@ -31,13 +31,10 @@ SteppedRun::SteppedRun(RunOptions options, std::unique_ptr<ReportedRun> run)
       tables_(static_cast<std::int32_t>(run_->engine().config().kv_cache_config.groups.size()),
               run_->engine().config().kv_cache_config.num_blocks) {}
 
-Status SteppedRun::begin_recording() {
-  if (options_.record.place.empty()) return Ok{};
-  const std::string& source = options_.scenario.empty() ? options_.traffic : options_.scenario;
-  auto begun = begin_run_recording(options_.record, parse_session_place(options_.record.place),
-                                   source, *run_);
-  if (!begun.ok()) return begun.error();
-  recorded_ = std::move(begun).value();
+Status SteppedRun::begin_files() {
+  auto files = begin_run_files(options_, *run_);
+  if (!files.ok()) return files.error();
+  files_ = std::move(files).value();
   return Ok{};
 }
 
@@ -51,17 +48,13 @@ Result<bool> SteppedRun::step() {
   const bool stopped = options_.steps > 0 && run_->summary().steps >= options_.steps;
   if (refused_ || unrecorded_ || stopped || run_->has_ended()) return false;
   leave_step();
-  SinkOf recorded([this](const CheckedStep& step) {
-    auto taken = recorded_ ? recorded_->take(step) : Going::on;
-    unrecorded_ = !taken.ok();
-    return taken;
-  });
   SinkOf stood_on([this](const CheckedStep& step) {
     current_.emplace(step);
     return Going::stop;
   });
-  StepSink* const sinks[] = {&recorded, &stood_on};
+  StepSink* const sinks[] = {&files_, &stood_on};
   if (const auto driven = run_->drive(sinks); !driven.ok()) {
+    unrecorded_ = driven.refused_by == &files_;
     if (!unrecorded_) refused_ = driven.error();
     return driven.error();
   }
@@ -99,9 +92,7 @@ Result<SteppedRun::End> SteppedRun::finish(bool interrupted) {
                      .refused = refused_ ? refused_->message : std::string(),
                      .unwritten = unrecorded_,
                      .timings = false};
-  const auto recorded = std::move(recorded_);
-  if (recorded)
-    if (Status ended = end_run_recording(*recorded, *run_, end); !ended.ok()) return ended.error();
+  if (Status ended = files_.finish(steps_end(*run_, end)); !ended.ok()) return ended.error();
   RunReport report = run_->finish(end);
   const RunOutcome outcome = outcome_of(report, options_.strict);
   return End{std::move(report), outcome_name(outcome)};

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/record_option.h"
 #include "cli/reported_run.h"
 #include "cli/run_options.h"
+#include "cli/step_files.h"
 #include "core/base/result.h"
 #include "core/trace/block_table_mirror.h"
 
@@ -43,12 +43,12 @@ class SteppedRun {
 
  private:
   SteppedRun(RunOptions options, std::unique_ptr<ReportedRun> run);
-  Status begin_recording();
+  Status begin_files();
   void leave_step();
 
   RunOptions options_;
   std::unique_ptr<ReportedRun> run_;
-  std::unique_ptr<RecordedSession> recorded_;
+  StepFiles files_;
   BlockTableMirror tables_;  // after the step's cache_events, before its commit_events
   std::optional<CheckedStep> current_;
   std::optional<Error> refused_;

@@ -84,8 +84,23 @@ TEST_F(Drive, AStepThatASinkRefusedReachesNoneBehindIt) {
   });
   auto behind = noting("b");
   StepSink* const sinks[] = {&refusing, &behind};
-  EXPECT_EQ(drive(run_, sinks).error().message, "the disk is full");
+  const auto driven = drive(run_, sinks);
+  EXPECT_EQ(driven.error().message, "the disk is full");
+  EXPECT_EQ(driven.refused_by, &refusing);
   EXPECT_THAT(seen_, ElementsAre("b 1"));
+}
+
+TEST_F(Drive, WritesAreThereWhenOneSinkWantsThem) {
+  std::size_t num_writes = 0;
+  SinkOf counting([&](const CheckedStep& step) { num_writes += step.writes.size(); });
+  SinkOf wanting([](const CheckedStep&) { return Going::stop; }, true);
+  StepSink* const sinks[] = {&counting};
+  EXPECT_EQ(drive(run_, sinks).value(), Going::on);
+  EXPECT_EQ(num_writes, 0u);
+  run_ = six_steps();
+  StepSink* const both[] = {&counting, &wanting};
+  EXPECT_EQ(drive(run_, both).value(), Going::stop);
+  EXPECT_GT(num_writes, 0u);
 }
 
 }  // namespace

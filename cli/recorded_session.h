@@ -1,0 +1,16 @@
+// The session of a command (--record).
+#pragma once
+
+#include <memory>
+
+#include "cli/step_files.h"
+
+namespace hybridscope {
+
+// A name that was given gets the source's suffix; without one it is named after header.source. Says
+// on stderr in the end what was recorded, unless it is quiet. Null: no session is asked for.
+// Errors: those of SessionSink::begin.
+Result<std::unique_ptr<StepFile>> begin_recorded_session(const StepFileOptions& options,
+                                                         const StepFileSource& source);
+
+}  // namespace hybridscope
