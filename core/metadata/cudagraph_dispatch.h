@@ -12,7 +12,7 @@ enum class CudagraphDispatchReason : std::uint8_t {
   graphs_off,            // none: the mode is none, or nothing was captured
   only_none_allowed,     // none
   above_largest_size,    // none: more tokens than the largest size
-  no_graph_for_batch,    // none: this kind of batch was not captured
+  no_graph_for_batch,    // none: at the size that fits, none was captured for this kind of batch
   uniform_decode_graph,  // full: graph of uniform decode rows
   mixed_batch_graph,     // full: graph of any batch
   not_uniform,           // piecewise: the batch is not a uniform decode

@@ -17,7 +17,7 @@ std::string_view reason_words(CudagraphDispatchReason reason) {
     case CudagraphDispatchReason::above_largest_size:
       return "the batch is larger than the largest captured size";
     case CudagraphDispatchReason::no_graph_for_batch:
-      return "no graph was captured for this kind of batch";
+      return "at the captured size that fits there is no graph for this kind of batch";
     case CudagraphDispatchReason::uniform_decode_graph:
       return "the graph of uniform decode batches";
     case CudagraphDispatchReason::mixed_batch_graph:

@@ -45,6 +45,14 @@ TEST(ExplainDispatch, WithoutAGraphNothingIsPadded) {
             "than the largest captured size");
 }
 
+TEST(ExplainDispatch, ABatchWithoutAGraphIsToldWhereItWouldHaveBeen) {
+  EXPECT_EQ(explain_dispatch({.dispatch = {CUDAGraphMode::none, 5, 2, Reason::no_graph_for_batch},
+                              .num_tokens = 5,
+                              .num_reqs = 2}),
+            "5 tokens in 2 rows: not a uniform decode; runtime mode NONE: at the captured size "
+            "that fits there is no graph for this kind of batch");
+}
+
 TEST(ExplainDispatch, ModesAreSpelledAsOnTheCommandLine) {
   EXPECT_EQ(cudagraph_mode_name(CUDAGraphMode::full_and_piecewise), "FULL_AND_PIECEWISE");
 }

@@ -13,6 +13,7 @@
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/matrix/run_matrix.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "tests/sessions/explain/explained_sentences.h"
 #include "tests/sessions/explain/printed_equations.h"
@@ -81,23 +82,26 @@ void tell_run(RunPlan plan, const std::string& what, Totals& totals) {
   BlockTableMirror tables(static_cast<std::int32_t>(config.kv_cache_config.groups.size()),
                           config.kv_cache_config.num_blocks);
   OwnCounts own;
-  while (!run.has_ended()) {
-    const auto step = run.step();
-    if (!step.ok()) return;
-    const StepTrace& trace = step.value().trace;
+  test::CachedPrefixes cached;
+  const auto driven = drive(run, [&](const CheckedStep& step) {
+    const StepTrace& trace = step.trace;
     for (const CacheEvent& event : trace.cache_events) tables.apply(event);
-    const std::string text = told(step.value(), run.engine().config(), tables, own);
+    cached.forget(trace.cache_events);
+    const std::string text = told(step, run.engine().config(), tables, own);
     const test::Equations equations = test::check_equations(text);
     EXPECT_THAT(equations.wrong, IsEmpty()) << what << " step " << trace.step;
-    EXPECT_THAT(test::broken_conditions({trace, run.engine().config(), text}, totals.conditions),
+    EXPECT_THAT(test::broken_conditions({trace, run.engine(), cached, text}, totals.conditions),
                 IsEmpty())
         << what << " step " << trace.step;
     totals.equations += equations.num_checked;
     ++totals.steps;
     for (const CacheEvent& event : trace.commit_events) tables.apply(event);
+    cached.learn(trace.cache_events, run.engine());
+    cached.learn(trace.commit_events, run.engine());
     own.take(trace);
-    if (::testing::Test::HasFailure()) return;
-  }
+    return ::testing::Test::HasFailure() ? Going::stop : Going::on;
+  });
+  if (!driven.ok()) return;  // what the engine refuses, another test's matter
 }
 
 // Settings that the profile refuses, such as mode all from 0.33.0 on, are left out.

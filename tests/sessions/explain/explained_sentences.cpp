@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 
@@ -18,7 +19,8 @@ namespace {
 
 class Conditions {
  public:
-  Conditions(const ToldStep& step, int& num_checked) : step_(step), num_checked_(num_checked) {}
+  Conditions(const ToldStep& step, int& num_checked)
+      : step_(step), config_(step.engine.config()), num_checked_(num_checked) {}
 
   void expect(bool holds, const std::string& what) {
     ++num_checked_;
@@ -95,12 +97,12 @@ class Conditions {
 
   void skipped_request(const SkippedRequest& skipped) {
     const TokenTerms* terms = step_.trace.token_terms_of(skipped.request);
-    const std::string words = explain_skip(skipped, terms, step_.config);
+    const std::string words = explain_skip(skipped, terms, config_);
     const auto needs_terms = [&] {
       expect(terms != nullptr, "no terms behind: " + words);
       return terms != nullptr;
     };
-    const std::int32_t block_size = step_.config.block_size;
+    const std::int32_t block_size = config_.block_size;
     switch (skipped.reason) {
       case SkipReason::no_token_budget:
         if (terms != nullptr) expect(terms->num_new_tokens > terms->budget_left, words);
@@ -117,14 +119,14 @@ class Conditions {
       case SkipReason::max_model_len:
         if (needs_terms())
           expect(terms->num_computed_tokens + std::max(terms->num_new_tokens, 1) >=
-                     step_.config.max_model_len,
+                     config_.max_model_len,
                  words);
         break;
       case SkipReason::chunked_prefill_off:
-        expect(!step_.config.enable_chunked_prefill, words);
+        expect(!config_.enable_chunked_prefill, words);
         break;
       case SkipReason::max_num_seqs:
-        expect(step_.trace.num_running >= step_.config.max_num_seqs, words);
+        expect(step_.trace.num_running >= config_.max_num_seqs, words);
         break;
       case SkipReason::preemption_in_step:
         expect(!step_.trace.preempted.empty(), words);
@@ -132,28 +134,54 @@ class Conditions {
       case SkipReason::ends_in_flight:
       case SkipReason::frees_deferred:
       case SkipReason::frame_in_flight:
-        expect(step_.config.async_scheduling, words);
+        expect(config_.async_scheduling, words);
         break;
       case SkipReason::allocation_refused:
+        refused(skipped.request, words);
         break;
       case SkipReason::behind_refused_request:
         expect(false, "no scheduler gives this reason");
     }
   }
 
+  // It got no block, and either its hit is written in this step, or fewer blocks are free than it
+  // may ask for: those of its known tokens, this step's, drafts and copies, and the watermark.
+  void refused(RequestId request, const std::string& words) {
+    for (const CacheEvent& event : step_.trace.cache_events)
+      expect(event.kind != CacheEventKind::column_set || event.request != request ||
+                 event.block == kNullBlock,
+             words + ", and it got a block");
+    const auto& groups = config_.kv_cache_config.groups;
+    const std::int32_t drafts = config_.num_speculative_tokens;
+    std::int64_t most = std::llround(config_.watermark * config_.kv_cache_config.num_blocks) + 1;
+    CachedPrefixes written_now;
+    written_now.learn(step_.trace.cache_events, step_.engine);
+    bool is_written_now = false;
+    std::int32_t known = config_.max_model_len;
+    for (const AdmissionLookup& lookup : step_.trace.lookups) {
+      if (lookup.request != request) continue;
+      known = lookup.explanation.max_cache_hit_length + 1;
+      is_written_now = written_now.has_any(step_.engine, request, known);
+    }
+    const std::int32_t tokens = std::min(known + config_.max_num_batched_tokens + 2 * drafts + 2,
+                                         config_.max_model_len + drafts + 1);
+    for (const KVCacheGroup& group : groups) most += tokens / group.block_size() + 3 + drafts;
+    expect(is_written_now || step_.trace.num_free_blocks < most, words);
+  }
+
   // Tokens of which hits of the group are multiples, and that it looks for.
   std::int32_t unit_of(const KVCacheGroup& group) const {
-    const bool inside = hits_end_inside_blocks(step_.config);
-    return group.is_mamba() && inside ? step_.config.hash_block_size : group.block_size();
+    const bool inside = hits_end_inside_blocks(config_);
+    return group.is_mamba() && inside ? config_.hash_block_size : group.block_size();
   }
 
   void lookup_of(const AdmissionLookup& lookup) {
     const LookupExplanation& why = lookup.explanation;
-    const std::string words = explain_lookup(lookup, step_.config, step_names_);
+    const std::string words = explain_lookup(lookup, config_, step_names_);
     for (const ScheduledTrace& s : step_.trace.scheduled)
       if (s.request == lookup.request && lookup.admitted)
         expect(why.max_cache_hit_length + 1 == s.num_tokens, words);
-    const auto& groups = step_.config.kv_cache_config.groups;
+    const auto& groups = config_.kv_cache_config.groups;
     std::int32_t least = why.max_cache_hit_length;
     for (const GroupLookup& group : why.groups) least = std::min(least, group.hit_length);
     for (std::size_t g = 0; g < why.groups.size(); ++g) {
@@ -161,7 +189,7 @@ class Conditions {
       const std::int32_t unit = unit_of(groups[g]);
       switch (group.stop) {
         case LookupStop::caching_off:
-          expect(!step_.config.enable_prefix_caching, words);
+          expect(!config_.enable_prefix_caching, words);
           break;
         case LookupStop::limit_reached:
           expect(group.present_length / unit * unit + unit > why.max_cache_hit_length, words);
@@ -169,13 +197,14 @@ class Conditions {
         case LookupStop::miss:
           expect(group.miss_block >= 0, words);
           expect((group.miss_block + 1) * groups[g].block_size() > group.present_length, words);
+          missing(lookup.request, g, group.miss_block, words);
           break;
         case LookupStop::eagle_drop:
           expect(group.hit_length < group.present_length, words);
           break;
         case LookupStop::alignment:
-          expect(group.hit_length % step_.config.scheduler_block_size == 0 ||
-                     hits_end_inside_blocks(step_.config),
+          expect(group.hit_length % config_.scheduler_block_size == 0 ||
+                     hits_end_inside_blocks(config_),
                  words);
           break;
         case LookupStop::cut_to_other_group:
@@ -183,6 +212,22 @@ class Conditions {
           break;
       }
     }
+  }
+
+  // A block that was there in every group of its kind during the whole step is not missing. Keys
+  // that cover more tokens than their block, and states inside of blocks, are not looked at.
+  void missing(RequestId request, std::size_t group, std::int32_t miss_block,
+               const std::string& words) {
+    const auto& groups = config_.kv_cache_config.groups;
+    const bool inside = hits_end_inside_blocks(config_);
+    if (num_hash_lookahead_tokens(config_) > 0 || (groups[group].is_mamba() && inside)) return;
+    const std::int32_t end = (miss_block + 1) * groups[group].block_size();
+    bool everywhere = true;
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      if (groups[g].spec == groups[group].spec)
+        everywhere = everywhere &&
+                     step_.cached.has(step_.engine, request, static_cast<std::int32_t>(g), end);
+    expect(!everywhere, words);
   }
 
   void sampled(const RowTrace& row) {
@@ -212,11 +257,78 @@ class Conditions {
   }
 
   void graph() {
-    if (!step_.trace.uniform_decode) return;
+    if (step_.trace.rows.empty()) return;
+    if (step_.trace.uniform_decode)
+      for (const RowTrace& row : step_.trace.rows)
+        expect(step_.trace.scheduled_of(row).num_scheduled_tokens ==
+                   1 + config_.num_speculative_tokens,
+               "a uniform decode");
+    graph_reason();
+  }
+
+  bool has_decode_graph(std::int32_t size, std::int32_t num_reqs) const {
+    const std::int32_t width = 1 + config_.num_speculative_tokens;
+    return size % width == 0 && size / width >= num_reqs && size / width <= config_.max_num_seqs;
+  }
+
+  // V2: a size that is rounded up to whole decode rows, and that no other graph is captured for, is
+  // the first that holds the tokens.
+  bool fits_uniform_graph_alone(const std::vector<std::int32_t>& sizes,
+                                std::int32_t num_tokens) const {
+    const std::int32_t width = 1 + config_.num_speculative_tokens;
+    const auto next = std::ranges::lower_bound(sizes, num_tokens);
+    return config_.runner == ModelRunner::v2 && next != sizes.end() &&
+           std::ranges::any_of(sizes, [&](std::int32_t size) {
+             const std::int32_t rounded = (size + width - 1) / width * width;
+             return num_tokens <= rounded && rounded < *next;
+           });
+  }
+
+  void graph_reason() {
+    const CudagraphDispatch& graph = step_.trace.graph;
+    const CudagraphResolution& captured = step_.engine.cudagraphs();
+    const bool uniform = step_.trace.uniform_decode;
+    const bool is_full = graph.runtime_mode == CUDAGraphMode::full;
+    const bool is_piecewise = graph.runtime_mode == CUDAGraphMode::piecewise;
+    const bool none = graph.runtime_mode == CUDAGraphMode::none;
+    const CUDAGraphMode mode = captured.cudagraph_mode;
+    const auto num_reqs = static_cast<std::int32_t>(step_.trace.rows.size());
+    std::int32_t num_tokens = 0;
     for (const RowTrace& row : step_.trace.rows)
-      expect(step_.trace.scheduled_of(row).num_scheduled_tokens ==
-                 1 + step_.config.num_speculative_tokens,
-             "a uniform decode");
+      num_tokens += step_.trace.scheduled_of(row).num_scheduled_tokens;
+    if (!none) expect(graph.num_tokens_padded >= num_tokens, "a graph that is too small");
+    const auto expect_reason = [&](bool holds) {
+      expect(holds, fmt::format("graph reason {}", static_cast<int>(graph.reason)));
+    };
+    switch (graph.reason) {
+      case CudagraphDispatchReason::graphs_off:
+        return expect_reason(none &&
+                             (mode == CUDAGraphMode::none || captured.capture_sizes.empty()));
+      case CudagraphDispatchReason::above_largest_size:
+        return expect_reason(none && num_tokens > captured.capture_sizes.back());
+      case CudagraphDispatchReason::uniform_decode_graph:
+        return expect_reason(is_full && uniform && graph.num_reqs_padded >= num_reqs);
+      case CudagraphDispatchReason::mixed_batch_graph:
+        return expect_reason(is_full && mode == CUDAGraphMode::full);
+      case CudagraphDispatchReason::not_uniform:
+        return expect_reason(is_piecewise && !uniform && mode == CUDAGraphMode::full_and_piecewise);
+      case CudagraphDispatchReason::piecewise_only:
+        return expect_reason(is_piecewise && mode == CUDAGraphMode::piecewise);
+      case CudagraphDispatchReason::full_graph_too_small:
+        return expect_reason(is_piecewise && uniform &&
+                             !has_decode_graph(graph.num_tokens_padded, num_reqs));
+      case CudagraphDispatchReason::no_graph_for_batch: {
+        const auto size = std::ranges::lower_bound(captured.capture_sizes, num_tokens);
+        expect(none && size != captured.capture_sizes.end(), "a size fits");
+        return expect_reason(
+            mode == CUDAGraphMode::full_decode_only
+                ? !uniform || !has_decode_graph(*size, num_reqs)
+                : !uniform && fits_uniform_graph_alone(captured.capture_sizes, num_tokens));
+      }
+      case CudagraphDispatchReason::only_none_allowed:
+      case CudagraphDispatchReason::full_graph_forbidden:
+        return expect(false, "the engine asks for neither");
+    }
   }
 
   // Columns that a line of a block table encloses: "1 0 x2 [5 7-9*] 0".
@@ -282,7 +394,7 @@ class Conditions {
                "position p goes to column floor(p / B), slot p mod B");
         is_enclosed(write.row, g, write.column);
       }
-      for (const ForwardPlaces& row : forward_rows(trace, group, step_.config.mamba_cache_mode)) {
+      for (const ForwardPlaces& row : forward_rows(trace, group, config_.mamba_cache_mode)) {
         std::vector<StatePlace> places = row.targets;
         for (const PassedState& passed : row.passed) places.push_back(passed.place);
         for (const StatePlace& place : places)
@@ -300,6 +412,7 @@ class Conditions {
   }
 
   const ToldStep& step_;
+  const EngineConfig& config_;
   Names step_names_ = numbered_names();
   int& num_checked_;
   std::vector<std::string> broken_;

@@ -5,15 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/engine_config.h"
+#include "core/engine/engine.h"
 #include "core/trace/step_trace.h"
+#include "tests/sessions/explain/cached_prefixes.h"
 
 namespace hybridscope::test {
 
 struct ToldStep {
   const StepTrace& trace;
-  const EngineConfig& config;
-  std::string text;  // of explain_step, each item in one line
+  const Engine& engine;          // after the step
+  const CachedPrefixes& cached;  // that were there during the whole step
+  std::string text;              // of explain_step, each item in one line
 };
 
 // One sentence for each condition that does not hold; `num_checked` counts those that were looked
