@@ -23,7 +23,7 @@ const std::string kCells =
     "--only runner=v1 --only scheduling=sync --only graphs=full_and_piecewise "
     "--only retention=dense --only match_unit=block --only checkpoints=none";
 
-// Shrinking takes most of the time of a matrix with faults: where any fault will do, it is this one.
+// Shrinking takes most of the time of a matrix with faults: one of them will do.
 const std::string kOneFault = " --engine safe --policy no_draft_step=column_zero";
 
 std::string folder_of(const std::string& name) { return temporary_folder("matrix_" + name, {}); }
