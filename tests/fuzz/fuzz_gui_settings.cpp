@@ -4,7 +4,7 @@
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::gui_settings_target {
 namespace {
 
 void read(std::string_view text) {
@@ -20,9 +20,10 @@ void read(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::gui_settings_target
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  hybridscope::test::read(hybridscope::test::as_text(data, size));
-  return 0;
-}
+namespace hybridscope::test {
+
+void fuzz_gui_settings(std::string_view text) { gui_settings_target::read(text); }
+
+}  // namespace hybridscope::test

@@ -4,16 +4,16 @@
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace hybridscope;
-  const auto model = parse_hf_config({.text = test::as_text(data, size), .file = "config.json"});
-  test::note_read(test::as_text(data, size), model.ok());
-  if (!model.ok()) {
-    test::expect_one_line(model.error().message, "");  // names the model or the file, then the key
-    return 0;
-  }
+namespace hybridscope::test {
+
+void fuzz_hf_config(std::string_view text) {
+  const auto model = parse_hf_config({.text = text, .file = "config.json"});
+  note_read(text, model.ok());
+  if (!model.ok())  // it names the model or the file, then the key
+    return expect_one_line(model.error().message, "");
   const auto layout = build_kv_cache_config(
       model.value(), {.num_speculative_tokens = 2, .kv_cache_memory_bytes = std::int64_t{1} << 36});
-  if (!layout.ok()) test::expect(!layout.error().message.empty(), "an error has a message");
-  return 0;
+  if (!layout.ok()) expect(!layout.error().message.empty(), "an error has a message");
 }
+
+}  // namespace hybridscope::test

@@ -5,7 +5,7 @@
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::layout_target {
 namespace {
 
 // Some are not.
@@ -35,9 +35,10 @@ void read(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::layout_target
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  hybridscope::test::read(hybridscope::test::as_text(data, size));
-  return 0;
-}
+namespace hybridscope::test {
+
+void fuzz_layout(std::string_view text) { layout_target::read(text); }
+
+}  // namespace hybridscope::test

@@ -6,7 +6,7 @@
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::lesson_target {
 namespace {
 
 void read(std::string_view text) {
@@ -30,9 +30,10 @@ void read(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::lesson_target
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  hybridscope::test::read(hybridscope::test::as_text(data, size));
-  return 0;
-}
+namespace hybridscope::test {
+
+void fuzz_lesson(std::string_view text) { lesson_target::read(text); }
+
+}  // namespace hybridscope::test

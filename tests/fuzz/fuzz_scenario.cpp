@@ -8,7 +8,7 @@
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::scenario_target {
 namespace {
 
 constexpr std::int32_t kMaxTokens = 1 << 13;  // of a prompt or an output
@@ -67,9 +67,10 @@ void read(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::scenario_target
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  hybridscope::test::read(hybridscope::test::as_text(data, size));
-  return 0;
-}
+namespace hybridscope::test {
+
+void fuzz_scenario(std::string_view text) { scenario_target::read(text); }
+
+}  // namespace hybridscope::test

@@ -6,7 +6,7 @@
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::session_lines_target {
 namespace {
 
 // Takes the first line off the text.
@@ -41,10 +41,12 @@ bool read(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::session_lines_target
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text = hybridscope::test::as_text(data, size);
-  hybridscope::test::note_read(text, hybridscope::test::read(text));
-  return 0;
+namespace hybridscope::test {
+
+void fuzz_session_lines(std::string_view text) {
+  note_read(text, session_lines_target::read(text));
 }
+
+}  // namespace hybridscope::test

@@ -7,7 +7,7 @@
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::session_plan_target {
 namespace {
 
 constexpr std::int32_t kMaxTokens = 1 << 13;  // of a model's or a request's length
@@ -40,9 +40,10 @@ void read(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::session_plan_target
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  hybridscope::test::read(hybridscope::test::as_text(data, size));
-  return 0;
-}
+namespace hybridscope::test {
+
+void fuzz_session_plan(std::string_view text) { session_plan_target::read(text); }
+
+}  // namespace hybridscope::test

@@ -2,7 +2,8 @@
 #include "sessions/traffic/sharegpt.h"
 #include "tests/fuzz/fuzz_traffic_log.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  hybridscope::test::read_log(hybridscope::read_sharegpt, hybridscope::test::as_text(data, size));
-  return 0;
-}
+namespace hybridscope::test {
+
+void fuzz_sharegpt(std::string_view text) { read_log(read_sharegpt, text); }
+
+}  // namespace hybridscope::test

@@ -1,20 +1,16 @@
-// Shared by the fuzzed readers: the entry point, and how a broken promise is reported.
+// Shared by the fuzzed readers: the functions that tests and libFuzzer call with an input, and how
+// a broken promise is reported.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
 
-// libFuzzer's entry point, called by replay.cpp as well. Returns 0.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
 namespace hybridscope::test {
 
-inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
-  return {reinterpret_cast<const char*>(data), size};
-}
+#define HYBRIDSCOPE_FUZZ_TARGET(name) void fuzz_##name(std::string_view text);
+#include "fuzz_targets.inc"
+#undef HYBRIDSCOPE_FUZZ_TARGET
 
 // Aborts the program if the promise is broken, which a fuzzer counts as a find.
 inline void expect(bool holds, std::string_view promise, std::string_view about = {}) {

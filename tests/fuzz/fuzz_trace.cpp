@@ -8,7 +8,7 @@
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::trace_target {
 namespace {
 
 // Would an engine of these sizes fit into some megabytes?
@@ -64,10 +64,10 @@ bool read(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::trace_target
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text = hybridscope::test::as_text(data, size);
-  hybridscope::test::note_read(text, hybridscope::test::read(text));
-  return 0;
-}
+namespace hybridscope::test {
+
+void fuzz_trace(std::string_view text) { note_read(text, trace_target::read(text)); }
+
+}  // namespace hybridscope::test

@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/bytes_of.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::traffic_target {
 namespace {
 
 void read(std::string_view text) {
@@ -26,9 +26,10 @@ void read(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::traffic_target
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  hybridscope::test::read(hybridscope::test::as_text(data, size));
-  return 0;
-}
+namespace hybridscope::test {
+
+void fuzz_traffic(std::string_view text) { traffic_target::read(text); }
+
+}  // namespace hybridscope::test

@@ -10,7 +10,7 @@
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::vector_target {
 namespace {
 
 // Could it be read as a vector of this kind?
@@ -52,10 +52,10 @@ bool read(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::vector_target
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text = hybridscope::test::as_text(data, size);
-  hybridscope::test::note_read(text, hybridscope::test::read(text));
-  return 0;
-}
+namespace hybridscope::test {
+
+void fuzz_vector(std::string_view text) { note_read(text, vector_target::read(text)); }
+
+}  // namespace hybridscope::test

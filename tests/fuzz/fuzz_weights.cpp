@@ -11,6 +11,7 @@
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 
+namespace hybridscope::test::weights_target {
 namespace {
 
 // Goes with the program.
@@ -18,7 +19,7 @@ struct Folder {
   Folder() {
     char name[] = "/tmp/hybridscope_fuzz_XXXXXX";
     const char* made = mkdtemp(name);
-    hybridscope::test::expect(made != nullptr, "a folder can be made");
+    expect(made != nullptr, "a folder can be made");
     path = made;
   }
   ~Folder() { std::filesystem::remove_all(path); }
@@ -29,22 +30,21 @@ struct Folder {
 };
 
 }  // namespace
+}  // namespace hybridscope::test::weights_target
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace hybridscope;
-  static const Folder folder;
-  const std::string_view input = test::as_text(data, size);
-  const std::size_t end = std::min(input.find('\0'), input.size());
-  folder.write("config.json", input.substr(0, end));
-  folder.write("model.safetensors", input.substr(std::min(end + 1, input.size())));
+namespace hybridscope::test {
+
+void fuzz_weights(std::string_view text) {
+  static const weights_target::Folder folder;
+  const std::size_t end = std::min(text.find('\0'), text.size());
+  folder.write("config.json", text.substr(0, end));
+  folder.write("model.safetensors", text.substr(std::min(end + 1, text.size())));
   const auto loaded = load_model(folder.path, std::int64_t{1} << 24);
-  test::note_read(input, loaded.ok());
-  if (!loaded.ok()) {
-    test::expect_one_line(loaded.error().message, "");
-    return 0;
-  }
+  note_read(text, loaded.ok());
+  if (!loaded.ok()) return expect_one_line(loaded.error().message, "");
   for (const std::vector<float>& tensor : loaded.value().model.tensors)
-    test::expect(std::ranges::all_of(tensor, [](float value) { return std::isfinite(value); }),
-                 "weights are finite");
-  return 0;
+    expect(std::ranges::all_of(tensor, [](float value) { return std::isfinite(value); }),
+           "weights are finite");
 }
+
+}  // namespace hybridscope::test

@@ -43,7 +43,7 @@ Result<nlohmann::ordered_json> judge_file(const JudgeOptions& options, Teller& t
   JudgeSession session(options, {});
   if (Status judged = judge_all(options, source.value(), session, teller); !judged.ok())
     return judged.error();
-  if (session.record_failure()) return *session.record_failure();
+  if (session.file_failure()) return *session.file_failure();
   if (session.report().traces.empty())
     return invalid_input(
         options.filter.empty()
