@@ -9,7 +9,7 @@
 namespace hybridscope::test {
 
 #define HYBRIDSCOPE_FUZZ_TARGET(name) void fuzz_##name(std::string_view text);
-#include "fuzz_targets.inc"
+#include "tests/fuzz/fuzz_targets.inc"
 #undef HYBRIDSCOPE_FUZZ_TARGET
 
 // Aborts the program if the promise is broken, which a fuzzer counts as a find.

@@ -30,7 +30,7 @@ struct Target {
 
 constexpr Target kTargets[] = {
 #define HYBRIDSCOPE_FUZZ_TARGET(name) {#name, hybridscope::test::fuzz_##name},
-#include "fuzz_targets.inc"
+#include "tests/fuzz/fuzz_targets.inc"
 #undef HYBRIDSCOPE_FUZZ_TARGET
 };
 
