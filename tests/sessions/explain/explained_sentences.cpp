@@ -13,6 +13,7 @@
 #include "sessions/explain/explain_row.h"
 #include "sessions/explain/explain_schedule.h"
 #include "sessions/explain/forward_rows.h"
+#include "tests/sessions/explain/graph_conditions.h"
 
 namespace hybridscope::test {
 namespace {
@@ -263,72 +264,8 @@ class Conditions {
         expect(step_.trace.scheduled_of(row).num_scheduled_tokens ==
                    1 + config_.num_speculative_tokens,
                "a uniform decode");
-    graph_reason();
-  }
-
-  bool has_decode_graph(std::int32_t size, std::int32_t num_reqs) const {
-    const std::int32_t width = 1 + config_.num_speculative_tokens;
-    return size % width == 0 && size / width >= num_reqs && size / width <= config_.max_num_seqs;
-  }
-
-  // V2: a size that is rounded up to whole decode rows, and that no other graph is captured for, is
-  // the first that holds the tokens.
-  bool fits_uniform_graph_alone(const std::vector<std::int32_t>& sizes,
-                                std::int32_t num_tokens) const {
-    const std::int32_t width = 1 + config_.num_speculative_tokens;
-    const auto next = std::ranges::lower_bound(sizes, num_tokens);
-    return config_.runner == ModelRunner::v2 && next != sizes.end() &&
-           std::ranges::any_of(sizes, [&](std::int32_t size) {
-             const std::int32_t rounded = (size + width - 1) / width * width;
-             return num_tokens <= rounded && rounded < *next;
-           });
-  }
-
-  void graph_reason() {
-    const CudagraphDispatch& graph = step_.trace.graph;
-    const CudagraphResolution& captured = step_.engine.cudagraphs();
-    const bool uniform = step_.trace.uniform_decode;
-    const bool is_full = graph.runtime_mode == CUDAGraphMode::full;
-    const bool is_piecewise = graph.runtime_mode == CUDAGraphMode::piecewise;
-    const bool none = graph.runtime_mode == CUDAGraphMode::none;
-    const CUDAGraphMode mode = captured.cudagraph_mode;
-    const auto num_reqs = static_cast<std::int32_t>(step_.trace.rows.size());
-    std::int32_t num_tokens = 0;
-    for (const RowTrace& row : step_.trace.rows)
-      num_tokens += step_.trace.scheduled_of(row).num_scheduled_tokens;
-    if (!none) expect(graph.num_tokens_padded >= num_tokens, "a graph that is too small");
-    const auto expect_reason = [&](bool holds) {
-      expect(holds, fmt::format("graph reason {}", static_cast<int>(graph.reason)));
-    };
-    switch (graph.reason) {
-      case CudagraphDispatchReason::graphs_off:
-        return expect_reason(none &&
-                             (mode == CUDAGraphMode::none || captured.capture_sizes.empty()));
-      case CudagraphDispatchReason::above_largest_size:
-        return expect_reason(none && num_tokens > captured.capture_sizes.back());
-      case CudagraphDispatchReason::uniform_decode_graph:
-        return expect_reason(is_full && uniform && graph.num_reqs_padded >= num_reqs);
-      case CudagraphDispatchReason::mixed_batch_graph:
-        return expect_reason(is_full && mode == CUDAGraphMode::full);
-      case CudagraphDispatchReason::not_uniform:
-        return expect_reason(is_piecewise && !uniform && mode == CUDAGraphMode::full_and_piecewise);
-      case CudagraphDispatchReason::piecewise_only:
-        return expect_reason(is_piecewise && mode == CUDAGraphMode::piecewise);
-      case CudagraphDispatchReason::full_graph_too_small:
-        return expect_reason(is_piecewise && uniform &&
-                             !has_decode_graph(graph.num_tokens_padded, num_reqs));
-      case CudagraphDispatchReason::no_graph_for_batch: {
-        const auto size = std::ranges::lower_bound(captured.capture_sizes, num_tokens);
-        expect(none && size != captured.capture_sizes.end(), "a size fits");
-        return expect_reason(
-            mode == CUDAGraphMode::full_decode_only
-                ? !uniform || !has_decode_graph(*size, num_reqs)
-                : !uniform && fits_uniform_graph_alone(captured.capture_sizes, num_tokens));
-      }
-      case CudagraphDispatchReason::only_none_allowed:
-      case CudagraphDispatchReason::full_graph_forbidden:
-        return expect(false, "the engine asks for neither");
-    }
+    const std::string broken = broken_graph_reason(step_.trace, step_.engine);
+    expect(broken.empty(), broken);
   }
 
   // Columns that a line of a block table encloses: "1 0 x2 [5 7-9*] 0".
