@@ -44,12 +44,13 @@ Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const Run
   auto run = CheckedRun::create(std::move(plan), std::move(checks));
   if (!run.ok()) return run.error();
   return std::unique_ptr<ReportedRun>(
-      new ReportedRun(std::move(run).value(), options.check, std::move(kept)));
+      new ReportedRun(std::move(run).value(), options, std::move(kept)));
 }
 
-ReportedRun::ReportedRun(CheckedRun run, CheckScope scope, Kept kept)
+ReportedRun::ReportedRun(CheckedRun run, const RunOptions& options, Kept kept)
     : run_(std::move(run)),
-      scope_(scope),
+      scope_(options.check),
+      max_steps_(options.steps),
       names_(make_names(run_.engine())),
       summary_(run_.engine().config()),
       starvation_(run_.engine().config()),
@@ -73,7 +74,12 @@ Status ReportedRun::digest_state() {
 Driven ReportedRun::drive(std::span<StepSink* const> sinks, const StopAsked& stop) {
   std::vector<StepSink*> all = {this};
   all.insert(all.end(), sinks.begin(), sinks.end());
-  return hybridscope::drive(run_, all, stop);
+  return hybridscope::drive(run_, all, [&] { return is_at_its_limit() || (stop && stop()); });
+}
+
+std::string ReportedRun::progress_words() const {
+  return fmt::format("step {}, {} of {} requests finished, {} findings", summary().steps,
+                     summary().requests_finished, plan().requests.size(), num_errors());
 }
 
 Result<Going> ReportedRun::take(const CheckedStep& step) {

@@ -41,7 +41,9 @@ class ReportedRun final : private StepSink {
   bool has_ended() const { return run_.has_ended(); }
   // Everything in the plan has happened.
   bool finished() const { return run_.end() == EndReason::finished; }
-  // drive() of the run: the totals first, then the sinks.
+  // As many steps were run as the options ask for.
+  bool is_at_its_limit() const { return max_steps_ > 0 && summary().steps >= max_steps_; }
+  // drive() of the run up to its limit: the totals first, then the sinks.
   Driven drive(std::span<StepSink* const> sinks, const StopAsked& stop = {});
   // After the last step: digests the bytes. Error: the device is lost.
   Status digest_state();
@@ -64,6 +66,8 @@ class ReportedRun final : private StepSink {
   // Where the findings of the last step that had any stand (FindingList::last_chain_words).
   std::vector<std::string> chain_words() const { return report_.findings.last_chain_words(); }
   std::int64_t num_errors() const { return report_.findings.num_found(Severity::error); }
+  // "step 12, 3 of 8 requests finished, 0 findings".
+  std::string progress_words() const;
 
  private:
   Result<Going> take(const CheckedStep& step) override;
@@ -79,10 +83,11 @@ class ReportedRun final : private StepSink {
   void excuse_known_bugs(const CauseSearchOptions& options);
   void excuse(const std::string& source, std::int64_t findings);
 
-  ReportedRun(CheckedRun run, CheckScope scope, Kept kept);
+  ReportedRun(CheckedRun run, const RunOptions& options, Kept kept);
 
   CheckedRun run_;
   CheckScope scope_;
+  std::int64_t max_steps_;  // 0: to the end
   Names names_;
   SummaryBuilder summary_;
   StarvationWatch starvation_;

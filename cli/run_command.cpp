@@ -149,15 +149,11 @@ void RunSession::show_step(const StepTrace& trace, std::span<const Finding> find
 void RunSession::show_progress() {
   const RunSummary& summary = run_.summary();
   if (run_.engine().num_requests() < 1000 && summary.steps < 1000) return;
-  progress_.show([&] {
-    return fmt::format("step {}, {} of {} requests finished, {} findings", summary.steps,
-                       summary.requests_finished, run_.plan().requests.size(), run_.num_errors());
-  });
+  progress_.show([&] { return run_.progress_words(); });
 }
 
 bool RunSession::stop() const {
   if (was_interrupted() || breakpoints_.stopped()) return true;
-  if (options_.steps > 0 && run_.summary().steps >= options_.steps) return true;
   return options_.explain > 0 && explained_;
 }
 

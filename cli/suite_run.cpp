@@ -73,16 +73,10 @@ SuiteResult SuiteRun::refused(const SuiteEntry& entry, const RunOptions& options
           .json = {}};
 }
 
-bool SuiteRun::stops(const ReportedRun& run) const {
-  return was_interrupted() || (options_.steps > 0 && run.summary().steps >= options_.steps);
-}
-
 void SuiteRun::show_progress(const SuiteEntry& entry, const ReportedRun& run) {
   progress_.show([&] {
-    return fmt::format("{} of {}: {}: step {}, {} of {} requests finished, {} findings",
-                       num_started_, num_scenarios_, one_line(entry.name, 60), run.summary().steps,
-                       run.summary().requests_finished, run.plan().requests.size(),
-                       run.num_errors());
+    return fmt::format("{} of {}: {}: {}", num_started_, num_scenarios_, one_line(entry.name, 60),
+                       run.progress_words());
   });
 }
 
@@ -92,7 +86,7 @@ Status SuiteRun::step_to_the_end(const SuiteEntry& entry, ReportedRun& run, Step
   });
   SinkOf progress([&](const CheckedStep&) { show_progress(entry, run); });
   StepSink* const sinks[] = {&told, &files, &progress};
-  const auto driven = run.drive(sinks, [&] { return stops(run); });
+  const auto driven = run.drive(sinks, was_interrupted);
   return driven.ok() ? Ok{} : Status(driven.error());
 }
 

@@ -35,7 +35,6 @@ class SuiteRun {
   // It cannot be planned.
   SuiteResult refused(const SuiteEntry& entry, const RunOptions& options, const Error& error) const;
   SuiteResult unrecorded(const SuiteEntry& entry, const Error& error) const;
-  bool stops(const ReportedRun& run) const;
   void show_progress(const SuiteEntry& entry, const ReportedRun& run);
 
   const RunOptions& options_;

@@ -45,8 +45,7 @@ void SteppedRun::leave_step() {
 }
 
 Result<bool> SteppedRun::step() {
-  const bool stopped = options_.steps > 0 && run_->summary().steps >= options_.steps;
-  if (refused_ || unrecorded_ || stopped || run_->has_ended()) return false;
+  if (refused_ || unrecorded_ || run_->is_at_its_limit() || run_->has_ended()) return false;
   leave_step();
   SinkOf stood_on([this](const CheckedStep& step) {
     current_.emplace(step);
