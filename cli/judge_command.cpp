@@ -77,21 +77,23 @@ TestedUnit tested_trace(const JudgeOptions& options, const TraceReport& trace) {
 using Clock = std::chrono::steady_clock;
 
 // A reference vector becomes several lines of a trace, which all count as its one line.
-Status take_vector(const JudgeOptions& options, const std::string& text, std::int64_t line,
-                   JudgeSession& session) {
-  if (text.empty()) return Ok{};
+Result<Going> take_vector(const JudgeOptions& options, const std::string& text, std::int64_t line,
+                          JudgeSession& session) {
+  if (text.empty()) return Going::on;
   const auto lines = pipeline_trace(text, session.report().input, line);
   if (!lines.ok()) return lines.error();
   const std::string name = nlohmann::json::parse(lines.value().front())["name"];
-  if (name.find(options.filter) == std::string::npos) return Ok{};
+  if (name.find(options.filter) == std::string::npos) return Going::on;
   for (const std::string& converted : lines.value()) {
     if (options.convert) {
       fmt::print("{}\n", converted);
       continue;
     }
-    if (Status taken = session.take(converted, line); !taken.ok()) return taken;
+    if (const auto taken = session.take(converted, line);
+        !taken.ok() || taken.value() == Going::stop)
+      return taken;
   }
-  return Ok{};
+  return Going::on;
 }
 
 std::string progress_text(const JudgeReport& report) {
@@ -124,28 +126,43 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
     }
 }
 
-// Those of a rule after the first ones are only counted.
-void print_new_findings(const JudgeOptions& options, const FindingList& findings,
-                        std::size_t first) {
-  std::FILE* const out = text_stream(options);
-  for (std::size_t i = first; i < findings.kept().size(); ++i)
-    fmt::print(out, "{}\n", findings.kept()[i].text);
-  if (first < findings.kept().size()) std::fflush(out);
-}
+// Prints findings as they come (--follow), and the step of --explain.
+class JudgePrinter final : public StepSink {
+ public:
+  // Both must outlive it.
+  JudgePrinter(const JudgeOptions& options, JudgeSession& session)
+      : options_(options), session_(session) {}
 
-// Prints notes, with --follow findings as they come, and the step of --explain, which sets
-// `explained`. `session` is the one that gets the events.
-JudgeEvents printing_events(const JudgeOptions& options, JudgeSession& session, bool& explained) {
-  return {.note = [](const std::string& words) { report_note(words); },
-          .step =
-              [&](const JudgedStep& step, std::size_t first_kept) {
-                if (options.follow && !options.quiet)
-                  print_new_findings(options, session.report().traces.back().findings, first_kept);
-                if (step.trace.step != options.explain) return;
-                explained = true;
-                fmt::print(text_stream(options), "{}", session.explain(step));
-              }};
-}
+  Result<Going> take(const CheckedStep& step) override {
+    if (options_.follow && !options_.quiet) print_new_findings();
+    if (step.trace.step == options_.explain) {
+      explained_ = true;
+      fmt::print(text_stream(options_), "{}", session_.explain(step));
+    }
+    return Going::on;
+  }
+  bool has_explained() const { return explained_; }
+
+ private:
+  // Those of a rule after the first ones are only counted.
+  void print_new_findings() {
+    const std::vector<TraceReport>& traces = session_.report().traces;
+    if (traces.size() != num_traces_) num_printed_ = 0;
+    num_traces_ = traces.size();
+    const auto& kept = traces.back().findings.kept();
+    if (num_printed_ == kept.size()) return;
+    std::FILE* const out = text_stream(options_);
+    for (; num_printed_ < kept.size(); ++num_printed_)
+      fmt::print(out, "{}\n", kept[num_printed_].text);
+    std::fflush(out);
+  }
+
+  const JudgeOptions& options_;
+  JudgeSession& session_;
+  std::size_t num_traces_ = 0;
+  std::size_t num_printed_ = 0;  // kept findings of the last trace
+  bool explained_ = false;
+};
 
 void finish(const Status& judged, JudgeSession& session) {
   if (!judged.ok()) return session.finish(SessionStatus::failed, judged.error().message);
@@ -186,11 +203,12 @@ Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession
                                        session.report().input, session.last_step(),
                                        source.ended_early()));
     const auto& [text, number] = *line.value();
-    Status taken = options.from_pipeline
-                       ? take_vector(options, std::string(text.text), number, session)
-                       : session.take(text, number);
+    const auto taken = options.from_pipeline
+                           ? take_vector(options, std::string(text.text), number, session)
+                           : session.take(text, number);
     session.report().bytes = source.bytes_taken();
-    if (!taken.ok()) return taken;
+    if (!taken.ok()) return taken.error();
+    if (taken.value() == Going::stop) return Ok{};
   }
 }
 
@@ -315,8 +333,9 @@ int judge_command(JudgeOptions options, const Backends& backends) {
     return report_error("judge", name_right_command("judge", options.input, source.error()));
   }
   const Clock::time_point start = Clock::now();
-  bool explained = false;
-  JudgeSession session(options, printing_events(options, session, explained));
+  JudgeSession session(options, report_note);
+  JudgePrinter printer(options, session);
+  session.add(printer);
   ask_for_interrupts();
   Progress progress(options.quiet);
   Status judged = judge_lines(options, source.value(), session, [&] {
@@ -350,7 +369,7 @@ int judge_command(JudgeOptions options, const Backends& backends) {
                                        .tap = options.tap,
                                        .environment = read_ci_environment(environment_variable)});
   if (published != kExitFine) return published;
-  if (options.explain > 0 && report.stopped.empty() && !explained) {
+  if (options.explain > 0 && report.stopped.empty() && !printer.has_explained()) {
     return report_usage("judge", fmt::format("no trace has a step {}", options.explain));
   }
   return exit_code(options, report, judged);

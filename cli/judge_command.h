@@ -49,7 +49,8 @@ struct JudgeOptions {
 std::vector<TestedUnit> tested_traces(const JudgeOptions& options, const JudgeReport& report);
 
 // Judges the lines of `source`, of which `options` says what they are. Before each line `go_on` is
-// asked; false: it ends there. Error: bad input; the lines before it were judged.
+// asked; false: it ends there, as where a sink wants no more. Error: bad input; the lines before it
+// were judged.
 Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
                    const std::function<bool()>& go_on);
 

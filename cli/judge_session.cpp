@@ -13,9 +13,9 @@
 #include "sessions/record/session_plan.h"
 
 namespace hybridscope {
-JudgeSession::JudgeSession(const JudgeOptions& options, JudgeEvents events)
+JudgeSession::JudgeSession(const JudgeOptions& options, Note note)
     : options_(options),
-      events_(std::move(events)),
+      note_(std::move(note)),
       trace_(
           options.input, options.check,
           [this](const ForeignHeader& header) { return ends_previous_and_wants(header); },
@@ -29,11 +29,11 @@ JudgeSession::JudgeSession(const JudgeOptions& options, JudgeEvents events)
                         .layers = {}};
 }
 
-Status JudgeSession::take(PaddedLine text, std::int64_t line) {
+Result<Going> JudgeSession::take(PaddedLine text, std::int64_t line) {
   return follow(trace_.take(text, line), text.text);
 }
 
-Status JudgeSession::take(std::string_view text, std::int64_t line) {
+Result<Going> JudgeSession::take(std::string_view text, std::int64_t line) {
   return follow(trace_.take(text, line), text);
 }
 
@@ -42,23 +42,24 @@ bool JudgeSession::ends_previous_and_wants(const ForeignHeader& header) {
   return !file_failure_ && header.name.find(options_.filter) != std::string::npos;
 }
 
-Status JudgeSession::follow(const Result<JudgedLine>& taken, std::string_view text) {
+Result<Going> JudgeSession::follow(const Result<JudgedLine>& taken, std::string_view text) {
   if (!taken.ok()) return taken.error();
   if (file_failure_) return *file_failure_;
   if (taken.value().step) {
     kept_.add(text);
     return add_step(*taken.value().step);
   }
-  if (taken.value().kind == TraceLine::header && trace_.has_begun()) return begin(text);
-  return Ok{};
+  if (taken.value().kind == TraceLine::header && trace_.has_begun())
+    if (Status begun = begin(text); !begun.ok()) return begun.error();
+  return Going::on;
 }
 
 void JudgeSession::tell_corrections(const EngineConfig& config) const {
-  if (!events_.note) return;
+  if (!note_) return;
   const auto cudagraphs = resolve_cudagraphs(config);
   if (!cudagraphs.ok()) return;
   for (const CudagraphCorrection& correction : cudagraphs.value().corrections)
-    events_.note(correction_words(correction));
+    note_(correction_words(correction));
 }
 
 Status JudgeSession::begin(std::string_view text) {
@@ -102,16 +103,17 @@ Status JudgeSession::begin_files(std::string_view header_line) {
     return begun.error();
   }
   files_ = std::move(begun).value();
-  if (files_.wants_writes()) trace_.log_writes();
+  const auto wants_writes = [](const StepSink* sink) { return sink->wants_writes(); };
+  if (files_.wants_writes() || std::ranges::any_of(sinks_, wants_writes)) trace_.log_writes();
   return Ok{};
 }
 
 Status JudgeSession::begin_comparison() {
   if (options_.engine.empty()) return Ok{};
   const ForeignHeader& header = trace_.reader().header();
-  if (events_.note && header.policies != PolicyOverrides())
-    events_.note(fmt::format("{}: the policies in its header override those of profile {}",
-                             header.name.empty() ? "the trace" : header.name, options_.engine));
+  if (note_ && header.policies != PolicyOverrides())
+    note_(fmt::format("{}: the policies in its header override those of profile {}",
+                      header.name.empty() ? "the trace" : header.name, options_.engine));
   auto comparison = EngineComparison::create(
       header, compared_policies(header, *parse_engine_profile(options_.engine)),
       [this](RequestId id) { return trace_.reader().name_of(id); }, OtherHit::untold_key);
@@ -120,25 +122,23 @@ Status JudgeSession::begin_comparison() {
   return Ok{};
 }
 
-Status JudgeSession::add_step(const JudgedStep& step) {
+Result<Going> JudgeSession::add_step(const CheckedStep& step) {
   if (comparison_) comparison_->compare(trace_.reader().step());
   TraceReport& trace = report_.traces.back();
-  const std::size_t num_kept = trace.findings.kept().size();
   trace.findings.add(step.trace, step.findings, {}, trace_.names());
   trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
-  if (events_.step) events_.step(step, num_kept);
-  if (const auto taken = files_.take(step); !taken.ok()) {
-    file_failure_ = taken.error();
-    return taken.error();
-  }
-  return Ok{};
+  std::vector<StepSink*> sinks = sinks_;
+  sinks.push_back(&files_);
+  const Driven handed = hand_on(step, sinks);
+  if (!handed.ok() && handed.refused_by == &files_) file_failure_ = handed.error();
+  return handed;
 }
 
-std::string JudgeSession::explain(const JudgedStep& step) const {
+std::string JudgeSession::explain(const CheckedStep& step) const {
   return explain_step({.trace = step.trace,
                        .config = trace_.trace_judge().config(),
                        .names = trace_.names(),
-                       .scheduler_tables = step.scheduler_tables,
+                       .scheduler_tables = trace_.trace_judge().scheduler_tables(),
                        .findings = step.findings,
                        .own_count =
                            [&](RequestId request) {
@@ -181,9 +181,8 @@ void JudgeSession::find_causes() {
     is_root ? findings.set_cause(i, {.cause = words})
             : findings.set_warning_cause(i - num_roots, {.cause = words});
   }
-  if (events_.note && !causes_.why_not_searched().empty())
-    events_.note("which known bug the findings come from is not known: " +
-                 causes_.why_not_searched());
+  if (note_ && !causes_.why_not_searched().empty())
+    note_("which known bug the findings come from is not known: " + causes_.why_not_searched());
 }
 
 void JudgeSession::note_uncompared_hits() {

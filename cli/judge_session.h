@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/judge_command.h"
 #include "cli/judge_report.h"
@@ -17,22 +18,24 @@
 
 namespace hybridscope {
 
-// What a session tells while it judges; each may be empty.
-struct JudgeEvents {
-  // How start-up corrects the graph settings of a header.
-  std::function<void(const std::string& words)> note = {};
-  // A step, when its findings are in the report; the kept ones are new from `first_kept` on.
-  std::function<void(const JudgedStep& step, std::size_t first_kept)> step = {};
-};
-
 class JudgeSession {
  public:
-  // `options` must outlive it.
-  JudgeSession(const JudgeOptions& options, JudgeEvents events);
+  // Told how start-up corrects the settings of a header, and what could not be compared or found.
+  using Note = std::function<void(const std::string& words)>;
 
-  // Takes one line of a trace. Error: bad input, with file, line and place; no more lines then.
-  Status take(PaddedLine text, std::int64_t line);
-  Status take(std::string_view text, std::int64_t line);
+  // `options` must outlive it. `note` may be empty.
+  explicit JudgeSession(const JudgeOptions& options, Note note = {});
+  JudgeSession(const JudgeSession&) = delete;  // its trace refers to it
+  JudgeSession& operator=(const JudgeSession&) = delete;
+
+  // From now on the sink, which must outlive it, gets each step of each trace, when the step's
+  // findings are in the report and before the files get it.
+  void add(StepSink& sink) { sinks_.push_back(&sink); }
+
+  // Takes one line of a trace. Going::stop: a sink wants no more. Error: bad input, with file, line
+  // and place; no more lines then.
+  Result<Going> take(PaddedLine text, std::int64_t line);
+  Result<Going> take(std::string_view text, std::int64_t line);
 
   // Ends the trace under way; `status` and `reason` are how its session ends.
   void finish(SessionStatus status, const std::string& reason);
@@ -43,23 +46,24 @@ class JudgeSession {
   // What was found so far.
   JudgeReport& report();
   // Everything about a step in words; requires: it is the last one.
-  std::string explain(const JudgedStep& step) const;
+  std::string explain(const CheckedStep& step) const;
   const Names& names() const { return trace_.names(); }
 
  private:
   void tell_corrections(const EngineConfig& config) const;
   bool ends_previous_and_wants(const ForeignHeader& header);
-  Status follow(const Result<JudgedLine>& taken, std::string_view text);
+  Result<Going> follow(const Result<JudgedLine>& taken, std::string_view text);
   Status begin(std::string_view text);
   Status begin_files(std::string_view header_line);
   Status begin_comparison();
-  Status add_step(const JudgedStep& step);
+  Result<Going> add_step(const CheckedStep& step);
   void count_steps();
   void find_causes();
   void note_uncompared_hits();
 
   const JudgeOptions& options_;
-  JudgeEvents events_;
+  Note note_;
+  std::vector<StepSink*> sinks_;
   JudgedTrace trace_;
   std::optional<EngineComparison> comparison_;  // --engine
   StepFiles files_;

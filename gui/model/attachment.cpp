@@ -194,7 +194,7 @@ Status Attachment::begin_trace(std::string_view header_line) {
   return Ok{};
 }
 
-Status Attachment::add_step(const JudgedStep& step) {
+Status Attachment::add_step(const CheckedStep& step) {
   if (const auto kept = recording_->take(step); !kept.ok()) return kept.error();
   {
     const std::lock_guard lock(mutex_);
@@ -207,7 +207,7 @@ Status Attachment::add_step(const JudgedStep& step) {
   return Ok{};
 }
 
-void Attachment::check_rules(const JudgedStep& step) {
+void Attachment::check_rules(const CheckedStep& step) {
   {
     const std::lock_guard lock(mutex_);
     if (conditions_version_ != rules_version_) {

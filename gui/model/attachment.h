@@ -63,8 +63,8 @@ class Attachment {
   void judge_line(const FollowedLine& line);
   Status begin_trace(std::string_view header_line);
   Result<SessionPlace> next_place(std::shared_ptr<const void>& owner) const;
-  Status add_step(const JudgedStep& step);
-  void check_rules(const JudgedStep& step);
+  Status add_step(const CheckedStep& step);
+  void check_rules(const CheckedStep& step);
   void report_hit(ArrivedHit hit);
   void note_waiting(const FollowedTrace& lines);
   void end_trace(const Error& error);

@@ -46,7 +46,7 @@ Result<TraceJudge> TraceJudge::create(const ForeignHeader& header, const Languag
 TraceJudge::TraceJudge(const ForeignHeader& header, ForeignImporter importer, StepJudge judge)
     : untold_(header), importer_(std::move(importer)), judge_(std::move(judge)) {}
 
-Result<JudgedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) {
+Result<CheckedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) {
   const auto trace = importer_.import(step);
   if (!trace.ok()) return trace.error();
   ++num_steps_;
@@ -58,12 +58,11 @@ Result<JudgedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) 
   auto judged = judge_.judge(*trace.value(), scope, {.token_of = token_of, .states = step.states});
   if (!judged.ok()) return judged.error();
   const CheckedStep& checked = judged.value();
-  return JudgedStep{
-      {.trace = checked.trace,
-       .findings = untold_.hide_findings() ? std::span<const Finding>() : checked.findings,
-       .writes = checked.writes,
-       .speech = checked.speech},
-      importer_.tables()};
+  return CheckedStep{
+      .trace = checked.trace,
+      .findings = untold_.hide_findings() ? std::span<const Finding>() : checked.findings,
+      .writes = checked.writes,
+      .speech = checked.speech};
 }
 
 JudgedTrace::JudgedTrace(std::string file, CheckScope scope, IsTraceWanted is_wanted,
@@ -109,7 +108,7 @@ Status JudgedTrace::begin() {
   return Ok{};
 }
 
-Result<JudgedStep> JudgedTrace::judge() {
+Result<CheckedStep> JudgedTrace::judge() {
   auto judged = judge_->judge(reader_.step(), scope_);
   if (!judged.ok()) return at_line(judged.error());
   return judged;

@@ -23,12 +23,6 @@
 
 namespace hybridscope {
 
-// A step of a trace, without findings from where on they may be false (UntoldParts); a language
-// model says nothing of its own.
-struct JudgedStep : CheckedStep {
-  const BlockTableMirror& scheduler_tables;  // after the step
-};
-
 class TraceJudge {
  public:
   // Judges one trace: executes each traced step on symbolic state and checks it. Errors: a set-up
@@ -37,14 +31,17 @@ class TraceJudge {
   // each as one of its own, and its states and logits are compared with lone runs.
   static Result<TraceJudge> create(const ForeignHeader& header, const LanguageModel& language = {});
 
-  // Errors: those of ForeignImporter::import, and of the language model's machine; the trace cannot
-  // be judged any further.
-  Result<JudgedStep> judge(const ForeignStep& step, CheckScope scope);
+  // The step, without findings from where on they may be false (UntoldParts); a language model says
+  // nothing of its own. Errors: those of ForeignImporter::import, and of the language model's
+  // machine; the trace cannot be judged any further.
+  Result<CheckedStep> judge(const ForeignStep& step, CheckScope scope);
 
   // From the next step on, steps come with every write to state that they carry out.
   void log_writes() { judge_.log_writes(); }
 
   const EngineConfig& config() const { return importer_.config(); }
+  // The scheduler's, after the last step.
+  const BlockTableMirror& scheduler_tables() const { return importer_.tables(); }
   // What a verdict needs and the trace did not tell up to the last step.
   const UntoldParts& untold() const { return untold_; }
   // The number of steps in which this was computed because the trace lacks it.
@@ -67,7 +64,7 @@ class TraceJudge {
 // What a line was, and its step if a trace is being judged.
 struct JudgedLine {
   TraceLine kind = TraceLine::empty;
-  std::optional<JudgedStep> step;
+  std::optional<CheckedStep> step;
 };
 
 // Shall the trace with this header be judged? Called while the previous trace is still there.
@@ -110,7 +107,7 @@ class JudgedTrace {
  private:
   Result<JudgedLine> judge_line(const Result<TraceLine>& read);
   Status begin();
-  Result<JudgedStep> judge();
+  Result<CheckedStep> judge();
 
   TraceReader reader_;
   CheckScope scope_;

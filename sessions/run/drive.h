@@ -39,9 +39,13 @@ struct Driven : Result<Going> {
   const StepSink* refused_by = nullptr;  // whose error it is; null: the run's, or there is none
 };
 
+// Hands a step to all sinks, in their order. Going::stop: one of them wants no more. A step that a
+// sink refused reaches none behind it.
+Driven hand_on(const CheckedStep& step, std::span<StepSink* const> sinks);
+
 // Hands each step that is left to all sinks, in their order, until the run has ended (the result is
 // Going::on), a sink wants no more, or `stop` says so (Going::stop). Errors: those of
-// CheckedRun::step and of the sinks; a step that a sink refused reaches none behind it.
+// CheckedRun::step and of the sinks.
 Driven drive(CheckedRun& run, std::span<StepSink* const> sinks, const StopAsked& stop = {});
 
 // A function of a step as a sink; it may return nothing, Going, Status or Result<Going>.

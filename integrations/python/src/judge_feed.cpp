@@ -17,22 +17,23 @@ nlohmann::ordered_json with_line(nlohmann::ordered_json finding, std::int64_t li
 
 JudgeFeed::JudgeFeed(JudgeOptions options)
     : options_(std::move(options)),
-      session_(options_,
-               {.note = [this](const std::string& words) { notes_.push_back(words); },
-                .step = [this](const JudgedStep& step, std::size_t) { take_step(step); }}) {}
+      session_(options_, [this](const std::string& words) { notes_.push_back(words); }) {
+  session_.add(*this);
+}
 
 Result<std::vector<nlohmann::ordered_json>> JudgeFeed::feed(std::string_view line) {
   step_.reset();
   found_.clear();
   ++line_;
-  if (Status taken = session_.take(line, line_); !taken.ok()) return taken.error();
+  if (const auto taken = session_.take(line, line_); !taken.ok()) return taken.error();
   return std::move(found_);
 }
 
-void JudgeFeed::take_step(const JudgedStep& step) {
+Result<Going> JudgeFeed::take(const CheckedStep& step) {
   step_.emplace(step);
   for (const Finding& finding : step.findings)
     found_.push_back(with_line(finding_to_json(finding, session_.names()), line_));
+  return Going::on;
 }
 
 const TraceReport& JudgeFeed::trace() {

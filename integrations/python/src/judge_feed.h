@@ -14,7 +14,7 @@
 
 namespace hybridscope {
 
-class JudgeFeed {
+class JudgeFeed final : private StepSink {
  public:
   // `options.input`: the name of the trace in messages.
   explicit JudgeFeed(JudgeOptions options);
@@ -41,13 +41,13 @@ class JudgeFeed {
   std::vector<std::string> notes() { return notes_; }
 
  private:
-  void take_step(const JudgedStep& step);
+  Result<Going> take(const CheckedStep& step) override;
   const TraceReport& trace();
 
   JudgeOptions options_;
   JudgeSession session_;
   std::int64_t line_ = 0;
-  std::optional<JudgedStep> step_;  // of the last line
+  std::optional<CheckedStep> step_;  // of the last line
   std::vector<nlohmann::ordered_json> found_;
   std::vector<std::string> notes_;
   TraceReport no_trace_;

@@ -40,7 +40,7 @@ Status judge_all(const JudgeOptions& options, TraceInput& source, JudgeSession& 
 Result<nlohmann::ordered_json> judge_file(const JudgeOptions& options, Teller& teller) {
   auto source = TraceInput::open(options.input, [] { return false; });
   if (!source.ok()) return source.error();
-  JudgeSession session(options, {});
+  JudgeSession session(options);
   if (Status judged = judge_all(options, source.value(), session, teller); !judged.ok())
     return judged.error();
   if (session.file_failure()) return *session.file_failure();
@@ -57,15 +57,16 @@ Result<std::string> explain_trace(const JudgeOptions& options, std::int64_t step
   auto source = TraceInput::open(options.input, [] { return false; });
   if (!source.ok()) return source.error();
   std::string text;
-  JudgeSession* judging = nullptr;
-  JudgeSession session(options, {.step = [&](const JudgedStep& judged, std::size_t) {
-                         if (judged.trace.step == step && text.empty())
-                           text = judging->explain(judged);
-                       }});
-  judging = &session;
+  JudgeSession session(options);
+  SinkOf explained([&](const CheckedStep& judged) {
+    if (judged.trace.step != step) return Going::on;
+    text = session.explain(judged);
+    return Going::stop;
+  });
+  session.add(explained);
   const Status judged = judge_lines(options, source.value(), session, [&] {
     teller.tell([&] { return lines_of(source.value(), session); });
-    return text.empty();
+    return true;
   });
   if (!judged.ok()) return judged.error();
   if (text.empty())
