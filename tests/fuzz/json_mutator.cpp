@@ -203,7 +203,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
     size = base.size();
   }
   if (size == 0 || one_in(random, 16)) return LLVMFuzzerMutate(data, size, max_size);
-  const std::string result = part_changed(random, hybridscope::test::as_text(data, size));
+  const std::string result = part_changed(random, {reinterpret_cast<const char*>(data), size});
   if (result.empty() || result.size() > max_size) return LLVMFuzzerMutate(data, size, max_size);
   std::copy(result.begin(), result.end(), data);
   return result.size();
