@@ -78,8 +78,7 @@ Status JudgeSession::begin(std::string_view text) {
   return begin_files(text);
 }
 
-// The second trace of an input cannot have the first one's name.
-Status JudgeSession::begin_files(std::string_view header_line) {
+Result<SessionHeader> JudgeSession::session_header(std::string_view header_line) const {
   const ForeignHeader& foreign = trace_.reader().header();
   SessionHeader header =
       judge_header({.source = foreign.name.empty() ? report_.input : foreign.name,
@@ -93,9 +92,14 @@ Status JudgeSession::begin_files(std::string_view header_line) {
     if (!info.ok()) return info.error();
     header.language = std::move(info).value();
   }
+  return header;
+}
+
+// The second trace of an input cannot have the first one's name.
+Status JudgeSession::begin_files(std::string_view header_line) {
   const std::size_t number = report_.traces.size();
   auto begun = StepFiles::begin({.record = options_.record},
-                                {.header = std::move(header),
+                                {.header = [&] { return session_header(header_line); },
                                  .names = trace_.names(),
                                  .suffix = number > 1 ? fmt::format("-{}", number) : ""});
   if (!begun.ok()) {
@@ -103,8 +107,7 @@ Status JudgeSession::begin_files(std::string_view header_line) {
     return begun.error();
   }
   files_ = std::move(begun).value();
-  const auto wants_writes = [](const StepSink* sink) { return sink->wants_writes(); };
-  if (files_.wants_writes() || std::ranges::any_of(sinks_, wants_writes)) trace_.log_writes();
+  if (any_wants_writes(sinks_)) trace_.log_writes();
   return Ok{};
 }
 
@@ -127,9 +130,7 @@ Result<Going> JudgeSession::add_step(const CheckedStep& step) {
   TraceReport& trace = report_.traces.back();
   trace.findings.add(step.trace, step.findings, {}, trace_.names());
   trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
-  std::vector<StepSink*> sinks = sinks_;
-  sinks.push_back(&files_);
-  const Driven handed = hand_on(step, sinks);
+  const Driven handed = hand_on(step, sinks_);
   if (!handed.ok() && handed.refused_by == &files_) file_failure_ = handed.error();
   return handed;
 }

@@ -30,7 +30,7 @@ class JudgeSession {
 
   // From now on the sink, which must outlive it, gets each step of each trace, when the step's
   // findings are in the report and before the files get it.
-  void add(StepSink& sink) { sinks_.push_back(&sink); }
+  void add(StepSink& sink) { sinks_.insert(sinks_.end() - 1, &sink); }
 
   // Takes one line of a trace. Going::stop: a sink wants no more. Error: bad input, with file, line
   // and place; no more lines then.
@@ -54,6 +54,7 @@ class JudgeSession {
   bool ends_previous_and_wants(const ForeignHeader& header);
   Result<Going> follow(const Result<JudgedLine>& taken, std::string_view text);
   Status begin(std::string_view text);
+  Result<SessionHeader> session_header(std::string_view header_line) const;
   Status begin_files(std::string_view header_line);
   Status begin_comparison();
   Result<Going> add_step(const CheckedStep& step);
@@ -63,10 +64,10 @@ class JudgeSession {
 
   const JudgeOptions& options_;
   Note note_;
-  std::vector<StepSink*> sinks_;
   JudgedTrace trace_;
   std::optional<EngineComparison> comparison_;  // --engine
   StepFiles files_;
+  std::vector<StepSink*> sinks_ = {&files_};
   std::optional<Error> file_failure_;
   KeptTrace kept_;  // the trace under way
   TraceCauses causes_;

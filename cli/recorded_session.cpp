@@ -53,10 +53,11 @@ Result<std::unique_ptr<StepFile>> begin_recorded_session(const StepFileOptions& 
   if (option.place.empty()) return std::unique_ptr<StepFile>();
   SessionPlace place = parse_session_place(option.place);
   if (!place.name.empty()) place.name += source.suffix;
-  SessionHeader header = source.header;
-  header.level = option.level;
+  auto header = source.header();
+  if (!header.ok()) return header.error();
+  header.value().level = option.level;
   auto sink =
-      SessionSink::begin(std::move(header), source.names,
+      SessionSink::begin(std::move(header).value(), source.names,
                          {.place = place, .program = std::string("hybridscope ") + kVersion});
   if (!sink.ok()) return sink.error();
   return std::unique_ptr<StepFile>(

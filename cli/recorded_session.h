@@ -9,7 +9,7 @@ namespace hybridscope {
 
 // A name that was given gets the source's suffix; without one it is named after header.source. Says
 // on stderr in the end what was recorded, unless it is quiet. Null: no session is asked for.
-// Errors: those of SessionSink::begin.
+// Errors: those of source.header and SessionSink::begin.
 Result<std::unique_ptr<StepFile>> begin_recorded_session(const StepFileOptions& options,
                                                          const StepFileSource& source);
 

@@ -7,14 +7,15 @@
 namespace hybridscope {
 
 Result<StepFiles> begin_run_files(const RunOptions& options, const ReportedRun& run) {
-  SessionHeader header = run_header(run.plan(), run.scope());
-  header.source = options.scenario.empty() ? options.traffic : options.scenario;
-  header.language = run.language();
-  return StepFiles::begin({.record = options.record, .trace = options.trace},
-                          {.header = std::move(header),
-                           .names = run.names(),
-                           .engine = &run.engine(),
-                           .plan = &run.plan()});
+  const auto header = [&]() -> Result<SessionHeader> {
+    SessionHeader of = run_header(run.plan(), run.scope());
+    of.source = options.scenario.empty() ? options.traffic : options.scenario;
+    of.language = run.language();
+    return of;
+  };
+  return StepFiles::begin(
+      {.record = options.record, .trace = options.trace},
+      {.header = header, .names = run.names(), .engine = &run.engine(), .plan = &run.plan()});
 }
 
 StepsEnd steps_end(const ReportedRun& run, const EarlyEnd& end) {

@@ -110,8 +110,8 @@ void print_report(const ForkRun& run, const SessionsForkOptions& options) {
 ForkRun::ForkRun(CheckedRun run)
     : run_(std::move(run)), names_(make_names(run_.engine())), digester_(names_.request) {}
 
-Status ForkRun::begin_files(const StepFileOptions& options, SessionHeader header) {
-  auto files = StepFiles::begin(options, {.header = std::move(header),
+Status ForkRun::begin_files(const StepFileOptions& options, const SessionHeader& header) {
+  auto files = StepFiles::begin(options, {.header = [&] { return header; },
                                           .names = names_,
                                           .engine = &run_.engine(),
                                           .plan = &run_.plan()});
@@ -233,7 +233,7 @@ int sessions_fork_command(const SessionsForkOptions& options) {
   auto checked = CheckedRun::create(std::move(plan).value(), {.check = header.check});
   if (!checked.ok()) return fail_sessions("fork", checked.error());
   ForkRun run(std::move(checked).value());
-  if (Status begun = run.begin_files({.record = options.record}, std::move(header)); !begun.ok()) {
+  if (Status begun = run.begin_files({.record = options.record}, header); !begun.ok()) {
     fail_sessions("fork", begun.error());
     return record_exit_code(begun.error());
   }

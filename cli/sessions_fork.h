@@ -27,7 +27,7 @@ class ForkRun {
   ForkRun& operator=(const ForkRun&) = delete;
 
   // The files that are written from the first step on. Errors: those of StepFiles::begin.
-  Status begin_files(const StepFileOptions& options, SessionHeader header);
+  Status begin_files(const StepFileOptions& options, const SessionHeader& header);
 
   // To the run's end or to Ctrl-C. Error: a step that differs from the parent's, what the engine
   // refuses, what keeps the file from being written.

@@ -2,6 +2,7 @@
 // step_files.cpp adds one for all commands that run or judge.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,7 +24,9 @@ struct StepFileOptions {
 
 // What the steps come from.
 struct StepFileSource {
-  SessionHeader header;  // without name and level
+  // Of a session, without name and level; asked for only if one is kept, as it holds the whole
+  // plan. Error: what cannot be kept.
+  std::function<Result<SessionHeader>()> header;
   const Names& names;
   // Our own engine and what it runs; null: the steps are another engine's.
   const Engine* engine = nullptr;

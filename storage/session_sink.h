@@ -31,8 +31,7 @@ class SessionSink final : public StepSink {
 
   // At level full.
   bool wants_writes() const override { return level() == RecordLevel::full; }
-  // Error: what keeps the file from being written;
-  // committed steps stay.
+  // Error: what keeps the file from being written; committed steps stay.
   Result<Going> take(const CheckedStep& step) override;
   // How the run ended. Error: as take().
   Status finish(SessionStatus status, const std::string& reason);

@@ -6,6 +6,10 @@
 
 namespace hybridscope {
 
+bool any_wants_writes(std::span<StepSink* const> sinks) {
+  return std::ranges::any_of(sinks, [](const StepSink* sink) { return sink->wants_writes(); });
+}
+
 Driven hand_on(const CheckedStep& step, std::span<StepSink* const> sinks) {
   Going going = Going::on;
   for (StepSink* const sink : sinks) {
@@ -21,8 +25,7 @@ Driven hand_on(const CheckedStep& step, std::span<StepSink* const> sinks) {
 }
 
 Driven drive(CheckedRun& run, std::span<StepSink* const> sinks, const StopAsked& stop) {
-  const auto wants_writes = [](const StepSink* sink) { return sink->wants_writes(); };
-  if (std::ranges::any_of(sinks, wants_writes)) run.log_writes();
+  if (any_wants_writes(sinks)) run.log_writes();
   while (!run.has_ended()) {
     if (stop && stop()) return Going::stop;
     const auto step = run.step();

@@ -39,6 +39,8 @@ struct Driven : Result<Going> {
   const StepSink* refused_by = nullptr;  // whose error it is; null: the run's, or there is none
 };
 
+bool any_wants_writes(std::span<StepSink* const> sinks);
+
 // Hands a step to all sinks, in their order. Going::stop: one of them wants no more. A step that a
 // sink refused reaches none behind it.
 Driven hand_on(const CheckedStep& step, std::span<StepSink* const> sinks);

@@ -53,7 +53,7 @@ class RecordedSessions : public testing::Test {
     header.plan = kept.empty() ? write_session_plan(run) : kept;
     header.config = run.setup.config;
     StepFiles files = StepFiles::begin({.record = {.place = place(name), .quiet = true}},
-                                       {.header = std::move(header), .names = names})
+                                       {.header = [&] { return header; }, .names = names})
                           .value();
     StepSink* const sinks[] = {&files};
     ASSERT_TRUE(drive(checked, sinks).ok());

@@ -19,10 +19,13 @@ namespace {
 class StepFilesOfARun : public testing::Test {
  protected:
   Result<StepFiles> begin(const StepFileOptions& options) {
-    return StepFiles::begin(options, {.header = run_header(run_.plan(), CheckScope::step),
-                                      .names = names_,
-                                      .engine = &run_.engine(),
-                                      .plan = &run_.plan()});
+    const auto header = [&] {
+      ++num_headers_;
+      return run_header(run_.plan(), CheckScope::step);
+    };
+    return StepFiles::begin(
+        options,
+        {.header = header, .names = names_, .engine = &run_.engine(), .plan = &run_.plan()});
   }
   Driven drive_into(StepFiles& files) {
     StepSink* const sinks[] = {&files};
@@ -37,6 +40,7 @@ class StepFilesOfARun : public testing::Test {
     return CheckedRun::create(plan_scenario(scenario, file).value(), {.max_steps = 6}).value();
   }();
   Names names_ = make_names(run_.engine());
+  int num_headers_ = 0;  // that were made
 };
 
 TEST_F(StepFilesOfARun, EachThatIsAskedForHasAllSteps) {
@@ -60,6 +64,14 @@ TEST_F(StepFilesOfARun, WritesAreWantedForASessionOfLevelFull) {
   EXPECT_FALSE(wants_writes(RecordLevel::blocks));
   EXPECT_TRUE(wants_writes(RecordLevel::full));
   EXPECT_FALSE(begin({.trace = folder_ / "a.jsonl"}).value().wants_writes());
+}
+
+// It holds the whole plan, which takes long for traffic.
+TEST_F(StepFilesOfARun, AHeaderIsMadeForASessionOnly) {
+  ASSERT_TRUE(begin({.trace = folder_ / "a.jsonl"}).ok());
+  EXPECT_EQ(num_headers_, 0);
+  ASSERT_TRUE(begin({.record = {.place = folder_ / "runs.db", .quiet = true}}).ok());
+  EXPECT_EQ(num_headers_, 1);
 }
 
 TEST_F(StepFilesOfARun, NoneIsASinkThatTakesEverything) {
