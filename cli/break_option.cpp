@@ -17,7 +17,7 @@ void add_break_options(CLI::App& command, BreakOption& option) {
       command
           .add_option("--break", option.expressions,
                       "stop after the first step for which the expression holds; may be repeated; "
-                      "\"help\" lists what can be asked (docs/break-expressions.md)")
+                      "\"help\" lists what can be asked (docs/debug.md)")
           ->type_name("EXPR")
           ->expected(1)
           ->take_all();

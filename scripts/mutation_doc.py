@@ -1,4 +1,4 @@
-"""docs/mutations.md from the results of scripts/mutations."""
+"""The results of scripts/mutations as a page."""
 
 from collections import Counter
 
@@ -33,7 +33,7 @@ FEW, MANY = 12, 150
 _HEAD = """# Mutations: does the matrix notice a mistake?
 
 `scripts/mutations` plants one mistake of one line at a time in a copy of the tree
-([scripts/mutation_table.py](../scripts/mutation_table.py) has them), builds the program and runs
+(scripts/mutation_table.py has them), builds the program and runs
 the combination matrix of profile `safe` on it, `hybridscope matrix --engine safe --only
 retention=dense --only match_unit=block --only checkpoints=none`, with {few} random scenarios per cell, and with {many}
 where {few} find nothing. After that come the reference
@@ -41,7 +41,7 @@ vectors (`conformance`) and the shipped scenarios and known bugs (`run scenarios
 `bugs run --all`), whatever the matrix found. All of them take 40 minutes (`scripts/nightly`),
 `--only NAME` runs one; an interrupted run resumes. This page is `scripts/mutations --markdown`.
 
-A mistake is found by the matrix when a rule of [core/check](../core/check) reports an error, or
+A mistake is found by the matrix when a rule of core/check reports an error, or
 when the program stops because one of its own contracts does not hold. No mistake here only costs
 speed, and none changes the checker; six that turned out to corrupt nothing were replaced.
 

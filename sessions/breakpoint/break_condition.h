@@ -3,7 +3,7 @@
 //   finding            block==17 && written            row.request==A && row.num_accepted_tokens==1
 // It holds for a step if it is true for some choice of one element of each kind that it names;
 // elements that belong to requests all belong to the same one. If the step has no element of a
-// kind, every comparison with that kind is false. Grammar and fields: docs/break-expressions.md.
+// kind, every comparison with that kind is false. Grammar and fields: docs/debug.md.
 #pragma once
 
 #include <cstdint>

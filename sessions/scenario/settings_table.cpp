@@ -189,7 +189,7 @@ constexpr std::array kSettings = {
     engine_profile({"", "engine", "safe",
                     "profile: safe never corrupts state, reference does what the reference does, "
                     "vllm-RELEASE does what that release does and has its defaults "
-                    "(docs/releases.md), vllm@DATE is safe with the known bugs of that day"}),
+                    "(docs/differences.md), vllm@DATE is safe with the known bugs of that day"}),
 };
 
 constexpr auto policy_texts() {

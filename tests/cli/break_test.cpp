@@ -65,7 +65,7 @@ TEST(Break, IsForOneRun) {
 TEST(Break, HelpAndDocumentNameEveryKind) {
   const ProgramResult help = run_program("run --break help");
   EXPECT_EQ(help.exit_code, 0);
-  std::ifstream file(HYBRIDSCOPE_SOURCE_DIR "/docs/break-expressions.md");
+  std::ifstream file(HYBRIDSCOPE_SOURCE_DIR "/docs/debug.md");
   std::stringstream text;
   text << file.rdbuf();
   for (const BreakKind& kind : break_kinds()) {

@@ -1,4 +1,4 @@
-// What README and docs/scenarios.md show is what the program prints and what the files say.
+// What docs/scenarios.md and docs/debug.md show is what the program prints and what the files say.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -21,14 +21,14 @@ std::string marked(const std::string& page, const std::string& name) {
   return text.substr(at, text.find("<!-- /" + name + " -->") - at);
 }
 
-TEST(Documents, TheReadmeShowsWhatTheDemoPrints) {
+TEST(Documents, ThePageOfScenariosShowsWhatTheDemoPrints) {
   const ProgramResult run = run_program("run scenarios/align_boundary_by_decode.json --no-timings");
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_EQ(marked("README.md", "demo"), "```\n" + run.out + "```\n");
+  EXPECT_EQ(marked("docs/scenarios.md", "demo"), "```\n" + run.out + "```\n");
 }
 
-TEST(Documents, TheBreakExpressionOfTheReadmeIsOne) {
-  ASSERT_THAT(read_file(kRoot + "/README.md"),
+TEST(Documents, TheFirstBreakExpressionOfThePageIsOne) {
+  ASSERT_THAT(read_file(kRoot + "/docs/debug.md"),
               testing::HasSubstr("hybridscope run SCENARIO.json --break finding "));
   EXPECT_EQ(run_program("run -q scenarios/plain_decode.json --break finding").exit_code, 0);
 }

@@ -157,11 +157,6 @@ class Documentation(Folder):
                 result = self.run_program(*shlex.split(command, comments=True))
                 self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
-    def test_its_exit_codes_are_those_of_the_readme(self):
-        row = re.compile(r"^\| (\d+) \|", re.MULTILINE)
-        codes = row.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-        self.assertEqual(row.findall((ROOT / "docs/ci.md").read_text(encoding="utf-8")), codes)
-
 
 class Pages(Folder):
     """A browser runs a page's own script and no other, whatever the page's data hold."""

@@ -68,7 +68,7 @@ def diff(a: str | os.PathLike[str] | Settings, b: str | os.PathLike[str] | Setti
         diff("runs.db:before", "runs.db:after")
         diff({"runner": "v1"}, {"runner": "v2"}, scenario="scenarios/shared_prompts.json")
 
-    ignore    rules of docs/diff.md
+    ignore    rules of docs/debug.md
     level     at which the scenario is recorded
     limit     the most steps, or requests, in the report
     all       the fields of every step, not only of the first that differs

@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run."""
+"""The examples of the package's README.md run."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ except ImportError:
 
 class Examples(PackageCase):
     def test_they_run_in_their_order(self):
-        page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+        page = (ROOT / "integrations/python/README.md").read_text(encoding="utf-8")
         examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
         self.assertGreater(len(examples), 5)
         for name in ("scenarios", "tests"):
