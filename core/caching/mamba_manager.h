@@ -24,7 +24,7 @@ struct MambaManagerConfig {
   RetentionRule retention = {};
   bool drops_eagle_block = false;         // the last block of a hit is computed again
   bool shared_prefix_checkpoint = false;  // the junction is registered inside a block too
-  // Of the layers' kernels, as in MambaSpec.
+  // What the layers' kernels can do, as MambaSpec says.
   bool has_prefill_checkpoint_blocks = false;
   std::int32_t prefill_checkpoint_alignment = 0;
   ReplayRule replay = {};

@@ -18,7 +18,7 @@ struct RequestTable {
   // hits-inside-blocks); -1: none.
   std::int32_t partial_column = -1;
   std::int32_t num_retired = 0;  // align: columns before this one hold no state any more
-  // Of the chunk being scheduled: a state is stored after so many tokens (0: none) in the column.
+  // The chunk being scheduled stores a state after so many tokens (0: none) in this column.
   std::int32_t checkpoint_position = 0;
   std::int32_t checkpoint_column = -1;
 

@@ -129,7 +129,7 @@ void register_block(CheckContext& context, const CacheEvent& event,
     first = label;
 }
 
-// All of the block's hashes are gone, or, if num_tokens is given, that of the prefix.
+// Drops all labels of the block, or, if num_tokens is given, that of the prefix alone.
 void drop_labels(CheckContext& context, const CacheEvent& event) {
   CheckState& shared = context.shared();
   const bool one = event.kind == CacheEventKind::withdrawn && event.num_tokens > 0;

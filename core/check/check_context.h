@@ -80,7 +80,7 @@ struct CheckState {
   SymbolicState state;
   BlockTableMirror tables;         // the scheduler's
   std::vector<BlockLabel> labels;  // [num_blocks] the first of each block
-  // Of blocks that can be hit at several places: (block, label).
+  // A block that can be hit at several places has its further labels here, as (block, label).
   std::vector<std::pair<std::int32_t, BlockLabel>> more_labels;
   std::vector<std::int32_t> claimed_refs;  // [num_blocks] reference counts by the events
   bool logs_writes = false;

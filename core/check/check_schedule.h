@@ -1,4 +1,4 @@
-// What the scheduler told, held against what the step was made of.
+// Does what the scheduler says of a step agree with the rows, blocks and tokens of the step?
 #pragma once
 
 #include "core/check/check_context.h"

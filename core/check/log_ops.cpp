@@ -10,8 +10,8 @@ std::size_t num_writes_of_rows(const StateOps& ops) {
   return static_cast<std::size_t>(ops.rows.back().first_write + ops.rows.back().num_writes);
 }
 
-// Of two writes of one kind to one block the later one replaces the other, so that a kernel may
-// carry out a row's writes in any order.
+// Keeps only the later one of two writes of one kind to one block, so that a kernel may carry out a
+// row's writes in any order.
 void drop_replaced(std::vector<ForwardWrite>& writes, std::size_t first) {
   std::size_t kept = first;
   for (std::size_t i = first; i < writes.size(); ++i) {

@@ -22,7 +22,7 @@ inline void log_row(CheckContext& context, const ForwardRow& row) {
   if (StateOps* ops = context.ops()) append_row(*ops, row);
 }
 
-// The same for a padding row, which folds one token of its own, kPoison.
+// Logs a padding row, which folds one token of its own, kPoison.
 void log_padding_row(CheckContext& context, ForwardRow row);
 
 }  // namespace hybridscope

@@ -30,7 +30,7 @@ class StepChecker {
 
   // From the next step on: keep every write to state that a step carries out.
   void log_writes() { state_.logs_writes = true; }
-  // Those of the last step, in order; valid until the next check.
+  // The writes of the last step, in order; valid until the next check.
   std::span<const StateWrite> writes() const { return state_.writes; }
 
   // From the next step on: keep what a step does to state, for a StateBackend.

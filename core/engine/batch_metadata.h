@@ -39,7 +39,7 @@ class BatchMetadata {
   // the padding rows of `tables` ([groups]). The views stay valid until the next call. Errors:
   // capture sizes that no uniform decode fits (an assert of the reference).
   Status dispatch(StepTrace& trace, std::span<BlockTable> tables);
-  // The same with a graph that is given. Requires: it holds the batch.
+  // Pads the batch as dispatch() does, to a graph that is given. Requires: it holds the batch.
   void dispatch_as(StepTrace& trace, const CudagraphDispatch& graph, std::span<BlockTable> tables);
 
   // Fills groups of a trace after dispatch (and pre-copies, which change accepted counts):
@@ -96,7 +96,7 @@ class BatchMetadata {
   std::int32_t mamba_block_size_ = 0;
   std::int32_t reorder_batch_threshold_ = 1;
 
-  // Of the current step.
+  // The members below belong to the current step.
   std::int32_t max_query_len_ = 0;
   std::vector<std::int32_t> query_start_loc_;          // [num_reqs + 1]
   std::vector<std::int32_t> seq_lens_;                 // [num_reqs]

@@ -100,7 +100,7 @@ class Engine {
   std::int32_t max_tokens(RequestId request) const {
     return requests_[request].scheduling.max_tokens;
   }
-  // Of AddRequest. Requires: it has not been released.
+  // Priority and salt are those of AddRequest. Requires: the request has not been released.
   std::int32_t priority(RequestId request) const { return requests_[request].scheduling.priority; }
   std::uint64_t cache_salt(RequestId request) const { return requests_[request].cache_salt; }
   std::int32_t num_requests() const { return static_cast<std::int32_t>(requests_.size()); }

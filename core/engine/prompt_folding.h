@@ -23,7 +23,7 @@ struct PromptFolding {
 PromptFolding prompt_folding(const EngineConfig& config);
 // The fingerprints that such an engine keeps of the request's prompt when it joins.
 PrefixFingerprints fold_prompt(const PromptFolding& folding, const AddRequest& request);
-// The same for a prompt that is a sequence already.
+// Fingerprints as above, of a prompt that is a sequence already.
 PrefixFingerprints fold_prompt(const PromptFolding& folding, std::uint64_t cache_salt,
                                const TokenSequence& prompt);
 

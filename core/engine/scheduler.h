@@ -132,7 +132,7 @@ class Scheduler {
 
   const std::vector<Request*>& running() const { return running_; }
   const std::deque<Request*>& waiting() const { return waiting_; }
-  // Those that wait for stale frames, with StaleRequestQueue::of_its_own.
+  // Requests that wait for stale frames have this queue with StaleRequestQueue::of_its_own.
   const std::deque<Request*>& skipped_waiting() const { return skipped_waiting_; }
   std::int32_t num_waiting() const {
     return static_cast<std::int32_t>(waiting_.size() + skipped_waiting_.size());

@@ -56,7 +56,7 @@ void Scheduler::schedule_waiting() {
   put_back(passed_over);
 }
 
-// Null: no request waits, or no budget is left.
+// The queue that is asked next; null if no request waits or no budget is left.
 std::deque<Request*>* Scheduler::next_waiting_queue() {
   if (token_budget_ <= 0 || (waiting_.empty() && skipped_waiting_.empty())) return nullptr;
   if (skipped_waiting_.empty()) return &waiting_;

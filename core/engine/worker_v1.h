@@ -51,7 +51,7 @@ class WorkerV1 : public RunnerBase {
   BatchRowsV1 rows_;
   MambaStateIdx mamba_state_idx_;
 
-  // Of the current step.
+  // The members below belong to the current step.
   std::vector<std::int32_t> scheduled_of_request_;  // by request id, -1: not scheduled
   std::vector<RequestId> scheduled_ids_;            // requests whose element is set
   std::vector<RowRegion> regions_;

@@ -58,7 +58,7 @@ class WorkerV2 : public RunnerBase {
 
   BatchSlotsV2 slots_;
 
-  // Of the current step.
+  // The members below belong to the current step.
   std::vector<RequestId> leaving_;                // finished and preempted
   std::vector<RowClass> row_classes_;             // [scheduled]
   std::vector<std::int32_t> idx_mapping_;         // [rows] slot of each row

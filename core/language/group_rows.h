@@ -72,7 +72,7 @@ class GroupRows {
   // [count + 1] ascending offsets within [0, most]; an absent array: one token a row.
   std::span<const std::int32_t> keep_starts(const TensorView<std::int32_t>& starts,
                                             std::int32_t count, std::int32_t most);
-  // From row `first` on.
+  // Keeps the values of `count` rows from row `first` on.
   std::span<const std::int32_t> keep_rows(const TensorView<std::int32_t>& values,
                                           std::int32_t first, std::int32_t count,
                                           std::int32_t otherwise);
@@ -83,7 +83,8 @@ class GroupRows {
   std::vector<std::int32_t> gathered(const TensorView<std::int32_t>& tokens,
                                      std::int32_t count) const;
 
-  // Of a part whose batch rows these are: the chunks that the metadata cuts, if it cuts any.
+  // The batch of which a part's rows are made; set_chunks() gives the part the chunks that the
+  // metadata cuts, if it cuts any.
   struct ChunkedBatch {
     std::int32_t num_rows = 0;     // of the batch, without padding rows
     std::int32_t first_token = 0;  // of the part, as the chunks count tokens

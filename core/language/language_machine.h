@@ -60,9 +60,9 @@ class LanguageMachine {
   virtual void poison(std::span<const std::int32_t> blocks) = 0;
   virtual void zero(std::span<const std::int32_t> blocks) = 0;
   virtual void copy(std::span<const StateCopyOp> copies, bool shifts_last_position_first) = 0;
-  // The same copies. A machine that has the engine's kernels has them decide and copy, and returns
-  // a number for decided(), counted from 0 in each step; absent: it has none for this launch, or
-  // the copies meet.
+  // Carries out the copies of decisions. A machine that has the engine's kernels has them decide
+  // and copy, and returns a number for decided(), counted from 0 in each step; absent: it has no
+  // kernel for this launch, or the copies meet.
   virtual std::optional<std::size_t> copy_decided(const DecidedCopies& decided) {
     copy(decided.copies, false);
     return std::nullopt;
@@ -93,7 +93,7 @@ struct LanguageMachineRequest {
   std::int32_t num_speculative_tokens = 0;  // K
   std::int32_t missing_conv_positions = 0;  // ConvRoom::missing
   NumericForm form = NumericForm::recurrent;
-  // Of a step, padding included; 0: not known.
+  // The most tokens of a step, padding included; 0: not known.
   std::int32_t max_num_tokens = 0;
 };
 // Errors: those of make_language_layout; memory that cannot be had; a form that the machine has no

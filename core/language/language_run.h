@@ -86,11 +86,11 @@ class LanguageRun {
   // next call.
   const LanguageStep& follow(const StepTrace& trace, const StateOps& ops,
                              const TokenContentOf& content_of);
-  // Of the machine, after follow(). Error: the device's; there is no next step then.
+  // How the machine stands after follow(). Error: the device's; there is no next step then.
   const Status& status() const { return status_; }
 
-  // Of all requests that had a row, by request, as far as the scheduler took their tokens. Those
-  // that part from the lone run's have what it says by itself.
+  // The texts of all requests that had a row, by request, as far as the scheduler took their
+  // tokens. A text that parts from the lone run's has what the lone run says by itself.
   std::vector<SpokenText> texts() const;
 
  private:

@@ -74,7 +74,7 @@ struct SpokenText {
   std::vector<std::int32_t> prompt;
   std::vector<SpokenToken> tokens;
   std::vector<RejectedDraft> rejected;  // by step
-  // What the lone run goes on with by itself, as many tokens; empty: the same as `tokens`.
+  // What the lone run goes on with by itself, as many tokens as `tokens` has; empty: equal to it.
   std::vector<std::int32_t> alone;
   // Some of its tokens are not the model's choice: a prompt needed them before they were generated.
   bool is_forced = false;

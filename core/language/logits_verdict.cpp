@@ -9,7 +9,7 @@
 namespace hybridscope {
 namespace {
 
-// Of logits of a whole model in form chunked.
+// How much logits of a whole model may differ in form chunked.
 double tolerance_of(std::span<const float> logits) {
   double largest = 1;
   for (const float logit : logits)

@@ -15,10 +15,10 @@ class SpokenTexts {
   // Steps come in order.
   void add(const StepWords& words);
 
-  // Of all requests that had a row, by request, as far as the scheduler took their tokens. `alone`
-  // is as long as the tokens, or empty: it was not said.
+  // The texts of all requests that had a row, by request, as far as the scheduler took their
+  // tokens. `alone` is as long as the tokens, or empty: it was not said.
   std::vector<SpokenText> taken() const;
-  // The same with the tokens that rows sampled and the scheduler has not taken yet.
+  // The texts with the tokens that rows sampled and the scheduler has not taken yet.
   std::vector<SpokenText> sampled() const;
 
  private:

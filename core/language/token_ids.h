@@ -16,9 +16,9 @@ class ModelTokenIds {
  public:
   explicit ModelTokenIds(std::int32_t vocab_size);
 
-  // Of a token in a sequence.
+  // The model's token for a token in a sequence.
   std::int32_t id(TokenContent content);
-  // Of a token that was needed before it was generated; absent: it was not.
+  // The model's token for one that was needed before it was generated; absent: it was not needed.
   std::optional<std::int32_t> settled(TokenContent content) const;
   // The token that a run generated for `content` is `id`. Returns the content's token: another one
   // if that was needed before; a request that begins again may generate another one.

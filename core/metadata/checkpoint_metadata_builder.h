@@ -20,8 +20,8 @@ class CheckpointMetadataBuilder {
   explicit CheckpointMetadataBuilder(const MambaBuilderConfig& config)
       : settings_(config.checkpoint), block_size_(config.block_size) {}
 
-  // Of the rows from `first_row` on, without those whose element in `left_out` ([num_reqs] or
-  // empty) is set. Errors: a block column outside the table.
+  // The metadata of the rows from `first_row` on, without those whose element in `left_out`
+  // ([num_reqs] or empty) is set. Errors: a block column outside the table.
   Result<CheckpointMetadata> build(const CommonAttentionMetadata& common, std::int32_t first_row,
                                    std::span<const std::uint8_t> left_out);
 

@@ -63,7 +63,7 @@ class GdnMetadataBuilder {
   }
 
   bool takes_counts() const { return true; }
-  // Of the next call on.
+  // The policies hold from the next call on.
   void set_policies(const BuilderPolicies& policies) {
     config_.policies = policies;
     buffers_.set_policies(policies);

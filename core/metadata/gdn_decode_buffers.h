@@ -50,8 +50,8 @@ class GdnDecodeBuffers {
   void write_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
                   GdnMetadata& metadata);
 
-  // The same for a batch of non-spec decodes. Requires: as many decodes as rows in the window,
-  // or one row, which is broadcast.
+  // Writes the arrays of a batch of non-spec decodes. Requires: as many decodes as rows in the
+  // window, or one row, which is broadcast.
   void write_non_spec(const CommonAttentionMetadata& common, const BlockTableWindow& window,
                       GdnMetadata& metadata);
 

@@ -80,7 +80,7 @@ void mark_last_chunks(const Mamba2Metadata& m, ChunkView& view) {
       view.chunks[last].is_last = true;
 }
 
-// Of prefill row `index`.
+// The boundary chunks of prefill row `index`.
 BoundaryChunks boundary_chunks_of(const Mamba2Metadata& m, const ForwardContext& context,
                                   std::int32_t index) {
   const TensorView<std::int32_t>& last = m.last_chunk_indices_p;

@@ -90,7 +90,7 @@ class MambaMetadataBuilder {
   // Does it take accepted counts? If not, the caller gives none, and splits without them.
   bool takes_counts() const { return config_.policies.mamba1_counts == Mamba1Counts::taken; }
 
-  // Of the next call on, but for AllModeArrays: the buffers have its size.
+  // The policies hold from the next call on, but for AllModeArrays, whose size the buffers have.
   void set_policies(const BuilderPolicies& policies);
 
   // What a replay reads.

@@ -38,7 +38,7 @@ struct MambaMetadata {
 
   // AllModeArrays, mode all. -1: not counted. Blocks that prefill rows fill and store a state in.
   std::int32_t num_state_writes_p = -1;
-  // Of Mamba1: chunks of a block, as Mamba2Metadata has them.
+  // The Mamba1 builder cuts prompts into chunks of a block, as Mamba2Metadata has them.
   TensorView<std::int32_t> cu_chunk_seqlen_p{};     // [chunks + 1]
   TensorView<std::int32_t> last_chunk_indices_p{};  // [num_prefills]
 };
@@ -74,7 +74,7 @@ void for_each_mamba_field(Metadata& m, Visit&& visit) {
         m.num_state_writes_p);
 }
 
-// The same for every field.
+// Calls visit(MetadataField, member) for every field, those that only Mamba1 has too.
 template <class Metadata, class Visit>
 requires std::same_as<std::remove_const_t<Metadata>, MambaMetadata>
 void for_each_field(Metadata& m, Visit&& visit) {

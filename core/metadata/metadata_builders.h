@@ -86,7 +86,7 @@ Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
 bool supports_update_block_table(const MetadataBuilder& builder);
 // Did the last build write every array that a replay of the builder's captured graph reads?
 bool buffers_refreshed_in_last_build(const MetadataBuilder& builder);
-// Those arrays: persistent buffers by the reference's names.
+// The arrays that a replay reads: persistent buffers by the reference's names.
 std::span<const std::string_view> replayed_arrays(const MetadataBuilder& builder);
 std::int32_t reorder_batch_threshold(const MetadataBuilder& builder);
 RowPartition row_partition(const MetadataBuilder& builder);

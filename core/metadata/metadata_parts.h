@@ -18,7 +18,7 @@ template <class T>
 std::int32_t element_or(const TensorView<T>& view, std::int32_t row, std::int32_t otherwise) {
   return view.present && row >= 0 && row < view.rows ? view.at(row) : otherwise;
 }
-// Empty: there is no such row.
+// A row of a table; empty if there is no such row.
 inline std::span<const std::int32_t> row_of(const TensorView<std::int32_t>& table,
                                             std::int32_t row) {
   if (!table.present || row < 0 || row >= table.rows) return {};
@@ -34,7 +34,7 @@ NeededArray needed(const TensorView<T>& array, std::int64_t rows, std::string_vi
   return {rows, array.present && array.cols > 0 && (array.rows == 0 || array.data != nullptr),
           array.rows, name};
 }
-// The same for an array that may be absent.
+// An array that a forward pass needs where it is present, as needed() describes one.
 template <class T>
 NeededArray if_present(const TensorView<T>& array, std::int64_t rows, std::string_view name) {
   return needed(array, array.present ? rows : 0, name);

@@ -56,7 +56,7 @@ struct ModelSpec {
   AttentionDims attention = {};        // meaningless without attention layers
   RecurrentDims recurrent = {};        // all recurrent layers of a model are alike
   std::string dtype = "bfloat16";      // model_config.dtype
-  // Of recurrent states where mamba_ssm_cache_dtype is auto; auto: that of conv states.
+  // The dtype of recurrent states where mamba_ssm_cache_dtype is auto; auto: that of conv states.
   std::string mamba_ssm_dtype = "auto";
   std::int64_t chunk_size = 0;     // tokens per chunk of the scan kernels (mode all)
   std::int64_t max_model_len = 0;  // max_position_embeddings

@@ -38,7 +38,7 @@ Result<std::vector<Dtype>> short_conv_state_dtype(const StateDtypeNames& names);
 Result<std::vector<Dtype>> gated_delta_net_state_dtype(const StateDtypeNames& names);
 Result<std::vector<Dtype>> kda_state_dtype(const StateDtypeNames& names);  // 3 x cache, float32
 
-// The same, by kind of layer.
+// The dtypes of a layer's state tensors, chosen by its kind.
 Result<std::vector<Dtype>> state_dtypes(MambaType mamba_type, const StateDtypeNames& names);
 
 // Which copy function serves each state tensor of a layer: conv or temporal, in shape order.

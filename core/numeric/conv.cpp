@@ -38,7 +38,7 @@ class Window {
     return values().subspan(static_cast<std::size_t>(first) * dim_,
                             static_cast<std::size_t>(count) * dim_);
   }
-  // Of the row's token t.
+  // y becomes the convolution at the row's token t.
   void convolve(std::int32_t t, std::span<float> y) const {
     const auto width = static_cast<std::size_t>(layer_.width);
     const float* oldest = values_.data() + static_cast<std::size_t>(t) * dim_;

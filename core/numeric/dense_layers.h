@@ -10,7 +10,7 @@ namespace hybridscope {
 
 // y[o] = R32(weight[o] x); `weight`: [y, x].
 void linear(std::span<const float> weight, std::span<const float> x, std::span<float> y);
-// The same for each of `num_rows` rows: x [rows, inputs], y [rows, outputs].
+// linear() of each of `num_rows` rows: x [rows, inputs], y [rows, outputs].
 void linear_rows(std::span<const float> weight, std::span<const float> x, std::size_t num_rows,
                  std::span<float> y);
 

@@ -63,7 +63,7 @@ class ModelForward {
 
   // Runs all layers. Tokens that no row has give zeros out of every mixer.
   void run(const ForwardBatch& batch);
-  // Of token t of the last batch: [vocab].
+  // The logits of token t of the last batch: [vocab].
   void logits(std::int32_t token, std::span<float> out) const;
 
  private:

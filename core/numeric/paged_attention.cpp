@@ -26,7 +26,7 @@ class PagedAttention {
   }
 
  private:
-  // Of the cached head 0 of a position.
+  // Where the cached head 0 of a position begins.
   std::size_t slot(std::int32_t row, std::int32_t position) const {
     // Who reads where no block is gets what lies in the null block.
     const std::int32_t block = std::max(rows_.block_table.at(row, position / layer_.block_size), 0);

@@ -32,7 +32,7 @@ struct AttentionRows {
   HS_HOST_DEVICE std::int32_t num_rows() const {
     return static_cast<std::int32_t>(seq_lens.size());
   }
-  // Of the row's token t; negative: the row has no tokens.
+  // The position of the row's token t; negative: the row has no tokens.
   std::int32_t position(std::int32_t row, std::int32_t t) const;
 };
 

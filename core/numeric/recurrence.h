@@ -31,8 +31,8 @@ void run_decode_rows(const DecodeRows& rows, const StatePool& pool, Step&& step)
   }
 }
 
-// The same for prompt rows. `reads_states` false: no row reads an initial state. A row without
-// tokens writes its initial state back, or zeros; in mode all it writes nothing.
+// Runs prompt rows. `reads_states` false: no row reads an initial state. A row without tokens
+// writes its initial state back, or zeros; in mode all it writes nothing.
 template <class Step>
 void run_prefill_rows(const PrefillRows& rows, const StatePool& pool, bool reads_states,
                       Step&& step) {

@@ -112,7 +112,8 @@ struct PrefillRows {
     const auto r = static_cast<std::size_t>(row);
     return {query_start_loc[r], query_start_loc[r + 1]};
   }
-  // Of the state that the row continues; nothing of it may be read without an initial state.
+  // The block of the state that the row continues; nothing of it may be read without an initial
+  // state.
   HS_HOST_DEVICE std::int32_t source(std::int32_t row) const {
     const auto r = static_cast<std::size_t>(row);
     return block_at(state_indices, row, is_mode_all() ? block_idx_last_computed_token[r] : 0);
@@ -120,7 +121,7 @@ struct PrefillRows {
   HS_HOST_DEVICE bool has_initial_state(std::int32_t row) const {
     return has_initial_states[static_cast<std::size_t>(row)] != 0 && is_state_block(source(row));
   }
-  // Of the state after the row's last token; 0: nowhere.
+  // The block for the state after the row's last token; 0: nowhere.
   HS_HOST_DEVICE std::int32_t destination(std::int32_t row) const {
     const auto r = static_cast<std::size_t>(row);
     return block_at(state_indices, row, is_mode_all() ? block_idx_last_scheduled_token[r] : 0);
@@ -148,7 +149,7 @@ struct BoundaryState {
   std::int32_t num_tokens = 0;
   std::int32_t block = 0;
 };
-// Of one row in ascending order.
+// The boundaries of one row in ascending order.
 std::vector<BoundaryState> boundary_states(const PrefillRows& rows, std::int32_t row);
 
 }  // namespace hybridscope

@@ -43,7 +43,7 @@ struct DecidedRow {
 void collect_mamba_copy_meta(const StateCopyDecision& decision, const DecidedRow& decided,
                              MambaBlockTables tables, std::vector<StateCopyTrace>& copies);
 
-// The same for one decision per row: decisions[r] is the launch's decision r, about row r.
+// Collects the copies of a launch that has one decision per row: decisions[r] is about row r.
 void collect_batch_copy_meta(std::span<const StateCopyDecision> decisions, MambaBlockTables tables,
                              std::vector<StateCopyTrace>& copies);
 

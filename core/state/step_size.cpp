@@ -26,7 +26,7 @@ StepSize largest_step(const StateMemory& memory, const StepLimits& limits) {
   const std::int64_t tokens = num_groups * limits.max_num_batched_tokens;
   // Per row one pre-copy and one copy to column 0; after the forward pass one copy per full block.
   const std::int64_t copies = std::min(2 * rows + tokens, 3 * num_blocks);
-  // Of each kind of state: one per token and one at each row's end, at most one per block.
+  // Each kind of state has one write per token and one at each row's end, at most one per block.
   const std::int64_t writes = std::min(4 * tokens, 2 * num_blocks);
   return {.num_poisoned = 2 * num_blocks,
           .num_copies = copies,

@@ -137,7 +137,8 @@ struct CommitTrace {
   std::int32_t num_tokens = 0;               // after the commit
   std::int32_t num_output_placeholders = 0;  // after the commit: tokens of frames in flight
   std::int32_t num_appended_tokens = 0;      // output tokens it added
-  // Of these, tokens that the scheduler of another engine turned out not to have. Not recorded.
+  // How many of the appended tokens the scheduler of another engine turned out not to have. Not
+  // recorded.
   std::int32_t num_lost_tokens = 0;
   std::int32_t num_drafts_next = 0;  // length of the draft list for the next step
   bool finished = false;
@@ -263,7 +264,7 @@ struct StepTrace {
   const ScheduledTrace& scheduled_of(const RowTrace& row) const {
     return scheduled[static_cast<std::size_t>(row.scheduled)];
   }
-  // Null: not known.
+  // What limited the request's tokens; null: not known.
   const TokenTerms* token_terms_of(RequestId request) const;
   // Empties the trace and keeps its storage.
   void clear();
