@@ -21,7 +21,7 @@ class RowMeetings {
 
   RowRanges ranges(const DecodeRows& rows);
   RowRanges ranges(const PrefillRows& rows);
-  // Of the rows' writes of keys and values; `block_size`: tokens.
+  // The ranges of rows whose writes of keys and values do not meet; `block_size`: tokens.
   RowRanges ranges(const AttentionRows& rows, std::int32_t block_size);
 
  private:

@@ -32,7 +32,7 @@ inline std::int64_t least_scratch(const MemoryView& memory, std::int64_t most_me
   return most_meeting * memory.most_positions;
 }
 
-// As many lanes at a time as the scratch has room for.
+// Runs copies that meet, as many lanes at a time as the scratch has room for.
 template <class Run>
 Status run_meeting_copies(const Launch& launch, const StepArrays& arrays, const Run& run) {
   const MemoryView& memory = arrays.memory;

@@ -29,7 +29,7 @@ void append_state(const StatePool& pool, std::int64_t elements, std::int64_t wid
   addresses.push_back(reinterpret_cast<std::uintptr_t>(pool.data.data()));
 }
 
-// Of all rows, one input of their decisions.
+// One input of the decisions of all rows.
 std::vector<std::int32_t> inputs_of(const DecidedCopies& decided,
                                     std::int32_t StateCopyDecision::*member) {
   std::vector<std::int32_t> inputs;
@@ -41,7 +41,7 @@ std::int32_t num_slots(const DecidedCopies& decided) {
   return decided.slots.empty() ? 0 : *std::ranges::max_element(decided.slots) + 1;
 }
 
-// The same by slot; slots without a row hold `otherwise`.
+// The values of rows, laid out by slot; slots without a row hold `otherwise`.
 std::vector<std::int32_t> by_slot(const DecidedCopies& decided, std::vector<std::int32_t> rows,
                                   std::int32_t otherwise) {
   std::vector<std::int32_t> slots(static_cast<std::size_t>(num_slots(decided)), otherwise);

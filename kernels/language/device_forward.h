@@ -35,7 +35,8 @@ class DeviceForward {
   // allocates. Requires: room for the batch. Errors: a size that no kernel takes; the device's.
   Status launch(const DeviceForwardBatch& batch, std::span<const LayerMemory> layers,
                 std::span<const std::int32_t> group_of_layer, CUstream_st* stream);
-  // Of tokens of the last batch, in device memory: logits [tokens, vocab] and greedy tokens.
+  // Launches logits [tokens, vocab] and greedy tokens of tokens of the last batch, all in device
+  // memory.
   Status launch_logits(std::span<const std::int32_t> tokens, std::span<float> logits,
                        std::span<std::int32_t> greedy, CUstream_st* stream);
 

@@ -116,8 +116,8 @@ bool reads_in_front(const DeviceMixerInputs& in) {
                              [](const DevicePrefills& part) { return part.num_in_front > 0; });
 }
 
-// The same for a convolution that takes [part tokens, dim]. `all`: [T, dim] of the batch's tokens,
-// if it reads_in_front().
+// Runs a convolution that takes [part tokens, dim]. `all`: [T, dim] of the batch's tokens, if it
+// reads_in_front().
 Status convolve_plain(const ConvLayer& layer, const DeviceMixerInputs& in, std::span<const float> x,
                       std::span<const float> all, std::span<float> y) {
   const auto tokens = [&](const auto& part, std::span<float> out) {
@@ -239,7 +239,7 @@ Status launch_mixer(const GatedDeltaNetMixer& mixer, const DeviceMixerInputs& in
   HS_LAUNCH(project(mixer.in_proj_z, z));
   HS_LAUNCH(project(mixer.in_proj_a, all_a));
   HS_LAUNCH(project(mixer.in_proj_b, all_b));
-  // Of the parts' tokens, where they are not the batch's.
+  // The rows of `table` for the parts' tokens, where they are not the batch's in its order.
   const auto gathered = [&](std::span<float> table, std::int64_t width,
                             std::span<const std::int32_t> rows) -> Result<std::span<float>> {
     if (rows.empty() && in.group.in_order) return table;

@@ -33,7 +33,7 @@ PoolMoves meeting_state_moves(const LanguageLayout& layout, std::span<const Laye
 PoolMoves meeting_block_moves(const LanguageLayout& layout, std::span<const LayerMemory> layers,
                               std::span<const BlockCopy> copies);
 
-// Those between blocks that exist.
+// The copies between blocks that exist.
 std::vector<BlockCopy> copies_of_blocks(const LanguageLayout& layout,
                                         std::span<const BlockCopy> copies);
 bool do_meet(std::span<const BlockCopy> copies);

@@ -33,8 +33,8 @@ struct AttentionTask {
   __device__ std::int32_t block_of(std::int32_t row, std::int32_t position) const {
     return rows.block_table.at(row, position / layer.block_size);
   }
-  // Of the cached head 0 of a position. Who reads where no block is gets what lies in the null
-  // block.
+  // Where the cached head 0 of a position begins. Who reads where no block is gets what lies in the
+  // null block.
   __device__ std::int64_t slot(std::int32_t row, std::int32_t position) const {
     const std::int64_t block = max(block_of(row, position), 0);
     return (block * layer.block_size + position % layer.block_size) * layer.num_kv_heads *
@@ -42,7 +42,7 @@ struct AttentionTask {
   }
 };
 
-// Of a token of the batch.
+// The place of a token of the batch.
 struct Place {
   std::int32_t row = -1;  // -1: no row with a sequence has the token
   std::int32_t position = 0;
@@ -156,7 +156,7 @@ class QueryHead {
   __device__ const float* key(std::int32_t position) const {
     return task_.cache.keys.data() + task_.slot(place_.row, position) + kv_head_;
   }
-  // Of a position, by a warp, or by a thread.
+  // The score of a position, computed by a warp, or by a thread.
   __device__ float score_of_warp(std::int32_t position) const {
     const float* const own = key(position);
     float sum = 0;

@@ -40,10 +40,10 @@ class StateWalk {
   static constexpr int kValueStride = kPartRows + 4;
   static constexpr int kTiles = kPieceTokens / kTile;
   static constexpr int kOwnValues = kPieceTokens * kPartRows / kWalkThreads;  // of a thread
-  // Of a piece in scratch: queries, keys, products, inverse.
+  // The floats of a piece in scratch: queries, keys, products, inverse.
   static constexpr int kPieceFloats =
       2 * kPieceTokens * kStride + (is_delta(kKind) ? 2 : 1) * kPieceTokens * kSquareStride;
-  // Those of one piece or of two, the state, values, and four numbers a token.
+  // All floats in shared memory: one piece or two, the state, values, and four numbers a token.
   static constexpr std::size_t floats(bool ahead) {
     return (ahead ? 2 : 1) * kPieceFloats + kPartRows * kStride + kPieceTokens * kValueStride +
            4 * kPieceTokens;
@@ -145,7 +145,7 @@ class StateWalk {
                                      std::int64_t size) {
     return (std::int64_t{index} * heads + head) * size;
   }
-  // Of value row 0 of the part, in arrays [tokens, Hv, Dv].
+  // Where value row 0 of the part begins at a token, in arrays [tokens, Hv, Dv].
   __device__ std::int64_t token_head(std::int32_t token) const {
     return (std::int64_t{token} * task_.sizes.value_heads + head_) * task_.sizes.value_dim + first_;
   }
@@ -340,7 +340,7 @@ class StateWalk {
                              : expf(channel_sums_[key * kPieceTokens + kPieceTokens - 1]);
   }
 
-  // Of the piece that was loaded last, in registers.
+  // The piece that was loaded last has these values in registers.
   struct Ahead {
     ChunkPiece piece;
     float values[kOwnValues];
@@ -357,7 +357,7 @@ class StateWalk {
   int thread_, warp_;
   float *state_, *values_;
   float *q_, *k_, *products_, *inverse_;  // of the piece that runs
-  // Of heads: sums of decays, decays from and to the ends, Mamba2's dt.
+  // A head has one number a token: sums of decays, decays from and to the ends, Mamba2's dt.
   float *sums_, *from_start_, *to_end_, *steps_;
   const float* channel_sums_ = nullptr;  // of the piece, where channels have their own
 };

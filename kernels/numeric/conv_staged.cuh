@@ -34,7 +34,7 @@ class StagedConv {
     ConvRow<T> rows[kMostStagedRows];
   };
   static constexpr std::size_t kHeadBytes = (sizeof(Head) + 127) / 128 * 128;
-  // Of a row: its window of W - 1 positions and its token behind it, so that the new window lies
+  // A row takes its window of W - 1 positions and its token behind it, so that the new window lies
   // there in one piece too.
   static constexpr std::size_t row_bytes(int channels) {
     return static_cast<std::size_t>(kWidth * channels) * sizeof(T);

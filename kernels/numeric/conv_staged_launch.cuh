@@ -14,7 +14,7 @@ namespace hybridscope::numeric_cuda {
 
 inline constexpr std::int32_t kStagedWidth = 4;
 
-// Of the current device; 0: not known.
+// An attribute of the current device; 0: not known.
 inline int device_attribute(cudaDeviceAttr attribute) {
   int device = 0;
   int value = 0;

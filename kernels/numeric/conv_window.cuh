@@ -133,9 +133,9 @@ class ConvWindow {
         positions_[p] = not_a_number();
     }
   }
-  // Of a row that rolls its block as if it had `rolled` tokens (ConvLayer::rolled_tokens):
-  // positions that count from rolled - q + 1 on, where 0 is the oldest of begin(). Before the first
-  // token; `input(t)`: the row's token t.
+  // Stores the window of a row that rolls its block as if it had `rolled` tokens
+  // (ConvLayer::rolled_tokens): positions from rolled - q + 1 on, where 0 is the oldest of begin().
+  // To be called before the first token; `input(t)`: the row's token t.
   template <class Input>
   __device__ void roll(T* to, const ConvLayer& layer, std::int32_t num_tokens,
                        const Input& input) const {

@@ -30,7 +30,7 @@ struct DeltaRuleStep {
   struct Prepared {
     alignas(16) float q[kWarp * kChunks];  // normalised and scaled
     alignas(16) float k[kWarp * kChunks];  // normalised
-    // Of each key channel, or of the head.
+    // Each key channel has a decay, or the head has one.
     alignas(16) float decays[kOfHead ? 1 : kWarp * kChunks];
     float beta;
   };
@@ -190,7 +190,7 @@ struct DeltaRuleStep {
     }
   }
 
-  // Of the thread's own row in v and o.
+  // The index of the thread's own row in v and o.
   __device__ std::int64_t index(std::int32_t token, const PartOf& part) const {
     return (static_cast<std::int64_t>(token) * layer.num_value_heads + part.head) *
                layer.value_dim +

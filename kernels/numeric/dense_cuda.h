@@ -22,7 +22,7 @@ struct LinearShape {
 Status linear_cuda(const LinearShape& shape, std::span<const float> weight,
                    std::span<const float> x, std::span<float> y, CUstream_st* stream);
 
-// Of rows [rows, n] where n is the weight's size; `x` and `y` may be one array.
+// Norms of rows [rows, n] where n is the weight's size; `x` and `y` may be one array.
 Status rms_norm_cuda(const RmsNorm& norm, std::span<const float> x, std::span<float> y,
                      CUstream_st* stream);
 Status gated_norm_cuda(const RmsNorm& norm, std::int32_t groups, std::span<const float> x,

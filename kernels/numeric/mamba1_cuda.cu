@@ -118,7 +118,7 @@ struct Mamba1Step {
   }
 
  private:
-  // Of the lane's own row in x, delta, z and y.
+  // The index of the lane's own row in x, delta, z and y.
   __device__ std::int64_t index(std::int32_t token, const PartOf& part) const {
     return static_cast<std::int64_t>(token) * layer.intermediate_size + part.first + part.own_row();
   }

@@ -132,7 +132,7 @@ struct Mamba2Step {
     };
   }
 
-  // Of the lane's own row in x and y.
+  // The index of the lane's own row in x and y.
   __device__ std::int64_t index(std::int32_t token, const PartOf& part) const {
     return (static_cast<std::int64_t>(token) * layer.num_heads + part.head) * layer.head_dim +
            part.first + part.own_row();

@@ -44,7 +44,7 @@ struct Part {
   __device__ bool writes() const {
     return lane == Sums::thread_of(lane, Sums::own(lane)) && has_own_row();
   }
-  // Of a value that each thread has for its own row: that of the thread's row r.
+  // Each thread has a value for its own row; returns the one for the thread's row r.
   __device__ float of_row(float own, int r) const {
     return __shfl_sync(kWholeWarp, own, Sums::thread_of(lane, r));
   }
@@ -59,7 +59,7 @@ struct Part {
     unpack(*reinterpret_cast<const Pack<float, kLanes>*>(vector + element(c)), values);
   }
 
-  // Of the part's first row in a matrix [heads, head_rows, n].
+  // Where the part's first row begins in a matrix [heads, head_rows, n].
   __device__ std::int64_t offset(const MatrixShape& shape) const {
     const int size = kIsWhole ? kWarp * kChunks : shape.n;
     return (static_cast<std::int64_t>(head) * shape.head_rows + first) * size;

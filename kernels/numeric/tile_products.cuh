@@ -93,7 +93,7 @@ __device__ void add_products(WarpTile<kColumns> (&tiles)[kFactors], int terms, A
 #pragma unroll
       for (int i = 0; i < 4; ++i) tiles[f].sums[c][i] += of_low[f].sums[c][i];
 }
-// The same of one factor: `a(row, term)`.
+// Adds the product of one factor, `a(row, term)`, to one tile.
 template <int kColumns, class A, class B>
 __device__ void add_product(WarpTile<kColumns>& tile, int terms, A&& a, B&& b) {
   WarpTile<kColumns> tiles[1] = {tile};

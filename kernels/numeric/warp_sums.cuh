@@ -69,7 +69,7 @@ struct RowSums {
   }
 };
 
-// Of one sum; every lane gets the total.
+// Adds the terms of all lanes; every lane gets the total.
 __device__ inline float sum_of_lanes(float term) {
 #pragma unroll
   for (int distance = kWarp / 2; distance > 0; distance /= 2)
