@@ -82,7 +82,7 @@ class Insert {
     bytes_.push_back(value);
     return integer(0);  // a placeholder
   }
-  // Of the current row.
+  // Where the values of the current row begin.
   std::int64_t* row_start() { return values_.data() + num_rows_ * width_; }
   std::size_t row_size() { return static_cast<std::size_t>(next_ - row_start()); }
   void forget_rows();

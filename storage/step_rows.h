@@ -28,7 +28,7 @@ class StepRows {
   // The rows are in the tables after the next flush(). Requires: the step is not in any table yet.
   // `finding_texts`: [findings]
   void write(const StepRecord& record, std::span<const std::string> finding_texts);
-  // Of what was before the step.
+  // Writes the keyframes that are due, of what was before the step.
   void write_keyframes(std::int64_t step, const Keyframes& due);
 
   // Inserts all waiting rows, for the end of a transaction.
