@@ -19,7 +19,7 @@ namespace hybridscope {
 struct DiffSide {
   std::unique_ptr<StepSource> source;
   std::string look_further;  // command line that explains step {} in full
-  // Of a recorded session; a run that is made for the comparison is complete.
+  // How a recorded session ended; a run that is made for the comparison is complete.
   SessionStatus status = SessionStatus::complete;
   bool has_language = false;              // a language model ran
   std::optional<SpokenWords> texts = {};  // empty: none ran, or none of its words are kept

@@ -35,7 +35,7 @@ struct DiffReport {
   std::vector<TotalDifference> totals;
   std::int64_t num_requests = 0;  // compared
 
-  // Of a language model that ran in both; empty: none did.
+  // Differing texts of a language model that ran in both; empty: none did.
   std::optional<std::vector<DifferingText>> texts = {};
 
   std::size_t limit = 100;

@@ -9,7 +9,7 @@ namespace hybridscope {
 // The value of a variable, "" when it is not set.
 using EnvironmentLookup = std::function<std::string(const char* name)>;
 
-// Of this process.
+// A variable of this process's environment.
 std::string environment_variable(const char* name);
 
 // What the environment asks to be written for continuous integration.

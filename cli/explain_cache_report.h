@@ -21,7 +21,7 @@ struct ExplainedLookup {
   bool all_tried = false;  // all changes, or was the run too long for that?
   std::vector<CacheChange> changes = {};
   std::vector<CacheChange> coarser = {};  // of a hit inside a block (ChangeSearch::coarser_units)
-  // Of --sweep, for first admissions; absent: none were tried.
+  // The settings of --sweep that help, for first admissions; absent: none were tried.
   std::optional<std::vector<HelpfulSetting>> settings = {};
 };
 

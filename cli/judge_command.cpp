@@ -144,7 +144,7 @@ class JudgePrinter final : public StepSink {
   bool has_explained() const { return explained_; }
 
  private:
-  // Those of a rule after the first ones are only counted.
+  // Prints the findings that came last; after the first ones of a rule the others are only counted.
   void print_new_findings() {
     const std::vector<TraceReport>& traces = session_.report().traces;
     if (traces.size() != num_traces_) num_printed_ = 0;

@@ -27,7 +27,7 @@ nlohmann::ordered_json computed_json(const ComputedSteps& computed) {
   return json;
 }
 
-// Of each trace that does not tell all that a verdict needs.
+// A line for each trace that does not tell all that a verdict needs.
 std::string untold_lines(const JudgeReport& report) {
   std::string text;
   for (const TraceReport& trace : report.traces) {

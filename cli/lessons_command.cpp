@@ -185,7 +185,7 @@ ChosenLessons choose_lessons(std::string_view command, const LessonsOptions& opt
   return chosen;
 }
 
-// Of what lessons say of its texts; null: no lesson says any, or the folder is not here.
+// The model whose texts lessons say; null: no lesson says any, or the folder is not here.
 Result<std::shared_ptr<const HybridModel>> load_lesson_model(const LessonsOptions& options,
                                                              const std::vector<Lesson>& lessons) {
   using Model = std::shared_ptr<const HybridModel>;

@@ -136,7 +136,7 @@ struct SweptSettings {
   Sweep sweep;
 };
 
-// Of the options, on top of those of the line.
+// The settings and sweeps of the options, on top of the settings of the line of `vllm serve`.
 Result<SweptSettings> swept_settings(const PlanCommandOptions& options,
                                      const PlanQuestion& question) {
   std::vector<std::string> sweeps = options.sweeps;

@@ -42,7 +42,7 @@ std::optional<WantedSettings> wanted_settings(const PlanJob& job, std::string_vi
 // Goals of --prefer. Error: unknown ones, or ones that need a step time without one.
 Result<std::vector<const PlanGoal*>> goals_of(const std::string& prefer, bool has_step_time);
 
-// Of options --sweep. Error: the first that is none.
+// The axes that options --sweep name. Error: the first option that names none.
 Result<std::vector<SweepAxis>> parse_sweeps(const std::vector<std::string>& texts);
 
 // Reads the traffic. Errors: traffic that cannot be read; sweeps, goals, settings or a shard that

@@ -17,7 +17,7 @@ Names session_names(SessionPlayer& player);
 // Moves to the step. `names`: session_names(). Errors: those of SessionPlayer::go_to.
 Result<nlohmann::ordered_json> recorded_step_to_json(SessionPlayer& player, std::int64_t step,
                                                      const Names& names);
-// The same in full. Error invalid_input: the session's level is counts.
+// Everything about the step in words. Error invalid_input: the session's level is counts.
 Result<std::string> explain_recorded_step(SessionPlayer& player, std::int64_t step,
                                           const Names& names);
 

@@ -14,14 +14,14 @@ int error_exit_code(const Error& error);
 // files and sessions are foreign text. Returns the exit code.
 int report_error(std::string_view command, const Error& error);
 
-// The same for an invalid command line; returns kExitUsage.
+// Reports an invalid command line as report_error() does; returns kExitUsage.
 int report_usage(std::string_view command, std::string_view message);
 
-// The same where the exit code follows from something else.
+// Reports a message where the exit code follows from something else.
 void report_message(std::string_view command, std::string_view message);
 
-// The same for text of several lines, which stay separate. Requires: no foreign text in it. An
-// empty command prints "hybridscope: text": no command was chosen, or the program itself failed.
+// Reports text of several lines, which stay separate. Requires: no foreign text in it. An empty
+// command prints "hybridscope: text": no command was chosen, or the program itself failed.
 void report_lines(std::string_view command, std::string_view text);
 
 // Prints "note: text" on stderr, control characters escaped: the command goes on.

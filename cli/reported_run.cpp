@@ -12,10 +12,11 @@
 namespace hybridscope {
 namespace {
 
-// Of a run's beginnings so many can be put down to known bugs; each asks for runs of its own.
+// So many beginnings of chains of a run can be put down to known bugs; each asks for runs of its
+// own.
 constexpr std::size_t kMaxRootsExcused = 100;
 
-// Of runs that look for settings with which nobody starves.
+// The most rows of the runs that look for settings with which nobody starves.
 constexpr std::int64_t kMostRowsWithOtherBudgets = 1'000'000;
 
 }  // namespace

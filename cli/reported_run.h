@@ -41,7 +41,7 @@ class ReportedRun final : private StepSink {
   bool has_ended() const { return run_.has_ended(); }
   // Everything in the plan has happened.
   bool finished() const { return run_.end() == EndReason::finished; }
-  // As many steps were run as the options ask for.
+  // Were as many steps run as the options ask for?
   bool is_at_its_limit() const { return max_steps_ > 0 && summary().steps >= max_steps_; }
   // drive() of the run up to its limit: the totals first, then the sinks.
   Driven drive(std::span<StepSink* const> sinks, const StopAsked& stop = {});
@@ -59,7 +59,7 @@ class ReportedRun final : private StepSink {
   const RunPlan& plan() const { return run_.plan(); }
   const Names& names() const { return names_; }
   const RunSummary& summary() const { return summary_.summary(); }
-  // Of a request before the last step.
+  // The accepted count that the request had of its own before the step.
   std::optional<OwnCount> own_count(std::int64_t step, RequestId request) const {
     return report_.findings.own_counts().before(step, request);
   }

@@ -280,7 +280,7 @@ void print_heading(const RunOptions& options, const RunPlan& plan) {
   fmt::print(out, "\n");
 }
 
-// Of a suite, each scenario tells whether it can be run with them.
+// Can the run be made with the settings? In a suite each scenario says so for itself.
 Status check_settings(const RunOptions& options) {
   if (!options.suite.is_suite())
     return check_given_settings(options.settings, options.scenario, options.model);

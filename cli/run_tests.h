@@ -43,9 +43,9 @@ enum class RunOutcome : std::uint8_t {
 int outcome_exit_code(RunOutcome outcome);
 // "ok", "findings", ...
 std::string_view outcome_name(RunOutcome outcome);
-// Of a run that went to its end or was stopped.
+// The outcome of a run that went to its end or was stopped.
 RunOutcome outcome_of(const RunReport& report, bool strict);
-// Of an input that was refused, or could not be read to its end because of a signal.
+// The outcome of an input that was refused, or could not be read to its end because of a signal.
 RunOutcome outcome_of(const Error& error);
 
 // How findings become problems.

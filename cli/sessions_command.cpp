@@ -31,7 +31,7 @@ SessionsSubcommand add_fork(CLI::App& sessions) {
   return {&app, [options] { return sessions_fork_command(*options); }};
 }
 
-// Of a subcommand whose help has none of its own.
+// Adds the exit codes to the help of a subcommand that has none of its own.
 void add_exit_codes(CLI::App& subcommand) {
   const std::string help = subcommand.get_footer();
   if (help.find("Exit codes: ") != std::string::npos) return;

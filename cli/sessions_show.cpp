@@ -123,7 +123,8 @@ Status SessionView::print_steps() {
   return Ok{};
 }
 
-// Of all steps, not only of those in the table: the root of a finding may lie before them.
+// Prints the findings of all steps, not only of those in the table: the root of a finding may lie
+// before them.
 Status SessionView::print_findings() {
   SessionReader& reader = player_.reader();
   auto found = session_findings(reader, names_);

@@ -26,15 +26,15 @@ class SettingsOptions {
   // Adds the options to `command`; the object must outlive its parsing.
   void add_to(CLI::App& command);
 
-  // The same as giving the option of a setting, which `key` names as find_setting_called takes it,
-  // also with dashes. Error: there is no such setting.
+  // Does what giving the option of a setting does. `key` names the setting as find_setting_called
+  // takes it, also with dashes. Error: there is no such setting.
   Status give(std::string_view key, const std::string& value);
 
   // What was given, on top of `base`. Error: a value out of range, or bad JSON in
   // --speculative-config.
   Result<EngineSettings> apply(EngineSettings base) const;
 
-  // Of what was given only the option of one setting, a path as setting_path() has it.
+  // Only the option of one setting out of what was given; the setting is a path of setting_path().
   SettingsOptions only(const std::string& setting) const;
 
   // What was given, as words of a command line.
@@ -53,8 +53,7 @@ class SettingsOptions {
 // a request does not allow. What cannot be run in either case is the input's fault.
 Status check_given_settings(const SettingsOptions& options, const std::string& scenario,
                             const std::string& model = {});
-// The same for settings that were read already; `given`: the scenario's with those of the command
-// line.
+// Checks settings that were read already; `given`: the scenario's with those of the command line.
 Status check_model_settings(const std::string& model, const EngineSettings& given);
 Status check_scenario_settings(Scenario scenario, const EngineSettings& given,
                                const std::string& file);

@@ -37,7 +37,7 @@ struct StateBytes {
 Result<StateBytes> make_state_bytes(const StateOption& option, const RunPlan& plan,
                                     const Backends& backends);
 
-// Of all blocks, the same on every machine and backend. Error: the device is lost.
+// The digest of all blocks, the same on every machine and backend. Error: the device is lost.
 Result<std::uint64_t> digest_all_blocks(StateBackend& state);
 
 // One line: "state in bytes on the CPU: 4 of 12 layers per group, 48 blocks, 234 MiB; ...".

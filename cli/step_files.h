@@ -24,8 +24,8 @@ struct StepFileOptions {
 
 // What the steps come from.
 struct StepFileSource {
-  // Of a session, without name and level; asked for only if one is kept, as it holds the whole
-  // plan. Error: what cannot be kept.
+  // Makes the header of a session, without name and level; asked for only if a session is kept, as
+  // it holds the whole plan. Error: what cannot be kept.
   std::function<Result<SessionHeader>()> header;
   const Names& names;
   // Our own engine and what it runs; null: the steps are another engine's.
@@ -58,7 +58,7 @@ class StepFiles final : public StepSink {
   bool wants_writes() const override;
   // Error: what keeps one of them from being written; the command ends then.
   Result<Going> take(const CheckedStep& step) override;
-  // Of all, and writes none afterwards. Error: the first one's.
+  // Finishes all files and writes to none afterwards. Error: that of the first file with one.
   Status finish(const StepsEnd& end);
 
  private:

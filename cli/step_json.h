@@ -14,8 +14,8 @@ namespace hybridscope {
 nlohmann::ordered_json step_to_json(const StepTrace& trace, const Names& names,
                                     std::span<const Finding> findings);
 
-// The same of a recorded step, with its sums as "counts". Lists that the level does not keep are
-// left out: an empty one would say that there was nothing.
+// A recorded step in the same form, with its sums as "counts". Lists that the level does not keep
+// are left out: an empty one would say that there was nothing.
 nlohmann::ordered_json record_to_json(const StepRecord& record, RecordLevel level,
                                       const Names& names);
 
