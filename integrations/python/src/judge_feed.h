@@ -26,7 +26,7 @@ class JudgeFeed final : private StepSink {
   Result<std::vector<nlohmann::ordered_json>> feed(std::string_view line);
 
   std::int64_t line() { return line_; }  // lines fed so far
-  // Of the trace under way or the last one; 0 before the first.
+  // Steps and request-steps of the trace under way or the last one; 0 before the first.
   std::int64_t num_steps() { return trace().steps; }
   std::int64_t num_request_steps() { return trace().request_steps; }
   // The step of the last line, 0: it was none.

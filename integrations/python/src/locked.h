@@ -27,7 +27,7 @@ class Locked {
   auto use(const Use& use) {
     return without_gil([&] { return use_without_gil(use); });
   }
-  // The same for threads that do not have the GIL.
+  // Lets a thread that does not have the GIL use the value.
   template <class Use>
   auto use_without_gil(const Use& use) {
     const std::lock_guard one_thread(mutex_);

@@ -22,7 +22,7 @@ class QueryColumn {
 
   const std::string& name() const { return name_; }
   Kind kind() const { return kind_; }
-  // Those of kind(); 0 where a value is NULL.
+  // The column's values lie in the list of its kind(); 0 stands where a value is NULL.
   const std::vector<std::int64_t>& whole() const { return whole_; }      // [rows]
   const std::vector<double>& real() const { return real_; }              // [rows]
   const std::vector<QueryValue>& any() const { return any_; }            // [rows]

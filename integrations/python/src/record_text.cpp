@@ -10,7 +10,7 @@ namespace {
 
 namespace py = pybind11;
 
-// Of the records of a batch of some hundred requests.
+// The sizes that records of a batch of some hundred requests have.
 constexpr std::size_t kUsualSize = std::size_t{96} << 10U;
 constexpr std::size_t kUsualPartSize = 4096;
 constexpr std::size_t kUsualPieces = 4;
@@ -49,7 +49,7 @@ class Buffer {
   }
   bool is_there() const { return is_there_; }
   const Py_buffer& view() const { return view_; }
-  // Of 32 or 64 bits, with a sign.
+  // Are the elements whole numbers of 32 or 64 bits with a sign?
   bool has_whole_numbers() const {
     return std::string_view("ilq").find(type().format) != std::string_view::npos;
   }

@@ -41,7 +41,8 @@ class RecordText {
   // The line of a record, newline included; waits for its arrays. Without the GIL. Throws
   // std::runtime_error: a device does not give an array.
   std::string line() const;
-  // Of a part that is one array; null: it is not. `host_bytes`: of KeptArray::elements().
+  // The array, if the part is one array; null: it is not. `host_bytes`: bytes of
+  // KeptArray::elements().
   const KeptArray* single_array() const;
   std::string_view host_bytes() const { return bytes_.view(); }
 

@@ -15,8 +15,8 @@ class StepValues {
  public:
   explicit StepValues(Tensors tensors) : tensors_(std::move(tensors)) {}
 
-  // Of lists, dicts, text and numbers; `name` (an interned str): the same for what is alike in each
-  // step.
+  // The text of lists, dicts, text and numbers; `name` (an interned str) is the same for what is
+  // alike in each step.
   RecordText part(const pybind11::str& name, const pybind11::handle& value);
   RecordText snapshot(const pybind11::handle& value);
   // The rows of an array (one dimension or more) that `rows`, whole numbers of the host, name.

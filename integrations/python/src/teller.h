@@ -30,7 +30,7 @@ class Teller {
       call(make_told());
     }
   }
-  // The same at once.
+  // Calls back at once.
   void call(const Told& told) const;
 
  private:
