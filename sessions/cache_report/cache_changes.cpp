@@ -156,7 +156,8 @@ bool ChangeSearch::helps(const Result<RunPlan>& changed, const LookupOfPlan& loo
   return true;
 }
 
-// Empty: the lookup does not happen, the run is refused, or the budget is used up.
+// The hit of the lookup in a run of the plan; empty if the lookup does not happen, the run is
+// refused, or the budget is used up.
 std::optional<std::int32_t> ChangeSearch::hit_with(const RunPlan& plan,
                                                    const LookupOfPlan& lookup) {
   auto run = CheckedRun::create(plan, {.check = std::nullopt});
@@ -270,8 +271,8 @@ void ChangeSearch::try_shorter_chunks(const LookupOfPlan& lookup, Changes& chang
   changes.push_back(found.back());
 }
 
-// The same for block sizes that the attention kernels take; others that the engine refuses are
-// skipped.
+// Halves the block size until that helps, then looks for the largest one that does, among sizes
+// that the attention kernels take; others that the engine refuses are skipped.
 void ChangeSearch::try_smaller_blocks(const LookupOfPlan& lookup, Changes& changes) {
   const ModelSpec& model = plan_.setup.layout.model;
   const bool has_kernel = !layers_of_kind(model, LayerKind::attention).empty();

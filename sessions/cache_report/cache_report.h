@@ -45,11 +45,11 @@ class CacheReport {
     std::int32_t hash_block_size = 1;
     std::int32_t hash_lookahead = 0;
 
-    // Of a prefix of `num_tokens` tokens in a group.
+    // The key of a prefix of `num_tokens` tokens in a group.
     BlockKey key(std::int32_t num_tokens, std::int32_t group);
   };
 
-  // Of the first recurrent group.
+  // A state of the first recurrent group that is in the cache.
   struct CachedState {
     std::int32_t num_tokens = 0;
     std::int32_t block = 0;
@@ -86,7 +86,8 @@ class CacheReport {
   std::vector<Group> attention_groups_;
   std::vector<Group> mamba_groups_;
   PrefixTree sequences_;  // of the admitted requests
-  // Of requests that run, where keys look ahead: an event tells only the prefix.
+  // The keys of running requests, kept where keys look ahead, because an event tells only the
+  // prefix.
   std::unordered_map<std::int32_t, RequestKeys> keys_;
   BlockHistory history_;
   StoredStates stored_;

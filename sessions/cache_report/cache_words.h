@@ -39,7 +39,8 @@ std::string retention_words(std::int32_t interval, std::span<const KeptBoundary>
 std::string inside_block_words(const LookupReport& report, const CacheRules& rules,
                                const EngineConfig& config);
 
-// Of ChangeSearch::coarser_units: "With prefix_match_unit 4 the hit is 20 tokens, 2 fewer."
+// A sentence about a change of ChangeSearch::coarser_units: "With prefix_match_unit 4 the hit is 20
+// tokens, 2 fewer."
 std::string coarser_sentence(const CacheChange& change, const LookupReport& report,
                              const CacheRules& rules);
 

@@ -18,7 +18,8 @@ struct GroupRetention {
   RetentionRule rule = {};  // without an interval every state is kept
 };
 
-// Empty: prefix caching is off, or no group has recurrent state.
+// The retention rule of the recurrent groups; empty if prefix caching is off or no group has
+// recurrent state.
 std::optional<GroupRetention> group_retention(const EngineConfig& config);
 
 // The end of the longest prefix that some group had, if the hit is shorter (semantics: junction);

@@ -33,7 +33,7 @@ class PrefixTree {
 
   // The request has computed so many tokens of its sequence. Requires: it was inserted.
   void note_computed(RequestId request, std::int32_t num_tokens);
-  // As many tokens of `sequence`, at most `limit`, as any request with the same first tokens has
+  // The most tokens of `sequence`, at most `limit`, that any request with the same first tokens has
   // computed.
   std::int32_t most_computed(Fingerprint root, std::span<const PromptSegment> sequence,
                              std::int32_t limit) const;

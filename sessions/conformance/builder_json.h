@@ -22,7 +22,7 @@ enum class BuilderFamily { mamba, gdn };
 // kMaxPersistentElements.
 MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily family);
 
-// The same for the builders of a release, which are given further settings.
+// Reads the settings of a builder of a release, which is given further ones.
 MambaBuilderConfig read_release_builder_config(const VectorValue& config, const Policies& policies);
 
 // Just holds a production size: 1024 requests of a million tokens in blocks of 16.
@@ -39,7 +39,7 @@ OptionalCounts read_optional_counts(const VectorValue& call, std::string_view na
 // The batch of a build or capture. Throws when its number of tokens would make the answer too long.
 VectorBatch read_builder_batch(const VectorValue& call);
 
-// The same for those of a release.
+// Reads the batch of a call of a release's builder.
 VectorBatch read_release_builder_batch(const VectorValue& call);
 
 // {"metadata": {...}} with every field of the reference's metadata class.

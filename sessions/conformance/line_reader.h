@@ -14,7 +14,7 @@
 
 namespace hybridscope {
 
-// Of a file, unpacked: a small compressed file may hold any number of blank lines.
+// The most bytes of a file, unpacked: a small compressed file may hold any number of blank lines.
 inline constexpr std::uint64_t kMaxVectorFileBytes = std::uint64_t{16} << 30;
 
 struct NumberedLine {

@@ -18,7 +18,7 @@
 namespace hybridscope {
 namespace {
 
-// Of logits and states of a whole model in float32.
+// How much logits and states of a whole model in float32 may differ.
 constexpr FloatTolerance kModelTolerance{.relative = 0, .absolute = 1e-4};
 constexpr double kMostOfKl = 1e-3;  // relative, and absolute below 1
 constexpr std::int32_t kMostTokens = 4096;

@@ -14,7 +14,7 @@
 namespace hybridscope {
 namespace {
 
-// Of one operation in float32: form chunked, and form recurrent.
+// How much one operation in float32 may differ: in form chunked, and in form recurrent.
 constexpr FloatTolerance kChunkedTolerance{.relative = 2e-5, .absolute = 2e-5, .error_ratio = 1e-5};
 constexpr FloatTolerance kOperationTolerance{
     .relative = 2e-5, .absolute = 2e-6, .error_ratio = 2e-6};

@@ -11,7 +11,7 @@
 namespace hybridscope {
 namespace {
 
-// Of a table of rotary positions.
+// The most angles of a table of rotary positions.
 constexpr std::int64_t kMaxAngles = std::int64_t{1} << 22;
 
 float read_eps(const VectorValue& config) { return static_cast<float>(config["eps"].number()); }

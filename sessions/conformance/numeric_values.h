@@ -22,9 +22,9 @@ struct NumericTensor {
 };
 // Throws VectorError for another length than the shape's, and for more than kMaxVectorElements.
 NumericTensor read_numeric_tensor(const VectorValue& value);
-// The same with that many dimensions.
+// Reads a tensor that must have that many dimensions.
 NumericTensor read_numeric_tensor(const VectorValue& value, std::size_t dimensions);
-// Empty: null.
+// Reads a tensor or null, which gives an empty one.
 NumericTensor read_optional_tensor(const VectorValue& value);
 
 // Floats of a base64 text. A non-negative `length` is the required number.

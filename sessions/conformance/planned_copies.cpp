@@ -41,7 +41,7 @@ Status check_copy_blocks(const StateCopyTrace& copy, std::int64_t num_blocks) {
   return Ok{};
 }
 
-// Of all states of the copy's group in the layout.
+// Checks the blocks of a copy for all states of its group in the layout.
 Status check_copy_blocks(const StateCopyTrace& copy, const StateLayout& layout,
                          std::int32_t group_index) {
   for (std::size_t state = 0; state < layout.state_num_blocks.size(); ++state)

@@ -163,7 +163,7 @@ class WorkerRun {
     return known->second;
   }
 
-  // Those that the worker has seen.
+  // The ids of the named requests that the worker has seen.
   std::vector<RequestId> ids_of(const VectorValue& call, std::string_view member) const {
     std::vector<RequestId> result;
     if (const auto names = call.find(member))

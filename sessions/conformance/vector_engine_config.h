@@ -11,13 +11,13 @@ namespace hybridscope {
 // lack get values that limit nothing: caching on, no watermark, any length.
 EngineConfig read_cache_config(const VectorValue& config);
 
-// The same plus the scheduler's settings.
+// Reads the cache's settings and those of the scheduler.
 EngineConfig read_scheduler_config(const VectorValue& config);
 
 // The settings of a run of an installed release, with its policies.
 EngineConfig read_release_config(const VectorValue& config, Release release);
 
-// The same of a run of its worker alone.
+// The settings of a run of a release's worker alone, with its policies.
 EngineConfig read_release_worker_config(const VectorValue& config, Release release);
 
 // Throws when the answers to all calls, many of which list every block, would be larger than any

@@ -32,7 +32,7 @@ constexpr std::string_view kPipelineConfig =
     "max_num_seqs max_num_batched_tokens policy reserve_full_isl long_prefill_token_threshold "
     "enable_chunked_prefill use_v2_model_runner layout memory mamba_groups block_table_columns";
 
-// Of real recurrences.
+// A row for vectors of real recurrences.
 constexpr VectorKind numeric_kind(std::string_view name, std::string_view covers,
                                   std::string_view config_fields, std::string_view input_fields,
                                   NumericOp op, NumericOp chunked_op = nullptr) {

@@ -45,7 +45,8 @@ struct VectorKind {
   std::string_view asking_call_fields{};
   // With them: other members of the vector that answer.
   std::string_view answering_fields{};
-  // Of a real recurrence: its answers are floats, in `bits` and `expect` (numeric_check.h).
+  // A real recurrence has an operation: its answers are floats, in `bits` and `expect`
+  // (numeric_check.h).
   NumericOp numeric_op = nullptr;  // form recurrent
   NumericOp chunked_op = nullptr;  // form chunked; null: there is none
   bool of_model = false;  // of a whole model, whose weights lie beside the file (model_check.h)

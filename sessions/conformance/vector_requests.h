@@ -44,7 +44,7 @@ struct VectorGoneRequests {
 // A map's counts by request, in the order of `names`. Error: a name without an entry.
 Result<std::vector<std::int32_t>> counts_of(std::span<const std::string> names,
                                             const VectorValue& counts);
-// The same; a name without an entry has count 0.
+// The counts of the names; a name without an entry has count 0.
 std::vector<std::int32_t> counts_or_zero(std::span<const std::string> names,
                                          const VectorValue& counts);
 

@@ -83,7 +83,7 @@ class VectorValue {
   std::vector<VectorValue> elements() const;
   // Members of an object in ascending order of keys.
   std::vector<std::pair<std::string, VectorValue>> members() const;
-  // Of an array or an object.
+  // The number of elements of an array or an object.
   std::size_t size() const;
 
   [[noreturn]] void fail(const std::string& message) const;

@@ -42,8 +42,8 @@ class SessionDiff {
   // of the sources; not_available when the digests have different versions and the level is counts,
   // which keeps little else.
   Result<const StepDifference*> next();
-  // The same for callers that must not block: reads at most `max_steps` steps of each session.
-  // not_yet: none of them differs, and there are more.
+  // Looks for the next difference without blocking: reads at most `max_steps` steps of each
+  // session. not_yet: none of them differs, and there are more.
   Result<DiffProgress> look(std::int64_t max_steps);
   // The difference that look() found last.
   const StepDifference& difference() const { return difference_; }

@@ -35,7 +35,8 @@ std::string remembered_words(const StepTrace& trace, RequestId request,
                              const std::optional<OwnCount>& own);
 
 // Mode all with drafts: why there is no post-copy decision about a verify row's boundary states.
-// Empty: there is one, or the row is not a verify row. Requires: `row` is in the batch.
+// The text is empty if there is one, or the row is not a verify row. Requires: `row` is in the
+// batch.
 std::string explain_no_decision(const StepTrace& trace, const EngineConfig& config,
                                 std::int32_t row);
 

@@ -129,7 +129,7 @@ std::string explain_finding(const Finding& finding, const Names& names) {
 }
 
 std::vector<FindingLine> lines_of_findings(std::span<const Finding* const> findings) {
-  // Of the lines of the same step, which are the last ones, that which fits; else none.
+  // The line of the same step that fits, else none; the lines of a step are the last ones.
   const auto find = [&](std::vector<FindingLine>& lines, std::int64_t step, const auto& fits) {
     auto line = lines.rbegin();
     while (line != lines.rend() && findings[line->front()]->step == step && !fits(*line)) ++line;

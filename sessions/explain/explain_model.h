@@ -12,7 +12,7 @@ namespace hybridscope {
 // Lines of at most 100 columns, newline at the end.
 std::string explain_model(const ModelLayout& layout);
 
-// The same facts as one object; keys in the order of the text.
+// The facts of explain_model() as one object; keys in the order of the text.
 nlohmann::ordered_json explain_model_json(const ModelLayout& layout);
 
 }  // namespace hybridscope

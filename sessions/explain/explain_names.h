@@ -22,8 +22,8 @@ struct Names {
 
 // Requests by `request`, groups by number and kind. `config` is copied.
 Names make_names(const EngineConfig& config, std::function<std::string(RequestId)> request);
-// The same, with the engine's names of requests. `engine` must neither move nor go away while the
-// names are used.
+// Names with the engine's names of requests. `engine` must neither move nor go away while the names
+// are used.
 Names make_names(const Engine& engine);
 
 // "r5" and "group 1", for callers without names.

@@ -18,7 +18,7 @@ std::string explain_lookup(const AdmissionLookup& lookup, const EngineConfig& co
 
 // A clause: "too little of the token budget is left for it".
 std::string_view explain_skip(SkipReason reason);
-// The same with the numbers behind it. `terms` null: not known.
+// The reason with the numbers behind it. `terms` null: not known.
 std::string explain_skip(const SkippedRequest& skipped, const TokenTerms* terms,
                          const EngineConfig& config);
 

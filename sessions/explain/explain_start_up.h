@@ -32,7 +32,7 @@ std::vector<std::string> start_up_notes(const EngineSetup& setup);
 // A section of `hybridscope model`.
 std::string explain_start_up(const EngineSetup& setup);
 
-// The same facts: runner, async_scheduling, cudagraph_mode, sizes, corrections.
+// The facts of explain_start_up(): runner, async_scheduling, cudagraph_mode, sizes, corrections.
 nlohmann::ordered_json start_up_to_json(const EngineSetup& setup);
 
 }  // namespace hybridscope

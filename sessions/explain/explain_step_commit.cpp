@@ -29,7 +29,8 @@ std::string finished_words(const StepTrace& trace, RequestId request) {
                   : "finished, its blocks are freed";
 }
 
-// Of the drafts of a request that the step scheduled; 0 too where nothing counts that it sampled.
+// How many drafts of the request that the step scheduled were rejected; 0 also where nothing counts
+// that it sampled.
 std::int32_t num_rejected(const StepTrace& trace, std::size_t scheduled) {
   for (const RowTrace& row : trace.rows)
     if (row.scheduled == static_cast<std::int32_t>(scheduled))

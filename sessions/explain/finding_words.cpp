@@ -134,7 +134,7 @@ constexpr std::array kPhrases = {
            "the hit needs keys and values up to token {expected}, they are there up to {seen}: "
            "{detail}"},
 
-    // Of sessions recorded before counts were compared: expected and seen are requests.
+    // In sessions recorded before counts were compared, expected and seen are requests.
     Phrase{Rule::foreign_row_datum, "accepted count taken", nullptr,
            "the accepted count was taken from {seen_request}"},
     Phrase{Rule::foreign_row_datum, "slot of another", nullptr,

@@ -29,10 +29,10 @@ struct OwnCount {
 // post-copy moved the state (StateCopyDecision::resets_accepted_count). Needs the decisions
 // of the step that do so (SessionHeader::knows_own_counts).
 std::int32_t count_left(const StepTrace& trace, std::size_t row);
-// The same with what the row ran.
+// The count that count_left() gives, with what the row ran.
 OwnCount own_count_left(const StepTrace& trace, std::size_t row);
 
-// Of a request before a step; empty: it has had no row, or that is not known.
+// Finds the count of a request before a step; empty: it has had no row, or that is not known.
 using FindOwnCount = std::function<std::optional<OwnCount>(RequestId)>;
 
 class OwnCounts {

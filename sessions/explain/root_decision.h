@@ -32,7 +32,7 @@ struct RootContext {
 // - the copy that chose the state: "A's pre-copy: column before = ...";
 // - the row reads another column than its last row left the state in: "A runs as a prefill and
 //   reads column 0; its state of 7 tokens is in column 1, left by step 2".
-// Empty: the finding itself names the decision, or no more is known.
+// The sentence is empty if the finding itself names the decision, or no more is known.
 std::string root_decision(const Finding& finding, const RootContext& context);
 
 // Chains of findings with the decision behind each, while steps go by.

@@ -207,7 +207,7 @@ ExportedRow Exporter::row_of(const StepTrace& trace, const ScheduledTrace& sched
   return exported;
 }
 
-// Of a synchronous run, where nothing is in flight when the step returns.
+// Ends a row of a synchronous run, where nothing is in flight when the step returns.
 void Exporter::end_row(const CommitTrace& commit, ExportedRow& row) const {
   row.finished = row.finished || commit.finished;
   if (config().policies.commit_registration == CommitRegistration::asynchronous_or_drafts &&

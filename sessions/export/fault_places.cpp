@@ -107,7 +107,8 @@ Result<std::vector<ExportedFault>> faults_of(const Scenario& scenario, const std
   if (!plan.ok()) return plan.error();
   auto seen = see_faults(plan.value(), scope);
   if (!seen.ok()) return seen.error();
-  // Of the chains that a fault is in: a run may have many warnings of one kind.
+  // Causes are asked for only for the chains that a fault is in: a run may have many warnings of
+  // one kind.
   std::vector<Finding> wanted;
   std::map<std::size_t, std::size_t> place;  // in `wanted`, by beginning
   for (const std::size_t beginning : seen.value().beginning_of)

@@ -206,7 +206,7 @@ class RequestComparison {
   const ForeignCachedRequest* traced_cached_;
 };
 
-// Those of scheduled requests are already known to agree.
+// Compares the blocks of requests that are not scheduled; those of the others are known to agree.
 MaybeDifference compare_other_blocks(const ComparedStep& step, const EngineScheduler& scheduler) {
   for (const ForeignBlockIds& traced : step.traced.scheduler_block_ids) {
     const GroupBlockIds ours = scheduler.block_ids(traced.request);

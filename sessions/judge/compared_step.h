@@ -34,7 +34,7 @@ struct ComparedStep {
   }
 };
 
-// Empty: the two agree.
+// The first difference; empty: the two agree.
 using MaybeDifference = std::optional<EngineDifference>;
 
 // The difference between two numbers or names, if any.

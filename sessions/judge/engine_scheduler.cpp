@@ -108,7 +108,8 @@ void EngineScheduler::give_other_key(const ForeignStep& step, const ForeignNewRe
   }
 }
 
-// As many tokens, and of attention the same blocks; the last one may be copied.
+// Does our lookup hit as many tokens as the traced one, in the same blocks of attention? The last
+// one may be copied.
 bool EngineScheduler::answers_as_traced(const ForeignStep& step, const ForeignNewRequest& traced,
                                         const ReplayedLookup& ours) const {
   if (ours.num_hit_tokens != traced.num_computed_tokens) return false;

@@ -60,7 +60,7 @@ class FollowedTrace {
 
   // Complete lines that were read and not returned yet.
   std::int64_t lines_waiting() const { return source_ ? source_->lines_waiting() : 0; }
-  // Of all streams so far.
+  // The bytes taken from all streams so far.
   std::int64_t bytes_taken() const {
     return bytes_before_ + (source_ ? source_->bytes_taken() : 0);
   }

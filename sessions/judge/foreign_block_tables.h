@@ -85,9 +85,9 @@ class ForeignBlockTables {
   void take_new_lists(const ForeignStep& step, ForeignRequests& requests, StepTrace& trace);
   void note_hit_key(RequestId request, std::int32_t group, const Change& hit,
                     const ForeignRequest& known, StepTrace& trace);
-  // Of the columns that num_cached_block counts, some may have no hash: a retention interval does
-  // not keep every state, and the counts do not say which. Nor is that known of an interval that is
-  // not.
+  // Is it unknown which of the columns that num_cached_block counts have a hash? A retention
+  // interval does not keep every state, and the counts do not say which; nor is it known where the
+  // interval is not.
   bool keys_unknown(std::int32_t group) const;
   void release(RequestId request, std::int32_t block, StepTrace& trace);
   void copy_blocks(std::span<const BlockCopy> copies, StepTrace& trace);

@@ -80,18 +80,18 @@ class ForeignImporter {
     return num_computed_[static_cast<std::size_t>(what)];
   }
   const EngineConfig& config() const { return config_; }
-  // Of the last step: metadata that the trace lacks and that does not follow from its release,
+  // The metadata of the last step that the trace lacks and that does not follow from its release,
   // "attn_metadata/1/seq_lens", "attn_metadata/1" for a whole group; empty: none.
   const std::string& untold_metadata() const { return untold_metadata_; }
-  // Of the last step: a field about states inside prefills that the trace lacks, where it has the
+  // A field of the last step about states inside prefills that the trace lacks, where it has the
   // others; empty: none.
   const std::string& untold_checkpoints() const { return untold_checkpoints_; }
-  // Of the last step: what the trace tells of the metadata contradicts the states inside prefills
-  // that were computed.
+  // Does what the trace tells of the last step's metadata contradict the states inside prefills
+  // that were computed?
   bool contradicts_checkpoints() const { return contradicts_checkpoints_; }
   // Behind the last step: has the block a hash, as far as the trace tells?
   bool has_hash(std::int32_t block) const { return tables_.has_hash(block); }
-  // Of the last step: a hit of a block of which the trace tells no hash; 0: none.
+  // A block that the last step hit and of which the trace tells no hash; 0: none.
   std::int32_t hit_without_hash() const { return tables_.hit_without_hash(); }
   // The scheduler's tables after the last step.
   const BlockTableMirror& tables() const { return tables_.tables(); }

@@ -116,7 +116,7 @@ std::optional<std::int32_t> mamba_group(const LineValue& member, const StepConte
 
 // Appends one list of block ids per group.
 BlockLists read_block_lists(const LineValue& value, StepContext& context);
-// The same; absent for null.
+// Appends one list of block ids per group, or returns the absent lists for null.
 BlockLists read_optional_block_lists(const LineValue& value, StepContext& context);
 // Appends token ids.
 IdRange read_token_ids(const LineValue& value, std::int32_t min, StepContext& context);
@@ -137,7 +137,7 @@ void read_num_scheduled_tokens(const LineValue& value, StepContext& context);
 // Requires, for this and all functions below: num_scheduled_tokens has been read.
 void read_drafts(const LineValue& value, StepContext& context);
 void read_drafts_offered(const LineValue& value, StepContext& context);
-// Of live requests.
+// The members below are about live requests.
 void read_drafts_proposed(const LineValue& value, StepContext& context);
 void read_preempted_by_command(const LineValue& value, StepContext& context);
 void read_scheduler_block_ids(const LineValue& value, StepContext& context);

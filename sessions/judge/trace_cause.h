@@ -22,7 +22,7 @@ class KeptTrace {
 
   void begin(std::string_view header_line);
   void add(std::string_view line);
-  // Empty: nothing was kept. The first is the header.
+  // The lines that were kept, the header first; empty: none was.
   std::span<const std::string> lines() const { return lines_; }
   bool is_too_long() const { return too_long_; }
 
@@ -66,7 +66,8 @@ class TraceCauses {
   };
   void search(const KeptTrace& trace, const ForeignHeader& header,
               std::span<const FindingRoot> roots, std::span<std::vector<const KnownBug*>> causes);
-  // Of a finding that follows from states inside prefills that were computed from the release.
+  // The bugs behind a finding that follows from states inside prefills that were computed from the
+  // release.
   std::vector<const KnownBug*> of_computed_states(const KeptTrace& trace,
                                                   const ForeignHeader& header,
                                                   const Finding& finding);

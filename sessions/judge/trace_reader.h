@@ -28,7 +28,7 @@ class TraceReader {
   // invalid_input "FILE:LINE: POINTER: what was expected and found"; if a model_runner_output is
   // missing, LINE is that of the step before. After an error only a header can be read.
   Result<TraceLine> read_line(PaddedLine text, std::int64_t line);
-  // The same for text without padding, which is copied first.
+  // Reads text without padding, which is copied first.
   Result<TraceLine> read_line(std::string_view text, std::int64_t line);
 
   // As used in messages.

@@ -84,7 +84,7 @@ Json array_json(const NamedArray& array) {
   return {{"shape", array.dims}, {"data", rows}};
 }
 
-// Of the conv kernels, by block size; the other fields follow from the pointer arrays.
+// Fields of the conv kernels' programs, by block size; the others follow from the pointer arrays.
 constexpr std::string_view kPrograms = "nums_dict.8.";
 
 Json metadata_json(const StepTrace& trace) {

@@ -25,11 +25,11 @@ struct TracedRequests {
   std::function<TokenContent(RequestId, std::int32_t)> token;
   // Output tokens after which a request ends; empty: left out.
   std::function<std::int32_t(RequestId)> max_tokens = {};
-  // Empty: 0, which is left out.
+  // Priority and salt of a request; an empty function means 0, which is left out.
   std::function<std::int32_t(RequestId)> priority = {};
   std::function<std::uint64_t(RequestId)> cache_salt = {};
 };
-// Of this engine, which must outlive them.
+// The requests of this engine, which must outlive them.
 TracedRequests traced_requests_of(const Engine& engine);
 
 class TraceWriter {

@@ -211,7 +211,7 @@ class CauseSearch {
     return bug_cause_words(likely);
   }
 
-  // Of a single policy.
+  // The policy and value of a candidate that is a single policy.
   PolicyValue value_of(const Candidate& candidate) const {
     PolicyValue value;
     for (std::size_t policy = 0; policy < kNumPolicies; ++policy)

@@ -25,8 +25,8 @@ struct FindingCause {
   // The bugs that are named: those of one entry are the same policy and fit equally, the entries
   // belong together as the words say.
   std::vector<std::vector<const KnownBug*>> bugs = {};
-  // The same as one name: "id", "id or id" of bugs that fit equally, "id+id" of bugs that are named
-  // together, "row_order=query_len".
+  // The cause as one name: "id", "id or id" of bugs that fit equally, "id+id" of bugs that are
+  // named together, "row_order=query_len".
   std::string key = {};
   // With the values of profile safe in place of these, the finding is gone.
   PolicyOverrides policies = {};
@@ -51,7 +51,7 @@ std::vector<FindingCause> find_causes(const RunPlan& plan, std::span<const Findi
                                       const CauseSearchOptions& options = {});
 FindingCause find_cause(const RunPlan& plan, const Finding& finding,
                         const CauseSearchOptions& options = {});
-// The same as it is shown (FindingList::find_causes).
+// The causes of findings as they are shown (FindingList::find_causes).
 std::vector<CauseWords> find_cause_words(const RunPlan& plan, std::span<const Finding> findings,
                                          const CauseSearchOptions& options = {});
 

@@ -10,7 +10,7 @@ namespace hybridscope {
 
 class KnownFindings {
  public:
-  // Of the plan's profile and runner. The plan must outlive this object.
+  // Takes the known bugs of the plan's profile and runner. The plan must outlive this object.
   explicit KnownFindings(const RunPlan& plan);
 
   // Does the cause of a finding, the first of its chain, name bugs that the engine has, and beside

@@ -20,9 +20,9 @@ struct BugEvidence {
   ModelRunner runner = ModelRunner::v1;
 };
 
-// Of bugs that the same policies bring back those that the evidence fits: the engine's release or
-// day has them, what only one of them shows is there, their files expect a finding of this rule.
-// What none of them fits is left out of account.
+// Those of some bugs, which the same policies bring back, that the evidence fits: the engine's
+// release or day has them, what only one of them shows is there, their files expect a finding of
+// this rule. Evidence that fits none of them is left out of account.
 std::vector<const KnownBug*> likely_bugs(std::span<const KnownBug* const> bugs,
                                          const BugEvidence& evidence);
 

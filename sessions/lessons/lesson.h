@@ -44,7 +44,7 @@ struct LessonQuestion {
   std::string value = {};   // a field of break expressions: "copy.dst_col"
   std::string where = {};   // a break expression: "copy.request==A"
   std::string answer = {};  // the author's answer, in the engine's words
-  // Empty: any text may be answered; else `answer` is one of them.
+  // What may be answered; `answer` is one of them. If there are none, any text may be answered.
   std::vector<std::string> choices = {};
   std::string because = {};  // the reason, with {answer} and {FIELD} as placeholders
   std::vector<LessonMistake> mistakes = {};  // one for an answer at most

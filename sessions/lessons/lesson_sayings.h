@@ -13,8 +13,8 @@ namespace hybridscope {
 // The texts of all parts (LessonPart::says).
 std::size_t num_sayings(const Lesson& lesson);
 
-// Empty: each request says what the lesson says it does. A part that cannot be run is a problem of
-// the whole part.
+// What requests do not say as the lesson says they do; empty if each does. A part that cannot be
+// run is a problem of the whole part.
 std::vector<LessonProblem> check_sayings(const Lesson& lesson,
                                          const std::shared_ptr<const HybridModel>& model);
 

@@ -104,7 +104,7 @@ class LivePlayer {
   std::int64_t position_ = 0;          // steps run to reach the current one
   std::vector<std::int64_t> numbers_;  // [steps ever reached] step numbers
   std::vector<Stand> snapshots_;       // ascending positions
-  // Of live_'s last step; empty right after a snapshot is restored.
+  // The last step of live_; empty right after a snapshot is restored.
   std::optional<CheckedStep> step_;
   std::vector<WorkerTableChange> worker_changes_;
   std::optional<Error> refused_;  // the error of live_'s run, which can no longer be used

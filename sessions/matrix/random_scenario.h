@@ -13,9 +13,9 @@ namespace hybridscope {
 
 inline constexpr std::int32_t kSmallestRandomBlock = 4;  // tokens
 
-// The same cell and seed give the same scenario on every machine and in every release. The caller
-// sets the profile. Requires: an engine starts with the cell's settings (refusal_of), and the cell
-// does not reduce to another one (stands_for).
+// A random scenario; equal cells and seeds give equal scenarios on every machine and in every
+// release. The caller sets the profile. Requires: an engine starts with the cell's settings
+// (refusal_of), and the cell does not reduce to another one (stands_for).
 Scenario random_scenario(const MatrixCell& cell, std::uint64_t seed);
 
 }  // namespace hybridscope

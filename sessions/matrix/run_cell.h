@@ -34,7 +34,7 @@ inline constexpr std::int64_t kMaxExplained = 12;
 
 // Scenario `index` of a cell, in profile safe.
 Scenario drawn_scenario(const MatrixCell& cell, std::int64_t index, std::uint64_t seed);
-// The same with the profile and policies of `options`.
+// A drawn scenario with the profile and policies of `options`.
 Scenario scenario_in_engine(const MatrixCell& cell, Scenario drawn, const CellRunOptions& options);
 // In profile safe with these policy values.
 Scenario scenario_with_policies(const MatrixCell& cell, Scenario drawn,
@@ -48,8 +48,8 @@ Result<CheckedScenario> check_scenario_of_cell(const MatrixCell& cell, std::int6
                                                const Scenario& scenario,
                                                const CheckScenarioOptions& options);
 
-// Empty: given up. Errors: those of the backend. If an engine refuses a scenario, this throws a
-// contract violation that names cell and scenario.
+// Runs the scenarios of a cell; empty if it gave up. Errors: those of the backend. If an engine
+// refuses a scenario, this throws a contract violation that names cell and scenario.
 Result<std::optional<CellResult>> run_cell(const MatrixCell& cell, const CellRunOptions& options);
 
 }  // namespace hybridscope

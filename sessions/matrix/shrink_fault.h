@@ -24,7 +24,7 @@ struct FaultCandidates {
   };
   std::string key;    // fault_key
   std::string cause;  // empty: nothing explains it
-  // Those with the fewest requests, at most kMaxFaultCandidates, each of another cell.
+  // The scenarios with the fewest requests, at most kMaxFaultCandidates, each of another cell.
   std::vector<Place> places;
 };
 inline constexpr std::size_t kMaxFaultCandidates = 4;
@@ -53,7 +53,7 @@ struct ShrunkFault {
 // The smallest scenario that any candidate shrinks to: under the policies of the fault's cause, or
 // where these alone do not show it, and with a release as profile, under the cell's own. Without
 // the cause its run has no error; the fault has no file if no candidate comes to such a scenario.
-// Empty: go_on ended it. A correct program has no errors here.
+// The result is empty if go_on ended the search. A correct program has no errors here.
 Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidates,
                                                 const CellRunOptions& options);
 

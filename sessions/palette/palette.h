@@ -40,7 +40,7 @@ struct FillColours {
   Rgba line;  // of a pattern on the fill
 };
 
-// Of HTML pages; these mean nothing. The window's are in gui/model/theme.
+// The colours of an HTML page that mean nothing. The window's are in gui/model/theme.
 struct PageColours {
   Rgba page, card, text, muted, line, accent, hover;
 };

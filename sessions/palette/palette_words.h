@@ -14,7 +14,7 @@ struct ColourWords {
 
 // The fills in their order, then events, verdicts, and the corner of what changed.
 std::span<const ColourWords> palette_words();
-// The same as a table of Markdown, which docs/workbench.md has.
+// The colours with their meanings as a table of Markdown, which docs/workbench.md has.
 std::string palette_markdown();
 
 }  // namespace hybridscope

@@ -24,7 +24,7 @@ Error corrupt(const std::string& file, const std::string& message) {
   return Error{ErrorKind::corrupt, fmt::format("{}: {}", file, message)};
 }
 
-// Of a combination, or of one under another step time?
+// Is a result of this name one of a combination, or of one under another step time?
 bool is_result_of(const Sweep& sweep, const PlanHeader& header, std::string_view name) {
   if (sweep.called(name)) return true;
   return !header.step_time.empty() &&

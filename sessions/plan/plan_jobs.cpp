@@ -73,7 +73,8 @@ class PlanJobs {
     if (options_.progress) options_.progress(progress_);
   }
 
-  // Those with the same way of folding prompts one after the other, so that it is folded once.
+  // Puts cases that fold prompts in the same way one after the other, so that a prompt is folded
+  // once for all of them.
   void sort_by_folding(std::vector<PlanCase>& cases) const {
     if (cases.size() > kMostSorted) return;
     std::vector<std::pair<PromptFolding, std::size_t>> order;
@@ -102,7 +103,7 @@ class PlanJobs {
     return options_.budget -
            std::ranges::count_if(results_, [](const auto& entry) { return entry.second.ran(); });
   }
-  // The same, but no more than the budget allows.
+  // Runs the wanted combinations, but no more than the budget allows.
   Result<bool> run_some_of(Indices wanted) {
     for (;;) {
       std::erase_if(wanted, [&](std::int64_t index) { return results_.contains(index); });

@@ -39,7 +39,8 @@ class BlockUseMeter {
   void set(Table& table, std::int32_t group, std::size_t column, std::int32_t block);
   void use(std::int32_t block, std::int32_t group, std::int32_t change);
   void set_hashed(std::int32_t block, bool hashed);
-  // Of a recurrent group: the request holds `num_blocks` instead of `before`.
+  // Counts the states of a recurrent group again: the request holds `num_blocks` instead of
+  // `before`.
   void recount_states(std::int32_t before, std::int32_t num_blocks);
 
   std::vector<bool> is_mamba_;  // [groups]

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kStepsBetweenAnswers = 256;
 
-// Empty: go_on ended it. Error: the plan cannot be run.
+// Runs the plan; empty if go_on ended it. Error: the plan cannot be run.
 Result<std::optional<SettingTry>> try_plan(RunPlan plan, std::string name,
                                            const std::function<bool()>& go_on) {
   PlanMeter meter(plan.setup.config);

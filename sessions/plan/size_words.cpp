@@ -49,7 +49,7 @@ std::string why_without_attention(const ModelLayout& layout) {
                      asked ? "as asked for" : "the chunk size", state);
 }
 
-// Of a block that is one unit.
+// Why a block that is one unit has its size.
 std::string_view why_no_larger(const ModelLayout& layout) {
   const std::int64_t size = layout.page_size.choice.block_size;
   if (layout.settings.block_size == size) return "as asked for";

@@ -18,7 +18,7 @@ std::string why_block_size(const ModelLayout& layout);
 // A page of text.
 std::string explain_sizes(const SizeAnswer& answer, const std::vector<SizeChange>& changes);
 
-// The same facts.
+// The facts of explain_sizes() as one object.
 nlohmann::ordered_json sizes_to_json(const SizeAnswer& answer,
                                      const std::vector<SizeChange>& changes);
 

@@ -160,7 +160,7 @@ ColumnSet fit_terms(std::span<const TimedStep> steps, const std::vector<bool>& c
   return fitted;
 }
 
-// Of independent errors that are alike in all steps.
+// Adds the standard errors that follow from independent errors that are alike in all steps.
 void add_standard_errors(double squared_errors, std::size_t num_samples,
                          const ColumnValues& variances, StepTimeFit& fit) {
   const auto num_fitted = std::ranges::count(fit.terms, TermFit::fitted,

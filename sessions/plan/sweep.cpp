@@ -35,7 +35,7 @@ bool is_unset(const Setting& setting, std::string_view value) {
   return value == "default" || (value == "none" && !is_choice(setting, value));
 }
 
-// Of "2x".
+// How many times the block size a value such as "2x" is; empty: it is no such value.
 std::optional<std::int64_t> times_block_size(const Setting& setting, std::string_view value) {
   if (setting.kind != SettingKind::integer || !value.ends_with('x')) return std::nullopt;
   const auto times = integer_of(value.substr(0, value.size() - 1));

@@ -30,7 +30,7 @@ struct SweepAxis {
 // Values that come twice, also in another spelling (4GiB, 4096MiB), are taken once. Error:
 // invalid_input that says what was found and what is allowed.
 Result<SweepAxis> parse_sweep(std::string_view text);
-// Of each. Error: the first that is none.
+// The axes that the texts name, one each. Error: that of the first text that names none.
 Result<std::vector<SweepAxis>> parse_axes(std::span<const std::string> texts);
 
 // The settings without those of the axes.
@@ -60,7 +60,7 @@ class Sweep {
   const std::vector<SweepAxis>& axes() const { return axes_; }
   // Requires: 0 <= index < size().
   PlanCase at(std::int64_t index) const;
-  // Of the combination with these values, or of the one that it equals.
+  // The index of the combination with these values, or of the one that it equals.
   std::int64_t index_of(const PlanCase& of) const;
   // The combination of this name; empty: there is none.
   std::optional<PlanCase> called(std::string_view name) const;
@@ -78,7 +78,7 @@ class Sweep {
   bool sweeps(std::string_view path) const;
   std::vector<std::int32_t> values_at(std::int64_t number) const;
   std::int64_t number_of(const std::vector<std::int32_t>& values) const;
-  // Those of the combination that stands for the one with `values`.
+  // The values of the combination that stands for the one with `values`.
   std::vector<std::int32_t> standing_for(std::vector<std::int32_t> values) const;
   void find_distinct();
 

@@ -16,7 +16,7 @@ class LiveSource final : public StepSource {
   static Result<std::unique_ptr<LiveSource>> create(RunPlan plan, RecordLevel level,
                                                     std::string title,
                                                     CheckScope scope = CheckScope::step);
-  // The same with a language model on its decisions.
+  // A source that can have a language model on its decisions.
   static Result<std::unique_ptr<LiveSource>> create(RunPlan plan, RecordLevel level,
                                                     std::string title, CheckedRunOptions options);
 

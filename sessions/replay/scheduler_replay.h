@@ -48,8 +48,8 @@ struct ReplayedRequest {
   TokenIds draft_token_ids;                  // the scheduled drafts; -1: placeholders
   GroupBlockIds block_ids;                   // complete lists, after scheduling
   std::vector<std::int32_t> first_new_column;  // [groups] first column with a new block
-  // Of the first recurrent group: tokens before a state that the chunk stores on its way (0: none),
-  // and the column that holds it.
+  // The state that the chunk stores on its way in the first recurrent group: the tokens before it
+  // (0: there is none), and the column that holds it.
   std::pair<std::int32_t, std::int32_t> checkpoint;
 
   // The part of block_ids from first_new_column on.

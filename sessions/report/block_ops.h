@@ -20,7 +20,7 @@ namespace hybridscope {
 //   3 block request group num_tokens    the block is labelled as the state after num_tokens tokens
 //   4 block                             it loses its label
 nlohmann::json block_ops(std::span<const CacheEvent> events);
-// The same for the worker's tables.
+// The changes of the worker's tables in the same form.
 nlohmann::json block_ops(std::span<const WorkerTableChange> changes);
 
 // Tables and labels after any number of steps.

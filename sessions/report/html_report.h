@@ -59,7 +59,7 @@ struct HtmlReport {
 // Reads the source to its end. Errors: those of the source; not_found, the range contains no step.
 Result<HtmlReport> write_html_report(StepSource& source, const HtmlReportOptions& options);
 
-// The same, one step of the source at a time.
+// Writes a report as write_html_report() does, one step of the source at a time.
 class HtmlReportWriter {
  public:
   // `source` must outlive this.

@@ -33,7 +33,7 @@ class ReportCells {
   // Every step, in order.
   void take(const StepRecord& record);
 
-  // Of the last step that was taken, the tables with other codes than when they were last told: a
+  // The tables whose codes after the last step that was taken are not those that were told last: a
   // flat list of `request group n`, then n pairs `code count` for its columns. A table that was
   // dropped since is told again.
   nlohmann::json changed_codes();

@@ -232,8 +232,8 @@ std::optional<std::size_t> ReportSteps::add_root(const StepTrace& trace, const F
   return std::nullopt;
 }
 
-// Those of a chain that differ only in group and kind of state are told in the line of the first of
-// them.
+// Findings of a chain that differ only in group and kind of state are told in the line of the first
+// of them.
 nlohmann::json ReportSteps::findings(const StepRecord& record) {
   constexpr std::size_t kWords = 7;
   constexpr std::size_t kIsTold = 8;

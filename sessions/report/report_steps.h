@@ -60,7 +60,7 @@ class ReportSteps {
   nlohmann::json step(const StepRecord& record);
   void pass_over(const StepRecord& record) { cells_.take(record); }
 
-  // Of the findings so far.
+  // The beginnings of the chains of all findings so far.
   const std::vector<FindingRoot>& roots() const { return roots_.roots(); }
   ReportTexts& texts() { return texts_; }
   const ReportTexts& texts() const { return texts_; }

@@ -11,7 +11,7 @@
 namespace hybridscope {
 namespace {
 
-// Of a step, padding included.
+// The most tokens that a step can have, padding included.
 std::int32_t most_tokens(const EngineConfig& engine, const CheckConfig& config) {
   std::int32_t most = engine.max_num_batched_tokens;
   for (const std::int32_t size : config.limits->cudagraph_capture_sizes)

@@ -75,7 +75,7 @@ class SinkOf final : public StepSink {
   bool wants_writes_;
 };
 
-// The same with one sink.
+// Drives the run with one sink, a function that takes each step.
 template <std::invocable<const CheckedStep&> Take>
 Driven drive(CheckedRun& run, Take take, const StopAsked& stop = {}) {
   SinkOf<Take> sink(std::move(take));

@@ -30,7 +30,7 @@ class FindingBaseline {
   // Findings of the run that has() was not asked about, each step counted.
   std::int64_t num_unseen(std::string_view run) const;
 
-  // Of all its findings; a file with more than kMostBaselineSteps cannot be read again.
+  // The steps of all its findings; a file with more than kMostBaselineSteps cannot be read again.
   std::int64_t num_steps() const;
   // The file: one line a finding, ascending by run, rule, detail, request, group and
   // content.

@@ -65,7 +65,7 @@ std::int64_t FindingList::first_step() const {
   return warnings_.empty() ? 0 : warnings_[0].chain.finding.step;
 }
 
-// Of a finding in warnings().
+// The sentence about the cause of a finding in warnings().
 std::string FindingList::warning_cause(const Finding& finding) const {
   for (const WarningBeginning& one : warnings())
     if (same_kind(one, finding) && one.chain.finding.step == finding.step &&

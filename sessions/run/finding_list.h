@@ -82,7 +82,7 @@ class FindingList {
   FindingList() : FindingList(true) {}
 
   // The findings of a step, which may be none; steps come in order. `expects`: is it expected?
-  // Empty: none is.
+  // An empty function expects none.
   using Expects = std::function<bool(const Finding&)>;
   void add(const StepTrace& trace, std::span<const Finding> findings, const Expects& expects,
            const Names& names);
@@ -106,7 +106,7 @@ class FindingList {
   // Without roots: the first warning of each rule and detail, at most kMaxRootsWithCause. Else
   // none.
   std::span<const WarningBeginning> warnings() const;
-  // The same beside roots.
+  // The first warning of each kind, also where there are roots.
   std::span<const WarningBeginning> kinds_of_warnings() const { return warnings_; }
   void set_warning_cause(std::size_t warning, CauseWords cause) {
     warnings_[warning].cause = std::move(cause);

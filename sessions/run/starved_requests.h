@@ -62,8 +62,8 @@ struct Starvation {
   std::string words(const EngineConfig& config) const;
 };
 
-// Empty: nobody starved. Each try runs the plan again, unchecked, as long as all of them together
-// have at most `max_rows` rows; 0: nothing is tried.
+// Who starved, and what ends it; empty: nobody did. Each try runs the plan again, unchecked, as
+// long as all of them together have at most `max_rows` rows; 0: nothing is tried.
 std::optional<Starvation> find_starvation(const RunPlan& plan, const StarvationWatch& watch,
                                           const Names& names, std::int64_t max_rows);
 

@@ -18,7 +18,7 @@
 
 namespace hybridscope {
 
-// As many of the most probable tokens are kept with each token that a language model chooses.
+// How many of the most probable tokens are kept with each token that a language model chooses.
 inline constexpr std::int32_t kNumLikelyTokens = 5;
 
 struct StepJudgeOptions {

@@ -24,7 +24,8 @@ struct DifferingText {
   friend bool operator==(const DifferingText&, const DifferingText&) = default;
 };
 
-// Of requests with the same name, in the order of A; those that only one run has are left out.
+// The differing texts of requests with the same name, in the order of A; requests that only one run
+// has are left out.
 std::vector<DifferingText> differing_texts(const SpokenWords& a, const SpokenWords& b);
 
 // "r: the texts part at token 3 (step 4 of A, step 5 of B): "x" and "4"", with the runs' names.

@@ -36,7 +36,8 @@ class WaitingRequests {
   bool waits(std::size_t index) const { return links_ && links_->num_awaited[index] > 0; }
   // The request has ended, which is told once.
   void take_end(std::size_t index, std::int64_t time_us);
-  // Those that wait for nobody any more and have not joined, in the order in which they may join.
+  // The requests that wait for nobody any more and have not joined, in the order in which they may
+  // join.
   const std::set<DueRequest>& ready() const { return ready_; }
   // The request has joined. Requires: it is ready.
   void take_join(std::size_t index);

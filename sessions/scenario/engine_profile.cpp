@@ -121,7 +121,7 @@ std::string nearest_profile_hint(std::string_view name) {
     if (const auto date = parse_date(name.substr(kDated.size())); date && is_in_the_future(*date))
       return ", a day that has not come";
   static const std::vector<std::string> kNames = [] {
-    // Of two that are as near the first is named: the newer release.
+    // The newer release comes first, because of two equally near names the first is named.
     std::vector<std::string> names = {"safe", "reference", "pages", "vllm@2026-06-29"};
     for (auto release = release_names().rbegin(); release != release_names().rend(); ++release)
       names.push_back(fmt::format("{}{}", kReleased, *release));

@@ -87,7 +87,8 @@ constexpr std::array kKnownBugs = {
              until(day(2026, 9, 3)),
              releases(Release::v0_25_1, Release::v0_29_0),
              releases(Release::v0_25_1, Release::v0_29_0)},
-    // The same padding where the request has no state yet, which outlived the end of no. 8.
+    // This is the padding of no. 8 where the request has no state yet, which outlived the end of
+    // no. 8.
     KnownBug{"padded-one-token-prompt-folds-placeholders",
              8,
              {OneTokenPrompt::padded_with_placeholders},

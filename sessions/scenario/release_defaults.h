@@ -18,7 +18,7 @@ bool default_prefix_caching(Release release);
 // is align (vllm MambaModelConfig.verify_and_update_config).
 bool default_to_mode_all(Release release);
 
-// Empty: every state is kept.
+// The retention interval where none is set; empty: every state is kept.
 std::optional<std::int32_t> default_retention_interval(Release release, SpeculativeMethod method);
 
 // `mode`: the cache mode that is asked for; align if none is.

@@ -18,7 +18,8 @@ std::string main_option_of(const Setting& setting);
 
 // By its path, its name alone or its short form without dashes ("mode"); null: there is none.
 const Setting* find_setting_called(std::string_view key);
-// The same, also with dashes. Error: there is none; the message lists them.
+// The setting that find_setting_called() finds, also with dashes. Error: there is none; the message
+// lists all.
 Result<const Setting*> setting_called(std::string_view key);
 
 }  // namespace hybridscope

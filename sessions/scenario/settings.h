@@ -19,7 +19,7 @@ namespace hybridscope {
 
 // Dtype names as in vLLM's cache settings; automatic is "auto".
 enum class CacheDtypeName : std::uint8_t { automatic, float16, bfloat16, float32 };
-// Of attention's keys and values; automatic is "auto", the model's dtype.
+// The dtype of attention's keys and values; automatic is "auto", the model's dtype.
 enum class KVCacheDtype : std::uint8_t { automatic, float16, bfloat16, fp8, fp8_e4m3, fp8_e5m2 };
 
 struct EngineSettings {
@@ -28,7 +28,7 @@ struct EngineSettings {
   std::optional<std::int32_t> tensor_parallel_size = {};
   std::optional<std::int32_t> pipeline_parallel_size = {};  // 1: stages are not modelled
   std::optional<std::int64_t> kv_cache_memory_bytes = {};
-  // Of one GPU, from which the memory of the block pool follows (GpuMemory).
+  // The memory of one GPU, from which that of the block pool follows (GpuMemory).
   std::optional<std::int64_t> gpu_memory_bytes = {};
   std::optional<double> gpu_memory_utilization = {};
   std::optional<std::int64_t> weights_memory_bytes = {};

@@ -18,7 +18,7 @@ void report_misplaced_settings(const JsonPlace& place, const std::vector<std::st
 // Reports unknown keys, values out of range and settings that contradict each other.
 EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors);
 
-// The same for settings that are laid over others; these are not checked against each other.
+// Reads settings that are laid over others; these are not checked against each other.
 EngineSettings read_changed_settings(const JsonPlace& place, JsonErrors& errors);
 
 // The settings that a script step may change: members "engine" and "policies" of `reader`'s object.

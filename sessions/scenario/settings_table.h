@@ -102,7 +102,7 @@ std::string allowed_values(const Setting& setting);
 // 1 to 65536)". A fraction may be given as an integer, a byte size as text.
 Status set_setting(EngineSettings& settings, const Setting& setting, const SettingValue& value);
 
-// The same with a command line's text: "60GiB", "align", "1,2,4", "true".
+// Sets a setting to what a command line's text says: "60GiB", "align", "1,2,4", "true".
 Status set_setting_text(EngineSettings& settings, const Setting& setting, std::string_view text);
 
 // Empty when the setting is not set.

@@ -18,9 +18,9 @@ using ReadBytes = std::function<Result<std::size_t>(std::span<char>)>;
 // holds, also while there is nothing to read, as in a named pipe without a writer. With an empty
 // `stop` reading fails with not_available when the program was asked to stop (stop_request.h).
 Result<ReadBytes> open_input_file(const std::string& path, std::function<bool()> stop = {});
-// The same for bytes that are taken as they are, compressed or not.
+// Opens a file whose bytes are taken as they are, compressed or not.
 Result<ReadBytes> open_plain_file(const std::string& path, std::function<bool()> stop = {});
-// The same for standard input.
+// Reads standard input, as open_plain_file() a file.
 ReadBytes read_standard_input(std::function<bool()> stop = {});
 
 // Reads from `read`. A zstd stream is unpacked, only as far as requested; other data is passed on

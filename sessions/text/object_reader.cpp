@@ -13,7 +13,7 @@
 namespace hybridscope {
 namespace {
 
-// Of ASCII letters only.
+// Makes ASCII letters small and leaves all others as they are.
 std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower)

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr int kCompressionLevel = 6;
 constexpr std::size_t kBufferBytes = 1 << 16;
-// Of temporary files: TARGET.hybridscope-PID.part. Other programs have files like TARGET.PID.part.
+// Temporary files are called TARGET.hybridscope-PID.part; other programs have TARGET.PID.part.
 constexpr std::string_view kPartMark = ".hybridscope-";
 constexpr std::string_view kPartEnding = ".part";
 

@@ -22,7 +22,7 @@ bool is_mooncake(std::string_view head);
 // Error corrupt with "FILE:LINE: ...", or LINE:COLUMN when the text is not JSON.
 Result<TrafficLog> read_mooncake(TrafficInput input);
 
-// The same with the times of the file.
+// Reads a Mooncake trace whose requests arrive at the times of the file.
 Result<Traffic> read_traffic(ReadBytes read, const std::string& file);
 
 }  // namespace hybridscope

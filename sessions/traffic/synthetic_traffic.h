@@ -30,7 +30,7 @@ struct SyntheticTrafficOptions {
 // negative range, a history longer than kMaxPromptTokens.
 Result<TrafficLog> make_synthetic_log(const SyntheticTrafficOptions& options);
 
-// The same with the times of the log.
+// Makes synthetic traffic whose requests arrive at the times of the log.
 Result<Traffic> make_synthetic_traffic(const SyntheticTrafficOptions& options);
 
 }  // namespace hybridscope

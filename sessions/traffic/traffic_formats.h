@@ -28,8 +28,8 @@ std::string traffic_format_names();
 
 // The format of a file that begins so; null: none is recognised.
 const TrafficFormat* recognise_traffic(std::string_view head);
-// The same for a file, zstd too. Null as well if it cannot be read or is a pipe, which could be
-// read only once.
+// The format of a file, also of one packed with zstd. Null as well if it cannot be read or is a
+// pipe, which could be read only once.
 const TrafficFormat* recognise_traffic_file(const std::string& path);
 
 // `format` is a name in the table; empty: what the file's beginning says. Errors: of the format's

@@ -30,7 +30,7 @@ void append_range(std::vector<std::int32_t>& rows, std::int32_t first, std::int3
   rows.insert(rows.end(), more.begin(), more.end());
 }
 
-// Of a model that also sees, or that drafts tokens itself.
+// Parts of a model that also sees, or that drafts tokens itself.
 constexpr const char* kOtherParts[] = {"model.visual.", "mtp."};
 
 // Is the tensor one of the language model's?

@@ -52,7 +52,7 @@ class Safetensors {
   // another file than the index says.
   static Result<Safetensors> open(const std::string& folder);
 
-  // Null: there is none of this name.
+  // The tensor of this name; null: there is none.
   const StoredTensor* find(const std::string& name) const;
   const std::map<std::string, StoredTensor>& tensors() const { return tensors_; }
   // The folder's file, or the index.
