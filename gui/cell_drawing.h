@@ -14,7 +14,7 @@ namespace hybridscope {
 // Fill, pattern, the text, and marks for state and change beside or below it.
 void draw_cell(ImDrawList& list, const Look& look, const CellBox& box, const BlockCell& cell,
                std::string_view text);
-// The same of what is no block: fill, pattern and text of a style.
+// Draws a cell that is no block, with fill, pattern and text of a style.
 void draw_filled(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style,
                  std::string_view text);
 // The cell in a few pixels: its colour as one pixel of a texture.
@@ -29,7 +29,7 @@ void draw_changed_corner(ImDrawList& list, const Look& look, const CellBox& box)
 // from the other run".
 enum class FrameKind : std::uint8_t { selected, same_block, differs };
 void draw_frame(ImDrawList& list, const Look& look, const CellBox& box, FrameKind kind);
-// The same around the row of a table whose first cell was drawn last, over all its columns.
+// Draws a frame around the row of a table whose first cell was drawn last, over all its columns.
 void draw_row_differs(const Look& look);
 // A sample of a role with its name: first in a line, or after the last item if there is room.
 enum class SamplePlace : std::uint8_t { first, next };
@@ -41,7 +41,7 @@ enum class LegendShape : std::uint8_t { lines, column };
 void draw_cell_legend(const Look& look, LegendShape shape);
 // The badges of states alone; `first`: the place of the first one.
 void draw_state_legend(const Look& look, LegendShape shape, SamplePlace first);
-// The same of one state.
+// The badge of one state, with its meaning.
 void draw_state_sample(const Look& look, CellState state, SamplePlace place);
 // What a cell's role and badge mean.
 void cell_tooltip(const Look& look, const BlockCell& cell);

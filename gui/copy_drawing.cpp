@@ -17,7 +17,7 @@ constexpr float kColumnNumberHeight = 15;  // of column numbers
 constexpr float kBlockCopyCellWidth = 96;
 constexpr float kBlockCopyArrow = 56;
 
-// Of the temporal state and of whole blocks; the conv window has another one.
+// The colour of copies of the temporal state and of whole blocks; the conv window has another one.
 ImU32 temporal_colour(const Look& look) { return packed(look.theme.palette.copy); }
 
 // From column to column on one side of the cells: direction 1 arrives from above, -1 from below.

@@ -113,7 +113,7 @@ struct ScrubTimings {
   std::string live;  // what that took of a live run; empty: a recorded session
 };
 
-// Null: a recorded session.
+// The player of a live run; null: the run is a recorded session.
 const LivePlayer* live_player(const Workbench& workbench) {
   const auto* live = dynamic_cast<const LiveRun*>(workbench.run());
   return live == nullptr ? nullptr : &live->player();

@@ -29,7 +29,7 @@ class GuiSession {
   Workbench& workbench() { return workbench_; }
   Surface& surface() { return *surface_; }
   const Look& look() const { return look_; }
-  // Of the last frame.
+  // Where the items of the last drawn frame are.
   const ItemMarks& marks() const { return marks_; }
 
   // How the last picture of a panel ended.

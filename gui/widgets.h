@@ -15,7 +15,7 @@ namespace hybridscope {
 
 // Text in the dim colour.
 void dim_text(const Look& look, std::string_view text);
-// The same, wrapped.
+// Text in the dim colour, wrapped.
 void wrapped_dim_text(const Look& look, std::string_view text);
 // Label and value, one fact per line.
 void draw_facts(const Look& look, const char* id, std::span<const Fact> facts);
@@ -39,7 +39,7 @@ void wrapped_in_window(Rgba colour, std::string_view text);
 void fitted_text(std::string_view text);
 // A name: its middle is cut out.
 void fitted_name(std::string_view text);
-// The same in the next cell of a table: words aligned left, a number right.
+// A fitted text in the next cell of a table: words aligned left, a number right.
 void table_cell(std::string_view text);
 void table_number(std::string_view text);
 void table_cell(ColumnKind kind, std::string_view text);
@@ -59,7 +59,7 @@ void scroll_into_view(float top, float height);
 void draw_text(ImDrawList& list, ImFont* font, ImVec2 at, ImU32 colour, std::string_view text);
 void draw_centred_text(ImDrawList& list, ImFont* font, ImVec2 top, ImU32 colour,
                        std::string_view text);
-// Of a text that is wider than any window: the width of its beginning.
+// The width of a text; of one that is wider than any window the width of its beginning.
 float text_width(ImFont* font, std::string_view text);
 // The head of an arrow that arrives from above (direction 1) or from below (-1).
 void draw_arrow_head(ImDrawList& list, const Look& look, ImVec2 tip, float direction, ImU32 colour);

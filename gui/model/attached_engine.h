@@ -29,7 +29,7 @@ class AttachedEngine {
   const std::string& place() const { return attachment_.options().place; }
   // Can it be asked to hold? An engine that writes a file cannot.
   bool is_socket() const { return attachment_.is_socket(); }
-  // Of its sessions.
+  // The level of its sessions.
   RecordLevel level() const { return attachment_.options().level; }
   const AttachStatus& status() const { return status_; }
 
@@ -69,7 +69,7 @@ class AttachedEngine {
     awaited_until_us_ = 0;
   }
   bool is_awaited() const { return awaited_ > 0; }
-  // Empty: it goes on waiting, or nothing is awaited; otherwise how it ended, said once.
+  // How the wait ended, said once; empty: it goes on, or nothing is awaited.
   std::optional<Status> end_of_wait(std::int64_t now_us);
 
  private:

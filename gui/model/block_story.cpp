@@ -239,7 +239,7 @@ std::vector<ContentKind> contents_of(const StepView& view, const BlockStory& sto
   return contents;
 }
 
-// Of the latest write that a finding blames.
+// Where the chain of the latest write that a finding blames begins.
 ChainStart wrong_since(const ShownRun& run, const std::vector<ContentStory>& contents) {
   for (const ContentStory& content : contents)
     for (const StoryLink& link : content.links)

@@ -141,7 +141,7 @@ class GridMaker {
     }
   }
 
-  // Null: the table has no such cell.
+  // The cell of a request's column; null: the table has no such cell.
   BlockCell* cell_at(BlockTableGrid& grid, RequestId request, std::int32_t column) const {
     const auto row = rows_.find(request);
     if (row == rows_.end() || column < 0 || column >= grid.rows[row->second].num_columns)

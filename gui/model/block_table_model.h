@@ -50,7 +50,7 @@ inline constexpr std::string_view kEmptyGrid = "no request has blocks here";
 // Whose tables they are.
 std::string_view side_words(TableSide side);
 
-// The same for one request in one group; without rows when it has no table there.
+// The grid of one request in one group; without rows when it has no table there.
 BlockTableGrid make_block_table_row(ShownRun& run, const BlockTablesOptions& options,
                                     RequestId request, std::int32_t group);
 

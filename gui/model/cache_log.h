@@ -39,7 +39,7 @@ class RequestLog {
   std::optional<CachedPrompt> cached_prompt(RequestId request, std::int64_t step) const;
   // What the request's last row before the step accepted; empty: it had none.
   std::optional<OwnCount> own_count(RequestId request, std::int64_t step) const;
-  // Of the last step up to this one that had a part of the request; -1: none had.
+  // The counts of the last step up to this one in which the request had a part; -1: none had.
   RequestCounts counts(RequestId request, std::int64_t step) const;
   // Takes the counts of a step again, the last one that was not forgotten.
   void note_counts(const StepTrace& trace);

@@ -65,7 +65,7 @@ std::span<const CommandRow> plan_commands();      // commands_plan.cpp
 std::span<const CommandRow> panel_commands();     // commands_panels.cpp
 // The whole table.
 std::vector<const CommandRow*> all_commands();
-// Null: there is none.
+// The row of a command; null: there is none.
 const CommandRow* find_command(std::string_view id);
 bool is_possible(const CommandRow& row, const Workbench& workbench);
 // Does it change the run from the next step on, or take such a change back?

@@ -167,7 +167,7 @@ Status select_finding(Workbench& workbench, const std::string& argument) {
   return Ok{};
 }
 
-// Of the finding that was gone to last, else of the first.
+// Finds the cause of the finding that was gone to last, else of the first.
 Status find_cause(Workbench& workbench, const std::string&) {
   const auto chosen = std::max<std::ptrdiff_t>(workbench.selection().finding, 0);
   const auto first = workbench.find_cause_of(static_cast<std::size_t>(chosen));

@@ -125,7 +125,7 @@ class Comparison {
   // Its progress: the error, the verdict or how many steps differ so far.
   std::string words() const;
 
-  // Null: no difference is known in the step.
+  // What differs in the step; null: no difference is known there.
   const DifferingStep* at(std::int64_t step) const;
   // The next or previous differing step that passes the filter; null: none is known.
   const DifferingStep* after(std::int64_t step, std::string_view filter = {}) const;

@@ -31,7 +31,7 @@ struct DifferenceMarks {
   // By group (-1: the batch) and name; no element: the shape differs, or one run lacks the array.
   std::map<std::pair<std::int32_t, std::string>, std::set<std::int64_t>> arrays;
 
-  // Null: nothing about it differs.
+  // What differs about a request, or about an array of a group; null: nothing does.
   const RequestDifferences* of(std::string_view request) const;
   const std::set<std::int64_t>* of(std::int32_t group, std::string_view array) const;
   bool empty() const { return requests.empty() && arrays.empty(); }

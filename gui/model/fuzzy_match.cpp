@@ -93,8 +93,8 @@ Places of_inside(std::string_view query, std::size_t at) {
   return places;
 }
 
-// Of a query whose characters the title has in their order: the kind, and the places that make it
-// one of that kind.
+// Sets the kind of match of a query whose characters the title has in their order, and the places
+// that make it one of that kind.
 void set_kind(FuzzyMatch& match, std::string_view typed, std::string_view title) {
   const std::string query = lower_case(without_spaces_around(typed));
   const std::string lower_title = lower_case(title);

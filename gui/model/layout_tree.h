@@ -59,7 +59,7 @@ class LayoutTree {
 
   bool empty() const { return nodes_.empty(); }
   std::span<const LayoutNode> nodes() const { return nodes_; }
-  // Of a split; its first child is the node after it.
+  // The second child of a split; its first child is the node after it.
   std::int32_t second_child(std::int32_t split) const;
   // Splits above a node.
   std::int32_t depth(std::int32_t node) const;

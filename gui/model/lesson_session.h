@@ -29,7 +29,7 @@ class LessonSession {
   const LessonPart& part() const { return run_.part(); }
   Status go_to_part(std::size_t part);
 
-  // Of the open part: [questions]
+  // The answers to the open part's questions: [questions]
   const std::vector<TakenQuestion>& taken() const { return taken_[part_index()]; }
   // Requires: the question exists. Error: as LessonRun::check.
   Status answer(std::size_t question, const std::string& text);

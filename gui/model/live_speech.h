@@ -17,7 +17,7 @@
 
 namespace hybridscope {
 
-// Of a run whose words are kept.
+// The options of a run whose words are kept.
 CheckedRunOptions speaking_options(const LanguageModel& speaking, CheckScope scope);
 
 class LiveSpeech {
@@ -29,7 +29,7 @@ class LiveSpeech {
   ~LiveSpeech();
 
   const std::shared_ptr<const LanguageModel>& speaking() const { return speaking_; }
-  // Null: the model cannot run here, trouble() says why.
+  // What the model says; null: it cannot run here, trouble() says why.
   Speech* speech() { return speech_ ? &*speech_ : nullptr; }
   const Speech* speech() const { return speech_ ? &*speech_ : nullptr; }
   const std::string& trouble() const { return trouble_; }

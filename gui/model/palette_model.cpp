@@ -61,7 +61,7 @@ struct Matched {
   bool is_of_id = false;  // the positions are bytes of the id, else of the title
 };
 
-// Of the name, the whole title or the id the one that matches best. Empty: none matches.
+// The best match of the query with the name, the whole title or the id. Empty: none matches.
 std::optional<Matched> match_of(std::string_view query, const Candidate& candidate) {
   const std::string_view title = candidate.entry.title;
   std::optional<FuzzyMatch> best = fuzzy_match(query, title.substr(candidate.name_at));

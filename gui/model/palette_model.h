@@ -18,7 +18,7 @@ class KeyMap {
  public:
   // Requires: every row's keys can be read and no two rows share one.
   KeyMap();
-  // Null: the key has no command.
+  // The command of a key; null: it has none.
   const CommandRow* find(const KeyChord& chord) const;
 
  private:

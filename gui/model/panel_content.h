@@ -43,7 +43,7 @@ std::span<const ContentRow> batch_contents();     // content_of_batch.cpp
 std::span<const ContentRow> metadata_contents();  // content_of_metadata.cpp
 std::span<const ContentRow> language_contents();  // content_of_language.cpp
 std::span<const ContentRow> run_contents();       // content_of_run.cpp
-// Null: the panel has none.
+// The content of a panel; null: it has none.
 const ContentRow* find_content(std::string_view panel);
 
 struct RunContent {

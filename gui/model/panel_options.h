@@ -68,7 +68,7 @@ struct DifferencesOptions {
   std::string filter;
 };
 
-// Of the selected request.
+// What the panel Text shows of the selected request.
 struct TextOptions {
   std::int32_t token = 0;  // generated token, from 1, whose probabilities are shown; 0: the last
 };

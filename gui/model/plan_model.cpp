@@ -181,7 +181,7 @@ class PlanTable {
     return order;
   }
 
-  // Of the result's value among those of the axis, which is how settings are ordered.
+  // The place of the result's value among those of the axis, which is how settings are ordered.
   std::size_t place(std::size_t result, std::size_t axis) const {
     const std::optional<PlanCase> of = view_.sweep.called(view_.results[result].name);
     return static_cast<std::size_t>(of.value().values[axis]);

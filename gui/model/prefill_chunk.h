@@ -23,9 +23,9 @@ struct RanChunk {
 // Do the layers of any group store states inside prefills?
 bool stores_checkpoints(const KVCacheConfig& config);
 
-// Empty: it is not a prefill row.
+// The chunk that a prefill row ran; empty: it is not a prefill row.
 std::optional<RanChunk> prefill_chunk(const StepTrace& trace, const RowTrace& row);
-// Empty: the request has no prefill row in the step.
+// The chunk that the request ran in the step; empty: it has no prefill row in it.
 std::optional<RanChunk> find_prefill_chunk(const StepTrace& trace, RequestId request);
 
 }  // namespace hybridscope

@@ -56,7 +56,8 @@ struct EarlierLookup {
   std::vector<std::string> lost;  // one sentence per reason
 };
 
-// Empty: the request was not admitted yet, or was admitted in this step, or `cache` is null.
+// The request's lookup in an earlier step; empty: it was not admitted yet, or was admitted in this
+// step, or `cache` is null.
 std::optional<EarlierLookup> find_earlier_lookup(const StepView& view, const CacheReport* cache,
                                                  RequestId request);
 

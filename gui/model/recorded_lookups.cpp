@@ -50,8 +50,8 @@ bool RecordedRun::may_read_hits() {
   return false;
 }
 
-// Null: not read yet. In steps that have come since it was read, a request was admitted again if it
-// was preempted once more.
+// The request's admissions; null: not read yet. In steps that have come since they were read, a
+// request was admitted again if it was preempted once more.
 const RecordedRun::Admissions* RecordedRun::admissions_of(RequestId request) {
   auto found = admissions_of_.find(request);
   if (found != admissions_of_.end() && step() <= found->second.read_up_to) return &found->second;

@@ -190,14 +190,15 @@ StepView RecordedRun::view() const {
           .worker_changes = record.worker_changes};
 }
 
-// Null: the file cannot be opened.
+// A second reader of the file; null: the file cannot be opened.
 SessionReader* RecordedRun::beside() {
   if (beside_ == nullptr)
     if (auto opened = SessionReader::open(place_); opened.ok()) beside_ = std::move(opened).value();
   return beside_.get();
 }
 
-// Null: the step cannot be read. Valid until the next call.
+// What was scheduled in a step, by the second reader; null: it cannot be read. Valid until the next
+// call.
 const StepRecord* RecordedRun::schedule_beside(std::int64_t step) {
   if (beside() == nullptr) return nullptr;
   const auto record = beside()->read_schedule(step);
@@ -240,7 +241,7 @@ const NamedStepArrays& RecordedRun::previous_arrays() {
   return previous_;
 }
 
-// Null: it cannot be read.
+// What blocks hold after the shown step; null: it cannot be read.
 const HeldBlocks* RecordedRun::held_blocks() {
   if (held_ != nullptr || is_unreadable_) return held_;
   const auto held = reader().held_blocks(step());

@@ -48,14 +48,14 @@ inline constexpr std::string_view kNoRequestsKept = "This session was recorded w
 // "3 listed, 1 in the waiting queue; 2 others have no part in this step".
 std::string listed_words(const RequestsModel& model);
 
-// Those that the step or its block tables name. Requires: run.step() > 0.
+// The requests that the step or its block tables name. Requires: run.step() > 0.
 RequestsModel make_requests_model(ShownRun& run, const RequestsOptions& options);
 
 // The row's value in the column as a number, for sorting. -1: not known.
 std::int64_t request_number(const RequestRow& row, RequestColumn column);
 
-// The same as text: "2/3", empty where it is not known. The state includes its note: "scheduled,
-// new".
+// The row's value in the column as text: "2/3", empty where it is not known. The state includes its
+// note: "scheduled, new".
 std::string request_text(const RequestRow& row, RequestColumn column);
 
 // The column's name in commands ("prompt"), and its heading.

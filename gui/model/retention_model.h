@@ -35,8 +35,9 @@ inline constexpr std::string_view kRetentionHelp =
     "The states at the ends of blocks. The end of a prompt inside a block, and a checkpoint that a "
     "prefill stored on its way, are registered by rules of their own.";
 
-// Empty: no request is selected, it was not admitted yet or that is not known, prefix caching is
-// off, or the model has no recurrent state. Requires: run.step() > 0.
+// What the retention rule keeps of the selected request. Empty: no request is selected, it was not
+// admitted yet or that is not known, prefix caching is off, or the model has no recurrent state.
+// Requires: run.step() > 0.
 std::optional<RetentionModel> make_retention_model(ShownRun& run, RequestId selected);
 
 }  // namespace hybridscope

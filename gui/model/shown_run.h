@@ -252,7 +252,7 @@ class ShownRun {
 
   // All steps again, from the first one, for files and comparisons. The run stays where it is.
   virtual Result<std::unique_ptr<StepSource>> source() const = 0;
-  // The same for files, with what a language model says, which takes longer.
+  // All steps again for files, with what a language model says, which takes longer.
   virtual Result<std::unique_ptr<StepSource>> source_to_keep() const { return source(); }
   // Its header in a session file, without a name.
   virtual SessionHeader header() const = 0;

@@ -22,7 +22,7 @@ class Speech {
 
   std::int64_t last_step() const { return steps_.empty() ? 0 : steps_.back().step; }
   std::span<const StepSpeech> up_to(std::int64_t step) const;
-  // Null: nothing is known of the step.
+  // What was said in the step; null: nothing is known of it.
   const StepSpeech* at(std::int64_t step) const;
   // What rows have sampled up to the step, by request.
   std::vector<SpokenText> texts_at(std::int64_t step);

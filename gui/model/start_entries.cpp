@@ -37,7 +37,7 @@ std::string sessions_words(const std::vector<SessionInfo>& sessions) {
   return words;
 }
 
-// Empty: no session file, or it cannot be read now.
+// What the list says of a session's state; empty: it is no session file, or it cannot be read now.
 std::string state_of(const std::string& path) {
   const SessionPlace place = parse_session_place(path);
   if (!is_session_file_name(place.file)) return {};

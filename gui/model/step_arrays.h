@@ -15,7 +15,7 @@ struct NamedArrayGroup {
   std::int32_t group = -1;
   std::vector<NamedArray> arrays = {};
 
-  // Null: no array has this name.
+  // The array of this name; null: there is none.
   const NamedArray* find(std::string_view name) const;
 };
 

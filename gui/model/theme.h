@@ -68,7 +68,7 @@ struct SeriesStyle {
 };
 inline constexpr std::size_t kNumSeriesColours = 8;
 
-// Of a heat map, from no difference to the largest. Cells also say the number.
+// A cell of a heat map, from no difference to the largest. Cells also say the number.
 struct HeatStyle {
   Rgba fill;
   Rgba text;  // on the fill

@@ -20,7 +20,7 @@ std::string wrap_words(std::string_view text, float width, const MeasureText& me
 // The text if it is at most `width` pixels wide, else as much of its beginning as fits, followed by
 // "...".
 std::string cut_end(std::string_view text, float width, const MeasureText& measure);
-// The same with "..." between as much of its beginning and its end as fits.
+// The text with "..." between as much of its beginning and its end as fits.
 std::string cut_middle(std::string_view text, float width, const MeasureText& measure);
 
 // The beginning of the text, in whole letters: at most `bytes` of it.

@@ -64,8 +64,8 @@ class Workbench {
   // id, a bad argument or a command that is not possible now changes nothing but the notice. A
   // contract violation is caught and shown in the banner, and the open run stays as it is.
   Status apply(const GuiCommand& command);
-  // The same for the user's commands in the window: one that would lose unsaved edits waits until
-  // the user has decided about them (Dialog::unsaved).
+  // Applies a command of the user in the window: one that would lose unsaved edits waits until the
+  // user has decided about them (Dialog::unsaved).
   Status apply_in_window(const GuiCommand& command);
   // Can the user be asked? True while a command from the window is executed.
   bool asks() const { return asks_; }
@@ -93,7 +93,7 @@ class Workbench {
   void attach(Attachment::Options options);
   // What was read stays open. Requires: an engine is attached.
   void detach();
-  // Null: no engine is attached.
+  // The attached engine; null: none is.
   AttachedEngine* attached() { return attached_.get(); }
   const AttachedEngine* attached() const { return attached_.get(); }
   // Goes to the newest step, and to each that comes. Requires: an engine is attached.
@@ -102,7 +102,7 @@ class Workbench {
   // Shows a plan's results, beside what is open. Requires: there are any.
   void show_plan_results(std::unique_ptr<ShownPlan> plan);
   void close_plan_results();
-  // Null: no results of `hybridscope plan` are open.
+  // The open results of `hybridscope plan`; null: none are.
   ShownPlan* plan_results() { return plan_results_.get(); }
   const ShownPlan* plan_results() const { return plan_results_.get(); }
 
@@ -112,7 +112,8 @@ class Workbench {
   void close();
   // Lists the built-in scenarios and lessons for the start screen; read once.
   void list_shipped();
-  // Null: nothing is open. In a comparison: of the side that is drawn (SideScope).
+  // The open run, in a comparison that of the side that is drawn (SideScope); null: nothing is
+  // open.
   ShownRun* run() { return shows_other_ ? &comparison_->other() : run_.get(); }
   const ShownRun* run() const { return shows_other_ ? &comparison_->other() : run_.get(); }
   CompareSide drawn_side() const { return shows_other_ ? CompareSide::right : CompareSide::left; }
@@ -130,10 +131,10 @@ class Workbench {
   // Goes to a differing step, which one of the runs may lack, and selects a request that differs
   // in it. Requires: a comparison.
   Status show_difference(std::int64_t step);
-  // The same with the first one that is sought, as soon as it is known: advance() goes there unless
-  // the user has gone to another step before. Requires: a comparison.
+  // Shows the first difference of those that are sought, as soon as it is known: advance() goes
+  // there unless the user has gone to another step before. Requires: a comparison.
   void seek_first_difference(SoughtDifference sought);
-  // Null: nothing is compared.
+  // The comparison under way; null: nothing is compared.
   const Comparison* comparison() const { return comparison_.get(); }
   // The differences in the shown step, for panels of both sides; null: none are known.
   const DifferenceMarks* differences();
@@ -164,7 +165,7 @@ class Workbench {
   Status write_file(Result<std::unique_ptr<FileJob>> job, std::string done);
   // Removes the unfinished file. Requires: a job.
   void cancel_job();
-  // Null: no file is being written.
+  // The job that writes a file; null: no file is being written.
   const FileJob* job() const { return job_.get(); }
   // How the last job ended, or how the current one began.
   const Status& job_status() const { return job_status_; }
@@ -186,7 +187,7 @@ class Workbench {
   Status take_lesson(LessonSession session);
   // Shows the lesson's open part: its run, step, panel and selection. Requires: a lesson.
   Status show_lesson_part();
-  // Null: no lesson is being taken.
+  // The lesson that is being taken; null: none is.
   LessonSession* lesson() { return lesson_ ? &*lesson_ : nullptr; }
   const LessonSession* lesson() const { return lesson_ ? &*lesson_ : nullptr; }
 

@@ -11,7 +11,7 @@
 namespace hybridscope {
 namespace {
 
-// Empty: none was found.
+// The sentence about a cause; empty: none was found.
 std::string cause_sentence(const FindingCause& cause) {
   std::string words = CauseWords{.cause = cause.words, .not_known = cause.not_searched}.sentence();
   if (!cause.bugs.empty())
@@ -39,7 +39,8 @@ std::string_view Workbench::cause_of(const ShownFinding& finding) const {
   return found == causes_.end() ? std::string_view() : found->second;
 }
 
-// Of the left run's first finding, which begins a chain, once the run stands still.
+// Searches the cause of the left run's first finding, which begins a chain, once the run stands
+// still.
 void Workbench::search_first_cause() {
   if (run_ == nullptr || run_->plan() == nullptr || is_moving() || cause_job_.is_busy()) return;
   const auto first = std::ranges::find_if(run_->findings(), [](const ShownFinding& shown) {

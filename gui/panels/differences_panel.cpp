@@ -197,7 +197,7 @@ class DifferencesPanel final : public Panel {
       dim_text(context.look, fmt::format("{} of {} shown", found->lines.size(), found->num_fields));
   }
 
-  // Of the column with requests: long names are cut, their header is not.
+  // The width of the column with requests: long names are cut, their header is not.
   float names_width() const {
     float width = ImGui::CalcTextSize(kDifferenceColumns[0].data()).x;
     const float most = std::max(width, ImGui::GetContentRegionAvail().x * kShareOfNames);

@@ -39,7 +39,7 @@ class ExplanationPanel final : public Panel {
 
   void update(Workbench& workbench, std::size_t columns) {
     if (columns == columns_ && workbench.revision() == revision_) return;
-    // Of a large batch the words take as long as all other panels, which come a frame earlier.
+    // The words of a large batch take as long as all other panels, so they come a frame later.
     const bool is_late = workbench.run()->view().trace.rows.size() >= kRowsOfALargeBatch;
     if (is_late && std::exchange(announced_, workbench.revision()) != workbench.revision()) return;
     columns_ = columns;

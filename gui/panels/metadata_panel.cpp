@@ -155,7 +155,7 @@ class MetadataPanel final : public Panel {
     if (fitted != words) tooltip(words);
   }
 
-  // As many as fit, then how many they are.
+  // Draws as many values as fit, then how many they are.
   static void draw_values(const Look& look, const MetadataArray& array) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float room = ImGui::GetContentRegionAvail().x;

@@ -188,7 +188,8 @@ void draw_plan_scatter(PanelContext& context, const PlanModel& model, ImVec2 siz
   const auto dots = dots_at(model, frame, ImGui::GetMousePos(), look.px(kNear));
   if (dots.empty()) return;
   tooltip(words_of(model, dots));
-  // Of several at one place each click selects the next, so a double click names none of them.
+  // Where several dots are at one place, each click selects the next, so a double click names none
+  // of them.
   if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && dots.size() == 1)
     context.emit("plan.run", "worst");
   else if (ImGui::IsItemClicked())
@@ -244,7 +245,7 @@ class MemoryPicture {
     list.AddRect(frame_.min, frame_.max, packed(look_.ui().border));
   }
 
-  // Null: there is none.
+  // The piece of the run at x; null: there is none.
   const PlanPiece* piece_at(float x) const {
     for (const PlanPiece& piece : memory_.pieces)
       if (x >= x_of(piece.first_step) && x < x_of(piece.last_step + 1)) return &piece;

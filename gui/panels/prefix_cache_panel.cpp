@@ -92,7 +92,7 @@ class PrefixCachePanel final : public Panel {
     const float bottom = at.y + height;
     list.AddRectFilled(at, ImVec2(at.x + width, bottom), packed(look.ui().field));
     if (bar.present_length > 0) {
-      // Of recurrent state only the block that holds the state at the end is needed.
+      // A recurrent group needs only the block that holds the state at the end.
       const std::int32_t from =
           bar.only_ends ? std::max(bar.present_length - bar.block_size, 0) : 0;
       const CellBox box{ImVec2(x_of(from), at.y), ImVec2(x_of(bar.present_length), bottom)};

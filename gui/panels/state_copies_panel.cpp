@@ -142,7 +142,7 @@ class StateCopiesPanel final : public Panel {
     ImGui::PopID();
   }
 
-  // Null: nothing of the request differs.
+  // What differs about the request; null: nothing does.
   static const RequestDifferences* differences_of(PanelContext& context, const std::string& name) {
     const DifferenceMarks* marks = context.workbench.differences();
     return marks != nullptr ? marks->of(name) : nullptr;
