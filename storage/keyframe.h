@@ -42,7 +42,7 @@ Result<SessionTables> decode_tables(std::span<const std::uint8_t> blob, const Bl
 inline constexpr std::int64_t kKeyframeChanges = 4096;
 inline constexpr std::int64_t kKeyframeWrites = 16384;
 
-// Empty: none is due.
+// The keyframes that are due as blobs; an empty one is not due.
 struct Keyframes {
   std::vector<std::uint8_t> tables;  // encode_tables()
   std::vector<std::uint8_t> blocks;  // encode_blocks()

@@ -17,8 +17,9 @@ class LastRows {
  public:
   explicit LastRows(ReadContext& context);
 
-  // Empty: the request has had no row. `first_step`: asked for a request that had none in the step
-  // before; no row of it lies before that. Errors go to the context.
+  // The accepted count of the request's last row before the step; empty: it has had no row.
+  // `first_step`: asked for a request that had none in the step before; no row of it lies before
+  // that. Errors go to the context.
   std::optional<OwnCount> before(RequestId request, std::int64_t step,
                                  const std::function<std::int64_t()>& first_step);
 
