@@ -95,7 +95,7 @@ class LessonPlay {
   std::string typed_words() const;
   Result<Move> ask();
   Move answer(std::size_t question);
-  // Empty: the line is an answer.
+  // Does what a typed word asks for. Empty: the question is asked again, as after `hint`.
   std::optional<Move> typed_word(const std::string& line, std::size_t question) const;
   void tell(std::size_t question);
   std::optional<std::string> next_line();
@@ -175,7 +175,7 @@ Status LessonPlay::play() {
   return Ok{};
 }
 
-// Empty: there are no more answers. Ctrl-D at a terminal is as good as q.
+// The next answer; empty: there are no more. Ctrl-D at a terminal is as good as q.
 std::optional<std::string> LessonPlay::next_line() {
   if (source_ == AnswerSource::nobody) return std::nullopt;
   if (at_terminal()) fmt::print("> ");

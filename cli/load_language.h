@@ -9,8 +9,9 @@
 
 namespace hybridscope {
 
-// Null: on the host, whose free memory is not known. Error: the device that is asked for cannot be
-// used. A machine is not made whose blocks do not fit in the free memory.
+// Makes machines on the device that is asked for; a machine whose blocks do not fit in the free
+// memory is not made. Null: on the host, whose free memory is not known. Error: the device cannot be
+// used.
 Result<MakeLanguageMachine> language_machine(const StateOption& option, const Backends& backends);
 
 // Without a model if none is asked for. Errors: those of load_model, and of language_machine.

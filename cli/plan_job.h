@@ -36,7 +36,7 @@ struct WantedSettings {
   EngineSettings settings;
   ModelLayout layout;
 };
-// Empty: the combination is not possible, or none of the job's.
+// The settings of a combination; empty: it is not possible, or none of the job's.
 std::optional<WantedSettings> wanted_settings(const PlanJob& job, std::string_view combination);
 
 // Goals of --prefer. Error: unknown ones, or ones that need a step time without one.

@@ -9,7 +9,7 @@
 namespace hybridscope {
 namespace {
 
-// Null: the options ask for none.
+// Begins a file of steps; null: the options ask for none.
 using BeginStepFile = Result<std::unique_ptr<StepFile>> (*)(const StepFileOptions& options,
                                                             const StepFileSource& source);
 

@@ -27,7 +27,7 @@ class TraceInput {
   // `stop` ends it, and so does a socket that is closed.
   static TraceInput follow(const std::string& place, std::function<bool()> stop);
 
-  // Empty: the end. Errors: those of LineSource::next and FollowedTrace::next.
+  // The next line; empty: the end. Errors: those of LineSource::next and FollowedTrace::next.
   Result<std::optional<Line>> next();
   std::int64_t line_number() const { return number_; }  // of the last line
   // Why a stream ended before its trace did: "in the middle of a line"; empty: it did not.
