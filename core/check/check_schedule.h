@@ -5,9 +5,9 @@
 
 namespace hybridscope {
 
-// Before what follows from them: reports a request's scheduled tokens, if the metadata of every
-// recurrent group that tells the lengths of rows has another number for this one request; and a hit
-// that ends off the hash blocks. Requires nothing of the trace.
+// Reports a request's scheduled tokens, if the metadata of every recurrent group that tells the
+// lengths of rows has another number for this one request; and a hit that ends off the hash blocks.
+// Runs before the checks of what follows from these. Requires nothing of the trace.
 void check_schedule(CheckContext& context);
 
 }  // namespace hybridscope
