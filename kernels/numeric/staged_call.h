@@ -56,7 +56,8 @@ class StagedCall {
   static std::span<T> device_span(std::byte* data, std::size_t size) {
     return data == nullptr ? std::span<T>() : std::span<T>(reinterpret_cast<T*>(data), size);
   }
-  // Null: nothing to upload, or an error. `back`: where run() copies it to; null: nowhere.
+  // Where the uploaded bytes lie on the device; null: there is nothing to upload, or an error.
+  // `back`: where run() copies them to; null: nowhere.
   std::byte* upload(std::span<const std::byte> host, std::byte* back);
   std::byte* reserve(std::size_t num_bytes);
   Status launch_recorded(const std::function<Status(CUstream_st*)>& launch);
