@@ -10,8 +10,8 @@
 namespace hybridscope {
 
 // Makes machines on the device that is asked for; a machine whose blocks do not fit in the free
-// memory is not made. Null: on the host, whose free memory is not known. Error: the device cannot be
-// used.
+// memory is not made. Null: on the host, whose free memory is not known. Error: the device cannot
+// be used.
 Result<MakeLanguageMachine> language_machine(const StateOption& option, const Backends& backends);
 
 // Without a model if none is asked for. Errors: those of load_model, and of language_machine.

@@ -20,7 +20,7 @@ struct BugEvidence {
   ModelRunner runner = ModelRunner::v1;
 };
 
-// Those of some bugs, which the same policies bring back, that the evidence fits: the engine's
+// The bugs that the evidence fits, among bugs that the same policies bring back: the engine's
 // release or day has them, what only one of them shows is there, their files expect a finding of
 // this rule. Evidence that fits none of them is left out of account.
 std::vector<const KnownBug*> likely_bugs(std::span<const KnownBug* const> bugs,
