@@ -27,11 +27,11 @@ struct DiffReport {
   std::vector<std::string> notes;    // what is not compared and why, one sentence each
   std::vector<std::string> ignored;  // rules, as given
   bool by_request = false;
-  // By step.
+  // What differs step by step.
   CollectedDiff collected;
   DiffSummary summary;
   std::vector<std::pair<std::string, std::int64_t>> by_request_name;  // fields, most first
-  // By request.
+  // What differs request by request.
   std::vector<TotalDifference> totals;
   std::int64_t num_requests = 0;  // compared
 

@@ -41,7 +41,7 @@ JunitSuite junit_suite(const TestedUnit& unit);
 // become U+FFFD.
 std::string junit_text(std::span<const JunitSuite> suites);
 
-// As write_output_file() writes.
+// Writes the report as write_output_file() writes.
 Status write_junit_file(const std::string& path, std::span<const JunitSuite> suites);
 Status write_junit_file(const std::string& path, std::string_view suite,
                         const std::vector<JunitCase>& cases);

@@ -40,7 +40,7 @@ void draw_slanted(ImDrawList& list, const CellBox& box, ImU32 line, float gap, f
   }
 }
 
-// Without those that the plate of the text would hide.
+// Draws dots, but for those that the plate of the text would hide.
 void draw_dots(ImDrawList& list, const CellBox& box, const CellBox& plate, ImU32 line, float gap) {
   const auto is_hidden = [&](float x, float y) {
     return x >= plate.min.x && x + 1 <= plate.max.x && y >= plate.min.y && y + 1 <= plate.max.y;

@@ -29,7 +29,7 @@ class SessionSink final : public StepSink {
   static Result<std::unique_ptr<SessionSink>> begin(SessionHeader header, const Names& names,
                                                     Options options);
 
-  // At level full.
+  // Steps need their writes at level full only.
   bool wants_writes() const override { return level() == RecordLevel::full; }
   // Error: what keeps the file from being written; committed steps stay.
   Result<Going> take(const CheckedStep& step) override;

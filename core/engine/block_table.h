@@ -18,7 +18,8 @@ class BlockTable {
 
   // Writes ids after the row's last one. Requires: they fit the width.
   void append_row(std::int32_t row, std::span<const std::int32_t> block_ids);
-  // As append_row from column 0 on; older entries beyond the new ones stay.
+  // Writes ids from column 0 on; older entries beyond the new ones stay. Requires: they fit the
+  // width.
   void add_row(std::int32_t row, std::span<const std::int32_t> block_ids);
   // Nulls the row's ids and sets its length to 0; older entries beyond the ids stay.
   void clear_row(std::int32_t row);

@@ -130,7 +130,7 @@ void WorkerV2::admit(const ScheduledTrace& scheduled) {
       .value();
 }
 
-// As given to the builders.
+// Is the row prefilling, as the builders are told?
 bool WorkerV2::is_prefilling(const ScheduledTrace& scheduled) const {
   if (!slots_.slot(slots_.slot_of(scheduled.request)).is_prefilling()) return false;
   return config_.policies.one_token_chunk == OneTokenChunk::prefills ||

@@ -17,7 +17,7 @@ namespace hybridscope {
 struct DecodePart {
   DecodeRows rows;
   std::vector<std::int32_t> tokens;  // [tokens of the part]
-  // Whose gates a gathered token takes; empty: its own (known bug 15).
+  // The tokens whose gates the gathered tokens take; empty: their own (known bug 15).
   std::vector<std::int32_t> gate_tokens{};
   std::int32_t rolled_tokens = 0;  // ConvLayer::rolled_tokens
 };

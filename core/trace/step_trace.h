@@ -88,7 +88,7 @@ struct RowTrace {
   // history[i]: fingerprint of the prefix that ends at token number c - (conv_kernel - 2) + i;
   // 0 before the first token; the last one is F(c).
   std::array<Fingerprint, kMaxConvKernel> history{};
-  // After sampling.
+  // The member below is filled after sampling.
   std::int32_t num_sampled_tokens = 0;  // a of this step, bonus token included; 0: discarded
 };
 

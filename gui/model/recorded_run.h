@@ -43,7 +43,7 @@ class RecordedRun final : public ShownRun {
   bool is_recorded() const override { return true; }
   std::string why_no_plan() const override;
   const Names& names() const override { return names_; }
-  // In force during the shown step.
+  // The configuration in force during the shown step.
   const EngineConfig& config() const override { return config_; }
   std::int32_t num_requests() const override { return reader().num_requests(); }
   std::int64_t first_step(RequestId request) const override {
@@ -147,7 +147,7 @@ class RecordedRun final : public ShownRun {
   std::map<std::int64_t, StepActivity> activities_;  // by step
   bool lacks_activities_ = false;                    // some were requested and are not read yet
   std::map<RequestId, Admissions> admissions_of_;    // as far as read
-  // By step and request, of the steps read so far.
+  // Hit tokens by step and request, of the steps read so far.
   std::map<std::int64_t, std::map<RequestId, std::int32_t>> hits_;
   int hit_reads_left_ = kHitReadsASlice;  // until the next load_more()
   bool lacks_hits_ = false;               // some were requested and are not read yet

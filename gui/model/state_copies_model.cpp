@@ -26,7 +26,7 @@ std::vector<std::string> split_terms(std::string_view text) {
   return terms;
 }
 
-// After the last ": ".
+// Where the outcome begins in the words of a decision: after the last ": ".
 std::size_t start_of_outcome(std::string_view words) {
   const std::size_t colon = words.rfind(": ");
   return colon == std::string_view::npos ? 0 : colon + 2;

@@ -17,7 +17,7 @@ std::string move(const DraggedTab& dragged, std::string_view to_panel, std::stri
   return fmt::format("{} {} {}", dragged.panel, to_panel, place);
 }
 
-// Before the first tab whose middle is right of the mouse.
+// The tab goes before the first tab whose middle is right of the mouse.
 TabDrop drop_on_bar(const LayoutLeaf& leaf, const LayoutRect& bar, const DraggedTab& dragged,
                     std::span<const TabBox> tabs) {
   std::int32_t end = bar.x;

@@ -217,7 +217,7 @@ class Workbench {
   // Lists the recent files on the start screen.
   void list_recent() { start_.recent = recent_entries(memory_.recent_files()); }
   StartScreen& start() { return start_; }
-  // In run(); select() sets it.
+  // What is selected in run(); select() sets it.
   const Selection& selection() const { return selection_; }
   const PlanHistory& plans() const { return plans_; }
   // Opens the dialog that asks which of a file's sessions to open.

@@ -174,7 +174,7 @@ class TimelinePanel final : public Panel {
     }
   }
 
-  // Behind the last known step.
+  // Draws a mark behind the last known step: more steps can come.
   static void draw_goes_on(const Look& look, const TimelineModel& model, const LaneGrid& grid,
                            const LaneRange& lanes) {
     const std::size_t column = model.columns.size();

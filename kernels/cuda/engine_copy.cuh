@@ -104,7 +104,7 @@ class Engine {
   unsigned int num_stored_ = 0;
 };
 
-// Before run_by_engine, with a barrier of the block in between.
+// To be called before run_by_engine, with a barrier of the block in between.
 __device__ inline void prepare_engine(Shared& shared) {
   if (threadIdx.x == 0) shared.next_turn = 0;
   if (threadIdx.x < kRing) {

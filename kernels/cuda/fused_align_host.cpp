@@ -33,7 +33,7 @@ class LaunchArrays {
             static_cast<std::size_t>(num_bytes()), cudaMemcpyHostToDevice, context.stream);
     return Ok{};
   }
-  // On the device.
+  // Where the array from element `first` on lies on the device.
   std::int32_t* at(std::size_t first) const {
     return reinterpret_cast<std::int32_t*>(memory_.data()) + first;
   }

@@ -190,7 +190,7 @@ class QueryHead {
     }
   }
 
-  // Without those that are NaN, which make every output NaN by their weights.
+  // The largest score but for those that are NaN, which make every output NaN by their weights.
   __device__ float largest_score() {
     float most = -std::numeric_limits<float>::infinity();
     for_each_score(0, place_.position + 1, [&](std::int32_t position, float score) {

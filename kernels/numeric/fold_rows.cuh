@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, fold_blocks<typename Step::
   const BatchTokens tokens = walk.tokens();
   const bool has_tokens = !kMany || tokens.size() > 0;
   BatchTokens some = next_tokens<Shared::kTokens>(tokens, tokens.first);
-  // Before the block is known.
+  // What the tokens need is loaded before the row's block is known.
   auto loaded = task.step.load(some, part.head, team);
   typename Step::Own own;
   if (has_tokens) own = task.step.own(tokens.first, part);

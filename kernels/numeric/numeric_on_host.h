@@ -25,7 +25,7 @@ class NumericOnHost {
 
   Status apply(NumericFunction function, std::span<const float> x, std::span<float> y) const;
   Status dots(std::span<const float> a, std::span<const float> b, std::span<float> y) const;
-  // For how many floats a quick function is wrong.
+  // Counts the floats for which a quick function is wrong.
   Result<std::uint64_t> compare_quick_functions() const;
 
   Status linear(const LinearShape& shape, std::span<const float> weight, std::span<const float> x,

@@ -17,7 +17,7 @@ template <int kThreadRows, int kLanes>
 struct RowSums {
   static constexpr int kThreads = kWarp / kLanes;  // of a row
 
-  // Which of the thread's rows it has the total of.
+  // The row, among the thread's, whose total the thread gets.
   __device__ static int own(int lane) { return lane % kThreads / (kThreads / kThreadRows); }
   // The first thread that has the total of row r of this thread's rows.
   __device__ static int thread_of(int lane, int r) {

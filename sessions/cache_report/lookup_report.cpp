@@ -39,7 +39,7 @@ void BlockHistory::forget(const Label& label, std::int64_t first_step) {
     registration.first_step = 0;
 }
 
-// All keys of the block, or the one of the event's prefix.
+// Forgets all keys of the block, or the one of the event's prefix.
 void BlockHistory::withdrawn(const CacheEvent& event, std::int64_t step) {
   std::vector<Label>& labels = labels_[static_cast<std::size_t>(event.block)];
   for (const Label& label : labels)

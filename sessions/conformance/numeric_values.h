@@ -39,7 +39,7 @@ struct NumericPool {
   StatePool view() { return {data, block_elements()}; }
 };
 NumericPool read_numeric_pool(const VectorValue& value);
-// With the shape's other dimensions given.
+// Reads a pool whose shape must have these dimensions behind the number of blocks.
 NumericPool read_numeric_pool(const VectorValue& value, const std::vector<std::int32_t>& block);
 
 }  // namespace hybridscope

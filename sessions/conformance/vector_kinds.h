@@ -43,7 +43,7 @@ struct VectorKind {
   // Members of a call that ask, where the answer is in the same object; else answers are in the
   // vector's `output`.
   std::string_view asking_call_fields{};
-  // With them: other members of the vector that answer.
+  // Other members of the vector that answer, where there are such fields of calls.
   std::string_view answering_fields{};
   // A real recurrence has an operation: its answers are floats, in `bits` and `expect`
   // (numeric_check.h).

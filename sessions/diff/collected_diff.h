@@ -43,7 +43,7 @@ inline constexpr std::size_t kMaxCollectedDecisions = 20;
 
 struct CollectedDiff {
   std::vector<CollectedStep> steps;  // the first ones
-  // Behind the first step's differences.
+  // The decisions behind the first step's differences.
   std::vector<DecisionPair> decisions;
   std::int64_t num_decisions = 0;
   std::vector<std::string> findings_a;  // findings that only one side has

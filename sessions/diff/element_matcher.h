@@ -171,7 +171,7 @@ class ElementMatcher {
 
   void report_one_sided(DiffList list, const ListElement& element, int side);
   void sort();
-  // For the element with this key that is next, number i of A or j of B.
+  // Counts one more element with this key, which is number i of A or j of B.
   void count_occurrence(std::size_t i, std::size_t j, const ListElement::Key& key);
 
   RequestNumbers& names_;

@@ -8,7 +8,7 @@
 namespace hybridscope {
 namespace {
 
-// In the place of the number of columns.
+// What stands in the place of the number of columns where there are none.
 constexpr std::uint32_t kOneDimension = 0xFFFFFFFF;
 constexpr std::uint32_t kNoDimension = 0xFFFFFFFE;
 

@@ -48,7 +48,7 @@ class RootTracker {
   std::optional<Finding> last_warning(RequestId request) const;
   // root_decision() of a root of the step `trace`.
   std::string decision(const StepTrace& trace, const Finding& root, const Names& names) const;
-  // Behind all findings of a step.
+  // To be called behind all findings of a step.
   void end_step(const StepTrace& trace) {
     if (all_decisions_) own_counts_.take(trace);
   }

@@ -55,11 +55,12 @@ class ForeignBlockTables {
                                 StepTrace& trace);
 
   const BlockTableMirror& tables() const { return tables_; }
-  // Behind the last step.
+  // Has the block a hash after the last step?
   bool has_hash(std::int32_t block) const {
     return labelled_[static_cast<std::size_t>(block)] != 0;
   }
-  // With block_hashes: a block of a hit of the last step that has no hash; 0: none.
+  // A block of a hit of the last step that has no hash, where the trace tells block_hashes; 0:
+  // none.
   std::int32_t hit_without_hash() const { return hit_without_hash_; }
 
  private:

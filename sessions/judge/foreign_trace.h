@@ -198,7 +198,7 @@ struct ForeignStep {
   std::vector<RequestId> preempted_req_ids;
   std::vector<ForeignBlockCopy> kv_cache_block_copies;
   std::vector<std::int32_t> new_block_ids_to_zero;
-  // Before the step was scheduled, by command.
+  // The members below happened before the step was scheduled, by command.
   bool reset_prefix_cache = false;
   std::vector<RequestId> preempted_by_command;
   std::vector<ForeignCount> num_drafts_proposed;  // in place of what the method proposes

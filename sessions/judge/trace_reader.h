@@ -31,7 +31,7 @@ class TraceReader {
   // Reads text without padding, which is copied first.
   Result<TraceLine> read_line(std::string_view text, std::int64_t line);
 
-  // As used in messages.
+  // The file's name as messages have it.
   const std::string& file() const;
   // Requires: a header was read.
   const ForeignHeader& header() const;

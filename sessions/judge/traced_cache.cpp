@@ -21,7 +21,8 @@ struct Checkpoint {
   bool written = false;
 };
 
-// In every recurrent group (semantics: prefill-checkpoint).
+// Adds the states that the scheduler has reserved, in every recurrent group (semantics:
+// prefill-checkpoint).
 void add_reserved(const StepTrace& trace, const BlockTableMirror& tables,
                   std::vector<Checkpoint>& out) {
   for (const ScheduledTrace& scheduled : trace.scheduled) {

@@ -157,7 +157,7 @@ class CauseSearch {
             Share::each_is_enough};
   }
 
-  // As few of the needed as bring it about.
+  // The fewest of the needed candidates that bring the finding about.
   Picked together(const Picked& needed, const std::vector<Candidate>& all) {
     if (!is_there_with(policies_of(needed), all)) return needed;
     return fewest(needed, [&](const Picked& on) { return is_there_with(policies_of(on), all); });

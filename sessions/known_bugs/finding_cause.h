@@ -28,7 +28,7 @@ struct FindingCause {
   // The cause as one name: "id", "id or id" of bugs that fit equally, "id+id" of bugs that are
   // named together, "row_order=query_len".
   std::string key = {};
-  // With the values of profile safe in place of these, the finding is gone.
+  // The policies behind the finding: with the values of profile safe in their place it is gone.
   PolicyOverrides policies = {};
   // Why the search could not be made, or not to its end; empty: it was.
   std::string not_searched = {};

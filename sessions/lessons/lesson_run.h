@@ -63,7 +63,7 @@ class LessonRun {
   // Compares a learner's answer with the engine's. Error: that of answer_of.
   Result<CheckedAnswer> check(std::size_t question, std::string_view text) const;
 
-  // At the part's step until a caller moves it.
+  // The player of the part's run; it stands at the part's step until a caller moves it.
   LivePlayer& player() { return *player_; }
   const LivePlayer& player() const { return *player_; }
 

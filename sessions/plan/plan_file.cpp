@@ -149,7 +149,7 @@ Result<PlanFile> PlanFile::open(const std::string& file, const PlanHeader& heade
   const auto whole = read_whole_lines(file);
   if (!whole.ok()) return whole.error();
   const std::string first = header_to_json(header).dump();
-  // Also after a crash while the header was written.
+  // The file begins anew, also after a crash while the header was written.
   const bool begins = whole.value().num_bytes == 0;
   if (begins && !first.starts_with(whole.value().unfinished()))
     return corrupt(file, "no line (expected a plan's header)");

@@ -138,7 +138,7 @@ class PlanJobs {
     return indices;
   }
 
-  // By the number of axes in which they differ from the combination.
+  // All combinations, ordered by the number of axes in which they differ from the given one.
   Indices nearest(std::int64_t to) const {
     const PlanCase center = sweep_.at(to);
     std::vector<std::pair<std::size_t, std::int64_t>> order;

@@ -22,7 +22,7 @@ class BlockUseMeter {
 
   // Distinct blocks of a kind that requests hold now.
   std::int64_t blocks(BlockKind kind) const { return blocks_[static_cast<std::size_t>(kind)]; }
-  // That no request holds, but a hit can use.
+  // How many blocks no request holds, but a hit can use.
   std::int64_t num_cached() const { return num_cached_; }
 
  private:
@@ -58,7 +58,7 @@ class PlanMeter {
   void add(const StepTrace& trace);
 
   const PlanFigures& figures() const { return figures_; }
-  // At most kMostPlanPoints, each of equally many steps but the last.
+  // The pieces of the run, at most kMostPlanPoints, each of equally many steps but the last.
   const std::vector<PlanPoint>& points() const { return points_; }
 
  private:

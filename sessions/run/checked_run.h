@@ -29,7 +29,7 @@ struct CheckedRunOptions {
   // states (the cache report of real traffic, writing a trace).
   std::optional<CheckScope> check = CheckScope::step;
   std::int64_t max_steps = std::numeric_limits<std::int64_t>::max();
-  // As StepJudge's; either requires that the run is checked.
+  // State and language model are those of StepJudge; either requires that the run is checked.
   std::unique_ptr<StateBackend> state = nullptr;
   LanguageModel language = {};
   bool keeps_speech = false;

@@ -15,7 +15,7 @@
 namespace hybridscope {
 
 inline constexpr std::int32_t kBaselineVersion = 1;
-// That a file may have, those of all its findings counted.
+// The most steps that a file may have, those of all its findings counted.
 inline constexpr std::int64_t kMostBaselineSteps = 1'000'000;
 
 class FindingBaseline {

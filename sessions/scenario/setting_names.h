@@ -16,7 +16,8 @@ std::string option_names(const Setting& setting);
 // "--max-num-seqs", "--num-speculative-tokens".
 std::string main_option_of(const Setting& setting);
 
-// By its path, its name alone or its short form without dashes ("mode"); null: there is none.
+// The setting with this path, this name alone or this short form without dashes ("mode"); null:
+// there is none.
 const Setting* find_setting_called(std::string_view key);
 // The setting that find_setting_called() finds, also with dashes. Error: there is none; the message
 // lists all.

@@ -16,7 +16,7 @@ bool same_inode(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// As far as it exists without links and dots.
+// The whole path of a file; what exists of it is without links and dots.
 fs::path whole_path(const std::string& path) {
   std::error_code error;
   const fs::path target = fs::absolute(link_target(path), error);

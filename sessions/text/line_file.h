@@ -18,7 +18,7 @@ struct WholeLines {
   std::string text;                             // of the whole file
   std::size_t num_bytes = 0;                    // of its lines that end with a newline
   std::vector<std::string_view> lines() const;  // without newlines; views of `text`
-  // Behind the last newline: what a crash may leave.
+  // What lies behind the last newline, as a crash may leave it.
   std::string_view unfinished() const { return std::string_view(text).substr(num_bytes); }
 };
 

@@ -8,7 +8,7 @@
 
 namespace hybridscope {
 
-// From the project's root.
+// Where the shipped model lies, from the project's root.
 inline constexpr const char* kShippedModel = "scenarios/models/jargon-gdn";
 
 // Its folder: in the working folder, else in that of the program, in share/hybridscope there, or in
