@@ -124,7 +124,7 @@ void Runner::find_due_arrivals() {
   }
 }
 
-// Finds the requests that waited for others and are due, as find_due() those that did not wait.
+// Finds the requests that waited for others and are due, as find_due_arrivals() finds the others.
 void Runner::find_due_waiting() {
   const std::set<DueRequest>& ready = waiting_.ready();
   for (auto next = ready.begin(); next != ready.end() && next->at_step <= next_step_;) {
