@@ -137,7 +137,7 @@ void read_num_scheduled_tokens(const LineValue& value, StepContext& context);
 // Requires, for this and all functions below: num_scheduled_tokens has been read.
 void read_drafts(const LineValue& value, StepContext& context);
 void read_drafts_offered(const LineValue& value, StepContext& context);
-// The members below are about live requests.
+// The next two read what is told of any live requests, scheduled in the step or not.
 void read_drafts_proposed(const LineValue& value, StepContext& context);
 void read_preempted_by_command(const LineValue& value, StepContext& context);
 void read_scheduler_block_ids(const LineValue& value, StepContext& context);
