@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/backends.h"
+#include "sessions/job/backends.h"
 
 namespace hybridscope {
 

@@ -16,18 +16,19 @@
 #include "cli/bugs_report.h"
 #include "cli/bugs_run.h"
 #include "cli/bugs_words.h"
+#include "cli/common_options.h"
 #include "cli/exit_codes.h"
 #include "cli/lesson_text.h"
-#include "cli/right_command.h"
-#include "cli/text_table.h"
 #include "core/engine/policy_table.h"
 #include "core/engine/releases.h"
+#include "sessions/job/right_command.h"
 #include "sessions/known_bugs/bug_pages.h"
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/object_reader.h"
+#include "sessions/text/text_table.h"
 
 namespace hybridscope {
 

@@ -13,19 +13,20 @@
 #include <utility>
 #include <vector>
 
+#include "cli/common_options.h"
 #include "cli/exit_codes.h"
-#include "cli/load_language.h"
-#include "cli/output_targets.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
 #include "cli/run_tests.h"
-#include "cli/text_table.h"
-#include "cli/version.h"
+#include "sessions/job/load_language.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/right_command.h"
+#include "sessions/job/version.h"
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/known_bugs/spoken_bug.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/text_table.h"
 #include "sessions/weights/shipped_model.h"
 
 namespace hybridscope {

@@ -1,8 +1,8 @@
 // Runs bugs with and without their faults, and compares both runs with their files.
 #pragma once
 
-#include "cli/backends.h"
 #include "cli/bugs_words.h"
+#include "sessions/job/backends.h"
 
 namespace hybridscope {
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
-#include "cli/settings_options.h"
 #include "core/base/result.h"
+#include "sessions/job/settings_options.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 
 namespace hybridscope {

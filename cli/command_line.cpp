@@ -20,7 +20,7 @@
 #include "cli/program_commands.h"
 #include "cli/report_error.h"
 #include "cli/safe_streams.h"
-#include "cli/version.h"
+#include "sessions/job/version.h"
 #include "sessions/scenario/not_modelled.h"
 #include "sessions/text/shown_text.h"
 #include "sessions/text/stop_request.h"

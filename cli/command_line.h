@@ -1,7 +1,7 @@
 // The command line: subcommands, their options, their help, and what ends the program.
 #pragma once
 
-#include "cli/backends.h"
+#include "sessions/job/backends.h"
 
 namespace hybridscope {
 

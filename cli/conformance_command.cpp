@@ -10,11 +10,11 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
 #include "core/base/check.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/right_command.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/text_page.h"
 

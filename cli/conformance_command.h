@@ -8,11 +8,11 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/backends.h"
 #include "cli/cli_fwd.h"
 #include "cli/junit_file.h"
-#include "cli/state_option.h"
 #include "sessions/conformance/conformance.h"
+#include "sessions/job/backends.h"
+#include "sessions/job/state_option.h"
 
 namespace hybridscope {
 

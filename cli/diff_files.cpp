@@ -10,14 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "cli/diff_comparison.h"
-#include "cli/diff_report.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
-#include "cli/run_words.h"
-#include "cli/text_table.h"
+#include "sessions/job/diff_comparison.h"
+#include "sessions/job/diff_report.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/shell_word.h"
+#include "sessions/text/text_table.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {
@@ -106,17 +106,21 @@ std::string pair_command(const DiffOptions& pair) {
   return words;
 }
 
-SessionPair compare_pair(const DiffOptions& options, const std::string& name) {
+SessionPair compare_pair(const DiffCommandOptions& options, const std::string& name) {
   DiffOptions pair = options;
   for (std::string& session : pair.sessions) session += ":" + name;
   SessionPair found{.name = name, .command = pair_command(pair)};
-  const auto failure = compare_sides(pair, [&](const DiffReport& report) {
-    found.result = result_of(report);
-    found.notes = report.notes;
-    found.words = words_of(report);
-    if (!report.collected.steps.empty()) found.first_step = report.collected.steps.front().step;
-    if (options.json && report.differs()) found.json = diff_to_json(report);
-  });
+  const auto failure = compare_sides(pair,
+                                     [&](const DiffReport& report) {
+                                       found.result = result_of(report);
+                                       found.notes = report.notes;
+                                       found.words = words_of(report);
+                                       if (!report.collected.steps.empty())
+                                         found.first_step = report.collected.steps.front().step;
+                                       if (options.json && report.differs())
+                                         found.json = diff_to_json(report);
+                                     },
+                                     {.stopped = was_interrupted});
   if (failure) {
     found.result = kNotCompared;
     found.words = failure->error.message;
@@ -125,7 +129,7 @@ SessionPair compare_pair(const DiffOptions& options, const std::string& name) {
 }
 
 // In the order of A, then what only B has.
-std::vector<SessionPair> compare_all(const DiffOptions& options,
+std::vector<SessionPair> compare_all(const DiffCommandOptions& options,
                                      const std::vector<std::string>& in_a,
                                      const std::vector<std::string>& in_b) {
   std::vector<SessionPair> pairs;
@@ -155,7 +159,7 @@ std::vector<std::pair<std::string, std::int64_t>> count_results(
   return counts;
 }
 
-std::string format_pairs(const DiffOptions& options, const std::vector<SessionPair>& pairs) {
+std::string format_pairs(const DiffCommandOptions& options, const std::vector<SessionPair>& pairs) {
   std::string text = fmt::format("A  {}\nB  {}\n\n", printable(options.sessions[0]),
                                  printable(options.sessions[1]));
   std::map<std::string, std::int64_t> notes;
@@ -180,7 +184,7 @@ std::string format_pairs(const DiffOptions& options, const std::vector<SessionPa
   return text + "\n";
 }
 
-Json pairs_to_json(const DiffOptions& options, const std::vector<SessionPair>& pairs) {
+Json pairs_to_json(const DiffCommandOptions& options, const std::vector<SessionPair>& pairs) {
   Json sessions = Json::array();
   for (const SessionPair& pair : pairs) {
     Json one = {{"session", pair.name}, {"result", pair.result}};
@@ -213,7 +217,7 @@ Result<bool> compares_files(const DiffOptions& options) {
   return most > 1;
 }
 
-int diff_files_command(const DiffOptions& options) {
+int diff_files_command(const DiffCommandOptions& options) {
   if (!options.html.empty() || options.first)
     return report_usage(
         "diff", fmt::format("{} is for two sessions: name them, as in {}:NAME",

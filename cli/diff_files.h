@@ -1,7 +1,7 @@
 // `hybridscope diff A.db B.db`: all sessions of two files, paired by their names.
 #pragma once
 
-#include "cli/diff_options.h"
+#include "cli/diff_command.h"
 #include "core/base/result.h"
 
 namespace hybridscope {
@@ -12,6 +12,6 @@ Result<bool> compares_files(const DiffOptions& options);
 
 // Prints what differs in each pair and a table of all pairs. Returns the exit code: 1 where a pair
 // differs or a session is in one file only.
-int diff_files_command(const DiffOptions& options);
+int diff_files_command(const DiffCommandOptions& options);
 
 }  // namespace hybridscope

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
-#include "cli/version.h"
 #include "core/check/finding.h"
 #include "core/model/model_presets.h"
+#include "sessions/job/version.h"
 #include "storage/schema.h"
 
 namespace hybridscope {

@@ -1,8 +1,8 @@
 // `hybridscope doctor`: what this build and this machine have.
 #pragma once
 
-#include "cli/backends.h"
 #include "cli/cli_fwd.h"
+#include "sessions/job/backends.h"
 
 namespace hybridscope {
 

@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "cli/common_options.h"
 #include "cli/exit_codes.h"
 #include "cli/explain_cache_report.h"
 #include "cli/interrupt.h"
-#include "cli/plan_job.h"
-#include "cli/positive_number.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
 #include "sessions/cache_report/planned_requests.h"
+#include "sessions/job/plan_job.h"
+#include "sessions/job/right_command.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
 #include "sessions/text/object_reader.h"
@@ -102,7 +102,7 @@ std::vector<ExplainedLookup> ExplainedRun::shown_lookups() const {
   for (const LookupReport& report : cache_.lookups())
     if (options_.request.empty() || names_.request(report.request) == options_.request)
       shown.push_back({.report = report});
-  const bool all = options_.run.output != RunOutput::table || !options_.request.empty() ||
+  const bool all = options_.output != RunOutput::table || !options_.request.empty() ||
                    options_.run.traffic.empty();
   const std::int64_t top = options_.top > 0 ? options_.top : all ? 0 : kTopOfTraffic;
   if (top == 0) return shown;
@@ -151,12 +151,12 @@ Status ExplainedRun::try_settings(std::vector<ExplainedLookup>& lookups) const {
 }
 
 void ExplainedRun::print(const CacheReportView& view) const {
-  if (options_.run.output == RunOutput::json) {
+  if (options_.output == RunOutput::json) {
     fmt::print("{}\n", cache_report_to_json(view).dump(2, ' ', false,
                                                        nlohmann::json::error_handler_t::replace));
     return;
   }
-  if (options_.run.output == RunOutput::jsonl) {
+  if (options_.output == RunOutput::jsonl) {
     const auto line = [](const nlohmann::ordered_json& json) {
       fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     };
@@ -236,14 +236,14 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
       ->type_name("NAME=VALUE,...")
       ->allow_extra_args(false);
   auto* json = command.add_flag_callback(
-      "--json", [&run] { run.output = RunOutput::json; },
+      "--json", [&options] { options.output = RunOutput::json; },
       "one object {smallest_cacheable_prefix, totals, lookups, ...}");
   command
       .add_flag_callback(
-          "--jsonl", [&run] { run.output = RunOutput::jsonl; },
+          "--jsonl", [&options] { options.output = RunOutput::jsonl; },
           "one object per lookup, then one with the totals")
       ->excludes(json);
-  run.settings.add_to(command);
+  add_settings_options(command, run.settings);
 }
 
 int explain_cache_command(const ExplainCacheOptions& options) {

@@ -11,7 +11,8 @@
 namespace hybridscope {
 
 struct ExplainCacheOptions {
-  RunOptions run;                        // scenario, traffic, model, limit, settings
+  RunOptions run;  // scenario, traffic, model, limit, settings
+  RunOutput output = RunOutput::table;
   std::string request;                   // shown in full sentences; empty: all, as a table
   std::int64_t top = 0;                  // lookups that lost most, 0: not given
   std::vector<std::string> sweeps = {};  // settings to try, "NAME=VALUE,..."

@@ -9,22 +9,23 @@
 #include <string>
 #include <vector>
 
+#include "cli/common_options.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/output_targets.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
-#include "cli/run_words.h"
-#include "cli/settings_options.h"
 #include "sessions/export/exported_run.h"
 #include "sessions/export/markdown_report.h"
 #include "sessions/export/pytest_text.h"
 #include "sessions/export/runner_test_text.h"
 #include "sessions/export/step_actions.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/right_command.h"
+#include "sessions/job/settings_options.h"
 #include "sessions/record/session_header.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/output_file.h"
+#include "sessions/text/shell_word.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
@@ -156,7 +157,7 @@ std::function<int()> add_export_command(CLI::App& command) {
           "step: what a step wrote or registered (default); all: every registered block too")
       ->check(CLI::IsMember({"step", "all"}))
       ->type_name("step|all");
-  options->settings.add_to(command);
+  add_settings_options(command, options->settings);
   return [options] { return export_command(*options); };
 }
 

@@ -8,14 +8,15 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/common_options.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/load_language.h"
-#include "cli/output_targets.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
-#include "cli/run_options.h"
-#include "cli/version.h"
+#include "sessions/job/load_language.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/right_command.h"
+#include "sessions/job/run_options.h"
+#include "sessions/job/version.h"
 #include "sessions/plan/plan_file.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/shown_text.h"
@@ -213,7 +214,7 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
       ->excludes(screenshot);
   command.add_flag("--window", options.window,
                    "with --screenshot or --bench: in a real window, not in memory");
-  options.settings.add_to(command);
+  add_settings_options(command, options.settings);
 }
 
 int gui_command(const GuiOptions& options, const Backends& backends) {

@@ -4,12 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/backends.h"
 #include "cli/cli_fwd.h"
-#include "cli/record_option.h"
-#include "cli/settings_options.h"
-#include "cli/state_option.h"
-#include "cli/traffic_options.h"
+#include "sessions/job/backends.h"
+#include "sessions/job/settings_options.h"
+#include "sessions/job/state_option.h"
 
 namespace hybridscope {
 

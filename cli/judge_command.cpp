@@ -7,30 +7,31 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/common_options.h"
 #include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/judge_session.h"
-#include "cli/load_language.h"
-#include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
 #include "cli/run_tests.h"
-#include "cli/run_words.h"
-#include "cli/settings_options.h"
-#include "cli/trace_input.h"
-#include "cli/version.h"
+#include "sessions/job/judge_session.h"
+#include "sessions/job/load_language.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/right_command.h"
+#include "sessions/job/settings_options.h"
+#include "sessions/job/trace_input.h"
+#include "sessions/job/version.h"
 #include "sessions/judge/engine_comparison.h"
-#include "sessions/judge/pipeline_trace.h"
+#include "sessions/text/shell_word.h"
 
 namespace hybridscope {
 
 namespace {
 
 // A command that judges the trace again; step 0: without --explain.
-std::string judge_words(const JudgeOptions& options, const TraceReport& trace, std::int64_t step) {
+std::string judge_words(const JudgeCommandOptions& options, const TraceReport& trace,
+                        std::int64_t step) {
   std::string words = "hybridscope judge " + shell_word(options.input);
   if (options.from_pipeline) words += " --from pipeline";
   if (!trace.name.empty()) words += " --filter " + shell_word(trace.name);
@@ -42,7 +43,7 @@ std::string judge_words(const JudgeOptions& options, const TraceReport& trace, s
   return options.input == "-" ? words + " <TRACE.jsonl" : words;
 }
 
-TestedUnit tested_trace(const JudgeOptions& options, const TraceReport& trace) {
+TestedUnit tested_trace(const JudgeCommandOptions& options, const TraceReport& trace) {
   TestedUnit unit{.name = trace.name.empty() ? fmt::format("line {}", trace.line) : trace.name,
                   .file = options.input == "-" ? std::string() : options.input,
                   .steps = trace.steps,
@@ -76,39 +77,19 @@ TestedUnit tested_trace(const JudgeOptions& options, const TraceReport& trace) {
 
 using Clock = std::chrono::steady_clock;
 
-// A reference vector becomes several lines of a trace, which all count as its one line.
-Result<Going> take_vector(const JudgeOptions& options, const std::string& text, std::int64_t line,
-                          JudgeSession& session) {
-  if (text.empty()) return Going::on;
-  const auto lines = pipeline_trace(text, session.report().input, line);
-  if (!lines.ok()) return lines.error();
-  const std::string name = nlohmann::json::parse(lines.value().front())["name"];
-  if (name.find(options.filter) == std::string::npos) return Going::on;
-  for (const std::string& converted : lines.value()) {
-    if (options.convert) {
-      fmt::print("{}\n", converted);
-      continue;
-    }
-    if (const auto taken = session.take(converted, line);
-        !taken.ok() || taken.value() == Going::stop)
-      return taken;
-  }
-  return Going::on;
-}
-
 std::string progress_text(const JudgeReport& report) {
   return fmt::format("{:.0f} MB, trace {}, {} findings", static_cast<double>(report.bytes) / 1e6,
                      report.traces.size(), report.num_found(Severity::error));
 }
 
 // Standard input is read as it comes in any case.
-Result<TraceInput> open_source(const JudgeOptions& options) {
+Result<TraceInput> open_source(const JudgeCommandOptions& options) {
   if (!options.follow || options.input == "-")
     return TraceInput::open(options.input, was_interrupted);
-  return TraceInput::follow(options.input, was_interrupted);
+  return TraceInput::follow(options.input, was_interrupted, report_note);
 }
 
-void print_report(const JudgeOptions& options, const JudgeReport& report) {
+void print_report(const JudgeCommandOptions& options, const JudgeReport& report) {
   if (options.json) {
     fmt::print("{}\n", judge_report_to_json(report).dump(2));
     return;
@@ -130,7 +111,7 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
 class JudgePrinter final : public StepSink {
  public:
   // Both must outlive it.
-  JudgePrinter(const JudgeOptions& options, JudgeSession& session)
+  JudgePrinter(const JudgeCommandOptions& options, JudgeSession& session)
       : options_(options), session_(session) {}
 
   Result<Going> take(const CheckedStep& step) override {
@@ -157,7 +138,7 @@ class JudgePrinter final : public StepSink {
     std::fflush(out);
   }
 
-  const JudgeOptions& options_;
+  const JudgeCommandOptions& options_;
   JudgeSession& session_;
   std::size_t num_traces_ = 0;
   std::size_t num_printed_ = 0;  // kept findings of the last trace
@@ -170,7 +151,7 @@ void finish(const Status& judged, JudgeSession& session) {
   session.finish(SessionStatus::complete, "");
 }
 
-int exit_code(const JudgeOptions& options, const JudgeReport& report, const Status& judged) {
+int exit_code(const JudgeCommandOptions& options, const JudgeReport& report, const Status& judged) {
   if (report.interrupted) return kExitInterrupted;
   if (!judged.ok() && error_exit_code(judged.error()) == kExitEnvironment) return kExitEnvironment;
   if (!report.stopped.empty()) return kExitInput;
@@ -191,28 +172,8 @@ int exit_code(const JudgeOptions& options, const JudgeReport& report, const Stat
 
 }  // namespace
 
-Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
-                   const std::function<bool()>& go_on) {
-  for (;;) {
-    const auto line = source.next();
-    if (!go_on()) return Ok{};
-    if (!line.ok()) return line.error();
-    if (!line.value() && source.ended_early().empty()) return Ok{};
-    if (!line.value())
-      return invalid_input(fmt::format("{}: the stream ended early after step {}, {}",
-                                       session.report().input, session.last_step(),
-                                       source.ended_early()));
-    const auto& [text, number] = *line.value();
-    const auto taken = options.from_pipeline
-                           ? take_vector(options, std::string(text.text), number, session)
-                           : session.take(text, number);
-    session.report().bytes = source.bytes_taken();
-    if (!taken.ok()) return taken.error();
-    if (taken.value() == Going::stop) return Ok{};
-  }
-}
-
-std::vector<TestedUnit> tested_traces(const JudgeOptions& options, const JudgeReport& report) {
+std::vector<TestedUnit> tested_traces(const JudgeCommandOptions& options,
+                                      const JudgeReport& report) {
   std::vector<TestedUnit> units;
   for (const TraceReport& trace : report.traces) units.push_back(tested_trace(options, trace));
   if (!units.empty() && report.stopped.empty()) return units;
@@ -227,7 +188,7 @@ std::vector<TestedUnit> tested_traces(const JudgeOptions& options, const JudgeRe
   return units;
 }
 
-void add_judge_options(CLI::App& command, JudgeOptions& options) {
+void add_judge_options(CLI::App& command, JudgeCommandOptions& options) {
   command.footer(
       "Examples:\n"
       "  hybridscope judge trace.jsonl\n"
@@ -302,22 +263,21 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   convert->excludes(command.get_option("--record"));
 }
 
-CommandFiles files_of(const JudgeOptions& options) {
-  const bool is_socket = options.input.starts_with("unix:");
-  return {.inputs = {{"the trace", is_socket ? "" : options.input},
-                     {"of the language model", options.state.weights}},
-          .outputs = {document("--json", options.json),
-                      document("--convert", options.convert),
-                      {"--junit", options.junit},
-                      {"--tap", options.tap},
-                      recording(options.record.place)}};
+CommandFiles files_of(const JudgeCommandOptions& options) {
+  CommandFiles files = files_of(static_cast<const JudgeOptions&>(options));
+  files.inputs.push_back({"of the language model", options.state.weights});
+  files.outputs.insert(files.outputs.begin(), {document("--json", options.json),
+                                               document("--convert", options.convert),
+                                               {"--junit", options.junit},
+                                               {"--tap", options.tap}});
+  return files;
 }
 
-std::FILE* text_stream(const JudgeOptions& options) {
+std::FILE* text_stream(const JudgeCommandOptions& options) {
   return text_stream({{"--junit", options.junit}, {"--tap", options.tap}});
 }
 
-int judge_command(JudgeOptions options, const Backends& backends) {
+int judge_command(JudgeCommandOptions options, const Backends& backends) {
   if (const Status apart = check_files(files_of(options)); !apart.ok())
     return report_usage("judge", apart.error().message);
   if (options.convert && !options.from_pipeline) {
@@ -328,6 +288,8 @@ int judge_command(JudgeOptions options, const Backends& backends) {
   auto language = load_language(options.state, backends);
   if (!language.ok()) return report_error("judge", language.error());
   options.language = std::move(language).value();
+  if (options.convert)
+    options.converted = [](const std::string& line) { fmt::print("{}\n", line); };
   auto source = open_source(options);
   if (!source.ok()) {
     return report_error("judge", name_right_command("judge", options.input, source.error()));

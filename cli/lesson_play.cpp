@@ -14,11 +14,11 @@
 #include "cli/interrupt.h"
 #include "cli/lesson_text.h"
 #include "cli/report_error.h"
-#include "cli/run_words.h"
 #include "cli/step_table.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/lessons/lesson_run.h"
 #include "sessions/live/live_player.h"
+#include "sessions/text/shell_word.h"
 
 namespace hybridscope {
 

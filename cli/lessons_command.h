@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "cli/backends.h"
 #include "cli/cli_fwd.h"
+#include "sessions/job/backends.h"
 
 namespace hybridscope {
 

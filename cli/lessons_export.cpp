@@ -8,7 +8,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "cli/version.h"
+#include "sessions/job/version.h"
 #include "sessions/text/output_folder.h"
 
 namespace hybridscope {

@@ -18,15 +18,16 @@
 #include <utility>
 #include <vector>
 
+#include "cli/common_options.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/matrix_job.h"
 #include "cli/matrix_merge.h"
-#include "cli/matrix_report.h"
-#include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
-#include "cli/settings_options.h"
+#include "sessions/job/matrix_job.h"
+#include "sessions/job/matrix_report.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/settings_options.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/matrix/matrix_html.h"
 #include "sessions/scenario/scenario_writer.h"
@@ -287,6 +288,7 @@ Result<std::int64_t> write_matrix_scenarios(const MatrixOptions& options,
 
 std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backends) {
   const auto options = std::make_shared<MatrixCommandOptions>();
+  options->go_on = [] { return !was_interrupted(); };
   matrix.footer(
       "Examples:\n"
       "  hybridscope matrix --engine safe\n"

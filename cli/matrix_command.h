@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "cli/backends.h"
 #include "cli/cli_fwd.h"
 #include "core/base/result.h"
+#include "sessions/job/backends.h"
 #include "sessions/matrix/run_matrix.h"
 
 namespace hybridscope {

@@ -3,12 +3,22 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
-#include "cli/matrix_job.h"
 #include "core/base/result.h"
+#include "sessions/job/matrix_job.h"
 #include "sessions/matrix/matrix_file.h"
 
 namespace hybridscope {
+
+struct MatrixCommandOptions : MatrixJobOptions {
+  std::vector<std::string> merge;
+  std::string html;
+  std::string scenario_folder;  // not empty: the scenarios are written there, and not run
+  bool json = false;
+  bool list = false;
+  bool quiet = false;
+};
 
 struct MergedMatrix {
   MatrixContents contents;

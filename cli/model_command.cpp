@@ -5,12 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/common_options.h"
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
 #include "core/model/model_presets.h"
 #include "sessions/explain/explain_model.h"
 #include "sessions/explain/explain_start_up.h"
+#include "sessions/job/right_command.h"
 #include "sessions/scenario/engine_setup.h"
 
 namespace hybridscope {
@@ -27,7 +28,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("model", options.model, "preset or config.json")->type_name("NAME|FILE");
   command.add_flag("--list", options.list, "print the presets and where their numbers come from");
   command.add_flag("--json", options.json, "the same facts as one JSON object");
-  options.settings.add_to(command);
+  add_settings_options(command, options.settings);
 }
 
 int model_command(const ModelOptions& options) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/cli_fwd.h"
-#include "cli/settings_options.h"
+#include "sessions/job/settings_options.h"
 
 namespace hybridscope {
 

@@ -10,15 +10,15 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/output_targets.h"
 #include "cli/plan_clock.h"
 #include "cli/plan_fit.h"
-#include "cli/plan_job.h"
 #include "cli/plan_options.h"
-#include "cli/plan_report.h"
 #include "cli/plan_sizes.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/plan_job.h"
+#include "sessions/job/plan_report.h"
 #include "sessions/plan/plan_file.h"
 #include "sessions/plan/plan_page.h"
 #include "sessions/plan/plan_story.h"
@@ -123,7 +123,9 @@ Result<bool> run_missing(PlanJob& job, PlanContents& contents, PlanClock& clock)
   return finished;
 }
 
-int run(const PlanCommandOptions& options, PageFile& page) {
+int run(const PlanCommandOptions& given, PageFile& page) {
+  PlanCommandOptions options = given;
+  options.go_on = [] { return !was_interrupted(); };
   auto made = make_plan_job(options);
   if (!made.ok()) {
     const bool usage = made.error().kind == ErrorKind::invalid_input;
@@ -131,7 +133,7 @@ int run(const PlanCommandOptions& options, PageFile& page) {
   }
   PlanJob& job = made.value();
   for (const std::string& note : job.notes) report_note(note);
-  note_not_read({.line = job.line, .model = {}, .settings = {}});
+  for (const std::string& note : notes_on_line(job.line)) report_note(note);
   if (options.list) return list(job, options.json);
   std::optional<PlanFile> file;
   if (!options.out.empty()) {

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "cli/common_options.h"
 #include "cli/exit_codes.h"
-#include "cli/output_targets.h"
 #include "cli/plan_fit_report.h"
-#include "cli/positive_number.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/right_command.h"
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/setting_names.h"
 #include "sessions/scenario/settings_table.h"

@@ -10,9 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/run_words.h"
-#include "cli/text_table.h"
+#include "sessions/explain/explain_step.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/shell_word.h"
+#include "sessions/text/text_table.h"
 
 namespace hybridscope {
 namespace {

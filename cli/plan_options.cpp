@@ -6,9 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "cli/plan_job.h"
-#include "cli/positive_number.h"
-#include "cli/traffic_options.h"
+#include "cli/common_options.h"
+#include "sessions/job/plan_job.h"
 #include "sessions/text/number_words.h"
 #include "sessions/traffic/load_traffic.h"
 
@@ -174,17 +173,13 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
   add_traffic_options(command, options.traffic_options);
   CLI::Option* const budget = add_sweep_options(command, options);
   add_plan_result_options(command, options, traffic, budget);
-  options.settings.add_to(command);
+  add_settings_options(command, options.settings);
 }
 
 CommandFiles files_of(const PlanCommandOptions& options) {
-  CommandFiles files{
-      .inputs = {{"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
-                 {"the model's file", options.model},
-                 {"the step time", options.step_time}},
-      .outputs = {document("--json", options.json),
-                  {"--html", options.html},
-                  {"--out", options.out, FileUse::results}}};
+  CommandFiles files = files_of(static_cast<const PlanJobOptions&>(options));
+  files.outputs.insert(files.outputs.begin(),
+                       {document("--json", options.json), {"--html", options.html}});
   for (const std::string& file : options.merge)
     files.inputs.push_back({.what = "a file to merge", .path = file, .use = FileUse::results});
   return files;

@@ -8,8 +8,8 @@
 
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
 #include "sessions/explain/explain_start_up.h"
+#include "sessions/job/right_command.h"
 #include "sessions/plan/size_answer.h"
 #include "sessions/plan/size_changes.h"
 #include "sessions/plan/size_words.h"
@@ -87,7 +87,7 @@ int plan_sizes(const PlanCommandOptions& options) {
   for (const std::string& note : start_up_notes(answer.value().setup)) report_note(note);
   if (const Status starts = check_release_starts(answer.value().setup); !starts.ok())
     report_note(starts.error().message);
-  note_not_read(asked);
+  for (const std::string& note : notes_on_line(asked.line)) report_note(note);
   const auto changes = useful_changes(model.value(), asked.settings, answer.value());
   print_answer(options, asked, answer.value(), changes);
   return kExitFine;

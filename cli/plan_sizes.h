@@ -1,7 +1,7 @@
 // hybridscope plan without traffic: what a model and its settings hold.
 #pragma once
 
-#include "cli/plan_question.h"
+#include "cli/plan_options.h"
 
 namespace hybridscope {
 

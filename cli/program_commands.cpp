@@ -48,13 +48,13 @@ RunCommand add_doctor_command(CLI::App& app, const Backends& backends) {
 
 constexpr ProgramCommand kCommands[] = {
     {"run", "", "step a scenario or traffic and check every step",
-     &with_options<RunOptions, &add_run_options, &run_command>},
+     &with_options<RunCommandOptions, &add_run_options, &run_command>},
     {"judge", "", "execute and check the decisions of another engine",
-     &with_options<JudgeOptions, &add_judge_options, &judge_command>},
+     &with_options<JudgeCommandOptions, &add_judge_options, &judge_command>},
     {"sessions", "", "recorded sessions: list, show, query, rerun, fork, export",
      &of_its_own<&add_sessions_command>},
     {"diff", "", "compare two sessions: first divergence, then all differences",
-     &with_options<DiffOptions, &add_diff_options, &diff_command>},
+     &with_options<DiffCommandOptions, &add_diff_options, &diff_command>},
     {"explain-cache", "", "why each request hit as many tokens as it did",
      &with_options<ExplainCacheOptions, &add_explain_cache_options, &explain_cache_command>},
     {"model", "", "explain a model's shapes, pages and block sizes",

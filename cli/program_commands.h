@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "cli/backends.h"
 #include "cli/cli_fwd.h"
+#include "sessions/job/backends.h"
 
 namespace hybridscope {
 

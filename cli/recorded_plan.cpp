@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cli/report_error.h"
-#include "cli/right_command.h"
+#include "sessions/job/right_command.h"
 #include "sessions/record/session_plan.h"
 
 namespace hybridscope {

@@ -20,6 +20,10 @@ int error_exit_code(const Error& error) {
              : kExitInput;
 }
 
+int record_exit_code(const Error& error) {
+  return error.kind == ErrorKind::invalid_input ? kExitUsage : error_exit_code(error);
+}
+
 int report_error(std::string_view command, const Error& error) {
   report_message(command, error.message);
   return error_exit_code(error);

@@ -10,26 +10,27 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/baseline_file.h"
 #include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
-#include "cli/reported_run.h"
-#include "cli/right_command.h"
-#include "cli/run_files.h"
-#include "cli/run_report.h"
 #include "cli/run_tests.h"
 #include "cli/run_words.h"
-#include "cli/step_json.h"
 #include "cli/step_table.h"
 #include "cli/suite_command.h"
 #include "cli/twin_command.h"
 #include "core/trace/block_table_mirror.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_step.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/reported_run.h"
+#include "sessions/job/right_command.h"
+#include "sessions/job/run_files.h"
+#include "sessions/job/run_report.h"
+#include "sessions/job/step_json.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
@@ -43,7 +44,7 @@ std::int64_t peak_memory_bytes() {
   return 0;
 }
 
-PublishOptions publish_options(const RunOptions& options) {
+PublishOptions publish_options(const RunCommandOptions& options) {
   return {.command = "run",
           .junit = options.junit,
           .tap = options.tap,
@@ -53,7 +54,7 @@ PublishOptions publish_options(const RunOptions& options) {
 enum class FailedAt : std::uint8_t { input, files };
 
 // Reports a run that could not start, because of its input or of a file of its steps.
-int fail(const RunOptions& options, const Error& error, FailedAt failed = FailedAt::input) {
+int fail(const RunCommandOptions& options, const Error& error, FailedAt failed = FailedAt::input) {
   report_error("run", error);
   const bool by_files = failed == FailedAt::files;
   const int code = by_files ? record_exit_code(error) : error_exit_code(error);
@@ -71,7 +72,7 @@ int fail(const RunOptions& options, const Error& error, FailedAt failed = Failed
 // One run: the loop, and what it collects for the outputs.
 class RunSession {
  public:
-  RunSession(const RunOptions& options, ReportedRun& run, BreakConditions breakpoints)
+  RunSession(const RunCommandOptions& options, ReportedRun& run, BreakConditions breakpoints)
       : options_(options),
         run_(run),
         breakpoints_(std::move(breakpoints)),
@@ -99,7 +100,7 @@ class RunSession {
            (!options_.scenario.empty() || options_.table_of_traffic);
   }
 
-  const RunOptions& options_;
+  const RunCommandOptions& options_;
   ReportedRun& run_;
   BreakConditions breakpoints_;  // --break
   BlockTableMirror tables_;      // for --explain
@@ -265,7 +266,7 @@ void RunSession::print_report() {
   }
 }
 
-void print_heading(const RunOptions& options, const RunPlan& plan) {
+void print_heading(const RunCommandOptions& options, const RunPlan& plan) {
   if (!options.quiet)
     for (const std::string& note : plan.notes) report_note(note);
   if (options.output != RunOutput::table || options.quiet || options.explain > 0) return;
@@ -281,7 +282,7 @@ void print_heading(const RunOptions& options, const RunPlan& plan) {
 }
 
 // Can the run be made with the settings? In a suite each scenario says so for itself.
-Status check_settings(const RunOptions& options) {
+Status check_settings(const RunCommandOptions& options) {
   if (!options.suite.is_suite())
     return check_given_settings(options.settings, options.scenario, options.model);
   const auto allowed = options.settings.apply({});
@@ -290,9 +291,9 @@ Status check_settings(const RunOptions& options) {
 
 }  // namespace
 
-int run_command(const RunOptions& given, const Backends& backends) {
-  RunOptions options = given;
-  options.record.quiet = options.quiet;
+int run_command(const RunCommandOptions& given, const Backends& backends) {
+  RunCommandOptions options = given;
+  if (options.quiet) options.record.tell = {};
   if (options.breaks.asks_for_help()) {
     fmt::print("{}", break_help());
     return kExitFine;

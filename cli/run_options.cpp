@@ -4,10 +4,8 @@
 
 #include <utility>
 
-#include "cli/output_targets.h"
-#include "cli/positive_number.h"
-#include "sessions/scenario/scenario_reader.h"
-#include "sessions/traffic/load_traffic.h"
+#include "cli/common_options.h"
+#include "sessions/job/output_targets.h"
 
 namespace hybridscope {
 namespace {
@@ -28,15 +26,9 @@ constexpr const char* kRunExamples =
     "Exit codes: 0 no findings, 1 findings or unmet expectations, 2 usage, 3 invalid input,\n"
     "4 environment. Of several scenarios the worst counts.";
 
-Result<RunPlan> plan_of_scenario(const RunOptions& options) {
-  const auto scenario = read_scenario(options);
-  if (!scenario.ok()) return scenario.error();
-  return plan_scenario(scenario.value(), options.scenario);
-}
-
 }  // namespace
 
-void add_run_options(CLI::App& command, RunOptions& options) {
+void add_run_options(CLI::App& command, RunCommandOptions& options) {
   command.footer(kRunExamples);
   auto* scenario = command
                        .add_option_function<std::vector<std::string>>(
@@ -105,10 +97,10 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command.add_flag("--strict", options.strict, "warnings count as findings");
   command.add_flag("--table", options.table_of_traffic, "print one row per step for traffic too");
   command.add_flag("-q,--quiet", options.quiet, "print only what fails and the verdict");
-  options.settings.add_to(command);
+  add_settings_options(command, options.settings);
 }
 
-CommandFiles files_of(const RunOptions& options) {
+CommandFiles files_of(const RunCommandOptions& options) {
   CommandFiles files{
       .inputs = {{"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
                  {"the model's file", options.model},
@@ -124,44 +116,14 @@ CommandFiles files_of(const RunOptions& options) {
                   recording(options.record.place)}};
   for (const std::string& path : options.suite.paths)
     files.inputs.push_back({.what = "the scenario", .path = path, .of_folder = ".json"});
-  if (options.suite.paths.empty() && options.scenario_text.empty())
-    files.inputs.push_back({.what = "the scenario", .path = options.scenario});
   return files;
 }
 
-std::FILE* text_stream(const RunOptions& options) {
+std::FILE* text_stream(const RunCommandOptions& options) {
   return text_stream({{"--trace", options.trace},
                       {"--junit", options.junit},
                       {"--tap", options.tap},
                       {"--write-baseline", options.known.write_baseline}});
-}
-
-Result<Scenario> read_scenario(const RunOptions& options) {
-  auto scenario = options.scenario_text.empty()
-                      ? read_scenario_file(options.scenario)
-                      : parse_scenario({.text = options.scenario_text, .file = options.scenario});
-  if (!scenario.ok()) return scenario.error();
-  if (!options.model.empty()) scenario.value().model = options.model;
-  auto settings = options.settings.apply(scenario.value().settings);
-  if (!settings.ok()) return settings.error();
-  scenario.value().settings = std::move(settings).value();
-  return scenario;
-}
-
-Result<RunPlan> make_run_plan(const RunOptions& options) {
-  if (!options.scenario.empty()) return plan_of_scenario(options);
-  auto settings = options.settings.apply({});
-  if (!settings.ok()) return settings.error();
-  TrafficOptions traffic_options = options.traffic_options;
-  traffic_options.load.seed = static_cast<std::uint64_t>(settings.value().seed.value_or(0));
-  auto traffic = load_traffic(options.traffic, traffic_options);
-  if (!traffic.ok()) return traffic.error();
-  return plan_traffic(
-      std::move(traffic).value(),
-      {.name = options.traffic == kSyntheticTraffic ? "synthetic traffic" : options.traffic,
-       .model = options.model.empty() ? kDefaultTrafficModel : options.model,
-       .settings = settings.value(),
-       .limit = options.limit});
 }
 
 }  // namespace hybridscope

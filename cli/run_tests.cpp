@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <fstream>
 #include <iterator>
@@ -13,9 +12,10 @@
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "cli/run_words.h"
-#include "cli/version.h"
 #include "sessions/explain/explain_start_up.h"
+#include "sessions/job/version.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/shell_word.h"
 
 namespace hybridscope {
 
@@ -27,30 +27,6 @@ std::size_t skip(std::string_view text, std::size_t at, std::string_view token) 
   if (at == std::string_view::npos || !text.substr(at).starts_with(token))
     return std::string_view::npos;
   return at + token.size();
-}
-
-struct OutcomeRow {
-  std::string_view name;
-  int exit_code;
-};
-
-// In the order of the enum.
-constexpr std::array kOutcomes = {
-    OutcomeRow{"ok", kExitFine},
-    OutcomeRow{"skipped", kExitFine},
-    OutcomeRow{"stopped", kExitFine},
-    OutcomeRow{"unmet", kExitFindings},
-    OutcomeRow{"findings", kExitFindings},
-    OutcomeRow{"invalid", kExitInput},
-    OutcomeRow{"environment", kExitEnvironment},
-    OutcomeRow{"internal error", kExitInternal},
-    OutcomeRow{"interrupted", kExitInterrupted},
-    OutcomeRow{"not run", kExitFine},
-};
-static_assert(kOutcomes.size() == static_cast<std::size_t>(RunOutcome::not_run) + 1);
-
-const OutcomeRow& row_of(RunOutcome outcome) {
-  return kOutcomes[static_cast<std::size_t>(outcome)];
 }
 
 std::vector<Property> properties_of(const RunPlan& plan) {
@@ -94,16 +70,26 @@ std::int64_t ScenarioLines::of_request(std::string_view name) const {
   return 1;
 }
 
-int outcome_exit_code(RunOutcome outcome) { return row_of(outcome).exit_code; }
-
-std::string_view outcome_name(RunOutcome outcome) { return row_of(outcome).name; }
-
-RunOutcome outcome_of(const RunReport& report, bool strict) {
-  if (report.findings.num_unexpected(Severity::error) > 0 ||
-      (strict && report.findings.num_unexpected(Severity::warning) > 0))
-    return RunOutcome::findings;
-  if (!report.unmet.empty()) return RunOutcome::unmet;
-  return report.stopped.empty() ? RunOutcome::fine : RunOutcome::stopped;
+int outcome_exit_code(RunOutcome outcome) {
+  switch (outcome) {
+    case RunOutcome::fine:
+    case RunOutcome::skipped:
+    case RunOutcome::stopped:
+    case RunOutcome::not_run:
+      return kExitFine;
+    case RunOutcome::unmet:
+    case RunOutcome::findings:
+      return kExitFindings;
+    case RunOutcome::invalid:
+      return kExitInput;
+    case RunOutcome::environment:
+      return kExitEnvironment;
+    case RunOutcome::internal_error:
+      return kExitInternal;
+    case RunOutcome::interrupted:
+      return kExitInterrupted;
+  }
+  return kExitInternal;
 }
 
 RunOutcome outcome_of(const Error& error) {

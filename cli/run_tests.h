@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 
-#include "cli/run_options.h"
-#include "cli/run_report.h"
 #include "cli/tested_unit.h"
+#include "sessions/job/run_options.h"
+#include "sessions/job/run_outcome.h"
+#include "sessions/job/run_report.h"
 
 namespace hybridscope {
 
 // Lines of a scenario file, for reports that point into it.
-
 class ScenarioLines {
  public:
   // An empty path, or a file that cannot be read, has no lines.
@@ -26,25 +26,7 @@ class ScenarioLines {
   std::string text_;
 };
 
-// How a run ended, the worst last; each has an exit code and a word.
-enum class RunOutcome : std::uint8_t {
-  fine,
-  skipped,  // the release of --engine refuses it
-  stopped,  // after --steps, as asked
-  unmet,    // expectations
-  findings,
-  invalid,  // input
-  environment,
-  internal_error,
-  interrupted,
-  not_run,
-};
-
 int outcome_exit_code(RunOutcome outcome);
-// "ok", "findings", ...
-std::string_view outcome_name(RunOutcome outcome);
-// The outcome of a run that went to its end or was stopped.
-RunOutcome outcome_of(const RunReport& report, bool strict);
 // The outcome of an input that was refused, or could not be read to its end because of a signal.
 RunOutcome outcome_of(const Error& error);
 

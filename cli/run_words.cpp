@@ -2,17 +2,29 @@
 
 #include <fmt/core.h>
 
-namespace hybridscope {
+#include <utility>
+#include <vector>
 
-std::string shell_word(std::string_view word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
-    return std::string(word);
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
+#include "sessions/text/decimal.h"
+#include "sessions/text/shell_word.h"
+
+namespace hybridscope {
+namespace {
+
+std::vector<std::string> traffic_words(const TrafficOptions& options) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* option, std::string value) {
+    words.emplace_back(option);
+    words.push_back(std::move(value));
+  };
+  if (!options.format.empty()) add("--traffic-format", options.format);
+  if (options.load.users > 0) add("--users", std::to_string(options.load.users));
+  if (options.load.think_us) add("--think-time", format_millionths(*options.load.think_us));
+  if (options.load.rate > 0) add("--request-rate", format_millionths(options.load.rate));
+  return words;
 }
+
+}  // namespace
 
 std::string run_words(const RunOptions& options, std::string_view file, std::int64_t explain) {
   std::string words = "hybridscope run";

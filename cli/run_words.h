@@ -5,12 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "cli/run_options.h"
+#include "sessions/job/run_options.h"
 
 namespace hybridscope {
-
-// `word` as a POSIX shell reads it back: as it is, or in single quotes.
-std::string shell_word(std::string_view word);
 
 // "hybridscope run scenarios/NAME.json --mamba-cache-mode align --explain 4": what runs the
 // scenario alone (the traffic, when `file` is empty) with the settings of `options`; step 0: no

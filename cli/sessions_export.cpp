@@ -12,14 +12,14 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/interruptible_source.h"
-#include "cli/output_targets.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
-#include "cli/session_findings.h"
-#include "cli/version.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/right_command.h"
+#include "sessions/job/session_findings.h"
+#include "sessions/job/version.h"
 #include "sessions/judge/trace_writer.h"
 #include "sessions/live/rerun.h"
+#include "sessions/record/interruptible_source.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/record/step_digests.h"
 #include "sessions/record/step_source.h"
@@ -94,7 +94,7 @@ Status export_html(const ExportOptions& options, const SessionPlace& place,
   about.explain_command = [&place](std::int64_t step) { return show_step_words(place, step); };
   auto source = open_session_source(place);
   if (!source.ok()) return source.error();
-  InterruptibleSource steps(std::move(source).value());
+  InterruptibleSource steps(std::move(source).value(), was_interrupted);
   const auto report = write_html_report(steps, about);
   if (!report.ok()) return report.error();
   if (!report.value().left_out.empty())

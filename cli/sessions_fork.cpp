@@ -1,6 +1,7 @@
 #include "cli/sessions_fork.h"
-#include "cli/output_targets.h"
+#include "cli/common_options.h"
 #include "cli/report_error.h"
+#include "sessions/job/output_targets.h"
 
 #include <fmt/core.h>
 

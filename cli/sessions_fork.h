@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "cli/cli_fwd.h"
-#include "cli/record_option.h"
-#include "cli/step_files.h"
 #include "core/base/result.h"
 #include "sessions/explain/explain_names.h"
+#include "sessions/job/step_files.h"
 #include "sessions/live/fork.h"
 #include "sessions/record/step_digests.h"
 #include "sessions/run/checked_run.h"

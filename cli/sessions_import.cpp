@@ -6,14 +6,14 @@
 #include <memory>
 #include <string>
 
+#include "cli/common_options.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/output_targets.h"
-#include "cli/record_option.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
-#include "cli/version.h"
 #include "sessions/explain/explain_finding.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/right_command.h"
+#include "sessions/job/version.h"
 #include "sessions/text/line_source.h"
 #include "storage/record_jsonl.h"
 #include "storage/session_writer.h"

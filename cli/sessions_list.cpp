@@ -9,14 +9,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/common_options.h"
 #include "cli/exit_codes.h"
-#include "cli/record_option.h"
 #include "cli/recorded_plan.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
-#include "cli/session_json.h"
-#include "cli/text_table.h"
+#include "sessions/job/right_command.h"
+#include "sessions/job/session_json.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/text_table.h"
 #include "storage/session_file.h"
 #include "storage/session_reader.h"
 

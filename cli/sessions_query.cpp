@@ -12,10 +12,10 @@
 #include "cli/interrupt.h"
 #include "cli/recorded_plan.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
-#include "cli/session_json.h"
-#include "cli/text_table.h"
+#include "sessions/job/right_command.h"
+#include "sessions/job/session_json.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/text_table.h"
 #include "storage/session_query.h"
 
 namespace hybridscope {

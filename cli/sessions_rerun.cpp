@@ -9,9 +9,9 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/interruptible_source.h"
 #include "cli/recorded_plan.h"
 #include "sessions/live/rerun.h"
+#include "sessions/record/interruptible_source.h"
 #include "sessions/record/live_source.h"
 #include "sessions/text/number_words.h"
 #include "storage/session_reader.h"
@@ -69,7 +69,7 @@ Result<RerunReport> rerun_session(const SessionsRerunOptions& options, std::stri
   if (!again.ok()) return again.error();
   const bool whole = recorded.value().info.status == SessionStatus::complete;
   ask_for_interrupts();
-  InterruptibleSource made(std::move(again).value());
+  InterruptibleSource made(std::move(again).value(), was_interrupted);
   return rerun(made, *source.value(), whole ? RecordedEnd::of_the_run : RecordedEnd::before_it);
 }
 

@@ -9,17 +9,17 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
-#include "cli/recorded_step.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
-#include "cli/session_findings.h"
 #include "cli/step_table.h"
-#include "cli/text_table.h"
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_names.h"
+#include "sessions/job/recorded_step.h"
+#include "sessions/job/right_command.h"
+#include "sessions/job/session_findings.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/text_table.h"
 #include "storage/session_player.h"
 #include "storage/spoken_session.h"
 

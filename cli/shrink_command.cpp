@@ -10,16 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "cli/common_options.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
-#include "cli/right_command.h"
-#include "cli/run_words.h"
-#include "cli/settings_options.h"
-#include "cli/text_table.h"
 #include "core/check/finding.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/right_command.h"
+#include "sessions/job/settings_options.h"
 #include "sessions/record/session_header.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
@@ -29,7 +28,9 @@
 #include "sessions/text/number_words.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/output_file.h"
+#include "sessions/text/shell_word.h"
 #include "sessions/text/shown_text.h"
+#include "sessions/text/text_table.h"
 
 namespace hybridscope {
 
@@ -333,7 +334,7 @@ std::function<int()> add_shrink_command(CLI::App& shrink) {
       ->type_name("step|all");
   shrink.add_flag("--json", options->json, "one object {rule, before, after, reproduce, ...}");
   shrink.add_flag("-q,--quiet", options->quiet, "write the result and print nothing");
-  options->settings.add_to(shrink);
+  add_settings_options(shrink, options->settings);
   return [options] { return shrink_command(*options); };
 }
 

@@ -10,17 +10,18 @@
 #include <optional>
 #include <utility>
 
+#include "cli/baseline_file.h"
 #include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/output_targets.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
-#include "cli/step_json.h"
 #include "cli/suite_report.h"
 #include "cli/suite_run.h"
 #include "cli/suite_selection.h"
 #include "cli/tap_report.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/step_json.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 #include "storage/file_header.h"
@@ -32,7 +33,7 @@ namespace {
 constexpr std::size_t kMaxNamesShown = 20;
 
 // The first option that only works with a single run; "" if there is none.
-std::string excluded_option(const RunOptions& options) {
+std::string excluded_option(const RunCommandOptions& options) {
   if (!options.traffic.empty()) return "--traffic";
   if (options.explain > 0) return "--explain";
   if (!options.trace.empty()) return "--trace";
@@ -70,7 +71,7 @@ void tell_that_shards_work() {
 // What is printed while the suite runs, and at its end.
 class SuitePrinter {
  public:
-  explicit SuitePrinter(const RunOptions& options)
+  explicit SuitePrinter(const RunCommandOptions& options)
       : options_(options), text_(text_stream(options)) {}
 
   void heading(const SuiteReport& report, std::size_t num_runs) const {
@@ -100,7 +101,7 @@ class SuitePrinter {
   }
 
  private:
-  const RunOptions& options_;
+  const RunCommandOptions& options_;
   std::FILE* text_;
 };
 
@@ -111,7 +112,7 @@ void print_step(const SuiteEntry& entry, const CheckedStep& step, const Names& n
   fmt::print("{}\n", json_line(json));
 }
 
-PublishOptions publish_options(const RunOptions& options) {
+PublishOptions publish_options(const RunCommandOptions& options) {
   return {.command = "run",
           .junit = options.junit,
           .tap = options.tap,
@@ -119,7 +120,7 @@ PublishOptions publish_options(const RunOptions& options) {
 }
 
 // Recording is impossible: reported once, not for each scenario.
-int fail_to_record(const RunOptions& options, const Error& error) {
+int fail_to_record(const RunCommandOptions& options, const Error& error) {
   report_error("run", error);
   const int code = record_exit_code(error);
   TestedUnit unit{.name = "--record " + options.record.place,
@@ -167,8 +168,8 @@ std::string part_option(const SuiteOptions& suite, const std::optional<Shard>& s
   return shard && shard->count > 1 ? "a shard (--shard, or test shards in the environment)" : "";
 }
 
-int run_suite(const RunOptions& options, const Backends& backends, const SuiteSelection& selection,
-              SuiteReport report) {
+int run_suite(const RunCommandOptions& options, const Backends& backends,
+              const SuiteSelection& selection, SuiteReport report) {
   const auto start = std::chrono::steady_clock::now();
   const SuitePrinter printer(options);
   printer.heading(report, selection.runs.size());
@@ -193,7 +194,7 @@ int run_suite(const RunOptions& options, const Backends& backends, const SuiteSe
 
 }  // namespace
 
-int suite_command(const RunOptions& options, const Backends& backends) {
+int suite_command(const RunCommandOptions& options, const Backends& backends) {
   const SuiteOptions& suite = options.suite;
   if (suite.paths.empty())
     return report_usage("run",

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/known_findings_option.h"
 #include "cli/run_tests.h"
-#include "cli/shard.h"
 #include "cli/tested_unit.h"
+#include "sessions/job/known_findings_option.h"
+#include "sessions/job/shard.h"
 
 namespace hybridscope {
 

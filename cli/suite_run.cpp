@@ -11,7 +11,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
-#include "cli/run_files.h"
+#include "sessions/job/run_files.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
@@ -19,12 +19,12 @@ namespace {
 
 // Why the release of --engine alone refuses a scenario that can be run as it is written; empty: it
 // does not, so that `error` comes from other options or from the scenario.
-std::optional<Error> refusal_by_release(const RunOptions& options, const Error& error) {
+std::optional<Error> refusal_by_release(const RunCommandOptions& options, const Error& error) {
   const SettingsOptions engine = options.settings.only("engine");
   const auto given = engine.apply({});
   if (error.kind != ErrorKind::invalid_input || !given.ok() || !release_of(given.value()))
     return std::nullopt;
-  RunOptions alone = options;
+  RunCommandOptions alone = options;
   alone.model.clear();
   alone.settings = {};
   if (!make_run_plan(alone).ok()) return std::nullopt;
@@ -35,7 +35,8 @@ std::optional<Error> refusal_by_release(const RunOptions& options, const Error& 
 
 }  // namespace
 
-SuiteRun::SuiteRun(const RunOptions& options, const Backends& backends, std::size_t num_scenarios)
+SuiteRun::SuiteRun(const RunCommandOptions& options, const Backends& backends,
+                   std::size_t num_scenarios)
     : options_(options),
       backends_(backends),
       num_scenarios_(num_scenarios),
@@ -61,7 +62,7 @@ SuiteResult SuiteRun::unrecorded(const SuiteEntry& entry, const Error& error) co
           .json = {}};
 }
 
-SuiteResult SuiteRun::refused(const SuiteEntry& entry, const RunOptions& options,
+SuiteResult SuiteRun::refused(const SuiteEntry& entry, const RunCommandOptions& options,
                               const Error& error) const {
   const auto refusal = refusal_by_release(options, error);
   if (!refusal) return broken(entry, outcome_of(error), error.message);
@@ -91,7 +92,7 @@ Status SuiteRun::step_to_the_end(const SuiteEntry& entry, ReportedRun& run, Step
 }
 
 SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
-  RunOptions options = options_;
+  RunCommandOptions options = options_;
   options.scenario = entry.file;
   auto plan = make_run_plan(options);
   if (!plan.ok()) return refused(entry, options, plan.error());

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "cli/progress.h"
-#include "cli/reported_run.h"
 #include "cli/run_options.h"
-#include "cli/step_files.h"
 #include "cli/suite_report.h"
 #include "cli/suite_selection.h"
+#include "sessions/job/reported_run.h"
+#include "sessions/job/step_files.h"
 
 namespace hybridscope {
 
@@ -20,7 +20,7 @@ class SuiteRun {
   using OnStep = std::function<void(const SuiteEntry&, const CheckedStep&, const Names&)>;
 
   // `options` and `backends` must outlive this object.
-  SuiteRun(const RunOptions& options, const Backends& backends, std::size_t num_scenarios);
+  SuiteRun(const RunCommandOptions& options, const Backends& backends, std::size_t num_scenarios);
 
   void on_step(OnStep listener) { listener_ = std::move(listener); }
 
@@ -33,11 +33,12 @@ class SuiteRun {
   Status step_to_the_end(const SuiteEntry& entry, ReportedRun& run, StepFiles& files);
   SuiteResult broken(const SuiteEntry& entry, RunOutcome outcome, const std::string& message) const;
   // It cannot be planned.
-  SuiteResult refused(const SuiteEntry& entry, const RunOptions& options, const Error& error) const;
+  SuiteResult refused(const SuiteEntry& entry, const RunCommandOptions& options,
+                      const Error& error) const;
   SuiteResult unrecorded(const SuiteEntry& entry, const Error& error) const;
   void show_progress(const SuiteEntry& entry, const ReportedRun& run);
 
-  const RunOptions& options_;
+  const RunCommandOptions& options_;
   const Backends& backends_;
   std::size_t num_scenarios_;
   std::size_t num_started_ = 0;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/cli_fwd.h"
-#include "cli/shard.h"
 #include "core/base/result.h"
+#include "sessions/job/shard.h"
 
 namespace hybridscope {
 

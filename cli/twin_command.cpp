@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "cli/exit_codes.h"
-#include "cli/load_language.h"
 #include "cli/report_error.h"
 #include "sessions/explain/explain_sections.h"
+#include "sessions/job/load_language.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"
@@ -195,7 +195,7 @@ Json row_to_json(const TwinRow* row) {
 
 }  // namespace
 
-int twin_command(const RunOptions& options, const Backends& backends) {
+int twin_command(const RunCommandOptions& options, const Backends& backends) {
   if (options.scenario.empty()) {
     return report_usage("run", "--twin needs a scenario file");
   }

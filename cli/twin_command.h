@@ -5,8 +5,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/backends.h"
 #include "cli/run_options.h"
+#include "sessions/job/backends.h"
 #include "sessions/run/twin.h"
 
 namespace hybridscope {
@@ -15,7 +15,7 @@ namespace hybridscope {
 
 // Returns the exit code: 1 when the runs sample other tokens, accept other counts, or have
 // findings.
-int twin_command(const RunOptions& options, const Backends& backends);
+int twin_command(const RunCommandOptions& options, const Backends& backends);
 
 // One row per frame and request, at most 100 columns, then the reason and what was compared.
 std::string format_twins(const Scenario& scenario, const Twins& twins);

@@ -69,7 +69,7 @@ endif()
 # What runs once a command, or waits for what lies below: the optimiser takes longer than it saves
 # anybody, under the sanitizers as long as all the rest of compiling it.
 set(hybridscope_cold cli conformance replay sessions_breakpoint sessions_cache_report sessions_diff
-  sessions_explain sessions_export sessions_judge sessions_known_bugs sessions_lessons sessions_live
+  sessions_explain sessions_export sessions_job sessions_judge sessions_known_bugs sessions_lessons sessions_live
   sessions_report sessions_shrink test_support)
 add_library(hybridscope_less_optimised INTERFACE)
 target_compile_options(hybridscope_less_optimised INTERFACE $<$<CONFIG:Release>:-O1>)

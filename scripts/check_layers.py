@@ -52,8 +52,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
 }
 
 # Folder -> folders whose headers it may include besides its own. A file belongs to the longest
-# folder here that contains it. `app` may include everything, the Python module what the command line
-# does.
+# folder here that contains it. `app` may include everything.
 ARROWS: dict[str, tuple[str, ...]] = {
     "core/base": (),
     "core/model": ("core/base",),
@@ -68,14 +67,15 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "kernels": _CORE,
     **_ROOMS,
     "storage": _CORE + tuple(_ROOMS),
+    "sessions/job": _CORE + tuple(_ROOMS) + ("storage",),
     "gui/model": _CORE + tuple(_ROOMS) + ("storage",),
     "gui/web": _CORE + tuple(_ROOMS) + ("gui/model",),
     "gui": _CORE + tuple(_ROOMS) + ("gui/model",),
-    "cli": _CORE + tuple(_ROOMS) + ("storage",),
+    "cli": _CORE + tuple(_ROOMS) + ("storage", "sessions/job"),
     "app": _CORE
     + tuple(_ROOMS)
-    + ("kernels", "storage", "gui/model", "gui/web", "gui", "cli"),
-    "integrations/python": _CORE + tuple(_ROOMS) + ("kernels", "storage", "cli", "app"),
+    + ("kernels", "storage", "sessions/job", "gui/model", "gui/web", "gui", "cli"),
+    "integrations/python": _CORE + tuple(_ROOMS) + ("kernels", "storage", "sessions/job", "app"),
 }
 
 # Tests and benches may include any folder above, but external headers only as the folder that they
@@ -165,7 +165,8 @@ def _external_fault(where: str, unit: str | None, header: str) -> str | None:
     prefix = next((prefix for prefix in HOMES if header.startswith(prefix)), None)
     if prefix is None:
         return f"<{header}> has no home in scripts/check_layers.py"
-    homes = HOMES[prefix] + (tuple(_ROOMS) if "sessions" in HOMES[prefix] else ())
+    rooms = tuple(folder for folder in ARROWS if folder.startswith("sessions/"))
+    homes = HOMES[prefix] + (rooms if "sessions" in HOMES[prefix] else ())
     if where in homes or (where in MIRRORS and unit in homes):
         return None
     return f"<{header}> belongs to {', '.join(HOMES[prefix])}"

@@ -51,16 +51,17 @@ class CheckLayers(unittest.TestCase):
             ("core/trace/step_trace.h", '"core/check/findings.h"'),
         ])
 
-    def test_the_python_module_is_above_the_command_line(self) -> None:
+    def test_the_python_module_is_above_the_jobs(self) -> None:
         self.assert_none_found([
-            ("integrations/python/src/raise.h", '"cli/judge_session.h"'),
+            ("integrations/python/src/raise.h", '"sessions/job/judge_session.h"'),
             ("integrations/python/src/raise.h", '"app/state_devices.h"'),
             ("integrations/python/src/raise.h", "<pybind11/pybind11.h>"),
         ])
         self.assert_each_found([
-            ("cli/judge_session.h", '"integrations/python/src/raise.h"'),
+            ("sessions/job/judge_session.h", '"integrations/python/src/raise.h"'),
             ("integrations/python/src/raise.h", '"gui/panel.h"'),
-            ("cli/judge_session.h", "<pybind11/pybind11.h>"),
+            ("integrations/python/src/raise.h", '"cli/run_command.h"'),
+            ("sessions/job/judge_session.h", "<pybind11/pybind11.h>"),
         ])
 
     def test_the_step_trace_reaches_values_only(self) -> None:

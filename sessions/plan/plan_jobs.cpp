@@ -18,7 +18,7 @@ constexpr std::size_t kMostSorted = 10'000;
 class PlanJobs {
  public:
   PlanJobs(const Sweep& sweep, PlanTraffic& traffic,
-           const std::map<std::string, PlanResult>& earlier, const PlanJobOptions& options)
+           const std::map<std::string, PlanResult>& earlier, const PlanSearchOptions& options)
       : sweep_(sweep),
         traffic_(traffic),
         earlier_(earlier),
@@ -169,7 +169,7 @@ class PlanJobs {
   const Sweep& sweep_;
   PlanTraffic& traffic_;
   const std::map<std::string, PlanResult>& earlier_;
-  const PlanJobOptions& options_;
+  const PlanSearchOptions& options_;
   bool searches_;
   std::map<std::int64_t, PlanResult> results_;  // by index in the sweep
   PlanProgress progress_;
@@ -179,7 +179,7 @@ class PlanJobs {
 
 Result<PlanOutcome> run_plan(const Sweep& sweep, PlanTraffic& traffic,
                              const std::map<std::string, PlanResult>& earlier,
-                             const PlanJobOptions& options) {
+                             const PlanSearchOptions& options) {
   return PlanJobs(sweep, traffic, earlier, options).run();
 }
 

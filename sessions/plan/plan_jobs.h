@@ -21,7 +21,7 @@ struct PlanProgress {
   std::int64_t earlier = 0;  // results that were there before
 };
 
-struct PlanJobOptions {
+struct PlanSearchOptions {
   PlanRunOptions run = {};  // go_on may be called by several threads at once
   std::int32_t num_threads = 1;
   // Combinations that are run to their end, earlier results included; 0: all.
@@ -47,6 +47,6 @@ struct PlanOutcome {
 // run_plan_case and take.
 Result<PlanOutcome> run_plan(const Sweep& sweep, PlanTraffic& traffic,
                              const std::map<std::string, PlanResult>& earlier,
-                             const PlanJobOptions& options);
+                             const PlanSearchOptions& options);
 
 }  // namespace hybridscope

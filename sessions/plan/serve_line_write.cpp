@@ -6,6 +6,7 @@
 
 #include "sessions/plan/serve_flags.h"
 #include "sessions/plan/serve_line.h"
+#include "sessions/text/shell_word.h"
 
 namespace hybridscope {
 namespace {
@@ -35,8 +36,8 @@ Json json_value(const Setting& setting, const std::string& value) {
 
 // `value` of a flag in words: quoted, lists as several, or as JSON behind a dotted flag.
 std::string words_of(const Setting& setting, const std::string& value, bool dotted) {
-  if (setting.kind != SettingKind::integer_list) return quoted_for_shell(value);
-  return dotted ? quoted_for_shell(json_value(setting, value).dump()) : value;
+  if (setting.kind != SettingKind::integer_list) return shell_word(value);
+  return dotted ? shell_word(json_value(setting, value).dump()) : value;
 }
 
 // The object with the setting in its place, at the end if it is new, or without it.
@@ -180,7 +181,7 @@ void ServeLine::rewrite_json(std::string_view name, const EngineSettings& wanted
     written.changes.push_back(flag + " removed");
     return;
   }
-  write_part(last, flag, quoted_for_shell(json.dump()), line);
+  write_part(last, flag, shell_word(json.dump()), line);
   written.changes.push_back(
       fmt::format("{} {} {}", flag, json.dump(), last == nullptr ? "added" : "changed"));
 }

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <cctype>
-
 namespace hybridscope {
 namespace {
 
@@ -97,18 +95,6 @@ std::string join_shell_words(const ShellWords& line) {
   std::string text;
   for (const ShellWord& word : line.words) text += word.before + word.raw;
   return text + line.after;
-}
-
-std::string quoted_for_shell(std::string_view value) {
-  constexpr std::string_view kPlain = "-_./,:=+@%";
-  bool plain = !value.empty();
-  for (const char c : value)
-    plain = plain &&
-            (std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != kPlain.npos);
-  if (plain) return std::string(value);
-  std::string quoted = "'";
-  for (const char c : value) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 }  // namespace hybridscope

@@ -25,7 +25,4 @@ Result<ShellWords> split_shell_words(std::string_view line);
 
 std::string join_shell_words(const ShellWords& line);
 
-// Plain if no character needs a quote, else in single quotes.
-std::string quoted_for_shell(std::string_view value);
-
 }  // namespace hybridscope

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/plan_question.h"
+#include "sessions/job/plan_question.h"
 #include "sessions/scenario/engine_setup.h"
 #include "tests/cli/program.h"
 
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 // The mode, in which none is prefix caching off; "refused" where vLLM takes no such flag.
 std::string mode_of(const std::string& model, const std::string& flags,
                     const std::string& release) {
-  PlanCommandOptions options;
+  PlanJobOptions options;
   options.from_serve = "vllm serve " + model + " " + flags;
   if (!options.settings.give("engine", "vllm-" + release).ok()) return "no such release";
   const auto question = read_plan_question(options);
@@ -109,7 +109,7 @@ TEST(CacheMode, AWrittenLineAsksForWhatWasPlanned) {
       for (const std::string& flags :
            {"--mamba-cache-mode none", "--mamba-cache-mode none --enable-prefix-caching",
             "--mamba-cache-mode none --no-enable-prefix-caching", "--enable-prefix-caching"}) {
-        PlanCommandOptions options;
+        PlanJobOptions options;
         options.from_serve = "vllm serve " + model + " " + flags;
         ASSERT_TRUE(options.settings.give("engine", "vllm-" + release).ok());
         const PlanQuestion question = read_plan_question(options).value();

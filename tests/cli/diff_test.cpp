@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/diff_report.h"
+#include "sessions/job/diff_report.h"
 #include "tests/cli/program.h"
 #include "tests/storage/recorded_run.h"
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "cli/interrupt.h"
-#include "cli/interruptible_source.h"
 #include "cli/program_commands.h"
+#include "sessions/record/interruptible_source.h"
 #include "storage/session_file.h"
 #include "tests/cli/program.h"
 #include "tests/cli/running_program.h"
@@ -334,7 +334,7 @@ class EndlessSource final : public StepSource {
 TEST_P(Interrupt, EndsAStreamOfSteps) {
   const auto read_until_it_ends = [] {
     ask_for_interrupts();
-    InterruptibleSource source(std::make_unique<EndlessSource>());
+    InterruptibleSource source(std::make_unique<EndlessSource>(), was_interrupted);
     if (!source.next().ok()) std::_Exit(1);
     (void)raise(GetParam());
     const auto step = source.next();

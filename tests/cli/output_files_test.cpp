@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/backends.h"
 #include "cli/program_commands.h"
+#include "sessions/job/backends.h"
 #include "tests/cli/program.h"
 
 namespace hybridscope::test::output_files_test {

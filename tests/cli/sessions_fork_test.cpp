@@ -52,7 +52,7 @@ class RecordedSessions : public testing::Test {
     header.engine = "safe";
     header.plan = kept.empty() ? write_session_plan(run) : kept;
     header.config = run.setup.config;
-    StepFiles files = StepFiles::begin({.record = {.place = place(name), .quiet = true}},
+    StepFiles files = StepFiles::begin({.record = {.place = place(name)}},
                                        {.header = [&] { return header; }, .names = names})
                           .value();
     StepSink* const sinks[] = {&files};

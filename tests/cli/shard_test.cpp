@@ -1,4 +1,4 @@
-#include "cli/shard.h"
+#include "sessions/job/shard.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "cli/step_files.h"
+#include "sessions/job/step_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,9 +44,8 @@ class StepFilesOfARun : public testing::Test {
 };
 
 TEST_F(StepFilesOfARun, EachThatIsAskedForHasAllSteps) {
-  StepFiles files = begin({.record = {.place = folder_ / "runs.db:six", .quiet = true},
-                           .trace = folder_ / "six.jsonl"})
-                        .value();
+  StepFiles files =
+      begin({.record = {.place = folder_ / "runs.db:six"}, .trace = folder_ / "six.jsonl"}).value();
   EXPECT_EQ(drive_into(files).value(), Going::on);
   ASSERT_TRUE(files.finish({}).ok());
   const std::string trace = folder_.read("six.jsonl");
@@ -57,9 +56,7 @@ TEST_F(StepFilesOfARun, EachThatIsAskedForHasAllSteps) {
 
 TEST_F(StepFilesOfARun, WritesAreWantedForASessionOfLevelFull) {
   const auto wants_writes = [&](RecordLevel level) {
-    return begin({.record = {.place = folder_ / "runs.db", .level = level, .quiet = true}})
-        .value()
-        .wants_writes();
+    return begin({.record = {.place = folder_ / "runs.db", .level = level}}).value().wants_writes();
   };
   EXPECT_FALSE(wants_writes(RecordLevel::blocks));
   EXPECT_TRUE(wants_writes(RecordLevel::full));
@@ -70,7 +67,7 @@ TEST_F(StepFilesOfARun, WritesAreWantedForASessionOfLevelFull) {
 TEST_F(StepFilesOfARun, AHeaderIsMadeForASessionOnly) {
   ASSERT_TRUE(begin({.trace = folder_ / "a.jsonl"}).ok());
   EXPECT_EQ(num_headers_, 0);
-  ASSERT_TRUE(begin({.record = {.place = folder_ / "runs.db", .quiet = true}}).ok());
+  ASSERT_TRUE(begin({.record = {.place = folder_ / "runs.db"}}).ok());
   EXPECT_EQ(num_headers_, 1);
 }
 

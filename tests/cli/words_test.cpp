@@ -6,8 +6,10 @@
 #include "cli/environment.h"
 #include "cli/plan_clock.h"
 #include "cli/progress.h"
+#include "cli/run_options.h"
 #include "cli/run_tests.h"
 #include "cli/run_words.h"
+#include "sessions/text/shell_word.h"
 #include "sessions/text/shown_text.h"
 #include "tests/cli/program.h"
 
@@ -33,7 +35,7 @@ TEST(PlanProgressWords, EstimateOtherStepTimesToo) {
 
 TEST(RunWords, RunTheScenarioAloneWithTheSameSettings) {
   CLI::App app;
-  RunOptions options;
+  RunCommandOptions options;
   add_run_options(app, options);
   app.parse(
       "scenarios --mode align --no-async-scheduling --model tiny-gdn --check all --strict --shard "
@@ -45,7 +47,7 @@ TEST(RunWords, RunTheScenarioAloneWithTheSameSettings) {
 
 TEST(RunWords, OfTrafficNameTheTraffic) {
   CLI::App app;
-  RunOptions options;
+  RunCommandOptions options;
   add_run_options(app, options);
   app.parse("--traffic synthetic --limit 60 --steps 9");
   EXPECT_EQ(run_words(options, ""), "hybridscope run --traffic synthetic --limit 60 --steps 9");
@@ -53,14 +55,14 @@ TEST(RunWords, OfTrafficNameTheTraffic) {
 
 TEST(RunWords, OfTrafficSayHowItIsReadAndWhenItsRequestsArrive) {
   CLI::App app;
-  RunOptions options;
+  RunCommandOptions options;
   add_run_options(app, options);
   app.parse("--traffic log.jsonl --traffic-format mooncake --users 8 --think-time 2.50");
   EXPECT_EQ(run_words(options, ""),
             "hybridscope run --traffic log.jsonl --traffic-format mooncake --users 8 "
             "--think-time 2.5");
   CLI::App other;
-  RunOptions rate;
+  RunCommandOptions rate;
   add_run_options(other, rate);
   other.parse("--traffic synthetic --request-rate 0.0625");
   EXPECT_EQ(run_words(rate, ""), "hybridscope run --traffic synthetic --request-rate 0.0625");

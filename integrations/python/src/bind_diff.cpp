@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "cli/diff_comparison.h"
 #include "integrations/python/src/bindings.h"
 #include "integrations/python/src/given.h"
 #include "integrations/python/src/locked.h"
 #include "integrations/python/src/raise.h"
 #include "integrations/python/src/teller.h"
 #include "integrations/python/src/to_python.h"
+#include "sessions/job/diff_comparison.h"
 
 namespace hybridscope {
 namespace {
@@ -46,15 +46,15 @@ py::tuple diff(const py::dict& options, py::object tell) {
   std::int64_t num_read = 0;
   const Compared compared = without_gil([&] {
     Compared found;
-    const auto failure = compare_sides(
-        read,
-        [&](const DiffReport& report) {
-          found = {diff_to_json(report), format_diff(report), report.differs()};
-        },
-        [&](std::int64_t) {
-          ++num_read;
-          teller.tell([&] { return Told{.what = "steps", .done = num_read}; });
-        });
+    const auto failure =
+        compare_sides(read,
+                      [&](const DiffReport& report) {
+                        found = {diff_to_json(report), format_diff(report), report.differs()};
+                      },
+                      {.on_step = [&](std::int64_t) {
+                        ++num_read;
+                        teller.tell([&] { return Told{.what = "steps", .done = num_read}; });
+                      }});
     if (failure) raise(failure->error);
     teller.call({.what = "steps", .done = num_read});
     return found;

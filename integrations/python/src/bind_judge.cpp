@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/settings_options.h"
 #include "integrations/python/src/bindings.h"
 #include "integrations/python/src/given.h"
 #include "integrations/python/src/judge_feed.h"
@@ -16,6 +15,7 @@
 #include "integrations/python/src/raise.h"
 #include "integrations/python/src/teller.h"
 #include "integrations/python/src/to_python.h"
+#include "sessions/job/settings_options.h"
 
 namespace hybridscope {
 namespace {
@@ -32,7 +32,6 @@ JudgeOptions judge_options_of(const Given& given) {
   options.record = given.record();
   if (const auto engine = given.get<std::string>("engine"); !engine.empty())
     options.engine = value_or_raise(engine_profile_called(engine));
-  options.timings = false;
   raise_if_failed(check_given_files(files_of(options)));
   return options;
 }

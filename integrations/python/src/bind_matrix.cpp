@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "app/state_devices.h"
-#include "cli/settings_options.h"
 #include "integrations/python/src/bindings.h"
 #include "integrations/python/src/given.h"
 #include "integrations/python/src/locked.h"
@@ -16,6 +15,7 @@
 #include "integrations/python/src/raise.h"
 #include "integrations/python/src/teller.h"
 #include "integrations/python/src/to_python.h"
+#include "sessions/job/settings_options.h"
 
 namespace hybridscope {
 namespace {
@@ -24,8 +24,8 @@ namespace py = pybind11;
 
 using LockedMatrix = Locked<MatrixBook>;
 
-MatrixCommandOptions matrix_options_of(const Given& given) {
-  MatrixCommandOptions options;
+MatrixJobOptions matrix_options_of(const Given& given) {
+  MatrixJobOptions options;
   options.engine = value_or_raise(engine_profile_called(given.get<std::string>("engine")));
   options.policies = given.get<std::vector<std::string>>("policies");
   options.only = given.get<std::vector<std::string>>("only");
@@ -38,7 +38,7 @@ MatrixCommandOptions matrix_options_of(const Given& given) {
 }
 
 std::unique_ptr<LockedMatrix> make_matrix(const py::dict& options) {
-  const MatrixCommandOptions read = matrix_options_of(Given(options));
+  const MatrixJobOptions read = matrix_options_of(Given(options));
   return without_gil([&] {
     return std::make_unique<LockedMatrix>(
         std::make_unique<MatrixBook>(value_or_raise(MatrixBook::create(read, state_backends()))));
@@ -46,7 +46,7 @@ std::unique_ptr<LockedMatrix> make_matrix(const py::dict& options) {
 }
 
 // Looks for Ctrl-C before each scenario.
-CellRunOptions cell_options_of(const MatrixCommandOptions& options, Teller& signals) {
+CellRunOptions cell_options_of(const MatrixJobOptions& options, Teller& signals) {
   CellRunOptions run = value_or_raise(cell_run_options(options, state_backends()));
   run.go_on = [&signals] {
     signals.tell([] { return Told{}; });
@@ -56,7 +56,7 @@ CellRunOptions cell_options_of(const MatrixCommandOptions& options, Teller& sign
 }
 
 std::string run_cell_here(const py::dict& options, const std::string& name) {
-  const MatrixCommandOptions read = matrix_options_of(Given(options));
+  const MatrixJobOptions read = matrix_options_of(Given(options));
   Teller signals(py::none{});
   return without_gil(
       [&] { return value_or_raise(run_matrix_cell(name, cell_options_of(read, signals))); });
@@ -64,7 +64,7 @@ std::string run_cell_here(const py::dict& options, const std::string& name) {
 
 py::tuple shrink_here(const py::dict& options, const std::string& key,
                       const std::vector<std::string>& cells) {
-  const MatrixCommandOptions read = matrix_options_of(Given(options));
+  const MatrixJobOptions read = matrix_options_of(Given(options));
   Teller signals(py::none{});
   const FaultLines shrunk = without_gil([&] {
     return value_or_raise(

@@ -22,8 +22,8 @@ namespace py = pybind11;
 
 using LockedPlan = Locked<PlanBook>;
 
-PlanCommandOptions plan_options_of(const Given& given) {
-  PlanCommandOptions options;
+PlanJobOptions plan_options_of(const Given& given) {
+  PlanJobOptions options;
   options.traffic = given.get<std::string>("traffic");
   options.traffic_options = given.traffic();
   options.model = given.get<std::string>("model");
@@ -39,7 +39,7 @@ PlanCommandOptions plan_options_of(const Given& given) {
 }
 
 std::unique_ptr<LockedPlan> make_plan(const py::dict& options) {
-  const PlanCommandOptions read = plan_options_of(Given(options));
+  const PlanJobOptions read = plan_options_of(Given(options));
   return without_gil([&] {
     return std::make_unique<LockedPlan>(
         std::make_unique<PlanBook>(value_or_raise(PlanBook::create(read))));
@@ -50,7 +50,7 @@ std::unique_ptr<LockedPlan> make_plan(const py::dict& options) {
 class LastPlan {
  public:
   // `text`: tells plans apart.
-  std::shared_ptr<PlanJob> of(const std::string& text, const PlanCommandOptions& options) {
+  std::shared_ptr<PlanJob> of(const std::string& text, const PlanJobOptions& options) {
     const std::scoped_lock lock(mutex_);
     if (job_ == nullptr || text != text_) {
       job_ = std::make_shared<PlanJob>(value_or_raise(make_plan_job(options)));
@@ -67,7 +67,7 @@ class LastPlan {
 
 std::string run_here(const py::dict& options, const std::string& name) {
   static LastPlan last;
-  PlanCommandOptions read = plan_options_of(Given(options));
+  PlanJobOptions read = plan_options_of(Given(options));
   read.out.clear();  // whoever collects the results writes the file
   const std::string text = py::repr(options);
   Teller signals(py::none{});

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "app/state_devices.h"
-#include "cli/run_report.h"
 #include "integrations/python/src/bindings.h"
 #include "integrations/python/src/given.h"
 #include "integrations/python/src/locked.h"
@@ -15,6 +14,7 @@
 #include "integrations/python/src/stepped_run.h"
 #include "integrations/python/src/teller.h"
 #include "integrations/python/src/to_python.h"
+#include "sessions/job/run_report.h"
 
 namespace hybridscope {
 namespace {

@@ -7,12 +7,12 @@
 #include <variant>
 #include <vector>
 
-#include "cli/session_json.h"
 #include "integrations/python/src/bindings.h"
 #include "integrations/python/src/locked.h"
 #include "integrations/python/src/open_session.h"
 #include "integrations/python/src/raise.h"
 #include "integrations/python/src/to_python.h"
+#include "sessions/job/session_json.h"
 
 namespace hybridscope {
 namespace {

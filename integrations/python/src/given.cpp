@@ -38,7 +38,7 @@ RecordOption Given::record() const {
   if (!level)
     raise(invalid_input(
         fmt::format("level {} (expected counts, blocks or full)", quoted_text(name))));
-  RecordOption record{.place = get<std::string>("record"), .level = *level, .quiet = true};
+  RecordOption record{.place = get<std::string>("record"), .level = *level};
   if (!record.place.empty() && parse_session_place(record.place).file.empty())
     raise(invalid_input(fmt::format("record {} names no file", quoted_text(record.place))));
   return record;

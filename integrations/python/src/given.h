@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "cli/output_targets.h"
-#include "cli/record_option.h"
 #include "core/check/step_checker.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/job/step_files.h"
 #include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {

@@ -8,9 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/judge_command.h"
-#include "cli/judge_session.h"
 #include "core/base/result.h"
+#include "sessions/job/judge_session.h"
 
 namespace hybridscope {
 

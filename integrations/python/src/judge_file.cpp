@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/judge_session.h"
-#include "cli/trace_input.h"
+#include "sessions/job/judge_session.h"
+#include "sessions/job/trace_input.h"
 
 namespace hybridscope {
 namespace {

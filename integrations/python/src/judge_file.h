@@ -5,9 +5,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "cli/judge_command.h"
 #include "core/base/result.h"
 #include "integrations/python/src/teller.h"
+#include "sessions/job/judge_session.h"
 
 namespace hybridscope {
 

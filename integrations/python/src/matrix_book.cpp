@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/matrix_report.h"
+#include "sessions/job/matrix_report.h"
 #include "sessions/matrix/matrix_json.h"
 #include "sessions/matrix/shrink_fault.h"
 #include "sessions/text/input_file.h"
@@ -58,8 +58,7 @@ Result<FaultLines> shrink_matrix_fault(const MissingFault& fault, const CellRunO
   return FaultLines{fault_to_json(shrunk.value()->fault).dump(), shrunk.value()->scenario};
 }
 
-Result<MatrixBook> MatrixBook::create(const MatrixCommandOptions& options,
-                                      const Backends& backends) {
+Result<MatrixBook> MatrixBook::create(const MatrixJobOptions& options, const Backends& backends) {
   auto job = make_matrix_job(options, backends);
   if (!job.ok()) return job.error();
   if (options.folder.empty()) return MatrixBook(std::move(job).value(), std::nullopt);

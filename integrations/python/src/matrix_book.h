@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/backends.h"
-#include "cli/matrix_job.h"
 #include "core/base/result.h"
+#include "sessions/job/backends.h"
+#include "sessions/job/matrix_job.h"
 #include "sessions/matrix/matrix_file.h"
 #include "sessions/matrix/matrix_summary.h"
 #include "sessions/matrix/run_cell.h"
@@ -38,7 +38,7 @@ class MatrixBook {
  public:
   // With options.folder the results are kept there, and what is there is gone on with. Errors:
   // those of make_matrix_job and of MatrixFile::open.
-  static Result<MatrixBook> create(const MatrixCommandOptions& options, const Backends& backends);
+  static Result<MatrixBook> create(const MatrixJobOptions& options, const Backends& backends);
 
   std::vector<std::string> missing_cells() const;
   // Whether the cell has findings. Error: not such a line; the file cannot be written.

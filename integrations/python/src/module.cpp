@@ -2,9 +2,9 @@
 // text, numbers, lists and dicts; types and docstrings for users are in the Python files.
 #include <pybind11/pybind11.h>
 
-#include "cli/version.h"
 #include "integrations/python/src/bindings.h"
 #include "integrations/python/src/raise.h"
+#include "sessions/job/version.h"
 
 PYBIND11_MODULE(_native, module) {
   module.doc() = "The library of hybridscope; use the package hybridscope instead.";

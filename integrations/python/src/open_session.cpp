@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/recorded_step.h"
-#include "cli/session_json.h"
+#include "sessions/job/recorded_step.h"
+#include "sessions/job/session_json.h"
 
 namespace hybridscope {
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/plan_options.h"
-#include "cli/plan_report.h"
 #include "integrations/python/src/given.h"
+#include "sessions/job/plan_job.h"
+#include "sessions/job/plan_report.h"
 #include "sessions/plan/plan_story.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/object_reader.h"
@@ -31,7 +31,7 @@ Result<std::string> run_plan_job(PlanJob& job, const std::string& name, PlanRunO
   return result_to_json(*result.value()).dump();
 }
 
-Result<PlanBook> PlanBook::create(const PlanCommandOptions& options) {
+Result<PlanBook> PlanBook::create(const PlanJobOptions& options) {
   if (Status apart = check_given_files(files_of(options)); !apart.ok()) return apart.error();
   auto job = make_plan_job(options);
   if (!job.ok()) return job.error();

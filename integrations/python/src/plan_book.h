@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/plan_job.h"
 #include "core/base/result.h"
+#include "sessions/job/plan_job.h"
 #include "sessions/plan/plan_file.h"
 
 namespace hybridscope {
@@ -21,7 +21,7 @@ class PlanBook {
  public:
   // With options.out the results are kept there, and what is there is gone on with. Errors: those
   // of make_plan_job and of PlanFile::open.
-  static Result<PlanBook> create(const PlanCommandOptions& options);
+  static Result<PlanBook> create(const PlanJobOptions& options);
 
   // Names for run_plan_job, in the order of the sweep.
   std::vector<std::string> missing() const;

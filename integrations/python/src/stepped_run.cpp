@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/run_files.h"
-#include "cli/run_tests.h"
-#include "cli/step_json.h"
 #include "integrations/python/src/given.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_step.h"
+#include "sessions/job/run_files.h"
+#include "sessions/job/run_outcome.h"
+#include "sessions/job/step_json.h"
 
 namespace hybridscope {
 

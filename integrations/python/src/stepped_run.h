@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/reported_run.h"
-#include "cli/run_options.h"
-#include "cli/step_files.h"
 #include "core/base/result.h"
 #include "core/trace/block_table_mirror.h"
+#include "sessions/job/reported_run.h"
+#include "sessions/job/run_options.h"
+#include "sessions/job/step_files.h"
 
 namespace hybridscope {
 

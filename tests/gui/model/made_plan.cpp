@@ -37,7 +37,7 @@ std::string make_plan_file(const MadePlan& wanted) {
   base.block_size = 8;
   PlanTraffic traffic(traffic_path, load_traffic(traffic_path, {}).value(), 0, 2);
   const Sweep sweep = Sweep::create(base, parse_axes(wanted.sweeps).value()).value();
-  PlanJobOptions how{.run = {.model = "tiny-gdn"}};
+  PlanSearchOptions how{.run = {.model = "tiny-gdn"}};
   PlanHeader header{.program = "test",
                     .model = "tiny-gdn",
                     .layout = layout_digest("tiny-gdn").value(),

@@ -36,13 +36,13 @@ PlanTraffic& traffic() {
   return shared;
 }
 
-PlanJobOptions options(std::int32_t num_threads = 1) {
+PlanSearchOptions options(std::int32_t num_threads = 1) {
   return {.run = {.model = "tiny-gdn"},
           .num_threads = num_threads,
           .goals = parse_goals("hits,concurrency").value()};
 }
 
-std::vector<PlanResult> results_of(const Sweep& sweep, const PlanJobOptions& how,
+std::vector<PlanResult> results_of(const Sweep& sweep, const PlanSearchOptions& how,
                                    const std::map<std::string, PlanResult>& earlier = {}) {
   return run_plan(sweep, traffic(), earlier, how).value().results;
 }
@@ -71,7 +71,7 @@ TEST(PlanJobs, EqualCombinationsRunOnceWithABudgetToo) {
   const Sweep sweep = sweep_of(
       {"mamba_cache_mode=none,align", "prefix_cache_retention_interval=none,0,2x", "block_size=4"});
   std::vector<std::string> ran;
-  PlanJobOptions how = options();
+  PlanSearchOptions how = options();
   how.take = [&](const PlanResult& result) {
     ran.push_back(result.name);
     return Status(Ok{});
@@ -91,7 +91,7 @@ TEST(PlanJobs, ThreadsAndEarlierResultsChangeNothing) {
   EXPECT_EQ(results_of(sweep, options(3)), alone);
   const std::map<std::string, PlanResult> earlier = {{alone[1].name, alone[1]},
                                                      {alone[4].name, alone[4]}};
-  PlanJobOptions how = options(2);
+  PlanSearchOptions how = options(2);
   std::set<std::string> ran;
   how.take = [&](const PlanResult& result) -> Status {
     ran.insert(result.name);
@@ -116,7 +116,7 @@ TEST(PlanJobs, WhatTheModelDoesNotAllowIsAResultToo) {
 }
 
 TEST(PlanJobs, APartRunsTheCombinationsThatItSelects) {
-  PlanJobOptions how = options();
+  PlanSearchOptions how = options();
   how.selects = [](std::string_view name) { return name.ends_with('3'); };
   EXPECT_THAT(names_of(results_of(sweep_of({"max_num_seqs=1..4"}), how)),
               ElementsAre("max_num_seqs=3"));
@@ -124,7 +124,7 @@ TEST(PlanJobs, APartRunsTheCombinationsThatItSelects) {
 
 TEST(PlanJobs, ASearchKeepsToItsBudgetAndFindsTheBestOfEachAxis) {
   const Sweep sweep = sweep_of({"max_num_seqs=1..6", "mamba_cache_mode=none,align"});
-  PlanJobOptions how = options(2);
+  PlanSearchOptions how = options(2);
   how.budget = 9;
   const std::vector<PlanResult> results = results_of(sweep, how);
   EXPECT_EQ(results.size(), 9U);
@@ -136,7 +136,7 @@ TEST(PlanJobs, ASearchKeepsToItsBudgetAndFindsTheBestOfEachAxis) {
 }
 
 TEST(PlanJobs, AnInterruptedPlanHasTheResultsSoFar) {
-  PlanJobOptions how = options();
+  PlanSearchOptions how = options();
   how.run.go_on = [] { return false; };
   const auto outcome = run_plan(sweep_of({"max_num_seqs=1..4"}), traffic(), {}, how);
   EXPECT_TRUE(outcome.value().interrupted);

@@ -1,0 +1,270 @@
+#include "sessions/job/judge_session.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/engine/cudagraph_setup.h"
+#include "core/numeric/hybrid_model.h"
+#include "sessions/explain/explain_start_up.h"
+#include "sessions/explain/explain_step.h"
+#include "sessions/job/output_targets.h"
+#include "sessions/judge/pipeline_trace.h"
+#include "sessions/known_bugs/likely_bugs.h"
+#include "sessions/record/session_plan.h"
+
+namespace hybridscope {
+namespace {
+
+// A reference vector becomes several lines of a trace, which all count as its one line.
+Result<Going> take_vector(const JudgeOptions& options, const std::string& text, std::int64_t line,
+                          JudgeSession& session) {
+  if (text.empty()) return Going::on;
+  const auto lines = pipeline_trace(text, session.report().input, line);
+  if (!lines.ok()) return lines.error();
+  const std::string name = nlohmann::json::parse(lines.value().front())["name"];
+  if (name.find(options.filter) == std::string::npos) return Going::on;
+  for (const std::string& converted : lines.value()) {
+    if (options.converted) {
+      options.converted(converted);
+      continue;
+    }
+    if (const auto taken = session.take(converted, line);
+        !taken.ok() || taken.value() == Going::stop)
+      return taken;
+  }
+  return Going::on;
+}
+
+}  // namespace
+
+CommandFiles files_of(const JudgeOptions& options) {
+  return {.inputs = {{"the trace", options.input.starts_with("unix:") ? "" : options.input}},
+          .outputs = {recording(options.record.place)}};
+}
+
+JudgeSession::JudgeSession(const JudgeOptions& options, Note note)
+    : options_(options),
+      note_(std::move(note)),
+      trace_(
+          options.input, options.check,
+          [this](const ForeignHeader& header) { return ends_previous_and_wants(header); },
+          options.language) {
+  report_.input = trace_.file();
+  report_.engine = options.engine;
+  if (options.language.model != nullptr)
+    report_.language = {.weights = weights_name(options.language.folder),
+                        .form = options.language.form,
+                        .vocab_size = options.language.model->vocab_size,
+                        .layers = {}};
+}
+
+Result<Going> JudgeSession::take(PaddedLine text, std::int64_t line) {
+  return follow(trace_.take(text, line), text.text);
+}
+
+Result<Going> JudgeSession::take(std::string_view text, std::int64_t line) {
+  return follow(trace_.take(text, line), text);
+}
+
+bool JudgeSession::ends_previous_and_wants(const ForeignHeader& header) {
+  finish(SessionStatus::complete, "");
+  return !file_failure_ && header.name.find(options_.filter) != std::string::npos;
+}
+
+Result<Going> JudgeSession::follow(const Result<JudgedLine>& taken, std::string_view text) {
+  if (!taken.ok()) return taken.error();
+  if (file_failure_) return *file_failure_;
+  if (taken.value().step) {
+    kept_.add(text);
+    return add_step(*taken.value().step);
+  }
+  if (taken.value().kind == TraceLine::header && trace_.has_begun())
+    if (Status begun = begin(text); !begun.ok()) return begun.error();
+  return Going::on;
+}
+
+void JudgeSession::tell_corrections(const EngineConfig& config) const {
+  if (!note_) return;
+  const auto cudagraphs = resolve_cudagraphs(config);
+  if (!cudagraphs.ok()) return;
+  for (const CudagraphCorrection& correction : cudagraphs.value().corrections)
+    note_(correction_words(correction));
+}
+
+Status JudgeSession::begin(std::string_view text) {
+  const ForeignHeader& header = trace_.reader().header();
+  if (Status begun = begin_comparison(); !begun.ok()) {
+    trace_.end();
+    return begun;
+  }
+  tell_corrections(header.config);
+  TraceReport& trace = report_.traces.emplace_back();
+  trace.name = header.name;
+  trace.engine = header.engine;
+  trace.line = trace_.line();
+  if (options_.language.model != nullptr) trace.findings.set_runs_replays();
+  kept_.begin(text);
+  return begin_files(text);
+}
+
+Result<SessionHeader> JudgeSession::session_header(std::string_view header_line) const {
+  const ForeignHeader& foreign = trace_.reader().header();
+  SessionHeader header =
+      judge_header({.source = foreign.name.empty() ? report_.input : foreign.name,
+                    .engine = foreign.engine,
+                    .header_line = header_line,
+                    .config = foreign.config,
+                    .scope = options_.check});
+  if (const LanguageModel& language = options_.language; language.model != nullptr) {
+    auto info = make_speech_info(*language.model, foreign.config.kv_cache_config, language.folder,
+                                 language.form);
+    if (!info.ok()) return info.error();
+    header.language = std::move(info).value();
+  }
+  return header;
+}
+
+// The second trace of an input cannot have the first one's name.
+Status JudgeSession::begin_files(std::string_view header_line) {
+  const std::size_t number = report_.traces.size();
+  auto begun = StepFiles::begin({.record = options_.record},
+                                {.header = [&] { return session_header(header_line); },
+                                 .names = trace_.names(),
+                                 .suffix = number > 1 ? fmt::format("-{}", number) : ""});
+  if (!begun.ok()) {
+    file_failure_ = begun.error();
+    return begun.error();
+  }
+  files_ = std::move(begun).value();
+  if (any_wants_writes(sinks_)) trace_.log_writes();
+  return Ok{};
+}
+
+Status JudgeSession::begin_comparison() {
+  if (options_.engine.empty()) return Ok{};
+  const ForeignHeader& header = trace_.reader().header();
+  if (note_ && header.policies != PolicyOverrides())
+    note_(fmt::format("{}: the policies in its header override those of profile {}",
+                      header.name.empty() ? "the trace" : header.name, options_.engine));
+  auto comparison = EngineComparison::create(
+      header, compared_policies(header, *parse_engine_profile(options_.engine)),
+      [this](RequestId id) { return trace_.reader().name_of(id); }, OtherHit::untold_key);
+  if (!comparison.ok()) return trace_.at_line(comparison.error());
+  comparison_.emplace(std::move(comparison).value());
+  return Ok{};
+}
+
+Result<Going> JudgeSession::add_step(const CheckedStep& step) {
+  if (comparison_) comparison_->compare(trace_.reader().step());
+  TraceReport& trace = report_.traces.back();
+  trace.findings.add(step.trace, step.findings, {}, trace_.names());
+  trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
+  const Driven handed = hand_on(step, sinks_);
+  if (!handed.ok() && handed.refused_by == &files_) file_failure_ = handed.error();
+  return handed;
+}
+
+std::string JudgeSession::explain(const CheckedStep& step) const {
+  return explain_step({.trace = step.trace,
+                       .config = trace_.trace_judge().config(),
+                       .names = trace_.names(),
+                       .scheduler_tables = trace_.trace_judge().scheduler_tables(),
+                       .findings = step.findings,
+                       .own_count =
+                           [&](RequestId request) {
+                             return report_.traces.back().findings.own_counts().before(
+                                 step.trace.step, request);
+                           },
+                       .chain_words = report_.traces.back().findings.last_chain_words()});
+}
+
+JudgeReport& JudgeSession::report() {
+  if (trace_.has_begun()) count_steps();
+  return report_;
+}
+
+void JudgeSession::count_steps() {
+  TraceReport& trace = report_.traces.back();
+  const TraceJudge& judge = trace_.trace_judge();
+  trace.steps = judge.num_steps();
+  trace.request_steps = judge.num_request_steps();
+  trace.memory_steps = judge.num_memory_steps();
+  trace.untold = judge.untold().words();
+  for (std::size_t i = 0; i < kNumComputed; ++i)
+    trace.computed[i] = judge.num_computed(static_cast<Computed>(i));
+}
+
+void JudgeSession::find_causes() {
+  FindingList& findings = report_.traces.back().findings;
+  std::vector<FindingRoot> beginnings = findings.roots();
+  beginnings.resize(std::min(beginnings.size(), kMaxRootsWithCause));
+  const std::size_t num_roots = beginnings.size();
+  for (const WarningBeginning& warning : findings.warnings()) beginnings.push_back(warning.chain);
+  const auto bugs = causes_.find(kept_, beginnings);
+  for (std::size_t i = 0; i < beginnings.size(); ++i) {
+    const bool is_root = i < num_roots;
+    const std::string words = bug_cause_words(likely_bugs(
+        bugs[i], {.finding = beginnings[i].finding,
+                  .num_prompt_tokens = is_root ? findings.root_words()[i].num_prompt_tokens : 0,
+                  .profile = profile_of(kept_),
+                  .runner = trace_.trace_judge().config().runner}));
+    is_root ? findings.set_cause(i, {.cause = words})
+            : findings.set_warning_cause(i - num_roots, {.cause = words});
+  }
+  if (note_ && !causes_.why_not_searched().empty())
+    note_("which known bug the findings come from is not known: " + causes_.why_not_searched());
+}
+
+void JudgeSession::note_uncompared_hits() {
+  const std::vector<UncomparedHit>& hits = comparison_->uncompared_hits();
+  if (hits.empty()) return;
+  TraceReport& trace = report_.traces.back();
+  trace.num_uncompared_hits = std::ssize(hits);
+  const UncomparedHit& first = hits.front();
+  trace.uncompared_hit =
+      fmt::format("step {}, request {}: ours {} tokens, trace {}", first.step,
+                  trace_.reader().name_of(first.request), first.ours, first.traced);
+}
+
+void JudgeSession::finish(SessionStatus status, const std::string& reason) {
+  if (!trace_.has_begun()) return;
+  if (Status ended = files_.finish({.status = status, .reason = reason}); !ended.ok())
+    file_failure_ = ended.error();
+  count_steps();
+  // A signal is how --follow ends.
+  if (status == SessionStatus::complete ||
+      (status == SessionStatus::interrupted && options_.follow))
+    find_causes();
+  trace_.end();
+  if (comparison_) {
+    report_.traces.back().first_difference = comparison_->first_difference();
+    note_uncompared_hits();
+  }
+  comparison_.reset();
+}
+
+Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
+                   const std::function<bool()>& go_on) {
+  for (;;) {
+    const auto line = source.next();
+    if (!go_on()) return Ok{};
+    if (!line.ok()) return line.error();
+    if (!line.value() && source.ended_early().empty()) return Ok{};
+    if (!line.value())
+      return invalid_input(fmt::format("{}: the stream ended early after step {}, {}",
+                                       session.report().input, session.last_step(),
+                                       source.ended_early()));
+    const auto& [text, number] = *line.value();
+    const auto taken = options.from_pipeline
+                           ? take_vector(options, std::string(text.text), number, session)
+                           : session.take(text, number);
+    session.report().bytes = source.bytes_taken();
+    if (!taken.ok()) return taken.error();
+    if (taken.value() == Going::stop) return Ok{};
+  }
+}
+
+}  // namespace hybridscope

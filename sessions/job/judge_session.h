@@ -1,0 +1,102 @@
+// Judging one input: lines go in, reports of traces come out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/check/step_checker.h"
+#include "sessions/job/judge_report.h"
+#include "sessions/job/step_files.h"
+#include "sessions/job/trace_input.h"
+#include "sessions/judge/engine_comparison.h"
+#include "sessions/judge/judged_trace.h"
+#include "sessions/judge/trace_cause.h"
+#include "sessions/run/language_model.h"
+#include "sessions/text/command_files.h"
+
+namespace hybridscope {
+
+struct JudgeOptions {
+  std::string input;           // a file, or "-"
+  bool follow = false;         // goes on as the input grows
+  bool from_pipeline = false;  // the input is a vector file of the reference, not a trace
+  // With from_pipeline: gets the lines of the trace, which are not judged then. May be empty.
+  std::function<void(const std::string& line)> converted = {};
+  std::string filter;  // only traces whose name contains it; empty: all
+  CheckScope check = CheckScope::step;
+  std::string engine;      // profile to compare with; empty: none
+  LanguageModel language;  // runs on the decisions; none: without a model
+  RecordOption record;     // several traces: the second one's name ends in "-2"
+};
+
+// What it reads and writes.
+CommandFiles files_of(const JudgeOptions& options);
+
+class JudgeSession {
+ public:
+  // Told how start-up corrects the settings of a header, and what could not be compared or found.
+  using Note = std::function<void(const std::string& words)>;
+
+  // `options` must outlive it. `note` may be empty.
+  explicit JudgeSession(const JudgeOptions& options, Note note = {});
+  JudgeSession(const JudgeSession&) = delete;  // its trace refers to it
+  JudgeSession& operator=(const JudgeSession&) = delete;
+
+  // From now on the sink, which must outlive it, gets each step of each trace, when the step's
+  // findings are in the report and before the files get it.
+  void add(StepSink& sink) { sinks_.insert(sinks_.end() - 1, &sink); }
+
+  // Takes one line of a trace. Going::stop: a sink wants no more. Error: bad input, with file, line
+  // and place; no more lines then.
+  Result<Going> take(PaddedLine text, std::int64_t line);
+  Result<Going> take(std::string_view text, std::int64_t line);
+
+  // Ends the trace under way; `status` and `reason` are how its session ends.
+  void finish(SessionStatus status, const std::string& reason);
+  // What keeps a file from being written; no more lines then.
+  const std::optional<Error>& file_failure() const { return file_failure_; }
+  // The number of the trace's last step; 0: none.
+  std::int64_t last_step() const { return trace_.reader().step().step; }
+  // What was found so far.
+  JudgeReport& report();
+  // Everything about a step in words; requires: it is the last one.
+  std::string explain(const CheckedStep& step) const;
+  const Names& names() const { return trace_.names(); }
+
+ private:
+  void tell_corrections(const EngineConfig& config) const;
+  bool ends_previous_and_wants(const ForeignHeader& header);
+  Result<Going> follow(const Result<JudgedLine>& taken, std::string_view text);
+  Status begin(std::string_view text);
+  Result<SessionHeader> session_header(std::string_view header_line) const;
+  Status begin_files(std::string_view header_line);
+  Status begin_comparison();
+  Result<Going> add_step(const CheckedStep& step);
+  void count_steps();
+  void find_causes();
+  void note_uncompared_hits();
+
+  const JudgeOptions& options_;
+  Note note_;
+  JudgedTrace trace_;
+  std::optional<EngineComparison> comparison_;  // --engine
+  StepFiles files_;
+  std::vector<StepSink*> sinks_ = {&files_};
+  std::optional<Error> file_failure_;
+  KeptTrace kept_;  // the trace under way
+  TraceCauses causes_;
+  JudgeReport report_;
+};
+
+// Judges the lines of `source`, of which `options` says what they are. Before each line `go_on` is
+// asked; false: it ends there, as where a sink wants no more. Error: bad input; the lines before it
+// were judged.
+Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
+                   const std::function<bool()>& go_on);
+
+}  // namespace hybridscope

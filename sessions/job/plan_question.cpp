@@ -1,0 +1,109 @@
+#include "sessions/job/plan_question.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "sessions/scenario/release_defaults.h"
+#include "sessions/text/shown_text.h"
+
+namespace hybridscope {
+
+Result<PlanQuestion> read_plan_question(const PlanJobOptions& options) {
+  PlanQuestion question{.line = std::nullopt, .model = options.model, .settings = {}};
+  if (!options.from_serve.empty()) {
+    auto line = ServeLine::parse(options.from_serve);
+    if (!line.ok()) return line.error();
+    question.settings = line.value().settings();
+    if (question.model.empty()) {
+      const auto model = model_of_serve_line(line.value().model());
+      if (!model.ok()) return model.error();
+      question.model = model.value();
+    }
+    question.line = std::move(line).value();
+  }
+  const auto settings = options.settings.apply(question.settings);
+  if (!settings.ok()) return settings.error();
+  question.settings = settings.value();
+  if (question.line)
+    question.settings = with_caching_of(*question.line, options.settings, question.settings);
+  return question;
+}
+
+EngineSettings with_caching_of(const ServeLine& line, const SettingsOptions& options,
+                               EngineSettings settings) {
+  const auto of_options = options.apply({});
+  const bool asked = of_options.ok() && of_options.value().mamba_cache_mode;
+  const bool none_by_line = line.settings().mamba_cache_mode == MambaCacheMode::none &&
+                            settings.mamba_cache_mode == MambaCacheMode::none && !asked;
+  if (none_by_line && !settings.enable_prefix_caching &&
+      default_prefix_caching(release_of(settings).value_or(kNewestRelease)))
+    settings.enable_prefix_caching = true;
+  return settings;
+}
+
+namespace {
+
+// What vLLM needs to do what was run: in mode none prefix caching is off, and where caching made
+// another mode of none, that one is named; it refuses 0 drafts, and drafts without a method.
+EngineSettings as_vllm_takes_it(EngineSettings settings, const ModelLayout& layout) {
+  if (layout.mode_reason == ModeReason::none_with_caching)
+    settings.mamba_cache_mode = layout.mamba_cache_mode;
+  if (settings.mamba_cache_mode == MambaCacheMode::none) settings.enable_prefix_caching = false;
+  if (settings.num_speculative_tokens.value_or(0) == 0) {
+    settings.num_speculative_tokens.reset();
+    settings.speculative_method.reset();
+  } else if (!settings.speculative_method) {
+    settings.speculative_method = SpeculativeMethod::mtp;
+  }
+  return settings;
+}
+
+}  // namespace
+
+std::vector<std::string> notes_on_line(const std::optional<ServeLine>& line) {
+  std::vector<std::string> notes;
+  if (!line) return notes;
+  if (!line->not_read().empty())
+    notes.push_back(
+        fmt::format("not modelled, and left as it is: {}", fmt::join(line->not_read(), ", ")));
+  if (line->vllm_chooses_length())
+    notes.emplace_back(
+        "--max-model-len auto is not modelled: where nothing else sets it, the length is the "
+        "model's");
+  return notes;
+}
+
+std::string serve_line_text(const ServeLine& line, const EngineSettings& wanted,
+                            const ModelLayout& layout) {
+  const ServeLine::Written written = line.with(as_vllm_takes_it(wanted, layout));
+  std::string text = "\nLine of vllm serve\n";
+  if (written.changes.empty()) text += "  Nothing to change.\n";
+  for (const std::string& change : written.changes)
+    text += fmt::format("  {}\n", escape_controls(change));
+  for (const std::string& other : written.left_out)
+    text += fmt::format("  not written into the line: {}\n", escape_controls(other));
+  if (written.changes.empty()) return text;
+  text += "\n";
+  for (std::string_view rest = written.text; !rest.empty();) {
+    const std::string_view first = rest.substr(0, rest.find('\n'));
+    text += fmt::format("{}\n", escape_controls(first));
+    rest.remove_prefix(std::min(first.size() + 1, rest.size()));
+  }
+  return text;
+}
+
+void add_serve_line(const ServeLine& line, const EngineSettings& wanted, const ModelLayout& layout,
+                    nlohmann::ordered_json& json) {
+  const ServeLine::Written written = line.with(as_vllm_takes_it(wanted, layout));
+  json["serve"] = {{"line", written.text},
+                   {"changes", written.changes},
+                   {"not_flags", written.left_out},
+                   {"not_read", line.not_read()}};
+}
+
+}  // namespace hybridscope

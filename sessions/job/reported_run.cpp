@@ -1,0 +1,180 @@
+#include "sessions/job/reported_run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sessions/job/load_language.h"
+#include "sessions/known_bugs/finding_cause.h"
+#include "sessions/known_bugs/known_findings.h"
+
+namespace hybridscope {
+namespace {
+
+// So many beginnings of chains of a run can be put down to known bugs; each asks for runs of its
+// own.
+constexpr std::size_t kMaxRootsExcused = 100;
+
+// The most rows of the runs that look for settings with which nobody starves.
+constexpr std::int64_t kMostRowsWithOtherBudgets = 1'000'000;
+
+}  // namespace
+
+Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const RunOptions& options,
+                                                         const Backends& backends) {
+  CheckedRunOptions checks{.check = options.check};
+  Kept kept{.state = {}, .language = {}, .known = options.known};
+  if (options.state.in_bytes()) {
+    auto bytes = make_state_bytes(options.state, plan, backends);
+    if (!bytes.ok()) return bytes.error();
+    checks.state = std::move(bytes.value().backend);
+    kept.state = std::move(bytes.value().held);
+  }
+  if (options.state.is_numeric()) {
+    auto language = load_language(options.state, backends);
+    if (!language.ok()) return language.error();
+    checks.language = language.value();
+    checks.keeps_speech = !options.record.place.empty();
+    auto info = make_speech_info(*checks.language.model, plan.setup.config.kv_cache_config,
+                                 options.state.weights, checks.language.form);
+    if (!info.ok()) return info.error();
+    kept.language = std::move(info).value();
+    kept.model = std::move(language).value();
+  }
+  auto run = CheckedRun::create(std::move(plan), std::move(checks));
+  if (!run.ok()) return run.error();
+  return std::unique_ptr<ReportedRun>(
+      new ReportedRun(std::move(run).value(), options, std::move(kept)));
+}
+
+ReportedRun::ReportedRun(CheckedRun run, const RunOptions& options, Kept kept)
+    : run_(std::move(run)),
+      scope_(options.check),
+      max_steps_(options.steps),
+      names_(make_names(run_.engine())),
+      summary_(run_.engine().config()),
+      starvation_(run_.engine().config()),
+      expectation_(run_.plan().expect),
+      known_(std::move(kept.known)),
+      language_(std::move(kept.model)) {
+  report_.state = std::move(kept.state);
+  report_.language = std::move(kept.language);
+  if (report_.language) report_.findings.set_runs_replays();
+}
+
+Status ReportedRun::digest_state() {
+  if (run_.state_backend() == nullptr) return Ok{};
+  const auto digest = digest_all_blocks(*run_.state_backend());
+  if (!digest.ok()) return digest.error();
+  report_.state->digest = digest.value();
+  report_.state->delays = run_.state_backend()->delays();
+  return Ok{};
+}
+
+Driven ReportedRun::drive(std::span<StepSink* const> sinks, const StopAsked& stop) {
+  std::vector<StepSink*> all = {this};
+  all.insert(all.end(), sinks.begin(), sinks.end());
+  return hybridscope::drive(run_, all, [&] { return is_at_its_limit() || (stop && stop()); });
+}
+
+std::string ReportedRun::progress_words() const {
+  return fmt::format("step {}, {} of {} requests finished, {} findings", summary().steps,
+                     summary().requests_finished, plan().requests.size(), num_errors());
+}
+
+Result<Going> ReportedRun::take(const CheckedStep& step) {
+  summary_.add(step.trace);
+  starvation_.add(step.trace);
+  report_.findings.add(
+      step.trace, step.findings, [this](const Finding& finding) { return expects(finding); },
+      names_);
+  return Going::on;
+}
+
+bool ReportedRun::expects(const Finding& finding) {
+  if (expectation_.expects(finding, names_)) return true;
+  if (known_.collected != nullptr) known_.collected->add(plan().name, finding, names_);
+  if (known_.known != nullptr && known_.known->has(plan().name, finding, names_)) {
+    ++num_in_baseline_;
+    return true;
+  }
+  return known_.collected != nullptr;
+}
+
+std::string ReportedRun::why_stopped(const EarlyEnd& end) const {
+  if (!end.refused.empty()) return end.refused;
+  if (finished()) return {};
+  if (end.interrupted) return fmt::format("interrupted after {} steps", summary().steps);
+  if (end.unwritten) return "its session or trace could not be written";
+  if (run_.end() == EndReason::no_progress) return "it cannot progress";
+  if (!end.broken.empty()) return end.broken;
+  return fmt::format("stopped after {} steps, as asked; expectations were not checked",
+                     summary().steps);
+}
+
+void ReportedRun::excuse(const std::string& source, std::int64_t findings) {
+  if (findings == 0) return;
+  const auto known = std::ranges::find(report_.excused, source, &ExcusedFindings::source);
+  if (known == report_.excused.end())
+    report_.excused.push_back({.source = source, .findings = findings});
+  else
+    known->findings += findings;
+}
+
+void ReportedRun::find_causes() {
+  const CauseSearchOptions options{.scope = scope_, .language = language_};
+  if (known_.known_bugs) return excuse_known_bugs(options);
+  report_.findings.find_causes([&](std::span<const Finding> findings) {
+    return find_cause_words(plan(), findings, options);
+  });
+}
+
+void ReportedRun::excuse_known_bugs(const CauseSearchOptions& options) {
+  FindingList& findings = report_.findings;
+  std::vector<Finding> beginnings;
+  for (const FindingRoot& root : findings.roots()) {
+    if (beginnings.size() == kMaxRootsExcused) break;
+    beginnings.push_back(root.finding);
+  }
+  const std::size_t num_roots = beginnings.size();
+  for (const WarningBeginning& warning : findings.kinds_of_warnings())
+    beginnings.push_back(warning.chain.finding);
+  const std::vector<FindingCause> causes = hybridscope::find_causes(plan(), beginnings, options);
+  KnownFindings known(plan());
+  const bool all_searched =
+      num_roots == findings.roots().size() &&
+      std::ranges::all_of(causes, &std::string::empty, &FindingCause::not_searched);
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    const bool excused = known.explains(causes[i]);
+    CauseWords words{.cause = causes[i].words, .not_known = causes[i].not_searched};
+    if (i < num_roots)
+      findings.set_cause(i, std::move(words));
+    else
+      findings.set_warning_cause(i - num_roots, std::move(words));
+    if (excused)
+      excuse(causes[i].words,
+             i < num_roots ? findings.excuse_root(i) : findings.excuse_warning(i - num_roots));
+  }
+  if (!has_ended()) return;
+  for (std::string& missing : known.missing(all_searched))
+    report_.unmet.push_back(std::move(missing));
+}
+
+RunReport ReportedRun::finish(const EarlyEnd& end) {
+  report_.summary = summary();
+  report_.stopped = why_stopped(end);
+  if (report_.state) report_.state->num_elements_verified = run_.num_elements_verified();
+  if (run_.has_language()) report_.texts = spoken_words(run_.texts(), run_.vocab_size(), names_);
+  report_.starvation = find_starvation(run_.plan(), starvation_, names_,
+                                       end.interrupted ? 0 : kMostRowsWithOtherBudgets);
+  if (has_ended()) report_.unmet = expectation_.unmet(report_.summary);
+  if (end.timings)
+    report_.wall_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  find_causes();
+  if (num_in_baseline_ > 0) excuse("the baseline " + known_.baseline, num_in_baseline_);
+  return std::move(report_);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,76 @@
+// The files that a command writes step by step, as --record and --trace ask for. A row in
+// step_files.cpp adds one for all commands that run or judge.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/engine/engine.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/record/session_header.h"
+#include "sessions/record/step_record.h"
+#include "sessions/run/drive.h"
+#include "sessions/run/run_plan.h"
+
+namespace hybridscope {
+
+struct RecordOption {
+  std::string place;  // FILE.db[:NAME], empty: nothing is recorded
+  RecordLevel level = RecordLevel::blocks;
+  // Gets what was recorded, in words, when it is; may be empty.
+  std::function<void(const std::string& words)> tell = {};
+};
+
+struct StepFileOptions {
+  RecordOption record = {};
+  std::string trace = {};  // a file, empty: none
+};
+
+// What the steps come from.
+struct StepFileSource {
+  // Makes the header of a session, without name and level; asked for only if a session is kept, as
+  // it holds the whole plan. Error: what cannot be kept.
+  std::function<Result<SessionHeader>()> header;
+  const Names& names;
+  // Our own engine and what it runs; null: the steps are another engine's.
+  const Engine* engine = nullptr;
+  const RunPlan* plan = nullptr;
+  std::string suffix = {};  // of a session's name that was given
+};
+
+// How the steps end.
+struct StepsEnd {
+  SessionStatus status = SessionStatus::complete;
+  std::string reason = {};    // empty: complete
+  bool files_failed = false;  // a file could not be written, and the run ended there
+};
+
+class StepFile : public StepSink {
+ public:
+  // Once, behind the last step. Error: what keeps the file from being written.
+  virtual Status finish(const StepsEnd& end) = 0;
+};
+
+// All of them as one sink, which a command has even when it writes none.
+class StepFiles final : public StepSink {
+ public:
+  StepFiles() = default;
+  // What `source` refers to must outlive them. Error: a file that cannot be written, or what it
+  // does not allow.
+  static Result<StepFiles> begin(const StepFileOptions& options, const StepFileSource& source);
+
+  bool wants_writes() const override;
+  // Error: what keeps one of them from being written; the command ends then.
+  Result<Going> take(const CheckedStep& step) override;
+  // Finishes all files and writes to none afterwards. Error: that of the first file with one.
+  Status finish(const StepsEnd& end);
+
+ private:
+  std::vector<std::unique_ptr<StepFile>> files_;
+  bool failed_ = false;
+};
+
+}  // namespace hybridscope
