@@ -68,7 +68,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     **_ROOMS,
     "storage": _CORE + tuple(_ROOMS),
     "sessions/job": _CORE + tuple(_ROOMS) + ("storage",),
-    "gui/model": _CORE + tuple(_ROOMS) + ("storage",),
+    "gui/model": _CORE + tuple(_ROOMS) + ("storage", "sessions/job"),
     "gui/web": _CORE + tuple(_ROOMS) + ("gui/model",),
     "gui": _CORE + tuple(_ROOMS) + ("gui/model",),
     "cli": _CORE + tuple(_ROOMS) + ("storage", "sessions/job"),

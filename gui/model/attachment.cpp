@@ -9,14 +9,20 @@
 
 #include "gui/model/temporary_folder.h"
 #include "sessions/explain/explain_finding.h"
+#include "sessions/record/session_plan.h"
 
 namespace hybridscope {
+namespace {
+
+constexpr CheckScope kCheckScope = CheckScope::step;
+
+}  // namespace
 
 Attachment::Attachment(Options options)
     : options_(std::move(options)),
       input_(options_.place, [this] { return stop_.load(); }),
       lines_(input_),
-      judged_(options_.place, kTraceCheckScope),
+      judged_(options_.place, kCheckScope),
       reader_([this] { read(); }) {}
 
 Attachment::~Attachment() {
@@ -166,15 +172,23 @@ Status Attachment::begin_trace(std::string_view header_line) {
   std::shared_ptr<const void> owner;
   auto place = next_place(owner);
   if (!place.ok()) return place.error();
-  auto recording = begin_trace_recording(judged_, header_line, options_.level,
-                                         {.place = place.value(),
-                                          .program = options_.program,
-                                          .committed = [this](std::int64_t num_steps) {
-                                            const std::lock_guard lock(mutex_);
-                                            status_.num_written = num_steps;
-                                          }});
+  const ForeignHeader& foreign = judged_.reader().header();
+  SessionHeader header = judge_header({.source = judged_.file(),
+                                       .engine = foreign.engine,
+                                       .header_line = header_line,
+                                       .config = foreign.config,
+                                       .scope = kCheckScope});
+  header.level = options_.level;
+  auto recording = SessionSink::begin(std::move(header), judged_.names(),
+                                      {.place = place.value(),
+                                       .program = options_.program,
+                                       .committed = [this](std::int64_t num_steps) {
+                                         const std::lock_guard lock(mutex_);
+                                         status_.num_written = num_steps;
+                                       }});
   if (!recording.ok()) return recording.error();
   recording_ = std::move(recording).value();
+  if (recording_->wants_writes()) judged_.log_writes();
   place.value().name = recording_->name();
   has_failed_ = false;
   const std::lock_guard lock(mutex_);

@@ -12,12 +12,12 @@
 
 #include "core/base/result.h"
 #include "gui/model/attach_status.h"
-#include "gui/model/trace_recording.h"
 #include "sessions/breakpoint/break_condition.h"
 #include "sessions/judge/followed_trace.h"
 #include "sessions/judge/judged_trace.h"
 #include "sessions/judge/known_lines.h"
 #include "sessions/text/followed_input.h"
+#include "storage/session_sink.h"
 
 namespace hybridscope {
 

@@ -71,14 +71,16 @@ Result<Going> JudgeSession::take(std::string_view text, std::int64_t line) {
 
 bool JudgeSession::ends_previous_and_wants(const ForeignHeader& header) {
   finish(SessionStatus::complete, "");
-  return !file_failure_ && header.name.find(options_.filter) != std::string::npos;
+  has_more_traces_ = options_.only_first && !report_.traces.empty();
+  return !file_failure_ && !has_more_traces_ &&
+         header.name.find(options_.filter) != std::string::npos;
 }
 
 Result<Going> JudgeSession::follow(const Result<JudgedLine>& taken, std::string_view text) {
   if (!taken.ok()) return taken.error();
   if (file_failure_) return *file_failure_;
   if (taken.value().step) {
-    kept_.add(text);
+    if (options_.finds_causes) kept_.add(text);
     return add_step(*taken.value().step);
   }
   if (taken.value().kind == TraceLine::header && trace_.has_begun())
@@ -106,7 +108,7 @@ Status JudgeSession::begin(std::string_view text) {
   trace.engine = header.engine;
   trace.line = trace_.line();
   if (options_.language.model != nullptr) trace.findings.set_runs_replays();
-  kept_.begin(text);
+  if (options_.finds_causes) kept_.begin(text);
   return begin_files(text);
 }
 
@@ -235,9 +237,9 @@ void JudgeSession::finish(SessionStatus status, const std::string& reason) {
     file_failure_ = ended.error();
   count_steps();
   // A signal is how --follow ends.
-  if (status == SessionStatus::complete ||
-      (status == SessionStatus::interrupted && options_.follow))
-    find_causes();
+  const bool ended = status == SessionStatus::complete ||
+                     (status == SessionStatus::interrupted && options_.follow);
+  if (ended && options_.finds_causes) find_causes();
   trace_.end();
   if (comparison_) {
     report_.traces.back().first_difference = comparison_->first_difference();

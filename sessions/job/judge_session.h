@@ -27,7 +27,9 @@ struct JudgeOptions {
   bool from_pipeline = false;  // the input is a vector file of the reference, not a trace
   // With from_pipeline: gets the lines of the trace, which are not judged then. May be empty.
   std::function<void(const std::string& line)> converted = {};
-  std::string filter;  // only traces whose name contains it; empty: all
+  std::string filter;        // only traces whose name contains it; empty: all
+  bool only_first = false;   // of several traces
+  bool finds_causes = true;  // searches the known bugs behind findings when a trace ends
   CheckScope check = CheckScope::step;
   std::string engine;      // profile to compare with; empty: none
   LanguageModel language;  // runs on the decisions; none: without a model
@@ -60,6 +62,8 @@ class JudgeSession {
   void finish(SessionStatus status, const std::string& reason);
   // What keeps a file from being written; no more lines then.
   const std::optional<Error>& file_failure() const { return file_failure_; }
+  // With only_first: another trace has begun.
+  bool has_more_traces() const { return has_more_traces_; }
   // The number of the trace's last step; 0: none.
   std::int64_t last_step() const { return trace_.reader().step().step; }
   // What was found so far.
@@ -88,6 +92,7 @@ class JudgeSession {
   StepFiles files_;
   std::vector<StepSink*> sinks_ = {&files_};
   std::optional<Error> file_failure_;
+  bool has_more_traces_ = false;
   KeptTrace kept_;  // the trace under way
   TraceCauses causes_;
   JudgeReport report_;
