@@ -1,16 +1,18 @@
 #include "cli/diff_command.h"
 
 #include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "cli/diff_files.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
@@ -21,11 +23,232 @@
 #include "sessions/report/diff_page.h"
 #include "sessions/scenario/engine_profile.h"
 #include "sessions/text/html_text.h"
+#include "sessions/text/number_words.h"
+#include "sessions/text/shell_word.h"
+#include "sessions/text/text_table.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {
-
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kSame = "same";
+constexpr std::string_view kOnlyA = "only in A";
+constexpr std::string_view kOnlyB = "only in B";
+constexpr std::string_view kNotCompared = "not compared";
+
+// Sessions with one name.
+struct SessionPair {
+  std::string name{};
+  std::string result{};                      // "same", "decisions differ", ...
+  std::optional<std::int64_t> first_step{};  // that differs
+  std::string words{};                       // what follows the result in a sentence
+  std::vector<std::string> notes{};          // what was not compared
+  std::string command{};                     // compares this pair alone
+  Json json = nullptr;                       // diff_to_json, where it differs
+};
+
+Result<std::vector<std::string>> names_in(const std::string& file) {
+  const auto opened = SessionFile::open(file, FileAccess::read);
+  if (!opened.ok()) return opened.error();
+  const auto sessions = opened.value().sessions();
+  if (!sessions.ok()) return sessions.error();
+  std::vector<std::string> names;
+  for (const SessionInfo& info : sessions.value()) names.push_back(info.header.name);
+  return names;
+}
+
+// What differs step by step: decisions, or else only places (DiffSummary::same_decisions).
+std::vector<std::string_view> what_differs(const DiffSummary& summary) {
+  DiffSummary decided = summary;
+  decided.fields_by_section[static_cast<std::size_t>(DiffSection::findings)] = 0;
+  std::vector<std::string_view> what;
+  if (!decided.same_decisions()) {
+    what.push_back("decisions");
+  } else {
+    if (summary.differs(DiffSection::blocks)) what.push_back("block ids");
+    if (summary.differs(DiffSection::layout)) what.push_back("rows");
+  }
+  if (summary.differs(DiffSection::findings)) what.push_back("findings");
+  return what;
+}
+
+std::string result_of(const DiffReport& report) {
+  if (!report.differs()) return std::string(kSame);
+  std::vector<std::string_view> what;
+  if (!report.by_request)
+    what = what_differs(report.summary);
+  else if (!report.totals.empty())
+    what.push_back("totals");
+  if (report.texts && !report.texts->empty()) what.push_back("texts");
+  return fmt::format("{} differ", fmt::join(what, " and "));
+}
+
+// What the sentence about the pair says after its result.
+std::string words_of(const DiffReport& report) {
+  std::string words;
+  if (!report.collected.steps.empty())
+    words += fmt::format(", first in step {}", grouped_number(report.collected.steps.front().step));
+  if (!report.totals.empty())
+    words += fmt::format(", {} of what requests got in all",
+                         counted(std::ssize(report.totals), "difference"));
+  if (report.texts && !report.texts->empty())
+    words += fmt::format(", {} {} other words", counted(std::ssize(*report.texts), "request"),
+                         report.texts->size() == 1 ? "gets" : "get");
+  return words;
+}
+
+// Compares this pair as the command did all of them.
+std::string pair_command(const DiffOptions& pair) {
+  std::string words = "hybridscope diff";
+  const auto add = [&](std::string_view word) { words += " " + shell_word(word); };
+  for (const std::string& session : pair.sessions) add(session);
+  for (const std::string& rule : pair.ignore) {
+    add("--ignore");
+    add(rule);
+  }
+  if (pair.limit != DiffOptions().limit) words += fmt::format(" --limit {}", pair.limit);
+  if (pair.all) add("--all");
+  if (pair.requests) add("--requests");
+  return words;
+}
+
+SessionPair compare_pair(const DiffCommandOptions& options, const std::string& name) {
+  DiffOptions pair = options;
+  for (std::string& session : pair.sessions) session += ":" + name;
+  SessionPair found{.name = name, .command = pair_command(pair)};
+  const auto failure = compare_sides(pair,
+                                     [&](const DiffReport& report) {
+                                       found.result = result_of(report);
+                                       found.notes = report.notes;
+                                       found.words = words_of(report);
+                                       if (!report.collected.steps.empty())
+                                         found.first_step = report.collected.steps.front().step;
+                                       if (options.json && report.differs())
+                                         found.json = diff_to_json(report);
+                                     },
+                                     {.stopped = was_interrupted});
+  if (failure) {
+    found.result = kNotCompared;
+    found.words = failure->error.message;
+  }
+  return found;
+}
+
+// In the order of A, then what only B has.
+std::vector<SessionPair> compare_all(const DiffCommandOptions& options,
+                                     const std::vector<std::string>& in_a,
+                                     const std::vector<std::string>& in_b) {
+  std::vector<SessionPair> pairs;
+  for (const std::string& name : in_a) {
+    if (was_interrupted()) return pairs;
+    if (std::ranges::count(in_b, name) > 0)
+      pairs.push_back(compare_pair(options, name));
+    else
+      pairs.push_back({.name = name, .result = std::string(kOnlyA)});
+  }
+  for (const std::string& name : in_b)
+    if (std::ranges::count(in_a, name) == 0)
+      pairs.push_back({.name = name, .result = std::string(kOnlyB)});
+  return pairs;
+}
+
+// [result] number of pairs, in the order in which results first occur, same first.
+std::vector<std::pair<std::string, std::int64_t>> count_results(
+    const std::vector<SessionPair>& pairs) {
+  std::vector<std::pair<std::string, std::int64_t>> counts = {{std::string(kSame), 0}};
+  for (const SessionPair& pair : pairs) {
+    auto count =
+        std::ranges::find(counts, pair.result, &std::pair<std::string, std::int64_t>::first);
+    if (count == counts.end()) count = counts.insert(counts.end(), {pair.result, 0});
+    ++count->second;
+  }
+  return counts;
+}
+
+std::string format_pairs(const DiffCommandOptions& options, const std::vector<SessionPair>& pairs) {
+  std::string text = fmt::format("A  {}\nB  {}\n\n", printable(options.sessions[0]),
+                                 printable(options.sessions[1]));
+  std::map<std::string, std::int64_t> notes;
+  for (const SessionPair& pair : pairs) {
+    for (const std::string& note : pair.notes) ++notes[note];
+    if (pair.result == kSame || pair.command.empty()) continue;
+    text += fmt::format("{}: {}{}{}\n", printable(pair.name), pair.result,
+                        pair.result == kNotCompared ? ": " : "", printable(pair.words, 1000));
+    text += fmt::format("  {}\n", printable(pair.command, 4000));
+  }
+  if (!text.ends_with("\n\n")) text += "\n";
+  for (const auto& [note, count] : notes)
+    text += fmt::format("{}: {}\n", counted(count, "pair"), printable(note, 1000));
+  if (!notes.empty()) text += "\n";
+  TextTable table({"<session", "<result", "first step"});
+  for (const SessionPair& pair : pairs)
+    table.add({printable(pair.name), pair.result,
+               pair.first_step ? grouped_number(*pair.first_step) : ""});
+  text += table.format() + "\n" + counted(std::ssize(pairs), "session") + ":";
+  for (const auto& [result, count] : count_results(pairs))
+    text += fmt::format("{} {} {}", text.ends_with(':') ? "" : ",", grouped_number(count), result);
+  return text + "\n";
+}
+
+Json pairs_to_json(const DiffCommandOptions& options, const std::vector<SessionPair>& pairs) {
+  Json sessions = Json::array();
+  for (const SessionPair& pair : pairs) {
+    Json one = {{"session", pair.name}, {"result", pair.result}};
+    one["first_step"] = pair.first_step ? Json(*pair.first_step) : Json();
+    if (pair.result == kNotCompared) one["reason"] = pair.words;
+    one["notes"] = pair.notes;
+    if (!pair.json.is_null()) one["difference"] = pair.json;
+    sessions.push_back(std::move(one));
+  }
+  Json results = Json::object();
+  for (const auto& [result, count] : count_results(pairs)) results[result] = count;
+  return {{"a", options.sessions[0]},
+          {"b", options.sessions[1]},
+          {"sessions", std::move(sessions)},
+          {"results", std::move(results)}};
+}
+
+// Are two whole files compared? Not where a name is given, or where each has one session, which are
+// then compared whatever their names are. Errors: those of SessionFile::open.
+Result<bool> compares_files(const DiffOptions& options) {
+  if (options.sessions.size() != 2) return false;
+  std::size_t most = 0;
+  for (const std::string& session : options.sessions) {
+    const SessionPlace place = parse_session_place(session);
+    if (!place.name.empty()) return false;
+    const auto names = names_in(place.file);
+    if (!names.ok()) return names.error();
+    most = std::max(most, names.value().size());
+  }
+  return most > 1;
+}
+
+// Prints what differs in each pair and a table of all pairs. Returns the exit code: 1 where a pair
+// differs or a session is in one file only.
+int diff_files_command(const DiffCommandOptions& options) {
+  if (!options.html.empty() || options.first)
+    return report_usage(
+        "diff", fmt::format("{} is for two sessions: name them, as in {}:NAME",
+                            options.html.empty() ? "--first" : "--html", options.sessions[0]));
+  std::vector<std::vector<std::string>> names;
+  for (const std::string& file : options.sessions) {
+    auto in_file = names_in(file);
+    if (!in_file.ok()) return report_error("diff", in_file.error());
+    names.push_back(std::move(in_file).value());
+  }
+  const std::vector<SessionPair> pairs = compare_all(options, names[0], names[1]);
+  if (was_interrupted()) return kExitInterrupted;
+  if (options.json)
+    fmt::print("{}\n",
+               pairs_to_json(options, pairs).dump(2, ' ', false, Json::error_handler_t::replace));
+  else
+    fmt::print("{}", format_pairs(options, pairs));
+  if (std::ranges::count(pairs, kNotCompared, &SessionPair::result) > 0) return kExitInput;
+  const auto same = std::ranges::count(pairs, kSame, &SessionPair::result);
+  return same == std::ssize(pairs) ? kExitFine : kExitFindings;
+}
 
 // CLI11 writes "[sessions(0x)]".
 class UsageFormatter : public CLI::Formatter {

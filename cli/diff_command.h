@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/cli_fwd.h"
+#include "core/base/result.h"
 #include "sessions/job/diff_sides.h"
 
 namespace hybridscope {

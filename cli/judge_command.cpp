@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common_options.h"
-#include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -94,7 +93,7 @@ void print_report(const JudgeCommandOptions& options, const JudgeReport& report)
     fmt::print("{}\n", judge_report_to_json(report).dump(2));
     return;
   }
-  std::FILE* const out = text_stream(options);
+  std::FILE* const out = text_stream_of(options);
   for (const TraceReport& trace : report.traces)
     if (!options.quiet && (!trace.findings.kept().empty() || trace.first_difference))
       fmt::print(out, "{}", format_trace(trace, report.engine, !options.follow));
@@ -118,7 +117,7 @@ class JudgePrinter final : public StepSink {
     if (options_.follow && !options_.quiet) print_new_findings();
     if (step.trace.step == options_.explain) {
       explained_ = true;
-      fmt::print(text_stream(options_), "{}", session_.explain(step));
+      fmt::print(text_stream_of(options_), "{}", session_.explain(step));
     }
     return Going::on;
   }
@@ -132,7 +131,7 @@ class JudgePrinter final : public StepSink {
     num_traces_ = traces.size();
     const auto& kept = traces.back().findings.kept();
     if (num_printed_ == kept.size()) return;
-    std::FILE* const out = text_stream(options_);
+    std::FILE* const out = text_stream_of(options_);
     for (; num_printed_ < kept.size(); ++num_printed_)
       fmt::print(out, "{}\n", kept[num_printed_].text);
     std::fflush(out);
@@ -273,7 +272,7 @@ CommandFiles files_of(const JudgeCommandOptions& options) {
   return files;
 }
 
-std::FILE* text_stream(const JudgeCommandOptions& options) {
+std::FILE* text_stream_of(const JudgeCommandOptions& options) {
   return text_stream({{"--junit", options.junit}, {"--tap", options.tap}});
 }
 
@@ -325,11 +324,8 @@ int judge_command(JudgeCommandOptions options, const Backends& backends) {
   if (options.timings)
     report.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   print_report(options, report);
-  const int published = publish_tests(tested_traces(options, report),
-                                      {.command = "judge",
-                                       .junit = options.junit,
-                                       .tap = options.tap,
-                                       .environment = read_ci_environment(environment_variable)});
+  const int published =
+      publish_tests(tested_traces(options, report), publish_options("judge", options));
   if (published != kExitFine) return published;
   if (options.explain > 0 && report.stopped.empty() && !printer.has_explained()) {
     return report_usage("judge", fmt::format("no trace has a step {}", options.explain));

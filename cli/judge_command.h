@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/cli_fwd.h"
-#include "cli/tested_unit.h"
+#include "cli/run_tests.h"
 #include "core/base/result.h"
 #include "sessions/job/backends.h"
 #include "sessions/job/judge_report.h"
@@ -38,7 +38,7 @@ std::vector<TestedUnit> tested_traces(const JudgeCommandOptions& options,
 CommandFiles files_of(const JudgeCommandOptions& options);
 
 // Where its text goes (text_stream).
-std::FILE* text_stream(const JudgeCommandOptions& options);
+std::FILE* text_stream_of(const JudgeCommandOptions& options);
 
 void add_judge_options(CLI::App& command, JudgeCommandOptions& options);
 int judge_command(JudgeCommandOptions options, const Backends& backends);

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/tested_unit.h"
+#include "cli/run_tests.h"
 #include "core/base/result.h"
 
 namespace hybridscope {

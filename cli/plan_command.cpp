@@ -1,31 +1,132 @@
 #include "cli/plan_command.h"
 
 #include <fmt/core.h>
-
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/plan_clock.h"
 #include "cli/plan_fit.h"
 #include "cli/plan_options.h"
-#include "cli/plan_sizes.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
+#include "sessions/explain/explain_start_up.h"
 #include "sessions/job/output_targets.h"
 #include "sessions/job/plan_job.h"
 #include "sessions/job/plan_report.h"
+#include "sessions/job/right_command.h"
 #include "sessions/plan/plan_file.h"
 #include "sessions/plan/plan_page.h"
 #include "sessions/plan/plan_story.h"
+#include "sessions/plan/size_answer.h"
+#include "sessions/plan/size_changes.h"
+#include "sessions/plan/size_words.h"
+#include "sessions/plan/startup_log.h"
+#include "sessions/scenario/hf_config.h"
 #include "sessions/text/number_words.h"
 #include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
+
+std::string plan_progress_words(const PlanPass& pass, const PlanProgress& at, double seconds) {
+  const auto later = static_cast<std::int64_t>(pass.later);
+  std::string words =
+      fmt::format("{} of {} runs{}", grouped_number(at.done), grouped_number(at.all), pass.suffix);
+  if (at.earlier > 0) words += fmt::format(" ({} were there)", grouped_number(at.earlier));
+  if (later > 0) words += fmt::format(", then as many with {}", counted(later, "other step time"));
+  const std::int64_t left = at.all - at.done + later * (at.all + at.earlier);
+  if (at.done > 0)
+    words += fmt::format(", about {:.0f} s left",
+                         seconds * static_cast<double>(left) / static_cast<double>(at.done));
+  return words;
+}
+
+std::string PlanClock::text(const PlanProgress& at) const {
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+  return plan_progress_words(pass_, at, passed.count());
+}
+
+namespace {
+
+std::optional<RequestShape> shape_of(const PlanCommandOptions& options) {
+  if (options.prompt == 0 && options.output == 0 && options.shared == 0) return std::nullopt;
+  return RequestShape{.prompt = options.prompt,
+                      .output = options.output == 0 ? 1 : options.output,
+                      .shared = options.shared};
+}
+
+// What is wrong with the options by themselves; empty: nothing.
+std::string misuse(const PlanCommandOptions& options) {
+  if (options.model.empty() && options.from_serve.empty())
+    return "name a model (--model PRESET or config.json), or paste a line (--from-serve)";
+  if (options.prompt == 0 && (options.output > 0 || options.shared > 0))
+    return "--output and --shared need --prompt";
+  if (options.shared > options.prompt)
+    return fmt::format("--shared is {}, more than the {} tokens of --prompt", options.shared,
+                       options.prompt);
+  return {};
+}
+
+// The settings to advise: those of the line, with max_num_seqs lowered if vLLM refuses it.
+EngineSettings advised(const PlanQuestion& question, const SizeAnswer& answer) {
+  EngineSettings settings = question.settings;
+  if (answer.refused_max_num_seqs)
+    settings.max_num_seqs = static_cast<std::int32_t>(answer.usable_blocks + 1);
+  return settings;
+}
+
+Release release_for_log(const EngineSettings& settings) {
+  return release_of(settings).value_or(kNewestRelease);
+}
+
+void print_answer(const PlanCommandOptions& options, const PlanQuestion& question,
+                  const SizeAnswer& answer, const std::vector<SizeChange>& changes) {
+  const Release release = release_for_log(question.settings);
+  const std::vector<std::string> log =
+      options.startup_log ? start_up_log(answer.setup, release) : std::vector<std::string>();
+  const EngineSettings wanted = advised(question, answer);
+  if (options.json) {
+    nlohmann::ordered_json json = sizes_to_json(answer, changes);
+    if (options.startup_log) json["startup_log"] = log;
+    if (question.line) add_serve_line(*question.line, wanted, answer.setup.layout, json);
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  fmt::print("{}", explain_sizes(answer, changes));
+  if (options.startup_log) fmt::print("\nStart-up log of vllm-{}\n", release_name(release));
+  for (const std::string& line : log) fmt::print("  {}\n", line);
+  if (question.line) fmt::print("{}", serve_line_text(*question.line, wanted, answer.setup.layout));
+}
+
+}  // namespace
+
+int plan_sizes(const PlanCommandOptions& options) {
+  if (const std::string wrong = misuse(options); !wrong.empty()) return report_usage("plan", wrong);
+  const auto question = read_plan_question(options);
+  if (!question.ok()) return report_usage("plan", question.error().message);
+  const PlanQuestion& asked = question.value();
+  const auto model = resolve_model(asked.model);
+  if (!model.ok()) {
+    if (model.error().kind == ErrorKind::not_found)
+      return report_usage("plan", model.error().message);
+    return report_error("plan", name_right_command("plan", asked.model, model.error()));
+  }
+  const auto answer = answer_sizes(model.value(), asked.settings, shape_of(options));
+  if (!answer.ok()) return report_usage("plan", answer.error().message);
+  for (const std::string& note : start_up_notes(answer.value().setup)) report_note(note);
+  if (const Status starts = check_release_starts(answer.value().setup); !starts.ok())
+    report_note(starts.error().message);
+  for (const std::string& note : notes_on_line(asked.line)) report_note(note);
+  const auto changes = useful_changes(model.value(), asked.settings, answer.value());
+  print_answer(options, asked, answer.value(), changes);
+  return kExitFine;
+}
+
 namespace {
 
 // Where the page goes, made before the runs so that a wrong place is reported at once; empty: none

@@ -1,21 +1,22 @@
 #include "cli/plan_fit.h"
 
 #include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/common_options.h"
 #include "cli/exit_codes.h"
-#include "cli/plan_fit_report.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
+#include "sessions/explain/explain_step.h"
 #include "sessions/job/output_targets.h"
 #include "sessions/job/right_command.h"
 #include "sessions/scenario/hf_config.h"
@@ -23,8 +24,219 @@
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/line_source.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/shell_word.h"
+#include "sessions/text/text_table.h"
 
 namespace hybridscope {
+namespace {
+
+// Above this share of slow steps the fit is doubtful.
+constexpr double kManyLeftOut = 0.05;
+
+double coefficient(const StepTime& time, std::size_t term) {
+  const std::array<double, kNumFitTerms> all = {time.base_us, time.prefill_us, time.decode_us,
+                                                time.copied_byte_us};
+  return all[term];
+}
+
+// Why the formula lacks the term.
+std::string_view why_zero(const PlanFitView& view, std::size_t term) {
+  switch (view.fit.terms[term].fit) {
+    case TermFit::at_zero:
+      return "0: with a coefficient below 0 the formula would fit better, or it costs nothing";
+    case TermFit::never_seen:
+      return "not known: 0 in each of these steps";
+    case TermFit::not_wanted:
+      return static_cast<FitTerm>(term) == FitTerm::copied_bytes && !view.knows_states
+                 ? "left out: with --model it is known how large a state is"
+                 : "left out";
+    case TermFit::fitted:
+      break;
+  }
+  return "";
+}
+
+// With two digits: "610", "0.35", "1.5e-05".
+std::string two_digits(double value) {
+  return fmt::format("{}", std::stod(fmt::format("{:.1e}", value)));
+}
+
+std::string percent_of_time(double share) { return two_digits(share * 100) + " %"; }
+
+// Tokens or bytes in the steps with a time.
+struct SeenWork {
+  std::int64_t least = 0;
+  std::int64_t median = 0;
+  std::int64_t most = 0;
+};
+
+SeenWork seen_work(const RecordedSteps& recorded, FitTerm term) {
+  std::vector<std::int64_t> amounts;
+  for (const RecordedStep& step : recorded.steps())
+    if (step.time_us)
+      amounts.push_back(term == FitTerm::base      ? 1
+                        : term == FitTerm::prefill ? step.work.prefill
+                        : term == FitTerm::decode  ? step.work.decode
+                                                   : step.work.copied_bytes);
+  std::ranges::sort(amounts);
+  return {.least = amounts.front(),
+          .median = amounts[(amounts.size() - 1) / 2],
+          .most = amounts.back()};
+}
+
+struct SlowStep {
+  std::size_t index = 0;
+  double factor = 0;  // of what the formula says
+};
+
+// The one that is slowest for its work; `fit.left_out` is not empty.
+SlowStep slowest(const PlanFitView& view) {
+  SlowStep worst;
+  for (const std::size_t index : view.fit.left_out) {
+    const TimedStep& step = view.timed.steps[index];
+    const double factor =
+        static_cast<double>(step.time_us) / std::max(time_by(view.fit.time, step), 1.0);
+    if (factor > worst.factor) worst = {index, factor};
+  }
+  return worst;
+}
+
+const RecordedStep& first_of(const PlanFitView& view, std::size_t index) {
+  return view.recorded.steps()[view.timed.first[index]];
+}
+
+std::string left_out_words(const PlanFitView& view) {
+  const SlowStep worst = slowest(view);
+  const TimedStep& steps = view.timed.steps[worst.index];
+  const RecordedStep& first = first_of(view, worst.index);
+  return fmt::format(
+      "left out: {} of {} that took more than {} times as long as the others say; the worst is "
+      "step "
+      "{} ({}:{}){} with {} rather than {}",
+      grouped_number(std::ssize(view.fit.left_out)),
+      counted(std::ssize(view.timed.steps), view.recorded.has_async() ? "group" : "step"),
+      kSlowStepFactor, first.step, first.file, first.line,
+      steps.num_steps > 1 ? fmt::format(" and the {} after it", steps.num_steps - 1) : "",
+      time_words(steps.time_us), time_words(std::llround(time_by(view.fit.time, steps))));
+}
+
+// What was fitted, how well, and what it is good for: a sentence each.
+std::vector<std::string> fit_sentences(const PlanFitView& view) {
+  const StepTimeFit& fit = view.fit;
+  std::vector<std::string> lines;
+  lines.push_back(
+      fmt::format("the formula is within {} of half of the steps, and within {} of nine of ten{}",
+                  percent_of_time(fit.median_error), percent_of_time(fit.p90_error),
+                  fit.r_squared ? fmt::format("; R2 {:.4f}", *fit.r_squared) : ""));
+  if (!fit.left_out.empty()) lines.push_back(left_out_words(view));
+  if (static_cast<double>(fit.left_out.size()) >
+      kManyLeftOut * static_cast<double>(view.timed.steps.size()))
+    lines.emplace_back(
+        "that is many: a sum of this form may not describe these steps (--skip N leaves out the "
+        "first N)");
+  if (view.recorded.num_without_time() > 0)
+    lines.push_back(
+        fmt::format("{} without a time", counted(view.recorded.num_without_time(), "step")));
+  if (view.recorded.num_skipped() > 0)
+    lines.push_back(fmt::format("{} skipped", counted(view.recorded.num_skipped(), "step")));
+  if (view.recorded.has_async())
+    lines.emplace_back(
+        "asynchronous scheduling: a step with prompt tokens or copies is in a group with the one "
+        "before it, in whose time it was launched (docs/plan.md)");
+  if (view.recorded.has_simulated())
+    lines.emplace_back("a trace is of a run of hybridscope: its times are simulated, not measured");
+  return lines;
+}
+
+std::vector<std::string> cells_of(const PlanFitView& view, std::size_t number) {
+  const FittedTerm& term = view.fit.terms[number];
+  const auto kind = static_cast<FitTerm>(number);
+  const bool fitted = term.fit == TermFit::fitted;
+  const bool known = fitted || term.fit == TermFit::at_zero;
+  const bool counted_work =
+      kind != FitTerm::base && (kind != FitTerm::copied_bytes || view.knows_states);
+  const SeenWork seen = seen_work(view.recorded, kind);
+  const auto work = [&](std::int64_t amount) {
+    return counted_work ? grouped_number(amount) : std::string();
+  };
+  return {std::string(kFitTermNames[number]),
+          known ? fmt::format("{}", coefficient(view.fit.time, number)) : "",
+          fitted ? two_digits(term.standard_error_us) : "",
+          work(seen.least),
+          work(seen.median),
+          work(seen.most)};
+}
+
+}  // namespace
+
+std::string plan_fit_text(const PlanFitView& view) {
+  const StepTimeFit& fit = view.fit;
+  std::string text = fmt::format("{}, {} fitted\n\n", view.traces, counted(fit.num_steps, "step"));
+  TextTable table({"<term", "us", "standard error", "least in a step", "median", "most"});
+  for (std::size_t i = 0; i < kNumFitTerms; ++i) table.add(cells_of(view, i));
+  text += table.format() + "\n";
+  for (std::size_t i = 0; i < kNumFitTerms; ++i)
+    if (fit.terms[i].fit != TermFit::fitted)
+      text += fmt::format("{} is {}\n", kFitTermNames[i], why_zero(view, i));
+  for (const std::string& line : fit_sentences(view)) text += line + "\n";
+  text +=
+      "An assumption: it describes these steps, and says little of steps with more tokens or bytes "
+      "than these had.\n\n";
+  return text + fmt::format("--step-time {}\n", shell_word(step_time_text(fit.time)));
+}
+
+nlohmann::ordered_json plan_fit_json(const PlanFitView& view) {
+  constexpr std::array<std::string_view, 4> kFits = {"fitted", "at_zero", "never_seen",
+                                                     "not_wanted"};
+  const StepTimeFit& fit = view.fit;
+  nlohmann::ordered_json terms;
+  for (std::size_t i = 0; i < kNumFitTerms; ++i) {
+    const FittedTerm& term = fit.terms[i];
+    const SeenWork seen = seen_work(view.recorded, static_cast<FitTerm>(i));
+    terms[std::string(kFitTermNames[i])] = {{"us", coefficient(fit.time, i)},
+                                            {"fit", kFits[static_cast<std::size_t>(term.fit)]},
+                                            {"standard_error_us", term.standard_error_us},
+                                            {"least", seen.least},
+                                            {"median", seen.median},
+                                            {"most", seen.most}};
+  }
+  nlohmann::ordered_json left_out = nlohmann::ordered_json::array();
+  for (const std::size_t index : fit.left_out) {
+    const TimedStep& steps = view.timed.steps[index];
+    const RecordedStep& first = first_of(view, index);
+    left_out.push_back({{"file", first.file},
+                        {"line", first.line},
+                        {"step", first.step},
+                        {"num_steps", steps.num_steps},
+                        {"step_time_us", steps.time_us}});
+  }
+  return {{"step_time", step_time_text(fit.time)},
+          {"terms", terms},
+          {"num_steps", fit.num_steps},
+          {"num_without_time", view.recorded.num_without_time()},
+          {"num_skipped", view.recorded.num_skipped()},
+          {"asynchronous", view.recorded.has_async()},
+          {"simulated", view.recorded.has_simulated()},
+          {"left_out", left_out},
+          {"median_error", fit.median_error},
+          {"p90_error", fit.p90_error},
+          {"r_squared", fit.r_squared ? nlohmann::ordered_json(*fit.r_squared) : nullptr}};
+}
+
+std::string plan_fit_file(const PlanFitView& view) {
+  std::string text = fmt::format("# Step time fitted to {} of {}, in microseconds.\n",
+                                 counted(view.fit.num_steps, "step"), printable(view.traces));
+  for (std::size_t i = 0; i < kNumFitTerms; ++i)
+    if (view.fit.terms[i].fit == TermFit::fitted && static_cast<FitTerm>(i) != FitTerm::base) {
+      const SeenWork seen = seen_work(view.recorded, static_cast<FitTerm>(i));
+      text += fmt::format("# {} in a step: {} to {}\n", kFitTermNames[i],
+                          grouped_number(seen.least), grouped_number(seen.most));
+    }
+  for (const std::string& line : fit_sentences(view))
+    text += fmt::format("# {}\n", printable(line, line.size() * 4));
+  return text + step_time_text(view.fit.time) + "\n";
+}
+
 namespace {
 
 // Settings on which the size of a state depends and that traces do not have.

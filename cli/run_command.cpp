@@ -11,14 +11,12 @@
 #include <optional>
 
 #include "cli/baseline_file.h"
-#include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
 #include "cli/run_tests.h"
-#include "cli/run_words.h"
 #include "cli/step_table.h"
 #include "cli/suite_command.h"
 #include "cli/twin_command.h"
@@ -28,7 +26,6 @@
 #include "sessions/job/output_targets.h"
 #include "sessions/job/reported_run.h"
 #include "sessions/job/right_command.h"
-#include "sessions/job/run_files.h"
 #include "sessions/job/run_report.h"
 #include "sessions/job/step_json.h"
 #include "sessions/text/shown_text.h"
@@ -42,13 +39,6 @@ std::int64_t peak_memory_bytes() {
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
   return 0;
-}
-
-PublishOptions publish_options(const RunCommandOptions& options) {
-  return {.command = "run",
-          .junit = options.junit,
-          .tap = options.tap,
-          .environment = read_ci_environment(environment_variable)};
 }
 
 enum class FailedAt : std::uint8_t { input, files };
@@ -66,7 +56,7 @@ int fail(const RunCommandOptions& options, const Error& error, FailedAt failed =
                            .message = error.message,
                            .by_recording = by_files && !options.record.place.empty()})};
   write_baseline(options.known, "nothing ran");
-  return std::max(code, publish_tests(units, publish_options(options)));
+  return std::max(code, publish_tests(units, publish_options("run", options)));
 }
 
 // One run: the loop, and what it collects for the outputs.
@@ -124,7 +114,7 @@ void RunSession::explain(const StepTrace& trace, std::span<const Finding> findin
   if (trace.step == options_.explain) {
     explained_ = true;
     fmt::print(
-        text_stream(options_), "{}",
+        text_stream_of(options_), "{}",
         explain_step(
             {.trace = trace,
              .config = run_.engine().config(),
@@ -206,7 +196,7 @@ int RunSession::publish(const std::optional<Error>& refused) const {
     break_off(units.front(), write_failure_->message);
   else if (refused || was_interrupted())
     break_off(units.front(), report_.stopped);
-  return publish_tests(units, publish_options(options_));
+  return publish_tests(units, publish_options("run", options_));
 }
 
 // Why not all findings of the run are known, empty: they are.
@@ -245,7 +235,7 @@ void RunSession::print_causes() const {
   const FindingList& findings = report_.findings;
   const std::int64_t first = findings.first_step();
   if (first == 0) return;
-  std::FILE* const out = text_stream(options_);
+  std::FILE* const out = text_stream_of(options_);
   fmt::print(out, "\n{}", findings.format_causes());
   if (first < options_.explain)
     fmt::print(out, "next: {}\n", run_words(options_, options_.scenario, first));
@@ -257,7 +247,7 @@ void RunSession::print_report() {
   } else if (options_.output == RunOutput::jsonl) {
     fmt::print("{}\n", report_to_json(run_.plan(), report_).dump());
   } else {
-    std::FILE* const out = text_stream(options_);
+    std::FILE* const out = text_stream_of(options_);
     if (shows_table()) fmt::print(out, "{}\n", format_step_table(rows_));
     if (!options_.quiet) fmt::print(out, "{}", report_.findings.format_roots());
     fmt::print(out, "{}", format_summary(run_.plan(), report_));
@@ -271,7 +261,7 @@ void print_heading(const RunCommandOptions& options, const RunPlan& plan) {
     for (const std::string& note : plan.notes) report_note(note);
   if (options.output != RunOutput::table || options.quiet || options.explain > 0) return;
   const EngineConfig& config = plan.setup.config;
-  std::FILE* const out = text_stream(options);
+  std::FILE* const out = text_stream_of(options);
   fmt::print(out, "{}: {}, mode {}, block_size {}, K={}, {} blocks in {} groups\n",
              one_line(plan.name), plan.setup.layout.model.name,
              mamba_cache_mode_name(config.mamba_cache_mode), config.block_size,

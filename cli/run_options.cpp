@@ -119,7 +119,7 @@ CommandFiles files_of(const RunCommandOptions& options) {
   return files;
 }
 
-std::FILE* text_stream(const RunCommandOptions& options) {
+std::FILE* text_stream_of(const RunCommandOptions& options) {
   return text_stream({{"--trace", options.trace},
                       {"--junit", options.junit},
                       {"--tap", options.tap},

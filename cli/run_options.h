@@ -34,6 +34,6 @@ void add_run_options(CLI::App& command, RunCommandOptions& options);
 CommandFiles files_of(const RunCommandOptions& options);
 
 // Where the text of a run goes (text_stream).
-std::FILE* text_stream(const RunCommandOptions& options);
+std::FILE* text_stream_of(const RunCommandOptions& options);
 
 }  // namespace hybridscope

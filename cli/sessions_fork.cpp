@@ -14,7 +14,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/recorded_plan.h"
+#include "cli/sessions_command.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"

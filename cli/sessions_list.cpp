@@ -11,8 +11,8 @@
 
 #include "cli/common_options.h"
 #include "cli/exit_codes.h"
-#include "cli/recorded_plan.h"
 #include "cli/report_error.h"
+#include "cli/sessions_command.h"
 #include "sessions/job/right_command.h"
 #include "sessions/job/session_json.h"
 #include "sessions/text/number_words.h"

@@ -10,8 +10,8 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/recorded_plan.h"
 #include "cli/report_error.h"
+#include "cli/sessions_command.h"
 #include "sessions/job/right_command.h"
 #include "sessions/job/session_json.h"
 #include "sessions/text/number_words.h"

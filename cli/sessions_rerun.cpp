@@ -9,7 +9,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/recorded_plan.h"
+#include "cli/sessions_command.h"
 #include "sessions/live/rerun.h"
 #include "sessions/record/interruptible_source.h"
 #include "sessions/record/live_source.h"

@@ -16,7 +16,6 @@
 #include "cli/interrupt.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
-#include "cli/suite_report.h"
 #include "cli/suite_run.h"
 #include "cli/suite_selection.h"
 #include "cli/tap_report.h"
@@ -72,7 +71,7 @@ void tell_that_shards_work() {
 class SuitePrinter {
  public:
   explicit SuitePrinter(const RunCommandOptions& options)
-      : options_(options), text_(text_stream(options)) {}
+      : options_(options), text_(text_stream_of(options)) {}
 
   void heading(const SuiteReport& report, std::size_t num_runs) const {
     if (options_.output != RunOutput::table || options_.quiet) return;
@@ -112,13 +111,6 @@ void print_step(const SuiteEntry& entry, const CheckedStep& step, const Names& n
   fmt::print("{}\n", json_line(json));
 }
 
-PublishOptions publish_options(const RunCommandOptions& options) {
-  return {.command = "run",
-          .junit = options.junit,
-          .tap = options.tap,
-          .environment = read_ci_environment(environment_variable)};
-}
-
 // Recording is impossible: reported once, not for each scenario.
 int fail_to_record(const RunCommandOptions& options, const Error& error) {
   report_error("run", error);
@@ -127,7 +119,8 @@ int fail_to_record(const RunCommandOptions& options, const Error& error) {
                   .result = std::string(outcome_name(outcome_of(error)))};
   break_off(unit, error.message);
   write_baseline(options.known, "no scenario ran");
-  return std::max(code, publish_tests(std::vector<TestedUnit>{unit}, publish_options(options)));
+  return std::max(code,
+                  publish_tests(std::vector<TestedUnit>{unit}, publish_options("run", options)));
 }
 
 Status check_record_file(const RecordOption& record) {
@@ -187,7 +180,7 @@ int run_suite(const RunCommandOptions& options, const Backends& backends,
   std::vector<TestedUnit> units;
   units.reserve(report.results.size());
   for (SuiteResult& result : report.results) units.push_back(std::move(result.unit));
-  const int published = publish_tests(units, publish_options(options));
+  const int published = publish_tests(units, publish_options("run", options));
   const int kept = write_baseline(options.known, why_incomplete(report));
   return std::max({report.exit_code(), published, kept});
 }

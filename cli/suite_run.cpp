@@ -1,20 +1,182 @@
 #include "cli/suite_run.h"
 
 #include <fmt/core.h>
-
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
-#include "sessions/job/run_files.h"
+#include "sessions/job/reported_run.h"
+#include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
+namespace {
+
+constexpr std::size_t kMaxProblemsShown = 5;  // of one scenario
+
+std::array<std::int64_t, static_cast<std::size_t>(RunOutcome::not_run) + 1> count_outcomes(
+    const SuiteReport& report) {
+  std::array<std::int64_t, static_cast<std::size_t>(RunOutcome::not_run) + 1> counts{};
+  for (const SuiteResult& result : report.results)
+    ++counts[static_cast<std::size_t>(result.outcome)];
+  return counts;
+}
+
+struct Sums {
+  std::int64_t steps = 0;
+  std::int64_t findings = 0;
+  std::int64_t warnings = 0;
+};
+
+Sums sums_of(const SuiteReport& report) {
+  Sums sums;
+  for (const SuiteResult& result : report.results) {
+    sums.steps += result.unit.steps;
+    sums.findings += result.unit.findings;
+    sums.warnings += result.warnings;
+  }
+  return sums;
+}
+
+std::string scenarios_counted(std::size_t count) {
+  return counted(static_cast<std::int64_t>(count), "scenario");
+}
+
+std::string format_problems(const TestedUnit& unit) {
+  std::string text;
+  std::size_t shown = 0;
+  const Problem* first = nullptr;
+  std::int64_t more = 0;
+  for (const Problem& problem : unit.problems) {
+    if (problem.severity != Severity::error) continue;
+    if (first == nullptr) first = &problem;
+    if (shown == kMaxProblemsShown) {
+      ++more;
+      continue;
+    }
+    ++shown;
+    text += "    " + problem.text + "\n";
+  }
+  for (const ProblemsLeftOut& left_out : unit.left_out)
+    if (left_out.severity == Severity::error) more += left_out.count;
+  if (more > 0) text += fmt::format("    and {} more\n", grouped_number(more));
+  if (first == nullptr) return text;
+  return text + "    reproduce: " + (first->command.empty() ? unit.command : first->command) + "\n";
+}
+
+// Why it was skipped, and which findings do not fail.
+std::string format_notes(const SuiteResult& result) {
+  std::string text;
+  for (const ExcusedFindings& excused : result.excused)
+    text += fmt::format("    {}\n", excused_words(excused));
+  if (!result.unit.skipped.empty())
+    text += fmt::format("    {}\n", one_line(result.unit.skipped, 1000));
+  return text;
+}
+
+}  // namespace
+
+// Higher codes are worse: the graver the cause, the less the other results mean. 130 outranks all,
+// because scenarios are missing then.
+int SuiteReport::exit_code() const {
+  int worst = kExitFine;
+  for (const SuiteResult& result : results)
+    worst = std::max(worst, outcome_exit_code(result.outcome));
+  return worst;
+}
+
+std::string format_suite_heading(const SuiteReport& report, std::size_t num_runs) {
+  std::string text = scenarios_counted(report.num_found);
+  if (!report.filter.empty())
+    text += fmt::format(", {} match \"{}\"", report.num_matching, one_line(report.filter));
+  if (report.shard)
+    text += fmt::format(", shard {} has {} of them", shard_text(*report.shard), num_runs);
+  return text + "\n";
+}
+
+std::string format_suite_columns(bool timings) {
+  return fmt::format("{:<14}  {:>9}  {:>8}  {}{}\n", "result", "steps", "findings",
+                     timings ? "seconds  " : "", "scenario");
+}
+
+std::string format_suite_line(const SuiteResult& result, bool timings) {
+  const TestedUnit& unit = result.unit;
+  const bool ran = result.json.is_object() || unit.steps > 0;
+  const std::string seconds = unit.seconds ? fmt::format("{:.2f}", *unit.seconds) : "-";
+  return fmt::format("{:<14}  {:>9}  {:>8}  {}{}\n", outcome_name(result.outcome),
+                     ran ? grouped_number(unit.steps) : "-",
+                     ran ? grouped_number(unit.findings) : "-",
+                     timings ? fmt::format("{:>7}  ", seconds) : "", one_line(unit.name)) +
+         format_notes(result) + format_problems(unit);
+}
+
+std::string format_suite_summary(const SuiteReport& report) {
+  if (report.results.empty())
+    return fmt::format("shard {} is empty: none of {} falls into it\n",
+                       shard_text(report.shard.value_or(Shard{})),
+                       scenarios_counted(report.num_matching));
+  const auto counts = count_outcomes(report);
+  std::string text = scenarios_counted(report.results.size()) + ":";
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] > 0)
+      text += fmt::format("{} {} {}", text.ends_with(':') ? "" : ",", grouped_number(counts[i]),
+                          outcome_name(static_cast<RunOutcome>(i)));
+  const Sums sums = sums_of(report);
+  text += fmt::format("; {}, {}, {}", counted(sums.steps, "step"),
+                      counted(sums.findings, "finding"), counted(sums.warnings, "warning"));
+  if (report.wall_seconds) text += fmt::format(" in {:.2f} s", *report.wall_seconds);
+  return text + "\n";
+}
+
+nlohmann::ordered_json suite_result_to_json(const SuiteResult& result) {
+  nlohmann::ordered_json json = {{"scenario", result.unit.name},
+                                 {"file", result.unit.file},
+                                 {"result", outcome_name(result.outcome)},
+                                 {"exit_code", outcome_exit_code(result.outcome)}};
+  if (!result.unit.broken.empty()) json["error"] = result.unit.broken;
+  if (!result.unit.skipped.empty())
+    json[result.outcome == RunOutcome::skipped ? "skipped" : "not_run"] = result.unit.skipped;
+  if (result.json.is_object()) json.update(result.json);
+  return json;
+}
+
+nlohmann::ordered_json suite_to_json(const SuiteReport& report) {
+  nlohmann::ordered_json config = {{"paths", report.paths}};
+  if (!report.filter.empty()) config["filter"] = report.filter;
+  if (report.shard) config["shard"] = shard_text(*report.shard);
+  const auto counts = count_outcomes(report);
+  nlohmann::ordered_json by_result = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] > 0) by_result[std::string(outcome_name(static_cast<RunOutcome>(i)))] = counts[i];
+  const Sums sums = sums_of(report);
+  nlohmann::ordered_json summary = {{"found", report.num_found},
+                                    {"matching", report.num_matching},
+                                    {"scenarios", report.results.size()},
+                                    {"results", by_result},
+                                    {"steps", sums.steps},
+                                    {"findings", sums.findings},
+                                    {"warnings", sums.warnings},
+                                    {"exit_code", report.exit_code()}};
+  if (report.wall_seconds) summary["wall_seconds"] = *report.wall_seconds;
+  nlohmann::ordered_json scenarios = nlohmann::ordered_json::array();
+  for (const SuiteResult& result : report.results)
+    scenarios.push_back(suite_result_to_json(result));
+  return {{"config", config}, {"summary", summary}, {"scenarios", scenarios}};
+}
+
+std::string json_line(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 namespace {
 
 // Why the release of --engine alone refuses a scenario that can be run as it is written; empty: it

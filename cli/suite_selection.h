@@ -8,7 +8,7 @@
 
 #include "cli/cli_fwd.h"
 #include "core/base/result.h"
-#include "sessions/job/shard.h"
+#include "sessions/job/shared_work.h"
 
 namespace hybridscope {
 

@@ -7,7 +7,6 @@
 #include <utility>
 #include <variant>
 
-#include "sessions/job/shard.h"
 #include "sessions/job/shared_work.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/scenario/release_defaults.h"

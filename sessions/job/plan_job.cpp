@@ -12,7 +12,6 @@
 
 #include "core/base/fingerprint.h"
 #include "sessions/explain/explain_start_up.h"
-#include "sessions/job/shard.h"
 #include "sessions/job/shared_work.h"
 #include "sessions/plan/plan_run.h"
 #include "sessions/scenario/engine_setup.h"

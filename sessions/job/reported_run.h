@@ -10,6 +10,7 @@
 #include "sessions/job/run_options.h"
 #include "sessions/job/run_report.h"
 #include "sessions/job/state_bytes.h"
+#include "sessions/job/step_files.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
 #include "sessions/run/language_model.h"
@@ -98,5 +99,13 @@ class ReportedRun final : private StepSink {
   LanguageModel language_;  // that runs, for the causes of what only it shows
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+// The files that a run of our engine writes step by step (step_files.h).
+
+// As the options ask for; `run` must outlive them. Errors: those of StepFiles::begin.
+Result<StepFiles> begin_run_files(const RunOptions& options, const ReportedRun& run);
+
+// How the run ended, for its files.
+StepsEnd steps_end(const ReportedRun& run, const EarlyEnd& end);
 
 }  // namespace hybridscope

@@ -1,8 +1,9 @@
 #include "sessions/job/run_report.h"
 
 #include <fmt/core.h>
-
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "sessions/explain/explain_start_up.h"
@@ -130,6 +131,28 @@ nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& repo
     notes.push_back(std::move(note));
   if (!notes.empty()) json["notes"] = notes;
   return json;
+}
+
+namespace {
+
+// In the order of the enum.
+constexpr std::array<std::string_view, 10> kNames = {
+    "ok",      "skipped",     "stopped",        "unmet",       "findings",
+    "invalid", "environment", "internal error", "interrupted", "not run"};
+static_assert(kNames.size() == static_cast<std::size_t>(RunOutcome::not_run) + 1);
+
+}  // namespace
+
+std::string_view outcome_name(RunOutcome outcome) {
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
+RunOutcome outcome_of(const RunReport& report, bool strict) {
+  if (report.findings.num_unexpected(Severity::error) > 0 ||
+      (strict && report.findings.num_unexpected(Severity::warning) > 0))
+    return RunOutcome::findings;
+  if (!report.unmet.empty()) return RunOutcome::unmet;
+  return report.stopped.empty() ? RunOutcome::fine : RunOutcome::stopped;
 }
 
 }  // namespace hybridscope

@@ -39,4 +39,25 @@ std::string format_summary(const RunPlan& plan, const RunReport& report);
 // {config, state, summary, roots, findings}.
 nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& report);
 
+// How a run ended, in one word.
+
+// The worst last.
+enum class RunOutcome : std::uint8_t {
+  fine,
+  skipped,  // the release of --engine refuses it
+  stopped,  // after --steps, as asked
+  unmet,    // expectations
+  findings,
+  invalid,  // input
+  environment,
+  internal_error,
+  interrupted,
+  not_run,
+};
+
+// "ok", "findings", ...
+std::string_view outcome_name(RunOutcome outcome);
+// Of a run that went to its end or was stopped. `strict`: warnings count as findings.
+RunOutcome outcome_of(const RunReport& report, bool strict);
+
 }  // namespace hybridscope

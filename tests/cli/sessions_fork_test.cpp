@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "cli/exit_codes.h"
-#include "cli/recorded_plan.h"
+#include "cli/sessions_command.h"
 #include "cli/sessions_rerun.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/run/checked_run.h"

@@ -1,4 +1,4 @@
-#include "sessions/job/shard.h"
+#include "sessions/job/shared_work.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "cli/step_summary.h"
+#include "cli/publish_tests.h"
 
 #include <gmock/gmock.h>
 

@@ -4,11 +4,10 @@
 #include <map>
 
 #include "cli/environment.h"
-#include "cli/plan_clock.h"
+#include "cli/plan_command.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
 #include "cli/run_tests.h"
-#include "cli/run_words.h"
 #include "sessions/text/shell_word.h"
 #include "sessions/text/shown_text.h"
 #include "tests/cli/program.h"

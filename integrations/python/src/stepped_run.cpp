@@ -6,8 +6,8 @@
 #include "integrations/python/src/given.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_step.h"
-#include "sessions/job/run_files.h"
-#include "sessions/job/run_outcome.h"
+#include "sessions/job/reported_run.h"
+#include "sessions/job/run_report.h"
 #include "sessions/job/step_json.h"
 
 namespace hybridscope {
