@@ -25,8 +25,8 @@
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/scenario/scenario_writer.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/object_reader.h"
 #include "sessions/text/text_table.h"
 
 namespace hybridscope {

@@ -15,7 +15,7 @@
 #include "core/base/check.h"
 #include "sessions/job/output_targets.h"
 #include "sessions/job/right_command.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/text_page.h"
 
 namespace hybridscope {

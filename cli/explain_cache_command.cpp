@@ -21,7 +21,7 @@
 #include "sessions/job/right_command.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/shown_text.h"
 #include "sessions/traffic/traffic.h"
 

@@ -23,7 +23,7 @@
 #include "sessions/job/settings_options.h"
 #include "sessions/record/session_header.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/output_file.h"
 #include "sessions/text/shell_word.h"
 #include "sessions/text/shown_text.h"

@@ -10,7 +10,7 @@
 #include "cli/step_table.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/json_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/output_file.h"
 #include "sessions/text/shown_text.h"
 
@@ -35,15 +35,17 @@ std::map<std::string, LessonPlace> read_places(const std::string& path) {
   if (!text.ok()) return {};
   const auto json = parse_json({.text = text.value(), .file = path});
   if (!json.ok()) return {};
-  JsonErrors errors(path);
-  std::map<std::string, LessonPlace> places;
-  for (const JsonMember& lesson : read_members({&json.value(), ""}, errors)) {
-    const ObjectReader reader(lesson.place, {"question", "answers"}, errors);
-    places[lesson.key] = {
-        .question = static_cast<std::size_t>(reader.integer("question", kQuestions).value_or(0)),
-        .answers = answers_of(reader.string("answers").value_or(""))};
-  }
-  return errors.failed() ? std::map<std::string, LessonPlace>() : places;
+  const auto places = read_json(path, [&] {
+    std::map<std::string, LessonPlace> read;
+    for (const auto& [lesson, place] : JsonValue(json.value()).members()) {
+      place.check_keys({"question", "answers"});
+      const std::int64_t question = place.int64_at("question", kQuestions).value_or(0);
+      read[lesson] = {.question = static_cast<std::size_t>(question),
+                      .answers = answers_of(place.string_at("answers").value_or(""))};
+    }
+    return read;
+  });
+  return places.ok() ? places.value() : std::map<std::string, LessonPlace>();
 }
 
 }  // namespace

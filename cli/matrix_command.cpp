@@ -31,8 +31,8 @@
 #include "sessions/matrix/merge_matrices.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/object_reader.h"
 #include "sessions/text/output_folder.h"
 #include "sessions/text/shown_text.h"
 

@@ -70,14 +70,16 @@ class RecordJsonlReader {
  private:
   struct Unpacker;
   using Json = nlohmann::json;
-  Result<Json> parse(std::string_view line, std::int64_t line_number) const;
-  Error fault(const std::string& pointer, const std::string& text) const;
-  Status read_end(const Json& json);
-  Status read_bookmark(const Json& json, const std::string& place, SessionEnd& end) const;
-  Status read_names(const Json& json);
-  Status read_spoken(const Json& json, StepRecord& record) const;
-  Status check(const StepRecord& record) const;
-  Status check_blocks(const StepRecord& record) const;
+  // A line that is an object. The functions below throw a JsonFault of it.
+  Result<Json> parse(std::string_view line, std::int64_t line_number);
+  std::string place() const;
+  Result<SessionHeader> header_of(const Json& object);
+  bool step_of(const Json& object, StepRecord& record);
+  void read_end(const Json& object);
+  void read_names(const Json& object);
+  void read_spoken(const Json& object, StepRecord& record) const;
+  void check(const StepRecord& record) const;
+  void check_blocks(const StepRecord& record) const;
   std::string_view keep(const std::string& text);
 
   std::string file_;

@@ -5,22 +5,23 @@
 #include <utility>
 #include <vector>
 
+#include "sessions/text/json_value.h"
 #include "storage/record_jsonl.h"
 
 namespace hybridscope {
 
-Status RecordJsonlReader::check(const StepRecord& record) const {
+void RecordJsonlReader::check(const StepRecord& record) const {
   const StepTrace& trace = record.trace;
   std::vector<bool> has_row(trace.scheduled.size(), false);
   for (std::size_t i = 0; i < trace.rows.size(); ++i) {
     const auto& row = trace.rows[i];
     if (row.scheduled < 0 || std::cmp_greater_equal(row.scheduled, trace.scheduled.size()) ||
         trace.scheduled_of(row).request != row.request)
-      return fault(fmt::format("/rows/{}/0", i),
-                   fmt::format("{} is not the scheduled entry of this request", row.scheduled));
+      throw JsonFault(fmt::format("/rows/{}/0", i),
+                      fmt::format("{} is not the scheduled entry of this request", row.scheduled));
     if (has_row[static_cast<std::size_t>(row.scheduled)])
-      return fault(fmt::format("/rows/{}/0", i),
-                   fmt::format("{} has a row before this one", row.scheduled));
+      throw JsonFault(fmt::format("/rows/{}/0", i),
+                      fmt::format("{} has a row before this one", row.scheduled));
     has_row[static_cast<std::size_t>(row.scheduled)] = true;
   }
   for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies})
@@ -29,32 +30,32 @@ Status RecordJsonlReader::check(const StepRecord& record) const {
       const std::string place =
           fmt::format("/{}/{}", launch == &trace.pre_copies ? "pre_copies" : "post_copies", i);
       if (copy.decision < 0 || std::cmp_greater_equal(copy.decision, launch->decisions.size()))
-        return fault(place,
-                     fmt::format("decision {} of {}", copy.decision, launch->decisions.size()));
+        throw JsonFault(place,
+                        fmt::format("decision {} of {}", copy.decision, launch->decisions.size()));
       if (copy.group < 0 || copy.group >= limits_.num_groups)
-        return fault(place, fmt::format("group {} of {}", copy.group, limits_.num_groups));
+        throw JsonFault(place, fmt::format("group {} of {}", copy.group, limits_.num_groups));
     }
   for (std::size_t i = 0; i < trace.groups.size(); ++i)
     if (std::cmp_not_equal(trace.groups[i].group, i) ||
         std::cmp_greater_equal(i, limits_.num_groups))
-      return fault(fmt::format("/groups/{}/0", i),
-                   fmt::format("group {} of {}", trace.groups[i].group, limits_.num_groups));
+      throw JsonFault(fmt::format("/groups/{}/0", i),
+                      fmt::format("group {} of {}", trace.groups[i].group, limits_.num_groups));
   if (level_ != RecordLevel::counts && std::cmp_not_equal(trace.groups.size(), limits_.num_groups))
-    return fault("/groups",
-                 fmt::format("{} groups, expected {}", trace.groups.size(), limits_.num_groups));
+    throw JsonFault("/groups",
+                    fmt::format("{} groups, expected {}", trace.groups.size(), limits_.num_groups));
   for (std::size_t i = 0; i < record.arrays.size(); ++i) {
     const ArrayRecord& array = record.arrays[i];
     if (array.rows < 0 || array.cols < 0 ||
         std::cmp_not_equal(array.values.size(),
                            array.present ? std::int64_t{array.rows} * array.cols : 0))
-      return fault(fmt::format("/arrays/{}", i),
-                   fmt::format("{} has {} values for {} x {}", array.name, array.values.size(),
-                               array.rows, array.cols));
+      throw JsonFault(fmt::format("/arrays/{}", i),
+                      fmt::format("{} has {} values for {} x {}", array.name, array.values.size(),
+                                  array.rows, array.cols));
   }
-  return check_blocks(record);
+  check_blocks(record);
 }
 
-Status RecordJsonlReader::check_blocks(const StepRecord& record) const {
+void RecordJsonlReader::check_blocks(const StepRecord& record) const {
   const auto in_table = [this](RequestId request, std::int32_t group, std::int32_t column) {
     return request.value >= 0 && group >= 0 && group < limits_.num_groups && column >= 0 &&
            column < kMaxTableColumns;
@@ -67,7 +68,7 @@ Status RecordJsonlReader::check_blocks(const StepRecord& record) const {
       if (event.block < 0 || event.block >= limits_.num_blocks || event.group < -1 ||
           event.group >= limits_.num_groups ||
           (of_table && !in_table(event.request, event.group, set ? event.column : 0)))
-        return fault(
+        throw JsonFault(
             fmt::format("/{}/{}",
                         events == &record.trace.cache_events ? "cache_events" : "commit_events", i),
             fmt::format(
@@ -78,11 +79,10 @@ Status RecordJsonlReader::check_blocks(const StepRecord& record) const {
   for (std::size_t i = 0; i < record.worker_changes.size(); ++i) {
     const WorkerTableChange& change = record.worker_changes[i];
     if (!in_table(change.request, change.group, change.column))
-      return fault(fmt::format("/worker_changes/{}", i),
-                   fmt::format("request {} group {} column {}: no place in a block table",
-                               change.request.value, change.group, change.column));
+      throw JsonFault(fmt::format("/worker_changes/{}", i),
+                      fmt::format("request {} group {} column {}: no place in a block table",
+                                  change.request.value, change.group, change.column));
   }
-  return Ok{};
 }
 
 }  // namespace hybridscope

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/base/check.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 #include "storage/schema.h"
 
 namespace hybridscope {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "gui/model/gui_paths.h"
 #include "sessions/text/json_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
@@ -17,10 +17,10 @@ using Json = nlohmann::ordered_json;
 
 class SettingsReader {
  public:
-  explicit SettingsReader(JsonErrors& errors) : errors_(errors) {}
+  explicit SettingsReader(const std::string& file) : file_(file) {}
 
-  ReadGuiSettings read(const JsonPlace& place) {
-    for (const JsonMember& member : read_members(place, errors_)) read_member(member);
+  ReadGuiSettings read(const JsonValue& place) {
+    for (const JsonMember& member : place.members()) read_member(member);
     return std::move(read_);
   }
 
@@ -28,43 +28,35 @@ class SettingsReader {
   void read_member(const JsonMember& member) {
     GuiSettings& settings = read_.settings;
     if (member.key == "theme")
-      settings.theme = read_theme(member.place);
+      settings.theme = read_theme(member.value);
     else if (member.key == "ui_scale")
-      settings.ui_scale = read_scale(member.place);
+      settings.ui_scale = read_scale(member.value);
     else if (member.key == "recent_files")
-      settings.recent_files = read_recent_files(member.place);
+      settings.recent_files = read_recent_files(member.value);
     else if (member.key == "layout")
-      settings.layout = read_layout_name(member.place);
+      settings.layout = read_layout_name(member.value);
     else if (member.key == "window")
-      settings.window = read_window(member.place);
+      settings.window = read_window(member.value);
     else
       note_unknown(member);
   }
 
-  ThemeKind read_theme(const JsonPlace& place) {
-    const std::string name = read_string(place, errors_);
+  ThemeKind read_theme(const JsonValue& place) {
+    const std::string name = place.string();
     if (const auto kind = theme_of_name(name)) return *kind;
     std::string names;
     for (const ThemeKind kind : kThemeKinds)
       names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", theme_name(kind));
-    errors_.fail(place.pointer,
-                 fmt::format("expected one of {}, found {}", names, quoted_text(name)));
-    return {};
+    place.expected(fmt::format("one of {}", names));
   }
 
-  double read_scale(const JsonPlace& place) {
-    const double scale = place.value->is_number() ? place.value->get<double>() : 0;
-    if (scale >= kMinUiScale && scale <= kMaxUiScale) return scale;
-    errors_.fail(place.pointer, fmt::format("expected a number from {} to {}, found {}",
-                                            kMinUiScale, kMaxUiScale, describe_json(*place.value)));
-    return 1;
-  }
+  double read_scale(const JsonValue& place) { return place.number(kMinUiScale, kMaxUiScale); }
 
-  std::vector<std::string> read_recent_files(const JsonPlace& place) {
+  std::vector<std::string> read_recent_files(const JsonValue& place) {
     std::vector<std::string> files;
-    const std::vector<JsonPlace> elements = read_array(place, errors_);
-    for (const JsonPlace& element : elements) {
-      std::string file = read_string(element, errors_);
+    const std::vector<JsonValue> elements = place.elements();
+    for (const JsonValue& element : elements) {
+      std::string file = element.string();
       if (std::find(files.begin(), files.end(), file) != files.end()) continue;
       if (files.size() < kMaxRecentFiles) files.push_back(std::move(file));
     }
@@ -74,22 +66,22 @@ class SettingsReader {
     return files;
   }
 
-  std::string read_layout_name(const JsonPlace& place) {
-    std::string name = read_string(place, errors_);
+  std::string read_layout_name(const JsonValue& place) {
+    std::string name = place.string();
     if (name.empty()) return name;
     if (const Status checked = check_layout_name(name); !checked.ok())
-      errors_.fail(place.pointer, checked.error().message);
+      place.fail(checked.error().message);
     return name;
   }
 
-  WindowSize read_window(const JsonPlace& place) {
+  WindowSize read_window(const JsonValue& place) {
     constexpr IntegerRange kSide{.min = kMinWindowSide, .max = kMaxWindowSide};
     WindowSize window;
-    for (const JsonMember& member : read_members(place, errors_)) {
+    for (const JsonMember& member : place.members()) {
       if (member.key == "width")
-        window.width = static_cast<std::int32_t>(read_integer(member.place, kSide, errors_));
+        window.width = member.value.int32(kSide);
       else if (member.key == "height")
-        window.height = static_cast<std::int32_t>(read_integer(member.place, kSide, errors_));
+        window.height = member.value.int32(kSide);
       else
         note_unknown(member);
     }
@@ -97,20 +89,18 @@ class SettingsReader {
   }
 
   void note_unknown(const JsonMember& member) {
-    note(member.place,
+    note(member.value,
          fmt::format("there is no setting {}; it was left out", quoted_text(member.key)));
   }
 
   // Formatted like an error, so it is one line for any key.
-  void note(const JsonPlace& place, const std::string& what) {
+  void note(const JsonValue& place, const std::string& what) {
     if (read_.notes.size() == kMaxNotes) return;
-    JsonErrors line(errors_.file());
-    line.fail(place.pointer, what);
-    read_.notes.push_back(line.error().message);
+    read_.notes.push_back(JsonFault(place.pointer(), what).error(file_).message);
   }
 
   static constexpr std::size_t kMaxNotes = 100;
-  JsonErrors& errors_;
+  const std::string& file_;
   ReadGuiSettings read_;
 };
 
@@ -137,10 +127,7 @@ std::string settings_to_json(const GuiSettings& settings) {
 Result<ReadGuiSettings> read_gui_settings(std::string_view text, const std::string& file) {
   const auto document = parse_json({.text = text, .file = file});
   if (!document.ok()) return document.error();
-  JsonErrors errors(file);
-  ReadGuiSettings read = SettingsReader(errors).read({.value = &document.value(), .pointer = ""});
-  if (errors.failed()) return errors.error();
-  return read;
+  return read_json(file, [&] { return SettingsReader(file).read(JsonValue(document.value())); });
 }
 
 }  // namespace hybridscope

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/base/check.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "sessions/text/json_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
@@ -38,71 +38,53 @@ Json node_to_json(const LayoutTree& tree, std::int32_t number) {
 
 class LayoutReader {
  public:
-  LayoutReader(const IsKnownPanel& is_known, JsonErrors& errors)
-      : is_known_(is_known), errors_(errors) {}
+  LayoutReader(const IsKnownPanel& is_known, const std::string& file)
+      : is_known_(is_known), file_(file) {}
 
-  LayoutTree read_node(const JsonPlace& place, std::int32_t depth) {
-    if (place.value->is_object() && place.value->contains("split")) return read_split(place, depth);
+  LayoutTree read_node(const JsonValue& place, std::int32_t depth) {
+    if (place.find("split")) return read_split(place, depth);
     return read_leaf(place);
   }
   std::vector<std::string> take_notes() { return std::move(notes_); }
 
  private:
-  LayoutTree read_split(const JsonPlace& place, std::int32_t depth) {
-    if (depth == kMaxLayoutDepth) {
-      errors_.fail(place.pointer,
-                   fmt::format("a split below {} others (expected at most {} nested)", depth,
-                               kMaxLayoutDepth));
-      return {};
-    }
-    const ObjectReader reader(place, {"split", "ratio", "first", "second"}, errors_);
+  LayoutTree read_split(const JsonValue& place, std::int32_t depth) {
+    if (depth == kMaxLayoutDepth)
+      place.fail(fmt::format("a split below {} others (expected at most {} nested)", depth,
+                             kMaxLayoutDepth));
+    place.check_keys({"split", "ratio", "first", "second"});
     LayoutSplit split;
-    if (const auto axis = reader.require("split")) split.axis = read_axis(*axis);
-    if (const auto ratio = reader.require("ratio")) split.ratio = read_ratio(*ratio);
-    LayoutTree first;
-    LayoutTree second;
-    if (const auto child = reader.require("first")) first = read_node(*child, depth + 1);
-    if (const auto child = reader.require("second")) second = read_node(*child, depth + 1);
-    // After an error the tree is not used, and it may violate the invariants.
-    return errors_.failed() ? LayoutTree() : LayoutTree::split(split, first, second);
+    split.axis = read_axis(place.require("split"));
+    split.ratio = read_ratio(place.require("ratio"));
+    const LayoutTree first = read_node(place.require("first"), depth + 1);
+    const LayoutTree second = read_node(place.require("second"), depth + 1);
+    return LayoutTree::split(split, first, second);
   }
 
-  SplitAxis read_axis(const JsonPlace& place) {
-    const std::string name = read_string(place, errors_);
+  SplitAxis read_axis(const JsonValue& place) {
+    const std::string name = place.string();
     for (const SplitAxis axis : {SplitAxis::horizontal, SplitAxis::vertical})
       if (name == name_of(axis)) return axis;
-    errors_.fail(place.pointer, fmt::format("expected \"horizontal\" or \"vertical\", found {}",
-                                            describe_json(*place.value)));
-    return {};
+    place.expected("\"horizontal\" or \"vertical\"");
   }
 
-  double read_ratio(const JsonPlace& place) {
-    const double ratio = place.value->is_number() ? place.value->get<double>() : 0;
-    if (ratio >= kMinSplitRatio && ratio <= kMaxSplitRatio) return ratio;
-    errors_.fail(place.pointer,
-                 fmt::format("expected a number from {} to {}, found {}", kMinSplitRatio,
-                             kMaxSplitRatio, describe_json(*place.value)));
-    return kMinSplitRatio;
-  }
+  double read_ratio(const JsonValue& place) { return place.number(kMinSplitRatio, kMaxSplitRatio); }
 
-  LayoutTree read_leaf(const JsonPlace& place) {
-    const ObjectReader reader(place, {"panels", "active"}, errors_);
+  LayoutTree read_leaf(const JsonValue& place) {
+    place.check_keys({"panels", "active"});
+    const std::vector<JsonValue> elements = place.require("panels").elements();
     std::vector<std::string> panels;  // known or not
-    if (const auto list = reader.require("panels"))
-      for (const JsonPlace& element : read_array(*list, errors_))
-        panels.push_back(read_panel(element));
-    const std::optional<std::string> active = reader.string("active");
+    for (const JsonValue& element : elements) panels.push_back(read_panel(element));
+    const std::optional<std::string> active = place.string_at("active");
     if (active && std::find(panels.begin(), panels.end(), *active) == panels.end())
-      errors_.fail(
-          child_pointer(place.pointer, "active"),
-          fmt::format("expected one of the panels of this leaf, found {}", quoted_text(*active)));
-    if (errors_.failed()) return {};
+      place.fail_at("active", fmt::format("expected one of the panels of this leaf, found {}",
+                                          quoted_text(*active)));
     std::vector<std::string> known;
     for (std::size_t i = 0; i < panels.size(); ++i) {
       if (is_known_(panels[i]))
         known.push_back(panels[i]);
       else
-        note_unknown(child_pointer(child_pointer(place.pointer, "panels"), i), panels[i]);
+        note_unknown(elements[i].pointer(), panels[i]);
     }
     LayoutTree leaf = LayoutTree::leaf(std::move(known));
     if (active) leaf.activate(*active);
@@ -110,32 +92,31 @@ class LayoutReader {
   }
 
   void note_unknown(const std::string& pointer, std::string_view panel) {
-    notes_.push_back(fmt::format("{}: {}: there is no panel {}; it was left out", errors_.file(),
-                                 pointer, quoted_text(panel)));
+    notes_.push_back(fmt::format("{}: {}: there is no panel {}; it was left out", file_, pointer,
+                                 quoted_text(panel)));
   }
 
-  std::string read_panel(const JsonPlace& place) {
-    std::string panel = read_name(place, errors_);
+  std::string read_panel(const JsonValue& place) {
+    std::string panel = place.name();
     if (!panels_.insert(panel).second)
-      errors_.fail(place.pointer, fmt::format("panel {} is in the layout twice (expected once)",
-                                              quoted_text(panel)));
+      place.fail(
+          fmt::format("panel {} is in the layout twice (expected once)", quoted_text(panel)));
     if (panels_.size() > kMaxLayoutPanels)
-      errors_.fail(place.pointer,
-                   fmt::format("more than {} panels (expected at most as many)", kMaxLayoutPanels));
+      place.fail(fmt::format("more than {} panels (expected at most as many)", kMaxLayoutPanels));
     return panel;
   }
 
   const IsKnownPanel& is_known_;
-  JsonErrors& errors_;
+  const std::string& file_;
   std::set<std::string> panels_;
   std::vector<std::string> notes_;
 };
 
-void check_version(const ObjectReader& reader, JsonErrors& errors) {
-  const auto version = reader.require("version");
-  if (!version || whole_number(*version->value) == kLayoutVersion) return;
-  errors.fail(version->pointer, fmt::format("layout version {} (expected {})",
-                                            describe_json(*version->value), kLayoutVersion));
+void check_version(const JsonValue& top) {
+  const JsonValue version = top.require("version");
+  if (version.whole() != kLayoutVersion)
+    version.fail(
+        fmt::format("layout version {} (expected {})", version.describe(), kLayoutVersion));
 }
 
 }  // namespace
@@ -151,16 +132,16 @@ Result<ReadLayout> read_layout(std::string_view text, const std::string& file,
                                const IsKnownPanel& is_known) {
   const auto document = parse_json({.text = text, .file = file});
   if (!document.ok()) return document.error();
-  JsonErrors errors(file);
-  const ObjectReader reader({.value = &document.value(), .pointer = ""}, {"version", "layout"},
-                            errors);
-  check_version(reader, errors);
-  LayoutReader layout(is_known, errors);
-  LayoutTree tree;
-  if (const auto root = reader.require("layout"); root && !root->value->is_null())
-    tree = layout.read_node(*root, 0);
-  if (errors.failed()) return errors.error();
-  return ReadLayout{.tree = std::move(tree), .notes = layout.take_notes()};
+  return read_json(file, [&] {
+    const JsonValue top(document.value());
+    top.check_keys({"version", "layout"});
+    check_version(top);
+    LayoutReader layout(is_known, file);
+    LayoutTree tree;
+    if (const JsonValue root = top.require("layout"); !root.is_null())
+      tree = layout.read_node(root, 0);
+    return ReadLayout{.tree = std::move(tree), .notes = layout.take_notes()};
+  });
 }
 
 }  // namespace hybridscope

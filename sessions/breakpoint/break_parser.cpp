@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sessions/breakpoint/break_grammar.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

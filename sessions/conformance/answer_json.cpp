@@ -20,10 +20,10 @@ nlohmann::json rows_json(const TensorView<std::int32_t>& view) {
   return rows;
 }
 
-nlohmann::json answer_until_error(const VectorValue& array,
-                                  const std::function<nlohmann::json(const VectorValue&)>& answer) {
+nlohmann::json answer_until_error(const JsonValue& array,
+                                  const std::function<nlohmann::json(const JsonValue&)>& answer) {
   nlohmann::json answers = nlohmann::json::array();
-  for (const VectorValue& element : array.elements()) {
+  for (const JsonValue& element : array.elements()) {
     answers.push_back(answer(element));
     if (answers.back().contains("error")) break;
   }

@@ -7,7 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -22,7 +22,7 @@ nlohmann::json rows_json(const TensorView<std::int32_t>& view);
 
 // The answers to the elements of an array, up to and including the first error: the state after an
 // error is not part of the contract.
-nlohmann::json answer_until_error(const VectorValue& array,
-                                  const std::function<nlohmann::json(const VectorValue&)>& answer);
+nlohmann::json answer_until_error(const JsonValue& array,
+                                  const std::function<nlohmann::json(const JsonValue&)>& answer);
 
 }  // namespace hybridscope

@@ -6,6 +6,7 @@
 
 #include "core/base/math.h"
 #include "core/metadata/persistent_buffer.h"
+#include "sessions/conformance/vector_table.h"
 
 namespace hybridscope {
 namespace {
@@ -44,7 +45,7 @@ json value_json(const NamedArray& array) {
   return {{"shape", array.dims}, {"data", nested_json(array)}};
 }
 
-void check_persistent_size(const VectorValue& place, const MambaBuilderConfig& config,
+void check_persistent_size(const JsonValue& place, const MambaBuilderConfig& config,
                            BuilderFamily family) {
   const std::int64_t window = std::int64_t{config.num_spec} + 1;
   const std::int64_t rows_asked = config.max_num_seqs * (family == BuilderFamily::gdn ? window : 1);
@@ -59,7 +60,7 @@ void check_persistent_size(const VectorValue& place, const MambaBuilderConfig& c
              std::to_string(kMaxPersistentElements) + " elements)");
 }
 
-MambaBuilderConfig read_shared_config(const VectorValue& config) {
+MambaBuilderConfig read_shared_config(const JsonValue& config) {
   MambaBuilderConfig result;
   result.mamba_cache_mode = read_mamba_cache_mode(config["mamba_cache_mode"]);
   result.block_size = read_size(config["block_size"], 1);
@@ -67,16 +68,16 @@ MambaBuilderConfig read_shared_config(const VectorValue& config) {
   result.num_speculative_blocks = result.num_spec;
   result.max_num_seqs = read_size(config["max_num_seqs"], 0);
   result.max_model_len = read_size(config["max_model_len"], 0);
-  if (const auto size = config.find("max_cudagraph_capture_size"))
+  if (const auto size = config.find_non_null("max_cudagraph_capture_size"))
     result.max_cudagraph_capture_size = read_size(*size, 0);
   result.full_cudagraph = config["full_cudagraph"].boolean();
-  if (const auto size = config.find("chunk_size")) result.chunk_size = read_tokens(*size);
+  if (const auto size = config.find_non_null("chunk_size")) result.chunk_size = read_tokens(*size);
   return result;
 }
 
 // Throws when the answer would have too many tokens.
-void check_tokens(const VectorValue& place, const VectorBatch& batch) {
-  if (batch.num_actual_tokens < 0) place["num_actual_tokens"].int32_in(0, kMaxTokens);
+void check_tokens(const JsonValue& place, const VectorBatch& batch) {
+  if (batch.num_actual_tokens < 0) place["num_actual_tokens"].int32({0, kMaxTokens});
   std::int64_t tokens = batch.num_actual_tokens;
   for (std::size_t i = 0; i + 1 < batch.query_start_loc.size(); ++i)
     tokens += std::max(batch.query_start_loc[i + 1] - batch.query_start_loc[i], 0);
@@ -105,7 +106,7 @@ json numbers_json(NamedArray array) {
 
 }  // namespace
 
-MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily family) {
+MambaBuilderConfig read_builder_config(const JsonValue& config, BuilderFamily family) {
   MambaBuilderConfig result = read_shared_config(config);
   result.parallel_drafting = config["parallel_drafting"].boolean();
   result.decode_context_parallel_size = read_size(config["decode_context_parallel_size"], 1);
@@ -113,12 +114,11 @@ MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily 
   return result;
 }
 
-MambaBuilderConfig read_release_builder_config(const VectorValue& config,
-                                               const Policies& policies) {
+MambaBuilderConfig read_release_builder_config(const JsonValue& config, const Policies& policies) {
   MambaBuilderConfig result = read_shared_config(config);
   const PrefillCheckpoint checkpoint = policies.cache.prefill_checkpoint;
   result.policies = policies;
-  if (config["num_prefill_checkpoint_blocks"].int32_in(0, 1) > 0)
+  if (config["num_prefill_checkpoint_blocks"].int32({0, 1}) > 0)
     result.checkpoint.alignment = read_size(config["prefill_checkpoint_alignment"], 1);
   result.checkpoint.hash_block_size = read_size(config["hash_block_size"], 1);
   result.checkpoint.hit_alignment = read_size(config["cache_hit_alignment_tokens"], 1);
@@ -136,30 +136,30 @@ TensorView<std::int32_t> OptionalCounts::view() const {
   return vector_view(counts->data(), static_cast<std::int32_t>(counts->size()));
 }
 
-OptionalCounts read_optional_counts(const VectorValue& call, std::string_view name) {
-  const auto counts = call.find(name);
+OptionalCounts read_optional_counts(const JsonValue& call, std::string_view name) {
+  const auto counts = call.find_non_null(name);
   if (!counts) return {};
   return {.counts = read_token_counts(*counts)};
 }
 
-VectorBatch read_builder_batch(const VectorValue& call) {
-  const VectorValue common = call["common"];
+VectorBatch read_builder_batch(const JsonValue& call) {
+  const JsonValue common = call["common"];
   VectorBatch batch = read_batch_with_blocks(common);
   check_tokens(common, batch);
   return batch;
 }
 
-VectorBatch read_release_builder_batch(const VectorValue& call) {
-  const VectorValue place = call["batch"];
+VectorBatch read_release_builder_batch(const JsonValue& call) {
+  const JsonValue place = call["batch"];
   VectorBatch batch{.query_start_loc = read_token_counts(place["query_start_loc"]),
                     .seq_lens = read_token_counts(place["seq_lens"]),
                     .num_actual_tokens = read_tokens(place["num_actual_tokens"]),
                     .max_query_len = read_tokens(place["max_query_len"]),
-                    .block_table = place["block_table"].table()};
+                    .block_table = read_table(place["block_table"])};
   if (batch.query_start_loc.empty()) place["query_start_loc"].fail("expected an element");
   batch.num_reqs = static_cast<std::int32_t>(batch.query_start_loc.size()) - 1;
-  for (const VectorValue& row : place["is_prefilling"].elements())
-    batch.is_prefilling.push_back(static_cast<std::uint8_t>(row.int32_in(0, 1)));
+  for (const JsonValue& row : place["is_prefilling"].elements())
+    batch.is_prefilling.push_back(static_cast<std::uint8_t>(row.int32({0, 1})));
   check_tokens(place, batch);
   return batch;
 }

@@ -10,7 +10,7 @@
 #include "core/metadata/named_arrays.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/vector_batch.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -20,10 +20,10 @@ enum class BuilderFamily { mamba, gdn };
 
 // Reads `config` of a builder's vectors. Throws when the persistent arrays exceed
 // kMaxPersistentElements.
-MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily family);
+MambaBuilderConfig read_builder_config(const JsonValue& config, BuilderFamily family);
 
 // Reads the settings of a builder of a release, which is given further ones.
-MambaBuilderConfig read_release_builder_config(const VectorValue& config, const Policies& policies);
+MambaBuilderConfig read_release_builder_config(const JsonValue& config, const Policies& policies);
 
 // Just holds a production size: 1024 requests of a million tokens in blocks of 16.
 inline constexpr std::int64_t kMaxPersistentElements = std::int64_t{1} << 26;
@@ -34,13 +34,13 @@ struct OptionalCounts {
 
   TensorView<std::int32_t> view() const;
 };
-OptionalCounts read_optional_counts(const VectorValue& call, std::string_view name);
+OptionalCounts read_optional_counts(const JsonValue& call, std::string_view name);
 
 // The batch of a build or capture. Throws when its number of tokens would make the answer too long.
-VectorBatch read_builder_batch(const VectorValue& call);
+VectorBatch read_builder_batch(const JsonValue& call);
 
 // Reads the batch of a call of a release's builder.
-VectorBatch read_release_builder_batch(const VectorValue& call);
+VectorBatch read_release_builder_batch(const JsonValue& call);
 
 // {"metadata": {...}} with every field of the reference's metadata class.
 nlohmann::json metadata_json(const std::vector<NamedArray>& arrays);

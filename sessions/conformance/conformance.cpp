@@ -13,7 +13,7 @@
 #include "sessions/conformance/numeric_check.h"
 #include "sessions/conformance/recognise.h"
 #include "sessions/text/json_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
@@ -161,15 +161,13 @@ void FileChecker::check_line(const NumberedLine& line) {
   if (!vector.ok()) return invalid(line.number, vector.error().message);
   try {
     check_case(line, vector.value());
-  } catch (const VectorError& error) {
-    JsonErrors errors(fmt::format("{}:{}", path_, line.number));
-    errors.fail(error.pointer(), error.what());
-    invalid(line.number, errors.error().message);
+  } catch (const JsonFault& error) {
+    invalid(line.number, error.error(fmt::format("{}:{}", path_, line.number)).message);
   }
 }
 
 void FileChecker::check_case(const NumberedLine& line, const json& vector) {
-  const std::string id = VectorValue(vector, "")["id"].string();
+  const std::string id = JsonValue(vector)["id"].string();
   if (id.find(options_.filter) == std::string::npos) return;
   if (options_.kernels.on_device && report_.kind->on_device.empty()) {
     ++report_.not_run;
@@ -236,16 +234,16 @@ FileReport check_vector_file(const std::string& path, const ConformanceOptions& 
 VectorParts split_vector(const VectorKind& kind, const json& vector) {
   VectorParts parts{.asked = vector, .answered = {}};
   if (kind.asking_call_fields.empty()) {
-    const VectorValue output = VectorValue(vector, "")["output"];
+    const JsonValue output = JsonValue(vector)["output"];
     if (!kind.is_of_a_release()) static_cast<void>(output.members());
     parts.answered = output.json();
     parts.asked.erase("output");
     return parts;
   }
   parts.answered = {{"results", json::array()}};
-  static_cast<void>(VectorValue(vector, "")["calls"].elements());
+  static_cast<void>(JsonValue(vector)["calls"].elements());
   for (const std::string& field : words(kind.answering_fields)) {
-    parts.answered[field] = VectorValue(vector, "")[field].json();
+    parts.answered[field] = JsonValue(vector)[field].json();
     parts.asked.erase(field);
   }
   for (json& call : parts.asked["calls"]) {
@@ -262,9 +260,8 @@ VectorParts split_vector(const VectorKind& kind, const json& vector) {
 std::optional<VectorDifference> check_vector(const VectorKind& kind, const json& vector,
                                              const VectorKernels& kernels, const VectorFile& file) {
   if (kind.is_of_a_release() && !file.release)
-    VectorValue(vector, "")
-        .fail(fmt::format("expected a release in the file's name, as in {}_{}",
-                          kind.word_before_release, release_name(kNewestRelease)));
+    JsonValue(vector).fail(fmt::format("expected a release in the file's name, as in {}_{}",
+                                       kind.word_before_release, release_name(kNewestRelease)));
   try {
     if (kind.of_model) {
       static_cast<void>(open_vector(kind, vector, file.release));
@@ -277,7 +274,7 @@ std::optional<VectorDifference> check_vector(const VectorKind& kind, const json&
     const VectorParts parts = split_vector(kind, vector);
     const VectorCase asked = open_vector(kind, parts.asked, file.release);
     return first_difference(parts.answered, kind.recompute(asked, kernels));
-  } catch (const VectorError&) {
+  } catch (const JsonFault&) {
     throw;
   } catch (const VectorKernelError&) {
     throw;

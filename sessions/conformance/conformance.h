@@ -73,11 +73,11 @@ struct VectorParts {
   nlohmann::json answered;
 };
 
-// Throws VectorError where the vector has no answer.
+// Throws JsonFault where the vector has no answer.
 VectorParts split_vector(const VectorKind& kind, const nlohmann::json& vector);
 
 // Recomputes one case and compares it. A broken contract of our own code is reported as a
-// difference. Throws VectorError and VectorKernelError.
+// difference. Throws JsonFault and VectorKernelError.
 struct VectorFile {
   std::optional<Release> release = {};  // in its name, for a kind that is recorded by release
   std::string folder = {};              // that it lies in, for weights

@@ -28,7 +28,7 @@ using Rows = std::vector<std::vector<float>>;
 class ModelVector {
  public:
   ModelVector(const nlohmann::json& vector, const HybridModel& model)
-      : top_(vector, ""), model_(model) {}
+      : top_(vector), model_(model) {}
 
   std::optional<VectorDifference> check() const {
     const std::string what = top_["config"]["what"].string();
@@ -41,7 +41,7 @@ class ModelVector {
 
  private:
   std::vector<std::int32_t> tokens(const char* name) const {
-    const VectorValue value = top_["input"][name];
+    const JsonValue value = top_["input"][name];
     std::vector<std::int32_t> tokens = value.int32s();
     if (tokens.empty() || tokens.size() > kMostTokens)
       value.fail(fmt::format("expected 1 to {} tokens", kMostTokens));
@@ -60,21 +60,22 @@ class ModelVector {
     return rows;
   }
 
-  std::optional<VectorDifference> compare_rows(const VectorValue& expected, const Rows& rows,
+  std::optional<VectorDifference> compare_rows(const JsonValue& expected, const Rows& rows,
                                                bool by_bits) const {
     const NumericTensor tensor = read_numeric_tensor(expected, 2);
     if (tensor.size(0) != static_cast<std::int32_t>(rows.size()) ||
         tensor.size(1) != model_.vocab_size)
       expected["shape"].fail(fmt::format("expected [{}, {}]", rows.size(), model_.vocab_size));
     const auto width = static_cast<std::size_t>(model_.vocab_size);
+    const std::string place = expected.pointer();
     std::vector<ComparedFloats> parts;
     for (std::size_t i = 0; i < rows.size(); ++i)
-      parts.push_back({fmt::format("{}/{}", expected.pointer(), i),
+      parts.push_back({fmt::format("{}/{}", place, i),
                        std::span<const float>(tensor.data).subspan(i * width, width), rows[i]});
     return by_bits ? differing_bits(parts) : differing_values(parts, kModelTolerance);
   }
 
-  static std::optional<VectorDifference> compare_tokens(const VectorValue& expected,
+  static std::optional<VectorDifference> compare_tokens(const JsonValue& expected,
                                                         std::span<const std::int32_t> got) {
     const std::vector<std::int32_t> tokens = expected.int32s();
     for (std::size_t i = 0; i < std::max(tokens.size(), got.size()); ++i)
@@ -102,7 +103,7 @@ class ModelVector {
   }
 
   Rows in_pieces(std::span<const std::int32_t> prompt) const {
-    const VectorValue split = top_["input"]["split"];
+    const JsonValue split = top_["input"]["split"];
     LoneRun run(model_);
     Rows rows;
     std::size_t first = 0;
@@ -123,18 +124,18 @@ class ModelVector {
     run.extend(tokens("prompt"));
     const std::vector<LayerStates> states = run.states();
     for (const bool by_bits : {true, false})
-      for (const VectorValue& layer : top_[by_bits ? "bits" : "expect"]["layers"].elements())
+      for (const JsonValue& layer : top_[by_bits ? "bits" : "expect"]["layers"].elements())
         if (auto found = compare_states(layer, states, by_bits)) return found;
     return std::nullopt;
   }
 
-  static std::optional<VectorDifference> compare_states(const VectorValue& layer,
+  static std::optional<VectorDifference> compare_states(const JsonValue& layer,
                                                         const std::vector<LayerStates>& states,
                                                         bool by_bits) {
     const auto number = static_cast<std::size_t>(
-        layer["layer"].int32_in(0, static_cast<std::int32_t>(states.size()) - 1));
+        layer["layer"].int32({0, static_cast<std::int32_t>(states.size()) - 1}));
     for (const char* kind : {"conv", "temporal"}) {
-      const auto value = layer.find(kind);
+      const auto value = layer.find_non_null(kind);
       const std::vector<float>& got =
           kind == std::string_view("conv") ? states[number].conv : states[number].temporal;
       if (!value) continue;
@@ -152,7 +153,7 @@ class ModelVector {
   std::optional<VectorDifference> check_greedy() const {
     LoneRun run(model_);
     const std::vector<std::int32_t> prompt = tokens("prompt");
-    const std::int32_t most = top_["input"]["max_tokens"].int32_in(1, kMostTokens);
+    const std::int32_t most = top_["input"]["max_tokens"].int32({1, kMostTokens});
     std::vector<std::int32_t> made{greedy_token(extend(run, prompt).back())};
     while (static_cast<std::int32_t>(made.size()) < most)
       made.push_back(greedy_token(extend(run, {&made.back(), 1}).back()));
@@ -163,7 +164,7 @@ class ModelVector {
     const std::vector<std::int32_t> prompt = tokens("prompt");
     const std::vector<std::int32_t> rest = tokens("rest");
     const auto count = static_cast<std::int32_t>(prompt.size());
-    const std::int32_t missing = top_["input"]["missing"].int32_in(1, count - 1);
+    const std::int32_t missing = top_["input"]["missing"].int32({1, count - 1});
     LoneRun healthy(model_);
     healthy.extend(prompt);
     LoneRun shorter(model_);
@@ -173,12 +174,12 @@ class ModelVector {
     faulty.go_on_from(shorter.states(), count);
     const Rows right = extend(healthy, rest);
     const Rows wrong = extend(faulty, rest);
-    const VectorValue expect = top_["expect"];
+    const JsonValue expect = top_["expect"];
     if (auto found = compare_rows(expect["healthy_logits"], right, false)) return found;
     if (auto found = compare_rows(expect["logits"], wrong, false)) return found;
     if (auto found = compare_tokens(expect["healthy_argmax"], greedy_tokens(right))) return found;
     if (auto found = compare_tokens(expect["argmax"], greedy_tokens(wrong))) return found;
-    const std::vector<VectorValue> kl = expect["kl"].elements();
+    const std::vector<JsonValue> kl = expect["kl"].elements();
     for (std::size_t i = 0; i < std::min(kl.size(), right.size()); ++i) {
       const double expected = kl[i].number();
       const double got = kl_divergence(right[i], wrong[i]);
@@ -189,7 +190,7 @@ class ModelVector {
     return std::nullopt;
   }
 
-  VectorValue top_;
+  JsonValue top_;
   const HybridModel& model_;
 };
 
@@ -197,7 +198,7 @@ class ModelVector {
 
 std::optional<VectorDifference> check_model_vector(const nlohmann::json& vector,
                                                    const std::string& folder) {
-  const VectorValue name = VectorValue(vector, "")["config"]["folder"];
+  const JsonValue name = JsonValue(vector)["config"]["folder"];
   const auto loaded = load_model((std::filesystem::path(folder) / name.string()).string());
   if (!loaded) name.fail(loaded.error().message);
   return ModelVector(vector, loaded.value().model).check();

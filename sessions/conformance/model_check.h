@@ -14,7 +14,7 @@ namespace hybridscope {
 // in one piece and in the pieces of `split`, which must not differ in a bit), state (of every
 // recurrent layer after the prompt), greedy (the tokens it goes on with), missing_tokens (logits
 // behind recurrent states that miss the prompt's last tokens). Returns the first place that
-// differs. Throws VectorError, also where the weights cannot be loaded.
+// differs. Throws JsonFault, also where the weights cannot be loaded.
 std::optional<VectorDifference> check_model_vector(const nlohmann::json& vector,
                                                    const std::string& folder);
 

@@ -26,12 +26,12 @@ bool holds_copies(const std::string& pool) { return pool != "ssm_state" && pool 
 
 class NumericComparison {
  public:
-  NumericComparison(const VectorValue& vector, const NumericAnswer& answer,
+  NumericComparison(const JsonValue& vector, const NumericAnswer& answer,
                     const FloatTolerance& tolerance)
       : vector_(vector), answer_(answer), tolerance_(tolerance) {}
 
   std::optional<VectorDifference> in(const char* member, bool by_bits) const {
-    const VectorValue expected = vector_[member];
+    const JsonValue expected = vector_[member];
     if (auto found = in_outputs(expected, by_bits)) return found;
     for (const auto& [name, pool] : answer_.pools)
       if (auto found = in_pool(expected, name, by_bits)) return found;
@@ -45,40 +45,42 @@ class NumericComparison {
                                                   : differing_values(tensor, tolerance_);
   }
 
-  std::optional<VectorDifference> in_outputs(const VectorValue& expected, bool by_bits) const {
+  std::optional<VectorDifference> in_outputs(const JsonValue& expected, bool by_bits) const {
     const NumericTensor y = read_numeric_tensor(expected["y"]);
     if (y.data.size() != answer_.y.size())
       return VectorDifference{expected.pointer() + "/y", fmt::format("{} values", y.data.size()),
                               fmt::format("{} values", answer_.y.size())};
     const auto rows = static_cast<std::size_t>(y.size(0));
     const std::size_t width = rows == 0 ? 0 : y.data.size() / rows;
-    const VectorValue tokens = vector_["compare_tokens"];
+    const JsonValue tokens = vector_["compare_tokens"];
+    const std::string place = expected.pointer() + "/y";
     Tensor tensor;
     for (const std::int32_t token : tokens.int32s()) {
       if (token < 0 || static_cast<std::size_t>(token) >= rows)
         tokens.fail(fmt::format("expected tokens below {}, found {}", rows, token));
       const std::size_t first = static_cast<std::size_t>(token) * width;
-      tensor.push_back({fmt::format("{}/y/{}", expected.pointer(), token),
+      tensor.push_back({fmt::format("{}/{}", place, token),
                         std::span<const float>(y.data).subspan(first, width),
                         std::span<const float>(answer_.y).subspan(first, width)});
     }
     return compare(tensor, by_bits);
   }
 
-  std::optional<VectorDifference> in_pool(const VectorValue& expected, const std::string& name,
+  std::optional<VectorDifference> in_pool(const JsonValue& expected, const std::string& name,
                                           bool by_bits) const {
     const NumericPool& after = answer_.pools.at(name);
     const NumericPool before = read_numeric_pool(vector_["input"][name]);
     const auto elements = static_cast<std::size_t>(after.block_elements());
-    const VectorValue written = expected[name];
+    const JsonValue written = expected[name];
+    const std::string place = written.pointer();
     std::map<std::int32_t, std::vector<float>> contents;
     Tensor named, untouched;
     for (std::int32_t block = 0; block < after.shape.front(); ++block) {
       const std::size_t first = static_cast<std::size_t>(block) * elements;
-      ComparedFloats part{fmt::format("{}/{}/{}", expected.pointer(), name, block),
+      ComparedFloats part{fmt::format("{}/{}", place, block),
                           std::span<const float>(before.data).subspan(first, elements),
                           std::span<const float>(after.data).subspan(first, elements)};
-      const auto content = written.find(fmt::format("{}", block));
+      const auto content = written.find_non_null(fmt::format("{}", block));
       if (content)
         part.expected = contents[block] =
             read_floats(*content, static_cast<std::int64_t>(elements));
@@ -88,7 +90,7 @@ class NumericComparison {
     return compare(named, by_bits || holds_copies(name));
   }
 
-  const VectorValue& vector_;
+  const JsonValue& vector_;
   const NumericAnswer& answer_;
   FloatTolerance tolerance_;
 };
@@ -98,7 +100,7 @@ class NumericComparison {
 std::optional<VectorDifference> check_numeric(const NumericForms& forms,
                                               const nlohmann::json& vector,
                                               const NumericKernels& kernels) {
-  const VectorValue top(vector, "");
+  const JsonValue top(vector);
   const NumericCase asked{
       .op = top["op"].string(), .config = top["config"], .input = top["input"], .kernels = kernels};
   const NumericAnswer answer = forms.recurrent(asked);

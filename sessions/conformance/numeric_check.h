@@ -19,7 +19,7 @@ struct NumericForms {
 // Runs the operation with `kernels` and returns the first place that differs: of `bits` and of
 // `expect` in form recurrent, then of `expect` in form chunked with its wider tolerances. NaN
 // equals NaN. Outputs of tokens that are not in `compare_tokens` are not compared. Blocks that the
-// vector does not name must keep their bits. Throws VectorError and VectorKernelError.
+// vector does not name must keep their bits. Throws JsonFault and VectorKernelError.
 std::optional<VectorDifference> check_numeric(const NumericForms& forms,
                                               const nlohmann::json& vector,
                                               const NumericKernels& kernels);

@@ -7,7 +7,7 @@ struct NumericAnswer;
 struct NumericCase;
 
 // Returns what one form computes with the kernels of the case.
-// Throws VectorError and VectorKernelError.
+// Throws JsonFault and VectorKernelError.
 using NumericOp = NumericAnswer (*)(const NumericCase& vector);
 
 }  // namespace hybridscope

@@ -7,6 +7,7 @@
 #include "core/numeric/dense_layers.h"
 #include "sessions/conformance/numeric_rows.h"
 #include "sessions/conformance/vector_kernels.h"
+#include "sessions/conformance/vector_table.h"
 
 namespace hybridscope {
 namespace {
@@ -14,10 +15,10 @@ namespace {
 // The most angles of a table of rotary positions.
 constexpr std::int64_t kMaxAngles = std::int64_t{1} << 22;
 
-float read_eps(const VectorValue& config) { return static_cast<float>(config["eps"].number()); }
+float read_eps(const JsonValue& config) { return static_cast<float>(config["eps"].number()); }
 
 // A vector [n].
-NumericTensor read_vector(const VectorValue& value, std::int32_t n) {
+NumericTensor read_vector(const JsonValue& value, std::int32_t n) {
   NumericTensor tensor = read_numeric_tensor(value, 1);
   if (tensor.size(0) != n)
     value["shape"].fail(fmt::format("expected {} elements, found {}", n, tensor.size(0)));
@@ -32,7 +33,7 @@ NumericAnswer answer_like(const NumericTensor& x) {
   return {.y = std::vector<float>(x.data.size()), .pools = {}};
 }
 
-NumericTensor read_like(const VectorValue& value, const NumericTensor& other) {
+NumericTensor read_like(const JsonValue& value, const NumericTensor& other) {
   NumericTensor tensor = read_numeric_tensor(value);
   if (tensor.shape != other.shape) value["shape"].fail("expected the shape of x");
   return tensor;
@@ -67,7 +68,7 @@ NumericAnswer run_arith(const NumericCase& vector) {
 NumericAnswer run_rope(const NumericCase& vector) {
   const auto& [op, config, input, kernels] = vector;
   const NumericTensor x = read_numeric_tensor(input["x"], 3);
-  const std::int32_t rotary_dim = config["rotary_dim"].int32_in(0, x.size(2));
+  const std::int32_t rotary_dim = config["rotary_dim"].int32({0, x.size(2)});
   RopeTable table(rotary_dim, config["theta"].number());
   NumericAnswer answer{.y = x.data, .pools = {}};
   const std::vector<std::int32_t> positions = input["positions"].int32s(x.size(0));
@@ -95,7 +96,7 @@ NumericAnswer run_gated_norm(const NumericCase& vector) {
   const NumericTensor x = read_numeric_tensor(input["x"]);
   const NumericTensor z = read_like(input["z"], x);
   const NumericTensor weight = read_vector(input["weight"], last_size(x));
-  const std::int32_t groups = config["groups"].int32_in(1, std::max(last_size(x), 1));
+  const std::int32_t groups = config["groups"].int32({1, std::max(last_size(x), 1)});
   if (last_size(x) % groups != 0) config["groups"].fail("expected a divisor of the last size");
   const RmsNorm norm{weight.data, read_eps(config)};
   NumericAnswer answer = answer_like(x);
@@ -117,7 +118,7 @@ NumericAnswer run_norm_gated(const NumericCase& vector) {
 }
 
 NumericAnswer run_mlp(const NumericCase& vector) {
-  const VectorValue& input = vector.input;
+  const JsonValue& input = vector.input;
   const NumericTensor x = read_numeric_tensor(input["x"], 2);
   const NumericTensor gate = read_numeric_tensor(input["gate"], 2);
   const NumericTensor up = read_like(input["up"], gate);
@@ -136,7 +137,7 @@ NumericAnswer run_attention(const NumericCase& vector) {
   const NumericTensor q = read_numeric_tensor(input["q"], 3);
   const NumericTensor k = read_numeric_tensor(input["k"], 3);
   const NumericTensor v = read_like(input["v"], k);
-  const std::int32_t block_size = config["block_size"].int32_in(1, kMaxVectorElements);
+  const std::int32_t block_size = config["block_size"].int32({1, kMaxVectorElements});
   const AttentionLayer layer{.num_heads = q.size(1),
                              .num_kv_heads = k.size(1),
                              .head_dim = q.size(2),

@@ -8,7 +8,7 @@
 
 #include "sessions/conformance/numeric_kernels.h"
 #include "sessions/conformance/numeric_values.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -19,8 +19,8 @@ struct NumericAnswer {
 
 struct NumericCase {
   std::string op;  // "conv_prefill"
-  VectorValue config;
-  VectorValue input;
+  JsonValue config;
+  JsonValue input;
   const NumericKernels& kernels;
 };
 

@@ -5,12 +5,13 @@
 #include <algorithm>
 
 #include "sessions/conformance/vector_batch.h"
+#include "sessions/conformance/vector_table.h"
 
 namespace hybridscope {
 namespace {
 
 // 0 <= ... <= num_tokens, ascending.
-std::vector<std::int32_t> read_starts(const VectorValue& value, std::int32_t num_rows,
+std::vector<std::int32_t> read_starts(const JsonValue& value, std::int32_t num_rows,
                                       std::int32_t num_tokens) {
   std::vector<std::int32_t> starts = value.int32s(num_rows + 1);
   if (starts.front() < 0 || starts.back() > num_tokens || !std::ranges::is_sorted(starts))
@@ -18,10 +19,10 @@ std::vector<std::int32_t> read_starts(const VectorValue& value, std::int32_t num
   return starts;
 }
 
-VectorTable read_blocks(const VectorValue& value, std::int32_t num_blocks) {
+VectorTable read_blocks(const JsonValue& value, std::int32_t num_blocks) {
   VectorTable table;
-  if (value.size() > 0 && value[std::size_t{0}].json().is_array()) {
-    table = value.table();
+  if (value.size() > 0 && value[std::size_t{0}].is_array()) {
+    table = read_table(value);
   } else {
     table.data = value.int32s();
     table.rows = static_cast<std::int32_t>(table.data.size());
@@ -34,9 +35,9 @@ VectorTable read_blocks(const VectorValue& value, std::int32_t num_blocks) {
 }
 
 // [rows] columns of the table; empty when absent.
-std::vector<std::int32_t> read_columns(const VectorValue& input, std::string_view name,
+std::vector<std::int32_t> read_columns(const JsonValue& input, std::string_view name,
                                        const VectorTable& table) {
-  const auto value = input.find(name);
+  const auto value = input.find_non_null(name);
   if (!value) return {};
   std::vector<std::int32_t> columns = value->int32s(table.rows);
   for (const std::int32_t column : columns)
@@ -45,9 +46,9 @@ std::vector<std::int32_t> read_columns(const VectorValue& input, std::string_vie
   return columns;
 }
 
-std::vector<std::int32_t> read_counts_of_rows(const VectorValue& input, std::string_view name,
+std::vector<std::int32_t> read_counts_of_rows(const JsonValue& input, std::string_view name,
                                               std::int32_t num_rows) {
-  const auto value = input.find(name);
+  const auto value = input.find_non_null(name);
   if (!value) return {};
   std::vector<std::int32_t> counts = value->int32s(num_rows);
   for (const std::int32_t count : counts)
@@ -58,13 +59,13 @@ std::vector<std::int32_t> read_counts_of_rows(const VectorValue& input, std::str
 
 }  // namespace
 
-NumericDecodeRows::NumericDecodeRows(const VectorValue& input, std::int32_t num_tokens,
+NumericDecodeRows::NumericDecodeRows(const JsonValue& input, std::int32_t num_tokens,
                                      std::int32_t num_blocks)
     : state_indices_(read_blocks(input["state_indices_tensor_d"], num_blocks)),
       num_accepted_tokens_(read_counts_of_rows(input, "num_accepted_tokens", state_indices_.rows)),
       source_column_(read_columns(input, "source_column", state_indices_)),
       destination_column_(read_columns(input, "destination_column", state_indices_)) {
-  if (const auto starts = input.find("query_start_loc_d"))
+  if (const auto starts = input.find_non_null("query_start_loc_d"))
     query_start_loc_ = read_starts(*starts, state_indices_.rows, num_tokens);
   else if (state_indices_.rows > num_tokens)
     input["state_indices_tensor_d"].fail("expected at most one row a token");
@@ -87,7 +88,7 @@ DecodeRows NumericDecodeRows::rows() const {
           .destination_column = destination_column_};
 }
 
-NumericPrefillRows::NumericPrefillRows(const VectorValue& input, std::int32_t num_tokens,
+NumericPrefillRows::NumericPrefillRows(const JsonValue& input, std::int32_t num_tokens,
                                        std::int32_t num_blocks)
     : state_indices_(read_blocks(input["state_indices_tensor_p"], num_blocks)),
       query_start_loc_(read_starts(input["query_start_loc_p"], state_indices_.rows, num_tokens)),
@@ -98,9 +99,9 @@ NumericPrefillRows::NumericPrefillRows(const VectorValue& input, std::int32_t nu
           read_counts_of_rows(input, "num_computed_tokens_p", state_indices_.rows)) {
   for (const std::int32_t flag : input["has_initial_states_p"].int32s(state_indices_.rows))
     has_initial_states_.push_back(flag != 0 ? 1 : 0);
-  const auto size = input.find("mamba_block_size");
+  const auto size = input.find_non_null("mamba_block_size");
   if (!size) return;
-  mamba_block_size_ = size->int32_in(1, kMaxVectorElements);
+  mamba_block_size_ = size->int32({1, kMaxVectorElements});
   for (const char* name : {"block_idx_first_scheduled_token_p", "block_idx_last_scheduled_token",
                            "block_idx_last_computed_token", "num_computed_tokens_p"})
     static_cast<void>(input[name]);
@@ -122,7 +123,7 @@ PrefillRows NumericPrefillRows::rows() const {
           .mamba_block_size = mamba_block_size_};
 }
 
-NumericAttentionRows::NumericAttentionRows(const VectorValue& input, std::int32_t num_tokens,
+NumericAttentionRows::NumericAttentionRows(const JsonValue& input, std::int32_t num_tokens,
                                            std::int32_t num_blocks, std::int32_t block_size)
     : block_table_(read_blocks(input["block_table_tensor"], num_blocks)),
       query_start_loc_(read_starts(input["query_start_loc"],

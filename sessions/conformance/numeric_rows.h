@@ -8,7 +8,8 @@
 
 #include "core/numeric/paged_attention.h"
 #include "core/numeric/state_rows.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/conformance/vector_table.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -16,7 +17,7 @@ namespace hybridscope {
 class NumericDecodeRows {
  public:
   // `num_blocks`: of the pool.
-  NumericDecodeRows(const VectorValue& input, std::int32_t num_tokens, std::int32_t num_blocks);
+  NumericDecodeRows(const JsonValue& input, std::int32_t num_tokens, std::int32_t num_blocks);
   DecodeRows rows() const;
 
  private:
@@ -27,7 +28,7 @@ class NumericDecodeRows {
 
 class NumericPrefillRows {
  public:
-  NumericPrefillRows(const VectorValue& input, std::int32_t num_tokens, std::int32_t num_blocks);
+  NumericPrefillRows(const JsonValue& input, std::int32_t num_tokens, std::int32_t num_blocks);
   PrefillRows rows() const;
 
  private:
@@ -40,7 +41,7 @@ class NumericPrefillRows {
 
 class NumericAttentionRows {
  public:
-  NumericAttentionRows(const VectorValue& input, std::int32_t num_tokens, std::int32_t num_blocks,
+  NumericAttentionRows(const JsonValue& input, std::int32_t num_tokens, std::int32_t num_blocks,
                        std::int32_t block_size);
   AttentionRows rows() const;
 

@@ -20,7 +20,7 @@ enum class Part : std::uint8_t { prefill, prefill_chunked, update };
 
 using Shape = std::vector<std::int32_t>;
 
-NumericTensor read_shaped(const VectorValue& value, const Shape& shape) {
+NumericTensor read_shaped(const JsonValue& value, const Shape& shape) {
   NumericTensor tensor = read_numeric_tensor(value);
   if (tensor.shape != shape)
     value["shape"].fail(fmt::format("expected [{}], found [{}]", fmt::join(shape, ", "),
@@ -35,8 +35,8 @@ NumericAnswer answer_of(std::vector<float> y, const char* name, NumericPool pool
   return answer;
 }
 
-ConvActivation read_activation(const VectorValue& config) {
-  if (!config.has("activation")) return ConvActivation::none;
+ConvActivation read_activation(const JsonValue& config) {
+  if (!config.has_non_null("activation")) return ConvActivation::none;
   static_cast<void>(config["activation"].one_of({"silu"}));
   return ConvActivation::silu;
 }
@@ -46,7 +46,7 @@ struct ConvCase {
   NumericTensor weight, bias;
   NumericPool pool;
 
-  ConvCase(const VectorValue& input, std::int32_t dim)
+  ConvCase(const JsonValue& input, std::int32_t dim)
       : weight(read_numeric_tensor(input["weight"], 2)),
         bias(read_optional_tensor(input["bias"])),
         pool(read_numeric_pool(input["conv_state"])) {
@@ -69,7 +69,7 @@ struct ConvCase {
 
 // `prefill(rows)` or `update(rows)` for the rows of a batch of `tokens`.
 template <class Prefill, class Update>
-void run_part(Part part, const VectorValue& input, std::int32_t tokens, const NumericPool& pool,
+void run_part(Part part, const JsonValue& input, std::int32_t tokens, const NumericPool& pool,
               Prefill&& prefill, Update&& update) {
   if (part == Part::prefill) {
     const NumericPrefillRows rows(input, tokens, pool.shape.front());
@@ -80,7 +80,7 @@ void run_part(Part part, const VectorValue& input, std::int32_t tokens, const Nu
   }
 }
 
-void expect_reads_inside(const VectorValue& input, const ConvLayer& layer, const DecodeRows& rows) {
+void expect_reads_inside(const JsonValue& input, const ConvLayer& layer, const DecodeRows& rows) {
   for (std::int32_t row = 0; row < rows.num_rows(); ++row)
     if (rows.offset(row) + layer.width - 1 > layer.state_len)
       input["num_accepted_tokens"].fail(fmt::format("row {} reads behind its block", row));
@@ -107,11 +107,11 @@ NumericAnswer run_conv_case(Part part, const NumericCase& vector) {
 // The chunks of a Mamba2 batch, as its builder cuts them.
 class ChunkArrays {
  public:
-  ChunkArrays(const VectorValue& input, std::int32_t num_rows)
+  ChunkArrays(const JsonValue& input, std::int32_t num_rows)
       : cu_chunk_seqlen_(input["cu_chunk_seqlen_p"].int32s()),
         seq_idx_(input["seq_idx_p"].int32s()),
         last_chunk_indices_(input["last_chunk_indices_p"].int32s(num_rows)),
-        chunk_size_(input["chunk_size"].int32_in(1, kMaxChunkSize)) {
+        chunk_size_(input["chunk_size"].int32({1, kMaxChunkSize})) {
     if (cu_chunk_seqlen_.size() != seq_idx_.size() + 1)
       input["cu_chunk_seqlen_p"].fail(fmt::format("expected {} elements", seq_idx_.size() + 1));
   }
@@ -138,7 +138,7 @@ std::vector<RowChunk> row_chunks(const PrefillRows& rows) {
 }
 
 NumericAnswer run_mamba2(Part part, const NumericCase& vector) {
-  const VectorValue& input = vector.input;
+  const JsonValue& input = vector.input;
   const NumericTensor x = read_numeric_tensor(input["x"], 3);
   const NumericTensor B = read_numeric_tensor(input["B"], 3);
   const std::int32_t heads = x.size(1);
@@ -163,14 +163,14 @@ NumericAnswer run_mamba2(Part part, const NumericCase& vector) {
     const NumericPrefillRows rows(input, x.size(0), pool.shape.front());
     const ChunkArrays chunks(input, rows.rows().num_rows());
     expect_launched(vector.kernels.mamba2_prefill_chunked(
-        layer, rows.rows(), pool.view(), tokens, input["prep_initial_states"].int32_in(0, 1) == 1,
+        layer, rows.rows(), pool.view(), tokens, input["prep_initial_states"].int32({0, 1}) == 1,
         chunks.view()));
   } else {
     run_part(
         part, input, x.size(0), pool,
         [&](const PrefillRows& rows) {
           return vector.kernels.mamba2_prefill(layer, rows, pool.view(), tokens,
-                                               input["prep_initial_states"].int32_in(0, 1) == 1);
+                                               input["prep_initial_states"].int32({0, 1}) == 1);
         },
         [&](const DecodeRows& rows) {
           return vector.kernels.mamba2_update(layer, rows, pool.view(), tokens);
@@ -180,7 +180,7 @@ NumericAnswer run_mamba2(Part part, const NumericCase& vector) {
 }
 
 NumericAnswer run_mamba1(Part part, const NumericCase& vector) {
-  const VectorValue& input = vector.input;
+  const JsonValue& input = vector.input;
   const NumericTensor x = read_numeric_tensor(input["x"], 2);
   const NumericTensor B = read_numeric_tensor(input["B"], 2);
   const std::int32_t channels = x.size(1);
@@ -210,7 +210,7 @@ NumericAnswer run_mamba1(Part part, const NumericCase& vector) {
 }
 
 NumericAnswer run_delta_rule(Part part, DecayOf decay_of, const NumericCase& vector) {
-  const VectorValue& input = vector.input;
+  const JsonValue& input = vector.input;
   const NumericTensor q = read_numeric_tensor(input["q"], 3);
   const NumericTensor v = read_numeric_tensor(input["v"], 3);
   const std::int32_t tokens = q.size(0);
@@ -255,7 +255,7 @@ NumericAnswer run_delta_rule(Part part, DecayOf decay_of, const NumericCase& vec
 }
 
 NumericAnswer run_lightning(Part part, const NumericCase& vector) {
-  const VectorValue& input = vector.input;
+  const JsonValue& input = vector.input;
   const NumericTensor q = read_numeric_tensor(input["q"], 3);
   const NumericTensor k = read_shaped(input["k"], q.shape);
   const NumericTensor v = read_shaped(input["v"], q.shape);

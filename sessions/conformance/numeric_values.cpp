@@ -1,4 +1,5 @@
 #include "sessions/conformance/numeric_values.h"
+#include "sessions/conformance/vector_table.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,7 +23,7 @@ int digit_of(char c) {
   return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-std::vector<std::uint8_t> bytes_of_base64(const VectorValue& value) {
+std::vector<std::uint8_t> bytes_of_base64(const JsonValue& value) {
   const std::string text = value.string();
   std::size_t length = text.size();
   while (length > 0 && text.size() - length < 2 && text[length - 1] == '=') --length;
@@ -47,8 +48,8 @@ std::int64_t product(std::span<const std::int32_t> shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-std::vector<std::int32_t> read_shape(const VectorValue& value) {
-  const VectorValue field = value["shape"];
+std::vector<std::int32_t> read_shape(const JsonValue& value) {
+  const JsonValue field = value["shape"];
   std::vector<std::int32_t> shape = field.int32s();
   if (shape.empty()) field.fail("expected at least one dimension");
   std::int64_t elements = 1;
@@ -63,7 +64,7 @@ std::vector<std::int32_t> read_shape(const VectorValue& value) {
 
 }  // namespace
 
-std::vector<float> read_floats(const VectorValue& base64, std::int64_t length) {
+std::vector<float> read_floats(const JsonValue& base64, std::int64_t length) {
   const std::vector<std::uint8_t> bytes = bytes_of_base64(base64);
   if (bytes.size() % 4 != 0) base64.fail("expected whole floats of 4 bytes");
   const auto found = static_cast<std::int64_t>(bytes.size() / 4);
@@ -79,13 +80,13 @@ std::vector<float> read_floats(const VectorValue& base64, std::int64_t length) {
   return floats;
 }
 
-NumericTensor read_numeric_tensor(const VectorValue& value) {
+NumericTensor read_numeric_tensor(const JsonValue& value) {
   NumericTensor tensor{.shape = read_shape(value), .data = {}};
   tensor.data = read_floats(value["f32"], product(tensor.shape));
   return tensor;
 }
 
-NumericTensor read_numeric_tensor(const VectorValue& value, std::size_t dimensions) {
+NumericTensor read_numeric_tensor(const JsonValue& value, std::size_t dimensions) {
   NumericTensor tensor = read_numeric_tensor(value);
   if (tensor.shape.size() != dimensions)
     value["shape"].fail(
@@ -93,7 +94,7 @@ NumericTensor read_numeric_tensor(const VectorValue& value, std::size_t dimensio
   return tensor;
 }
 
-NumericTensor read_optional_tensor(const VectorValue& value) {
+NumericTensor read_optional_tensor(const JsonValue& value) {
   return value.is_null() ? NumericTensor() : read_numeric_tensor(value);
 }
 
@@ -101,7 +102,7 @@ std::int64_t NumericPool::block_elements() const {
   return product(std::span<const std::int32_t>(shape).subspan(1));
 }
 
-NumericPool read_numeric_pool(const VectorValue& value) {
+NumericPool read_numeric_pool(const JsonValue& value) {
   NumericPool pool{.shape = read_shape(value), .data = {}};
   const std::int64_t elements = pool.block_elements();
   if (elements < 1) value["shape"].fail("expected a block of at least one element");
@@ -118,7 +119,7 @@ NumericPool read_numeric_pool(const VectorValue& value) {
   return pool;
 }
 
-NumericPool read_numeric_pool(const VectorValue& value, const std::vector<std::int32_t>& block) {
+NumericPool read_numeric_pool(const JsonValue& value, const std::vector<std::int32_t>& block) {
   NumericPool pool = read_numeric_pool(value);
   const std::vector<std::int32_t> found(pool.shape.begin() + 1, pool.shape.end());
   if (found != block)

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/numeric/state_rows.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -20,15 +20,15 @@ struct NumericTensor {
   // Throws when there are fewer dimensions.
   std::int32_t size(std::size_t dimension) const { return shape.at(dimension); }
 };
-// Throws VectorError for another length than the shape's, and for more than kMaxVectorElements.
-NumericTensor read_numeric_tensor(const VectorValue& value);
+// Throws JsonFault for another length than the shape's, and for more than kMaxVectorElements.
+NumericTensor read_numeric_tensor(const JsonValue& value);
 // Reads a tensor that must have that many dimensions.
-NumericTensor read_numeric_tensor(const VectorValue& value, std::size_t dimensions);
+NumericTensor read_numeric_tensor(const JsonValue& value, std::size_t dimensions);
 // Reads a tensor or null, which gives an empty one.
-NumericTensor read_optional_tensor(const VectorValue& value);
+NumericTensor read_optional_tensor(const JsonValue& value);
 
 // Floats of a base64 text. A non-negative `length` is the required number.
-std::vector<float> read_floats(const VectorValue& base64, std::int64_t length);
+std::vector<float> read_floats(const JsonValue& base64, std::int64_t length);
 
 // {"shape": [blocks, ...], "blocks": {"3": base64}}: every other block is NaN.
 struct NumericPool {
@@ -38,8 +38,8 @@ struct NumericPool {
   std::int64_t block_elements() const;
   StatePool view() { return {data, block_elements()}; }
 };
-NumericPool read_numeric_pool(const VectorValue& value);
+NumericPool read_numeric_pool(const JsonValue& value);
 // Reads a pool whose shape must have these dimensions behind the number of blocks.
-NumericPool read_numeric_pool(const VectorValue& value, const std::vector<std::int32_t>& block);
+NumericPool read_numeric_pool(const JsonValue& value, const std::vector<std::int32_t>& block);
 
 }  // namespace hybridscope

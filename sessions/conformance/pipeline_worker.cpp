@@ -82,15 +82,15 @@ std::vector<std::string> WorkerBatch::row_names() const {
   return names;
 }
 
-void WorkerBatch::check(const VectorValue& call) const {
+void WorkerBatch::check(const JsonValue& call) const {
   const std::vector<std::string> names = row_names();
-  const VectorValue req_ids = call["req_ids"];
+  const JsonValue req_ids = call["req_ids"];
   if (req_ids.strings() != names)
     req_ids.fail(fmt::format("what was scheduled leads to the rows {}", names));
 
-  const VectorValue accepted = call["num_accepted_tokens_cpu"];
-  const VectorValue computed = call["num_computed_tokens"];
-  const VectorValue block_ids = call["block_ids"];
+  const JsonValue accepted = call["num_accepted_tokens_cpu"];
+  const JsonValue computed = call["num_computed_tokens"];
+  const JsonValue block_ids = call["block_ids"];
   for (std::size_t row = 0; row < names.size(); ++row) {
     const Known& known = known_.at(names[row]);
     if (accepted[row].int32() != rows_.rows()[row].num_accepted_tokens)
@@ -99,7 +99,7 @@ void WorkerBatch::check(const VectorValue& call) const {
     if (computed[names[row]].int32() != known.num_computed_tokens)
       computed[names[row]].fail(
           fmt::format("the scheduler reported {}", known.num_computed_tokens));
-    const VectorValue lists = block_ids[names[row]];
+    const JsonValue lists = block_ids[names[row]];
     if (lists.size() != known.block_ids.size())
       lists.fail(fmt::format("expected lists of {} groups", known.block_ids.size()));
     for (std::size_t group = 0; group < known.block_ids.size(); ++group) {
@@ -116,18 +116,18 @@ void WorkerBatch::set_num_accepted_tokens(std::span<const std::int32_t> num_acce
     rows_.row(static_cast<std::int32_t>(row)).num_accepted_tokens = num_accepted_tokens[row];
 }
 
-PipelineWorker::PipelineWorker(const VectorValue& config, const EngineConfig& engine_config,
+PipelineWorker::PipelineWorker(const JsonValue& config, const EngineConfig& engine_config,
                                const VectorKernels& kernels)
     : max_num_reqs_(engine_config.max_num_seqs),
       num_speculative_tokens_(engine_config.num_speculative_tokens),
-      block_table_columns_(config["block_table_columns"].int32_in(0, kMaxVectorRequests)),
+      block_table_columns_(config["block_table_columns"].int32({0, kMaxVectorRequests})),
       tensors_(read_mamba_state_tensors(config)),
       memory_(config, tensors_),
       kernels_(kernels),
       buffers_(make_postprocess_input_buffers(max_num_reqs_)),
       batch_(engine_config) {}
 
-json PipelineWorker::step(const VectorValue& call, const ReplayedSchedule& schedule,
+json PipelineWorker::step(const JsonValue& call, const ReplayedSchedule& schedule,
                           ResumedRequests resumed_requests) {
   batch_.update(schedule);
   batch_.check(call);
@@ -144,7 +144,7 @@ json PipelineWorker::step(const VectorValue& call, const ReplayedSchedule& sched
   return answer;
 }
 
-PipelineWorker::Step PipelineWorker::read_step(const VectorValue& call,
+PipelineWorker::Step PipelineWorker::read_step(const JsonValue& call,
                                                const ReplayedSchedule& schedule) {
   Step step;
   step.names = call["req_ids"].strings();
@@ -155,8 +155,8 @@ PipelineWorker::Step PipelineWorker::read_step(const VectorValue& call,
     step.num_computed_tokens.push_back(request.num_computed_tokens);
     step.num_draft_tokens.push_back(static_cast<std::int32_t>(request.draft_token_ids.size()));
     step.block_ids.emplace_back();
-    const VectorValue groups = call["block_ids"][name];
-    for (const VectorValue& group : groups.elements()) {
+    const JsonValue groups = call["block_ids"][name];
+    for (const JsonValue& group : groups.elements()) {
       if (std::ssize(group.json()) > block_table_columns_)
         group.fail(fmt::format("more blocks than block_table_columns {}", block_table_columns_));
       step.block_ids.back().push_back(group.int32s());

@@ -19,8 +19,8 @@
 #include "sessions/conformance/schedule_json.h"
 #include "sessions/conformance/vector_memory.h"
 #include "sessions/conformance/vector_requests.h"
-#include "sessions/conformance/vector_value.h"
 #include "sessions/replay/scheduler_replay.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -37,7 +37,7 @@ class WorkerBatch {
 
   // Throws at the first member of a worker_step call that differs from the rebuilt state: req_ids,
   // num_computed_tokens, block_ids, or num_accepted_tokens_cpu (compared for the rows in use).
-  void check(const VectorValue& call) const;
+  void check(const JsonValue& call) const;
 
   // The accepted counts after the step, by row.
   void set_num_accepted_tokens(std::span<const std::int32_t> num_accepted_tokens);
@@ -63,12 +63,12 @@ class PipelineWorker {
  public:
   // `config`: the vector's config; `engine_config`: the same as an EngineConfig. `kernels` must
   // outlive this object. Throws when the tensors are inconsistent.
-  PipelineWorker(const VectorValue& config, const EngineConfig& engine_config,
+  PipelineWorker(const JsonValue& config, const EngineConfig& engine_config,
                  const VectorKernels& kernels);
 
   // Answers a worker_step call for the step `schedule`. Throws when the call's inputs are not those
   // that follow from the schedule.
-  nlohmann::json step(const VectorValue& call, const ReplayedSchedule& schedule,
+  nlohmann::json step(const JsonValue& call, const ReplayedSchedule& schedule,
                       ResumedRequests resumed_requests);
 
   const VectorMemory& memory() const { return memory_; }
@@ -85,7 +85,7 @@ class PipelineWorker {
     std::vector<std::int32_t> num_accepted_tokens_cpu;  // [max_num_reqs]
     std::vector<std::int32_t> num_accepted_sampled;     // [num_reqs]
   };
-  Step read_step(const VectorValue& call, const ReplayedSchedule& schedule);
+  Step read_step(const JsonValue& call, const ReplayedSchedule& schedule);
   Status preprocess(Step& step, const ReplayedSchedule& schedule, ResumedRequests resumed_requests,
                     nlohmann::json& answer);
   Status postprocess(Step& step, nlohmann::json& answer);

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
@@ -168,11 +168,11 @@ const VectorKind* other_kind_by_fields(const VectorKind& named, std::span<const 
 }
 
 VectorCase open_vector(const VectorKind& kind, const json& vector, std::optional<Release> release) {
-  const VectorValue top(vector, "");
-  const VectorValue config = top["config"];
+  const JsonValue top(vector);
+  const JsonValue config = top["config"];
   static_cast<void>(config.members());
   for (const std::string& field : words(kind.config_fields)) static_cast<void>(config[field]);
-  const VectorValue input = top[kind.input_field];
+  const JsonValue input = top[kind.input_field];
   if (kind.input_field == "calls")
     static_cast<void>(input.elements());
   else

@@ -37,7 +37,7 @@ Result<const VectorKind*> recognise_by_fields(std::span<const nlohmann::json> ca
 const VectorKind* other_kind_by_fields(const VectorKind& named,
                                        std::span<const nlohmann::json> cases);
 
-// The questions of a case; `release` is that of its file. Throws VectorError when a field of the
+// The questions of a case; `release` is that of its file. Throws JsonFault when a field of the
 // kind is missing or `config` has a member that the kind does not know.
 VectorCase open_vector(const VectorKind& kind, const nlohmann::json& vector,
                        std::optional<Release> release = {});

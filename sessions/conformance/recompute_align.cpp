@@ -27,7 +27,7 @@ using Counts = std::vector<std::int32_t>;
 
 class PreprocessRun {
  public:
-  PreprocessRun(const VectorValue& config, const VectorKernels& kernels)
+  PreprocessRun(const JsonValue& config, const VectorKernels& kernels)
       : enable_prefix_caching_(config["enable_prefix_caching"].boolean()),
         max_num_reqs_(read_max_num_reqs(config)),
         tensors_(read_mamba_state_tensors(config)),
@@ -39,7 +39,7 @@ class PreprocessRun {
   // each layer once.
   std::int64_t capacity() const { return std::int64_t{max_num_reqs_} * tensors_.num_states(); }
 
-  json step(const VectorValue& step) {
+  json step(const JsonValue& step) {
     const std::vector<std::string> names = step["req_ids"].strings();
     const auto scheduled = counts_of(names, step["num_scheduled_tokens"]);
     if (!scheduled) return error_json(scheduled.error());
@@ -70,12 +70,12 @@ class PreprocessRun {
   }
 
  private:
-  static std::vector<RequestBlockIds> read_block_ids(const VectorValue& block_ids,
+  static std::vector<RequestBlockIds> read_block_ids(const JsonValue& block_ids,
                                                      const std::vector<std::string>& names) {
     std::vector<RequestBlockIds> result;
     for (const std::string& name : names) {
       result.emplace_back();
-      for (const VectorValue& group : block_ids[name].elements())
+      for (const JsonValue& group : block_ids[name].elements())
         result.back().push_back(group.int32s());
     }
     return result;
@@ -92,7 +92,7 @@ class PreprocessRun {
 
 class PrecopyRun {
  public:
-  PrecopyRun(const VectorValue& config, const MambaStateTensors& tensors, StateLayout layout,
+  PrecopyRun(const JsonValue& config, const MambaStateTensors& tensors, StateLayout layout,
              const VectorKernels& kernels)
       : layout_(std::move(layout)),
         memory_(config, tensors),
@@ -101,7 +101,7 @@ class PrecopyRun {
 
   const VectorMemory& memory() const { return memory_; }
 
-  json step(const VectorValue& step) {
+  json step(const JsonValue& step) {
     add_slots(step);
     const VectorBlockTables tables(step["block_tables"]);
     json answer;
@@ -120,26 +120,25 @@ class PrecopyRun {
   std::int64_t num_slots() const { return std::ssize(slots_.state_idx); }
 
   // The vector repeats the slot arrays before each step; ours must be equal.
-  void add_slots(const VectorValue& step) {
-    for (const VectorValue& added : step["added"].elements())
+  void add_slots(const JsonValue& step) {
+    for (const JsonValue& added : step["added"].elements())
       if (Status status = add_align_slot(
               slots_, {.slot = added["slot"].int32(),
                        .num_computed_tokens = read_count(added["num_computed_tokens"]),
                        .block_size = layout_.block_size});
           !status)
         added.fail(status.error().message);
-    const VectorValue state_idx = step["state_idx_before"];
+    const JsonValue state_idx = step["state_idx_before"];
     if (state_idx.int32s() != slots_.state_idx)
       state_idx.fail("not what the steps before and the added slots lead to");
-    const VectorValue accepted = step["num_accepted_tokens_before"];
+    const JsonValue accepted = step["num_accepted_tokens_before"];
     if (accepted.int32s() != slots_.num_accepted_tokens)
       accepted.fail("not what the steps before and the added slots lead to");
   }
 
   // A launch may have any positive width.
-  Status advance_and_precopy(const VectorValue& step, const VectorBlockTables& tables,
-                             json& answer) {
-    step["launch_block_size"].int32_in(1, kMaxVectorCount);
+  Status advance_and_precopy(const JsonValue& step, const VectorBlockTables& tables, json& answer) {
+    step["launch_block_size"].int32({1, kMaxVectorCount});
     const Counts idx_mapping = read_counts(step["idx_mapping"]);
     const Counts computed = read_counts(step["num_computed_tokens"], num_slots());
     const Counts query_start_loc = read_counts(step["query_start_loc"]);
@@ -176,7 +175,7 @@ class PrecopyRun {
     return Ok{};
   }
 
-  Status postprocess(const VectorValue& step, const VectorBlockTables& tables, json& answer) {
+  Status postprocess(const JsonValue& step, const VectorBlockTables& tables, json& answer) {
     const Counts idx_mapping = read_counts(step["idx_mapping"]);
     const Counts computed = read_counts(step["new_num_computed_tokens"], num_slots());
     const PostprocessV2Inputs inputs{.num_reqs = step["num_reqs"].int32(),
@@ -231,7 +230,7 @@ json recompute_preprocess_align(const VectorCase& vector, const VectorKernels& k
   PreprocessRun run(vector.config, kernels);
   json answer{{"copy_buffer_capacity", run.capacity()}, {"raw_crc32_before", run.raw_crc32()}};
   answer["steps"] = answer_until_error(vector.input["steps"],
-                                       [&](const VectorValue& step) { return run.step(step); });
+                                       [&](const JsonValue& step) { return run.step(step); });
   return answer;
 }
 
@@ -239,13 +238,13 @@ json recompute_precopy_align(const VectorCase& vector, const VectorKernels& kern
   const MambaStateTensors tensors = read_mamba_state_tensors(vector.config);
   const std::vector<std::int64_t> strides(
       tensors.mamba_group_ids.size(),
-      vector.config["block_table_stride"].int64_in(0, kMaxVectorCount));
+      vector.config["block_table_stride"].int64({0, kMaxVectorCount}));
   auto layout = make_state_layout(tensors, strides);
   if (!layout) return error_json(layout.error());
   PrecopyRun run(vector.config, tensors, layout.value(), kernels);
   json answer{{"ctx", layout_json(layout.value())}, {"raw_crc32_before", run.memory().raw_crc32()}};
   answer["steps"] = answer_until_error(vector.input["steps"],
-                                       [&](const VectorValue& step) { return run.step(step); });
+                                       [&](const JsonValue& step) { return run.step(step); });
   answer["final_state_crc32"] = run.memory().state_crc32();
   return answer;
 }

@@ -14,6 +14,7 @@
 #include "sessions/conformance/recompute.h"
 #include "sessions/conformance/varlen_chunks.h"
 #include "sessions/conformance/vector_batch.h"
+#include "sessions/conformance/vector_table.h"
 
 namespace hybridscope {
 
@@ -22,7 +23,7 @@ namespace {
 using nlohmann::json;
 
 // Throws when the number of pieces of `size` tokens would exceed the limit for an answer.
-void check_pieces(const VectorValue& place, const std::vector<std::int32_t>& offsets,
+void check_pieces(const JsonValue& place, const std::vector<std::int32_t>& offsets,
                   std::int32_t size) {
   std::int64_t pieces = 0;
   for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
@@ -62,7 +63,7 @@ json gathered_json(const TensorView<std::int32_t>& gathered) {
 }  // namespace
 
 json recompute_varlen_chunks(const VectorCase& vector, const VectorKernels&) {
-  const VectorValue place = vector.input["query_start_loc"];
+  const JsonValue place = vector.input["query_start_loc"];
   const std::vector<std::int32_t> query_start_loc = read_token_counts(place);
   const std::int32_t chunk_size = read_tokens(vector.config["chunk_size"]);
   check_pieces(place, query_start_loc, chunk_size);
@@ -74,7 +75,7 @@ json recompute_varlen_chunks(const VectorCase& vector, const VectorKernels&) {
 }
 
 json recompute_conv1d_metadata(const VectorCase& vector, const VectorKernels&) {
-  const VectorValue place = vector.input["query_start_loc"];
+  const JsonValue place = vector.input["query_start_loc"];
   const std::vector<std::int32_t> query_start_loc = read_token_counts(place);
   check_pieces(place, query_start_loc, kCausalConv1dBlockM);
   CausalConv1dMetadataBuilder builder;
@@ -93,7 +94,7 @@ json recompute_conv1d_metadata(const VectorCase& vector, const VectorKernels&) {
 }
 
 json recompute_fla_chunks(const VectorCase& vector, const VectorKernels&) {
-  const VectorValue place = vector.input["cu_seqlens"];
+  const JsonValue place = vector.input["cu_seqlens"];
   const std::vector<std::int32_t> cu_seqlens = read_token_counts(place);
   const std::int32_t chunk_size = read_tokens(vector.config["chunk_size"]);
   check_pieces(place, cu_seqlens, chunk_size);
@@ -123,7 +124,7 @@ json recompute_split_batch(const VectorCase& vector, const VectorKernels&) {
 
 json recompute_split_batch_v2(const VectorCase& vector, const VectorKernels&) {
   const VectorBatch batch = read_batch(vector.input);
-  const VectorValue& config = vector.config;
+  const JsonValue& config = vector.config;
   return split_json(split_decodes_and_prefills_v2(
       batch.view(),
       {.decode_threshold = read_tokens(config["decode_threshold"]),
@@ -132,8 +133,9 @@ json recompute_split_batch_v2(const VectorCase& vector, const VectorKernels&) {
 }
 
 json recompute_block_table_gather(const VectorCase& vector, const VectorKernels& kernels) {
-  const VectorValue& config = vector.config;
-  const VectorTable table = vector.input["block_table"].table(vector.input["block_table_shape"]);
+  const JsonValue& config = vector.config;
+  const VectorTable table =
+      read_table(vector.input["block_table"], vector.input["block_table_shape"]);
   const std::vector<std::int32_t> seq_lens = read_token_counts(vector.input["seq_lens"]);
   const std::int32_t num_speculative_blocks = read_size(config["num_speculative_blocks"], 0);
   const auto elements = static_cast<std::int64_t>(seq_lens.size()) *

@@ -7,6 +7,7 @@
 #include "core/metadata/mamba_builder.h"
 #include "sessions/conformance/builder_json.h"
 #include "sessions/conformance/recompute.h"
+#include "sessions/conformance/vector_table.h"
 
 namespace hybridscope {
 
@@ -44,7 +45,7 @@ json dtypes_json(const GdnMetadata& metadata) {
   return dtypes;
 }
 
-Result<json> run_call(GdnMetadataBuilder& builder, const VectorValue& asked) {
+Result<json> run_call(GdnMetadataBuilder& builder, const JsonValue& asked) {
   GdnCall call;
   const auto op = asked["op"].one_of({"build", "build_for_cudagraph_capture"});
   call.batch = read_builder_batch(asked);
@@ -73,7 +74,7 @@ class Calls {
  public:
   explicit Calls(Builder& builder) : builder_(builder) {}
 
-  Result<Metadata> run(const VectorValue& call, std::size_t index) {
+  Result<Metadata> run(const JsonValue& call, std::size_t index) {
     MambaCall& kept = kept_.emplace_back();
     auto metadata = dispatch(call, index, kept);
     if (metadata) latest_ = metadata.value();
@@ -81,7 +82,7 @@ class Calls {
   }
 
  private:
-  Result<Metadata> dispatch(const VectorValue& call, std::size_t index, MambaCall& kept) {
+  Result<Metadata> dispatch(const JsonValue& call, std::size_t index, MambaCall& kept) {
     switch (call["op"].one_of({"build", "build_for_cudagraph_capture", "update_block_table"})) {
       case 0:
         kept.batch = read_builder_batch(call);
@@ -105,12 +106,12 @@ class Calls {
   }
 
   // Only the latest metadata can be updated: older metadata shares its arrays with it.
-  Result<Metadata> update(const VectorValue& call, std::size_t index, MambaCall& kept) {
-    const VectorValue from = call["metadata_from_call"];
+  Result<Metadata> update(const JsonValue& call, std::size_t index, MambaCall& kept) {
+    const JsonValue from = call["metadata_from_call"];
     if (index == 0 || from.int64() != static_cast<std::int64_t>(index) - 1)
       from.fail("expected the number of the call before, " + std::to_string(index) +
-                " - 1, found " + from.json().dump());
-    kept.block_table = call["block_table"].table(call["block_table_shape"]);
+                " - 1, found " + from.dump());
+    kept.block_table = read_table(call["block_table"], call["block_table_shape"]);
     return builder_.update_block_table(latest_, kept.block_table.view());
   }
 
@@ -150,7 +151,7 @@ json recompute_gdn_builder(const VectorCase& vector, const VectorKernels&) {
   json results = json::array();
   if (!created) return {{"init", error_json(created.error())}, {"results", results}};
   GdnMetadataBuilder& builder = created.value();
-  for (const VectorValue& call : vector.input.elements()) {
+  for (const JsonValue& call : vector.input.elements()) {
     const auto result = run_call(builder, call);
     results.push_back(result ? result.value() : error_json(result.error()));
     if (!result) break;  // the state after an exception is not part of the contract

@@ -14,7 +14,7 @@
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/conformance/vector_engine_config.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -26,7 +26,7 @@ class CacheCalls {
       : manager_(std::move(manager)), hash_block_size_(hash_block_size) {}
 
   // The call's result, plus the parts of the pool's state that changed since the last call.
-  nlohmann::json answer(const VectorValue& call);
+  nlohmann::json answer(const JsonValue& call);
 
  private:
   struct Request {
@@ -35,15 +35,15 @@ class CacheCalls {
     std::int32_t num_prompt_tokens = 0;
   };
 
-  nlohmann::json run(const VectorValue& call);
-  nlohmann::json add_request(const VectorValue& call);
-  nlohmann::json get_computed_blocks(const VectorValue& call);
-  nlohmann::json allocate_slots(const VectorValue& call);
-  nlohmann::json append_output_token_ids(const VectorValue& call);
-  nlohmann::json evict_blocks(const VectorValue& call);
+  nlohmann::json run(const JsonValue& call);
+  nlohmann::json add_request(const JsonValue& call);
+  nlohmann::json get_computed_blocks(const JsonValue& call);
+  nlohmann::json allocate_slots(const JsonValue& call);
+  nlohmann::json append_output_token_ids(const JsonValue& call);
+  nlohmann::json evict_blocks(const JsonValue& call);
 
-  Request& request_of(const VectorValue& call);
-  RequestCacheView view_of(const VectorValue& call);
+  Request& request_of(const JsonValue& call);
+  RequestCacheView view_of(const JsonValue& call);
   nlohmann::json blocks_json(RequestId request, std::int32_t group,
                              std::int32_t first_column) const;
   void add_changed_pool_state(nlohmann::json& result);
@@ -60,15 +60,15 @@ using nlohmann::json;
 // One call may add this many null blocks to a block list.
 constexpr std::int32_t kMaxCallTokens = 1 << 17;
 
-std::vector<TokenContent> read_token_ids(const VectorValue& ids) {
+std::vector<TokenContent> read_token_ids(const JsonValue& ids) {
   std::vector<TokenContent> tokens;
   for (const std::int64_t id : ids.int64s()) tokens.push_back(static_cast<TokenContent>(id));
   return tokens;
 }
 
-std::int32_t read_call_count(const VectorValue& value) { return value.int32_in(0, kMaxCallTokens); }
+std::int32_t read_call_count(const JsonValue& value) { return value.int32({0, kMaxCallTokens}); }
 
-RequestStatus read_status(const VectorValue& name) {
+RequestStatus read_status(const JsonValue& name) {
   // The status of an ended request is one of the FINISHED names.
   if (name.string().starts_with("FINISHED")) return RequestStatus::finished;
   return std::array{RequestStatus::waiting, RequestStatus::running,
@@ -95,19 +95,19 @@ struct CachedTokens {
 };
 
 // `entry`: [group, block index, block id].
-void cache_block(const VectorValue& entry, const EngineConfig& config, const CachedTokens& tokens,
+void cache_block(const JsonValue& entry, const EngineConfig& config, const CachedTokens& tokens,
                  BlockPool& pool) {
   const auto& groups = config.kv_cache_config.groups;
   const std::int32_t group =
-      entry[std::size_t{0}].int32_in(0, static_cast<std::int32_t>(groups.size()) - 1);
+      entry[std::size_t{0}].int32({0, static_cast<std::int32_t>(groups.size()) - 1});
   const GroupParameters parameters{
       .group = group,
       .block_size = groups[static_cast<std::size_t>(group)].block_size(),
       .hash_block_size = config.hash_block_size};
   const std::int32_t column =
-      entry[std::size_t{1}].int32_in(0, tokens.num_tokens / parameters.block_size - 1);
-  const VectorValue block = entry[std::size_t{2}];
-  const std::int32_t block_id = block.int32_in(1, pool.num_blocks() - 1);
+      entry[std::size_t{1}].int32({0, tokens.num_tokens / parameters.block_size - 1});
+  const JsonValue block = entry[std::size_t{2}];
+  const std::int32_t block_id = block.int32({1, pool.num_blocks() - 1});
   if (pool.key(block_id).block_hash != 0) block.fail("the block is cached already");
   pool.cache_full_block({.block = block_id,
                          .owner = {.request = {}, .group = group},
@@ -134,7 +134,7 @@ json uncached_json(const CacheHit& hit) {
 
 }  // namespace
 
-json CacheCalls::answer(const VectorValue& call) {
+json CacheCalls::answer(const JsonValue& call) {
   json result;
   try {
     result = run(call);
@@ -143,7 +143,7 @@ json CacheCalls::answer(const VectorValue& call) {
   }
   if (result.contains("error")) return result;
   add_changed_pool_state(result);
-  if (call.has("request")) {
+  if (call.has_non_null("request")) {
     const RequestId id = request_of(call).id;
     result["block_ids"] = json::array();
     for (std::int32_t group = 0; group < manager_.num_groups(); ++group)
@@ -152,7 +152,7 @@ json CacheCalls::answer(const VectorValue& call) {
   return result;
 }
 
-json CacheCalls::run(const VectorValue& call) {
+json CacheCalls::run(const JsonValue& call) {
   switch (
       call["op"].one_of({"add_request", "new_step_starts", "get_computed_blocks", "allocate_slots",
                          "append_output_token_ids", "free", "preempt", "reset_prefix_cache",
@@ -181,20 +181,20 @@ json CacheCalls::run(const VectorValue& call) {
   }
 }
 
-CacheCalls::Request& CacheCalls::request_of(const VectorValue& call) {
-  const VectorValue id = call["request"]["id"];
+CacheCalls::Request& CacheCalls::request_of(const JsonValue& call) {
+  const JsonValue id = call["request"]["id"];
   const auto found = requests_.find(id.string());
   if (found == requests_.end()) id.fail("no such request was added");
   return found->second;
 }
 
-RequestCacheView CacheCalls::view_of(const VectorValue& call) {
-  const VectorValue fields = call["request"];
+RequestCacheView CacheCalls::view_of(const JsonValue& call) {
+  const JsonValue fields = call["request"];
   const Request& request = request_of(call);
-  const VectorValue num_tokens = fields["num_tokens"];
+  const JsonValue num_tokens = fields["num_tokens"];
   if (num_tokens.int32() != request.hashes.num_tokens)
     num_tokens.fail(fmt::format("expected {}, as many as were given", request.hashes.num_tokens));
-  const VectorValue num_prompt_tokens = fields["num_prompt_tokens"];
+  const JsonValue num_prompt_tokens = fields["num_prompt_tokens"];
   if (num_prompt_tokens.int32() != request.num_prompt_tokens)
     num_prompt_tokens.fail(fmt::format("expected {}, the prompt's", request.num_prompt_tokens));
   return {.id = request.id,
@@ -204,8 +204,8 @@ RequestCacheView CacheCalls::view_of(const VectorValue& call) {
           .status = read_status(fields["status"])};
 }
 
-json CacheCalls::add_request(const VectorValue& call) {
-  const VectorValue name = call["request"]["id"];
+json CacheCalls::add_request(const JsonValue& call) {
+  const JsonValue name = call["request"]["id"];
   const std::vector<TokenContent> tokens = read_token_ids(call["prompt_token_ids"]);
   Request request{.id = {static_cast<std::int32_t>(requests_.size())},
                   .hashes = start_block_hashes(hash_block_size_),
@@ -216,7 +216,7 @@ json CacheCalls::add_request(const VectorValue& call) {
   return json::object();
 }
 
-json CacheCalls::get_computed_blocks(const VectorValue& call) {
+json CacheCalls::get_computed_blocks(const JsonValue& call) {
   Result<CacheHit> hit = manager_.get_computed_blocks(view_of(call));
   if (!hit) return error_json(hit.error());
   last_hit_ = std::move(hit).value();
@@ -225,7 +225,7 @@ json CacheCalls::get_computed_blocks(const VectorValue& call) {
           {"num_uncached_common_prefix_tokens", uncached_json(last_hit_)}};
 }
 
-json CacheCalls::allocate_slots(const VectorValue& call) {
+json CacheCalls::allocate_slots(const JsonValue& call) {
   const bool use_hit = call["use_last_computed_blocks"].boolean() && !last_hit_.empty();
   const Result<Allocation> allocation = manager_.allocate_slots(
       view_of(call),
@@ -234,7 +234,7 @@ json CacheCalls::allocate_slots(const VectorValue& call) {
        .new_computed_blocks = use_hit ? &last_hit_ : nullptr,
        .num_lookahead_tokens = read_call_count(call["num_lookahead_tokens"]),
        .full_sequence_must_fit = call["full_sequence_must_fit"].boolean(),
-       .reserved_blocks = call["reserved_blocks"].int32_in(-kMaxCallTokens, kMaxCallTokens),
+       .reserved_blocks = call["reserved_blocks"].int32({-kMaxCallTokens, kMaxCallTokens}),
        .has_scheduled_reqs = call["has_scheduled_reqs"].boolean()});
   if (!allocation) return error_json(allocation.error());
   if (!allocation.value().granted()) return {{"new_block_ids", nullptr}};
@@ -246,12 +246,12 @@ json CacheCalls::allocate_slots(const VectorValue& call) {
   return {{"new_block_ids", new_block_ids}};
 }
 
-json CacheCalls::append_output_token_ids(const VectorValue& call) {
+json CacheCalls::append_output_token_ids(const JsonValue& call) {
   extend_block_hashes(request_of(call).hashes, read_token_ids(call["token_ids"]));
   return json::object();
 }
 
-json CacheCalls::evict_blocks(const VectorValue& call) {
+json CacheCalls::evict_blocks(const JsonValue& call) {
   const Status status = manager_.evict_blocks(call["block_ids"].int32s());
   return status ? json::object() : error_json(status.error());
 }
@@ -289,7 +289,7 @@ json recompute_kv_cache_manager(const VectorCase& vector, const VectorKernels&) 
   json answer{{"init", {{"num_free", manager.value().num_free_blocks()}}}};
   CacheCalls calls(std::move(manager).value(), config.hash_block_size);
   answer["results"] =
-      answer_until_error(vector.input, [&](const VectorValue& call) { return calls.answer(call); });
+      answer_until_error(vector.input, [&](const JsonValue& call) { return calls.answer(call); });
   return answer;
 }
 
@@ -307,16 +307,16 @@ json recompute_cache_hits(const VectorCase& vector, const VectorKernels&) {
   // The reference refused the settings, so there are no lookups.
   if (vector.input.size() == 0) return json::object();
 
-  CachedTokens tokens{.num_tokens = vector.input["num_tokens"].int32_in(0, kMaxHitTokens),
+  CachedTokens tokens{.num_tokens = vector.input["num_tokens"].int32({0, kMaxHitTokens}),
                       .hashes = {}};
   tokens.hashes = hashes_of_counting_tokens(tokens.num_tokens, config.hash_block_size);
   BlockPool pool({.num_blocks = config.kv_cache_config.num_blocks,
                   .block_registration = BlockRegistration::at_allocation},
                  nullptr);
-  for (const VectorValue& entry : vector.input["cached"].elements())
+  for (const JsonValue& entry : vector.input["cached"].elements())
     cache_block(entry, config, tokens, pool);
   const CacheHit hit = coordinator.value().find_longest_cache_hit(
-      pool, tokens.hashes, vector.input["max_cache_hit_length"].int32_in(0, kMaxHitTokens));
+      pool, tokens.hashes, vector.input["max_cache_hit_length"].int32({0, kMaxHitTokens}));
   return {{"hit_length", hit.num_hit_tokens},
           {"block_ids", hit_blocks_json(hit)},
           {"num_uncached_common_prefix_tokens", uncached_json(hit)}};

@@ -16,16 +16,16 @@ using nlohmann::json;
 // Larger than any real dimension, but twice a product of two still fits 63 bits.
 constexpr std::int64_t kMaxModelDim = std::int64_t{1} << 30;
 
-std::int64_t dim(const VectorValue& input, std::string_view name) {
-  return input[name].int64_in(-kMaxModelDim, kMaxModelDim);
+std::int64_t dim(const JsonValue& input, std::string_view name) {
+  return input[name].int64({-kMaxModelDim, kMaxModelDim});
 }
 
-std::optional<std::int64_t> optional_dim(const VectorValue& input, std::string_view name) {
-  if (!input.has(name)) return std::nullopt;
+std::optional<std::int64_t> optional_dim(const JsonValue& input, std::string_view name) {
+  if (!input.has_non_null(name)) return std::nullopt;
   return dim(input, name);
 }
 
-RecurrentDims read_dims(const VectorValue& method, const VectorValue& input) {
+RecurrentDims read_dims(const JsonValue& method, const JsonValue& input) {
   const auto at = [&](std::string_view name) { return dim(input, name); };
   switch (method.one_of({"mamba1_state_shape", "mamba2_state_shape", "linear_attention_state_shape",
                          "short_conv_state_shape", "gated_delta_net_state_shape", "kda_state_shape",
@@ -70,11 +70,12 @@ json copy_funcs_json(MambaType type) {
   return {{"copy_funcs", funcs}};
 }
 
-json dtypes_json(MambaType type, const VectorValue& input) {
+json dtypes_json(MambaType type, const JsonValue& input) {
   const std::string model = input["model_dtype"].string();
   const std::string cache = input["mamba_cache_dtype"].string();
-  const std::string ssm =
-      input.has("mamba_ssm_cache_dtype") ? input["mamba_ssm_cache_dtype"].string() : "auto";
+  const std::string ssm = input.has_non_null("mamba_ssm_cache_dtype")
+                              ? input["mamba_ssm_cache_dtype"].string()
+                              : "auto";
   const auto dtypes = state_dtypes(
       type, {.model_dtype = model, .mamba_cache_dtype = cache, .mamba_ssm_cache_dtype = ssm});
   if (!dtypes) return error_json(dtypes.error());
@@ -86,24 +87,25 @@ json dtypes_json(MambaType type, const VectorValue& input) {
 }  // namespace
 
 json recompute_state_shapes(const VectorCase& vector, const VectorKernels&) {
-  const VectorValue method = vector.config["method"];
-  const VectorValue& input = vector.input;
+  const JsonValue method = vector.config["method"];
+  const JsonValue& input = vector.input;
   const auto layout = vector.config["layout"].one_of({"SD", "DS"});
   if (method.string() == "extra_groups_for_head_shards") {
     const auto value = extra_groups_for_head_shards(
         {.ngroups = dim(input, "ngroups"), .tp_size = dim(input, "tp_size")});
     return value ? json{{"value", value.value()}} : error_json(value.error());
   }
-  const auto shapes = state_shapes(
-      read_dims(method, input),
-      {.tp_world_size = dim(input, input.has("tp_world_size") ? "tp_world_size" : "tp_size"),
-       .conv_state_layout = layout == 1 ? ConvStateLayout::DS : ConvStateLayout::SD,
-       .num_spec = optional_dim(input, "num_spec").value_or(0)});
+  const auto shapes =
+      state_shapes(read_dims(method, input),
+                   {.tp_world_size = dim(
+                        input, input.has_non_null("tp_world_size") ? "tp_world_size" : "tp_size"),
+                    .conv_state_layout = layout == 1 ? ConvStateLayout::DS : ConvStateLayout::SD,
+                    .num_spec = optional_dim(input, "num_spec").value_or(0)});
   return shapes ? json{{"shapes", shapes.value()}} : error_json(shapes.error());
 }
 
 json recompute_state_dtypes(const VectorCase& vector, const VectorKernels&) {
-  const VectorValue method = vector.config["method"];
+  const JsonValue method = vector.config["method"];
   const std::string name = method.string();
   for (const NamedMambaType& type : kMambaTypes) {
     if (!name.starts_with(type.name)) continue;
@@ -111,18 +113,18 @@ json recompute_state_dtypes(const VectorCase& vector, const VectorKernels&) {
     if (rest == "_copy_func") return copy_funcs_json(type.type);
     if (rest == "_dtype") return dtypes_json(type.type, vector.input);
   }
-  method.fail("unknown method " + method.json().dump() +
+  method.fail("unknown method " + method.dump() +
               " (expected a kind of layer, \"_state\" and \"_dtype\" or \"_copy_func\")");
 }
 
 json recompute_block_sizes(const VectorCase& vector, const VectorKernels&) {
   std::vector<GroupBlockSize> groups;
-  for (const VectorValue& group : vector.input["groups"].elements())
+  for (const JsonValue& group : vector.input["groups"].elements())
     groups.push_back(
         {group["type"].one_of({"full", "mamba"}) == 0 ? GroupType::full : GroupType::mamba,
          group["block_size"].int64()});
-  const VectorValue& config = vector.config;
-  const auto hash_block_size = config.find("hash_block_size");
+  const JsonValue& config = vector.config;
+  const auto hash_block_size = config.find_non_null("hash_block_size");
   const auto sizes = resolve_block_sizes(
       {.block_size = config["block_size"].int64(),
        .enable_prefix_caching = config["enable_prefix_caching"].boolean(),

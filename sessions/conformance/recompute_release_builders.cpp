@@ -17,7 +17,7 @@ using nlohmann::json;
 
 // The arrays of one call; its metadata points into them.
 struct ReleaseCall {
-  explicit ReleaseCall(const VectorValue& call)
+  explicit ReleaseCall(const JsonValue& call)
       : batch(read_release_builder_batch(call)),
         num_accepted_tokens(read_optional_counts(call, "num_accepted_tokens")),
         num_decode_draft_tokens(read_optional_counts(call, "num_decode_draft_tokens")),
@@ -93,7 +93,7 @@ json recompute_on(const VectorCase& vector) {
   json results = json::array();
   if (!created) return {{"init", error_json(created.error())}, {"results", results}};
   Builder& builder = created.value();
-  for (const VectorValue& asked : vector.input.elements()) {
+  for (const JsonValue& asked : vector.input.elements()) {
     ReleaseCall call(asked);
     const auto metadata = build_release(builder, policies, call);
     results.push_back(metadata ? release_answer(metadata.value()) : error_json(metadata.error()));

@@ -12,8 +12,8 @@
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/conformance/vector_engine_config.h"
-#include "sessions/conformance/vector_value.h"
 #include "sessions/replay/scheduler_replay.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
@@ -147,7 +147,7 @@ class ReleaseRun {
     return ReleaseRun(std::move(replay).value(), vector.config);
   }
 
-  json answer(const VectorValue& call) {
+  json answer(const JsonValue& call) {
     json result = json::object();
     switch (call["op"].one_of({"add", "abort", "reset", "schedule", "update", "drafts"})) {
       case 0:
@@ -174,24 +174,24 @@ class ReleaseRun {
   }
 
  private:
-  ReleaseRun(SchedulerReplay replay, const VectorValue& config) : replay_(std::move(replay)) {
+  ReleaseRun(SchedulerReplay replay, const JsonValue& config) : replay_(std::move(replay)) {
     replay_.set_stop_token(config["stop_token"].int64());
     replay_.keep_cache_events();
     resumed_are_new_ = config["runner"].one_of({"v1", "v2"}) == 1;
   }
 
-  void add(const VectorValue& call) {
+  void add(const JsonValue& call) {
     TokenIds prompt;
-    for (const VectorValue& range : call["prompt"].elements()) {
-      const std::int64_t first = range[std::size_t{0}].int64_in(0, std::int64_t{1} << 40);
-      const std::int32_t count = range[std::size_t{1}].int32_in(0, kMaxReleaseTokens);
+    for (const JsonValue& range : call["prompt"].elements()) {
+      const std::int64_t first = range[std::size_t{0}].int64({0, std::int64_t{1} << 40});
+      const std::int32_t count = range[std::size_t{1}].int32({0, kMaxReleaseTokens});
       for (std::int32_t i = 0; i < count; ++i) prompt.push_back(first + i);
     }
-    const VectorValue id = call["id"];
+    const JsonValue id = call["id"];
     const Status added =
         replay_.add_request({.name = id.string(),
                              .prompt_token_ids = prompt,
-                             .max_tokens = call["max_tokens"].int32_in(0, kMaxReleaseTokens),
+                             .max_tokens = call["max_tokens"].int32({0, kMaxReleaseTokens}),
                              .priority = call["priority"].int32(),
                              .arrival_time = call["arrival"].int64()});
     if (!added) id.fail(added.error().message);
@@ -261,10 +261,10 @@ class ReleaseRun {
     answer[member] = names;
   }
 
-  json update(const VectorValue& call) {
+  json update(const JsonValue& call) {
     std::map<std::string, TokenIds> sampled;
     for (const std::string& name : replay_.awaiting_output()) sampled[name] = {};
-    if (const auto given = call.find("sampled"))
+    if (const auto given = call.find_non_null("sampled"))
       for (const auto& [name, ids] : given->members()) sampled[name] = ids.int64s();
     const Status updated = replay_.update_from_output(sampled);
     if (!updated) call.fail(updated.error().message);
@@ -276,11 +276,11 @@ class ReleaseRun {
     return answer;
   }
 
-  json drafts(const VectorValue& given) {
+  json drafts(const JsonValue& given) {
     std::map<std::string, TokenIds> drafts;
     for (const auto& [name, count] : given.members()) {
       TokenIds& ids = drafts[name];
-      for (std::int32_t i = 0; i < count.int32_in(0, 1 << 8); ++i) ids.push_back(900 + i);
+      for (std::int32_t i = 0; i < count.int32({0, 1 << 8}); ++i) ids.push_back(900 + i);
     }
     replay_.update_draft_token_ids(drafts);
     json stored = json::object();
@@ -301,7 +301,7 @@ json recompute_release_scheduler(const VectorCase& vector, const VectorKernels&)
   check_pool_size(vector.config, vector.input);
   auto run = ReleaseRun::create(vector);
   if (!run) return error_json(run.error());
-  return {{"results", answer_until_error(vector.input, [&](const VectorValue& call) {
+  return {{"results", answer_until_error(vector.input, [&](const JsonValue& call) {
              return run.value().answer(call);
            })}};
 }

@@ -13,7 +13,7 @@
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/conformance/vector_engine_config.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
@@ -33,7 +33,7 @@ class WorkerRun {
     return WorkerRun(config, std::move(worker).value());
   }
 
-  json answer(const VectorValue& call) {
+  json answer(const JsonValue& call) {
     read_step(call);
     worker_.prepare(trace_, new_blocks_, finished_, requests_);
     for (const RequestId id : finished_) requests_.release(id);
@@ -56,24 +56,24 @@ class WorkerRun {
 
   // -- what the scheduler gave out --
 
-  void read_step(const VectorValue& call) {
+  void read_step(const JsonValue& call) {
     trace_.clear();
     ++trace_.step;
     new_blocks_.ids.clear();
     new_blocks_.starts.assign(1, 0);
-    const VectorValue scheduled = call["scheduled"];
+    const JsonValue scheduled = call["scheduled"];
     if (scheduled.size() > static_cast<std::size_t>(config_.max_num_seqs))
       scheduled.fail("expected at most max_num_seqs requests");
-    for (const VectorValue& entry : scheduled.elements()) read_scheduled(entry, call);
+    for (const JsonValue& entry : scheduled.elements()) read_scheduled(entry, call);
     trace_.preempted = ids_of(call, "preempted");
     finished_ = ids_of(call, "finished");
     if (is_v2()) check_slots(scheduled);
     for (const auto& [name, count] : call["accepted"].members())
-      requests_[id_of(name, count)].scripted_num_accepted_tokens = count.int32_in(1, kMaxDrafts);
+      requests_[id_of(name, count)].scripted_num_accepted_tokens = count.int32({1, kMaxDrafts});
   }
 
   // V2: does every running request have a slot, and every admitted one a free slot?
-  void check_slots(const VectorValue& scheduled) {
+  void check_slots(const JsonValue& scheduled) {
     for (const RequestId id : finished_) with_slot_.erase(id.value);
     for (const RequestId id : trace_.preempted) with_slot_.erase(id.value);
     std::set<std::int32_t> rows;
@@ -91,21 +91,19 @@ class WorkerRun {
       scheduled.fail("more requests than there are slots");
   }
 
-  void read_scheduled(const VectorValue& entry, const VectorValue& call) {
-    const auto number = [&](std::size_t i) {
-      return entry[i].int32_in(0, kMaxReleaseWorkerTokens);
-    };
+  void read_scheduled(const JsonValue& entry, const JsonValue& call) {
+    const auto number = [&](std::size_t i) { return entry[i].int32({0, kMaxReleaseWorkerTokens}); };
     ScheduledTrace scheduled{
         .admission =
             std::array{
                 Admission::running, Admission::new_request,
-                Admission::resumed}[static_cast<std::size_t>(entry[std::size_t{1}].int32_in(0, 2))],
+                Admission::resumed}[static_cast<std::size_t>(entry[std::size_t{1}].int32({0, 2}))],
         .num_computed_tokens = number(2),
-        .num_scheduled_tokens = entry[std::size_t{3}].int32_in(1, kMaxReleaseWorkerTokens),
-        .num_draft_tokens = entry[std::size_t{4}].int32_in(0, config_.num_speculative_tokens),
+        .num_scheduled_tokens = entry[std::size_t{3}].int32({1, kMaxReleaseWorkerTokens}),
+        .num_draft_tokens = entry[std::size_t{4}].int32({0, config_.num_speculative_tokens}),
         .num_tokens = number(6),
-        .num_prompt_tokens = entry[std::size_t{7}].int32_in(1, kMaxReleaseWorkerTokens),
-        .placeholder_drafts = entry[std::size_t{5}].int32_in(0, 1) == 1};
+        .num_prompt_tokens = entry[std::size_t{7}].int32({1, kMaxReleaseWorkerTokens}),
+        .placeholder_drafts = entry[std::size_t{5}].int32({0, 1}) == 1};
     const std::int32_t end = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
     if (end > config_.max_model_len + config_.num_speculative_tokens ||
         scheduled.num_draft_tokens >= scheduled.num_scheduled_tokens)
@@ -114,7 +112,7 @@ class WorkerRun {
     scheduled.request = scheduled.admission == Admission::new_request
                             ? add(name, scheduled.num_prompt_tokens, entry)
                             : id_of(name, entry);
-    const auto accepted = call["accepted"].find(name);
+    const auto accepted = call["accepted"].find_non_null(name);
     // A row that samples computes all known tokens and those in flight, its drafts aside.
     const std::int32_t last = end - scheduled.num_draft_tokens;
     scheduled.num_output_placeholders = accepted ? std::max(last - scheduled.num_tokens, 0) : 0;
@@ -125,13 +123,13 @@ class WorkerRun {
   }
 
   void read_blocks(const std::string& name, const ScheduledTrace& scheduled,
-                   const VectorValue& call) {
+                   const JsonValue& call) {
     const std::size_t groups = config_.kv_cache_config.groups.size();
     std::vector<std::size_t>& held = num_blocks_[scheduled.request.value];
     if (scheduled.admission != Admission::running) held.clear();
     held.resize(groups);
-    std::optional<VectorValue> given;
-    if (const auto all = call.find("new_blocks")) given = all->find(name);
+    std::optional<JsonValue> given;
+    if (const auto all = call.find_non_null("new_blocks")) given = all->find_non_null(name);
     for (std::size_t g = 0; g < groups; ++g) {
       if (given) {
         const std::vector<std::int32_t> ids = (*given)[g].int32s();
@@ -145,7 +143,7 @@ class WorkerRun {
     }
   }
 
-  RequestId add(const std::string& name, std::int32_t num_prompt_tokens, const VectorValue& place) {
+  RequestId add(const std::string& name, std::int32_t num_prompt_tokens, const JsonValue& place) {
     if (const auto known = ids_.find(name); known != ids_.end() && requests_.holds(known->second))
       place.fail("the request is there already");
     EngineRequest& request = requests_.add(name);
@@ -156,7 +154,7 @@ class WorkerRun {
     return ids_[name] = request.scheduling.id;
   }
 
-  RequestId id_of(const std::string& name, const VectorValue& place) const {
+  RequestId id_of(const std::string& name, const JsonValue& place) const {
     const auto known = ids_.find(name);
     if (known == ids_.end() || !requests_.holds(known->second))
       place.fail("a request that was not scheduled before");
@@ -164,9 +162,9 @@ class WorkerRun {
   }
 
   // The ids of the named requests that the worker has seen.
-  std::vector<RequestId> ids_of(const VectorValue& call, std::string_view member) const {
+  std::vector<RequestId> ids_of(const JsonValue& call, std::string_view member) const {
     std::vector<RequestId> result;
-    if (const auto names = call.find(member))
+    if (const auto names = call.find_non_null(member))
       for (const std::string& name : names->strings())
         if (const auto known = ids_.find(name);
             known != ids_.end() && requests_.holds(known->second))
@@ -266,7 +264,7 @@ json recompute_release_worker(const VectorCase& vector, const VectorKernels&) {
   check_pool_size(vector.config, vector.input);
   auto run = WorkerRun::create(vector);
   if (!run) return error_json(run.error());
-  return {{"results", answer_until_error(vector.input, [&](const VectorValue& call) {
+  return {{"results", answer_until_error(vector.input, [&](const JsonValue& call) {
              return run.value().answer(call);
            })}};
 }

@@ -5,19 +5,19 @@
 #include "core/engine/aligned_split.h"
 #include "core/engine/releases.h"
 #include "sessions/conformance/recompute.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
 
 constexpr std::int32_t kMaxSplitTokens = 1 << 26;
 
-std::int32_t tokens(const VectorValue& object, std::string_view name, std::int32_t least = 0) {
-  return object[name].int32_in(least, kMaxSplitTokens);
+std::int32_t tokens(const JsonValue& object, std::string_view name, std::int32_t least = 0) {
+  return object[name].int32({least, kMaxSplitTokens});
 }
 
-AlignedSplitSettings read_split_settings(const VectorValue& config, const Policies& policies) {
-  const auto alignment = config.find("prefill_checkpoint_alignment");
+AlignedSplitSettings read_split_settings(const JsonValue& config, const Policies& policies) {
+  const auto alignment = config.find_non_null("prefill_checkpoint_alignment");
   const std::int32_t budget = tokens(config, "max_num_scheduled_tokens");
   const std::int32_t threshold = tokens(config, "long_prefill_token_threshold");
   return {.block_size = tokens(config, "block_size", 1),
@@ -28,7 +28,7 @@ AlignedSplitSettings read_split_settings(const VectorValue& config, const Polici
           .eagle_block_drop = config["eagle_drop"].boolean(),
           .num_hash_lookahead_tokens = tokens(config, "num_hash_lookahead_tokens"),
           .has_prefill_checkpoint_blocks = config["has_prefill_checkpoint_blocks"].boolean(),
-          .prefill_checkpoint_alignment = alignment ? alignment->int32_in(1, kMaxSplitTokens) : 0,
+          .prefill_checkpoint_alignment = alignment ? alignment->int32({1, kMaxSplitTokens}) : 0,
           .shared_prefix_checkpoint = config["shared_prefix_checkpoint"].boolean(),
           .checkpoint_start = policies.cache.checkpoint_start,
           .max_tokens_a_step = threshold > 0 ? std::min(budget, threshold) : budget};

@@ -13,8 +13,8 @@
 #include "sessions/conformance/recompute.h"
 #include "sessions/conformance/schedule_json.h"
 #include "sessions/conformance/vector_engine_config.h"
-#include "sessions/conformance/vector_value.h"
 #include "sessions/replay/scheduler_replay.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -23,11 +23,11 @@ namespace {
 class SchedulerCalls {
  public:
   // Reads `config` of the vector. Errors: those of SchedulerReplay::create.
-  static Result<SchedulerCalls> create(const VectorValue& config);
+  static Result<SchedulerCalls> create(const JsonValue& config);
 
   // The call's result. Throws for an op that the scheduler does not have and for arguments that
   // contradict the schedule.
-  nlohmann::json answer(const VectorValue& call);
+  nlohmann::json answer(const JsonValue& call);
 
   const EngineConfig& config() const { return replay_.config(); }
   ResumedRequests resumed_requests() const { return resumed_requests_; }
@@ -38,7 +38,7 @@ class SchedulerCalls {
   SchedulerCalls(SchedulerReplay replay, ResumedRequests resumed_requests)
       : replay_(std::move(replay)), resumed_requests_(resumed_requests) {}
 
-  nlohmann::json add_request(const VectorValue& call);
+  nlohmann::json add_request(const JsonValue& call);
   nlohmann::json schedule();
 
   SchedulerReplay replay_;
@@ -49,7 +49,7 @@ class SchedulerCalls {
 using nlohmann::json;
 
 // {name: [token ids]}.
-std::map<std::string, TokenIds> read_token_ids_by_name(const VectorValue& object) {
+std::map<std::string, TokenIds> read_token_ids_by_name(const JsonValue& object) {
   std::map<std::string, TokenIds> result;
   for (const auto& [name, ids] : object.members()) result[name] = ids.int64s();
   return result;
@@ -74,8 +74,8 @@ class PipelineCalls {
 
   const VectorMemory& memory() const { return worker_.memory(); }
 
-  json answer(const VectorValue& call) {
-    const VectorValue op = call["op"];
+  json answer(const JsonValue& call) {
+    const JsonValue op = call["op"];
     const std::string name = op.string();
     if (name == "worker_step") {
       if (!step_is_due_) op.fail("no step was scheduled since the last worker_step");
@@ -97,7 +97,7 @@ class PipelineCalls {
 
 }  // namespace
 
-Result<SchedulerCalls> SchedulerCalls::create(const VectorValue& config) {
+Result<SchedulerCalls> SchedulerCalls::create(const JsonValue& config) {
   Result<SchedulerReplay> replay = SchedulerReplay::create(read_scheduler_config(config));
   if (!replay) return replay.error();
   const bool v2 = config["use_v2_model_runner"].boolean();
@@ -105,7 +105,7 @@ Result<SchedulerCalls> SchedulerCalls::create(const VectorValue& config) {
                         v2 ? ResumedRequests::as_new : ResumedRequests::cached);
 }
 
-json SchedulerCalls::answer(const VectorValue& call) {
+json SchedulerCalls::answer(const JsonValue& call) {
   switch (call["op"].one_of({"add_request", "abort", "reset_prefix_cache", "schedule",
                              "update_from_output", "update_draft_token_ids"})) {
     case 0:
@@ -118,7 +118,7 @@ json SchedulerCalls::answer(const VectorValue& call) {
     case 3:
       return schedule();
     case 4: {
-      const VectorValue sampled = call["sampled_token_ids"];
+      const JsonValue sampled = call["sampled_token_ids"];
       const Status updated = replay_.update_from_output(read_token_ids_by_name(sampled));
       if (!updated) sampled.fail(updated.error().message);
       return update_json(replay_);
@@ -129,12 +129,12 @@ json SchedulerCalls::answer(const VectorValue& call) {
   }
 }
 
-json SchedulerCalls::add_request(const VectorValue& call) {
-  const VectorValue id = call["id"];
+json SchedulerCalls::add_request(const JsonValue& call) {
+  const JsonValue id = call["id"];
   const Status added =
       replay_.add_request({.name = id.string(),
                            .prompt_token_ids = call["prompt_token_ids"].int64s(),
-                           .max_tokens = call["max_tokens"].int32_in(0, kMaxRequestTokens),
+                           .max_tokens = call["max_tokens"].int32({0, kMaxRequestTokens}),
                            .priority = call["priority"].int32(),
                            .arrival_time = ordered(call["arrival_time"].number())});
   if (!added) id.fail(added.error().message);
@@ -152,7 +152,7 @@ json recompute_scheduler(const VectorCase& vector, const VectorKernels&) {
   check_pool_size(vector.config, vector.input);
   auto calls = SchedulerCalls::create(vector.config);
   if (!calls) return error_json(calls.error());
-  return {{"results", answer_until_error(vector.input, [&](const VectorValue& call) {
+  return {{"results", answer_until_error(vector.input, [&](const JsonValue& call) {
              return calls.value().answer(call);
            })}};
 }
@@ -164,7 +164,7 @@ json recompute_pipeline(const VectorCase& vector, const VectorKernels& kernels) 
   PipelineCalls calls(std::move(scheduler).value(), vector, kernels);
   json answer{{"raw_crc32_before", calls.memory().raw_crc32()}};
   answer["results"] =
-      answer_until_error(vector.input, [&](const VectorValue& call) { return calls.answer(call); });
+      answer_until_error(vector.input, [&](const JsonValue& call) { return calls.answer(call); });
   answer["final_state_crc32"] = calls.memory().state_crc32();
   return answer;
 }

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 // "conv2d" drops a conv state's last dimension, "func" sets an unknown copy function; the other
 // faults are in block_table_strides.
-void inject_fault(const VectorValue& fault, MambaStateTensors& tensors) {
+void inject_fault(const JsonValue& fault, MambaStateTensors& tensors) {
   const std::size_t name = fault.one_of({"conv2d", "func", "stride", "count"});
   if (name == 1) tensors.state_kinds.front() = std::nullopt;
   if (name != 0) return;
@@ -36,14 +36,14 @@ void inject_fault(const VectorValue& fault, MambaStateTensors& tensors) {
 using nlohmann::json;
 
 // req_ids[:num_reqs].
-std::vector<std::string> batch_names(const VectorValue& step) {
+std::vector<std::string> batch_names(const JsonValue& step) {
   std::vector<std::string> names = step["req_ids"].strings();
-  const auto num_reqs = static_cast<std::size_t>(step["num_reqs"].int32_in(0, kMaxVectorRequests));
+  const auto num_reqs = static_cast<std::size_t>(step["num_reqs"].int32({0, kMaxVectorRequests}));
   names.resize(std::min(names.size(), num_reqs));
   return names;
 }
 
-json stage_step(const VectorValue& step, PostprocessInputBuffers& buffers) {
+json stage_step(const JsonValue& step, PostprocessInputBuffers& buffers) {
   VectorRequests requests;
   const std::vector<std::string> names = batch_names(step);
   if (std::ssize(names) < step["num_reqs"].int32())
@@ -69,12 +69,12 @@ json stage_step(const VectorValue& step, PostprocessInputBuffers& buffers) {
 
 class AllModeRun {
  public:
-  explicit AllModeRun(const VectorValue& config)
-      : block_size_(config["block_size"].int32_in(1, kMaxVectorCount)),
+  explicit AllModeRun(const JsonValue& config)
+      : block_size_(config["block_size"].int32({1, kMaxVectorCount})),
         num_spec_tokens_(read_count(config["num_spec_tokens"])),
         max_num_reqs_(read_max_num_reqs(config)) {}
 
-  json step(const VectorValue& step) {
+  json step(const JsonValue& step) {
     const VectorGoneRequests gone(step, requests_);
     const std::vector<std::string> names = batch_names(step);
     const auto req_ids = requests_.ids(names);
@@ -113,7 +113,7 @@ class AllModeRun {
 }  // namespace
 
 json recompute_copy_specs(const VectorCase& vector, const VectorKernels&) {
-  const VectorValue& input = vector.input;
+  const JsonValue& input = vector.input;
   const StateTensor state =
       read_state_tensor(input["shape"], input["stride"], vector.config["element_size"]);
   const std::vector<std::int32_t> block_ids = input["block_ids"].int32s();
@@ -133,7 +133,7 @@ json recompute_copy_specs(const VectorCase& vector, const VectorKernels&) {
 
 json recompute_ctx_init(const VectorCase& vector, const VectorKernels&) {
   MambaStateTensors tensors = read_mamba_state_tensors(vector.config);
-  if (const auto fault = vector.config.find("fault")) inject_fault(*fault, tensors);
+  if (const auto fault = vector.config.find_non_null("fault")) inject_fault(*fault, tensors);
   const std::vector<std::int64_t> strides = vector.input["block_table_strides"].int64s();
   const auto layout = make_state_layout(tensors, strides);
   if (!layout) return error_json(layout.error());
@@ -145,7 +145,7 @@ json recompute_ctx_init(const VectorCase& vector, const VectorKernels&) {
 json recompute_stage_inputs(const VectorCase& vector, const VectorKernels&) {
   PostprocessInputBuffers buffers =
       make_postprocess_input_buffers(read_max_num_reqs(vector.config));
-  return {{"steps", answer_until_error(vector.input["steps"], [&](const VectorValue& step) {
+  return {{"steps", answer_until_error(vector.input["steps"], [&](const JsonValue& step) {
              return stage_step(step, buffers);
            })}};
 }
@@ -153,7 +153,7 @@ json recompute_stage_inputs(const VectorCase& vector, const VectorKernels&) {
 json recompute_all_mode(const VectorCase& vector, const VectorKernels&) {
   AllModeRun run(vector.config);
   return {{"steps", answer_until_error(vector.input["steps"],
-                                       [&](const VectorValue& step) { return run.step(step); })}};
+                                       [&](const JsonValue& step) { return run.step(step); })}};
 }
 
 }  // namespace hybridscope

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "core/state/collect_copies.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/conformance/vector_table.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 

@@ -1,7 +1,7 @@
 // The table of vector files: the name of each, how it is recognised, and what recomputes it.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -9,21 +9,21 @@
 #include "core/engine/releases.h"
 #include "sessions/conformance/numeric_op.h"
 #include "sessions/conformance/vector_kernels.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
 // A case's questions: `config`, and `input` or `calls`. Never its `output`.
 struct VectorCase {
-  VectorValue config;
-  VectorValue input;                    // the member "input", or "calls" when the file has calls
+  JsonValue config;
+  JsonValue input;                      // the member "input", or "calls" when the file has calls
   std::optional<Release> release = {};  // of the file, for a kind that is recorded by release
 };
 
 // Returns what the vector's `output` should be, computed under profile `reference`, or that of the
 // file's release, by the same public functions that the engine uses. An error of a function is
 // {"error": "<message>"} where the vector has {"error": "<class>"}. An element that the reference
-// leaves uninitialised may be null. Throws VectorError when the vector is inconsistent.
+// leaves uninitialised may be null. Throws JsonFault when the vector is inconsistent.
 using Recompute = nlohmann::json (*)(const VectorCase& vector, const VectorKernels& kernels);
 
 // Lists of fields are names separated by spaces.

@@ -60,9 +60,9 @@ bool ranges_conflict(std::vector<ByteRange> ranges) {
   return false;
 }
 
-VectorMemory::VectorMemory(const VectorValue& config, const MambaStateTensors& tensors)
+VectorMemory::VectorMemory(const JsonValue& config, const MambaStateTensors& tensors)
     : num_kinds_(tensors.state_kinds.size()) {
-  const VectorValue memory = config["memory"];
+  const JsonValue memory = config["memory"];
   pointer_ = memory.pointer();
   read_raw_buffers(memory);
   for (std::size_t layer = 0; layer < tensors.layers.size(); ++layer)
@@ -71,11 +71,11 @@ VectorMemory::VectorMemory(const VectorValue& config, const MambaStateTensors& t
                                    tensors.layers[layer].states[state]));
 }
 
-void VectorMemory::read_raw_buffers(const VectorValue& memory) {
+void VectorMemory::read_raw_buffers(const JsonValue& memory) {
   const auto seed = static_cast<std::uint64_t>(memory["pattern_seed"].int64());
   std::int64_t left = kMaxMemoryBytes;
-  for (const VectorValue& size : memory["raw_bytes"].elements()) {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(size.int64_in(0, left)));
+  for (const JsonValue& size : memory["raw_bytes"].elements()) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(size.int64({0, left})));
     left -= std::ssize(bytes);
     for (std::uint64_t i = 0; i < bytes.size(); ++i)
       bytes[i] = static_cast<std::byte>((i * 131 + (i >> 7) * 29 + raw_.size() * 71 + seed) & 255);
@@ -83,11 +83,11 @@ void VectorMemory::read_raw_buffers(const VectorValue& memory) {
   }
 }
 
-VectorMemory::Place VectorMemory::read_place(const VectorValue& state,
+VectorMemory::Place VectorMemory::read_place(const JsonValue& state,
                                              const StateTensor& tensor) const {
-  const auto raw = static_cast<std::size_t>(state["raw"].int64_in(0, std::ssize(raw_) - 1));
+  const auto raw = static_cast<std::size_t>(state["raw"].int64({0, std::ssize(raw_) - 1}));
   const std::int64_t size = std::ssize(raw_[raw]);
-  const std::int64_t byte_offset = state["byte_offset"].int64_in(0, size);
+  const std::int64_t byte_offset = state["byte_offset"].int64({0, size});
   if (reach(tensor) > size - byte_offset || num_elements(tensor) > size)
     state.fail(fmt::format("{} bytes from byte {} on are needed of a buffer of {}", reach(tensor),
                            byte_offset, size));
@@ -106,7 +106,7 @@ void VectorMemory::check(const StateCopy& copy) const {
   const std::int64_t last = std::max(copy.src_byte_offset, copy.dst_byte_offset);
   if (first < 0 || region_bytes(copy) > size - last ||
       (copy.num_rows > 1 && copy.row_bytes > copy.row_stride_bytes))
-    throw VectorError(
+    throw JsonFault(
         pointer_,
         fmt::format("a copy of {} rows of {} bytes, {} bytes apart, from byte {} to byte {} of "
                     "state {} does not fit {} bytes",

@@ -12,7 +12,7 @@
 #include "core/state/state_copy.h"
 #include "core/state/state_tensor.h"
 #include "sessions/conformance/vector_kernels.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -32,7 +32,7 @@ class VectorMemory {
  public:
   // Reads `config.memory`; `tensors` were read from the same config. Throws when a state leaves its
   // buffer or the buffers are larger than a test vector needs.
-  VectorMemory(const VectorValue& config, const MambaStateTensors& tensors);
+  VectorMemory(const JsonValue& config, const MambaStateTensors& tensors);
 
   // Runs the copies in order, if any of them moves anything. Throws when one leaves its buffer, and
   // as expect_launched().
@@ -53,8 +53,8 @@ class VectorMemory {
     std::size_t byte_offset = 0;
   };
   const Place& place_of(const StateCopy& copy) const;
-  void read_raw_buffers(const VectorValue& memory);
-  Place read_place(const VectorValue& state, const StateTensor& tensor) const;
+  void read_raw_buffers(const JsonValue& memory);
+  Place read_place(const JsonValue& state, const StateTensor& tensor) const;
   void check(const StateCopy& copy) const;
   std::uint32_t crc32_of(const Place& place) const;
 

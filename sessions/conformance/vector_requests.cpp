@@ -26,22 +26,22 @@ nlohmann::json VectorRequests::state_idx_json(const MambaStateIdx& mamba_state_i
   return result;
 }
 
-MambaStateIdx VectorRequests::state_idx(const VectorValue& object) {
+MambaStateIdx VectorRequests::state_idx(const JsonValue& object) {
   MambaStateIdx result;
   for (const auto& [name, column] : object.members()) result.set(id(name), read_count(column));
   return result;
 }
 
-VectorGoneRequests::VectorGoneRequests(const VectorValue& step, VectorRequests& requests)
+VectorGoneRequests::VectorGoneRequests(const JsonValue& step, VectorRequests& requests)
     : finished(requests.ids(step["finished_req_ids"])),
       preempted(requests.ids(step["preempted_req_ids"])),
       resumed(requests.ids(step["resumed_req_ids"])) {}
 
 Result<std::vector<std::int32_t>> counts_of(std::span<const std::string> names,
-                                            const VectorValue& counts) {
+                                            const JsonValue& counts) {
   std::vector<std::int32_t> result;
   for (const std::string& name : names) {
-    const auto count = counts.find(name);
+    const auto count = counts.find_non_null(name);
     if (!count) return invalid_input(counts.pointer() + " has no entry for \"" + name + "\"");
     result.push_back(read_count(*count));
   }
@@ -49,10 +49,10 @@ Result<std::vector<std::int32_t>> counts_of(std::span<const std::string> names,
 }
 
 std::vector<std::int32_t> counts_or_zero(std::span<const std::string> names,
-                                         const VectorValue& counts) {
+                                         const JsonValue& counts) {
   std::vector<std::int32_t> result;
   for (const std::string& name : names) {
-    const auto count = counts.find(name);
+    const auto count = counts.find_non_null(name);
     result.push_back(count ? read_count(*count) : 0);
   }
   return result;

@@ -11,7 +11,7 @@
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/state/mamba_state_idx.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -20,10 +20,10 @@ class VectorRequests {
  public:
   RequestId id(const std::string& name);
   std::vector<RequestId> ids(std::span<const std::string> names);
-  std::vector<RequestId> ids(const VectorValue& names) { return ids(names.strings()); }
+  std::vector<RequestId> ids(const JsonValue& names) { return ids(names.strings()); }
   // {name: column}, and back.
   nlohmann::json state_idx_json(const MambaStateIdx& mamba_state_idx) const;
-  MambaStateIdx state_idx(const VectorValue& object);
+  MambaStateIdx state_idx(const JsonValue& object);
 
  private:
   std::map<std::string, RequestId> ids_;
@@ -33,7 +33,7 @@ class VectorRequests {
 // The requests that left, from the three lists of a step.
 struct VectorGoneRequests {
   // Reads the members finished_req_ids, preempted_req_ids and resumed_req_ids of `step`.
-  VectorGoneRequests(const VectorValue& step, VectorRequests& requests);
+  VectorGoneRequests(const JsonValue& step, VectorRequests& requests);
   GoneRequests view() const { return {finished, preempted, resumed}; }
 
   std::vector<RequestId> finished;
@@ -43,9 +43,9 @@ struct VectorGoneRequests {
 
 // A map's counts by request, in the order of `names`. Error: a name without an entry.
 Result<std::vector<std::int32_t>> counts_of(std::span<const std::string> names,
-                                            const VectorValue& counts);
+                                            const JsonValue& counts);
 // The counts of the names; a name without an entry has count 0.
 std::vector<std::int32_t> counts_or_zero(std::span<const std::string> names,
-                                         const VectorValue& counts);
+                                         const JsonValue& counts);
 
 }  // namespace hybridscope

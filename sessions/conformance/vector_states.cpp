@@ -16,15 +16,15 @@ constexpr std::int64_t kMaxStride = std::int64_t{1} << 32;
 constexpr std::int32_t kMaxElemSize = 16;
 constexpr double kMaxBytes = 0x1p60;
 
-std::vector<std::int64_t> read_dims(const VectorValue& array, std::int64_t max) {
+std::vector<std::int64_t> read_dims(const JsonValue& array, std::int64_t max) {
   std::vector<std::int64_t> dims;
-  for (const VectorValue& dim : array.elements()) dims.push_back(dim.int64_in(0, max));
+  for (const JsonValue& dim : array.elements()) dims.push_back(dim.int64({0, max}));
   if (dims.size() > kMaxDims) array.fail(fmt::format("more than {} dimensions", kMaxDims));
   return dims;
 }
 
 // Computed in doubles, because the check is whether the products fit.
-void check_extent(const StateTensor& state, const VectorValue& place) {
+void check_extent(const StateTensor& state, const JsonValue& place) {
   double elements = 1;
   double reach = 1;
   for (std::size_t i = 0; i < state.shape.size(); ++i) {
@@ -35,47 +35,47 @@ void check_extent(const StateTensor& state, const VectorValue& place) {
     place.fail("the state is larger than any memory");
 }
 
-StateKind read_state_kind(const VectorValue& name) {
+StateKind read_state_kind(const JsonValue& name) {
   return name.one_of({"conv", "temporal"}) == 0 ? StateKind::conv : StateKind::temporal;
 }
 
-MambaLayerStates read_layer(const VectorValue& layer, const MambaStateTensors& tensors) {
-  const VectorValue group_id = layer["group_id"];
+MambaLayerStates read_layer(const JsonValue& layer, const MambaStateTensors& tensors) {
+  const JsonValue group_id = layer["group_id"];
   const auto group = std::ranges::find(tensors.mamba_group_ids, group_id.int32());
   if (group == tensors.mamba_group_ids.end()) group_id.fail("not one of mamba_groups");
-  const VectorValue states = layer["states"];
+  const JsonValue states = layer["states"];
   if (states.size() != tensors.state_kinds.size())
     states.fail(
         fmt::format("{} states for {} state_kinds", states.size(), tensors.state_kinds.size()));
   MambaLayerStates result;
   result.group_index = static_cast<std::int32_t>(group - tensors.mamba_group_ids.begin());
-  for (const VectorValue& state : states.elements())
+  for (const JsonValue& state : states.elements())
     result.states.push_back(read_state_tensor(state["shape"], state["stride"], state["elem_size"]));
   return result;
 }
 
 }  // namespace
 
-std::int32_t read_count(const VectorValue& value) {
-  return value.int32_in(-kMaxVectorCount, kMaxVectorCount);
+std::int32_t read_count(const JsonValue& value) {
+  return value.int32({-kMaxVectorCount, kMaxVectorCount});
 }
 
-std::vector<std::int32_t> read_counts(const VectorValue& array, std::int64_t length) {
+std::vector<std::int32_t> read_counts(const JsonValue& array, std::int64_t length) {
   std::vector<std::int32_t> counts = array.int32s(length);
   for (std::size_t i = 0; i < counts.size(); ++i)
     if (counts[i] < -kMaxVectorCount || counts[i] > kMaxVectorCount) read_count(array[i]);
   return counts;
 }
 
-std::int32_t read_max_num_reqs(const VectorValue& config) {
-  return config["max_num_reqs"].int32_in(0, kMaxVectorRequests);
+std::int32_t read_max_num_reqs(const JsonValue& config) {
+  return config["max_num_reqs"].int32({0, kMaxVectorRequests});
 }
 
-StateTensor read_state_tensor(const VectorValue& shape, const VectorValue& stride,
-                              const VectorValue& elem_size) {
+StateTensor read_state_tensor(const JsonValue& shape, const JsonValue& stride,
+                              const JsonValue& elem_size) {
   StateTensor state{.shape = read_dims(shape, kMaxDim),
                     .stride = read_dims(stride, kMaxStride),
-                    .elem_size = elem_size.int32_in(1, kMaxElemSize)};
+                    .elem_size = elem_size.int32({1, kMaxElemSize})};
   if (state.shape.size() != state.stride.size())
     stride.fail(
         fmt::format("{} strides for {} dimensions", state.stride.size(), state.shape.size()));
@@ -83,21 +83,21 @@ StateTensor read_state_tensor(const VectorValue& shape, const VectorValue& strid
   return state;
 }
 
-ConvStateLayout read_conv_state_layout(const VectorValue& config) {
+ConvStateLayout read_conv_state_layout(const JsonValue& config) {
   return config["layout"].one_of({"SD", "DS"}) == 1 ? ConvStateLayout::DS : ConvStateLayout::SD;
 }
 
-MambaStateTensors read_mamba_state_tensors(const VectorValue& config) {
+MambaStateTensors read_mamba_state_tensors(const JsonValue& config) {
   MambaStateTensors tensors;
   tensors.conv_state_layout = read_conv_state_layout(config);
-  tensors.block_size = config["block_size"].int32_in(1, kMaxVectorCount);
-  for (const VectorValue& group : config["mamba_groups"].elements())
-    tensors.mamba_group_ids.push_back(group[std::size_t{0}].int32_in(0, kMaxVectorCount));
-  const VectorValue memory = config["memory"];
-  for (const VectorValue& kind : memory["state_kinds"].elements())
+  tensors.block_size = config["block_size"].int32({1, kMaxVectorCount});
+  for (const JsonValue& group : config["mamba_groups"].elements())
+    tensors.mamba_group_ids.push_back(group[std::size_t{0}].int32({0, kMaxVectorCount}));
+  const JsonValue memory = config["memory"];
+  for (const JsonValue& kind : memory["state_kinds"].elements())
     tensors.state_kinds.emplace_back(read_state_kind(kind));
   if (tensors.state_kinds.empty()) memory.fail("a layer has no state_kinds");
-  for (const VectorValue& layer : memory["layers"].elements())
+  for (const JsonValue& layer : memory["layers"].elements())
     tensors.layers.push_back(read_layer(layer, tensors));
   return tensors;
 }
@@ -116,8 +116,8 @@ json layout_json(const StateLayout& layout) {
           {"block_size", layout.block_size}};
 }
 
-VectorBlockTables::VectorBlockTables(const VectorValue& block_tables) {
-  for (const VectorValue& table : block_tables.elements()) tables_.push_back(table.table());
+VectorBlockTables::VectorBlockTables(const JsonValue& block_tables) {
+  for (const JsonValue& table : block_tables.elements()) tables_.push_back(read_table(table));
   for (const VectorTable& table : tables_) views_.push_back(table.view());
 }
 

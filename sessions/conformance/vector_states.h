@@ -11,7 +11,8 @@
 #include "core/state/state_layout.h"
 #include "core/state/state_tensor.h"
 #include "sessions/conformance/planned_copies.h"
-#include "sessions/conformance/vector_value.h"
+#include "sessions/conformance/vector_table.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -23,20 +24,20 @@ inline constexpr std::int32_t kMaxVectorRequests = 1 << 16;
 
 // An integer, or an array of integers, within kMaxVectorCount. A non-negative `length` is the
 // required length.
-std::int32_t read_count(const VectorValue& value);
-std::vector<std::int32_t> read_counts(const VectorValue& array, std::int64_t length = -1);
+std::int32_t read_count(const JsonValue& value);
+std::vector<std::int32_t> read_counts(const JsonValue& array, std::int64_t length = -1);
 
 // `config.max_num_reqs`.
-std::int32_t read_max_num_reqs(const VectorValue& config);
+std::int32_t read_max_num_reqs(const JsonValue& config);
 
 // Shape and stride have the same number of dimensions; the offsets of all elements fit 60 bits.
-StateTensor read_state_tensor(const VectorValue& shape, const VectorValue& stride,
-                              const VectorValue& elem_size);
+StateTensor read_state_tensor(const JsonValue& shape, const JsonValue& stride,
+                              const JsonValue& elem_size);
 // Reads `layout`: conv states are [blocks, state_len, dim] (SD) or [blocks, dim, state_len] (DS).
-ConvStateLayout read_conv_state_layout(const VectorValue& config);
+ConvStateLayout read_conv_state_layout(const JsonValue& config);
 // Reads layout, block_size, mamba_groups and memory of `config`. Throws when a layer is in no mamba
 // group or does not have one tensor per state kind.
-MambaStateTensors read_mamba_state_tensors(const VectorValue& config);
+MambaStateTensors read_mamba_state_tensors(const JsonValue& config);
 
 // The flattened layout in the terms of ctx_init vectors, without mamba_group_ids.
 nlohmann::json layout_json(const StateLayout& layout);
@@ -44,7 +45,7 @@ nlohmann::json layout_json(const StateLayout& layout);
 // One table per mamba group. Views of it stay valid while this object lives.
 class VectorBlockTables {
  public:
-  explicit VectorBlockTables(const VectorValue& block_tables);
+  explicit VectorBlockTables(const JsonValue& block_tables);
   VectorBlockTables(const VectorBlockTables&) = delete;
   VectorBlockTables& operator=(const VectorBlockTables&) = delete;
 

@@ -11,8 +11,8 @@
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/settings_table.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

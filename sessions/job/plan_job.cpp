@@ -18,8 +18,8 @@
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/setting_names.h"
 #include "sessions/scenario/settings_json.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"
-#include "sessions/text/object_reader.h"
 #include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {

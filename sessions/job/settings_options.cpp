@@ -15,7 +15,7 @@
 #include "sessions/scenario/setting_names.h"
 #include "sessions/scenario/settings.h"
 #include "sessions/scenario/settings_table.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/traffic/traffic.h"
 
 namespace hybridscope {

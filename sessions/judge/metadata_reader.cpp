@@ -14,60 +14,56 @@ struct Shape {
 };
 
 // A 32-bit number, or a boolean as 0 or 1.
-void push_value(const LineValue& value, StepContext& context) {
-  std::int64_t number = 0;
-  bool flag = false;
-  if (value.element.get(number) == simdjson::SUCCESS && number >= INT32_MIN && number <= INT32_MAX)
-    context.step.ids.push_back(static_cast<std::int32_t>(number));
-  else if (value.element.get(flag) == simdjson::SUCCESS)
-    context.step.ids.push_back(flag ? 1 : 0);
+void push_value(const JsonValue& value, StepContext& context) {
+  const std::optional<std::int64_t> number = value.whole();
+  if (number && *number >= INT32_MIN && *number <= INT32_MAX)
+    context.step.ids.push_back(static_cast<std::int32_t>(*number));
+  else if (value.is_boolean())
+    context.step.ids.push_back(value.boolean() ? 1 : 0);
   else
-    fail_type(value, "a number of 32 bits, true or false", context.errors);
+    value.expected("a number of 32 bits, true or false");
+}
+
+void push_values(const JsonValue& list, StepContext& context) {
+  if (list.try_append_int32s(kAnyInt32, context.step.ids)) return;
+  list.each_element([&](const JsonValue& value) { push_value(value, context); });
 }
 
 // [values] or [[values], ...] with rows of equal length.
-Shape read_list(const LineValue& value, StepContext& context) {
+Shape read_list(const JsonValue& value, StepContext& context) {
   Shape shape{.rows = 0, .cols = 1};
   const std::size_t first = context.step.ids.size();
-  simdjson::dom::array array;
-  if (value.element.get(array) != simdjson::SUCCESS) {
-    fail_type(value, "an array", context.errors);
-    return shape;
-  }
-  if (array.begin() == array.end()) return shape;
-  if (!(*array.begin()).is_array()) {
-    for_each_element(value, context.errors, [&](const LineValue& e) { push_value(e, context); });
+  if (!value.is_array()) value.expected("an array");
+  if (value.size() == 0) return shape;
+  if (!value[std::size_t{0}].is_array()) {
+    push_values(value, context);
     shape.rows = static_cast<std::int64_t>(context.step.ids.size() - first);
     return shape;
   }
-  for_each_element(value, context.errors, [&](const LineValue& row) {
+  value.each_element([&](const JsonValue& row) {
     const std::size_t before = context.step.ids.size();
-    for_each_element(row, context.errors, [&](const LineValue& e) { push_value(e, context); });
+    push_values(row, context);
     const auto cols = static_cast<std::int64_t>(context.step.ids.size() - before);
     if (shape.rows++ == 0) shape.cols = cols;
     if (cols != shape.cols)
-      fail(row, fmt::format("a row of length {}, expected {} as the first", cols, shape.cols),
-           context.errors);
+      row.fail(fmt::format("a row of length {}, expected {} as the first", cols, shape.cols));
   });
   return shape;
 }
 
 // {"shape": [rows] or [rows, cols], "data": a list or a list of rows}.
-Shape read_shaped(const LineValue& value, const LineValue& dims, StepContext& context) {
+Shape read_shaped(const JsonValue& value, const JsonValue& dims, StepContext& context) {
   std::vector<std::int32_t> shape;
-  append_integers(dims, {0, INT32_MAX}, shape, context.errors);
-  const std::optional<LineValue> data = require_member(value, "data", context.errors);
-  if (!data || context.errors.failed()) return {};
+  dims.append_int32s({0, INT32_MAX}, shape);
+  const JsonValue data = value.require("data");
   if (shape.empty() || shape.size() > 2)
-    fail(dims, fmt::format("{} dimensions, expected 1 or 2", shape.size()), context.errors);
+    dims.fail(fmt::format("{} dimensions, expected 1 or 2", shape.size()));
   const std::size_t first = context.step.ids.size();
-  read_list(*data, context);
-  if (context.errors.failed()) return {};
+  read_list(data, context);
   const Shape result{.rows = shape[0], .cols = shape.size() == 2 ? shape[1] : 1};
   const auto count = static_cast<std::int64_t>(context.step.ids.size() - first);
   if (result.rows * result.cols != count)
-    fail(*data, fmt::format("length {}, expected {} x {}", count, result.rows, result.cols),
-         context.errors);
+    data.fail(fmt::format("length {}, expected {} x {}", count, result.rows, result.cols));
   return result;
 }
 
@@ -77,23 +73,23 @@ class GroupReader {
       : metadata_(metadata), context_(context) {}
 
   // Reads the members of a metadata object, or of the object `path` inside it.
-  void read_fields(const LineValue& object, const std::string& path) {
-    for_each_member(object, context_.errors, [&](const LineValue& member) {
-      const std::string name = path + std::string(member.key);
+  void read_fields(const JsonValue& object, const std::string& path) {
+    object.each_member([&](std::string_view key, const JsonValue& member) {
+      const std::string name = path + std::string(key);
       const auto known = context_.metadata_fields.lower_bound(name);
       if (known == context_.metadata_fields.end() || !known->starts_with(name)) return;
       if (*known == name)
         read_field(member, name);
-      else if ((*known)[name.size()] == '.' && !member.element.is_null())
+      else if ((*known)[name.size()] == '.' && !member.is_null())
         read_fields(member, name + '.');
     });
   }
 
  private:
-  void read_field(const LineValue& value, const std::string& name) {
+  void read_field(const JsonValue& value, const std::string& name) {
     ForeignArray array;
     array.name = name;
-    array.none = value.element.is_null();
+    array.none = value.is_null();
     if (array.none) {
       metadata_.arrays.push_back(std::move(array));
       return;
@@ -107,9 +103,9 @@ class GroupReader {
     metadata_.arrays.push_back(std::move(array));
   }
 
-  Shape read_shape_and_values(const LineValue& value, ForeignArray& array) {
-    if (value.element.is_array()) return read_list(value, context_);
-    if (const auto dims = find_member(value, "shape")) return read_shaped(value, *dims, context_);
+  Shape read_shape_and_values(const JsonValue& value, ForeignArray& array) {
+    if (value.is_array()) return read_list(value, context_);
+    if (const auto dims = value.find("shape")) return read_shaped(value, *dims, context_);
     array.scalar = true;
     push_value(value, context_);
     return {};
@@ -141,14 +137,13 @@ std::set<std::string, std::less<>> metadata_field_names() {
   return names;
 }
 
-void read_attn_metadata(const LineValue& value, StepContext& context) {
-  for_each_member(value, context.errors, [&](const LineValue& member) {
-    const std::optional<std::int32_t> group = mamba_group(member, context);
-    if (!group) return;
+void read_attn_metadata(const JsonValue& value, StepContext& context) {
+  value.each_member([&](std::string_view key, const JsonValue& member) {
+    const std::int32_t group = mamba_group(member, key, context);
     for (const ForeignMetadata& traced : context.step.attn_metadata)
-      if (traced.group == *group) return fail(member, "this group is listed twice", context.errors);
+      if (traced.group == group) member.fail("this group is listed twice");
     ForeignMetadata& metadata = context.step.attn_metadata.emplace_back();
-    metadata.group = *group;
+    metadata.group = group;
     GroupReader(metadata, context).read_fields(member, "");
   });
 }

@@ -7,24 +7,24 @@
 #include <optional>
 #include <set>
 
-#include "sessions/conformance/vector_value.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json group_json(const VectorValue& group) {
+Json group_json(const JsonValue& group) {
   const bool mamba = group["type"].one_of({"full", "mamba"}) == 1;
   Json json = {{"type", mamba ? "mamba" : "full_attention"},
                {"block_size", group["block_size"].json()}};
   if (mamba) json["mamba_type"] = "mamba2";  // no vector says which; none has a layer's metadata
-  if (group.has("is_eagle_group")) json["is_eagle_group"] = group["is_eagle_group"].json();
+  if (group.has_non_null("is_eagle_group")) json["is_eagle_group"] = group["is_eagle_group"].json();
   return json;
 }
 
-Json header_json(const std::string& id, const VectorValue& config) {
+Json header_json(const std::string& id, const JsonValue& config) {
   const bool eagle = config["use_eagle"].boolean();
   Json settings = {{"mamba_cache_mode", config["mamba_cache_mode"].json()},
                    {"num_gpu_blocks", config["num_blocks"].json()},
@@ -41,7 +41,7 @@ Json header_json(const std::string& id, const VectorValue& config) {
                            "long_prefill_token_threshold", "watermark"})
     settings[same] = config[same].json();
   settings["kv_cache_groups"] = Json::array();
-  for (const VectorValue& group : config["groups"].elements())
+  for (const JsonValue& group : config["groups"].elements())
     settings["kv_cache_groups"].push_back(group_json(group));
   return {{"hybridscope_trace", 1},
           {"engine", "the reference implementation"},
@@ -58,16 +58,16 @@ struct StatePlace {
 
 class PipelineCase {
  public:
-  explicit PipelineCase(const VectorValue& vector)
+  explicit PipelineCase(const JsonValue& vector)
       : vector_(vector), kinds_(vector["config"]["memory"]["state_kinds"].strings()) {
-    for (const VectorValue& layer : vector["config"]["memory"]["layers"].elements()) {
+    for (const JsonValue& layer : vector["config"]["memory"]["layers"].elements()) {
       auto& states = groups_[layer["group_id"].int32()];
       states.resize(kinds_.size());
       for (std::size_t i = 0; i < kinds_.size(); ++i) {
-        const VectorValue state = layer["states"][i];
-        const std::int64_t size = state["elem_size"].int64_in(1, 8);
+        const JsonValue state = layer["states"][i];
+        const std::int64_t size = state["elem_size"].int64({1, 8});
         const auto stride_of = [&](std::size_t dimension) {
-          return state["stride"][dimension].int64_in(1, std::int64_t{1} << 40) * size;
+          return state["stride"][dimension].int64({1, std::int64_t{1} << 40}) * size;
         };
         states[i].block_stride = stride_of(0);
         if (kinds_[i] == "conv") states[i].row_stride = stride_of(1);
@@ -78,11 +78,11 @@ class PipelineCase {
   std::vector<std::string> lines() {
     std::vector<std::string> lines = {
         header_json(vector_["id"].string(), vector_["config"]).dump()};
-    const VectorValue results = vector_["output"]["results"];
+    const JsonValue results = vector_["output"]["results"];
     const std::size_t count = std::min(results.size(), vector_["calls"].size());
     for (std::size_t i = 0; i < count; ++i) {
-      const VectorValue call = vector_["calls"][i];
-      if (results[i].has("error")) break;
+      const JsonValue call = vector_["calls"][i];
+      if (results[i].has_non_null("error")) break;
       take(call["op"].string(), call, results[i]);
       if (finished_) lines.push_back(std::exchange(finished_, std::nullopt)->dump());
     }
@@ -91,7 +91,7 @@ class PipelineCase {
   }
 
  private:
-  void take(const std::string& op, const VectorValue& call, const VectorValue& result) {
+  void take(const std::string& op, const JsonValue& call, const JsonValue& result) {
     if (op == "add_request") {
       added_.emplace(call["id"].string(), call);
     } else if (op == "reset_prefix_cache") {
@@ -112,9 +112,9 @@ class PipelineCase {
     }
   }
 
-  void schedule(const VectorValue& result) {
+  void schedule(const JsonValue& result) {
     Json new_requests = Json::array();
-    for (const VectorValue& traced : result["scheduled_new_reqs"].elements()) {
+    for (const JsonValue& traced : result["scheduled_new_reqs"].elements()) {
       const auto added = added_.find(traced["id"].string());
       if (added == added_.end()) traced["id"].fail("expected a request that was added");
       new_requests.push_back({{"req_id", traced["id"].json()},
@@ -140,17 +140,17 @@ class PipelineCase {
 
   // The block ids of requests that were scheduled before. Requests that still wait have empty lists
   // and are left out.
-  Json known_block_ids(const VectorValue& block_ids) {
+  Json known_block_ids(const JsonValue& block_ids) {
     Json known = Json::object();
     for (const auto& [id, lists] : block_ids.members()) {
-      for (const VectorValue& list : lists.elements())
+      for (const JsonValue& list : lists.elements())
         if (list.size() > 0) introduced_.insert(id);
       if (introduced_.contains(id)) known[id] = lists.json();
     }
     return known;
   }
 
-  void worker_step(const VectorValue& call, const VectorValue& result) {
+  void worker_step(const JsonValue& call, const JsonValue& result) {
     Json& batch = step_["input_batch"];
     Json block_ids = Json::array();
     const std::vector<std::string> ids = call["req_ids"].strings();
@@ -170,18 +170,18 @@ class PipelineCase {
     batch["num_computed_tokens_cpu"] = computed;
     batch["mamba_state_idx"] = columns;
     step_["preprocess_copies"] = preprocess_copies(call, result);
-    if (const auto copies = result.find("postprocess_copies"))
+    if (const auto copies = result.find_non_null("postprocess_copies"))
       step_["postprocess_copies"] = postprocess_copies(ids, *copies);
   }
 
   // Each entry is [kv group id, layer, state, src, dst, bytes]. The layers of a group agree, so the
   // conv copy and the temporal copy to one destination block become one copy of ours.
-  Json preprocess_copies(const VectorValue& call, const VectorValue& result) const {
+  Json preprocess_copies(const JsonValue& call, const JsonValue& result) const {
     std::map<std::pair<std::int32_t, std::int64_t>, Json> by_destination;
-    for (const VectorValue& copy : result["preprocess_copies"].elements()) {
+    for (const JsonValue& copy : result["preprocess_copies"].elements()) {
       const std::int32_t group = copy[0].int32();
       const std::size_t state = static_cast<std::size_t>(
-          copy[2].int32_in(0, static_cast<std::int32_t>(kinds_.size()) - 1));
+          copy[2].int32({0, static_cast<std::int32_t>(kinds_.size()) - 1}));
       const std::int64_t block = block_of(copy[4], group, state);
       Json& made = by_destination[{group, block}];
       fill(made, copy, {group, state, 3});
@@ -191,13 +191,13 @@ class PipelineCase {
   }
 
   // Each entry is [row, flat state index, src, dst, row bytes, rows, row stride].
-  Json postprocess_copies(const std::vector<std::string>& ids, const VectorValue& copies) const {
+  Json postprocess_copies(const std::vector<std::string>& ids, const JsonValue& copies) const {
     std::map<std::pair<std::int32_t, std::int64_t>, Json> by_row;
-    const VectorValue layers = vector_["config"]["memory"]["layers"];
-    for (const VectorValue& copy : copies.elements()) {
-      const auto flat = static_cast<std::size_t>(copy[1].int32_in(0, INT32_MAX));
+    const JsonValue layers = vector_["config"]["memory"]["layers"];
+    for (const JsonValue& copy : copies.elements()) {
+      const auto flat = static_cast<std::size_t>(copy[1].int32({0, INT32_MAX}));
       const std::int32_t group = layers[flat / kinds_.size()]["group_id"].int32();
-      const std::int32_t row = copy[0].int32_in(0, static_cast<std::int32_t>(ids.size()) - 1);
+      const std::int32_t row = copy[0].int32({0, static_cast<std::int32_t>(ids.size()) - 1});
       Json& made = by_row[{group, row}];
       fill(made, copy, {group, flat % kinds_.size(), 2});
       made["req_id"] = ids[static_cast<std::size_t>(row)];
@@ -211,9 +211,9 @@ class PipelineCase {
     std::size_t source = 0;  // index of the source offset; the destination's follows
   };
 
-  void fill(Json& made, const VectorValue& copy, const CopyPlace& place) const {
+  void fill(Json& made, const JsonValue& copy, const CopyPlace& place) const {
     if (made.is_null()) made = {{"group", place.group}};
-    const VectorValue source = copy[place.source];
+    const JsonValue source = copy[place.source];
     const std::int64_t block = block_of(source, place.group, place.state);
     made["dest_block_id"] = block_of(copy[place.source + 1], place.group, place.state);
     if (kinds_[place.state] != "conv") {
@@ -225,7 +225,7 @@ class PipelineCase {
     made["accept_token_bias"] = (source.int64() - block * conv.block_stride) / conv.row_stride;
   }
 
-  std::int64_t block_of(const VectorValue& offset, std::int32_t group, std::size_t state) const {
+  std::int64_t block_of(const JsonValue& offset, std::int32_t group, std::size_t state) const {
     const auto states = groups_.find(group);
     if (states == groups_.end() || offset.int64() < 0)
       offset.fail("expected an offset into a state of a mamba group");
@@ -233,12 +233,12 @@ class PipelineCase {
   }
 
   // The request that has the block as its running column now.
-  static std::string owner_of(const VectorValue& call, const VectorValue& result,
-                              std::int32_t group, const VectorValue& copy, std::int64_t block) {
+  static std::string owner_of(const JsonValue& call, const JsonValue& result, std::int32_t group,
+                              const JsonValue& copy, std::int64_t block) {
     for (const auto& [id, lists] : call["block_ids"].members()) {
       const auto ids = lists[static_cast<std::size_t>(group)].int64s();
       const auto column =
-          static_cast<std::size_t>(result["mamba_state_idx"][id].int32_in(0, INT32_MAX));
+          static_cast<std::size_t>(result["mamba_state_idx"][id].int32({0, INT32_MAX}));
       if (column < ids.size() && ids[column] == block) return id;
     }
     copy.fail(fmt::format("no request of the batch runs in block {}", block));
@@ -251,10 +251,10 @@ class PipelineCase {
     return list;
   }
 
-  const VectorValue& vector_;
+  const JsonValue& vector_;
   std::vector<std::string> kinds_;
   std::map<std::int32_t, std::vector<StatePlace>> groups_;
-  std::map<std::string, VectorValue> added_;
+  std::map<std::string, JsonValue> added_;
   std::set<std::string> introduced_;  // requests that had blocks
   Json step_;                         // the current step; empty before the first schedule
   std::optional<Json> finished_;      // the previous step, set when a new one begins
@@ -268,10 +268,10 @@ Result<std::vector<std::string>> pipeline_trace(const std::string& line, const s
                                                 std::int64_t line_number) {
   const auto json = parse_json({.text = line, .file = file, .line = static_cast<int>(line_number)});
   if (!json.ok()) return json.error();
-  const VectorValue vector(json.value(), "");
+  const JsonValue vector(json.value());
   try {
     return PipelineCase(vector).lines();
-  } catch (const VectorError& error) {
+  } catch (const JsonFault& error) {
     return invalid_input(fmt::format("{}:{}: {}", file, line_number, error.what()));
   }
 }

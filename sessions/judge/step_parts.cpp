@@ -75,98 +75,83 @@ TraceLimits make_trace_limits(const EngineConfig& config) {
   return limits;
 }
 
-std::optional<RequestId> live_request(const LineValue& value, StepContext& context) {
-  const std::string_view name = string_of(value, context.errors);
-  if (context.errors.failed()) return std::nullopt;
-  return live_request(value, name, context);
+RequestId live_request(const JsonValue& value, StepContext& context) {
+  return live_request(value, value.text(), context);
 }
 
-std::optional<RequestId> live_request(const LineValue& place, std::string_view name,
-                                      StepContext& context) {
+RequestId live_request(const JsonValue& place, std::string_view name, StepContext& context) {
   const std::optional<RequestId> request = context.requests.find(name);
   if (!request)
-    fail(place, fmt::format("request {} was never introduced or is finished", quoted_text(name)),
-         context.errors);
+    place.fail(fmt::format("request {} was never introduced or is finished", quoted_text(name)));
+  return *request;
+}
+
+RequestId scheduled_request(const JsonValue& place, std::string_view name, StepContext& context) {
+  const RequestId request = live_request(place, name, context);
+  if (context.requests.in_step(request).row < 0)
+    place.fail(fmt::format("request {} is not in num_scheduled_tokens", quoted_text(name)));
   return request;
 }
 
-std::optional<RequestId> scheduled_request(const LineValue& place, std::string_view name,
-                                           StepContext& context) {
-  const std::optional<RequestId> request = live_request(place, name, context);
-  if (!request || context.requests.in_step(*request).row >= 0) return request;
-  fail(place, fmt::format("request {} is not in num_scheduled_tokens", quoted_text(name)),
-       context.errors);
-  return std::nullopt;
-}
-
-void expect_first_in_list(const LineValue& place, RequestId request, StepContext& context) {
+void expect_first_in_list(const JsonValue& place, RequestId request, StepContext& context) {
   if (context.requests.first_in_list(request)) return;
-  fail(place,
-       fmt::format("request {} is listed twice", quoted_text(context.requests.name_of(request))),
-       context.errors);
+  place.fail(
+      fmt::format("request {} is listed twice", quoted_text(context.requests.name_of(request))));
 }
 
-BlockLists read_block_lists(const LineValue& value, StepContext& context) {
+BlockLists read_block_lists(const JsonValue& value, StepContext& context) {
   ForeignStep& step = context.step;
   const BlockLists result{.first = static_cast<std::uint32_t>(step.lists.size())};
   const IntegerRange ids{0, context.limits.num_blocks - 1};
   const auto num_groups = static_cast<std::size_t>(context.limits.num_groups());
   std::size_t group = 0;
-  for_each_element(value, context.errors, [&](const LineValue& list) {
+  value.each_element([&](const JsonValue& list) {
     if (group < num_groups) {
       const std::size_t first = step.ids.size();
-      append_integers(list, ids, step.ids, context.errors);
+      list.append_int32s(ids, step.ids);
       const std::size_t count = step.ids.size() - first;
       const auto most = static_cast<std::size_t>(context.limits.max_columns[group]);
       if (count > most)
-        fail(list,
-             fmt::format("{} columns, expected at most {}: max_model_len {} in blocks of {}, and "
-                         "1 + K",
-                         count, most, context.config.max_model_len,
-                         context.config.kv_cache_config.groups[group].block_size()),
-             context.errors);
+        list.fail(
+            fmt::format("{} columns, expected at most {}: max_model_len {} in blocks of {}, and "
+                        "1 + K",
+                        count, most, context.config.max_model_len,
+                        context.config.kv_cache_config.groups[group].block_size()));
       step.lists.push_back({static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)});
     }
     ++group;
   });
-  if (!context.errors.failed() && group != num_groups)
-    fail(value, fmt::format("length {}, expected {} (a list a KV-cache group)", group, num_groups),
-         context.errors);
+  if (group != num_groups)
+    value.fail(fmt::format("length {}, expected {} (a list a KV-cache group)", group, num_groups));
   return result;
 }
 
-BlockLists read_optional_block_lists(const LineValue& value, StepContext& context) {
-  return value.element.is_null() ? BlockLists{} : read_block_lists(value, context);
+BlockLists read_optional_block_lists(const JsonValue& value, StepContext& context) {
+  return value.is_null() ? BlockLists{} : read_block_lists(value, context);
 }
 
-IdRange read_token_ids(const LineValue& value, std::int32_t min, StepContext& context) {
+IdRange read_token_ids(const JsonValue& value, std::int32_t min, StepContext& context) {
   std::vector<std::int32_t>& ids = context.step.ids;
   const std::size_t first = ids.size();
-  append_integers(value, {min, INT32_MAX}, ids, context.errors);
+  value.append_int32s({min, INT32_MAX}, ids);
   return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(ids.size() - first)};
 }
 
-std::int32_t read_token_count(const LineValue& value, StepContext& context) {
-  return int32_of(value, {0, context.limits.max_tokens}, context.errors);
+std::int32_t read_token_count(const JsonValue& value, StepContext& context) {
+  return value.int32({0, context.limits.max_tokens});
 }
 
-std::optional<std::int32_t> mamba_group(const LineValue& member, const StepContext& context) {
+std::int32_t mamba_group(const JsonValue& member, std::string_view name,
+                         const StepContext& context) {
   std::int32_t group = -1;
-  const char* end = member.key.data() + member.key.size();
-  const auto [rest, error] = std::from_chars(member.key.data(), end, group);
+  const char* end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(name.data(), end, group);
   const bool is_group = error == std::errc() && rest == end && group >= 0 &&
                         group < context.limits.num_groups() &&
                         context.limits.is_mamba[static_cast<std::size_t>(group)];
-  if (is_group) return group;
-  fail(member,
-       fmt::format("expected the number of a mamba group, found {}", quoted_text(member.key)),
-       context.errors);
-  return std::nullopt;
-}
-
-void fail_length(const LineValue& list, std::size_t found, std::size_t expected,
-                 std::string_view like, StepContext& context) {
-  fail(list, fmt::format("length {}, expected {} (as {})", found, expected, like), context.errors);
+  if (!is_group)
+    member.fail(fmt::format("expected the number of a mamba group, found {}", quoted_text(name)));
+  return group;
 }
 
 }  // namespace hybridscope

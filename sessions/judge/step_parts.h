@@ -2,6 +2,8 @@
 // one reader per member of the line.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,7 +17,7 @@
 #include "core/base/ids.h"
 #include "core/engine/engine_config.h"
 #include "sessions/judge/foreign_trace.h"
-#include "sessions/text/line_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -95,76 +97,72 @@ struct StepContext {
   const TraceLimits& limits;
   LiveRequests& requests;
   ForeignStep& step;
-  JsonErrors& errors;
   const std::set<std::string, std::less<>>& metadata_fields;
 };
 // Dotted names of the fields of all metadata classes ("nums_dict.8.tot").
 std::set<std::string, std::less<>> metadata_field_names();
 
 // The live request with this name. Error: it was never introduced or has finished.
-std::optional<RequestId> live_request(const LineValue& value, StepContext& context);
-std::optional<RequestId> live_request(const LineValue& place, std::string_view name,
-                                      StepContext& context);
-// The request, if this step schedules it. Error: it does not.
-std::optional<RequestId> scheduled_request(const LineValue& place, std::string_view name,
-                                           StepContext& context);
+RequestId live_request(const JsonValue& value, StepContext& context);
+RequestId live_request(const JsonValue& place, std::string_view name, StepContext& context);
+// The same of a request that this step schedules. Error: it does not.
+RequestId scheduled_request(const JsonValue& place, std::string_view name, StepContext& context);
 // Error: the current list already named the request.
-void expect_first_in_list(const LineValue& place, RequestId request, StepContext& context);
+void expect_first_in_list(const JsonValue& place, RequestId request, StepContext& context);
 
 // The mamba group whose number is the member's name. Error: it is not one.
-std::optional<std::int32_t> mamba_group(const LineValue& member, const StepContext& context);
+std::int32_t mamba_group(const JsonValue& member, std::string_view name,
+                         const StepContext& context);
 
 // Appends one list of block ids per group.
-BlockLists read_block_lists(const LineValue& value, StepContext& context);
+BlockLists read_block_lists(const JsonValue& value, StepContext& context);
 // Appends one list of block ids per group, or returns the absent lists for null.
-BlockLists read_optional_block_lists(const LineValue& value, StepContext& context);
+BlockLists read_optional_block_lists(const JsonValue& value, StepContext& context);
 // Appends token ids.
-IdRange read_token_ids(const LineValue& value, std::int32_t min, StepContext& context);
+IdRange read_token_ids(const JsonValue& value, std::int32_t min, StepContext& context);
 // The token count of one request.
-std::int32_t read_token_count(const LineValue& value, StepContext& context);
+std::int32_t read_token_count(const JsonValue& value, StepContext& context);
 
 // For the member `key` of `object`, a list parallel to the list `like` with `count` elements: calls
 // visit(i, element) for each element. An absent member is skipped. Error: another length.
 template <class Visit>
-void for_each_parallel(const LineValue& object, std::string_view key, std::size_t count,
-                       StepContext& context, Visit visit, std::string_view like = "req_ids");
-void fail_length(const LineValue& list, std::size_t found, std::size_t expected,
-                 std::string_view like, StepContext& context);
+void for_each_parallel(const JsonValue& object, std::string_view key, std::size_t count,
+                       Visit visit, std::string_view like = "req_ids");
 
-void read_scheduler_output(const LineValue& value, StepContext& context);
+void read_scheduler_output(const JsonValue& value, StepContext& context);
 // Requires: new and cached requests have been read.
-void read_num_scheduled_tokens(const LineValue& value, StepContext& context);
+void read_num_scheduled_tokens(const JsonValue& value, StepContext& context);
 // Requires, for this and all functions below: num_scheduled_tokens has been read.
-void read_drafts(const LineValue& value, StepContext& context);
-void read_drafts_offered(const LineValue& value, StepContext& context);
+void read_drafts(const JsonValue& value, StepContext& context);
+void read_drafts_offered(const JsonValue& value, StepContext& context);
 // The next two read what is told of any live requests, scheduled in the step or not.
-void read_drafts_proposed(const LineValue& value, StepContext& context);
-void read_preempted_by_command(const LineValue& value, StepContext& context);
-void read_scheduler_block_ids(const LineValue& value, StepContext& context);
-void read_num_cached_block(const LineValue& value, StepContext& context);
-void read_num_tokens_after_output(const LineValue& value, StepContext& context);
+void read_drafts_proposed(const JsonValue& value, StepContext& context);
+void read_preempted_by_command(const JsonValue& value, StepContext& context);
+void read_scheduler_block_ids(const JsonValue& value, StepContext& context);
+void read_num_cached_block(const JsonValue& value, StepContext& context);
+void read_num_tokens_after_output(const JsonValue& value, StepContext& context);
 // SchedulerOutput.kv_cache_block_copies; null: none.
-void read_block_copies(const LineValue& value, StepContext& context);
-void read_prefill_checkpoints(const LineValue& value, StepContext& context);
-ForeignHashes read_block_hashes(const LineValue& value, StepContext& context);
-void read_input_batch(const LineValue& value, StepContext& context);
-std::vector<ForeignCopy> read_copies(const LineValue& value, StepContext& context);
-ForeignGraph read_cudagraph(const LineValue& value, StepContext& context);
-void read_states(const LineValue& value, StepContext& context);
-void read_attn_metadata(const LineValue& value, StepContext& context);
-void read_model_runner_output(const LineValue& value, StepContext& context);
+void read_block_copies(const JsonValue& value, StepContext& context);
+void read_prefill_checkpoints(const JsonValue& value, StepContext& context);
+ForeignHashes read_block_hashes(const JsonValue& value, StepContext& context);
+void read_input_batch(const JsonValue& value, StepContext& context);
+std::vector<ForeignCopy> read_copies(const JsonValue& value, StepContext& context);
+ForeignGraph read_cudagraph(const JsonValue& value);
+void read_states(const JsonValue& value, StepContext& context);
+void read_attn_metadata(const JsonValue& value, StepContext& context);
+void read_model_runner_output(const JsonValue& value, StepContext& context);
 
 template <class Visit>
-void for_each_parallel(const LineValue& object, std::string_view key, std::size_t count,
-                       StepContext& context, Visit visit, std::string_view like) {
-  const std::optional<LineValue> list = find_member(object, key);
+void for_each_parallel(const JsonValue& object, std::string_view key, std::size_t count,
+                       Visit visit, std::string_view like) {
+  const std::optional<JsonValue> list = object.find(key);
   if (!list) return;
   std::size_t found = 0;
-  for_each_element(*list, context.errors, [&](const LineValue& element) {
+  list->each_element([&](const JsonValue& element) {
     if (found < count) visit(found, element);
     ++found;
   });
-  if (!context.errors.failed() && found != count) fail_length(*list, found, count, like, context);
+  if (found != count) list->fail(fmt::format("length {}, expected {} (as {})", found, count, like));
 }
 
 }  // namespace hybridscope

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <simdjson.h>
+
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -29,10 +31,10 @@ struct TraceReader::State {
   std::set<std::string, std::less<>> metadata_fields = metadata_field_names();
 
   Result<simdjson::dom::element> parse(std::string_view text, std::int64_t line);
-  Status read_header_line(const LineValue& root, std::int64_t line);
-  Status read_step_line(const LineValue& root, std::int64_t line);
+  void read_header_line(const JsonValue& root);
+  void read_step_line(const JsonValue& root, std::int64_t line);
   Status check_has_output() const;
-  void read_step(const LineValue& root, StepContext& context);
+  void read_step(const JsonValue& root, StepContext& context);
 };
 
 namespace {
@@ -45,11 +47,6 @@ bool is_blank(std::string_view text) {
 
 std::string place(const std::string& file, std::int64_t line) {
   return fmt::format("{}:{}", file, line);
-}
-
-Status status_of(const JsonErrors& errors) {
-  if (errors.failed()) return errors.error();
-  return Ok{};
 }
 
 }  // namespace
@@ -66,16 +63,12 @@ Result<simdjson::dom::element> TraceReader::State::parse(std::string_view text, 
                fmt::format("{}: {}", place(file, line), simdjson::error_message(code))};
 }
 
-Status TraceReader::State::read_header_line(const LineValue& root, std::int64_t line) {
-  JsonErrors errors(place(file, line));
-  ForeignHeader read = read_header(root, errors);
-  if (errors.failed()) return errors.error();
-  header = std::move(read);
+void TraceReader::State::read_header_line(const JsonValue& root) {
+  header = read_header(root);
   limits = make_trace_limits(header->config);
   requests = {};
   step.clear();
   has_step = false;
-  return Ok{};
 }
 
 Status TraceReader::State::check_has_output() const {
@@ -86,10 +79,9 @@ Status TraceReader::State::check_has_output() const {
                   place(file, step.line)));
 }
 
-Status TraceReader::State::read_step_line(const LineValue& root, std::int64_t line) {
-  if (Status complete = check_has_output(); !complete.ok()) return complete;
+void TraceReader::State::read_step_line(const JsonValue& root, std::int64_t line) {
   const std::int64_t last = has_step ? step.step : -1;
-  JsonErrors errors(place(file, line));
+  has_step = true;
   step.clear();
   step.line = line;
   requests.begin_step();
@@ -97,62 +89,53 @@ Status TraceReader::State::read_step_line(const LineValue& root, std::int64_t li
                       .limits = limits,
                       .requests = requests,
                       .step = step,
-                      .errors = errors,
                       .metadata_fields = metadata_fields};
-  if (const auto number = require_member(root, "step", errors)) {
-    step.step = integer_of(*number, {0, INT64_MAX}, errors);
-    if (step.step <= last)
-      fail(*number, fmt::format("step {} after step {}, expected a greater one", step.step, last),
-           errors);
-  }
-  if (!errors.failed()) read_step(root, context);
-  has_step = true;
-  return status_of(errors);
+  step.step = root.require("step").int64({0, INT64_MAX});
+  if (step.step <= last)
+    root.fail_at("step",
+                 fmt::format("step {} after step {}, expected a greater one", step.step, last));
+  read_step(root, context);
 }
 
-void TraceReader::State::read_step(const LineValue& root, StepContext& context) {
-  JsonErrors& errors = context.errors;
-  const auto required = [&](std::string_view key, void (*read)(const LineValue&, StepContext&)) {
-    if (errors.failed()) return;
-    if (const auto member = require_member(root, key, errors)) read(*member, context);
+void TraceReader::State::read_step(const JsonValue& root, StepContext& context) {
+  const auto required = [&](std::string_view key, void (*read)(const JsonValue&, StepContext&)) {
+    read(root.require(key), context);
   };
   const auto optional = [&](std::string_view key, auto read) {
-    if (errors.failed()) return;
-    if (const auto member = find_member(root, key)) read(*member, context);
+    if (const auto member = root.find(key)) read(*member, context);
   };
   required("scheduler_output", read_scheduler_output);
   required("scheduler_block_ids", read_scheduler_block_ids);
   optional("num_drafts_offered", read_drafts_offered);
   required("input_batch", read_input_batch);
   optional("num_cached_block", read_num_cached_block);
-  optional("block_hashes", [&](const LineValue& value, StepContext&) {
+  optional("block_hashes", [&](const JsonValue& value, StepContext&) {
     step.block_hashes = read_block_hashes(value, context);
   });
-  optional("block_hashes_after_output", [&](const LineValue& value, StepContext&) {
+  optional("block_hashes_after_output", [&](const JsonValue& value, StepContext&) {
     step.block_hashes_after_output = read_block_hashes(value, context);
   });
   optional("num_tokens_after_output", read_num_tokens_after_output);
   optional("prefill_checkpoints", read_prefill_checkpoints);
-  optional("reset_prefix_cache", [&](const LineValue& value, StepContext&) {
-    step.reset_prefix_cache = boolean_of(value, errors);
+  optional("reset_prefix_cache", [&](const JsonValue& value, StepContext&) {
+    step.reset_prefix_cache = value.boolean();
   });
   optional("preempted_by_command", read_preempted_by_command);
   optional("num_drafts_proposed", read_drafts_proposed);
-  optional("token_budget", [&](const LineValue& value, StepContext&) {
-    step.token_budget = int32_of(value, {0, context.limits.max_num_batched_tokens}, errors);
+  optional("token_budget", [&](const JsonValue& value, StepContext&) {
+    step.token_budget = value.int32({0, context.limits.max_num_batched_tokens});
   });
-  optional("step_time_us", [&](const LineValue& value, StepContext&) {
-    step.step_time_us = integer_of(value, {0, kMaxStepTimeUs}, errors);
+  optional("step_time_us", [&](const JsonValue& value, StepContext&) {
+    step.step_time_us = value.int64({0, kMaxStepTimeUs});
   });
-  optional("preprocess_copies", [&](const LineValue& value, StepContext&) {
+  optional("preprocess_copies", [&](const JsonValue& value, StepContext&) {
     step.preprocess_copies = read_copies(value, context);
   });
-  optional("cudagraph", [&](const LineValue& value, StepContext&) {
-    step.graph = read_cudagraph(value, context);
-  });
+  optional("cudagraph",
+           [&](const JsonValue& value, StepContext&) { step.graph = read_cudagraph(value); });
   optional("attn_metadata", read_attn_metadata);
   optional("states", read_states);
-  optional("postprocess_copies", [&](const LineValue& value, StepContext&) {
+  optional("postprocess_copies", [&](const JsonValue& value, StepContext&) {
     step.postprocess_copies = read_copies(value, context);
   });
   optional("model_runner_output", read_model_runner_output);
@@ -169,16 +152,19 @@ Result<TraceLine> TraceReader::read_line(PaddedLine text, std::int64_t line) {
   if (is_blank(text.text) || is_control_line(text.text)) return TraceLine::empty;
   const Result<simdjson::dom::element> parsed = state_->parse(text.text, line);
   if (!parsed.ok()) return parsed.error();
-  const LineValue root{.element = parsed.value()};
-  if (find_member(root, kVersionKey)) {
-    if (Status read = state_->read_header_line(root, line); !read.ok()) return read.error();
-    return TraceLine::header;
+  const auto root = JsonValue::of_line(parsed.value());
+  if (root.find(kVersionKey)) {
+    const Status read =
+        read_json(place(state_->file, line), [&] { state_->read_header_line(root); });
+    return read.ok() ? Result(TraceLine::header) : read.error();
   }
   if (!state_->header)
     return invalid_input(fmt::format("{}: key \"{}\" is missing (expected a header first)",
                                      place(state_->file, line), kVersionKey));
-  if (Status read = state_->read_step_line(root, line); !read.ok()) return read.error();
-  return TraceLine::step;
+  if (Status complete = state_->check_has_output(); !complete.ok()) return complete.error();
+  const Status read =
+      read_json(place(state_->file, line), [&] { state_->read_step_line(root, line); });
+  return read.ok() ? Result(TraceLine::step) : read.error();
 }
 
 Result<TraceLine> TraceReader::read_line(std::string_view text, std::int64_t line) {

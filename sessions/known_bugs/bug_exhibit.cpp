@@ -12,7 +12,7 @@
 #include "sessions/known_bugs/bug_tests.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/json_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -57,33 +57,17 @@ constexpr std::array kLeftOut = {
 constexpr std::size_t kSentences = 3;
 constexpr std::string_view kFolder = "scenarios/bugs/";
 
-std::string text_of(const ObjectReader& reader, std::string_view key, JsonErrors& errors) {
-  const auto place = reader.require(key);
-  std::string text = place ? read_string(*place, errors) : std::string();
-  if (place && text.empty()) errors.fail(place->pointer, "expected text, found \"\"");
-  return text;
-}
-
-std::vector<std::string> texts_of(const ObjectReader& reader, std::string_view key,
-                                  JsonErrors& errors) {
-  std::vector<std::string> texts;
-  if (const auto place = reader.require(key))
-    for (const JsonPlace& element : read_array(*place, errors))
-      texts.push_back(read_string(element, errors));
-  return texts;
-}
-
 bool is_in_newest_release(const KnownBug& bug) {
   return bug.v1_releases.is_open() || bug.v2_releases.is_open();
 }
 
-ReportedBug read_report(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader reader(place, {"place", "when", "tried", "not_tried"}, errors);
+ReportedBug read_report(const JsonValue& place) {
+  place.check_keys({"place", "when", "tried", "not_tried"});
   ReportedBug report;
-  report.place = text_of(reader, "place", errors);
-  report.when = text_of(reader, "when", errors);
-  report.tried = text_of(reader, "tried", errors);
-  report.not_tried = texts_of(reader, "not_tried", errors);
+  report.place = place.require("place").words();
+  report.when = place.require("when").words();
+  report.tried = place.require("tried").words();
+  report.not_tried = place.require("not_tried").strings();
   return report;
 }
 
@@ -96,15 +80,39 @@ Error left_out_or(std::string_view name, const Error& unknown) {
   return unknown;
 }
 
-void check_scenario_of(const KnownBug& bug, const Scenario& scenario, JsonErrors& errors) {
+void check_scenario_of(const KnownBug& bug, const Scenario& scenario) {
   if (!scenario.expect.findings || scenario.expect.findings->empty())
-    errors.fail("/scenario/expect", "expects no finding (expected what the bug does)");
+    throw JsonFault("/scenario/expect", "expects no finding (expected what the bug does)");
   const bool sets_the_bug = std::ranges::any_of(bug.values(), [&](const PolicyValue& value) {
     return scenario.settings.policies.values[value.policy].has_value();
   });
   if (scenario.settings.engine || sets_the_bug)
-    errors.fail("/scenario/settings",
-                "sets a profile or a policy of the bug (expected that of safe, which it changes)");
+    throw JsonFault(
+        "/scenario/settings",
+        "sets a profile or a policy of the bug (expected that of safe, which it changes)");
+}
+
+void read_exhibit(const JsonValue& top, BugExhibit& exhibit) {
+  top.check_keys(
+      {"title", "upstream", "function", "dates", "users_saw", "mechanism", "report", "scenario"});
+  exhibit.title = top.require("title").words();
+  exhibit.upstream = top.require("upstream").strings();
+  exhibit.function = top.require("function").words();
+  exhibit.dates = top.string_at("dates").value_or("");
+  exhibit.users_saw = top.require("users_saw").words();
+  exhibit.mechanism = top.require("mechanism").strings();
+  if (const auto report = top.find("report")) {
+    exhibit.report = read_report(*report);
+    if (!is_in_newest_release(*exhibit.bug))
+      report->fail(fmt::format("the newest release, {}, does not have the bug",
+                               release_name(kNewestRelease)));
+  }
+  if (exhibit.mechanism.size() != kSentences)
+    top.fail_at("mechanism",
+                fmt::format("{} sentences (expected {})", exhibit.mechanism.size(), kSentences));
+  exhibit.scenario = read_inner_scenario(top.require("scenario"));
+  exhibit.scenario.name = exhibit.bug->id;
+  check_scenario_of(*exhibit.bug, exhibit.scenario);
 }
 
 }  // namespace
@@ -131,35 +139,10 @@ Result<BugExhibit> parse_bug(const BugText& bug) {
   const auto row = find_known_bug(std::filesystem::path(file).stem().string());
   if (!row.ok()) return Error{row.error().kind, fmt::format("{}: {}", file, row.error().message)};
   exhibit.bug = row.value();
-  JsonErrors errors(file);
-  const ObjectReader reader(
-      {&json.value(), ""},
-      {"title", "upstream", "function", "dates", "users_saw", "mechanism", "report", "scenario"},
-      errors);
-  exhibit.title = text_of(reader, "title", errors);
-  exhibit.upstream = texts_of(reader, "upstream", errors);
-  exhibit.function = text_of(reader, "function", errors);
-  exhibit.dates = reader.string("dates").value_or("");
-  exhibit.users_saw = text_of(reader, "users_saw", errors);
-  exhibit.mechanism = texts_of(reader, "mechanism", errors);
-  if (const auto report = reader.find("report")) {
-    exhibit.report = read_report(*report, errors);
-    if (!is_in_newest_release(*exhibit.bug))
-      errors.fail(report->pointer, fmt::format("the newest release, {}, does not have the bug",
-                                               release_name(kNewestRelease)));
-  }
-  if (exhibit.mechanism.size() != kSentences)
-    errors.fail("/mechanism",
-                fmt::format("{} sentences (expected {})", exhibit.mechanism.size(), kSentences));
-  const auto place = reader.require("scenario");
-  if (errors.failed()) return errors.error();
-  auto scenario = read_inner_scenario(*place, file);
-  if (!scenario.ok()) return scenario.error();
-  exhibit.scenario = std::move(scenario).value();
-  exhibit.scenario.name = exhibit.bug->id;
-  check_scenario_of(*exhibit.bug, exhibit.scenario, errors);
-  if (errors.failed()) return errors.error();
-  return exhibit;
+  return read_json(file, [&] {
+    read_exhibit(JsonValue(json.value()), exhibit);
+    return exhibit;
+  });
 }
 
 std::string_view shipped_bug_test(std::string_view id) {

@@ -12,7 +12,7 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/json_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -22,41 +22,38 @@ namespace {
 // them.
 std::string first_line(const std::string& message) { return message.substr(0, message.find('\n')); }
 
-void check_placeholders(const std::string& pointer, std::string_view text, JsonErrors& errors) {
+void check_placeholders(const JsonValue& place, std::string_view text) {
   for (const LessonTextPiece& piece : split_placeholders(text)) {
     if (!piece.is_name || piece.text == "answer") continue;
     if (const auto field = BreakQuery::parse(piece.text, "true"); !field.ok())
-      errors.fail(pointer, first_line(field.error().message));
+      place.fail(first_line(field.error().message));
   }
 }
 
-void check_expressions(const JsonPlace& place, const LessonQuestion& question, JsonErrors& errors) {
+void check_expressions(const JsonValue& place, const LessonQuestion& question) {
   const auto report = [&](std::string_view key, const Error& error) {
-    errors.fail(child_pointer(place.pointer, key), first_line(error.message));
+    place.fail_at(key, first_line(error.message));
   };
   if (const auto value = BreakQuery::parse(question.value, "true"); !value.ok())
     report("value", value.error());
   if (const auto where = BreakQuery::parse("step", question.where); !where.ok())
     report("where", where.error());
-  check_placeholders(child_pointer(place.pointer, "because"), question.because, errors);
+  check_placeholders(place.require("because"), question.because);
 }
 
 // The answer in the engine's words.
-std::string read_answer(const JsonPlace& place, const BreakField& field, JsonErrors& errors) {
-  const nlohmann::json& value = *place.value;
-  const bool is_text = value.is_string();
-  std::string text = is_text ? value.get<std::string>() : value.dump();
-  const bool fits = (field.type == BreakType::number && value.is_number_integer()) ||
-                    (field.type == BreakType::flag && value.is_boolean()) ||
+std::string read_answer(const JsonValue& place, const BreakField& field) {
+  const bool is_text = place.is_string();
+  const std::string text = is_text ? place.string() : place.dump();
+  const bool fits = (field.type == BreakType::number && place.is_integer()) ||
+                    (field.type == BreakType::flag && place.is_boolean()) ||
                     (field.type == BreakType::word && is_text) ||
                     (field.type == BreakType::request && is_text);
   const auto words = fits ? canonical_answer(field, text) : std::nullopt;
   if (words) return *words;
-  errors.fail(place.pointer,
-              fmt::format("expected {} of {}, found {}",
-                          field.type == BreakType::flag ? "true or false" : answer_kind(field),
-                          field.name, describe_json(value)));
-  return {};
+  place.expected(fmt::format("{} of {}",
+                             field.type == BreakType::flag ? "true or false" : answer_kind(field),
+                             field.name));
 }
 
 // What is wrong with the answer that a mistake is for; empty: nothing.
@@ -77,188 +74,150 @@ std::string fault_of_mistake(std::string_view answer, const LessonQuestion& ques
   return {};
 }
 
-void read_mistakes(const JsonPlace& place, const BreakField& field, LessonQuestion& question,
-                   JsonErrors& errors) {
-  for (const auto& [answer, words] : read_members(place, errors)) {
-    const LessonMistake mistake{.answer = answer, .words = read_string(words, errors)};
-    if (mistake.words.empty()) errors.fail(words.pointer, "expected text, found \"\"");
+void read_mistakes(const JsonValue& place, const BreakField& field, LessonQuestion& question) {
+  for (const auto& [answer, words] : place.members()) {
+    const LessonMistake mistake{.answer = answer, .words = words.words()};
     if (const auto fault = fault_of_mistake(answer, question, field); !fault.empty())
-      errors.fail(words.pointer, fault);
-    check_placeholders(words.pointer, mistake.words, errors);
+      words.fail(fault);
+    check_placeholders(words, mistake.words);
     question.mistakes.push_back(mistake);
   }
 }
 
-void read_choices(const JsonPlace& place, const BreakField& field, LessonQuestion& question,
-                  JsonErrors& errors) {
-  for (const JsonPlace& choice : read_array(place, errors))
-    question.choices.push_back(read_answer(choice, field, errors));
+void read_choices(const JsonValue& place, const BreakField& field, LessonQuestion& question) {
+  for (const JsonValue& choice : place.elements())
+    question.choices.push_back(read_answer(choice, field));
   if (question.choices.size() < 2)
-    errors.fail(place.pointer,
-                fmt::format("{} choices (expected two or more)", question.choices.size()));
+    place.fail(fmt::format("{} choices (expected two or more)", question.choices.size()));
   if (std::ranges::find(question.choices, question.answer) == question.choices.end())
-    errors.fail(place.pointer,
-                fmt::format("the answer {} is none of the choices", quoted_text(question.answer)));
+    place.fail(fmt::format("the answer {} is none of the choices", quoted_text(question.answer)));
 }
 
-void read_answers(const ObjectReader& reader, LessonQuestion& question, JsonErrors& errors) {
+// Requires: the question's expressions have been checked.
+void read_answers(const JsonValue& place, LessonQuestion& question) {
   const auto query = BreakQuery::parse(question.value, "true");
-  if (!query.ok()) return;  // the error has been reported
   const BreakField& field = query.value().field();
-  if (const auto answer = reader.require("answer"))
-    question.answer = read_answer(*answer, field, errors);
-  if (const auto choices = reader.find("choices")) read_choices(*choices, field, question, errors);
-  if (const auto mistakes = reader.find("mistakes"))
-    read_mistakes(*mistakes, field, question, errors);
+  question.answer = read_answer(place.require("answer"), field);
+  if (const auto choices = place.find("choices")) read_choices(*choices, field, question);
+  if (const auto mistakes = place.find("mistakes")) read_mistakes(*mistakes, field, question);
 }
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxIndex = INT32_MAX;
+constexpr IntegerRange kIndices{.min = 0, .max = INT32_MAX};
 
-std::vector<std::string> read_paragraphs(const JsonPlace& place, JsonErrors& errors) {
+std::vector<std::string> read_paragraphs(const JsonValue& place) {
   std::vector<std::string> paragraphs;
-  for (const JsonPlace& paragraph : read_array(place, errors)) {
-    paragraphs.push_back(read_string(paragraph, errors));
-    if (paragraphs.back().empty()) errors.fail(paragraph.pointer, "expected text, found \"\"");
+  for (const JsonValue& paragraph : place.elements()) {
+    paragraphs.push_back(paragraph.words());
   }
-  if (paragraphs.empty()) errors.fail(place.pointer, "no paragraph (expected at least one)");
+  if (paragraphs.empty()) place.fail("no paragraph (expected at least one)");
   return paragraphs;
 }
 
-LessonShow read_show(const JsonPlace& place, const Scenario& scenario, JsonErrors& errors) {
-  const ObjectReader reader(place, {"panel", "request", "group", "column", "block"}, errors);
+LessonShow read_show(const JsonValue& place, const Scenario& scenario) {
+  place.check_keys({"panel", "request", "group", "column", "block"});
   LessonShow show;
-  if (const auto panel = reader.find("panel")) {
-    show.panel = read_string(*panel, errors);
+  if (const auto panel = place.find("panel")) {
+    show.panel = panel->string();
     const auto panels = lesson_panels();
     if (std::ranges::find(panels, show.panel) == panels.end())
-      errors.fail(panel->pointer,
-                  fmt::format("there is no panel {}{}", quoted_text(show.panel),
+      panel->fail(fmt::format("there is no panel {}{}", quoted_text(show.panel),
                               nearest_key_hint(show.panel, {panels.begin(), panels.end()})));
   }
-  if (const auto request = reader.find("request")) {
-    show.request = read_name(*request, errors);
+  if (const auto request = place.find("request")) {
+    show.request = request->name();
     if (std::ranges::find(scenario.requests, show.request, &ScenarioRequest::id) ==
         scenario.requests.end())
-      errors.fail(request->pointer,
-                  fmt::format("the scenario has no request {}", quoted_text(show.request)));
+      request->fail(fmt::format("the scenario has no request {}", quoted_text(show.request)));
   }
-  const auto index = [&](std::string_view key) -> std::optional<std::int32_t> {
-    const auto value = reader.integer(key, {0, kMaxIndex});
-    if (!value) return std::nullopt;
-    return static_cast<std::int32_t>(*value);
-  };
-  show.group = index("group");
-  show.column = index("column");
-  show.block = index("block");
+  show.group = place.int32_at("group", kIndices);
+  show.column = place.int32_at("column", kIndices);
+  show.block = place.int32_at("block", kIndices);
   return show;
 }
 
 // The part's settings must fit the scenario.
-void check_settings(const JsonPlace& place, const Lesson& lesson, const LessonPart& part,
-                    JsonErrors& errors) {
-  if (errors.failed()) return;
+void check_settings(const JsonValue& place, const Lesson& lesson, const LessonPart& part) {
   if (const Status checked = check_scenario(scenario_of(lesson, part)); !checked.ok())
-    errors.fail(place.pointer, checked.error().message);
+    place.fail(checked.error().message);
 }
 
 // {"A": "what it says"}; also as a paragraph.
-void read_says(const JsonPlace& place, const Scenario& scenario, LessonPart& part,
-               JsonErrors& errors) {
+void read_says(const JsonValue& place, const Scenario& scenario, LessonPart& part) {
   std::string words;
-  for (const auto& [request, text] : read_members(place, errors)) {
+  for (const auto& [request, text] : place.members()) {
     if (std::ranges::find(scenario.requests, request, &ScenarioRequest::id) ==
         scenario.requests.end())
-      errors.fail(text.pointer,
-                  fmt::format("the scenario has no request {}", quoted_text(request)));
-    part.says.push_back({request, read_string(text, errors)});
+      text.fail(fmt::format("the scenario has no request {}", quoted_text(request)));
+    part.says.push_back({request, text.string()});
     words += fmt::format("{}{} says {}", words.empty() ? "" : ", ", request,
                          quoted_text(part.says.back().text));
   }
-  if (part.says.empty()) errors.fail(place.pointer, "no request (expected at least one)");
+  if (part.says.empty()) place.fail("no request (expected at least one)");
   part.text.push_back(fmt::format("The language model on these decisions: {}.", words));
 }
 
-LessonPart read_part(const JsonPlace& place, const Lesson& lesson, JsonErrors& errors) {
-  const ObjectReader reader(
-      place, {"step", "predict", "settings", "text", "says", "show", "questions"}, errors);
+LessonPart read_part(const JsonValue& place, const Lesson& lesson) {
+  place.check_keys({"step", "predict", "settings", "text", "says", "show", "questions"});
   LessonPart part;
-  if (reader.require("step")) part.step = reader.integer("step", {1, kMaxStep}).value_or(1);
-  if (const auto predict = reader.find("predict")) part.predict = read_boolean(*predict, errors);
-  if (const auto settings = reader.find("settings")) {
-    part.settings = read_changed_settings(*settings, errors);
-    check_settings(*settings, lesson, part, errors);
+  part.step = place.require("step").int64({1, kMaxStep});
+  part.predict = place.boolean_at("predict").value_or(part.predict);
+  if (const auto settings = place.find("settings")) {
+    part.settings = read_changed_settings(*settings);
+    check_settings(*settings, lesson, part);
   }
-  if (const auto text = reader.require("text")) part.text = read_paragraphs(*text, errors);
-  if (const auto says = reader.find("says")) read_says(*says, lesson.scenario, part, errors);
-  if (const auto show = reader.find("show")) part.show = read_show(*show, lesson.scenario, errors);
-  if (const auto questions = reader.find("questions"))
-    for (const JsonPlace& question : read_array(*questions, errors))
-      part.questions.push_back(read_lesson_question(question, errors));
+  part.text = read_paragraphs(place.require("text"));
+  if (const auto says = place.find("says")) read_says(*says, lesson.scenario, part);
+  if (const auto show = place.find("show")) part.show = read_show(*show, lesson.scenario);
+  if (const auto questions = place.find("questions"))
+    for (const JsonValue& question : questions->elements())
+      part.questions.push_back(read_lesson_question(question));
   return part;
 }
 
-void read_version(const ObjectReader& reader, JsonErrors& errors) {
-  const auto version = reader.require("version");
-  if (version && *version->value != kLessonVersion)
-    errors.fail(version->pointer, fmt::format("version is {} (this program reads version {})",
-                                              describe_json(*version->value), kLessonVersion));
+void read_version(const JsonValue& top) {
+  const JsonValue version = top.require("version");
+  if (version.whole() != kLessonVersion)
+    version.fail(fmt::format("version is {} (this program reads version {})", version.describe(),
+                             kLessonVersion));
 }
 
-std::string read_path(const JsonPlace& place, JsonErrors& errors) {
-  std::string path = read_string(place, errors);
-  if (path.empty()) errors.fail(place.pointer, "expected an object or a path, found \"\"");
+std::string read_path(const JsonValue& place) {
+  std::string path = place.string();
+  if (path.empty()) place.expected("an object or a path");
   if (std::ranges::any_of(path, [](char c) { return static_cast<unsigned char>(c) < 0x20; }))
-    errors.fail(place.pointer, "a control character in a path (expected printable text)");
+    place.fail("a control character in a path (expected printable text)");
   return path;
 }
 
 // Either an object, or the path of a file relative to the lesson's folder.
-Result<Scenario> read_its_scenario(const JsonPlace& place, const ReadText& read,
+Result<Scenario> read_its_scenario(const JsonValue& place, const ReadText& read,
                                    const std::string& file, std::string& scenario_file) {
-  if (!place.value->is_string()) {
+  if (!place.is_string()) {
     scenario_file = file;
-    return read_inner_scenario(place, file);
+    return read_inner_scenario(place);
   }
-  JsonErrors errors(file);
-  const std::string name = read_path(place, errors);
-  if (errors.failed()) return errors.error();
-  const auto path = fs::path(file).parent_path() / name;
+  const auto path = fs::path(file).parent_path() / read_path(place);
   scenario_file = path.lexically_normal().generic_string();
   const auto text = read(scenario_file);
   if (!text.ok())
     return Error{text.error().kind,
-                 fmt::format("{}: {}: {}", file, place.pointer, text.error().message)};
+                 fmt::format("{}: {}: {}", file, place.pointer(), text.error().message)};
   return parse_scenario({.text = text.value(), .file = scenario_file});
-}
-
-std::string required_text(const ObjectReader& reader, std::string_view key, JsonErrors& errors) {
-  const auto place = reader.require(key);
-  std::string text = place ? read_string(*place, errors) : std::string();
-  if (place && text.empty()) errors.fail(place->pointer, "expected text, found \"\"");
-  return text;
 }
 
 }  // namespace
 
-LessonQuestion read_lesson_question(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader reader(
-      place, {"ask", "value", "where", "answer", "choices", "because", "mistakes"}, errors);
+LessonQuestion read_lesson_question(const JsonValue& place) {
+  place.check_keys({"ask", "value", "where", "answer", "choices", "because", "mistakes"});
   LessonQuestion question;
-  const auto text = [&](std::string_view key) {
-    const auto found = reader.require(key);
-    std::string words = found ? read_string(*found, errors) : std::string();
-    if (found && words.empty()) errors.fail(found->pointer, "expected text, found \"\"");
-    return words;
-  };
-  question.ask = text("ask");
-  question.value = text("value");
-  question.where = reader.string("where").value_or("true");
-  question.because = text("because");
-  if (errors.failed()) return question;
-  check_expressions(place, question, errors);
-  if (!errors.failed()) read_answers(reader, question, errors);
+  question.ask = place.require("ask").words();
+  question.value = place.require("value").words();
+  question.where = place.string_at("where").value_or("true");
+  question.because = place.require("because").words();
+  check_expressions(place, question);
+  read_answers(place, question);
   return question;
 }
 
@@ -266,26 +225,24 @@ Result<Lesson> parse_lesson(const LessonText& lesson_text, const ReadText& read)
   const auto json = parse_json({.text = lesson_text.text, .file = lesson_text.file});
   if (!json.ok()) return json.error();
   const std::string file(lesson_text.file);
-  JsonErrors errors(file);
-  const ObjectReader reader({&json.value(), ""},
-                            {"version", "title", "teaches", "scenario", "parts"}, errors);
-  read_version(reader, errors);
-  Lesson lesson;
-  lesson.name = fs::path(file).stem().string();
-  lesson.title = required_text(reader, "title", errors);
-  lesson.teaches = required_text(reader, "teaches", errors);
-  const auto place = reader.require("scenario");
-  const auto parts = reader.require("parts");
-  if (errors.failed()) return errors.error();
-  auto scenario = read_its_scenario(*place, read, file, lesson.scenario_file);
-  if (!scenario.ok()) return scenario.error();
-  lesson.scenario = std::move(scenario).value();
-  if (lesson.scenario.name.empty()) lesson.scenario.name = lesson.name;
-  for (const JsonPlace& part : read_array(*parts, errors))
-    lesson.parts.push_back(read_part(part, lesson, errors));
-  if (lesson.parts.empty()) errors.fail("/parts", "no part (expected at least one)");
-  if (errors.failed()) return errors.error();
-  return lesson;
+  const JsonValue top(json.value());
+  return read_json(file, [&]() -> Result<Lesson> {
+    top.check_keys({"version", "title", "teaches", "scenario", "parts"});
+    read_version(top);
+    Lesson lesson;
+    lesson.name = fs::path(file).stem().string();
+    lesson.title = top.require("title").words();
+    lesson.teaches = top.require("teaches").words();
+    const JsonValue place = top.require("scenario");
+    const JsonValue parts = top.require("parts");
+    auto scenario = read_its_scenario(place, read, file, lesson.scenario_file);
+    if (!scenario.ok()) return scenario.error();
+    lesson.scenario = std::move(scenario).value();
+    if (lesson.scenario.name.empty()) lesson.scenario.name = lesson.name;
+    for (const JsonValue& part : parts.elements()) lesson.parts.push_back(read_part(part, lesson));
+    if (lesson.parts.empty()) parts.fail("no part (expected at least one)");
+    return lesson;
+  });
 }
 
 Result<Lesson> read_lesson_file(const std::string& path) {

@@ -7,12 +7,12 @@
 
 #include "core/base/result.h"
 #include "sessions/lessons/lesson.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
 // One question of a lesson file. For lesson_reader.cpp.
-LessonQuestion read_lesson_question(const JsonPlace& place, JsonErrors& errors);
+LessonQuestion read_lesson_question(const JsonValue& place);
 
 // Returns the text of the file at a path.
 using ReadText = std::function<Result<std::string>(const std::string& path)>;

@@ -8,7 +8,7 @@
 #include "core/base/check.h"
 #include "sessions/breakpoint/break_query.h"
 #include "sessions/lessons/lesson_answer.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

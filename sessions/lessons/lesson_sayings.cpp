@@ -9,7 +9,7 @@
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
 #include "sessions/run/spoken_words.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 #include "sessions/lessons/lesson_files.h"
 #include "sessions/lessons/lesson_reader.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

@@ -13,7 +13,7 @@
 #include "sessions/scenario/scenario_checks.h"
 #include "sessions/scenario/scenario_requests.h"
 #include "sessions/scenario/scripted_policies.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
@@ -151,9 +151,10 @@ Result<RunPlan> fork_plan(const RunPlan& plan, const ForkAt& at) {
   if (changes == ScriptStep{.step = at.step}) return fork;
   ScriptStep& entry = entry_of(fork.script, at.step);
   lay_over(entry, changes);
-  JsonErrors errors(here);
-  check_script_step({.step = entry, .pointer = ""}, fork.settings, join_steps(fork), errors);
-  if (errors.failed()) return errors.error();
+  const Status checked = read_json(here, [&] {
+    check_script_step({.step = entry, .pointer = ""}, fork.settings, join_steps(fork));
+  });
+  if (!checked.ok()) return checked.error();
   for (std::string& note : scripted_policy_notes(fork.settings, {entry}))
     fork.notes.push_back(std::move(note));
   return fork;

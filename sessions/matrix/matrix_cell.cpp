@@ -8,7 +8,7 @@
 #include "core/engine/cudagraph_setup.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/scenario/engine_setup.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "sessions/matrix/matrix_json.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/line_file.h"
-#include "sessions/text/object_reader.h"
 #include "sessions/text/output_file.h"
 #include "sessions/text/output_folder.h"
 
@@ -32,19 +32,19 @@ Status take_line(std::string_view text, const std::string& file, int line,
                  MatrixContents& contents) {
   const auto json = parse_json({.text = text, .file = file, .line = line});
   if (!json.ok()) return json.error();
-  JsonErrors errors(fmt::format("{}:{}", file, line));
-  const JsonPlace place{.value = &json.value(), .pointer = ""};
-  if (line == 1) {
-    contents.header = header_of_json(place, errors);
-  } else if (json.value().is_object() && json.value().contains("fault")) {
-    MatrixFault fault = fault_of_json(place, errors);
-    contents.faults[fault_key(fault)] = std::move(fault);
-  } else {
-    CellResult cell = cell_of_json(place, errors);
-    contents.cells[cell_name(cell.cell)] = std::move(cell);
-  }
-  if (errors.failed()) return Error{ErrorKind::corrupt, errors.error().message};
-  return Ok{};
+  const JsonValue value(json.value());
+  const auto take = [&] {
+    if (line == 1) {
+      contents.header = header_of_json(value);
+    } else if (value.find("fault")) {
+      MatrixFault fault = fault_of_json(value);
+      contents.faults[fault_key(fault)] = std::move(fault);
+    } else {
+      CellResult cell = cell_of_json(value);
+      contents.cells[cell_name(cell.cell)] = std::move(cell);
+    }
+  };
+  return read_json(fmt::format("{}:{}", file, line), take, ErrorKind::corrupt);
 }
 
 struct MatrixLines {

@@ -48,74 +48,67 @@ Json findings_to_json(const std::vector<CellFinding>& findings) {
   return list;
 }
 
-std::string string_at(const ObjectReader& object, std::string_view key) {
-  return object.string(key).value_or("");
+std::string string_at(const JsonValue& object, std::string_view key) {
+  return object.string_at(key).value_or("");
 }
 
-std::int64_t count_at(const ObjectReader& object, std::string_view key) {
-  return object.integer(key, kCount).value_or(0);
+std::int64_t count_at(const JsonValue& object, std::string_view key) {
+  return object.int64_at(key, kCount).value_or(0);
 }
 
 template <class Value, class Read>
-std::vector<Value> list_at(const ObjectReader& object, std::string_view key, JsonErrors& errors,
-                           const Read& read) {
+std::vector<Value> list_at(const JsonValue& object, std::string_view key, const Read& read) {
   std::vector<Value> values;
   if (const auto place = object.find(key))
-    for (const JsonPlace& element : read_array(*place, errors))
-      values.push_back(read(element, errors));
+    for (const JsonValue& element : place->elements()) values.push_back(read(element));
   return values;
 }
 
-FindingKind kind_at(const ObjectReader& object, JsonErrors& errors) {
+FindingKind kind_at(const JsonValue& object) {
   FindingKind kind{.detail = string_at(object, "detail")};
-  const auto place = object.require("rule");
-  if (!place) return kind;
-  const std::string slug = read_string(*place, errors);
+  const JsonValue place = object.require("rule");
   const auto rules = rule_table();
-  const auto info = std::ranges::find(rules, slug, &RuleInfo::slug);
+  const auto info = std::ranges::find(rules, place.text(), &RuleInfo::slug);
   if (info == rules.end())
-    errors.fail(place->pointer, fmt::format("no rule is called {}", quoted_text(slug)));
-  else
-    kind.rule = info->rule;
+    place.fail(fmt::format("no rule is called {}", quoted_text(place.text())));
+  kind.rule = info->rule;
   return kind;
 }
 
-CellFinding finding_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader object(place, {"rule", "detail", "scenarios", "first"}, errors);
-  return {.kind = kind_at(object, errors),
-          .scenarios = count_at(object, "scenarios"),
-          .first = count_at(object, "first")};
+CellFinding finding_of_json(const JsonValue& place) {
+  place.check_keys({"rule", "detail", "scenarios", "first"});
+  return {.kind = kind_at(place),
+          .scenarios = count_at(place, "scenarios"),
+          .first = count_at(place, "first")};
 }
 
-CellFault cell_fault_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader object(place, {"cause", "rule", "detail", "scenarios", "scenario", "requests"},
-                            errors);
-  return {.cause = string_at(object, "cause"),
-          .scenarios = count_at(object, "scenarios"),
-          .index = count_at(object, "scenario"),
-          .num_requests = count_at(object, "requests"),
-          .kind = kind_at(object, errors)};
+CellFault cell_fault_of_json(const JsonValue& place) {
+  place.check_keys({"cause", "rule", "detail", "scenarios", "scenario", "requests"});
+  return {.cause = string_at(place, "cause"),
+          .scenarios = count_at(place, "scenarios"),
+          .index = count_at(place, "scenario"),
+          .num_requests = count_at(place, "requests"),
+          .kind = kind_at(place)};
 }
 
-MatrixEvent event_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const std::string name = read_string(place, errors);
+MatrixEvent event_of_json(const JsonValue& place) {
+  const std::string_view name = place.text();
   for (const MatrixEventInfo& info : matrix_event_table())
     if (info.name == name) return info.event;
-  errors.fail(place.pointer, fmt::format("no event is called {}", quoted_text(name)));
-  return MatrixEvent::pre_copy;
+  place.fail(fmt::format("no event is called {}", quoted_text(name)));
 }
 
-EventCounts events_of_json(const JsonPlace& place, JsonErrors& errors) {
+EventCounts events_of_json(const JsonValue& place) {
   EventCounts counts = {};
   std::vector<std::string_view> names;
   for (const MatrixEventInfo& info : matrix_event_table()) names.push_back(info.name);
-  const ObjectReader object(place, names, errors);
+  place.check_keys(names);
   for (const MatrixEventInfo& info : matrix_event_table()) {
-    const auto event = object.find(info.name);
+    const auto event = place.find(info.name);
     if (!event) continue;
-    const ObjectReader both(*event, {"times", "scenarios"}, errors);
-    counts[static_cast<std::size_t>(info.event)] = {.times = count_at(both, "times"),
-                                                    .scenarios = count_at(both, "scenarios")};
+    event->check_keys({"times", "scenarios"});
+    counts[static_cast<std::size_t>(info.event)] = {.times = count_at(*event, "times"),
+                                                    .scenarios = count_at(*event, "scenarios")};
   }
   return counts;
 }
@@ -130,18 +123,15 @@ Json events_to_json(const EventCounts& counts) {
   return json;
 }
 
-CellVerdict verdict_at(const ObjectReader& object, JsonErrors& errors) {
-  const auto place = object.require("result");
-  if (!place) return CellVerdict::safe;
-  const std::string name = read_string(*place, errors);
+CellVerdict verdict_at(const JsonValue& object) {
+  const JsonValue place = object.require("result");
+  const std::string_view name = place.text();
   const auto verdict = std::ranges::find(kVerdicts, name, verdict_name);
   if (verdict != kVerdicts.end()) return *verdict;
-  errors.fail(
-      place->pointer,
+  place.fail(
       fmt::format("{} is not a result of a cell (expected safe, findings, untested, refused "
                   "or same)",
                   quoted_text(name)));
-  return CellVerdict::safe;
 }
 
 }  // namespace
@@ -158,29 +148,23 @@ Json header_to_json(const MatrixHeader& header) {
           {"shard", header.shard}};
 }
 
-MatrixHeader header_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader object(place,
-                            {"hybridscope_matrix", "engine", "policies", "seed",
-                             "scenarios_per_cell", "in_bytes", "only", "program", "shard"},
-                            errors);
-  (void)object.require("hybridscope_matrix");
-  (void)object.integer("hybridscope_matrix", {.min = kVersion, .max = kVersion});
-  MatrixHeader header{.engine = string_at(object, "engine"),
-                      .policies = string_at(object, "policies"),
-                      .scenarios_per_cell = count_at(object, "scenarios_per_cell"),
-                      .filter = string_at(object, "only"),
-                      .program = string_at(object, "program"),
-                      .shard = string_at(object, "shard")};
-  if (const auto in_bytes = object.find("in_bytes"))
-    header.in_bytes = read_boolean(*in_bytes, errors);
-  if (const auto seed = object.require("seed")) {
-    const std::string text = read_string(*seed, errors);
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), header.seed);
-    if (code != std::errc() || end != text.data() + text.size())
-      errors.fail(seed->pointer, fmt::format("{} is not a seed (expected a number of 64 bits in "
-                                             "quotes)",
-                                             quoted_text(text)));
-  }
+MatrixHeader header_of_json(const JsonValue& place) {
+  place.check_keys({"hybridscope_matrix", "engine", "policies", "seed", "scenarios_per_cell",
+                    "in_bytes", "only", "program", "shard"});
+  place.require("hybridscope_matrix").int64({.min = kVersion, .max = kVersion});
+  MatrixHeader header{.engine = string_at(place, "engine"),
+                      .policies = string_at(place, "policies"),
+                      .scenarios_per_cell = count_at(place, "scenarios_per_cell"),
+                      .filter = string_at(place, "only"),
+                      .program = string_at(place, "program"),
+                      .shard = string_at(place, "shard")};
+  header.in_bytes = place.boolean_at("in_bytes").value_or(header.in_bytes);
+  const JsonValue seed = place.require("seed");
+  const std::string_view text = seed.text();
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), header.seed);
+  if (code != std::errc() || end != text.data() + text.size())
+    seed.fail(fmt::format("{} is not a seed (expected a number of 64 bits in quotes)",
+                          quoted_text(text)));
   return header;
 }
 
@@ -204,32 +188,27 @@ Json cell_to_json(const CellResult& cell) {
   return json;
 }
 
-CellResult cell_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader object(
-      place,
-      {"cell", "result", "reason", "as", "scenarios", "failing", "in_bytes", "steps",
-       "request_steps", "events", "never_happened", "findings", "faults", "unexplained"},
-      errors);
+CellResult cell_of_json(const JsonValue& place) {
+  place.check_keys({"cell", "result", "reason", "as", "scenarios", "failing", "in_bytes", "steps",
+                    "request_steps", "events", "never_happened", "findings", "faults",
+                    "unexplained"});
   CellResult result;
-  if (const auto cell = object.require("cell")) {
-    const auto parsed = parse_cell(read_string(*cell, errors));
-    if (parsed.ok())
-      result.cell = parsed.value();
-    else
-      errors.fail(cell->pointer, parsed.error().message);
-  }
-  result.verdict = verdict_at(object, errors);
-  result.note = string_at(object, result.verdict == CellVerdict::same ? "as" : "reason");
-  result.num_scenarios = count_at(object, "scenarios");
-  result.num_failing = count_at(object, "failing");
-  result.num_in_bytes = count_at(object, "in_bytes");
-  result.num_steps = count_at(object, "steps");
-  result.num_request_steps = count_at(object, "request_steps");
-  if (const auto events = object.find("events")) result.events = events_of_json(*events, errors);
-  result.missing = list_at<MatrixEvent>(object, "never_happened", errors, event_of_json);
-  result.findings = list_at<CellFinding>(object, "findings", errors, finding_of_json);
-  result.faults = list_at<CellFault>(object, "faults", errors, cell_fault_of_json);
-  result.unexplained = list_at<CellFinding>(object, "unexplained", errors, finding_of_json);
+  const JsonValue cell = place.require("cell");
+  const auto parsed = parse_cell(cell.string());
+  if (!parsed.ok()) cell.fail(parsed.error().message);
+  result.cell = parsed.value();
+  result.verdict = verdict_at(place);
+  result.note = string_at(place, result.verdict == CellVerdict::same ? "as" : "reason");
+  result.num_scenarios = count_at(place, "scenarios");
+  result.num_failing = count_at(place, "failing");
+  result.num_in_bytes = count_at(place, "in_bytes");
+  result.num_steps = count_at(place, "steps");
+  result.num_request_steps = count_at(place, "request_steps");
+  if (const auto events = place.find("events")) result.events = events_of_json(*events);
+  result.missing = list_at<MatrixEvent>(place, "never_happened", event_of_json);
+  result.findings = list_at<CellFinding>(place, "findings", finding_of_json);
+  result.faults = list_at<CellFault>(place, "faults", cell_fault_of_json);
+  result.unexplained = list_at<CellFinding>(place, "unexplained", finding_of_json);
   return result;
 }
 
@@ -246,20 +225,18 @@ Json fault_to_json(const MatrixFault& fault) {
   return json;
 }
 
-MatrixFault fault_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader object(place,
-                            {"fault", "rule", "detail", "text", "cell", "scenario", "requests",
-                             "steps", "file", "no_file"},
-                            errors);
-  return {.cause = string_at(object, "fault"),
-          .kind = kind_at(object, errors),
-          .text = string_at(object, "text"),
-          .cell = string_at(object, "cell"),
-          .index = count_at(object, "scenario"),
-          .num_requests = count_at(object, "requests"),
-          .num_steps = count_at(object, "steps"),
-          .file = string_at(object, "file"),
-          .no_file = string_at(object, "no_file")};
+MatrixFault fault_of_json(const JsonValue& place) {
+  place.check_keys({"fault", "rule", "detail", "text", "cell", "scenario", "requests", "steps",
+                    "file", "no_file"});
+  return {.cause = string_at(place, "fault"),
+          .kind = kind_at(place),
+          .text = string_at(place, "text"),
+          .cell = string_at(place, "cell"),
+          .index = count_at(place, "scenario"),
+          .num_requests = count_at(place, "requests"),
+          .num_steps = count_at(place, "steps"),
+          .file = string_at(place, "file"),
+          .no_file = string_at(place, "no_file")};
 }
 
 }  // namespace hybridscope

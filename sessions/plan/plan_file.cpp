@@ -11,7 +11,7 @@
 #include "sessions/plan/step_time.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/json_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
@@ -49,27 +49,29 @@ Result<PlanContents> contents_of(const WholeLines& whole, const std::string& fil
   for (const std::string_view line : whole.lines()) {
     const auto json = parse_json({.text = line, .file = file, .line = ++number});
     if (!json.ok()) return json.error();
-    JsonErrors errors(fmt::format("{}:{}", file, number));
-    const JsonPlace place{.value = &json.value(), .pointer = ""};
-    if (number == 1) {
-      contents.header = plan_header_of_json(place, errors);
-      if (errors.failed()) return Error{ErrorKind::corrupt, errors.error().message};
-      auto read = understood(contents.header);
-      if (!read.ok()) return corrupt(fmt::format("{}:{}", file, number), read.error().message);
-      sweep = std::move(read).value();
-    } else {
-      PlanResult result = plan_result_of_json(place, errors);
-      if (!errors.failed() && !is_result_of(*sweep, contents.header, result.name))
-        errors.fail("/name", fmt::format("{} (expected a combination of the sweeps: {})",
-                                         quoted_text(result.name), sweeps_text(contents.header)));
-      const auto there = contents.results.find(result.name);
-      if (there != contents.results.end() && !(there->second == result))
-        errors.fail("/name", fmt::format("{} has another result in a line before this one",
-                                         quoted_text(result.name)));
-      std::string name = result.name;
-      contents.results[std::move(name)] = std::move(result);
-    }
-    if (errors.failed()) return Error{ErrorKind::corrupt, errors.error().message};
+    const JsonValue value(json.value());
+    const auto take = [&] {
+      if (number == 1) {
+        contents.header = plan_header_of_json(value);
+        auto read = understood(contents.header);
+        if (!read.ok()) value.fail(read.error().message);
+        sweep = std::move(read).value();
+      } else {
+        PlanResult result = plan_result_of_json(value);
+        if (!is_result_of(*sweep, contents.header, result.name))
+          value.fail_at("name",
+                        fmt::format("{} (expected a combination of the sweeps: {})",
+                                    quoted_text(result.name), sweeps_text(contents.header)));
+        const auto there = contents.results.find(result.name);
+        if (there != contents.results.end() && !(there->second == result))
+          value.fail_at("name", fmt::format("{} has another result in a line before this one",
+                                            quoted_text(result.name)));
+        std::string name = result.name;
+        contents.results[std::move(name)] = std::move(result);
+      }
+    };
+    const Status taken = read_json(fmt::format("{}:{}", file, number), take, ErrorKind::corrupt);
+    if (!taken.ok()) return taken.error();
   }
   return contents;
 }
@@ -80,12 +82,11 @@ Result<Sweep> sweep_of(const PlanHeader& header) {
   const auto json = nlohmann::json::parse(header.settings, nullptr, false);
   if (json.is_discarded())
     return invalid_input(fmt::format("/settings: {} is not JSON", quoted_text(header.settings)));
-  JsonErrors errors("/settings");
-  EngineSettings settings = read_settings({.value = &json, .pointer = ""}, errors);
-  if (errors.failed()) return errors.error();
+  auto settings = read_json("/settings", [&] { return read_settings(JsonValue(json)); });
+  if (!settings.ok()) return settings.error();
   auto axes = parse_axes(header.sweeps);
   if (!axes.ok()) return invalid_input("/sweeps: " + axes.error().message);
-  auto sweep = Sweep::create(std::move(settings), std::move(axes).value());
+  auto sweep = Sweep::create(std::move(settings).value(), std::move(axes).value());
   if (!sweep.ok()) return invalid_input("/sweeps: " + sweep.error().message);
   return sweep;
 }

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

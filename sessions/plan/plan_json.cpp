@@ -41,65 +41,62 @@ void visit_point(Point& point, const Visit& visit) {
   visit(point.prompt_tokens);
 }
 
-std::string text_at(const ObjectReader& object, std::string_view key) {
-  return object.string(key).value_or("");
+std::string text_at(const JsonValue& object, std::string_view key) {
+  return object.string_at(key).value_or("");
 }
 
-PlanSizes sizes_of_json(const JsonPlace& place, JsonErrors& errors) {
+PlanSizes sizes_of_json(const JsonValue& place) {
   std::vector<std::string_view> keys = {"mamba_cache_mode"};
   for (const Size& size : kSizes) keys.push_back(size.key);
-  const ObjectReader object(place, keys, errors);
-  PlanSizes sizes{.mamba_cache_mode = text_at(object, "mamba_cache_mode")};
+  place.check_keys(keys);
+  PlanSizes sizes{.mamba_cache_mode = text_at(place, "mamba_cache_mode")};
   for (const Size& size : kSizes)
-    sizes.*size.value = object.integer(size.key, kExactAsDouble).value_or(0);
+    sizes.*size.value = place.int64_at(size.key, kExactAsDouble).value_or(0);
   return sizes;
 }
 
-PlanFigures figures_of_json(const JsonPlace& place, JsonErrors& errors) {
+PlanFigures figures_of_json(const JsonValue& place) {
   std::vector<std::string_view> keys;
   for (const PlanFigure& figure : plan_figures()) keys.push_back(figure.key);
-  const ObjectReader object(place, keys, errors);
+  place.check_keys(keys);
   PlanFigures figures;
   for (const PlanFigure& figure : plan_figures())
-    if (figure.of_time ? object.find(figure.key) : object.require(figure.key))
-      figure.value(figures) = object.integer(figure.key, kExactAsDouble).value_or(0);
+    if (!figure.of_time || place.find(figure.key))
+      figure.value(figures) = place.require(figure.key).int64(kExactAsDouble);
   if (figures.worst_step < 1 || figures.worst_step > figures.steps)
-    errors.fail(child_pointer(place.pointer, "worst_step"),
-                fmt::format("{} (expected 1 to {}, the number of steps)", figures.worst_step,
-                            figures.steps));
+    place.fail_at("worst_step", fmt::format("{} (expected 1 to {}, the number of steps)",
+                                            figures.worst_step, figures.steps));
   return figures;
 }
 
-PlanPoint point_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const std::vector<JsonPlace> numbers = read_array(place, errors);
+PlanPoint point_of_json(const JsonValue& place) {
+  const std::vector<JsonValue> numbers = place.elements();
   PlanPoint point;
   std::size_t count = 0;
   visit_point(point, [&](std::int64_t& value) {
-    if (count < numbers.size()) value = read_integer(numbers[count], kExactAsDouble, errors);
+    if (count < numbers.size()) value = numbers[count].int64(kExactAsDouble);
     ++count;
   });
   if (count != numbers.size())
-    errors.fail(place.pointer, fmt::format("{} numbers (expected {})", numbers.size(), count));
-  if (point.steps < 1) errors.fail(place.pointer, "no steps (expected at least 1)");
+    place.fail(fmt::format("{} numbers (expected {})", numbers.size(), count));
+  if (point.steps < 1) place.fail("no steps (expected at least 1)");
   return point;
 }
 
 // Points are in order, of steps that the run has.
-void add_point(const JsonPlace& place, PlanResult& result, JsonErrors& errors) {
-  const PlanPoint point = point_of_json(place, errors);
+void add_point(const JsonValue& place, PlanResult& result) {
+  const PlanPoint point = point_of_json(place);
   const PlanPoint before = result.points.empty() ? PlanPoint{} : result.points.back();
   const std::int64_t least = std::max<std::int64_t>(before.first_step + before.steps, 1);
   if (point.first_step < least || point.first_step + point.steps - 1 > result.figures.steps)
-    errors.fail(place.pointer,
-                fmt::format("steps {} to {} (expected steps of {} to {})", point.first_step,
-                            point.first_step + point.steps - 1, least, result.figures.steps));
+    place.fail(fmt::format("steps {} to {} (expected steps of {} to {})", point.first_step,
+                           point.first_step + point.steps - 1, least, result.figures.steps));
   if (point.time_us < before.time_us)
-    errors.fail(place.pointer, fmt::format("{} us (expected at least {}, as the one before it)",
-                                           point.time_us, before.time_us));
+    place.fail(fmt::format("{} us (expected at least {}, as the one before it)", point.time_us,
+                           before.time_us));
   if (result.points.size() == kMostPlanPoints)
-    errors.fail(place.pointer, fmt::format("expected at most {}", kMostPlanPoints));
-  else
-    result.points.push_back(point);
+    place.fail(fmt::format("expected at most {}", kMostPlanPoints));
+  result.points.push_back(point);
 }
 
 // How the traffic was read: what is not the default.
@@ -123,15 +120,14 @@ Json how_read_to_json(PlanHeader header) {
   return json;
 }
 
-void read_how_read(const JsonPlace& place, PlanHeader& header, JsonErrors& errors) {
-  const ObjectReader object(place, {"format", "users", "rate", "limit", "think_us", "seed"},
-                            errors);
-  header.how_read.format = text_at(object, "format");
+void read_how_read(const JsonValue& place, PlanHeader& header) {
+  place.check_keys({"format", "users", "rate", "limit", "think_us", "seed"});
+  header.how_read.format = text_at(place, "format");
   for (const ReadCount& count : kReadCounts)
-    count.value(header) = object.integer(count.key, kCounts).value_or(0);
-  header.how_read.load.think_us = object.integer("think_us", kCounts);
+    count.value(header) = place.int64_at(count.key, kCounts).value_or(0);
+  header.how_read.load.think_us = place.int64_at("think_us", kCounts);
   header.how_read.load.seed =
-      static_cast<std::uint64_t>(object.integer("seed", kCounts).value_or(0));
+      static_cast<std::uint64_t>(place.int64_at("seed", kCounts).value_or(0));
 }
 
 }  // namespace
@@ -168,46 +164,41 @@ Json result_to_json(const PlanResult& result) {
   return json;
 }
 
-PlanHeader plan_header_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader object(place,
-                            {"hybridscope_plan", "program", "model", "layout", "traffic",
-                             "how_read", "digest", "settings", "step_time", "sweeps"},
-                            errors);
-  (void)object.require("hybridscope_plan");
-  (void)object.integer("hybridscope_plan", {.min = kPlanVersion, .max = kPlanVersion});
-  PlanHeader header{.program = text_at(object, "program"),
-                    .model = text_at(object, "model"),
-                    .layout = text_at(object, "layout"),
-                    .traffic = text_at(object, "traffic"),
+PlanHeader plan_header_of_json(const JsonValue& place) {
+  place.check_keys({"hybridscope_plan", "program", "model", "layout", "traffic", "how_read",
+                    "digest", "settings", "step_time", "sweeps"});
+  place.require("hybridscope_plan").int64({.min = kPlanVersion, .max = kPlanVersion});
+  PlanHeader header{.program = text_at(place, "program"),
+                    .model = text_at(place, "model"),
+                    .layout = text_at(place, "layout"),
+                    .traffic = text_at(place, "traffic"),
                     .how_read = {},
                     .limit = 0,
-                    .digest = text_at(object, "digest"),
-                    .settings = text_at(object, "settings"),
-                    .step_time = text_at(object, "step_time"),
+                    .digest = text_at(place, "digest"),
+                    .settings = text_at(place, "settings"),
+                    .step_time = text_at(place, "step_time"),
                     .sweeps = {}};
-  if (const auto how_read = object.find("how_read")) read_how_read(*how_read, header, errors);
-  if (const auto sweeps = object.require("sweeps"))
-    for (const JsonPlace& one : read_array(*sweeps, errors))
-      header.sweeps.push_back(read_string(one, errors));
+  if (const auto how_read = place.find("how_read")) read_how_read(*how_read, header);
+  header.sweeps = place.require("sweeps").strings();
   return header;
 }
 
-PlanResult plan_result_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader object(place, {"name", "refused", "sizes", "figures", "points"}, errors);
-  PlanResult result{.refused = text_at(object, "refused")};
-  if (const auto name = object.require("name")) result.name = read_string(*name, errors);
-  if (const auto sizes = object.find("sizes")) result.sizes = sizes_of_json(*sizes, errors);
-  if (const auto figures = object.find("figures")) {
-    result.figures = figures_of_json(*figures, errors);
-    (void)object.require("sizes");
+PlanResult plan_result_of_json(const JsonValue& place) {
+  place.check_keys({"name", "refused", "sizes", "figures", "points"});
+  PlanResult result{.refused = text_at(place, "refused")};
+  result.name = place.require("name").string();
+  if (const auto sizes = place.find("sizes")) result.sizes = sizes_of_json(*sizes);
+  if (const auto figures = place.find("figures")) {
+    result.figures = figures_of_json(*figures);
+    place.require("sizes");
   } else if (result.refused.empty())
-    (void)object.require("figures");
+    place.require("figures");
   if (result.has_steps() && !result.ran() && !result.did_not_end())
-    errors.fail(child_pointer(place.pointer, "figures"),
-                fmt::format("there are some (expected none, or \"refused\" to begin with \"{}\")",
-                            kDidNotEnd));
-  if (const auto points = object.find("points"))
-    for (const JsonPlace& one : read_array(*points, errors)) add_point(one, result, errors);
+    place.fail_at("figures",
+                  fmt::format("there are some (expected none, or \"refused\" to begin with \"{}\")",
+                              kDidNotEnd));
+  if (const auto points = place.find("points"))
+    for (const JsonValue& one : points->elements()) add_point(one, result);
   return result;
 }
 

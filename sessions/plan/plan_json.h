@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sessions/plan/plan_run.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
@@ -30,8 +30,8 @@ struct PlanHeader {
 nlohmann::ordered_json header_to_json(const PlanHeader& header);
 nlohmann::ordered_json result_to_json(const PlanResult& result);
 
-// Errors are reported to `errors`.
-PlanHeader plan_header_of_json(const JsonPlace& place, JsonErrors& errors);
-PlanResult plan_result_of_json(const JsonPlace& place, JsonErrors& errors);
+// A JsonFault says what is wrong.
+PlanHeader plan_header_of_json(const JsonValue& place);
+PlanResult plan_result_of_json(const JsonValue& place);
 
 }  // namespace hybridscope

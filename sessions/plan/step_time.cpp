@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "sessions/text/json_value.h"
 #include "sessions/text/line_source.h"
-#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

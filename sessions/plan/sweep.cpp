@@ -11,7 +11,7 @@
 #include "core/base/check.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/setting_names.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

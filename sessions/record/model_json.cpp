@@ -82,13 +82,12 @@ struct WriteDim {
 };
 
 struct ReadDim {
-  const ObjectReader& reader;
+  const JsonValue& object;
   void operator()(const char* name, std::int64_t& value) const {
-    reader.require(name);
-    value = reader.integer(name, {0, kMaxModelDim}).value_or(0);
+    value = object.require(name).int64({0, kMaxModelDim});
   }
   void operator()(const char* name, std::optional<std::int64_t>& value) const {
-    value = reader.integer(name, {0, kMaxModelDim});
+    value = object.int64_at(name, {0, kMaxModelDim});
   }
 };
 
@@ -107,52 +106,39 @@ std::string layer_letters(const ModelSpec& model) {
   return letters;
 }
 
-AttentionDims read_attention(const JsonPlace& place, JsonErrors& errors) {
+AttentionDims read_attention(const JsonValue& place) {
   AttentionDims dims;
-  const ObjectReader reader(place, keys_of(dims), errors);
-  const std::string type = reader.require("type") ? reader.string("type").value_or("") : "";
+  place.check_keys(keys_of(dims));
+  const std::string_view type = place.require("type").text();
   if (type != kAttentionTypes[0] && type != kAttentionTypes[1])
-    errors.fail(child_pointer(place.pointer, "type"),
-                fmt::format("expected full or mla, found {}", quoted_text(type)));
+    place.fail_at("type", fmt::format("expected full or mla, found {}", quoted_text(type)));
   dims.attention_type = type == "mla" ? AttentionType::mla : AttentionType::full;
-  visit_dims(dims, ReadDim{reader});
+  visit_dims(dims, ReadDim{place});
   return dims;
 }
 
 // The alternative of RecurrentDims with the name `type`.
 template <std::size_t I = 0>
-RecurrentDims read_recurrent_dims(const JsonPlace& place, std::string_view type,
-                                  JsonErrors& errors) {
+RecurrentDims read_recurrent_dims(const JsonValue& place, std::string_view type) {
   if constexpr (I == std::variant_size_v<RecurrentDims>) {
-    errors.fail(child_pointer(place.pointer, "type"),
-                fmt::format("expected mamba1, mamba2, linear_attention, short_conv, gdn_attention "
+    place.fail_at(
+        "type", fmt::format("expected mamba1, mamba2, linear_attention, short_conv, gdn_attention "
                             "or kda, found {}",
                             quoted_text(type)));
-    return {};
   } else {
     if (mamba_type_name(static_cast<MambaType>(I)) != type)
-      return read_recurrent_dims<I + 1>(place, type, errors);
+      return read_recurrent_dims<I + 1>(place, type);
     std::variant_alternative_t<I, RecurrentDims> dims;
-    const ObjectReader reader(place, keys_of(dims), errors);
-    visit_dims(dims, ReadDim{reader});
+    place.check_keys(keys_of(dims));
+    visit_dims(dims, ReadDim{place});
     return dims;
   }
 }
 
-RecurrentDims read_recurrent(const JsonPlace& place, JsonErrors& errors) {
-  const auto type = place.value->is_object() ? place.value->find("type") : place.value->end();
-  const bool named = place.value->is_object() && type != place.value->end() && type->is_string();
-  if (!place.value->is_object()) read_members(place, errors);
-  return read_recurrent_dims(place, named ? type->get<std::string>() : std::string(), errors);
-}
-
-bool read_flag(const ObjectReader& reader, std::string_view key, JsonErrors& errors) {
-  const auto place = reader.require(key);
-  return place && read_boolean(*place, errors);
-}
-
-std::string read_text(const ObjectReader& reader, std::string_view key) {
-  return reader.require(key) ? reader.string(key).value_or("") : "";
+RecurrentDims read_recurrent(const JsonValue& place) {
+  if (!place.is_object()) place.expected("an object");
+  const auto type = place.find("type");
+  return read_recurrent_dims(place, type && type->is_string() ? type->text() : std::string_view());
 }
 
 }  // namespace
@@ -180,39 +166,29 @@ nlohmann::ordered_json model_to_json(const ModelSpec& model) {
   return json;
 }
 
-ModelSpec read_model(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader reader(place,
-                            {"name", "source", "layers", "attention", "recurrent", "dtype",
-                             "chunk_size", "max_model_len", "mamba_all_mode", "spec_in_state_shape",
-                             "kernel_block_alignment", "default_block_size", "mamba_ssm_dtype"},
-                            errors);
+ModelSpec read_model(const JsonValue& place) {
+  place.check_keys({"name", "source", "layers", "attention", "recurrent", "dtype", "chunk_size",
+                    "max_model_len", "mamba_all_mode", "spec_in_state_shape",
+                    "kernel_block_alignment", "default_block_size", "mamba_ssm_dtype"});
   ModelSpec model;
-  model.name = read_text(reader, "name");
-  model.source = read_text(reader, "source");
-  auto layers = layers_from_pattern(read_text(reader, "layers"));
-  if (!layers.ok())
-    errors.fail(child_pointer(place.pointer, "layers"), layers.error().message);
-  else
-    model.layers = std::move(layers).value();
-  if (const auto attention = reader.require("attention"))
-    model.attention = read_attention(*attention, errors);
-  if (const auto recurrent = reader.require("recurrent"))
-    model.recurrent = read_recurrent(*recurrent, errors);
-  model.dtype = read_text(reader, "dtype");
-  const auto number = [&](std::string_view key, const IntegerRange& range) {
-    reader.require(key);
-    return reader.integer(key, range).value_or(range.min);
-  };
-  model.chunk_size = number("chunk_size", {0, kMaxModelDim});
-  model.max_model_len = number("max_model_len", {1, kMaxLength});
-  model.mamba_all_mode = read_flag(reader, "mamba_all_mode", errors) ? MambaAllMode::supported
-                                                                     : MambaAllMode::unsupported;
-  model.spec_in_state_shape = read_flag(reader, "spec_in_state_shape", errors)
+  model.name = place.require("name").string();
+  model.source = place.require("source").string();
+  auto layers = layers_from_pattern(place.require("layers").string());
+  if (!layers.ok()) place.fail_at("layers", layers.error().message);
+  model.layers = std::move(layers).value();
+  model.attention = read_attention(place.require("attention"));
+  model.recurrent = read_recurrent(place.require("recurrent"));
+  model.dtype = place.require("dtype").string();
+  model.chunk_size = place.require("chunk_size").int64({0, kMaxModelDim});
+  model.max_model_len = place.require("max_model_len").int64({1, kMaxLength});
+  model.mamba_all_mode = place.require("mamba_all_mode").boolean() ? MambaAllMode::supported
+                                                                   : MambaAllMode::unsupported;
+  model.spec_in_state_shape = place.require("spec_in_state_shape").boolean()
                                   ? SpecInStateShape::passed
                                   : SpecInStateShape::not_passed;
-  model.kernel_block_alignment = number("kernel_block_alignment", {1, kMaxModelDim});
-  model.default_block_size = reader.integer("default_block_size", {1, kMaxModelDim});
-  model.mamba_ssm_dtype = reader.string("mamba_ssm_dtype").value_or("auto");
+  model.kernel_block_alignment = place.require("kernel_block_alignment").int64({1, kMaxModelDim});
+  model.default_block_size = place.int64_at("default_block_size", {1, kMaxModelDim});
+  model.mamba_ssm_dtype = place.string_at("mamba_ssm_dtype").value_or("auto");
   return model;
 }
 

@@ -5,14 +5,14 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/model/model_spec.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
 nlohmann::ordered_json model_to_json(const ModelSpec& model);
 
-// Reports unknown and missing keys, wrong types and numbers out of range. build_kv_cache_config
+// Fails for unknown and missing keys, wrong types and numbers out of range. build_kv_cache_config
 // checks whether the dimensions are consistent.
-ModelSpec read_model(const JsonPlace& place, JsonErrors& errors);
+ModelSpec read_model(const JsonValue& place);
 
 }  // namespace hybridscope

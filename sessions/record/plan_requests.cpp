@@ -55,33 +55,24 @@ void append_request(fmt::memory_buffer& out, const ArrivingRequest& arriving) {
   out.push_back('}');
 }
 
-std::uint64_t uint64_of(const LineValue& value, JsonErrors& errors) {
-  std::uint64_t number = 0;
-  if (value.element.get(number) != simdjson::SUCCESS)
-    fail_type(value, "an integer from 0 to 18446744073709551615", errors);
-  return number;
-}
-
 // Reads four numbers per segment and checks each.
 class SegmentReader {
  public:
-  SegmentReader(std::vector<PromptSegment>& prompt, JsonErrors& errors)
-      : prompt_(prompt), errors_(errors) {}
+  explicit SegmentReader(std::vector<PromptSegment>& prompt) : prompt_(prompt) {}
 
-  void take(const LineValue& value) {
-    switch (value.index % kNumbersOfASegment) {
+  void take(const JsonValue& value) {
+    switch (num_taken_++ % kNumbersOfASegment) {
       case 0:
-        prompt_.emplace_back().source =
-            static_cast<PromptSegment::Source>(int32_of(value, {0, 1}, errors_));
+        prompt_.emplace_back().source = static_cast<PromptSegment::Source>(value.int32({0, 1}));
         break;
       case 1:
-        prompt_.back().content = uint64_of(value, errors_);
+        prompt_.back().content = value.uint64();
         break;
       case 2:
-        prompt_.back().first = int32_of(value, {0, 2 * kMaxPromptTokens}, errors_);
+        prompt_.back().first = value.int32({0, 2 * kMaxPromptTokens});
         break;
       default:
-        prompt_.back().length = int32_of(value, {1, kMaxPromptTokens}, errors_);
+        prompt_.back().length = value.int32({1, kMaxPromptTokens});
         num_tokens_ += prompt_.back().length;
     }
   }
@@ -89,71 +80,60 @@ class SegmentReader {
 
  private:
   std::vector<PromptSegment>& prompt_;
-  JsonErrors& errors_;
+  std::int64_t num_taken_ = 0;
   std::int64_t num_tokens_ = 0;
 };
 
-void read_prompt(const LineValue& value, std::vector<PromptSegment>& prompt, JsonErrors& errors) {
-  simdjson::dom::array array;
-  if (value.element.get(array) != simdjson::SUCCESS)
-    return fail_type(value, "an array of numbers", errors);
-  const auto count = static_cast<std::int64_t>(array.size());
+void read_prompt(const JsonValue& value, std::vector<PromptSegment>& prompt) {
+  if (!value.is_array()) value.expected("an array of numbers");
+  const auto count = static_cast<std::int64_t>(value.size());
   if (count == 0 || count % kNumbersOfASegment != 0)
-    return fail_type(value, "four numbers for each segment", errors);
+    value.expected("four numbers for each segment");
   prompt.reserve(static_cast<std::size_t>(count / kNumbersOfASegment));
-  SegmentReader segments(prompt, errors);
-  for_each_element(value, errors, [&](const LineValue& number) { segments.take(number); });
-  if (!errors.failed() && segments.num_tokens() > kMaxPromptTokens)
-    fail(value,
-         fmt::format("{} prompt tokens (expected at most {})", segments.num_tokens(),
-                     kMaxPromptTokens),
-         errors);
+  SegmentReader segments(prompt);
+  value.each_element([&](const JsonValue& number) { segments.take(number); });
+  if (segments.num_tokens() > kMaxPromptTokens)
+    value.fail(fmt::format("{} prompt tokens (expected at most {})", segments.num_tokens(),
+                           kMaxPromptTokens));
 }
 
-void read_member(const LineValue& value, ArrivingRequest& arriving, JsonErrors& errors) {
+void read_member(std::string_view key, const JsonValue& value, ArrivingRequest& arriving) {
   AddRequest& request = arriving.request;
-  const std::string_view key = value.key;
   if (key == "id")
-    request.name = string_of(value, errors);
+    request.name = value.text();
   else if (key == "prompt")
-    read_prompt(value, request.prompt, errors);
+    read_prompt(value, request.prompt);
   else if (key == "max_tokens")
-    request.max_tokens = int32_of(value, {1, kMaxOutputTokens}, errors);
+    request.max_tokens = value.int32({1, kMaxOutputTokens});
   else if (key == "key")
-    request.key = uint64_of(value, errors);
+    request.key = value.uint64();
   else if (key == "at_step")
-    arriving.at_step = int32_of(value, {1, kMaxStep}, errors);
+    arriving.at_step = value.int32({1, kMaxStep});
   else if (key == "arrival_us")
-    arriving.arrival_us = integer_of(value, {0, kMaxArrivalUs}, errors);
+    arriving.arrival_us = value.int64({0, kMaxArrivalUs});
   else if (key == "priority")
-    request.priority = int32_of(value, {-1'000'000, 1'000'000}, errors);
+    request.priority = value.int32({-1'000'000, 1'000'000});
   else if (key == "cache_salt")
-    request.cache_salt = uint64_of(value, errors);
+    request.cache_salt = value.uint64();
   else if (key == "after")
-    for_each_element(value, errors, [&](const LineValue& name) {
-      arriving.after.emplace_back(string_of(name, errors));
-    });
+    value.each_element([&](const JsonValue& name) { arriving.after.emplace_back(name.text()); });
   else if (key == "delay_us")
-    arriving.delay_us = integer_of(value, {0, kMaxArrivalUs}, errors);
+    arriving.delay_us = value.int64({0, kMaxArrivalUs});
   else
-    fail(value,
-         fmt::format("unknown key {}{}", quoted_text(key),
-                     nearest_key_hint(key, {kRequestKeys.begin(), kRequestKeys.end()})),
-         errors);
+    value.fail(fmt::format("unknown key {}{}", quoted_text(key),
+                           nearest_key_hint(key, {kRequestKeys.begin(), kRequestKeys.end()})));
 }
 
-ArrivingRequest read_request(const LineValue& value, JsonErrors& errors) {
+ArrivingRequest read_request(const JsonValue& value) {
   ArrivingRequest arriving;
-  for (const std::string_view key : {"id", "prompt", "max_tokens", "key"})
-    require_member(value, key, errors);
+  for (const std::string_view key : {"id", "prompt", "max_tokens", "key"}) value.require(key);
   unsigned seen = 0;
-  for_each_member(value, errors, [&](const LineValue& member) {
-    const auto at =
-        std::find(kRequestKeys.begin(), kRequestKeys.end(), member.key) - kRequestKeys.begin();
+  value.each_member([&](std::string_view key, const JsonValue& member) {
+    const auto at = std::find(kRequestKeys.begin(), kRequestKeys.end(), key) - kRequestKeys.begin();
     const unsigned bit = 1U << static_cast<unsigned>(at);
-    if ((seen & bit) != 0) fail(member, "this key occurs twice", errors);
+    if ((seen & bit) != 0) member.fail("this key occurs twice");
     seen |= bit;
-    if (!errors.failed()) read_member(member, arriving, errors);
+    read_member(key, member, arriving);
   });
   return arriving;
 }
@@ -184,17 +164,16 @@ void append_requests(fmt::memory_buffer& out, std::span<const ArrivingRequest> r
   out.push_back(']');
 }
 
-std::vector<ArrivingRequest> read_requests(const LineValue& value, JsonErrors& errors) {
+std::vector<ArrivingRequest> read_requests(const JsonValue& value) {
   std::vector<ArrivingRequest> requests;
   const auto place = [](const ArrivingRequest& r) { return std::tie(r.at_step, r.arrival_us); };
-  for_each_element(value, errors, [&](const LineValue& element) {
-    requests.push_back(read_request(element, errors));
+  value.each_element([&](const JsonValue& element) {
+    requests.push_back(read_request(element));
     const std::size_t count = requests.size();
     if (count > 1 && place(requests[count - 1]) < place(requests[count - 2]))
-      fail(element,
-           "joins before the request in front of it (expected ascending at_step, then "
-           "ascending arrival_us)",
-           errors);
+      element.fail(
+          "joins before the request in front of it (expected ascending at_step, then "
+          "ascending arrival_us)");
   });
   return requests;
 }

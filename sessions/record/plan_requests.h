@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sessions/scenario/arriving_request.h"
-#include "sessions/text/line_value.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -20,8 +20,8 @@ void append_json_text(fmt::memory_buffer& out, std::string_view text);
 // members with their default value are left out.
 void append_requests(fmt::memory_buffer& out, std::span<const ArrivingRequest> requests);
 
-// Reports wrong types, numbers out of range, empty prompts, and requests that are not in the order
-// in which they join.
-std::vector<ArrivingRequest> read_requests(const LineValue& value, JsonErrors& errors);
+// A JsonFault says what is wrong: types, numbers out of range, empty prompts, requests that are not
+// in the order in which they join.
+std::vector<ArrivingRequest> read_requests(const JsonValue& value);
 
 }  // namespace hybridscope

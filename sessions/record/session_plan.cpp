@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <simdjson.h>
 #include <algorithm>
 #include <array>
 #include <iterator>
+
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -36,115 +38,87 @@ void append_member(fmt::memory_buffer& out, std::string_view key, std::string_vi
   fmt::format_to(std::back_inserter(out), "{}\"{}\":{}", out.size() == 0 ? "{" : ",\n", key, json);
 }
 
-// A small part of the plan, for the readers that scenario files use as well.
-class SmallPart {
- public:
-  SmallPart(const LineValue& value, JsonErrors& errors) {
-    auto json = parse_json({.text = simdjson::minify(value.element), .file = errors.file()});
-    pointer_ = value.pointer();
-    if (!json.ok())
-      errors.fail(pointer_, json.error().message);
-    else
-      json_ = std::move(json).value();
-  }
-  JsonPlace place() const { return {&json_, pointer_}; }
-
- private:
-  nlohmann::json json_;
-  std::string pointer_;
-};
-
-std::vector<std::string> read_texts(const LineValue& value, JsonErrors& errors) {
-  std::vector<std::string> texts;
-  for_each_element(value, errors, [&](const LineValue& element) {
-    texts.emplace_back(string_of(element, errors));
-  });
-  return texts;
+// Reads a small part of the plan with a reader of scenario files, which have no key twice.
+template <class Read>
+auto read_small(const JsonValue& part, const std::string& file, Read read) {
+  const auto json = parse_json({.text = part.dump(), .file = file});
+  if (!json.ok()) part.fail(json.error().message);
+  return read_json_at(part.pointer(), [&] { return read(JsonValue(json.value())); });
 }
 
-bool check_version(const LineValue& root, JsonErrors& errors) {
-  const auto version = require_member(root, "version", errors);
-  std::int64_t number = 0;
-  if (version &&
-      (version->element.get(number) != simdjson::SUCCESS || number != kSessionPlanVersion))
-    fail(*version,
-         fmt::format("version is {} (this program reads version {})", describe(version->element),
-                     kSessionPlanVersion),
-         errors);
-  return !errors.failed();
+void check_version(const JsonValue& root) {
+  const JsonValue version = root.require("version");
+  if (version.whole() != kSessionPlanVersion)
+    version.fail(fmt::format("version is {} (this program reads version {})", version.describe(),
+                             kSessionPlanVersion));
 }
 
-void check_keys(const LineValue& root, JsonErrors& errors) {
+void check_keys(const JsonValue& root) {
   std::set<std::string_view> seen;
-  for_each_member(root, errors, [&](const LineValue& member) {
-    if (std::find(kPlanKeys.begin(), kPlanKeys.end(), member.key) == kPlanKeys.end())
-      fail(member,
-           fmt::format("unknown key {}{}", quoted_text(member.key),
-                       nearest_key_hint(member.key, {kPlanKeys.begin(), kPlanKeys.end()})),
-           errors);
-    else if (!seen.insert(member.key).second)
-      fail(member, "this key occurs twice", errors);
+  root.each_member([&](std::string_view key, const JsonValue& member) {
+    if (std::find(kPlanKeys.begin(), kPlanKeys.end(), key) == kPlanKeys.end())
+      member.fail(fmt::format("unknown key {}{}", quoted_text(key),
+                              nearest_key_hint(key, {kPlanKeys.begin(), kPlanKeys.end()})));
+    if (!seen.insert(key).second) member.fail("this key occurs twice");
   });
-  for (const std::string_view key : kPlanKeys) require_member(root, key, errors);
+  for (const std::string_view key : kPlanKeys) root.require(key);
 }
 
-// Reads each part by itself. Requires: every key is there.
-RunPlan read_parts(const LineValue& root, ModelSpec& model, JsonErrors& errors) {
-  const auto member = [&](std::string_view key) { return *find_member(root, key); };
-  const auto small = [&](std::string_view key) { return SmallPart(member(key), errors); };
-  RunPlan plan{.name = std::string(string_of(member("name"), errors)),
-               .teaches = std::string(string_of(member("teaches"), errors)),
-               .settings = read_settings(small("settings").place(), errors),
-               .setup = {},
-               .requests = read_requests(member("requests"), errors),
-               .script = read_script(small("script").place(), errors),
-               .expect = read_expectation(small("expect").place(), errors),
-               .notes = read_texts(member("notes"), errors)};
-  model = read_model(small("model").place(), errors);
-  return plan;
+RunPlan read_parts(const JsonValue& root, const std::string& file) {
+  return {.name = root.require("name").string(),
+          .teaches = root.require("teaches").string(),
+          .settings = read_small(root.require("settings"), file, read_settings),
+          .setup = {},
+          .requests = read_requests(root.require("requests")),
+          .script = read_small(root.require("script"), file, read_script),
+          .expect = read_small(root.require("expect"), file, read_expectation),
+          .notes = root.require("notes").strings()};
 }
 
-JoinSteps join_steps(const RunPlan& plan, JsonErrors& errors) {
+JoinSteps join_steps(const RunPlan& plan) {
   JoinSteps steps;
   for (std::size_t i = 0; i < plan.requests.size(); ++i) {
     const std::string& name = plan.requests[i].request.name;
     if (!steps.emplace(name, plan.requests[i].at_step).second)
-      errors.fail(fmt::format("/requests/{}/id", i),
-                  fmt::format("request {} is there twice", quoted_text(name)));
+      throw JsonFault(fmt::format("/requests/{}/id", i),
+                      fmt::format("request {} is there twice", quoted_text(name)));
   }
   return steps;
 }
 
 // Checks the parts against each other and makes the set-up.
-void complete(RunPlan& plan, const ModelSpec& model, JsonErrors& errors) {
-  const JoinSteps requests = join_steps(plan, errors);
-  check_script(plan.script, plan.settings, requests, errors);
-  check_expectation(plan.expect, requests, errors);
-  if (errors.failed()) return;
+void complete(RunPlan& plan, const ModelSpec& model) {
+  const JoinSteps requests = join_steps(plan);
+  check_script(plan.script, plan.settings, requests);
+  check_expectation(plan.expect, requests);
   auto setup = make_engine_setup(model, plan.settings);
-  if (!setup.ok()) return errors.fail("/settings", setup.error().message);
+  if (!setup.ok()) throw JsonFault("/settings", setup.error().message);
   if (const auto waiting = WaitingRequests::create(plan.requests); !waiting.ok()) {
     const std::string& message = waiting.error().message;  // "POINTER: ..."
     const std::size_t colon = message.find(": ");
-    return errors.fail(message.substr(0, colon), message.substr(colon + 2));
+    throw JsonFault(message.substr(0, colon), message.substr(colon + 2));
   }
   plan.setup = std::move(setup).value();
-  for (std::size_t i = 0; i < plan.requests.size() && !errors.failed(); ++i)
+  for (std::size_t i = 0; i < plan.requests.size(); ++i)
     if (const Status fits = check_request_fits(plan.setup, plan.requests[i].request); !fits.ok())
-      errors.fail(fmt::format("/requests/{}", i), fits.error().message);
+      throw JsonFault(fmt::format("/requests/{}", i), fits.error().message);
 }
 
-// The plan's outermost object; all keys are there.
-Result<LineValue> parse_plan(simdjson::dom::parser& parser, std::string_view text,
-                             JsonErrors& errors) {
+// Calls read(root) with the plan's outermost object; all keys are there.
+template <class Read>
+auto read_plan(std::string_view text, const std::string& file, Read read)
+    -> Result<decltype(read(std::declval<JsonValue>()))> {
+  simdjson::dom::parser parser;
   simdjson::dom::element element;
   if (const auto wrong = parser.parse(text.data(), text.size()).get(element))
-    return Error{ErrorKind::corrupt, fmt::format("{}: no plan of a run: {}", errors.file(),
-                                                 simdjson::error_message(wrong))};
-  const LineValue root{.element = element};
-  if (check_version(root, errors)) check_keys(root, errors);
-  if (errors.failed()) return errors.error();
-  return root;
+    return Error{ErrorKind::corrupt,
+                 fmt::format("{}: no plan of a run: {}", file, simdjson::error_message(wrong))};
+  return read_json(file, [&] {
+    const auto root = JsonValue::of_line(element);
+    check_version(root);
+    check_keys(root);
+    return read(root);
+  });
 }
 
 }  // namespace
@@ -190,32 +164,20 @@ SessionHeader judge_header(const JudgedSession& session) {
 }
 
 Result<RunPlan> read_session_plan(std::string_view text, const std::string& file) {
-  simdjson::dom::parser parser;
-  JsonErrors errors(file);
-  const auto root = parse_plan(parser, text, errors);
-  if (!root.ok()) return root.error();
-  ModelSpec model;
-  RunPlan plan = read_parts(root.value(), model, errors);
-  if (!errors.failed()) complete(plan, model, errors);
-  if (errors.failed()) return errors.error();
-  return plan;
+  return read_plan(text, file, [&](const JsonValue& root) {
+    RunPlan plan = read_parts(root, file);
+    complete(plan, read_small(root.require("model"), file, read_model));
+    return plan;
+  });
 }
 
 Result<EngineSetup> read_session_plan_setup(std::string_view text, const std::string& file) {
-  simdjson::dom::parser parser;
-  JsonErrors errors(file);
-  const auto root = parse_plan(parser, text, errors);
-  if (!root.ok()) return root.error();
-  const auto small = [&](std::string_view key) {
-    return SmallPart(*find_member(root.value(), key), errors);
-  };
-  const EngineSettings settings = read_settings(small("settings").place(), errors);
-  const ModelSpec model = read_model(small("model").place(), errors);
-  if (errors.failed()) return errors.error();
-  auto setup = make_engine_setup(model, settings);
-  if (setup.ok()) return setup;
-  errors.fail("/settings", setup.error().message);
-  return errors.error();
+  return read_plan(text, file, [&](const JsonValue& root) {
+    const EngineSettings settings = read_small(root.require("settings"), file, read_settings);
+    auto setup = make_engine_setup(read_small(root.require("model"), file, read_model), settings);
+    if (!setup.ok()) root.fail_at("settings", setup.error().message);
+    return std::move(setup).value();
+  });
 }
 
 }  // namespace hybridscope

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
+#include <vector>
+
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
@@ -47,77 +49,61 @@ void add_list(Json& json, const char* name, const Items& items, Make make) {
   for (const auto& item : items) list.push_back(make(item));
 }
 
-// Reads the values of one list, or of lists in it, in order; after a fault all are 0.
+// Reads the values of one list, or of lists in it, in order.
 class ListReader {
  public:
-  ListReader(const ReadJson& list, std::string place, std::optional<std::string>& fault)
-      : list_(list), place_(std::move(place)), fault_(fault) {
+  ListReader(const JsonValue& list, std::string place) : place_(std::move(place)) {
     if (!list.is_array()) fail("expected a list");
+    values_ = list.elements();
   }
 
   std::int64_t integer(std::int64_t least, std::int64_t most) {
-    const ReadJson* value = next();
-    if (value == nullptr) return 0;
-    if (value->is_number_integer())
-      if (const auto number = value->get<std::int64_t>(); number >= least && number <= most)
-        return number;
-    fail(fmt::format("{}, expected a number from {} to {}", value->dump(), least, most));
-    return 0;
+    const JsonValue& value = next();
+    const auto number = value.is_integer() ? value.whole() : std::nullopt;
+    if (!number || *number < least || *number > most)
+      fail(fmt::format("{}, expected a number from {} to {}", value.dump(), least, most));
+    return *number;
   }
   std::int32_t below(std::int32_t end) { return static_cast<std::int32_t>(integer(0, end - 1)); }
   std::int32_t count() { return static_cast<std::int32_t>(integer(0, kMostNumber)); }
   bool flag() { return integer(0, 1) != 0; }
   double real() {
-    const ReadJson* value = next();
-    if (value == nullptr) return 0;
-    if (value->is_null()) return std::numeric_limits<double>::infinity();
-    if (!value->is_number()) fail(fmt::format("{}, expected a number", value->dump()));
-    return value->is_number() ? value->get<double>() : 0;
+    const JsonValue& value = next();
+    if (value.is_null()) return std::numeric_limits<double>::infinity();
+    if (!value.is_number()) fail(fmt::format("{}, expected a number", value.dump()));
+    return value.number();
   }
   // Calls take(reader) for each list in the next value.
   template <class Take>
   void lists(Take take) {
-    const ReadJson* value = next();
-    if (value != nullptr) each(*value, place_, fault_, take);
+    each(next(), place_, take);
   }
   std::vector<std::int32_t> ids(std::int32_t vocab_size) {
+    ListReader inner(next(), place_);
     std::vector<std::int32_t> ids;
-    const ReadJson* value = next();
-    if (value == nullptr) return ids;
-    ListReader inner(*value, place_, fault_);
-    while (!fault_ && inner.next_ < value->size()) ids.push_back(inner.below(vocab_size));
+    while (inner.next_ < inner.values_.size()) ids.push_back(inner.below(vocab_size));
     return ids;
   }
   template <class Take>
-  static void each(const ReadJson& list, const std::string& place,
-                   std::optional<std::string>& fault, Take take) {
-    if (!list.is_array()) {
-      if (!fault) fault = place + ": expected a list";
-      return;
-    }
-    for (const ReadJson& item : list) {
-      if (fault) return;
-      ListReader reader(item, place, fault);
+  static void each(const JsonValue& list, const std::string& place, Take take) {
+    const ListReader all(list, place);
+    for (const JsonValue& item : all.values_) {
+      ListReader reader(item, place);
       take(reader);
     }
   }
 
  private:
-  const ReadJson* next() {
-    if (fault_) return nullptr;
-    if (next_ >= list_.size()) {
-      fail("a value is missing");
-      return nullptr;
-    }
-    return &list_[next_++];
+  const JsonValue& next() {
+    if (next_ >= values_.size()) fail("a value is missing");
+    return values_[next_++];
   }
-  void fail(const std::string& words) {
-    if (!fault_) fault_ = place_ + ": " + words;
+  [[noreturn]] void fail(const std::string& words) const {
+    throw JsonFault("", place_ + ": " + words);
   }
 
-  const ReadJson& list_;
   std::string place_;
-  std::optional<std::string>& fault_;
+  std::vector<JsonValue> values_;
   std::size_t next_ = 0;
 };
 
@@ -157,6 +143,49 @@ StateDifference read_state(ListReader& reader, std::int64_t step, const SpeechLi
   difference.num_elements = reader.integer(0, std::numeric_limits<std::int64_t>::max());
   difference.largest = reader.real();
   return difference;
+}
+
+void read_lists(const JsonValue& object, const SpeechLimits& limits, StepSpeech& speech) {
+  const auto each = [&](const char* name, auto take) {
+    if (const auto found = object.find(name))
+      ListReader::each(*found, std::string("speech/") + name, take);
+  };
+  const auto request = [&limits](ListReader& reader) {
+    return RequestId{reader.below(limits.num_requests)};
+  };
+  each("prompts", [&](ListReader& reader) {
+    const RequestId of = request(reader);
+    speech.words.prompts.push_back({of, reader.ids(limits.vocab_size)});
+  });
+  each("tokens", [&](ListReader& reader) {
+    const RequestId of = request(reader);
+    speech.words.tokens.push_back({of, read_token(reader, speech.step, limits.vocab_size)});
+  });
+  each("rejected", [&](ListReader& reader) {
+    const RequestId of = request(reader);
+    const std::int32_t position = reader.count();
+    speech.words.rejected.push_back({of, {speech.step, position, reader.below(limits.vocab_size)}});
+  });
+  each("taken", [&](ListReader& reader) {
+    const RequestId of = request(reader);
+    speech.words.taken.push_back(
+        {of, static_cast<std::int32_t>(reader.integer(-kMostNumber, kMostNumber))});
+  });
+  each("alone", [&](ListReader& reader) {
+    const RequestId of = request(reader);
+    speech.words.alone.push_back({of, reader.ids(limits.vocab_size)});
+  });
+  each("compared", [&](ListReader& reader) {
+    ComparedState compared{.request = request(reader)};
+    compared.group = reader.below(limits.num_groups);
+    compared.block = reader.below(limits.num_blocks);
+    compared.kind = static_cast<StateKind>(reader.integer(0, 1));
+    compared.is_read = reader.flag();
+    speech.compared.push_back(compared);
+  });
+  each("states", [&](ListReader& reader) {
+    speech.states.push_back(read_state(reader, speech.step, limits));
+  });
 }
 
 Error damaged(const std::string& words) { return {ErrorKind::corrupt, words}; }
@@ -242,47 +271,11 @@ Result<StepSpeech> read_speech(const ReadJson& json, std::int64_t step,
                                const SpeechLimits& limits) {
   StepSpeech speech{.step = step};
   if (!json.is_object()) return damaged("speech: expected an object");
-  std::optional<std::string> fault;
-  const auto each = [&](const char* name, auto take) {
-    const auto found = json.find(name);
-    if (found != json.end()) ListReader::each(*found, std::string("speech/") + name, fault, take);
-  };
-  const auto request = [&limits](ListReader& reader) {
-    return RequestId{reader.below(limits.num_requests)};
-  };
-  each("prompts", [&](ListReader& reader) {
-    const RequestId of = request(reader);
-    speech.words.prompts.push_back({of, reader.ids(limits.vocab_size)});
-  });
-  each("tokens", [&](ListReader& reader) {
-    const RequestId of = request(reader);
-    speech.words.tokens.push_back({of, read_token(reader, step, limits.vocab_size)});
-  });
-  each("rejected", [&](ListReader& reader) {
-    const RequestId of = request(reader);
-    const std::int32_t position = reader.count();
-    speech.words.rejected.push_back({of, {step, position, reader.below(limits.vocab_size)}});
-  });
-  each("taken", [&](ListReader& reader) {
-    const RequestId of = request(reader);
-    speech.words.taken.push_back(
-        {of, static_cast<std::int32_t>(reader.integer(-kMostNumber, kMostNumber))});
-  });
-  each("alone", [&](ListReader& reader) {
-    const RequestId of = request(reader);
-    speech.words.alone.push_back({of, reader.ids(limits.vocab_size)});
-  });
-  each("compared", [&](ListReader& reader) {
-    ComparedState compared{.request = request(reader)};
-    compared.group = reader.below(limits.num_groups);
-    compared.block = reader.below(limits.num_blocks);
-    compared.kind = static_cast<StateKind>(reader.integer(0, 1));
-    compared.is_read = reader.flag();
-    speech.compared.push_back(compared);
-  });
-  each("states",
-       [&](ListReader& reader) { speech.states.push_back(read_state(reader, step, limits)); });
-  if (fault) return damaged(*fault);
+  try {
+    read_lists(JsonValue(json), limits, speech);
+  } catch (const JsonFault& fault) {
+    return damaged(fault.what());
+  }
   return speech;
 }
 

@@ -11,8 +11,8 @@
 
 #include "sessions/explain/finding_words.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {
@@ -28,39 +28,29 @@ struct StepRange {
 };
 
 // 4: step 4; [7, 9]: the steps 7, 8 and 9.
-StepRange read_range(const JsonPlace& element, JsonErrors& errors) {
-  if (!element.value->is_array()) {
-    const std::int64_t step = read_integer(element, kSteps, errors);
+StepRange read_range(const JsonValue& element) {
+  if (!element.is_array()) {
+    const std::int64_t step = element.int64(kSteps);
     return {step, step};
   }
-  const auto ends = read_array(element, errors);
-  if (ends.size() != 2) {
-    errors.fail(element.pointer, fmt::format("expected the first and the last step, found {}",
-                                             describe_json(*element.value)));
-    return {};
-  }
-  const StepRange range = {read_integer(ends[0], kSteps, errors),
-                           read_integer(ends[1], kSteps, errors)};
+  const auto ends = element.elements();
+  if (ends.size() != 2) element.expected("the first and the last step");
+  const StepRange range = {ends[0].int64(kSteps), ends[1].int64(kSteps)};
   if (range.last < range.first)
-    errors.fail(element.pointer,
-                fmt::format("step {} comes before step {}", range.last, range.first));
+    element.fail(fmt::format("step {} comes before step {}", range.last, range.first));
   return range;
 }
 
 // [4, [7, 9]]: the steps 4, 7, 8 and 9. `left`: how many more the file may have, so that a few
 // bytes ask for no memory.
-std::vector<std::int64_t> read_steps(const JsonPlace& place, std::int64_t& left,
-                                     JsonErrors& errors) {
+std::vector<std::int64_t> read_steps(const JsonValue& place, std::int64_t& left) {
   std::vector<std::int64_t> steps;
-  for (const JsonPlace& element : read_array(place, errors)) {
-    const StepRange range = read_range(element, errors);
-    if (errors.failed()) break;
+  for (const JsonValue& element : place.elements()) {
+    const StepRange range = read_range(element);
     left -= range.last - range.first + 1;
-    if (left < 0) {
-      errors.fail(element.pointer, fmt::format("more than {} steps in the file",
-                                               grouped_number(kMostBaselineSteps)));
-      break;
-    }
+    if (left < 0)
+      element.fail(
+          fmt::format("more than {} steps in the file", grouped_number(kMostBaselineSteps)));
     for (std::int64_t step = range.first; step <= range.last; ++step) steps.push_back(step);
   }
   return steps;
@@ -142,32 +132,34 @@ Result<FindingBaseline> FindingBaseline::read(const std::string& path) {
   if (!text.ok()) return text.error();
   const auto json = parse_json({.text = text.value(), .file = path});
   if (!json.ok()) return json.error();
-  JsonErrors errors(path);
-  const ObjectReader root({&json.value(), ""}, {"version", "findings"}, errors);
-  if (const auto version = root.require("version"))
-    read_integer(*version, {.min = kBaselineVersion, .max = kBaselineVersion}, errors);
-  FindingBaseline baseline;
-  std::int64_t steps_left = kMostBaselineSteps;
-  if (const auto findings = root.require("findings"))
-    for (const JsonPlace& element : read_array(*findings, errors)) {
-      const ObjectReader reader(
-          element, {"run", "rule", "detail", "request", "group", "content", "steps"}, errors);
-      const auto group = reader.integer("group", kGroups);
-      Key key{.run = reader.string("run").value_or(""),
-              .rule = reader.string("rule").value_or(""),
-              .detail = reader.string("detail").value_or(""),
-              .request = reader.string("request").value_or(""),
-              .group = static_cast<std::int32_t>(group.value_or(-1)),
-              .content = reader.string("content").value_or("")};
-      if (!is_rule(key.rule))
-        errors.fail(child_pointer(element.pointer, "rule"),
-                    fmt::format("there is no rule {}", quoted_text(key.rule)));
-      if (const auto steps = reader.require("steps"))
-        for (const std::int64_t step : read_steps(*steps, steps_left, errors))
-          baseline.steps_[key][step] = false;
+  return read_json(path, [&] {
+    const JsonValue root(json.value());
+    root.check_keys({"version", "findings"});
+    root.require("version").int64({.min = kBaselineVersion, .max = kBaselineVersion});
+    FindingBaseline baseline;
+    std::int64_t steps_left = kMostBaselineSteps;
+    for (const JsonValue& element : root.require("findings").elements()) {
+      const Key key = read_key(element);
+      for (const std::int64_t step : read_steps(element.require("steps"), steps_left))
+        baseline.steps_[key][step] = false;
     }
-  if (errors.failed()) return errors.error();
-  return baseline;
+    return baseline;
+  });
+}
+
+FindingBaseline::Key FindingBaseline::read_key(const JsonValue& element) {
+  element.check_keys({"run", "rule", "detail", "request", "group", "content", "steps"});
+  const auto text = [&](std::string_view name) { return element.string_at(name).value_or(""); };
+  const auto group = element.int32_at("group", kGroups);
+  Key key{.run = text("run"),
+          .rule = text("rule"),
+          .detail = text("detail"),
+          .request = text("request"),
+          .group = group.value_or(-1),
+          .content = text("content")};
+  if (!is_rule(key.rule))
+    element.fail_at("rule", fmt::format("there is no rule {}", quoted_text(key.rule)));
+  return key;
 }
 
 }  // namespace hybridscope

@@ -11,6 +11,7 @@
 #include "core/base/result.h"
 #include "core/check/finding.h"
 #include "sessions/explain/explain_names.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -46,6 +47,7 @@ class FindingBaseline {
     std::string content{};  // empty: about none
     auto operator<=>(const Key&) const = default;
   };
+  static Key read_key(const JsonValue& element);
   static Key key_of(std::string_view run, const Finding& finding, const Names& names);
   static std::string line_of(const Key& key, const std::map<std::int64_t, bool>& steps);
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

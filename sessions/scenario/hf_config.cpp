@@ -25,44 +25,34 @@ std::string listed(const std::vector<std::string>& names) {
 
 // The dtype in which the engine runs a checkpoint: the checkpoint's own, but half precision for
 // float32 (vLLM's rule for dtype "auto") and for a file without a dtype.
-std::string model_dtype(HfConfigReader& reader) {
+std::string model_dtype(const HfConfigReader& reader) {
   const char* key = reader.has("dtype") ? "dtype" : "torch_dtype";
   if (!reader.has(key)) return "bfloat16";
   const std::string name = reader.text(key);
   const auto dtype = parse_dtype(name);
-  if (!dtype) {
-    reader.fail(reader.wrong(key, "float16, bfloat16 or float32"));
-    return "bfloat16";
-  }
+  if (!dtype) reader.fail_key(key, "float16, bfloat16 or float32");
   return dtype.value() == Dtype::float32 ? "bfloat16" : std::string(dtype_name(dtype.value()));
 }
 
-const HfFamily* find_family(HfConfigReader& reader) {
+const HfFamily& find_family(const HfConfigReader& reader) {
   if (!reader.has("architectures"))
     for (const HfFamily& family : hf_families())
-      if (reader.is_text("model_type", family.model_type)) return &family;
+      if (reader.is_text("model_type", family.model_type)) return family;
   const std::vector<std::string> architectures = reader.texts("architectures");
-  if (reader.failed()) return nullptr;
   for (const HfFamily& family : hf_families())
-    if (!architectures.empty() && architectures.front() == family.architecture) return &family;
-  reader.fail(
-      reader.wrong("architectures", "one of the known: " + listed(known_hf_architectures())));
-  return nullptr;
+    if (!architectures.empty() && architectures.front() == family.architecture) return family;
+  reader.fail_key("architectures", "one of the known: " + listed(known_hf_architectures()));
 }
 
-Result<ModelSpec> read_model(const nlohmann::json& root, const std::string& file) {
-  HfConfigReader reader(root, file);
-  const HfFamily* family = find_family(reader);
-  if (family == nullptr) return reader.error();
+ModelSpec read_model(const HfConfigReader& reader, const std::string& file) {
+  const HfFamily& family = find_family(reader);
   ModelSpec model{.name = file,
-                  .source = file + " (" + family->architecture + ")",
+                  .source = file + " (" + family.architecture + ")",
                   .dtype = model_dtype(reader)};
-  family->read(reader, model);
+  family.read(reader, model);
   // Keys that are present must be valid, even if the family does not need them.
   for (const char* key : {"hidden_size", "num_attention_heads", "head_dim"})
     reader.count_or(key, 1);
-  if (reader.failed()) return reader.error();
-  if (const Status status = check_model(model); !status) return status.error();
   return model;
 }
 
@@ -85,7 +75,10 @@ Result<ModelSpec> parse_hf_config(const HfConfigText& config) {
   if (!root.is_object())
     return Error{ErrorKind::corrupt,
                  file + ": found " + std::string(root.type_name()) + ", expected a JSON object"};
-  return read_model(root, file);
+  auto model = read_json(file, [&] { return read_model(HfConfigReader(JsonValue(root)), file); });
+  if (!model) return model;
+  if (const Status status = check_model(model.value()); !status) return status.error();
+  return model;
 }
 
 Result<ModelSpec> load_hf_config(const std::string& path) {

@@ -14,12 +14,9 @@ constexpr std::int64_t kLengthWhenAbsent = 262144;
 // Chunk size of the FLA kernels (GDN, KDA); not in the file.
 constexpr std::int64_t kFlaChunkSize = 64;
 
-std::size_t num_hidden_layers(HfConfigReader& reader) {
+std::size_t num_hidden_layers(const HfConfigReader& reader) {
   const std::int64_t layers = reader.count("num_hidden_layers");
-  if (layers > kMaxLayers) {
-    reader.fail(reader.wrong("num_hidden_layers", "at most 100000"));
-    return 1;
-  }
+  if (layers > kMaxLayers) reader.fail_key("num_hidden_layers", "at most 100000");
   return static_cast<std::size_t>(layers);
 }
 
@@ -30,15 +27,13 @@ struct LayerNumbers {
 };
 
 // Sets the kind of the layers whose numbers are in the list at `numbers.key`.
-void mark_layers(HfConfigReader& reader, const LayerNumbers& numbers,
+void mark_layers(const HfConfigReader& reader, const LayerNumbers& numbers,
                  std::vector<LayerKind>& layers) {
   const auto last = static_cast<std::int64_t>(layers.size()) - 1 + numbers.first;
   for (const std::int64_t number : reader.numbers(numbers.key)) {
-    if (number < numbers.first || number > last) {
+    if (number < numbers.first || number > last)
       reader.fail("key \"" + std::string(numbers.key) + "\" has layer " + std::to_string(number) +
                   ", expected " + std::to_string(numbers.first) + " to " + std::to_string(last));
-      return;
-    }
     layers[static_cast<std::size_t>(number - numbers.first)] = numbers.kind;
   }
 }
@@ -48,15 +43,14 @@ struct LayerTypeNames {
   std::string recurrent;
 };
 
-std::vector<LayerKind> layers_from_types(HfConfigReader& reader, const LayerTypeNames& names) {
+std::vector<LayerKind> layers_from_types(const HfConfigReader& reader,
+                                         const LayerTypeNames& names) {
   const std::size_t num_layers = num_hidden_layers(reader);
   std::vector<LayerKind> layers;
   for (const std::string& name : reader.texts("layer_types")) {
-    if (name != names.attention && name != names.recurrent) {
+    if (name != names.attention && name != names.recurrent)
       reader.fail("key \"layer_types\": layer " + std::to_string(layers.size()) + " is \"" + name +
                   "\", expected \"" + names.attention + "\" or \"" + names.recurrent + "\"");
-      return layers;
-    }
     layers.push_back(name == names.attention ? LayerKind::attention : LayerKind::recurrent);
   }
   if (layers.size() != num_layers)
@@ -70,18 +64,18 @@ struct Quotient {
   const char* denominator;
 };
 
-std::int64_t exact_quotient(HfConfigReader& reader, const Quotient& keys) {
+std::int64_t exact_quotient(const HfConfigReader& reader, const Quotient& keys) {
   const std::int64_t numerator = reader.count(keys.numerator);
   const std::int64_t denominator = reader.count(keys.denominator);
   if (numerator % denominator != 0)
     reader.fail("key \"" + std::string(keys.numerator) + "\" " + std::to_string(numerator) +
                 " is not a multiple of \"" + keys.denominator + "\" " +
                 std::to_string(denominator));
-  return std::max<std::int64_t>(numerator / denominator, 1);
+  return numerator / denominator;
 }
 
 // Reads num_key_value_heads, and head_dim or hidden_size / num_attention_heads.
-AttentionDims read_attention(HfConfigReader& reader) {
+AttentionDims read_attention(const HfConfigReader& reader) {
   AttentionDims dims{.num_kv_heads = reader.count("num_key_value_heads")};
   dims.head_size = reader.has("head_dim")
                        ? reader.count("head_dim")
@@ -89,7 +83,7 @@ AttentionDims read_attention(HfConfigReader& reader) {
   return dims;
 }
 
-void read_mamba(HfConfigReader& reader, ModelSpec& model) {
+void read_mamba(const HfConfigReader& reader, ModelSpec& model) {
   model.layers.assign(num_hidden_layers(reader), LayerKind::recurrent);
   model.recurrent =
       Mamba1Dims{.intermediate_size = reader.has("intermediate_size")
@@ -101,7 +95,7 @@ void read_mamba(HfConfigReader& reader, ModelSpec& model) {
   model.mamba_all_mode = MambaAllMode::supported;
 }
 
-void read_mamba2(HfConfigReader& reader, ModelSpec& model) {
+void read_mamba2(const HfConfigReader& reader, ModelSpec& model) {
   model.layers.assign(num_hidden_layers(reader), LayerKind::recurrent);
   model.recurrent =
       Mamba2Dims{.intermediate_size = reader.has("intermediate_size")
@@ -120,18 +114,17 @@ void read_mamba2(HfConfigReader& reader, ModelSpec& model) {
 
 // vLLM's classes of some models take the dtype of recurrent states from the file (models/config.py,
 // Qwen3_5ForConditionalGenerationConfig and NemotronHForCausalLMConfig).
-std::string ssm_dtype_or(HfConfigReader& reader, const char* key, const char* absent) {
+std::string ssm_dtype_or(const HfConfigReader& reader, const char* key, const char* absent) {
   if (!reader.has(key)) return absent;
   const std::string name = reader.text(key);
   const auto dtype = parse_dtype(name);
   if (name == "auto") return name;
   if (dtype) return std::string(dtype_name(dtype.value()));
-  reader.fail(reader.wrong(key, "auto, float16, bfloat16 or float32"));
-  return absent;
+  reader.fail_key(key, "auto, float16, bfloat16 or float32");
 }
 
 // The mamba_* keys that Bamba and Granite share.
-void read_prefixed_mamba2(HfConfigReader& reader, ModelSpec& model) {
+void read_prefixed_mamba2(const HfConfigReader& reader, ModelSpec& model) {
   Mamba2Dims dims{.intermediate_size = reader.count("mamba_expand") * reader.count("hidden_size"),
                   .n_groups = reader.count("mamba_n_groups"),
                   .num_heads = reader.count("mamba_n_heads"),
@@ -147,18 +140,18 @@ void read_prefixed_mamba2(HfConfigReader& reader, ModelSpec& model) {
   model.mamba_all_mode = MambaAllMode::supported;
 }
 
-void read_bamba(HfConfigReader& reader, ModelSpec& model) {
+void read_bamba(const HfConfigReader& reader, ModelSpec& model) {
   model.layers.assign(num_hidden_layers(reader), LayerKind::recurrent);
   mark_layers(reader, {.key = "attn_layer_indices"}, model.layers);
   read_prefixed_mamba2(reader, model);
 }
 
-void read_granite(HfConfigReader& reader, ModelSpec& model) {
+void read_granite(const HfConfigReader& reader, ModelSpec& model) {
   model.layers = layers_from_types(reader, {.attention = "attention", .recurrent = "mamba"});
   read_prefixed_mamba2(reader, model);
 }
 
-void read_nemotron_h(HfConfigReader& reader, ModelSpec& model) {
+void read_nemotron_h(const HfConfigReader& reader, ModelSpec& model) {
   const std::size_t num_layers = num_hidden_layers(reader);
   const std::string pattern = reader.text("hybrid_override_pattern");
   auto layers = layers_from_pattern(pattern);
@@ -187,7 +180,7 @@ void read_nemotron_h(HfConfigReader& reader, ModelSpec& model) {
 }
 
 // `interval`: of attention layers, where the file has no layer_types.
-void read_gated_delta_net(HfConfigReader& reader, std::int64_t interval, ModelSpec& model) {
+void read_gated_delta_net(const HfConfigReader& reader, std::int64_t interval, ModelSpec& model) {
   if (reader.has("layer_types")) {
     model.layers =
         layers_from_types(reader, {.attention = "full_attention", .recurrent = "linear_attention"});
@@ -208,42 +201,30 @@ void read_gated_delta_net(HfConfigReader& reader, std::int64_t interval, ModelSp
   model.spec_in_state_shape = SpecInStateShape::passed;
 }
 
-void read_qwen3_next(HfConfigReader& reader, ModelSpec& model) {
+void read_qwen3_next(const HfConfigReader& reader, ModelSpec& model) {
   const bool listed = reader.has("layer_types");
   read_gated_delta_net(reader, listed ? 1 : reader.count("full_attention_interval"), model);
 }
 
-void read_qwen3_5_text(HfConfigReader& reader, ModelSpec& model) {
+void read_qwen3_5_text(const HfConfigReader& reader, ModelSpec& model) {
   read_gated_delta_net(reader, reader.count_or("full_attention_interval", 4), model);
   model.mamba_ssm_dtype = ssm_dtype_or(reader, "mamba_ssm_dtype", "auto");
 }
 
 // With images: the language model is under text_config.
-void read_qwen3_5(HfConfigReader& reader, ModelSpec& model) {
-  auto text = reader.object("text_config");
-  if (!text) return reader.adopt(text.error());
-  read_qwen3_5_text(text.value(), model);
-  if (text.value().failed()) reader.adopt(text.value().error());
+void read_qwen3_5(const HfConfigReader& reader, ModelSpec& model) {
+  read_qwen3_5_text(reader.object("text_config"), model);
 }
 
 // linear_attn_config numbers layers from 1.
-void read_kimi_linear(HfConfigReader& reader, ModelSpec& model) {
-  auto linear = reader.object("linear_attn_config");
-  if (!linear) {
-    reader.adopt(linear.error());
-    return;
-  }
-  HfConfigReader& kda = linear.value();
+void read_kimi_linear(const HfConfigReader& reader, ModelSpec& model) {
+  const HfConfigReader kda = reader.object("linear_attn_config");
   model.layers.assign(num_hidden_layers(reader), LayerKind::stateless);
   mark_layers(kda, {.key = "kda_layers", .kind = LayerKind::recurrent, .first = 1}, model.layers);
   mark_layers(kda, {.key = "full_attn_layers", .first = 1}, model.layers);
   model.recurrent = KdaDims{.num_heads = kda.count("num_heads"),
                             .head_dim = kda.count("head_dim"),
                             .conv_kernel_size = kda.count("short_conv_kernel_size")};
-  if (kda.failed()) {
-    reader.adopt(kda.error());
-    return;
-  }
   const auto missing = std::find(model.layers.begin(), model.layers.end(), LayerKind::stateless);
   if (missing != model.layers.end())
     reader.fail("linear_attn_config: layer " + std::to_string(missing - model.layers.begin() + 1) +
@@ -256,7 +237,7 @@ void read_kimi_linear(HfConfigReader& reader, ModelSpec& model) {
   model.spec_in_state_shape = SpecInStateShape::passed;
 }
 
-void read_lfm2(HfConfigReader& reader, ModelSpec& model) {
+void read_lfm2(const HfConfigReader& reader, ModelSpec& model) {
   if (reader.has("layer_types")) {
     model.layers = layers_from_types(reader, {.attention = "full_attention", .recurrent = "conv"});
   } else {
@@ -270,7 +251,7 @@ void read_lfm2(HfConfigReader& reader, ModelSpec& model) {
 }
 
 // attn_type_list: 0 linear, 1 full attention.
-void read_minimax_text_01(HfConfigReader& reader, ModelSpec& model) {
+void read_minimax_text_01(const HfConfigReader& reader, ModelSpec& model) {
   const std::size_t num_layers = num_hidden_layers(reader);
   for (const std::int64_t type : reader.numbers("attn_type_list")) {
     if (type > 1)

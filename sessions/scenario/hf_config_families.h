@@ -12,7 +12,7 @@ struct HfFamily {
   const char* architecture;  // config.json "architectures"[0]
   const char* model_type;    // "model_type", where there are no architectures
   // Sets everything but name, source and dtype.
-  void (*read)(HfConfigReader& reader, ModelSpec& model);
+  void (*read)(const HfConfigReader& reader, ModelSpec& model);
 };
 
 // One row per architecture; add new ones here.

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 namespace hybridscope {
 namespace {
@@ -9,165 +11,131 @@ namespace {
 constexpr std::int64_t kMaxNumber = std::numeric_limits<std::int32_t>::max();
 constexpr std::string_view kCountText = "a whole number from 1 to 2147483647";
 
-// The number, if it is whole and within [least, 2^31-1]. JSON numbers beyond 64 bits are parsed as
-// floating point and refused as such.
-std::optional<std::int64_t> whole_number_from(const nlohmann::json& value, std::int64_t least) {
-  if (!value.is_number_integer()) return {};
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{kMaxNumber})
-    return {};
-  const auto number = value.get<std::int64_t>();
-  if (number < least || number > kMaxNumber) return {};
-  return number;
+// JSON numbers beyond 64 bits are parsed as floating point and refused as such.
+bool is_count(const JsonValue& value, std::int64_t least) {
+  const std::optional<std::int64_t> number = value.is_integer() ? value.whole() : std::nullopt;
+  return number && *number >= least && *number <= kMaxNumber;
 }
 
-std::string shown(const nlohmann::json& value) {
+bool is_finite(const JsonValue& value) {
+  return value.is_number() && std::isfinite(value.number());
+}
+
+// Are these elements of an array?
+template <class Is>
+bool are_all(const std::optional<JsonValue>& array, Is is) {
+  if (!array || !array->is_array()) return false;
+  for (const JsonValue& element : array->elements())
+    if (!is(element)) return false;
+  return true;
+}
+
+std::string shown(const JsonValue& value) {
   constexpr std::size_t kMaxShown = 60;
-  std::string text = value.dump(-1, ' ', true);
+  std::string text = value.json().dump(-1, ' ', true);
   if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
   return text;
 }
 
 }  // namespace
 
-HfConfigReader::HfConfigReader(const nlohmann::json& object, std::string where)
-    : object_(&object), where_(std::move(where)) {}
-
-bool HfConfigReader::has(const char* key) const {
-  const auto found = object_->find(key);
-  return found != object_->end() && !found->is_null();
+bool HfConfigReader::has(std::string_view key) const {
+  const auto found = object_.find(key);
+  return found && !found->is_null();
 }
 
-bool HfConfigReader::is_text(const char* key, std::string_view text) const {
-  return has(key) && object_->at(key).is_string() &&
-         object_->at(key).get_ref<const std::string&>() == text;
+bool HfConfigReader::is_text(std::string_view key, std::string_view text) const {
+  const auto found = object_.find(key);
+  return found && found->is_string() && found->text() == text;
 }
 
-bool HfConfigReader::is_number(const char* key, std::int64_t number) const {
-  return has(key) && object_->at(key).is_number_integer() && object_->at(key) == number;
+bool HfConfigReader::is_number(std::string_view key, std::int64_t number) const {
+  const auto found = object_.find(key);
+  return found && found->is_integer() && found->whole() == number;
 }
 
-std::string HfConfigReader::wrong(const char* key, std::string_view expected) const {
-  const auto found = object_->find(key);
-  const std::string what = found == object_->end() ? " is missing" : ": found " + shown(*found);
-  return "key \"" + std::string(key) + "\"" + what + ", expected " + std::string(expected);
+void HfConfigReader::fail(const std::string& message) const {
+  throw JsonFault("", path_ + message);
 }
 
-void HfConfigReader::fail(const std::string& message) {
-  if (!error_) error_ = invalid_input(where_ + ": " + message);
+void HfConfigReader::fail_key(std::string_view key, std::string_view expected) const {
+  const auto found = object_.find(key);
+  const std::string what = found ? ": found " + shown(*found) : " is missing";
+  fail("key \"" + std::string(key) + "\"" + what + ", expected " + std::string(expected));
 }
 
-void HfConfigReader::adopt(const Error& error) {
-  if (!error_) error_ = error;
+std::int64_t HfConfigReader::count(std::string_view key) const {
+  const auto value = object_.find(key);
+  if (!value || !is_count(*value, 1)) fail_key(key, kCountText);
+  return value->int64();
 }
 
-const nlohmann::json* HfConfigReader::find(const char* key, std::string_view expected) {
-  const auto found = object_->find(key);
-  if (found != object_->end()) return &*found;
-  fail(wrong(key, expected));
-  return nullptr;
-}
-
-std::int64_t HfConfigReader::count(const char* key) {
-  const nlohmann::json* value = find(key, kCountText);
-  if (value == nullptr) return 1;
-  if (const auto number = whole_number_from(*value, 1)) return *number;
-  fail(wrong(key, kCountText));
-  return 1;
-}
-
-std::int64_t HfConfigReader::count_or(const char* key, std::int64_t absent) {
+std::int64_t HfConfigReader::count_or(std::string_view key, std::int64_t absent) const {
   return has(key) ? count(key) : absent;
 }
 
-bool HfConfigReader::flag_or(const char* key, bool absent) {
+bool HfConfigReader::flag_or(std::string_view key, bool absent) const {
   if (!has(key)) return absent;
-  const nlohmann::json& value = object_->at(key);
-  if (value.is_boolean()) return value.get<bool>();
-  fail(wrong(key, "true or false"));
-  return absent;
+  const auto value = object_.find(key);
+  if (!value->is_boolean()) fail_key(key, "true or false");
+  return value->boolean();
 }
 
-double HfConfigReader::real_or(const char* key, double absent) {
+double HfConfigReader::real_or(std::string_view key, double absent) const {
   if (!has(key)) return absent;
-  const nlohmann::json& value = object_->at(key);
-  if (value.is_number() && std::isfinite(value.get<double>())) return value.get<double>();
-  fail(wrong(key, "a number"));
-  return absent;
+  const auto value = object_.find(key);
+  if (!is_finite(*value)) fail_key(key, "a number");
+  return value->number();
 }
 
-std::int64_t HfConfigReader::count_of_any(std::initializer_list<const char*> keys) {
+std::int64_t HfConfigReader::count_of_any(std::initializer_list<std::string_view> keys) const {
   std::string names;
-  for (const char* key : keys) {
+  for (const std::string_view key : keys) {
     if (has(key)) return count(key);
     names += (names.empty() ? "\"" : "\" or \"") + std::string(key);
   }
   fail("key " + names + "\" is missing, expected " + std::string(kCountText));
-  return 1;
 }
 
-std::string HfConfigReader::text(const char* key) {
-  const nlohmann::json* value = find(key, "a string");
-  if (value == nullptr) return {};
-  if (value->is_string()) return value->get<std::string>();
-  fail(wrong(key, "a string"));
-  return {};
+std::string HfConfigReader::text(std::string_view key) const {
+  const auto value = object_.find(key);
+  if (!value || !value->is_string()) fail_key(key, "a string");
+  return value->string();
 }
 
-std::vector<std::string> HfConfigReader::texts(const char* key) {
-  constexpr std::string_view kExpected = "a list of strings";
-  const nlohmann::json* value = find(key, kExpected);
-  if (value == nullptr) return {};
-  std::vector<std::string> result;
-  bool good = value->is_array();
-  for (std::size_t i = 0; good && i < value->size(); ++i) {
-    good = (*value)[i].is_string();
-    if (good) result.push_back((*value)[i].get<std::string>());
-  }
-  if (good) return result;
-  fail(wrong(key, kExpected));
-  return {};
+std::vector<std::string> HfConfigReader::texts(std::string_view key) const {
+  const auto list = object_.find(key);
+  if (!are_all(list, [](const JsonValue& text) { return text.is_string(); }))
+    fail_key(key, "a list of strings");
+  return list->strings();
 }
 
-std::vector<std::int64_t> HfConfigReader::numbers(const char* key) {
-  constexpr std::string_view kExpected = "a list of whole numbers from 0 to 2147483647";
-  const nlohmann::json* value = find(key, kExpected);
-  if (value == nullptr) return {};
-  std::vector<std::int64_t> result;
-  bool good = value->is_array();
-  for (std::size_t i = 0; good && i < value->size(); ++i) {
-    const auto number = whole_number_from((*value)[i], 0);
-    good = number.has_value();
-    if (good) result.push_back(*number);
-  }
-  if (good) return result;
-  fail(wrong(key, kExpected));
-  return {};
+std::vector<std::int64_t> HfConfigReader::numbers(std::string_view key) const {
+  const auto list = object_.find(key);
+  if (!are_all(list, [](const JsonValue& number) { return is_count(number, 0); }))
+    fail_key(key, "a list of whole numbers from 0 to 2147483647");
+  return list->int64s();
 }
 
-std::vector<std::int64_t> HfConfigReader::numbers_or(const char* key,
-                                                     std::vector<std::int64_t> absent) {
+std::vector<std::int64_t> HfConfigReader::numbers_or(std::string_view key,
+                                                     std::vector<std::int64_t> absent) const {
   return has(key) ? numbers(key) : absent;
 }
 
-std::vector<double> HfConfigReader::reals_or(const char* key, std::vector<double> absent) {
+std::vector<double> HfConfigReader::reals_or(std::string_view key,
+                                             std::vector<double> absent) const {
   if (!has(key)) return absent;
-  const nlohmann::json& value = object_->at(key);
-  std::vector<double> result;
-  bool good = value.is_array();
-  for (std::size_t i = 0; good && i < value.size(); ++i) {
-    good = value[i].is_number() && std::isfinite(value[i].get<double>());
-    if (good) result.push_back(value[i].get<double>());
-  }
-  if (good) return result;
-  fail(wrong(key, "a list of numbers"));
-  return absent;
+  const auto list = object_.find(key);
+  if (!are_all(list, is_finite)) fail_key(key, "a list of numbers");
+  std::vector<double> numbers;
+  list->each_element([&](const JsonValue& number) { numbers.push_back(number.number()); });
+  return numbers;
 }
 
-Result<HfConfigReader> HfConfigReader::object(const char* key) const {
-  const auto found = object_->find(key);
-  if (found == object_->end() || !found->is_object())
-    return invalid_input(where_ + ": " + wrong(key, "an object"));
-  return HfConfigReader(*found, where_ + ": " + key);
+HfConfigReader HfConfigReader::object(std::string_view key) const {
+  const auto found = object_.find(key);
+  if (!found || !found->is_object()) fail_key(key, "an object");
+  return HfConfigReader(*found, path_ + std::string(key) + ": ");
 }
 
 }  // namespace hybridscope

@@ -1,63 +1,55 @@
-// Reads keys of one JSON object and keeps the first error, so that a reader of many keys checks
-// only once at the end.
+// Reads keys of one JSON object of a config.json. A JsonFault says what is missing or wrong, in
+// words of its own: "key "x": found ..., expected ...".
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/base/result.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
 class HfConfigReader {
  public:
-  // `where` is the prefix of each message: the file, and the object's path inside it.
-  HfConfigReader(const nlohmann::json& object, std::string where);
+  // `path`: of the object inside the file, "" or "text_config: ".
+  explicit HfConfigReader(const JsonValue& object, std::string path = {})
+      : object_(object), path_(std::move(path)) {}
 
-  bool has(const char* key) const;  // present and not null
+  bool has(std::string_view key) const;  // present and not null
 
-  bool is_text(const char* key, std::string_view text) const;  // present and equal to this string
+  bool is_text(std::string_view key, std::string_view text) const;  // present and equal to it
+  bool is_number(std::string_view key, std::int64_t number) const;
 
-  bool is_number(const char* key, std::int64_t number) const;  // present and equal to it
-
-  // A whole number 1 .. 2^31-1; after an error 1, so that callers can continue.
-  std::int64_t count(const char* key);
-  std::int64_t count_or(const char* key, std::int64_t absent);
-  bool flag_or(const char* key, bool absent);
-  double real_or(const char* key, double absent);  // any finite number
-  std::string text(const char* key);
-  std::vector<std::string> texts(const char* key);
+  // A whole number 1 .. 2^31-1.
+  std::int64_t count(std::string_view key) const;
+  std::int64_t count_or(std::string_view key, std::int64_t absent) const;
+  bool flag_or(std::string_view key, bool absent) const;
+  double real_or(std::string_view key, double absent) const;  // any finite number
+  std::string text(std::string_view key) const;
+  std::vector<std::string> texts(std::string_view key) const;
   // Whole numbers 0 .. 2^31-1.
-  std::vector<std::int64_t> numbers(const char* key);
-  std::vector<std::int64_t> numbers_or(const char* key, std::vector<std::int64_t> absent);
+  std::vector<std::int64_t> numbers(std::string_view key) const;
+  std::vector<std::int64_t> numbers_or(std::string_view key,
+                                       std::vector<std::int64_t> absent) const;
   // Finite numbers.
-  std::vector<double> reals_or(const char* key, std::vector<double> absent);
-  // A nested object. Its reader keeps its own errors.
-  Result<HfConfigReader> object(const char* key) const;
+  std::vector<double> reals_or(std::string_view key, std::vector<double> absent) const;
+  // A nested object.
+  HfConfigReader object(std::string_view key) const;
 
   // The first of `keys` that is present.
-  std::int64_t count_of_any(std::initializer_list<const char*> keys);
+  std::int64_t count_of_any(std::initializer_list<std::string_view> keys) const;
 
-  void fail(const std::string& message);  // kept only if it is the first error
-  void adopt(const Error& error);         // takes the error of a nested reader unchanged
-  bool failed() const { return error_.has_value(); }
-  // Requires: failed().
-  const Error& error() const { return *error_; }
-
+  [[noreturn]] void fail(const std::string& message) const;
   // "key "x": found ..., expected ..." or "key "x" is missing, ..."; the value is cut to the length
   // of a line.
-  std::string wrong(const char* key, std::string_view expected) const;
+  [[noreturn]] void fail_key(std::string_view key, std::string_view expected) const;
 
  private:
-  const nlohmann::json* find(const char* key, std::string_view expected);
-
-  const nlohmann::json* object_;
-  std::string where_;
-  std::optional<Error> error_;
+  JsonValue object_;
+  std::string path_;
 };
 
 }  // namespace hybridscope

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/engine/policy_table.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

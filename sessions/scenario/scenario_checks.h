@@ -1,4 +1,5 @@
-// Checks between the parts of a scenario, or of a plan without its scenario.
+// Checks between the parts of a scenario, or of a plan without its scenario: a JsonFault says what
+// does not fit.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,13 @@
 #include <vector>
 
 #include "sessions/scenario/scenario.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
 // Names exist and are unique, sharing can be resolved, prompts and scripted counts fit the
 // settings. Checks that need the model's sizes are in engine_setup.
-void check_scenario(const Scenario& scenario, JsonErrors& errors);
+void check_consistency(const Scenario& scenario);
 
 // The steps at which requests join, by name. The names must outlive it.
 using JoinSteps = std::map<std::string_view, std::int32_t>;
@@ -28,11 +29,11 @@ struct ScriptPlace {
 // Checks that scripted names have joined, counts and budgets fit the settings, and no caching
 // policy changes ("/script/0/accept/A").
 void check_script_step(const ScriptPlace& place, const EngineSettings& settings,
-                       const JoinSteps& requests, JsonErrors& errors);
+                       const JoinSteps& requests);
 void check_script(const std::vector<ScriptStep>& script, const EngineSettings& settings,
-                  const JoinSteps& requests, JsonErrors& errors);
+                  const JoinSteps& requests);
 
 // Checks that rules and requests are known ("/expect/findings/0/rule").
-void check_expectation(const Expectation& expect, const JoinSteps& requests, JsonErrors& errors);
+void check_expectation(const Expectation& expect, const JoinSteps& requests);
 
 }  // namespace hybridscope

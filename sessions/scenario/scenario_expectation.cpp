@@ -13,44 +13,40 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<ExpectedFinding> read_findings(const JsonPlace& place, JsonErrors& errors) {
+std::vector<ExpectedFinding> read_findings(const JsonValue& place) {
   std::vector<ExpectedFinding> findings;
-  for (const JsonPlace& element : read_array(place, errors)) {
-    const ObjectReader reader(element, {"rule", "step", "request"}, errors);
+  for (const JsonValue& element : place.elements()) {
+    element.check_keys({"rule", "step", "request"});
     ExpectedFinding expected;
-    if (const auto rule = reader.require("rule")) expected.rule = read_name(*rule, errors);
-    if (const auto step = reader.integer("step", {1, kMaxStep}))
-      expected.step = static_cast<std::int32_t>(*step);
-    expected.request = reader.string("request");
+    expected.rule = element.require("rule").name();
+    expected.step = element.int32_at("step", {1, kMaxStep});
+    expected.request = element.string_at("request");
     findings.push_back(std::move(expected));
   }
   return findings;
 }
 
-std::optional<Release> read_release(const ObjectReader& reader, std::string_view key,
-                                    JsonErrors& errors) {
-  const auto name = reader.string(key);
+std::optional<Release> read_release(const JsonValue& object, std::string_view key) {
+  const auto name = object.string_at(key);
   if (!name) return std::nullopt;
   const auto release = parse_release(*name);
   if (!release)
-    errors.fail(child_pointer(reader.pointer(), key),
-                fmt::format("there is no release {} ({})", quoted_text(*name),
-                            fmt::join(release_names(), ", ")));
+    object.fail_at(key, fmt::format("there is no release {} ({})", quoted_text(*name),
+                                    fmt::join(release_names(), ", ")));
   return release;
 }
 
-std::vector<ExpectedBug> read_known_bugs(const JsonPlace& place, JsonErrors& errors) {
+std::vector<ExpectedBug> read_known_bugs(const JsonValue& place) {
   std::vector<ExpectedBug> bugs;
-  for (const JsonPlace& element : read_array(place, errors)) {
-    const ObjectReader reader(element, {"bug", "first", "last"}, errors);
+  for (const JsonValue& element : place.elements()) {
+    element.check_keys({"bug", "first", "last"});
     ExpectedBug expected;
-    if (const auto bug = reader.require("bug")) {
-      const auto found = find_known_bug(read_name(*bug, errors));
-      if (!found.ok()) errors.fail(bug->pointer, found.error().message);
-      if (found.ok()) expected.id = found.value()->id;
-    }
-    expected.first = read_release(reader, "first", errors);
-    expected.last = read_release(reader, "last", errors);
+    const JsonValue bug = element.require("bug");
+    const auto found = find_known_bug(bug.name());
+    if (!found.ok()) bug.fail(found.error().message);
+    expected.id = found.value()->id;
+    expected.first = read_release(element, "first");
+    expected.last = read_release(element, "last");
     bugs.push_back(std::move(expected));
   }
   return bugs;
@@ -58,23 +54,19 @@ std::vector<ExpectedBug> read_known_bugs(const JsonPlace& place, JsonErrors& err
 
 }  // namespace
 
-Expectation read_expectation(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader reader(place, {"findings", "steps", "finished", "known_bugs"}, errors);
+Expectation read_expectation(const JsonValue& place) {
+  place.check_keys({"findings", "steps", "finished", "known_bugs"});
   Expectation expect;
-  if (const auto findings = reader.find("findings")) {
+  if (const auto findings = place.find("findings")) {
     expect.findings.emplace();
-    if (!findings->value->is_string())
-      expect.findings = read_findings(*findings, errors);
-    else if (*findings->value != "none")
-      errors.fail(findings->pointer, fmt::format("expected \"none\" or an array, found {}",
-                                                 describe_json(*findings->value)));
+    if (!findings->is_string())
+      expect.findings = read_findings(*findings);
+    else if (findings->text() != "none")
+      findings->expected("\"none\" or an array");
   }
-  if (const auto steps = reader.integer("steps", {0, kMaxStep}))
-    expect.steps = static_cast<std::int32_t>(*steps);
-  if (const auto finished = reader.integer("finished", {0, kMaxStep}))
-    expect.finished = static_cast<std::int32_t>(*finished);
-  if (const auto bugs = reader.find("known_bugs"))
-    expect.known_bugs = read_known_bugs(*bugs, errors);
+  expect.steps = place.int32_at("steps", {0, kMaxStep});
+  expect.finished = place.int32_at("finished", {0, kMaxStep});
+  if (const auto bugs = place.find("known_bugs")) expect.known_bugs = read_known_bugs(*bugs);
   return expect;
 }
 

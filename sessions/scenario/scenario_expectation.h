@@ -4,12 +4,12 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "sessions/scenario/scenario.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
-// Reports wrong types and ranges; check_expectation checks rules and names.
-Expectation read_expectation(const JsonPlace& place, JsonErrors& errors);
+// Fails for wrong types and ranges; check_expectation checks rules and names.
+Expectation read_expectation(const JsonValue& place);
 
 nlohmann::ordered_json expectation_to_json(const Expectation& expect);
 

@@ -12,117 +12,94 @@
 #include "sessions/scenario/scenario_script.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/json_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
 
 // {"text": ...}, behind what it shares, whose length must be said.
-PromptSpec read_text_prompt(const ObjectReader& reader, const JsonPlace& text, JsonErrors& errors) {
+PromptSpec read_text_prompt(const JsonValue& place, const JsonValue& text) {
   PromptSpec prompt;
-  prompt.text = read_string(text, errors);
-  if (prompt.text.empty()) errors.fail(text.pointer, "expected a text, found \"\"");
-  if (const auto tokens = reader.find("tokens"))
-    errors.fail(tokens->pointer, "tokens and text (a text has one token a byte)");
-  if (const auto share = reader.find("share")) {
-    prompt.share = read_name(*share, errors);
-    reader.require("share_tokens");
-    prompt.share_tokens = static_cast<std::int32_t>(
-        reader.integer("share_tokens", {1, kMaxPromptTokens}).value_or(1));
+  prompt.text = text.string();
+  if (prompt.text.empty()) text.expected("a text");
+  if (const auto tokens = place.find("tokens"))
+    tokens->fail("tokens and text (a text has one token a byte)");
+  if (const auto share = place.find("share")) {
+    prompt.share = share->name();
+    prompt.share_tokens = place.require("share_tokens").int32({1, kMaxPromptTokens});
   }
   const std::size_t length = prompt.text.size() + static_cast<std::size_t>(prompt.share_tokens);
   if (length > kMaxPromptTokens)
-    errors.fail(text.pointer, fmt::format("a prompt of {} tokens, expected at most {}", length,
-                                          kMaxPromptTokens));
+    text.fail(fmt::format("a prompt of {} tokens, expected at most {}", length, kMaxPromptTokens));
   prompt.tokens = static_cast<std::int32_t>(std::min<std::size_t>(length, kMaxPromptTokens));
   return prompt;
 }
 
-PromptSpec read_prompt(const JsonPlace& place, JsonErrors& errors) {
+PromptSpec read_prompt(const JsonValue& place) {
   const IntegerRange tokens = {1, kMaxPromptTokens};
-  PromptSpec prompt;
-  if (place.value->is_number()) {
-    prompt.tokens = static_cast<std::int32_t>(read_integer(place, tokens, errors));
-    return prompt;
-  }
-  if (!place.value->is_object()) {
-    errors.fail(place.pointer, fmt::format("expected a number of tokens or an object, found {}",
-                                           describe_json(*place.value)));
-    return prompt;
-  }
-  const ObjectReader reader(place, {"tokens", "share", "share_tokens", "text"}, errors);
-  if (const auto text = reader.find("text")) return read_text_prompt(reader, *text, errors);
-  reader.require("tokens");
-  prompt.tokens = static_cast<std::int32_t>(reader.integer("tokens", tokens).value_or(1));
-  if (const auto share = reader.find("share")) {
-    prompt.share = read_name(*share, errors);
-    prompt.share_tokens = static_cast<std::int32_t>(
-        reader.integer("share_tokens", {1, prompt.tokens}).value_or(prompt.tokens));
-  } else if (reader.find("share_tokens")) {
-    errors.fail(child_pointer(place.pointer, "share_tokens"),
-                "share_tokens without share (expected the name of what is shared)");
+  if (place.is_number()) return {.tokens = place.int32(tokens)};
+  if (!place.is_object()) place.expected("a number of tokens or an object");
+  place.check_keys({"tokens", "share", "share_tokens", "text"});
+  if (const auto text = place.find("text")) return read_text_prompt(place, *text);
+  PromptSpec prompt{.tokens = place.require("tokens").int32(tokens)};
+  if (const auto share = place.find("share")) {
+    prompt.share = share->name();
+    prompt.share_tokens =
+        place.int32_at("share_tokens", {1, prompt.tokens}).value_or(prompt.tokens);
+  } else if (place.find("share_tokens")) {
+    place.fail_at("share_tokens",
+                  "share_tokens without share (expected the name of what is shared)");
   }
   return prompt;
 }
 
-ScenarioRequest read_request(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader reader(
-      place, {"id", "prompt", "max_tokens", "priority", "at_step", "arrival_us", "cache_salt"},
-      errors);
+ScenarioRequest read_request(const JsonValue& place) {
+  place.check_keys(
+      {"id", "prompt", "max_tokens", "priority", "at_step", "arrival_us", "cache_salt"});
   ScenarioRequest request;
-  if (const auto id = reader.require("id")) request.id = read_name(*id, errors);
-  if (const auto prompt = reader.require("prompt")) request.prompt = read_prompt(*prompt, errors);
+  request.id = place.require("id").name();
+  request.prompt = read_prompt(place.require("prompt"));
   const auto int32 = [&](std::string_view key, const IntegerRange& range, std::int32_t fallback) {
-    return static_cast<std::int32_t>(reader.integer(key, range).value_or(fallback));
+    return place.int32_at(key, range).value_or(fallback);
   };
   request.max_tokens = int32("max_tokens", {1, kMaxOutputTokens}, request.max_tokens);
   request.priority = int32("priority", {-1'000'000, 1'000'000}, request.priority);
   request.at_step = int32("at_step", {1, kMaxStep}, request.at_step);
-  request.arrival_us = reader.integer("arrival_us", {0, kMaxArrivalUs}).value_or(0);
+  request.arrival_us = place.int64_at("arrival_us", {0, kMaxArrivalUs}).value_or(0);
   request.cache_salt =
-      static_cast<std::uint64_t>(reader.integer("cache_salt", {0, INT64_MAX}).value_or(0));
+      static_cast<std::uint64_t>(place.int64_at("cache_salt", {0, INT64_MAX}).value_or(0));
   return request;
 }
 
 // Refuses other versions before any other key is checked.
-bool read_version(const nlohmann::json& root, JsonErrors& errors) {
-  const JsonPlace place = {&root, ""};
-  if (!root.is_object()) {
-    read_members(place, errors);
-    return false;
-  }
+void read_version(const JsonValue& root) {
+  if (!root.is_object()) root.expected("an object");
   const auto version = root.find("version");
-  if (version == root.end())
-    errors.fail("", fmt::format("key \"version\" is missing (expected {})", kScenarioVersion));
-  else if (*version != kScenarioVersion)
-    errors.fail("/version", fmt::format("version is {} (this program reads version {})",
-                                        describe_json(*version), kScenarioVersion));
-  return !errors.failed();
+  if (!version)
+    root.fail(fmt::format("key \"version\" is missing (expected {})", kScenarioVersion));
+  if (version->whole() != kScenarioVersion)
+    version->fail(fmt::format("version is {} (this program reads version {})", version->describe(),
+                              kScenarioVersion));
 }
 
-Scenario read_scenario(const nlohmann::json& root, JsonErrors& errors) {
+Scenario read_scenario(const JsonValue& root) {
+  read_version(root);
   const std::vector<std::string_view> keys = {"version", "name",     "teaches", "model", "settings",
                                               "twin",    "requests", "script",  "expect"};
-  report_misplaced_settings({&root, ""}, keys, errors);
-  const ObjectReader reader({&root, ""}, keys, errors);
+  report_misplaced_settings(root, keys);
+  root.check_keys(keys);
   Scenario scenario;
-  scenario.name = reader.string("name").value_or("");
-  scenario.teaches = reader.string("teaches").value_or("");
-  if (const auto model = reader.require("model")) {
-    scenario.model = read_string(*model, errors);
-    if (scenario.model.empty())
-      errors.fail(model->pointer,
-                  "expected a preset name or the path of a config.json, found \"\"");
-  }
-  if (const auto settings = reader.find("settings"))
-    scenario.settings = read_settings(*settings, errors);
-  if (const auto twin = reader.find("twin")) scenario.twin = read_changed_settings(*twin, errors);
-  if (const auto requests = reader.require("requests"))
-    for (const JsonPlace& request : read_array(*requests, errors))
-      scenario.requests.push_back(read_request(request, errors));
-  if (const auto script = reader.find("script")) scenario.script = read_script(*script, errors);
-  if (const auto expect = reader.find("expect"))
-    scenario.expect = read_expectation(*expect, errors);
+  scenario.name = root.string_at("name").value_or("");
+  scenario.teaches = root.string_at("teaches").value_or("");
+  const JsonValue model = root.require("model");
+  scenario.model = model.string();
+  if (scenario.model.empty()) model.expected("a preset name or the path of a config.json");
+  if (const auto settings = root.find("settings")) scenario.settings = read_settings(*settings);
+  if (const auto twin = root.find("twin")) scenario.twin = read_changed_settings(*twin);
+  for (const JsonValue& request : root.require("requests").elements())
+    scenario.requests.push_back(read_request(request));
+  if (const auto script = root.find("script")) scenario.script = read_script(*script);
+  if (const auto expect = root.find("expect")) scenario.expect = read_expectation(*expect);
   return scenario;
 }
 
@@ -146,25 +123,22 @@ Result<Scenario> parse_scenario(const ScenarioText& scenario_text) {
       parse_json({.text = scenario_text.text, .file = scenario_text.file});
   if (!json.ok()) return json.error();
   if (is_known_bug(json.value())) return no_known_bug(std::string(scenario_text.file));
-  return read_inner_scenario({&json.value(), ""}, std::string(scenario_text.file));
+  return read_json(scenario_text.file,
+                   [&] { return read_inner_scenario(JsonValue(json.value())); });
 }
 
-Result<Scenario> read_inner_scenario(const JsonPlace& place, const std::string& file) {
-  JsonErrors errors(file, place.pointer);
-  if (!read_version(*place.value, errors)) return errors.error();
-  Scenario scenario = read_scenario(*place.value, errors);
-  if (!errors.failed()) check_scenario(scenario, errors);
-  if (errors.failed()) return errors.error();
+Scenario read_inner_scenario(const JsonValue& place) {
+  Scenario scenario = read_scenario(place);
+  read_json_at(place.pointer(), [&] { check_consistency(scenario); });
   return scenario;
 }
 
 Status check_scenario(const Scenario& scenario) {
-  JsonErrors errors("scenario");
-  if (const auto conflict = find_setting_conflict(scenario.settings))
-    errors.fail("/settings/" + conflict->setting, conflict->message);
-  check_scenario(scenario, errors);
-  if (errors.failed()) return errors.error();
-  return Ok{};
+  return read_json("scenario", [&] {
+    if (const auto conflict = find_setting_conflict(scenario.settings))
+      throw JsonFault("/settings/" + conflict->setting, conflict->message);
+    check_consistency(scenario);
+  });
 }
 
 Result<Scenario> read_scenario_file(const std::string& path) {

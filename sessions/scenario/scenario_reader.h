@@ -6,7 +6,7 @@
 
 #include "core/base/result.h"
 #include "sessions/scenario/scenario.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -22,9 +22,8 @@ struct ScenarioText {
 // resolved.
 Result<Scenario> parse_scenario(const ScenarioText& scenario);
 
-// Reads a scenario inside another document, at `pointer`. Errors: those of parse_scenario, with
-// that document's file and pointers.
-Result<Scenario> read_inner_scenario(const JsonPlace& place, const std::string& file);
+// Reads a scenario inside another document. A JsonFault says what parse_scenario would.
+Scenario read_inner_scenario(const JsonValue& place);
 
 // A scenario without a name gets the file's stem. Error io: the file cannot be read.
 Result<Scenario> read_scenario_file(const std::string& path);

@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "core/base/token_content.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"
-#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

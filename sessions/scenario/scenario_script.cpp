@@ -12,50 +12,40 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<RequestCount> read_counts(const std::optional<JsonPlace>& place,
-                                      const IntegerRange& range, JsonErrors& errors) {
+std::vector<RequestCount> read_counts(const std::optional<JsonValue>& place,
+                                      const IntegerRange& range) {
   std::vector<RequestCount> counts;
   if (!place) return counts;
-  for (const JsonMember& member : read_members(*place, errors))
-    counts.push_back(
-        {member.key, static_cast<std::int32_t>(read_integer(member.place, range, errors))});
+  for (const auto& [request, count] : place->members())
+    counts.push_back({request, count.int32(range)});
   return counts;
 }
 
-std::vector<std::string> read_names(const std::optional<JsonPlace>& place, JsonErrors& errors) {
-  std::vector<std::string> names;
-  if (!place) return names;
-  for (const JsonPlace& element : read_array(*place, errors))
-    names.push_back(read_string(element, errors));
-  return names;
+std::vector<std::string> read_names(const std::optional<JsonValue>& place) {
+  return place ? place->strings() : std::vector<std::string>();
 }
 
-PrefixCacheReset read_reset(const JsonPlace& place, JsonErrors& errors) {
-  if (!place.value->is_object())
-    return read_boolean(place, errors) ? PrefixCacheReset::unless_running : PrefixCacheReset::none;
-  const ObjectReader reader(place, {"running"}, errors);
-  const auto running = reader.require("running");
-  return running && read_boolean(*running, errors) ? PrefixCacheReset::preempting_running
-                                                   : PrefixCacheReset::unless_running;
+PrefixCacheReset read_reset(const JsonValue& place) {
+  if (!place.is_object())
+    return place.boolean() ? PrefixCacheReset::unless_running : PrefixCacheReset::none;
+  place.check_keys({"running"});
+  return place.require("running").boolean() ? PrefixCacheReset::preempting_running
+                                            : PrefixCacheReset::unless_running;
 }
 
-ScriptStep read_step(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader reader(place,
-                            {"step", "budget", "accept", "drafts", "preempt", "abort",
-                             "reset_prefix_cache", "engine", "policies"},
-                            errors);
+ScriptStep read_step(const JsonValue& place) {
+  place.check_keys({"step", "budget", "accept", "drafts", "preempt", "abort", "reset_prefix_cache",
+                    "engine", "policies"});
   ScriptStep step;
-  reader.require("step");
-  step.step = static_cast<std::int32_t>(reader.integer("step", {1, kMaxStep}).value_or(1));
-  if (const auto budget = reader.integer("budget", {1, kMaxPromptTokens}))
-    step.budget = static_cast<std::int32_t>(*budget);
-  step.accept = read_counts(reader.find("accept"), {1, 65}, errors);
-  step.drafts = read_counts(reader.find("drafts"), {0, 64}, errors);
-  step.preempt = read_names(reader.find("preempt"), errors);
-  step.abort = read_names(reader.find("abort"), errors);
-  if (const auto reset = reader.find("reset_prefix_cache"))
-    step.reset_prefix_cache = read_reset(*reset, errors);
-  EngineSettings changed = read_policy_settings(reader, errors);
+  step.step = place.require("step").int32({1, kMaxStep});
+  step.budget = place.int32_at("budget", {1, kMaxPromptTokens});
+  step.accept = read_counts(place.find("accept"), {1, 65});
+  step.drafts = read_counts(place.find("drafts"), {0, 64});
+  step.preempt = read_names(place.find("preempt"));
+  step.abort = read_names(place.find("abort"));
+  if (const auto reset = place.find("reset_prefix_cache"))
+    step.reset_prefix_cache = read_reset(*reset);
+  EngineSettings changed = read_policy_settings(place);
   step.engine = changed.engine;
   step.policies = changed.policies;
   return step;
@@ -69,13 +59,13 @@ Json counts_to_json(const std::vector<RequestCount>& counts) {
 
 }  // namespace
 
-std::vector<ScriptStep> read_script(const JsonPlace& place, JsonErrors& errors) {
+std::vector<ScriptStep> read_script(const JsonValue& place) {
   std::vector<ScriptStep> script;
-  for (const JsonPlace& element : read_array(place, errors)) {
-    ScriptStep step = read_step(element, errors);
+  for (const JsonValue& element : place.elements()) {
+    ScriptStep step = read_step(element);
     if (!script.empty() && step.step <= script.back().step)
-      errors.fail(child_pointer(element.pointer, "step"),
-                  fmt::format("step {} after step {} (expected ascending steps, one entry each)",
+      element.fail_at(
+          "step", fmt::format("step {} after step {} (expected ascending steps, one entry each)",
                               step.step, script.back().step));
     script.push_back(std::move(step));
   }

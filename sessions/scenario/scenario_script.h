@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "sessions/scenario/scenario.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
-// Reports wrong types and ranges and steps that do not ascend; check_scenario checks names.
-std::vector<ScriptStep> read_script(const JsonPlace& place, JsonErrors& errors);
+// Fails for wrong types and ranges and steps that do not ascend; check_scenario checks names.
+std::vector<ScriptStep> read_script(const JsonValue& place);
 
 nlohmann::ordered_json script_step_to_json(const ScriptStep& step);
 

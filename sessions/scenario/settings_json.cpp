@@ -33,10 +33,10 @@ std::vector<std::string_view> sections() {
   return names;
 }
 
-std::optional<std::vector<std::int64_t>> read_integer_list(const nlohmann::json& array) {
+std::optional<std::vector<std::int64_t>> read_integer_list(const JsonValue& array) {
   std::vector<std::int64_t> list;
-  for (const nlohmann::json& item : array) {
-    const std::optional<std::int64_t> number = whole_number(item);
+  for (const JsonValue& item : array.elements()) {
+    const std::optional<std::int64_t> number = item.whole();
     if (!number) return std::nullopt;
     list.push_back(*number);
   }
@@ -44,58 +44,51 @@ std::optional<std::vector<std::int64_t>> read_integer_list(const nlohmann::json&
 }
 
 // Empty for a value that no setting can have: null, an object, an integer beyond 63 bits.
-std::optional<SettingValue> value_from_json(const nlohmann::json& value) {
-  if (value.is_boolean()) return setting_value(value.get<bool>());
-  if (value.is_string()) return setting_value(value.get<std::string>());
-  if (const auto number = whole_number(value)) return setting_value(*number);
-  if (value.is_number_float()) return setting_value(value.get<double>());
+std::optional<SettingValue> value_from_json(const JsonValue& value) {
+  if (value.is_boolean()) return setting_value(value.boolean());
+  if (value.is_string()) return setting_value(value.string());
+  if (const auto number = value.whole()) return setting_value(*number);
+  if (value.is_number() && !value.is_integer()) return setting_value(value.number());
   if (value.is_array())
     if (auto list = read_integer_list(value)) return setting_value(std::move(*list));
   return std::nullopt;
 }
 
-void read_setting(const ObjectReader& reader, const Setting& setting, EngineSettings& settings,
-                  JsonErrors& errors) {
-  const std::optional<JsonPlace> place = reader.find(setting.name);
+void read_setting(const JsonValue& object, const Setting& setting, EngineSettings& settings) {
+  const std::optional<JsonValue> place = object.find(setting.name);
   if (!place) return;
-  const std::optional<SettingValue> value = value_from_json(*place->value);
+  const std::optional<SettingValue> value = value_from_json(*place);
   if (!value)
-    return errors.fail(place->pointer,
-                       fmt::format("{} is {} (allowed: {})", setting.name,
-                                   describe_json(*place->value), allowed_values(setting)));
+    place->fail(fmt::format("{} is {} (allowed: {})", setting.name, place->describe(),
+                            allowed_values(setting)));
   if (const Status stored = set_setting(settings, setting, *value); !stored.ok())
-    errors.fail(place->pointer, stored.error().message);
+    place->fail(stored.error().message);
 }
 
-void read_section(const ObjectReader& reader, std::string_view section, EngineSettings& settings,
-                  JsonErrors& errors) {
+void read_section(const JsonValue& object, std::string_view section, EngineSettings& settings) {
   for (const Setting& setting : settings_table())
-    if (setting.section == section) read_setting(reader, setting, settings, errors);
+    if (setting.section == section) read_setting(object, setting, settings);
   for (const SettingNotModelled& row : settings_not_modelled())
     if (row.section == section)
-      if (const auto place = reader.find(row.name))
-        errors.fail(place->pointer, fmt::format("{} is not modelled: {}", row.name, row.why));
+      if (const auto place = object.find(row.name))
+        place->fail(fmt::format("{} is not modelled: {}", row.name, row.why));
 }
 
-// The object's keys are checked first: an ObjectReader knows none of other objects.
-ObjectReader settings_reader(const JsonPlace& place, const std::vector<std::string_view>& known,
-                             JsonErrors& errors) {
-  report_misplaced_settings(place, known, errors);
-  return ObjectReader(place, known, errors);
+void check_setting_keys(const JsonValue& place, const std::vector<std::string_view>& known) {
+  report_misplaced_settings(place, known);
+  place.check_keys(known);
 }
 
 }  // namespace
 
-void report_misplaced_settings(const JsonPlace& place, const std::vector<std::string_view>& known,
-                               JsonErrors& errors) {
-  if (!place.value->is_object()) return;
-  for (const auto& [key, value] : place.value->items()) {
+void report_misplaced_settings(const JsonValue& place, const std::vector<std::string_view>& known) {
+  if (!place.is_object()) return;
+  for (const auto& [key, value] : place.members()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     for (const Setting& setting : settings_table())
       if (setting.name == key)
-        return errors.fail(child_pointer(place.pointer, key),
-                           fmt::format("unknown key {}, which is a key of {}", quoted_text(key),
-                                       setting.section.empty() ? "settings" : setting.section));
+        value.fail(fmt::format("unknown key {}, which is a key of {}", quoted_text(key),
+                               setting.section.empty() ? "settings" : setting.section));
   }
 }
 
@@ -105,33 +98,35 @@ nlohmann::ordered_json setting_to_json(const Setting& setting, const SettingValu
   return std::visit([](const auto& v) { return nlohmann::ordered_json(v); }, value);
 }
 
-EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors) {
-  EngineSettings settings = read_changed_settings(place, errors);
+EngineSettings read_settings(const JsonValue& place) {
+  EngineSettings settings = read_changed_settings(place);
   if (const auto conflict = find_setting_conflict(settings))
-    errors.fail(place.pointer + '/' + conflict->setting, conflict->message);
+    throw JsonFault(place.pointer() + '/' + conflict->setting, conflict->message);
   return settings;
 }
 
-EngineSettings read_changed_settings(const JsonPlace& place, JsonErrors& errors) {
+EngineSettings read_changed_settings(const JsonValue& place) {
   EngineSettings settings;
   std::vector<std::string_view> known = names_of_section("");
   const std::vector<std::string_view> objects = sections();
   known.insert(known.end(), objects.begin(), objects.end());
-  const ObjectReader top = settings_reader(place, known, errors);
-  read_section(top, "", settings, errors);
+  check_setting_keys(place, known);
+  read_section(place, "", settings);
   for (const std::string_view section : objects)
-    if (const auto object = top.find(section))
-      read_section(settings_reader(*object, names_of_section(section), errors), section, settings,
-                   errors);
+    if (const auto object = place.find(section)) {
+      check_setting_keys(*object, names_of_section(section));
+      read_section(*object, section, settings);
+    }
   return settings;
 }
 
-EngineSettings read_policy_settings(const ObjectReader& reader, JsonErrors& errors) {
+EngineSettings read_policy_settings(const JsonValue& object) {
   EngineSettings settings;
-  read_setting(reader, *find_setting("", "engine"), settings, errors);
-  if (const auto policies = reader.find("policies"))
-    read_section(ObjectReader(*policies, names_of_section("policies"), errors), "policies",
-                 settings, errors);
+  read_setting(object, *find_setting("", "engine"), settings);
+  if (const auto policies = object.find("policies")) {
+    policies->check_keys(names_of_section("policies"));
+    read_section(*policies, "policies", settings);
+  }
   return settings;
 }
 

@@ -6,23 +6,22 @@
 #include <vector>
 
 #include "sessions/scenario/settings_table.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
-// Reports the first key that is not `known` in this object but is a setting of another one:
+// Fails for the first key that is not `known` in this object but is a setting of another one:
 // "unknown key "method", which is a key of speculative_config".
-void report_misplaced_settings(const JsonPlace& place, const std::vector<std::string_view>& known,
-                               JsonErrors& errors);
+void report_misplaced_settings(const JsonValue& place, const std::vector<std::string_view>& known);
 
-// Reports unknown keys, values out of range and settings that contradict each other.
-EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors);
+// Fails for unknown keys, values out of range and settings that contradict each other.
+EngineSettings read_settings(const JsonValue& place);
 
 // Reads settings that are laid over others; these are not checked against each other.
-EngineSettings read_changed_settings(const JsonPlace& place, JsonErrors& errors);
+EngineSettings read_changed_settings(const JsonValue& place);
 
-// The settings that a script step may change: members "engine" and "policies" of `reader`'s object.
-EngineSettings read_policy_settings(const ObjectReader& reader, JsonErrors& errors);
+// The settings that a script step may change: members "engine" and "policies" of `object`.
+EngineSettings read_policy_settings(const JsonValue& object);
 
 // The JSON of a value that get_setting returned: byte sizes become text such as "60GiB".
 nlohmann::ordered_json setting_to_json(const Setting& setting, const SettingValue& value);

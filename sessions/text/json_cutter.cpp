@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

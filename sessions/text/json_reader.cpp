@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "sessions/text/input_file.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 
@@ -41,26 +42,11 @@ std::string location(const JsonText& json, std::size_t offset) {
 
 Error corrupt(std::string message) { return Error{ErrorKind::corrupt, std::move(message)}; }
 
-bool is_continuation(unsigned char byte) { return (byte & 0xC0U) == 0x80U; }
-
-// Length of the UTF-8 sequence at the beginning of `text`; 0 if it is malformed. Overlong forms,
-// surrogates and code points above 10FFFF are malformed (RFC 3629).
-std::size_t utf8_sequence(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < 0x80) return 1;
-  const std::size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
-  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if (!is_continuation(byte(i))) return 0;
-  if ((byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xED && byte(1) > 0x9F)) return 0;
-  if ((byte(0) == 0xF0 && byte(1) < 0x90) || (byte(0) == 0xF4 && byte(1) > 0x8F)) return 0;
-  return length;
-}
-
 // Offset of the first byte that is not UTF-8, or npos.
 std::size_t first_non_utf8(std::string_view text) {
   for (std::size_t offset = 0; offset < text.size();) {
-    const std::size_t length = utf8_sequence(text.substr(offset, 4));
+    const bool is_ascii = static_cast<unsigned char>(text[offset]) < 0x80;
+    const std::size_t length = is_ascii ? 1 : first_character(text.substr(offset)).length;
     if (length == 0) return offset;
     offset += length;
   }
@@ -158,10 +144,9 @@ Result<nlohmann::json> parse_json(const JsonText& json) {
     return corrupt(fmt::format("{}: {}",
                                location(json, problem.offset == 0 ? 0 : problem.offset - 1),
                                plain_words(problem.message)));
-  JsonErrors errors(json.line ? fmt::format("{}:{}", json.file, *json.line)
-                              : std::string(json.file));
-  errors.fail(problem.pointer, problem.message);
-  return corrupt(errors.error().message);
+  const std::string place =
+      json.line ? fmt::format("{}:{}", json.file, *json.line) : std::string(json.file);
+  return JsonFault(problem.pointer, problem.message).error(place, ErrorKind::corrupt);
 }
 
 Status check_no_directory(const std::string& path) {

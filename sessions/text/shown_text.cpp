@@ -58,6 +58,8 @@ std::string one_line(std::string_view text, std::size_t max_bytes) {
   return line;
 }
 
+std::string quoted_text(std::string_view text) { return '"' + one_line(text, 60) + '"'; }
+
 std::string joined_lines(std::string_view text) {
   std::string joined;
   while (!text.empty()) {

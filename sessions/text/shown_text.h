@@ -36,6 +36,9 @@ std::size_t unfinished_bytes(std::string_view text);
 // with "..." for the rest.
 std::string one_line(std::string_view text, std::size_t max_bytes = 200);
 
+// The text in quotes, as one_line() shows it and cut to 60 bytes; for messages.
+std::string quoted_text(std::string_view text);
+
 // The lines of a message as one, joined with "; ": without indentation, and without lines that only
 // mark a place (^~~).
 std::string joined_lines(std::string_view text);

@@ -12,10 +12,10 @@
 
 #include "sessions/scenario/scenario.h"
 #include "sessions/text/decimal.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/line_source.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/object_reader.h"
 #include "sessions/traffic/conversation_history.h"
 
 namespace hybridscope {

@@ -10,9 +10,9 @@
 #include "core/base/math.h"
 #include "sessions/scenario/scenario.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/line_source.h"
 #include "sessions/text/name_hash.h"
-#include "sessions/text/object_reader.h"
 #include "sessions/traffic/traffic_load.h"
 
 namespace hybridscope {
@@ -28,33 +28,21 @@ struct Line {
 };
 
 // One segment per hash id; the last one holds the remaining tokens.
-std::vector<PromptSegment> read_segments(const JsonPlace& hash_ids, std::int32_t input_length,
-                                         JsonErrors& errors) {
-  std::vector<PromptSegment> segments;
-  if (!hash_ids.value->is_array()) {
-    read_array(hash_ids, errors);
-    return segments;
-  }
+std::vector<PromptSegment> read_segments(const JsonValue& hash_ids, std::int32_t input_length) {
+  if (!hash_ids.is_array()) hash_ids.expected("an array");
   const auto num_blocks = static_cast<std::size_t>(cdiv(input_length, kTrafficBlockTokens));
-  if (hash_ids.value->size() != num_blocks) {
-    errors.fail(hash_ids.pointer,
-                fmt::format("{} ids for {} tokens (expected {}, one per {} tokens)",
-                            hash_ids.value->size(), input_length, num_blocks, kTrafficBlockTokens));
-    return segments;
-  }
+  if (hash_ids.size() != num_blocks)
+    hash_ids.fail(fmt::format("{} ids for {} tokens (expected {}, one per {} tokens)",
+                              hash_ids.size(), input_length, num_blocks, kTrafficBlockTokens));
+  std::vector<PromptSegment> segments;
   segments.reserve(num_blocks);
   std::int32_t left = input_length;
-  for (std::size_t i = 0; i < num_blocks; ++i) {
-    const nlohmann::json& id = (*hash_ids.value)[i];
-    const std::optional<std::int64_t> content = whole_number(id);
-    if (!content || *content < 0) {
-      read_integer({&id, child_pointer(hash_ids.pointer, i)}, {0, INT64_MAX}, errors);
-      return segments;
-    }
+  hash_ids.each_element([&](const JsonValue& id) {
     const std::int32_t length = std::min(left, kTrafficBlockTokens);
-    segments.push_back({.content = static_cast<std::uint64_t>(*content), .length = length});
+    segments.push_back(
+        {.content = static_cast<std::uint64_t>(id.int64({0, INT64_MAX})), .length = length});
     left -= length;
-  }
+  });
   return segments;
 }
 
@@ -72,23 +60,17 @@ Result<LineContent> read_line(const Line& line) {
   const Result<nlohmann::json> json =
       parse_json({.text = line.text, .file = line.file, .line = line.number});
   if (!json.ok()) return json.error();
-  JsonErrors errors(fmt::format("{}:{}", line.file, line.number));
-  const ObjectReader reader({&json.value(), ""},
-                            {"timestamp", "input_length", "output_length", "hash_ids"}, errors);
-  const auto integer = [&](std::string_view key, const IntegerRange& range) {
-    reader.require(key);
-    return reader.integer(key, range).value_or(range.min);
+  const auto read = [&] {
+    const JsonValue value(json.value());
+    value.check_keys({"timestamp", "input_length", "output_length", "hash_ids"});
+    LineContent content;
+    content.timestamp_ms = value.require("timestamp").int64({0, kMaxTimestampMs});
+    const std::int32_t input_length = value.require("input_length").int32({1, kMaxPromptTokens});
+    content.output_length = value.require("output_length").int32({0, kMaxOutputTokens});
+    content.prompt = read_segments(value.require("hash_ids"), input_length);
+    return content;
   };
-  LineContent content;
-  content.timestamp_ms = integer("timestamp", {0, kMaxTimestampMs});
-  const auto input_length =
-      static_cast<std::int32_t>(integer("input_length", {1, kMaxPromptTokens}));
-  content.output_length =
-      static_cast<std::int32_t>(integer("output_length", {0, kMaxOutputTokens}));
-  const auto hash_ids = reader.require("hash_ids");
-  if (hash_ids && !errors.failed()) content.prompt = read_segments(*hash_ids, input_length, errors);
-  if (errors.failed()) return Error{ErrorKind::corrupt, errors.error().message};
-  return content;
+  return read_json(fmt::format("{}:{}", line.file, line.number), read, ErrorKind::corrupt);
 }
 
 void add_request(TrafficLog& log, LineContent content, int line_number) {

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/math.h"
@@ -17,84 +16,68 @@
 namespace hybridscope {
 namespace {
 
-using Json = nlohmann::json;
+using Names = std::initializer_list<std::string_view>;
 
 // A member under one of its names.
-struct NamedMember {
-  const Json* value = nullptr;  // null: none is there
-  std::string pointer;
-};
-
-NamedMember named_member(const Json& object, std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (const auto found = object.find(name); found != object.end() && !found->is_null())
-      return {&*found, child_pointer("", name)};
-  return {};
-}
-
-std::int64_t required_integer(const Json& object, std::initializer_list<const char*> names,
-                              const IntegerRange& range, JsonErrors& errors) {
-  const NamedMember member = named_member(object, names);
-  if (member.value != nullptr) return read_integer({member.value, member.pointer}, range, errors);
-  errors.fail("", fmt::format("key \"{}\" is missing", *names.begin()));
-  return range.min;
-}
-
-// Milliseconds, perhaps with a fraction; empty: it is not there.
-std::optional<std::int64_t> milliseconds(const NamedMember& member, JsonErrors& errors) {
-  constexpr double kUsOfAMs = 1000;
-  if (member.value == nullptr) return std::nullopt;
-  const double ms = member.value->is_number() ? member.value->get<double>()
-                                              : std::numeric_limits<double>::quiet_NaN();
-  if (ms >= 0 && ms <= static_cast<double>(kMaxArrivalUs) / kUsOfAMs)
-    return std::llround(ms * kUsOfAMs);
-  errors.fail(member.pointer, fmt::format("expected milliseconds from 0 to {}, found {}",
-                                          kMaxArrivalUs / 1000, describe_json(*member.value)));
+std::optional<JsonValue> named_member(const JsonValue& object, Names names) {
+  for (const std::string_view name : names)
+    if (const auto found = object.find_non_null(name)) return found;
   return std::nullopt;
 }
 
-std::string id_of(const NamedMember& member, JsonErrors& errors) {
-  if (member.value == nullptr) return {};
-  if (member.value->is_number_integer()) return member.value->dump();
-  if (member.value->is_string()) return member.value->get<std::string>();
-  errors.fail(member.pointer, fmt::format("expected a string or an integer, found {}",
-                                          describe_json(*member.value)));
-  return {};
+std::int32_t required_integer(const JsonValue& object, Names names, const IntegerRange& range) {
+  const auto member = named_member(object, names);
+  if (!member) object.fail(fmt::format("key \"{}\" is missing", *names.begin()));
+  return member->int32(range);
+}
+
+// Milliseconds, perhaps with a fraction; empty: it is not there.
+std::optional<std::int64_t> milliseconds(const JsonValue& object, Names names) {
+  constexpr double kUsOfAMs = 1000;
+  const auto member = named_member(object, names);
+  if (!member) return std::nullopt;
+  const double ms =
+      member->is_number() ? member->number() : std::numeric_limits<double>::quiet_NaN();
+  if (ms >= 0 && ms <= static_cast<double>(kMaxArrivalUs) / kUsOfAMs)
+    return std::llround(ms * kUsOfAMs);
+  member->expected(fmt::format("milliseconds from 0 to {}", kMaxArrivalUs / 1000));
+}
+
+std::string id_of(const JsonValue& id) {
+  if (id.is_integer()) return id.dump();
+  if (!id.is_string()) id.expected("a string or an integer");
+  return id.string();
+}
+
+std::string id_at(const JsonValue& object, std::string_view name) {
+  const auto id = object.find_non_null(name);
+  return id ? id_of(*id) : std::string();
 }
 
 }  // namespace
 
-MooncakeRow read_mooncake_row(const Json& json, JsonErrors& errors) {
+MooncakeRow read_mooncake_row(const JsonValue& json) {
   MooncakeRow row;
-  if (!json.is_object()) {
-    errors.fail("", fmt::format("expected an object, found {}", describe_json(json)));
-    return row;
-  }
-  for (const char* key : {"text_input", "messages", "payload", "dependencies"})
-    if (json.contains(key) && !json[key].is_null()) {
-      errors.fail(child_pointer("", key),
-                  "rows of this kind are not read (expected \"input_length\" and, for whom a row "
-                  "waits, \"wait_for\"; requests as texts are format openai-log)");
-      return row;
-    }
-  row.request_id = id_of(named_member(json, {"request_id"}), errors);
-  row.session_id = id_of(named_member(json, {"session_id"}), errors);
-  row.input_length = static_cast<std::int32_t>(
-      required_integer(json, {"input_length", "input_tokens"}, {1, kMaxPromptTokens}, errors));
-  row.output_length = static_cast<std::int32_t>(
-      required_integer(json, {"output_length", "output_tokens"}, {0, kMaxOutputTokens}, errors));
-  row.arrival_us = milliseconds(named_member(json, {"timestamp", "created_time"}), errors);
-  row.delay_us = milliseconds(named_member(json, {"delay", "delay_ms"}), errors).value_or(0) +
-                 milliseconds(named_member(json, {"tool_wait_ms"}), errors).value_or(0);
-  const NamedMember waits = named_member(json, {"wait_for"});
-  if (waits.value != nullptr)
-    for (const JsonPlace& place : read_array({waits.value, waits.pointer}, errors))
-      row.wait_for.push_back(id_of({place.value, place.pointer}, errors));
-  const NamedMember ids = named_member(json, {"hash_ids"});
-  if (ids.value != nullptr)
-    for (const JsonPlace& place : read_array({ids.value, ids.pointer}, errors))
-      row.hash_ids.push_back(
-          static_cast<std::uint64_t>(read_integer(place, {0, INT64_MAX}, errors)));
+  for (const std::string_view key : {"text_input", "messages", "payload", "dependencies"})
+    if (const auto other = json.find_non_null(key))
+      other->fail(
+          "rows of this kind are not read (expected \"input_length\" and, for whom a row "
+          "waits, \"wait_for\"; requests as texts are format openai-log)");
+  row.request_id = id_at(json, "request_id");
+  row.session_id = id_at(json, "session_id");
+  row.input_length =
+      required_integer(json, {"input_length", "input_tokens"}, {1, kMaxPromptTokens});
+  row.output_length =
+      required_integer(json, {"output_length", "output_tokens"}, {0, kMaxOutputTokens});
+  row.arrival_us = milliseconds(json, {"timestamp", "created_time"});
+  row.delay_us = milliseconds(json, {"delay", "delay_ms"}).value_or(0) +
+                 milliseconds(json, {"tool_wait_ms"}).value_or(0);
+  if (const auto waits = json.find_non_null("wait_for"))
+    for (const JsonValue& id : waits->elements()) row.wait_for.push_back(id_of(id));
+  if (const auto ids = json.find_non_null("hash_ids"))
+    ids->each_element([&](const JsonValue& id) {
+      row.hash_ids.push_back(static_cast<std::uint64_t>(id.int64({0, INT64_MAX})));
+    });
   return row;
 }
 

@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -24,8 +22,8 @@ struct MooncakeRow {
   std::vector<std::string> wait_for;  // request ids
 };
 
-// Reports what is missing or of another type; keys that say nothing about load are not looked at.
-MooncakeRow read_mooncake_row(const nlohmann::json& json, JsonErrors& errors);
+// Fails for what is missing or of another type; keys that say nothing about load are not looked at.
+MooncakeRow read_mooncake_row(const JsonValue& json);
 
 // Blocks of which a number of ids tells the size: L tokens have n ids if there are L / n to
 // (L - 1) / (n - 1) tokens in a block.

@@ -13,9 +13,9 @@
 #include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/scenario.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/line_source.h"
 #include "sessions/text/name_hash.h"
-#include "sessions/text/object_reader.h"
 #include "sessions/traffic/conversation_history.h"
 #include "sessions/traffic/mooncake_row.h"
 
@@ -231,11 +231,12 @@ Result<TrafficLog> read_mooncake_sessions(TrafficInput input) {
     const int number = static_cast<int>(lines.line_number());
     const auto json = parse_json({.text = text, .file = input.file, .line = number});
     if (!json.ok()) return json.error();
-    JsonErrors errors(fmt::format("{}:{}", input.file, number));
-    MooncakeRow row = read_mooncake_row(json.value(), errors);
-    row.line = number;
-    if (errors.failed()) return Error{ErrorKind::corrupt, errors.error().message};
-    if (Status taken = sessions.take(std::move(row)); !taken.ok()) return taken.error();
+    auto row = read_json(
+        fmt::format("{}:{}", input.file, number),
+        [&] { return read_mooncake_row(JsonValue(json.value())); }, ErrorKind::corrupt);
+    if (!row.ok()) return row.error();
+    row.value().line = number;
+    if (Status taken = sessions.take(std::move(row).value()); !taken.ok()) return taken.error();
   }
   return sessions.log();
 }

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -17,19 +16,18 @@
 namespace hybridscope {
 namespace {
 
-using Json = nlohmann::json;
+using Member = std::optional<JsonValue>;
 
 // The member, if `object` is an object that has it and it is not null.
-const Json* member_of(const Json* object, const char* key) {
-  if (object == nullptr || !object->is_object()) return nullptr;
-  const auto found = object->find(key);
-  return found == object->end() || found->is_null() ? nullptr : &*found;
+Member member_of(const Member& object, std::string_view key) {
+  const Member found = object ? object->find(key) : std::nullopt;
+  return found && !found->is_null() ? found : std::nullopt;
 }
 
-const Json* any_member_of(const Json* object, std::initializer_list<const char*> keys) {
-  for (const char* key : keys)
-    if (const Json* found = member_of(object, key)) return found;
-  return nullptr;
+Member any_member_of(const Member& object, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys)
+    if (const Member found = member_of(object, key)) return found;
+  return std::nullopt;
 }
 
 // Takes `count` digits away; -1: there are not as many.
@@ -113,118 +111,123 @@ std::optional<std::int64_t> take_offset(std::string_view& text) {
 constexpr std::int64_t kFirstMillisecond = 100'000'000'000;
 
 // Seconds, milliseconds from 10^11 on, as a number or a text; or a date.
-std::optional<std::int64_t> time_of(const Json& value) {
+std::optional<std::int64_t> time_of(const JsonValue& value) {
   if (value.is_string()) {
-    const auto& text = value.get_ref<const std::string&>();
+    const std::string text = value.string();
     if (const auto iso = parse_iso_time(text)) return iso;
     const auto us = parse_millionths(text);
     return us && *us >= kFirstMillisecond * kMillion ? *us / 1000 : us;
   }
   if (!value.is_number()) return std::nullopt;
-  const double number = value.get<double>();
+  const double number = value.number();
   const double seconds = number >= static_cast<double>(kFirstMillisecond) ? number / 1000 : number;
   if (!(seconds >= 0 && seconds <= static_cast<double>(kMaxArrivalUs / kMillion)))
     return std::nullopt;
   return std::llround(seconds * static_cast<double>(kMillion));
 }
 
-std::optional<std::int64_t> tokens_of(const Json* value, const char* pointer, std::int64_t most,
-                                      JsonErrors& errors) {
-  if (value == nullptr) return std::nullopt;
-  return read_integer({value, pointer}, {0, most}, errors);
+// A fault of these members has the pointer that the log's format gives them, wherever they stand.
+[[noreturn]] void fail_at(const std::string& pointer, std::string_view expected,
+                          const JsonValue& found) {
+  throw JsonFault(pointer, fmt::format("expected {}, found {}", expected, found.describe()));
+}
+
+std::optional<std::int64_t> tokens_of(const Member& value, const std::string& pointer,
+                                      std::int64_t most) {
+  if (!value) return std::nullopt;
+  const auto number = value->whole();
+  if (!number || *number < 0 || *number > most)
+    fail_at(pointer, fmt::format("an integer from 0 to {}", most), *value);
+  return number;
 }
 
 // Text, or a list of parts of which only texts are read.
-std::string content_text(const Json* content, const std::string& pointer, JsonErrors& errors) {
-  if (content == nullptr) return {};
-  if (content->is_string()) return content->get<std::string>();
-  if (!content->is_array()) {
-    errors.fail(pointer, fmt::format("expected a text or an array of parts, found {}",
-                                     describe_json(*content)));
-    return {};
-  }
+std::string content_text(const Member& content, const std::string& pointer) {
+  if (!content) return {};
+  if (content->is_string()) return content->string();
+  if (!content->is_array()) fail_at(pointer, "a text or an array of parts", *content);
   std::string text;
-  for (const Json& part : *content) {
-    const Json* found = part.is_string() ? &part : member_of(&part, "text");
-    if (found != nullptr && found->is_string()) text += found->get_ref<const std::string&>();
-  }
+  content->each_element([&](const JsonValue& part) {
+    const Member found = part.is_string() ? part : member_of(part, "text");
+    if (found && found->is_string()) text += found->text();
+  });
   return text;
 }
 
 // A message's text, with the tools that it calls.
-std::string message_text(const Json& message, const std::string& pointer, JsonErrors& errors) {
-  std::string text =
-      content_text(member_of(&message, "content"), child_pointer(pointer, "content"), errors);
-  if (const Json* calls = any_member_of(&message, {"tool_calls", "function_call"}))
-    text += calls->dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string message_text(const JsonValue& message, const std::string& pointer) {
+  std::string text = content_text(member_of(message, "content"), pointer + "/content");
+  if (const Member calls = any_member_of(message, {"tool_calls", "function_call"}))
+    text += calls->dump();
   return text;
 }
 
-void read_messages(const Json& messages, OpenAiLine& line, JsonErrors& errors) {
-  for (const JsonPlace& place : read_array({&messages, "/messages"}, errors)) {
-    const Json* role = member_of(place.value, "role");
-    if (role == nullptr || !role->is_string())
-      return errors.fail(place.pointer, fmt::format("expected an object with \"role\", found {}",
-                                                    describe_json(*place.value)));
-    line.messages.push_back(
-        {role->get<std::string>(), message_text(*place.value, place.pointer, errors)});
-  }
+void read_messages(const JsonValue& messages, OpenAiLine& line) {
+  if (!messages.is_array()) fail_at("/messages", "an array", messages);
+  std::size_t index = 0;
+  messages.each_element([&](const JsonValue& message) {
+    const std::string pointer = fmt::format("/messages/{}", index++);
+    const Member role = member_of(message, "role");
+    if (!role || !role->is_string()) fail_at(pointer, "an object with \"role\"", message);
+    line.messages.push_back({role->string(), message_text(message, pointer)});
+  });
 }
 
 // Four bytes for each id, which is what a token of text is taken for.
-std::string text_of_ids(const Json& ids, JsonErrors& errors) {
+std::string text_of_ids(const JsonValue& ids) {
+  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
   std::string text;
-  for (const JsonPlace& place : read_array({&ids, "/prompt"}, errors)) {
-    const auto id = static_cast<std::uint32_t>(
-        read_integer(place, {0, std::numeric_limits<std::int32_t>::max()}, errors));
+  for (const JsonValue& value : ids.elements()) {
+    const std::string pointer = fmt::format("/prompt/{}", text.size() / 4);
+    const auto id = static_cast<std::uint32_t>(tokens_of(value, pointer, kMost).value());
     for (unsigned shift = 0; shift < 32; shift += 8)
       text.push_back(static_cast<char>((id >> shift) & 0xFFU));
   }
   return text;
 }
 
-void read_prompt(const Json& prompt, OpenAiLine& line, JsonErrors& errors) {
-  const Json* one = &prompt;
-  if (prompt.is_array() && prompt.size() == 1 && !prompt[0].is_number()) one = &prompt[0];
-  if (one->is_string())
-    line.messages.push_back({"prompt", one->get<std::string>()});
-  else if (one->is_array() && !one->empty() && (*one)[0].is_number())
-    line.messages.push_back({"prompt", text_of_ids(*one, errors)});
+void read_prompt(const JsonValue& prompt, OpenAiLine& line) {
+  constexpr std::size_t kFirst = 0;
+  JsonValue one = prompt;
+  if (prompt.is_array() && prompt.size() == 1 && !prompt[kFirst].is_number()) one = prompt[kFirst];
+  if (one.is_string())
+    line.messages.push_back({"prompt", one.string()});
+  else if (one.is_array() && one.size() > 0 && one[kFirst].is_number())
+    line.messages.push_back({"prompt", text_of_ids(one)});
   else
-    errors.fail("/prompt", fmt::format("expected a text or a list of token ids, found {}",
-                                       describe_json(prompt)));
+    fail_at("/prompt", "a text or a list of token ids", prompt);
 }
 
-void read_request(const Json& request, OpenAiLine& line, JsonErrors& errors) {
-  if (const Json* tools = any_member_of(&request, {"tools", "functions"}))
-    line.messages.push_back({"tools", tools->dump(-1, ' ', false, Json::error_handler_t::replace)});
-  if (const Json* messages = member_of(&request, "messages"))
-    read_messages(*messages, line, errors);
-  else if (const Json* prompt = member_of(&request, "prompt"))
-    read_prompt(*prompt, line, errors);
+void read_request(const JsonValue& request, OpenAiLine& line) {
+  if (const Member tools = any_member_of(request, {"tools", "functions"}))
+    line.messages.push_back({"tools", tools->dump()});
+  if (const Member messages = member_of(request, "messages"))
+    read_messages(*messages, line);
+  else if (const Member prompt = member_of(request, "prompt"))
+    read_prompt(*prompt, line);
   else
-    errors.fail("",
-                "there is neither \"messages\" nor \"prompt\" in the request (expected under "
-                "\"request\" or \"body\", or in the line itself)");
-  line.max_tokens = tokens_of(any_member_of(&request, {"max_completion_tokens", "max_tokens"}),
-                              "/max_tokens", kMaxOutputTokens, errors);
+    throw JsonFault("",
+                    "there is neither \"messages\" nor \"prompt\" in the request (expected under "
+                    "\"request\" or \"body\", or in the line itself)");
+  line.max_tokens = tokens_of(any_member_of(request, {"max_completion_tokens", "max_tokens"}),
+                              "/max_tokens", kMaxOutputTokens);
 }
 
-void read_answer(const Json* response, OpenAiLine& line, JsonErrors& errors) {
-  const Json* choices = member_of(response, "choices");
-  if (choices == nullptr || !choices->is_array() || choices->empty()) return;
-  const Json& choice = (*choices)[0];
-  if (const Json* message = member_of(&choice, "message"))
-    line.answer = message_text(*message, "/response/choices/0/message", errors);
-  else if (const Json* text = member_of(&choice, "text"); text != nullptr && text->is_string())
-    line.answer = text->get<std::string>();
+void read_answer(const Member& response, OpenAiLine& line) {
+  const Member choices = member_of(response, "choices");
+  if (!choices || !choices->is_array() || choices->size() == 0) return;
+  const JsonValue choice = (*choices)[std::size_t{0}];
+  if (const Member message = member_of(choice, "message"))
+    line.answer = message_text(*message, "/response/choices/0/message");
+  else if (const Member text = member_of(choice, "text"); text && text->is_string())
+    line.answer = text->string();
 }
 
-bool is_failure(const Json& json, const Json* response) {
+bool is_failure(const JsonValue& json, const Member& response) {
   constexpr int kFirstErrorStatus = 400;
-  if (member_of(&json, "error") != nullptr || member_of(response, "error") != nullptr) return true;
-  const Json* status = member_of(response, "status_code");
-  return status != nullptr && status->is_number() && status->get<double>() >= kFirstErrorStatus;
+  if (member_of(json, "error") || member_of(response, "error")) return true;
+  const Member status = member_of(response, "status_code");
+  return status && status->is_number() && status->number() >= kFirstErrorStatus;
 }
 
 }  // namespace
@@ -239,38 +242,31 @@ std::optional<std::int64_t> parse_iso_time(std::string_view text) {
   return since_1970 >= 0 ? std::optional(since_1970) : std::nullopt;
 }
 
-OpenAiLine read_openai_line(const Json& json, JsonErrors& errors) {
+OpenAiLine read_openai_line(const JsonValue& json) {
   OpenAiLine line;
-  if (!json.is_object()) {
-    errors.fail("", fmt::format("expected an object, found {}", describe_json(json)));
-    return line;
-  }
-  const Json* request = any_member_of(&json, {"request", "body"});
-  if (const Json* body = member_of(request, "body")) request = body;
-  const Json* response = member_of(&json, "response");
+  if (!json.is_object()) json.expected("an object");
+  Member request = any_member_of(json, {"request", "body"});
+  if (const Member body = member_of(request, "body")) request = body;
+  Member response = member_of(json, "response");
   line.failed = is_failure(json, response);
   if (line.failed) return line;
-  if (const Json* body = member_of(response, "body")) response = body;
-  read_request(request == nullptr ? json : *request, line, errors);
-  const Json* time = any_member_of(&json, {"timestamp", "created", "created_at"});
-  if (time == nullptr) time = any_member_of(response, {"created", "created_at"});
-  if (time != nullptr) {
-    line.time_us = time_of(*time);
-    if (!line.time_us)
-      errors.fail("/timestamp",
-                  fmt::format("expected seconds or milliseconds since 1970, or a time "
-                              "such as \"2024-11-27T09:26:07Z\", found {}",
-                              describe_json(*time)));
-  }
-  const Json* usage = member_of(response, "usage");
-  if (usage == nullptr) usage = member_of(&json, "usage");
+  if (const Member body = member_of(response, "body")) response = body;
+  read_request(request.value_or(json), line);
+  Member time = any_member_of(json, {"timestamp", "created", "created_at"});
+  if (!time) time = any_member_of(response, {"created", "created_at"});
+  if (time) line.time_us = time_of(*time);
+  if (time && !line.time_us)
+    fail_at("/timestamp",
+            "seconds or milliseconds since 1970, or a time such as \"2024-11-27T09:26:07Z\"",
+            *time);
+  Member usage = member_of(response, "usage");
+  if (!usage) usage = member_of(json, "usage");
   line.prompt_tokens = tokens_of(any_member_of(usage, {"prompt_tokens", "input_tokens"}),
-                                 "/usage/prompt_tokens", kMaxPromptTokens, errors);
+                                 "/usage/prompt_tokens", kMaxPromptTokens);
   line.completion_tokens = tokens_of(any_member_of(usage, {"completion_tokens", "output_tokens"}),
-                                     "/usage/completion_tokens", kMaxOutputTokens, errors);
-  read_answer(response, line, errors);
-  if (line.messages.empty() && !errors.failed())
-    errors.fail("/messages", "no message (expected at least one)");
+                                     "/usage/completion_tokens", kMaxOutputTokens);
+  read_answer(response, line);
+  if (line.messages.empty()) throw JsonFault("/messages", "no message (expected at least one)");
   return line;
 }
 

@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -27,8 +25,8 @@ struct OpenAiLine {
   std::optional<std::int64_t> max_tokens;
 };
 
-// Reports what is missing or of another type; keys that it does not know are not looked at.
-OpenAiLine read_openai_line(const nlohmann::json& json, JsonErrors& errors);
+// Fails for what is missing or of another type; keys that it does not know are not looked at.
+OpenAiLine read_openai_line(const JsonValue& json);
 
 // "2024-11-27T09:26:07.922519Z", with "+01:00" or a space instead of the T too: microseconds since
 // 1970. Without a zone it is UTC. Empty: anything else.

@@ -220,14 +220,15 @@ Result<TrafficLog> OpenAiLogReader::read() {
     const int number = static_cast<int>(lines_.line_number());
     const auto json = parse_json({.text = text, .file = file_, .line = number});
     if (!json.ok()) return json.error();
-    JsonErrors errors(fmt::format("{}:{}", file_, number));
-    OpenAiLine read = read_openai_line(json.value(), errors);
-    if (errors.failed()) return Error{ErrorKind::corrupt, errors.error().message};
-    if (read.failed) {
+    auto read = read_json(
+        fmt::format("{}:{}", file_, number),
+        [&] { return read_openai_line(JsonValue(json.value())); }, ErrorKind::corrupt);
+    if (!read.ok()) return read.error();
+    if (read.value().failed) {
       ++num_failed_;
       continue;
     }
-    if (Status added = add(std::move(read)); !added.ok()) return added.error();
+    if (Status added = add(std::move(read).value()); !added.ok()) return added.error();
   }
   if (log_.requests.empty())
     return Error{ErrorKind::corrupt,

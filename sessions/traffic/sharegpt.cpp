@@ -12,8 +12,8 @@
 
 #include "sessions/scenario/scenario.h"
 #include "sessions/text/json_cutter.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/object_reader.h"
 #include "sessions/traffic/conversation_history.h"
 
 namespace hybridscope {
@@ -30,12 +30,12 @@ ShareGptSpeaker sharegpt_speaker(std::string_view name) {
   return ShareGptSpeaker::other;  // "system"
 }
 
-// The first of the members that is there; null: none is.
-const nlohmann::json* first_member(const nlohmann::json& object,
-                                   std::initializer_list<const char*> keys) {
-  for (const char* key : keys)
-    if (const auto found = object.find(key); found != object.end()) return &*found;
-  return nullptr;
+// The first of the members that is there.
+std::optional<JsonValue> first_member(const JsonValue& object,
+                                      std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys)
+    if (const auto found = object.find(key)) return found;
+  return std::nullopt;
 }
 
 struct ShareGptMessage {
@@ -44,22 +44,20 @@ struct ShareGptMessage {
 };
 
 // {"from": "human", "value": "..."} or {"role": "user", "content": "..."}.
-ShareGptMessage read_sharegpt_message(const JsonPlace& place, JsonErrors& errors) {
-  ShareGptMessage message;
-  if (!place.value->is_object()) {
-    errors.fail(place.pointer,
-                fmt::format("expected an object, found {}", describe_json(*place.value)));
-    return message;
-  }
-  const nlohmann::json* from = first_member(*place.value, {"from", "role"});
-  const nlohmann::json* value = first_member(*place.value, {"value", "content"});
-  if (from == nullptr || value == nullptr) {
-    errors.fail(place.pointer, "expected \"from\" and \"value\" (or \"role\" and \"content\")");
-    return message;
-  }
-  message.speaker = sharegpt_speaker(read_string({from, place.pointer}, errors));
-  if (!value->is_null()) message.text = read_string({value, place.pointer}, errors);
-  return message;
+ShareGptMessage read_sharegpt_message(const JsonValue& message) {
+  if (!message.is_object()) message.expected("an object");
+  const auto from = first_member(message, {"from", "role"});
+  const auto value = first_member(message, {"value", "content"});
+  if (!from || !value)
+    message.fail("expected \"from\" and \"value\" (or \"role\" and \"content\")");
+  const auto text = [&](const JsonValue& part) {
+    if (!part.is_string())
+      message.fail(fmt::format("expected a string, found {}", part.describe()));
+    return part.string();
+  };
+  ShareGptMessage read{.speaker = sharegpt_speaker(text(*from))};
+  if (!value->is_null()) read.text = text(*value);
+  return read;
 }
 
 class ShareGptReader {
@@ -71,6 +69,7 @@ class ShareGptReader {
 
  private:
   Status add_conversation(const nlohmann::json& json);
+  Status add_messages(const JsonValue& messages, const std::string& here);
   void add_notes();
 
   std::string file_;
@@ -82,20 +81,23 @@ class ShareGptReader {
 
 Status ShareGptReader::add_conversation(const nlohmann::json& json) {
   const std::string here = fmt::format("{}:{}", file_, cutter_.line());
-  JsonErrors errors(here);
-  const nlohmann::json* messages =
-      json.is_object() ? first_member(json, {"conversations", "conversation", "messages"})
-                       : nullptr;
-  if (messages == nullptr)
+  const JsonValue conversation(json);
+  const auto messages = first_member(conversation, {"conversations", "conversation", "messages"});
+  if (!messages)
     return Error{ErrorKind::corrupt,
                  fmt::format("{}: found {} (expected an object with \"conversations\")", here,
-                             describe_json(json))};
+                             conversation.describe())};
+  const auto add = [&] { return add_messages(JsonValue(messages->json()), here); };
+  return read_json(
+      here, [&] { return read_json_at("/conversations", add); }, ErrorKind::corrupt);
+}
+
+Status ShareGptReader::add_messages(const JsonValue& messages, const std::string& here) {
   ConversationHistory history(num_conversations_++);
   const std::size_t before = log_.requests.size();
   bool asked = false;  // since the last answer
-  for (const JsonPlace& place : read_array({messages, "/conversations"}, errors)) {
-    const ShareGptMessage message = read_sharegpt_message(place, errors);
-    if (errors.failed()) return Error{ErrorKind::corrupt, errors.error().message};
+  for (const JsonValue& value : messages.elements()) {
+    const ShareGptMessage message = read_sharegpt_message(value);
     const bool answers = message.speaker == ShareGptSpeaker::model && asked;
     asked = message.speaker == ShareGptSpeaker::user || (asked && !answers);
     if (!answers) {
@@ -112,7 +114,6 @@ Status ShareGptReader::add_conversation(const nlohmann::json& json) {
         !asked_now.ok())
       return Error{ErrorKind::corrupt, fmt::format("{}: {}", here, asked_now.error().message)};
   }
-  if (errors.failed()) return Error{ErrorKind::corrupt, errors.error().message};
   if (log_.requests.size() == before) ++num_without_answer_;
   return Ok{};
 }

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 #include "sessions/traffic/burstgpt.h"
 #include "sessions/traffic/mooncake.h"
 #include "sessions/traffic/mooncake_sessions.h"

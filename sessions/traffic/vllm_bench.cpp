@@ -14,9 +14,9 @@
 #include "sessions/scenario/scenario.h"
 #include "sessions/text/decimal.h"
 #include "sessions/text/json_cutter.h"
+#include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {
@@ -45,9 +45,10 @@ class VllmBenchReader {
   }
   Status take_arrays();
   Status check_arrays() const;
-  Result<std::vector<std::int64_t>> integers(const BenchArray& array, const char* key,
-                                             const IntegerRange& range) const;
-  Result<std::vector<std::int64_t>> start_times_us() const;
+  // Calls number_of(value) for each element.
+  template <class NumberOf>
+  Result<std::vector<std::int64_t>> numbers(const BenchArray& array, const char* key,
+                                            NumberOf number_of) const;
   bool failed(std::size_t i) const;
 
   std::string file_;
@@ -77,7 +78,7 @@ Status VllmBenchReader::take_arrays() {
     array->line = cutter_.line();
     if (!array->json->is_array())
       return error_at(array->line, fmt::format("/{}: expected an array, found {}", *key.value(),
-                                               describe_json(*array->json)));
+                                               JsonValue(*array->json).describe()));
   }
 }
 
@@ -99,38 +100,28 @@ Status VllmBenchReader::check_arrays() const {
   return Ok{};
 }
 
-Result<std::vector<std::int64_t>> VllmBenchReader::integers(const BenchArray& array,
-                                                            const char* key,
-                                                            const IntegerRange& range) const {
-  JsonErrors errors(fmt::format("{}:{}", file_, array.line));
-  std::vector<std::int64_t> values;
-  values.reserve(array.json->size());
-  for (const nlohmann::json& value : *array.json) {
-    const auto number = whole_number(value);
-    if (!number || *number < range.min || *number > range.max) {
-      read_integer({&value, fmt::format("/{}/{}", key, values.size())}, range, errors);
-      return Error{ErrorKind::corrupt, errors.error().message};
-    }
-    values.push_back(*number);
-  }
-  return values;
+template <class NumberOf>
+Result<std::vector<std::int64_t>> VllmBenchReader::numbers(const BenchArray& array, const char* key,
+                                                           NumberOf number_of) const {
+  const auto read_all = [&] {
+    std::vector<std::int64_t> all;
+    all.reserve(array.json->size());
+    JsonValue(*array.json).each_element([&](const JsonValue& value) {
+      all.push_back(number_of(value));
+    });
+    return all;
+  };
+  return read_json(
+      fmt::format("{}:{}", file_, array.line),
+      [&] { return read_json_at(fmt::format("/{}", key), read_all); }, ErrorKind::corrupt);
 }
 
-// Seconds of a clock that began at any time.
-Result<std::vector<std::int64_t>> VllmBenchReader::start_times_us() const {
+// Seconds of a clock that began at any time, in microseconds.
+std::int64_t start_time_us(const JsonValue& value) {
   constexpr double kMost = 1e12;
-  std::vector<std::int64_t> times;
-  if (!start_times_.json) return times;
-  for (const nlohmann::json& value : *start_times_.json) {
-    const double seconds =
-        value.is_number() ? value.get<double>() : std::numeric_limits<double>::infinity();
-    if (!(std::abs(seconds) <= kMost))
-      return error_at(start_times_.line,
-                      fmt::format("/{}/{}: expected a number of seconds, found {}", kStartTimes,
-                                  times.size(), describe_json(value)));
-    times.push_back(std::llround(seconds * static_cast<double>(kMillion)));
-  }
-  return times;
+  if (!value.is_number() || !(std::abs(value.number()) <= kMost))
+    value.expected("a number of seconds");
+  return std::llround(value.number() * static_cast<double>(kMillion));
 }
 
 bool VllmBenchReader::failed(std::size_t i) const {
@@ -142,11 +133,16 @@ bool VllmBenchReader::failed(std::size_t i) const {
 Result<TrafficLog> VllmBenchReader::read() {
   if (Status taken = take_arrays(); !taken.ok()) return taken.error();
   if (Status checked = check_arrays(); !checked.ok()) return checked.error();
-  const auto inputs = integers(input_lens_, kInputLens, {0, kMaxPromptTokens});
+  const auto inputs = numbers(input_lens_, kInputLens, [](const JsonValue& value) {
+    return value.int64({0, kMaxPromptTokens});
+  });
   if (!inputs.ok()) return inputs.error();
-  const auto outputs = integers(output_lens_, kOutputLens, {0, kMaxOutputTokens});
+  const auto outputs = numbers(output_lens_, kOutputLens, [](const JsonValue& value) {
+    return value.int64({0, kMaxOutputTokens});
+  });
   if (!outputs.ok()) return outputs.error();
-  const auto times = start_times_us();
+  const auto times = start_times_.json ? numbers(start_times_, kStartTimes, start_time_us)
+                                       : Result(std::vector<std::int64_t>());
   if (!times.ok()) return times.error();
   TrafficLog log;
   std::int64_t first_us = std::numeric_limits<std::int64_t>::max();

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kArchitectures = "bamba, qwen3_5_text, qwen3_5, qwen3_next or lfm2";
 
-std::int32_t count32(HfConfigReader& reader, const char* key) {
+std::int32_t count32(const HfConfigReader& reader, const char* key) {
   return static_cast<std::int32_t>(reader.count(key));
 }
 
@@ -25,23 +25,21 @@ struct RopeDefaults {
 };
 
 // rope_theta stands in the object rope_parameters (in older files rope_scaling) or beside it.
-void read_rope(HfConfigReader& reader, const RopeDefaults& defaults, WeightsConfig& config) {
+void read_rope(const HfConfigReader& reader, const RopeDefaults& defaults, WeightsConfig& config) {
   double theta = reader.real_or("rope_theta", defaults.theta);
   double factor = reader.real_or("partial_rotary_factor", defaults.partial_rotary_factor);
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     if (!reader.has(key)) continue;
-    auto rope = reader.object(key);
-    if (!rope) return reader.adopt(rope.error());
+    const HfConfigReader rope = reader.object(key);
     for (const char* type : {"rope_type", "type"})
-      if (rope.value().has(type) && !rope.value().is_text(type, "default"))
-        rope.value().fail(rope.value().wrong(type, "\"default\": no other positions are computed"));
-    theta = rope.value().real_or("rope_theta", theta);
-    factor = rope.value().real_or("partial_rotary_factor", factor);
-    if (rope.value().failed()) return reader.adopt(rope.value().error());
+      if (rope.has(type) && !rope.is_text(type, "default"))
+        rope.fail_key(type, "\"default\": no other positions are computed");
+    theta = rope.real_or("rope_theta", theta);
+    factor = rope.real_or("partial_rotary_factor", factor);
   }
-  if (!(theta >= 1)) reader.fail(reader.wrong("rope_theta", "a number from 1"));
+  if (!(theta >= 1)) reader.fail_key("rope_theta", "a number from 1");
   if (!(factor >= 0 && factor <= 1))
-    reader.fail(reader.wrong("partial_rotary_factor", "a number from 0 to 1"));
+    reader.fail_key("partial_rotary_factor", "a number from 0 to 1");
   // Bamba turns half of a head whatever its file says.
   if (config.architecture == WeightsArchitecture::bamba) factor = 0.5;
   config.rope_theta = theta;
@@ -51,7 +49,7 @@ void read_rope(HfConfigReader& reader, const RopeDefaults& defaults, WeightsConf
     reader.fail("the rotary dimension, " + std::to_string(config.rotary_dim) + ", is odd");
 }
 
-void read_bamba(HfConfigReader& reader, WeightsConfig& config) {
+void read_bamba(const HfConfigReader& reader, WeightsConfig& config) {
   config.norm_eps = static_cast<float>(reader.real_or("rms_norm_eps", 1e-5));
   config.attention_bias = reader.flag_or("attention_bias", false);
   config.mlp_bias = reader.flag_or("mlp_bias", false);
@@ -63,26 +61,25 @@ void read_bamba(HfConfigReader& reader, WeightsConfig& config) {
     config.has_dt_limit = true;
     config.dt_min = static_cast<float>(limit[0]);
     config.dt_max = static_cast<float>(limit[1]);
-    if (!(limit[0] <= limit[1]))
-      reader.fail(reader.wrong("time_step_limit", "the smaller number first"));
+    if (!(limit[0] <= limit[1])) reader.fail_key("time_step_limit", "the smaller number first");
   } else if (!limit.empty()) {
-    reader.fail(reader.wrong("time_step_limit", "two numbers"));
+    reader.fail_key("time_step_limit", "two numbers");
   }
   read_rope(reader, {}, config);
 }
 
-void read_qwen3(HfConfigReader& reader, WeightsConfig& config) {
+void read_qwen3(const HfConfigReader& reader, WeightsConfig& config) {
   config.norm_eps = static_cast<float>(reader.real_or("rms_norm_eps", 1e-6));
   config.attention_bias = reader.flag_or("attention_bias", false);
   config.tie_word_embeddings = reader.flag_or("tie_word_embeddings", false);
   if (reader.has("num_experts") && !reader.is_number("num_experts", 0) &&
       reader.numbers_or("mlp_only_layers", {}).size() != config.model.layers.size())
-    reader.fail(reader.wrong("num_experts", "0: experts are not computed"));
+    reader.fail_key("num_experts", "0: experts are not computed");
   read_rope(reader, {.partial_rotary_factor = 0.25}, config);
 }
 
 // Lfm2MLP: the size that the file gives is cut to two thirds and rounded up.
-std::int64_t lfm2_feed_forward(HfConfigReader& reader) {
+std::int64_t lfm2_feed_forward(const HfConfigReader& reader) {
   auto size = reader.count_of_any({"block_ff_dim", "intermediate_size"});
   if (!reader.flag_or("block_auto_adjust_ff_dim", true)) return size;
   size = 2 * size / 3;
@@ -93,7 +90,7 @@ std::int64_t lfm2_feed_forward(HfConfigReader& reader) {
   return (size + multiple - 1) / multiple * multiple;
 }
 
-void read_lfm2(HfConfigReader& reader, WeightsConfig& config) {
+void read_lfm2(const HfConfigReader& reader, WeightsConfig& config) {
   config.norm_eps = static_cast<float>(reader.real_or("norm_eps", 1e-5));
   config.conv_bias = reader.flag_or("conv_bias", false);
   config.intermediate_size = static_cast<std::int32_t>(lfm2_feed_forward(reader));
@@ -106,7 +103,7 @@ void read_lfm2(HfConfigReader& reader, WeightsConfig& config) {
 // runs here, and sizes below it cannot overflow.
 constexpr double kMostElements = 1 << 28;
 
-void check_sizes(HfConfigReader& reader, const WeightsConfig& config) {
+void check_sizes(const HfConfigReader& reader, const WeightsConfig& config) {
   const double hidden = config.hidden_size;
   double state = 0;
   double width = 0;  // of the widest projection
@@ -137,7 +134,7 @@ void check_sizes(HfConfigReader& reader, const WeightsConfig& config) {
 struct ArchitectureRow {
   const char* model_type;
   WeightsArchitecture architecture;
-  void (*read)(HfConfigReader& reader, WeightsConfig& config);
+  void (*read)(const HfConfigReader& reader, WeightsConfig& config);
 };
 constexpr ArchitectureRow kRows[] = {
     {"bamba", WeightsArchitecture::bamba, read_bamba},
@@ -147,14 +144,11 @@ constexpr ArchitectureRow kRows[] = {
 };
 
 // `reader`: of the language model's own object.
-Result<WeightsConfig> read_config(HfConfigReader& reader, WeightsConfig config) {
+WeightsConfig read_config(const HfConfigReader& reader, WeightsConfig config) {
   const auto row = std::ranges::find_if(kRows, [&](const ArchitectureRow& known) {
     return reader.is_text("model_type", known.model_type);
   });
-  if (row == std::end(kRows)) {
-    reader.fail(reader.wrong("model_type", kArchitectures));
-    return reader.error();
-  }
+  if (row == std::end(kRows)) reader.fail_key("model_type", kArchitectures);
   config.architecture = row->architecture;
   config.vocab_size = count32(reader, "vocab_size");
   config.hidden_size = count32(reader, "hidden_size");
@@ -162,15 +156,14 @@ Result<WeightsConfig> read_config(HfConfigReader& reader, WeightsConfig config) 
   if (row->architecture != WeightsArchitecture::lfm2)
     config.intermediate_size = count32(reader, "intermediate_size");
   if (reader.has("hidden_act") && !reader.is_text("hidden_act", "silu"))
-    reader.fail(reader.wrong("hidden_act", "\"silu\""));
+    reader.fail_key("hidden_act", "\"silu\"");
   row->read(reader, config);
   if (!(config.norm_eps >= 0)) reader.fail("the eps of its norms is negative");
   const auto kv_heads = config.model.attention.num_kv_heads;
   if (kv_heads > 0 && config.num_attention_heads % kv_heads != 0)
-    reader.fail(reader.wrong("num_attention_heads",
-                             "a multiple of num_key_value_heads, " + std::to_string(kv_heads)));
+    reader.fail_key("num_attention_heads",
+                    "a multiple of num_key_value_heads, " + std::to_string(kv_heads));
   check_sizes(reader, config);
-  if (reader.failed()) return reader.error();
   return config;
 }
 
@@ -182,19 +175,17 @@ Result<WeightsConfig> load_weights_config(const std::string& folder) {
   if (!text) return text.error();
   const auto json = parse_json({.text = text.value(), .file = file});
   if (!json) return json.error();
-  HfConfigReader reader(json.value(), file);
-  if (!json.value().is_object() || !reader.has("model_type")) {
-    reader.fail("key \"model_type\" is missing, expected " + std::string(kArchitectures));
-    return reader.error();
-  }
-  auto model = parse_hf_config({.text = text.value(), .file = file});
-  if (!model) return model.error();
-  WeightsConfig config{.tensor_prefix = "model.", .model = std::move(model).value()};
-  if (!reader.is_text("model_type", "qwen3_5")) return read_config(reader, std::move(config));
-  config.tensor_prefix = "model.language_model.";
-  auto language_model = reader.object("text_config");
-  if (!language_model) return language_model.error();
-  return read_config(language_model.value(), std::move(config));
+  return read_json(file, [&]() -> Result<WeightsConfig> {
+    const HfConfigReader reader{JsonValue(json.value())};
+    if (!reader.has("model_type"))
+      reader.fail("key \"model_type\" is missing, expected " + std::string(kArchitectures));
+    auto model = parse_hf_config({.text = text.value(), .file = file});
+    if (!model) return model.error();
+    WeightsConfig config{.tensor_prefix = "model.", .model = std::move(model).value()};
+    if (!reader.is_text("model_type", "qwen3_5")) return read_config(reader, std::move(config));
+    config.tensor_prefix = "model.language_model.";
+    return read_config(reader.object("text_config"), std::move(config));
+  });
 }
 
 }  // namespace hybridscope

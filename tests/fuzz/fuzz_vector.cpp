@@ -6,6 +6,7 @@
 #include "kernels/cpu/state_copy_cpu.h"
 #include "sessions/conformance/conformance.h"
 #include "sessions/conformance/recognise.h"
+#include "sessions/conformance/vector_table.h"
 #include "sessions/text/json_reader.h"
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -21,7 +22,7 @@ bool check(const VectorKind& kind, const nlohmann::json& vector) {
     if (difference)
       expect(!difference->got.starts_with("internal error"), kind.name, difference->got);
     return true;
-  } catch (const VectorError& error) {
+  } catch (const JsonFault& error) {
     expect_one_line(error.what(), "");
     expect(error.pointer().empty() || error.pointer().starts_with("/"), "an RFC 6901 pointer",
            error.pointer());

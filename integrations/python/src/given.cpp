@@ -7,7 +7,7 @@
 #include "integrations/python/src/raise.h"
 #include "sessions/record/session_header.h"
 #include "sessions/text/decimal.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {

@@ -10,20 +10,17 @@
 #include "sessions/matrix/shrink_fault.h"
 #include "sessions/text/input_file.h"
 #include "sessions/text/json_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
 
 // Reads a line of matrix.jsonl with one of the readers of matrix_json.h.
 template <class Value>
-Result<Value> read_line(const std::string& line, Value (*read)(const JsonPlace&, JsonErrors&)) {
+Result<Value> read_line(const std::string& line, Value (*read)(const JsonValue&)) {
   const auto json = parse_json({.text = line, .file = "matrix", .line = 1});
   if (!json.ok()) return json.error();
-  JsonErrors errors("matrix");
-  Value value = read({.value = &json.value(), .pointer = ""}, errors);
-  if (errors.failed()) return errors.error();
-  return value;
+  return read_json("matrix", [&] { return read(JsonValue(json.value())); });
 }
 
 Error given_up() { return {ErrorKind::not_available, "the matrix was interrupted"}; }

@@ -10,7 +10,7 @@
 #include "sessions/job/plan_report.h"
 #include "sessions/plan/plan_story.h"
 #include "sessions/text/json_reader.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -61,12 +61,11 @@ std::vector<std::string> PlanBook::missing() const {
 Status PlanBook::add(const std::string& line) {
   const auto json = parse_json({.text = line, .file = "plan", .line = 1});
   if (!json.ok()) return json.error();
-  JsonErrors errors("plan");
-  PlanResult result = plan_result_of_json({.value = &json.value(), .pointer = ""}, errors);
-  if (errors.failed()) return errors.error();
-  if (file_) return file_->add(result);
-  std::string name = result.name;
-  contents_.results[std::move(name)] = std::move(result);
+  auto result = read_json("plan", [&] { return plan_result_of_json(JsonValue(json.value())); });
+  if (!result.ok()) return result.error();
+  if (file_) return file_->add(result.value());
+  std::string name = result.value().name;
+  contents_.results[std::move(name)] = std::move(result).value();
   return Ok{};
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope::test {
 namespace {

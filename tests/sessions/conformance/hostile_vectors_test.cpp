@@ -1,4 +1,4 @@
-// Checking any vector ends with an answer or a VectorError.
+// Checking any vector ends with an answer or a JsonFault.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/state_copy_cpu.h"
 #include "sessions/conformance/conformance.h"
-#include "sessions/text/object_reader.h"
+#include "sessions/text/json_value.h"
 #include "tests/sessions/conformance/golden_vector_files.h"
 #include "tests/support/golden.h"
 #include "tests/support/property.h"
@@ -84,7 +84,7 @@ std::string change_one_place(json& vector, std::mt19937& random) {
 
 class HostileVectors : public testing::TestWithParam<test::GoldenVectorFile> {};
 
-TEST_P(HostileVectors, EndWithAnAnswerOrAVectorError) {
+TEST_P(HostileVectors, EndWithAnAnswerOrAJsonFault) {
   const VectorKind& kind = *GetParam().kind;
   std::vector<std::string> vectors;
   test::for_each_line(GetParam().name, [&](const std::string& line) { vectors.push_back(line); });
@@ -101,7 +101,7 @@ TEST_P(HostileVectors, EndWithAnAnswerOrAVectorError) {
         const auto difference =
             check_vector(kind, changed, {.execute_copies = &execute_copies}, GetParam().place());
         EXPECT_THAT(difference ? difference->got : "", Not(HasSubstr("internal error")));
-      } catch (const VectorError& error) {
+      } catch (const JsonFault& error) {
         EXPECT_FALSE(std::string(error.what()).empty());
       }
     }

@@ -23,7 +23,7 @@ void expect_invalid(const std::string& kind, const json& vector, const std::stri
   try {
     recompute(kind, vector);
     ADD_FAILURE() << "accepted, expected an error at " << pointer;
-  } catch (const VectorError& error) {
+  } catch (const JsonFault& error) {
     EXPECT_EQ(error.pointer(), pointer);
     EXPECT_THAT(error.what(), HasSubstr(message));
   }

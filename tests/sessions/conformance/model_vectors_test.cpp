@@ -77,8 +77,8 @@ TEST_P(ModelVectors, WeightsThatAreNotThereAreNamed) {
   vector["config"]["folder"] = "model_of_nobody";
   try {
     static_cast<void>(place_of_difference(vector));
-    FAIL() << "expected a VectorError";
-  } catch (const VectorError& error) {
+    FAIL() << "expected a JsonFault";
+  } catch (const JsonFault& error) {
     EXPECT_EQ(error.pointer(), "/config/folder");
     EXPECT_THAT(error.what(), HasSubstr("model_of_nobody/config.json"));
   }

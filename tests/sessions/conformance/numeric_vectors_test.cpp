@@ -143,8 +143,8 @@ TEST(NumericVectors, ABadTensorIsNamedWithItsPlace) {
   vector["input"]["x"]["f32"] = "AAAA";
   try {
     static_cast<void>(check_conv_update(vector));
-    FAIL() << "expected a VectorError";
-  } catch (const VectorError& error) {
+    FAIL() << "expected a JsonFault";
+  } catch (const JsonFault& error) {
     EXPECT_EQ(error.pointer(), "/input/x/f32");
     EXPECT_THAT(error.what(), HasSubstr("expected whole floats of 4 bytes"));
   }

@@ -90,7 +90,7 @@ TEST(Recognise, EveryCaseHasTheFieldsOfItsKind) {
   try {
     open_vector(*recognise_by_name("fla_chunks"), vector);
     FAIL() << "no chunk_size";
-  } catch (const VectorError& error) {
+  } catch (const JsonFault& error) {
     EXPECT_EQ(error.pointer(), "/config");
     EXPECT_STREQ(error.what(), "no member \"chunk_size\"");
   }

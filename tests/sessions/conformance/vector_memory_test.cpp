@@ -23,7 +23,8 @@ json config_json() {
 }
 
 VectorMemory memory_of(const json& config) {
-  const VectorValue value(config, "/config");
+  const json document = {{"config", config}};
+  const JsonValue value = JsonValue(document)["config"];
   return VectorMemory(value, read_mamba_state_tensors(value));
 }
 
@@ -31,7 +32,7 @@ void expect_refused(const json& config, const std::string& pointer, const std::s
   try {
     memory_of(config);
     ADD_FAILURE() << "accepted";
-  } catch (const VectorError& error) {
+  } catch (const JsonFault& error) {
     EXPECT_EQ(error.pointer(), pointer);
     EXPECT_THAT(error.what(), HasSubstr(message));
   }
@@ -65,7 +66,7 @@ TEST(VectorMemory, RefusesACopyThatLeavesTheBuffer) {
        {StateCopy{.src_byte_offset = 60, .dst_byte_offset = 0, .row_bytes = 8},
         StateCopy{.src_byte_offset = 0, .dst_byte_offset = -8, .row_bytes = 8},
         StateCopy{.num_rows = 3, .dst_byte_offset = 32, .row_bytes = 8, .row_stride_bytes = 16}})
-    EXPECT_THROW(memory.execute({&copy, 1}, {.execute_copies = &execute_copies}), VectorError);
+    EXPECT_THROW(memory.execute({&copy, 1}, {.execute_copies = &execute_copies}), JsonFault);
 }
 
 TEST(VectorMemory, RefusesAStateThatLeavesItsBuffer) {

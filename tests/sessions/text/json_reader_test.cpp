@@ -4,8 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sessions/text/object_reader.h"
-
 namespace hybridscope::json_reader_test {
 namespace {
 
@@ -87,70 +85,6 @@ TEST(JsonReader, AFileThatIsNotThereIsAnIoError) {
   EXPECT_EQ(text.error().kind, ErrorKind::io);
   EXPECT_EQ(text.error().message, "/nowhere/f.json: cannot be opened: No such file or directory");
   EXPECT_EQ(read_text_file("/").error().kind, ErrorKind::io);
-}
-
-class ReaderTest : public testing::Test {
- protected:
-  // The document as one place.
-  JsonPlace document(const char* text) {
-    json_ = nlohmann::json::parse(text);
-    return {&json_, ""};
-  }
-  std::string error() const { return errors_.failed() ? errors_.error().message : ""; }
-
-  nlohmann::json json_;
-  JsonErrors errors_{"f.json"};
-};
-
-TEST_F(ReaderTest, UnknownKeysGetTheNearestKnownOne) {
-  ObjectReader(document(R"({"promt": 1})"), {"prompt", "max_tokens"}, errors_);
-  EXPECT_EQ(error(), "f.json: /promt: unknown key \"promt\", did you mean \"prompt\"?");
-}
-
-TEST_F(ReaderTest, UnknownKeysFarFromAllGetNoHint) {
-  ObjectReader(document(R"({"zzzzzz": 1})"), {"prompt", "id"}, errors_);
-  EXPECT_EQ(error(), "f.json: /zzzzzz: unknown key \"zzzzzz\"");
-}
-
-TEST_F(ReaderTest, PointersEscapeSlashesAndTildes) {
-  ObjectReader(document(R"({"a/b~c": 1})"), {"id"}, errors_);
-  EXPECT_EQ(error(), "f.json: /a~1b~0c: unknown key \"a/b~c\"");
-}
-
-TEST_F(ReaderTest, MessagesAreOneLineWhateverTheKey) {
-  ObjectReader(document("{\"a\\nb\": 1}"), {"id"}, errors_);
-  EXPECT_EQ(error(), "f.json: /a\\x0Ab: unknown key \"a\\x0Ab\"");
-}
-
-TEST_F(ReaderTest, IntegersAreCheckedForTypeAndRange) {
-  for (const auto& [text, found] : {std::pair{"-1", "-1"},
-                                    {"11", "11"},
-                                    {"2.5", "2.5"},
-                                    {"1e30", "1e+30"},
-                                    {"18446744073709551615", "18446744073709551615"},
-                                    {"\"3\"", "\"3\""},
-                                    {"null", "null"},
-                                    {"[1]", "an array of 1"},
-                                    {"{}", "an object"},
-                                    {"true", "true"}}) {
-    JsonErrors errors("f.json");
-    EXPECT_EQ(read_integer(document(text), {0, 10}, errors), 0);
-    EXPECT_EQ(errors.error().message,
-              std::string("f.json: expected an integer from 0 to 10, found ") + found);
-  }
-}
-
-TEST_F(ReaderTest, OnlyTheFirstErrorIsKept) {
-  const ObjectReader reader(document(R"({"a": "x", "b": "y"})"), {"a", "b"}, errors_);
-  reader.integer("a", {0, 1});
-  reader.integer("b", {0, 1});
-  EXPECT_EQ(error(), "f.json: /a: expected an integer from 0 to 1, found \"x\"");
-}
-
-TEST_F(ReaderTest, RequiredKeysMustBeThere) {
-  const ObjectReader reader(document("{}"), {"id"}, errors_);
-  EXPECT_FALSE(reader.require("id").has_value());
-  EXPECT_EQ(error(), "f.json: key \"id\" is missing");
 }
 
 }  // namespace
