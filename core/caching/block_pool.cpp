@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/caching/block_pool_policies.h"
 
 namespace hybridscope {
 
@@ -12,7 +13,7 @@ BlockPool::BlockPool(const Config& config, CacheEventLog* log)
       keys_(config.num_blocks),
       num_free_blocks_(config.num_blocks - 1),
       keyless_blocks_to_back_(config.keyless_blocks_to_back),
-      block_registration_(config.block_registration),
+      policies_(config.policies),
       log_(log) {
   // A circle: sentinel (the element after the last block), 1, 2, ..., num_blocks - 1.
   const std::int32_t sentinel = config.num_blocks;
@@ -20,6 +21,10 @@ BlockPool::BlockPool(const Config& config, CacheEventLog* log)
   at(sentinel).next = sentinel;
   for (std::int32_t block = 1; block < config.num_blocks; ++block)
     link_after(block, at(sentinel).previous);
+}
+
+BlockRegistration BlockPool::block_registration() const {
+  return policies_.get<BlockRegistration>();
 }
 
 std::vector<std::int32_t> BlockPool::free_queue() const {
@@ -213,7 +218,7 @@ void BlockPool::cache_partial_block(const BlockRegistrationArgs& args, bool repl
 }
 
 void BlockPool::register_block(const BlockRegistrationArgs& args) {
-  const bool planned = block_registration_ == BlockRegistration::planned_then_published;
+  const bool planned = policies_.is(BlockRegistration::planned_then_published);
   add_key(args.block, {.block_hash = args.block_hash, .group = args.owner.group}, args.num_tokens,
           planned);
   Block& block = at(args.block);

@@ -12,9 +12,11 @@
 #include "core/base/ids.h"
 #include "core/caching/block_key_map.h"
 #include "core/caching/cache_events.h"
-#include "core/caching/cache_policies.h"
+#include "core/caching/fixed_policies.h"
 
 namespace hybridscope {
+
+enum class BlockRegistration : std::uint8_t;  // block_pool_policies.h
 
 // The request and group that a call is made for; used for events and planned registrations only.
 struct BlockOwner {
@@ -39,7 +41,7 @@ class BlockPool {
  public:
   struct Config {
     std::int32_t num_blocks = 1;  // the null block included, positive
-    BlockRegistration block_registration = BlockRegistration::planned_then_published;
+    FixedPolicies policies = {};
     bool keyless_blocks_to_back = false;  // of the free queue, when they are freed
   };
   // Blocks 1, 2, ..., num_blocks-1 are free, in that order. `log` may be null.
@@ -49,7 +51,7 @@ class BlockPool {
   std::int32_t num_free_blocks() const { return num_free_blocks_; }
   std::int32_t num_cached_hashes() const { return keys_.size(); }
   std::int32_t num_planned_blocks() const { return num_planned_; }
-  BlockRegistration block_registration() const { return block_registration_; }
+  BlockRegistration block_registration() const;
   std::vector<std::int32_t> free_queue() const;  // head (next allocated) first
 
   // Requires for all with a block: 0 <= block < num_blocks().
@@ -158,7 +160,7 @@ class BlockPool {
   std::int32_t num_planned_ = 0;
   std::int32_t num_free_blocks_ = 0;
   bool keyless_blocks_to_back_ = false;
-  BlockRegistration block_registration_ = BlockRegistration::planned_then_published;
+  FixedPolicies policies_;
   CacheEventLog* log_ = nullptr;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/base/math.h"
+#include "core/caching/full_attention_manager_policies.h"
+#include "core/caching/mamba_manager_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -86,6 +88,11 @@ std::int64_t FullAttentionManager::get_num_blocks_to_allocate(const BlockNeedArg
   return common_blocks_to_allocate(args, config_.parameters.block_size, 0);
 }
 
+bool FullAttentionManager::tails_wait() const {
+  return config_.policies.is(SameStepTail::waits) &&
+         config_.parameters.hash_block_size < config_.parameters.block_size;
+}
+
 void FullAttentionManager::add_local_computed_blocks(
     TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
     std::int32_t num_computed_tokens) {
@@ -111,7 +118,7 @@ void FullAttentionManager::cache_blocks(TableEdit edit, std::span<const BlockHas
     for (std::int32_t column = first; column < std::min(edit.table.num_cached, edit.table.size());
          ++column)
       cached_this_step_.push_back(edit[column]);
-  if (config_.prompt_tail_key != PromptTailKey::never &&
+  if (!config_.policies.is(PromptTailKey::never) &&
       config_.parameters.hash_block_size < config_.parameters.block_size)
     cache_prompt_tail(edit, block_hashes, num_tokens, prompt);
 }
@@ -122,7 +129,8 @@ void FullAttentionManager::cache_prompt_tail(TableEdit edit,
                                              std::int32_t num_tokens, const CachedPrompt& prompt) {
   const GroupParameters& parameters = config_.parameters;
   const bool leaves_a_token =
-      config_.prompt_tail_key >= PromptTailKey::at_replay_position && !config_.drops_eagle_block;
+      config_.policies.get<PromptTailKey>() >= PromptTailKey::at_replay_position &&
+      !config_.drops_eagle_block;
   std::int32_t num_hash_blocks =
       (prompt.num_prompt_tokens - (leaves_a_token ? 1 : 0)) / parameters.hash_block_size;
   num_hash_blocks = std::min(num_hash_blocks, static_cast<std::int32_t>(block_hashes.size()));

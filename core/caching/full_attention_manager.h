@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/caching/fixed_policies.h"
 #include "core/caching/retention.h"
 #include "core/caching/single_type_manager.h"
 
@@ -14,9 +15,8 @@ namespace hybridscope {
 
 struct FullAttentionManagerConfig {
   GroupParameters parameters;
-  PromptTailKey prompt_tail_key = PromptTailKey::never;
-  SameStepTail same_step_tail = SameStepTail::waits;
   bool drops_eagle_block = false;  // the last block of a hit is computed again
+  FixedPolicies policies = {};
 };
 
 class FullAttentionManager {
@@ -56,10 +56,7 @@ class FullAttentionManager {
 
  private:
   // Only where a hit may end inside a block are there hits that wait.
-  bool tails_wait() const {
-    return config_.same_step_tail == SameStepTail::waits &&
-           config_.parameters.hash_block_size < config_.parameters.block_size;
-  }
+  bool tails_wait() const;
   void cache_prompt_tail(TableEdit edit, std::span<const BlockHash> block_hashes,
                          std::int32_t num_tokens, const CachedPrompt& prompt);
 

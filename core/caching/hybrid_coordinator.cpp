@@ -6,6 +6,7 @@
 
 #include "core/base/math.h"
 #include "core/caching/full_attention_manager.h"
+#include "core/caching/hybrid_coordinator_policies.h"
 #include "core/caching/mamba_manager.h"
 
 namespace hybridscope {
@@ -47,16 +48,15 @@ bool any(const std::vector<bool>& groups) {
 // Which groups drop the last block of a hit.
 std::vector<bool> eagle_groups(const CoordinatorConfig& config, const std::vector<bool>& flagged) {
   if (config.use_eagle) return any(flagged) ? flagged : std::vector<bool>(flagged.size(), true);
-  return config.policies.eagle_proof == EagleProof::block_drop
-             ? flagged
-             : std::vector<bool>(flagged.size(), false);
+  return config.policies.is(EagleProof::block_drop) ? flagged
+                                                    : std::vector<bool>(flagged.size(), false);
 }
 
 }  // namespace
 
 bool hits_end_inside_blocks(std::span<const KVCacheGroup> groups, std::int32_t hash_block_size,
-                            const CachePolicies& policies) {
-  if (policies.hits_inside_blocks == HitsInsideBlocks::never || groups.size() < 2) return false;
+                            const FixedPolicies& policies) {
+  if (policies.is(HitsInsideBlocks::never) || groups.size() < 2) return false;
   return std::ranges::any_of(groups, [hash_block_size](const KVCacheGroup& group) {
     const auto* mamba = std::get_if<MambaSpec>(&group.spec);
     return mamba != nullptr && mamba->mamba_cache_mode == MambaCacheMode::align &&
@@ -141,8 +141,7 @@ void HybridCoordinator::merge_spec_groups(const CoordinatorConfig& config) {
 bool HybridCoordinator::any_eagle_group() const { return any(is_eagle_); }
 
 bool HybridCoordinator::mamba_groups_look_ahead() const {
-  return policies_.mamba_eagle_lookahead == MambaEagleLookahead::longer_limit &&
-         !hits_inside_blocks_;
+  return policies_.is(MambaEagleLookahead::longer_limit) && !hits_inside_blocks_;
 }
 
 std::int32_t HybridCoordinator::num_tokens_to_cache(std::int32_t group,
@@ -199,12 +198,12 @@ void HybridCoordinator::run_round(Search& search) const {
 // How far a group may look for a hit whose last block is dropped.
 std::int32_t HybridCoordinator::eagle_limit(const Search& search, const SpecGroup& spec) const {
   std::int32_t margin = spec.parameters.block_size;
-  if (hits_inside_blocks_ && policies_.eagle_margin != EagleMargin::whole_block)
+  if (hits_inside_blocks_ && !policies_.is(EagleMargin::whole_block))
     margin = std::min(margin, spec.parameters.hash_block_size);
   const auto hashed =
       static_cast<std::int32_t>(search.block_hashes.size()) * spec.parameters.hash_block_size;
   return std::min(search.current_length + margin,
-                  policies_.eagle_margin == EagleMargin::hash_block_to_the_last_hash
+                  policies_.is(EagleMargin::hash_block_to_the_last_hash)
                       ? hashed
                       : search.max_cache_hit_length);
 }
@@ -285,8 +284,7 @@ void HybridCoordinator::append_blocks(const Search& search, std::size_t group,
     hit.block_ids.push_back(found.block_ids[place.member]);
     return;
   }
-  const bool cut =
-      place.spec_group == 0 || policies_.full_attention_cut == FullAttentionCut::every_group;
+  const bool cut = place.spec_group == 0 || policies_.is(FullAttentionCut::every_group);
   const std::int32_t num_blocks =
       cut ? std::min(found.num_blocks, cdiv(search.hit_length, spec.parameters.block_size))
           : found.num_blocks;

@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/caching/block_hash.h"
 #include "core/caching/block_pool.h"
 #include "core/caching/cache_hit.h"
-#include "core/caching/cache_policies.h"
 #include "core/caching/single_type_manager.h"
 #include "core/model/kv_cache_spec.h"
 
@@ -22,13 +22,13 @@ struct CoordinatorConfig {
   bool use_eagle = false;  // the last block of a hit is computed again for a draft model
   std::int32_t scheduler_block_size = 16;  // tokens; hits of several groups end on multiples of it
   std::int32_t hash_block_size = 16;       // tokens
-  CachePolicies policies = {};
+  FixedPolicies policies = {};
 };
 
 // Can a hit end inside a block, with prefix caching and several groups? (semantics:
 // hits-inside-blocks)
 bool hits_end_inside_blocks(std::span<const KVCacheGroup> groups, std::int32_t hash_block_size,
-                            const CachePolicies& policies);
+                            const FixedPolicies& policies);
 
 enum class CoordinatorKind : std::uint8_t { no_prefix_cache, unitary, hybrid };
 
@@ -95,7 +95,7 @@ class HybridCoordinator {
   std::vector<Place> places_;  // [num_groups]
   bool hits_inside_blocks_ = false;
   std::int32_t hit_alignment_ = 16;
-  CachePolicies policies_;
+  FixedPolicies policies_;
 };
 
 }  // namespace hybridscope

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/caching/each_kept_boundary.h"
+
 namespace hybridscope {
 
 std::vector<KeptBoundary> kept_boundaries(const RetentionRule& rule, const CachedPrompt& prompt,

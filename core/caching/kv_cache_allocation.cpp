@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/caching/kv_cache_manager.h"
+#include "core/caching/mamba_manager_policies.h"
 
 namespace hybridscope {
 
@@ -77,7 +78,7 @@ KVCacheManager::Plan KVCacheManager::make_plan(const RequestCacheView& request,
   plan.total_computed_tokens = std::min(plan.uncapped_computed_tokens, max_model_len_);
   plan.processed_tokens =
       std::max(plan.total_computed_tokens -
-                   (skipped_basis_ == SkippedBasis::processed ? request.num_in_flight_tokens : 0),
+                   (policies_.is(SkippedBasis::processed) ? request.num_in_flight_tokens : 0),
                0);
   plan.prefill_end = std::max(request.prompt.num_prompt_tokens, request.num_tokens - 1);
   plan.num_tokens_main_model = plan.total_computed_tokens + args.num_new_tokens;

@@ -6,6 +6,10 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/full_attention_manager_policies.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/retention_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -49,9 +53,9 @@ KVCacheManager::KVCacheManager(const KVCacheManagerConfig& config, HybridCoordin
                                CacheEventLog* log)
     : coordinator_(std::move(coordinator)),
       pool_({.num_blocks = config.kv_cache_config.num_blocks,
-             .block_registration = config.policies.block_registration,
+             .policies = config.policies,
              .keyless_blocks_to_back =
-                 !config.enable_caching && config.policies.uncached_free == UncachedFree::to_back},
+                 !config.enable_caching && config.policies.is(UncachedFree::to_back)},
             log),
       max_model_len_(config.max_model_len),
       hash_block_size_(config.hash_block_size),
@@ -59,7 +63,7 @@ KVCacheManager::KVCacheManager(const KVCacheManagerConfig& config, HybridCoordin
       watermark_blocks_(static_cast<std::int64_t>(
           std::floor(config.watermark * config.kv_cache_config.num_blocks))),
       enable_caching_(config.enable_caching),
-      skipped_basis_(config.policies.skipped_basis),
+      policies_(config.policies),
       first_new_column_(config.kv_cache_config.groups.size()) {
   for (const KVCacheGroup& group : config.kv_cache_config.groups) {
     const GroupParameters parameters{.group = static_cast<std::int32_t>(managers_.size()),
@@ -68,23 +72,22 @@ KVCacheManager::KVCacheManager(const KVCacheManagerConfig& config, HybridCoordin
     if (const auto* mamba = std::get_if<MambaSpec>(&group.spec))
       managers_.emplace_back(MambaManager(mamba_config(config, parameters, *mamba)));
     else
-      managers_.emplace_back(FullAttentionManager(
-          {.parameters = parameters,
-           .prompt_tail_key = config.policies.prompt_tail_key,
-           .same_step_tail = config.policies.same_step_tail,
-           .drops_eagle_block = coordinator_.is_eagle_group(parameters.group)}));
+      managers_.emplace_back(
+          FullAttentionManager({.parameters = parameters,
+                                .drops_eagle_block = coordinator_.is_eagle_group(parameters.group),
+                                .policies = config.policies}));
   }
 }
 
 MambaManagerConfig KVCacheManager::mamba_config(const KVCacheManagerConfig& config,
                                                 const GroupParameters& parameters,
                                                 const MambaSpec& spec) const {
-  const PrefillCheckpoint checkpoint = config.policies.prefill_checkpoint;
+  const PrefillCheckpoint checkpoint = config.policies.get<PrefillCheckpoint>();
   return {.parameters = parameters,
           .mamba_cache_mode = spec.mamba_cache_mode,
           .num_speculative_blocks = spec.num_speculative_blocks,
           .retention = {.interval = config.retention_interval,
-                        .boundaries = config.policies.reachable_boundaries,
+                        .boundaries = config.policies.get<ReachableBoundaries>(),
                         .scheduler_block_size = config.scheduler_block_size,
                         .hit_alignment = coordinator_.hit_alignment(),
                         .eagle_block_drop = coordinator_.any_eagle_group()},

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/caching/block_hash.h"
 #include "core/caching/block_pool.h"
 #include "core/caching/cache_events.h"
 #include "core/caching/cache_hit.h"
-#include "core/caching/cache_policies.h"
 #include "core/caching/full_attention_manager.h"
 #include "core/caching/hybrid_coordinator.h"
 #include "core/caching/mamba_manager.h"
@@ -90,7 +90,7 @@ struct KVCacheManagerConfig {
   std::int32_t hash_block_size = 16;
   double watermark = 0.0;                               // fraction of num_blocks
   std::optional<std::int32_t> retention_interval = {};  // tokens; empty: every state is kept
-  CachePolicies policies = {};
+  FixedPolicies policies = {};
 };
 
 class KVCacheManager {
@@ -212,7 +212,7 @@ class KVCacheManager {
   std::int32_t num_hash_lookahead_tokens_ = 0;
   std::int64_t watermark_blocks_ = 0;
   bool enable_caching_ = true;
-  SkippedBasis skipped_basis_ = SkippedBasis::optimistic_minus_drafts;
+  FixedPolicies policies_;
 
   // Requests with block lists live in slots, which are reused: memory follows the live requests.
   std::vector<std::int32_t> slot_of_request_;  // [largest request id + 1], -1: none

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/base/math.h"
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/mamba_manager_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -127,7 +129,7 @@ std::int64_t MambaManager::fresh_blocks(const BlockNeedArgs& args) const {
   // A running request moves its speculative blocks along and needs one block, however far it goes.
   std::int64_t most = 1 + (copies ? 1 : 0) + checkpoint;
   if (!args.table.got_blocks) most += config_.num_speculative_blocks;
-  switch (config_.policies.prefill_checkpoint) {
+  switch (config_.policies.get<PrefillCheckpoint>()) {
     case PrefillCheckpoint::never:
       return most;
     case PrefillCheckpoint::every_chunk:
@@ -142,7 +144,7 @@ std::int64_t MambaManager::fresh_blocks(const BlockNeedArgs& args) const {
 }
 
 MambaManager::Checkpoint MambaManager::checkpoint_of(const BlockNeedArgs& args) const {
-  const PrefillCheckpoint policy = config_.policies.prefill_checkpoint;
+  const PrefillCheckpoint policy = config_.policies.get<PrefillCheckpoint>();
   const std::int32_t end = args.num_tokens_main_model;
   if (policy == PrefillCheckpoint::never || !config_.has_prefill_checkpoint_blocks) return {};
   const bool any_chunk =
@@ -151,7 +153,7 @@ MambaManager::Checkpoint MambaManager::checkpoint_of(const BlockNeedArgs& args) 
   // can_checkpoint refuses such chunks too: here decode steps end early.
   const bool short_chunk = end - args.num_computed_tokens <= parameters.hash_block_size;
   if (short_chunk || (!any_chunk && end < args.prefill_end)) return {};
-  if (config_.policies.checkpoint_start == CheckpointStart::on_block_boundary &&
+  if (config_.policies.is(CheckpointStart::on_block_boundary) &&
       args.num_computed_tokens % parameters.block_size != 0)
     return {};
   const std::int32_t position = last_replay_position(end,
@@ -182,11 +184,11 @@ void MambaManager::note_checkpoint(RequestTable& table, const BlockNeedArgs& arg
 void MambaManager::remove_skipped_blocks(TableEdit edit, std::int32_t num_computed_tokens) const {
   // Up to num_speculative_blocks of the computed tokens may still be rejected.
   const std::int32_t computed =
-      config_.policies.skipped_basis == SkippedBasis::processed
+      config_.policies.is(SkippedBasis::processed)
           ? num_computed_tokens
           : std::max(0, num_computed_tokens - config_.num_speculative_blocks);
   const std::int32_t block_size = config_.parameters.block_size;
-  if (align() && config_.policies.state_retirement == StateRetirement::passes_nulls)
+  if (align() && config_.policies.is(StateRetirement::passes_nulls))
     retire_states(edit, computed);
   else
     hybridscope::remove_skipped_blocks(edit, block_size, skipped_tokens(computed));
@@ -239,14 +241,14 @@ std::optional<std::int32_t> MambaManager::allocate_align(TableEdit edit,
   const bool copies = table.partial_column >= 0;
   const std::int32_t checkpoint = table.checkpoint_position > 0 ? 1 : 0;
   if (required <= before && !copies && checkpoint == 0) {
-    if (config_.policies.empty_allocation == EmptyAllocation::noted) table.got_blocks = true;
+    if (config_.policies.is(EmptyAllocation::noted)) table.got_blocks = true;
     return before;
   }
   // The block of a checkpoint stays left of the running block.
   const std::int32_t first_kept = required - spec - 1 - checkpoint;
-  const bool moves = table.got_blocks &&
-                     (checkpoint == 0 ||
-                      config_.policies.prefill_checkpoint == PrefillCheckpoint::as_states_retained);
+  const bool moves =
+      table.got_blocks &&
+      (checkpoint == 0 || config_.policies.is(PrefillCheckpoint::as_states_retained));
   const std::int32_t moved = moves ? std::clamp(first_kept - (before - spec), 0, spec) : 0;
   const std::int32_t fresh =
       std::max(required - std::max(before, first_kept) - moved, 0) + (copies ? 1 : 0);
@@ -291,6 +293,16 @@ void MambaManager::note_cached_this_step(const BlockPool& pool, std::int32_t blo
     cached_this_step_.push_back(key.block_hash);
 }
 
+bool MambaManager::caches_nothing(const RequestTable& table, std::int32_t num_tokens,
+                                  const CachedPrompt& prompt) const {
+  const std::int32_t block_size = config_.parameters.block_size;
+  const bool no_tail = !align() || config_.policies.is(PromptTailKey::never) ||
+                       num_tokens > prompt.num_prompt_tokens ||
+                       num_tokens <= table.num_retired * block_size;
+  return no_tail && table.checkpoint_position <= 0 &&
+         num_tokens < (std::max(table.num_cached, 0) + 1) * block_size;
+}
+
 void MambaManager::cache_blocks(TableEdit edit, std::span<const BlockHash> block_hashes,
                                 std::int32_t num_tokens, const CachedPrompt& prompt) {
   if (caches_nothing(edit.table, num_tokens, prompt)) return;
@@ -301,7 +313,7 @@ void MambaManager::cache_blocks(TableEdit edit, std::span<const BlockHash> block
   const std::int32_t end = std::min(edit.table.num_cached, edit.table.size());
   if (align() && edit.table.checkpoint_position > 0)
     cache_checkpoint(edit, block_hashes, num_tokens, prompt, retained);
-  else if (align() && config_.policies.prompt_tail_key != PromptTailKey::never)
+  else if (align() && !config_.policies.is(PromptTailKey::never))
     cache_prompt_tail(edit, block_hashes, num_tokens, prompt);
   for (std::int32_t column = first; column < end; ++column)
     note_cached_this_step(edit.pool, edit[column]);
@@ -332,7 +344,7 @@ void MambaManager::cache_checkpoint(TableEdit edit, std::span<const BlockHash> b
 bool MambaManager::keeps_checkpoint(const RequestTable& table, std::int32_t num_tokens,
                                     const CachedPrompt& prompt,
                                     const RetainedStates& retained) const {
-  const PrefillCheckpoint policy = config_.policies.prefill_checkpoint;
+  const PrefillCheckpoint policy = config_.policies.get<PrefillCheckpoint>();
   const std::int32_t position = table.checkpoint_position;
   if (position == prompt.shared_prefix_boundary) return true;
   if (policy != PrefillCheckpoint::as_states_retained &&
@@ -352,7 +364,7 @@ bool MambaManager::keeps_checkpoint(const RequestTable& table, std::int32_t num_
 // Where the end of the prompt is registered although it may lie inside a block.
 std::int32_t MambaManager::prompt_tail(const CachedPrompt& prompt) const {
   const std::int32_t hash_block = config_.parameters.hash_block_size;
-  const PromptTailKey policy = config_.policies.prompt_tail_key;
+  const PromptTailKey policy = config_.policies.get<PromptTailKey>();
   if (policy >= PromptTailKey::at_replay_position)
     return last_replay_position(prompt.num_prompt_tokens, hash_block, config_.replay);
   const bool earlier = policy == PromptTailKey::before_eagle_hash_block ? config_.drops_eagle_block
@@ -366,7 +378,7 @@ void MambaManager::cache_prompt_tail(TableEdit edit, std::span<const BlockHash> 
                                      std::int32_t num_tokens, const CachedPrompt& prompt) {
   const std::int32_t hash_block = config_.parameters.hash_block_size;
   const std::int32_t block_size = config_.parameters.block_size;
-  const PromptTailKey policy = config_.policies.prompt_tail_key;
+  const PromptTailKey policy = config_.policies.get<PromptTailKey>();
   if (num_tokens <= 0 || num_tokens % hash_block != 0) return;
   const bool ends_inside = num_tokens % block_size != 0;
   if (policy < PromptTailKey::at_replay_position && !ends_inside) return;
@@ -374,7 +386,7 @@ void MambaManager::cache_prompt_tail(TableEdit edit, std::span<const BlockHash> 
       config_.shared_prefix_checkpoint && num_tokens == prompt.shared_prefix_boundary &&
       prompt.num_computed_tokens < num_tokens && num_tokens <= prompt.num_prompt_tokens;
   if (num_tokens != prompt_tail(prompt) && !junction) return;
-  if (config_.policies.tail_registration == TailRegistration::of_its_chunk &&
+  if (config_.policies.is(TailRegistration::of_its_chunk) &&
       prompt.num_computed_tokens >= num_tokens)
     return;
   const std::int32_t column = cdiv(num_tokens, block_size) - 1;

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "core/base/policy_set.h"
+#include "core/caching/fixed_policies.h"
 #include "core/caching/retention.h"
 #include "core/caching/single_type_manager.h"
 #include "core/model/kv_cache_spec.h"
@@ -28,7 +30,7 @@ struct MambaManagerConfig {
   bool has_prefill_checkpoint_blocks = false;
   std::int32_t prefill_checkpoint_alignment = 0;
   ReplayRule replay = {};
-  CachePolicies policies = {};
+  FixedPolicies policies = {};
 };
 
 class MambaManager {
@@ -99,14 +101,7 @@ class MambaManager {
   // most decode steps: the end is no number of tokens past the prompt, nor in a column without
   // states.
   bool caches_nothing(const RequestTable& table, std::int32_t num_tokens,
-                      const CachedPrompt& prompt) const {
-    const std::int32_t block_size = config_.parameters.block_size;
-    const bool no_tail = !align() || config_.policies.prompt_tail_key == PromptTailKey::never ||
-                         num_tokens > prompt.num_prompt_tokens ||
-                         num_tokens <= table.num_retired * block_size;
-    return no_tail && table.checkpoint_position <= 0 &&
-           num_tokens < (std::max(table.num_cached, 0) + 1) * block_size;
-  }
+                      const CachedPrompt& prompt) const;
   void cache_checkpoint(TableEdit edit, std::span<const BlockHash> block_hashes,
                         std::int32_t num_tokens, const CachedPrompt& prompt,
                         const RetainedStates& retained);

@@ -1,5 +1,10 @@
 #include "core/caching/retention.h"
 
+#include <algorithm>
+
+#include "core/base/math.h"
+#include "core/caching/each_kept_boundary.h"
+
 namespace hybridscope {
 
 std::int32_t kept_period(const RetentionRule& rule, std::int32_t block_size) {

@@ -5,6 +5,8 @@
 #include <initializer_list>
 
 #include "core/base/math.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/engine/aligned_split_policies.h"
 #include "core/model/prefill_checkpoint.h"
 
 namespace hybridscope {

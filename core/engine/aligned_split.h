@@ -5,9 +5,10 @@
 
 #include <cstdint>
 
-#include "core/engine/policies.h"
-
 namespace hybridscope {
+
+enum class AlignedSplit : std::uint8_t;     // aligned_split_policies.h
+enum class CheckpointStart : std::uint8_t;  // core/caching/mamba_manager_policies.h
 
 // What the split reads of an engine. Sizes in tokens.
 struct AlignedSplitSettings {
@@ -21,7 +22,7 @@ struct AlignedSplitSettings {
   bool has_prefill_checkpoint_blocks = false;     // in every mamba group
   std::int32_t prefill_checkpoint_alignment = 0;  // 0: none
   bool shared_prefix_checkpoint = false;
-  CheckpointStart checkpoint_start = CheckpointStart::on_block_boundary;
+  CheckpointStart checkpoint_start{};  // on_block_boundary
   std::int32_t max_tokens_a_step = 0;  // of one request: budget and threshold
 };
 

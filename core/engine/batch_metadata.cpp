@@ -5,9 +5,14 @@
 
 #include "core/base/check.h"
 #include "core/base/math.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/copy_rows_policies.h"
 #include "core/engine/cudagraph_setup.h"
+#include "core/engine/kernel_policies.h"
 #include "core/engine/scheduler_setup.h"
 #include "core/metadata/graph_padding.h"
+#include "core/metadata/mamba_builder_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -15,7 +20,7 @@ namespace {
 // The states inside prefills that the scheduler reserves blocks for.
 CheckpointSettings checkpoint_settings(const EngineConfig& config, const MambaSpec& spec) {
   const AlignedSplitSettings split = aligned_split_settings(config);
-  const PrefillCheckpoint policy = config.policies.cache.prefill_checkpoint;
+  const PrefillCheckpoint policy = config.policies.get<PrefillCheckpoint>();
   const bool stores = policy != PrefillCheckpoint::never && spec.num_prefill_checkpoint_blocks > 0;
   return {
       .alignment = stores ? spec.prefill_checkpoint_alignment : 0,
@@ -38,14 +43,12 @@ MambaBuilderConfig builder_config(const EngineConfig& config, const MambaSpec& s
                              .max_cudagraph_capture_size = {},
                              .full_cudagraph = has_full_cudagraphs(cudagraphs.cudagraph_mode),
                              .chunk_size = config.chunk_size,
-                             .checkpoint = checkpoint_settings(config, spec),
-                             .policies = config.policies};
+                             .checkpoint = checkpoint_settings(config, spec)};
   if (config.mamba_cache_mode == MambaCacheMode::all) {
     std::int32_t columns =
         cdiv(config.max_model_len, spec.block_size) + 1 + config.num_speculative_tokens;
     // The builder adds the speculative blocks itself.
-    if (builder.policies.all_mode_arrays != AllModeArrays::cut_to_tokens)
-      columns -= spec.num_speculative_blocks;
+    if (!config.policies.is(AllModeArrays::cut_to_tokens)) columns -= spec.num_speculative_blocks;
     builder.max_model_len = columns * spec.block_size;
   }
   if (!cudagraphs.capture_sizes.empty())
@@ -71,24 +74,23 @@ std::vector<std::int32_t> block_table_columns(const EngineConfig& config) {
 Result<BatchMetadata> BatchMetadata::create(const EngineConfig& config) {
   auto cudagraphs = resolve_cudagraphs(config);
   if (!cudagraphs.ok()) return cudagraphs.error();
-  BatchMetadata batch(config, std::move(cudagraphs).value());
+  BatchMetadata batch(std::move(cudagraphs).value());
   for (const KVCacheGroup& group : config.kv_cache_config.groups) {
     if (!group.is_mamba()) {
       batch.builder_of_group_.push_back(-1);
       continue;
     }
-    if (Status added = batch.add_builder(std::get<MambaSpec>(group.spec)); !added.ok())
+    if (Status added = batch.add_builder(config, std::get<MambaSpec>(group.spec)); !added.ok())
       return added.error();
   }
   return batch;
 }
 
-BatchMetadata::BatchMetadata(const EngineConfig& config, CudagraphResolution cudagraphs)
-    : config_(config), cudagraphs_(std::move(cudagraphs)) {}
+BatchMetadata::BatchMetadata(CudagraphResolution cudagraphs) : cudagraphs_(std::move(cudagraphs)) {}
 
-Status BatchMetadata::add_builder(const MambaSpec& spec) {
-  auto builder =
-      metadata_builder_row(spec.mamba_type).create(builder_config(config_, spec, cudagraphs_));
+Status BatchMetadata::add_builder(const EngineConfig& config, const MambaSpec& spec) {
+  auto builder = metadata_builder_row(spec.mamba_type)
+                     .create(builder_config(config, spec, cudagraphs_), config.policies);
   if (!builder.ok()) return builder.error();
   mamba_block_size_ = spec.block_size;
   const std::int32_t threshold = hybridscope::reorder_batch_threshold(builder.value());
@@ -125,8 +127,9 @@ void BatchMetadata::place_rows(const StepTrace& trace) {
 
 // Which graph the step runs in (semantics: is-uniform-decode, cudagraph-dispatch,
 // cudagraph-dispatch-v2).
-Result<CudagraphDispatch> BatchMetadata::dispatch_runner(StepTrace& trace) const {
-  const std::int32_t num_spec = config_.num_speculative_tokens;
+Result<CudagraphDispatch> BatchMetadata::dispatch_runner(const EngineConfig& config,
+                                                         StepTrace& trace) const {
+  const std::int32_t num_spec = config.num_speculative_tokens;
   const BatchShape shape{max_query_len_, query_start_loc_.back(),
                          static_cast<std::int32_t>(trace.rows.size()), num_spec};
   const bool all_decodes =
@@ -134,11 +137,11 @@ Result<CudagraphDispatch> BatchMetadata::dispatch_runner(StepTrace& trace) const
         return row.row_class != RowClass::prefill &&
                trace.scheduled_of(row).num_scheduled_tokens == 1 + num_spec;
       });
-  trace.uniform_decode = config_.policies.uniform_decode_test == UniformDecodeTest::by_row_class
+  trace.uniform_decode = config.policies.is(UniformDecodeTest::by_row_class)
                              ? all_decodes
                              : is_uniform_decode_by_shape(shape);
-  const CudagraphDispatchConfig captured = captured_graphs(config_, cudagraphs_);
-  if (config_.runner == ModelRunner::v1)
+  const CudagraphDispatchConfig captured = captured_graphs(config, cudagraphs_);
+  if (config.runner == ModelRunner::v1)
     return dispatch_cudagraph(captured, {.num_tokens = shape.num_tokens,
                                          .num_reqs = shape.num_reqs,
                                          .uniform_decode = trace.uniform_decode});
@@ -152,34 +155,36 @@ Result<CudagraphDispatch> BatchMetadata::dispatch_runner(StepTrace& trace) const
 }
 
 // Dispatch, then padding (semantics: common-attention-metadata).
-Status BatchMetadata::dispatch(StepTrace& trace, std::span<BlockTable> tables) {
+Status BatchMetadata::dispatch(const EngineConfig& config, StepTrace& trace,
+                               std::span<BlockTable> tables) {
   place_rows(trace);
-  const auto dispatched = dispatch_runner(trace);
+  const auto dispatched = dispatch_runner(config, trace);
   if (!dispatched.ok()) return dispatched.error();
   trace.graph = dispatched.value();
-  pad(trace, tables);
+  pad(config, trace, tables);
   return Ok{};
 }
 
-void BatchMetadata::dispatch_as(StepTrace& trace, const CudagraphDispatch& graph,
-                                std::span<BlockTable> tables) {
+void BatchMetadata::dispatch_as(const EngineConfig& config, StepTrace& trace,
+                                const CudagraphDispatch& graph, std::span<BlockTable> tables) {
   place_rows(trace);
   trace.graph = graph;
   HS_EXPECT(!graph.pads_metadata() ||
             (graph.num_reqs_padded >= static_cast<std::int32_t>(trace.rows.size()) &&
              graph.num_tokens_padded >= query_start_loc_.back()));
-  pad(trace, tables);
+  pad(config, trace, tables);
 }
 
 // The metadata sees the padding of full graphs only.
-void BatchMetadata::pad(StepTrace& trace, std::span<BlockTable> tables) {
+void BatchMetadata::pad(const EngineConfig& config, StepTrace& trace,
+                        std::span<BlockTable> tables) {
   const auto num_reqs = static_cast<std::int32_t>(trace.rows.size());
   const std::int32_t num_tokens = query_start_loc_.back();
   const bool pads = trace.graph.pads_metadata();
   const std::int32_t padded_reqs = pads ? trace.graph.num_reqs_padded : num_reqs;
   query_start_loc_.resize(static_cast<std::size_t>(padded_reqs) + 1, num_tokens);
   seq_lens_.resize(static_cast<std::size_t>(padded_reqs), 0);
-  if (config_.policies.padding_prefilling == PaddingPrefilling::left_over)
+  if (config.policies.is(PaddingPrefilling::left_over))
     is_prefilling_.resize(static_cast<std::size_t>(padded_reqs), 0);  // keeps earlier values
   else
     is_prefilling_.assign(static_cast<std::size_t>(padded_reqs), 0);
@@ -193,24 +198,22 @@ void BatchMetadata::pad(StepTrace& trace, std::span<BlockTable> tables) {
     given_checkpoints_.reset();
     checkpoint_positions_.resize(static_cast<std::size_t>(padded_reqs), 0);
     checkpoint_columns_.resize(static_cast<std::size_t>(padded_reqs), -1);
-  } else if (config_.policies.checkpoint_writes == CheckpointWrites::reserved) {
+  } else if (config.policies.is(CheckpointWrites::reserved)) {
     checkpoint_positions_.assign(static_cast<std::size_t>(padded_reqs), 0);
     for (std::size_t r = 0; r < trace.rows.size(); ++r)
       checkpoint_positions_[r] = trace.scheduled_of(trace.rows[r]).checkpoint_position;
   }
   for (BlockTable& table : tables) table.null_rows(num_reqs, padded_reqs);
-  const Policies& policies = config_.policies;
-  trace.kernels = {
-      .shifts_last_position_first =
-          policies.same_block_shift == SameBlockShift::last_position_first,
-      .gates_in_batch_order = policies.gdn_gates == GdnGates::in_batch_order,
-      .rolls_conv_by_window = policies.conv_roll == ConvRoll::window_length,
-      .stores_boundaries_by_piece = policies.conv_boundaries == ConvBoundaries::by_piece,
-      .steps_kda_gates_by_head = policies.kda_gate_stride == KdaGateStride::heads,
-      .runs_null_rows = policies.null_rows == NullRows::run,
-      .varies_post_copies = policies.backward_post_copy == BackwardPostCopy::suppressed ||
-                            policies.accepted_count_reset == AcceptedCountReset::in_place ||
-                            policies.post_copy_block_table == PostCopyBlockTable::of_first_group};
+  const PolicySet& policies = config.policies;
+  trace.kernels = {.shifts_last_position_first = policies.is(SameBlockShift::last_position_first),
+                   .gates_in_batch_order = policies.is(GdnGates::in_batch_order),
+                   .rolls_conv_by_window = policies.is(ConvRoll::window_length),
+                   .stores_boundaries_by_piece = policies.is(ConvBoundaries::by_piece),
+                   .steps_kda_gates_by_head = policies.is(KdaGateStride::heads),
+                   .runs_null_rows = policies.is(NullRows::run),
+                   .varies_post_copies = policies.is(BackwardPostCopy::suppressed) ||
+                                         policies.is(AcceptedCountReset::in_place) ||
+                                         policies.is(PostCopyBlockTable::of_first_group)};
   trace.common = {.query_start_loc = query_start_loc_,
                   .seq_lens = seq_lens_,
                   .num_reqs = padded_reqs,

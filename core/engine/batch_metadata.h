@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/engine/block_table.h"
 #include "core/engine/engine_config.h"
@@ -19,6 +20,8 @@
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {
+
+enum class RowClassing : std::uint8_t;  // batch_metadata_policies.h
 
 // Columns of a group's block table in the worker: those for max_model_len and those for drafts.
 std::int32_t block_table_columns(const EngineConfig& config, const KVCacheGroup& group);
@@ -30,6 +33,8 @@ struct GivenCheckpoints {
   std::vector<std::int32_t> columns;    // [rows] of the block table; -1: the row stores none
 };
 
+// It keeps no settings: each call is given those of the engine, whose policies may differ from the
+// last call's.
 class BatchMetadata {
  public:
   // Errors: settings the metadata builders or the graph resolution refuse.
@@ -38,16 +43,17 @@ class BatchMetadata {
   // Fills uniform_decode, graph and common of a trace whose scheduled and rows are filled; nulls
   // the padding rows of `tables` ([groups]). The views stay valid until the next call. Errors:
   // capture sizes that no uniform decode fits (an assert of the reference).
-  Status dispatch(StepTrace& trace, std::span<BlockTable> tables);
+  Status dispatch(const EngineConfig& config, StepTrace& trace, std::span<BlockTable> tables);
   // Pads the batch as dispatch() does, to a graph that is given. Requires: it holds the batch.
-  void dispatch_as(StepTrace& trace, const CudagraphDispatch& graph, std::span<BlockTable> tables);
+  void dispatch_as(const EngineConfig& config, StepTrace& trace, const CudagraphDispatch& graph,
+                   std::span<BlockTable> tables);
 
   // Fills groups of a trace after dispatch (and pre-copies, which change accepted counts):
   // block tables, attention writes and each mamba group's metadata. `remembered_columns`: mode all
   // with drafts, [rows] last scheduled column of the row's previous step, -1: none; else empty.
   // Error: the first refusal of a builder; a group that is refused lacks metadata, all else is
   // filled.
-  Status build(StepTrace& trace, std::span<const BlockTable> tables,
+  Status build(const EngineConfig& config, StepTrace& trace, std::span<const BlockTable> tables,
                std::span<const std::int32_t> remembered_columns);
 
   // The states that the rows of the next dispatch store inside their chunks, instead of what policy
@@ -60,10 +66,6 @@ class BatchMetadata {
   // group.
   BuilderMetadata empty_metadata(std::int32_t group) const;
 
-  void set_policies(const Policies& policies) {
-    config_.policies = policies;
-    for (MetadataBuilder& builder : builders_) hybridscope::set_policies(builder, policies);
-  }
   const CudagraphResolution& cudagraphs() const { return cudagraphs_; }
   bool has_mamba() const { return !builders_.empty(); }
   std::int32_t mamba_block_size() const { return mamba_block_size_; }
@@ -71,25 +73,24 @@ class BatchMetadata {
   std::int32_t reorder_batch_threshold() const { return reorder_batch_threshold_; }
 
  private:
-  BatchMetadata(const EngineConfig& config, CudagraphResolution cudagraphs);
-  Status add_builder(const MambaSpec& spec);
+  explicit BatchMetadata(CudagraphResolution cudagraphs);
+  Status add_builder(const EngineConfig& config, const MambaSpec& spec);
   void place_rows(const StepTrace& trace);
-  void pad(StepTrace& trace, std::span<BlockTable> tables);
+  void pad(const EngineConfig& config, StepTrace& trace, std::span<BlockTable> tables);
   void fill_rows(const StepTrace& trace);
-  bool shares_builds(const MetadataBuilder& builder, const MambaSpec& spec) const;
-  Status build_mamba_group(StepTrace& trace, std::size_t group);
-  Result<MetadataBuildInputs> build_inputs(const StepTrace& trace, std::size_t group);
-  void fill_source_columns(const StepTrace& trace,
+  Status build_mamba_group(const EngineConfig& config, StepTrace& trace, std::size_t group);
+  Result<MetadataBuildInputs> build_inputs(const EngineConfig& config, const StepTrace& trace,
+                                           std::size_t group);
+  void fill_source_columns(const EngineConfig& config, const StepTrace& trace,
                            std::span<const std::int32_t> remembered_columns);
-  bool passes_counts(const StepTrace& trace) const;
-  Result<CudagraphDispatch> dispatch_runner(StepTrace& trace) const;
-  Result<BatchSplit> split_rows(const MetadataBuildInputs& inputs, std::int32_t threshold,
-                                const TensorView<std::int32_t>& drafts);
-  std::span<const RowClass> classes_to_split();
-  Result<GdnRowClasses> gdn_classes(const CommonAttentionMetadata& common,
+  Result<CudagraphDispatch> dispatch_runner(const EngineConfig& config, StepTrace& trace) const;
+  Result<BatchSplit> split_rows(const EngineConfig& config, const MetadataBuildInputs& inputs,
+                                std::int32_t threshold, const TensorView<std::int32_t>& drafts);
+  std::span<const RowClass> classes_to_split(const PolicySet& policies);
+  Result<GdnRowClasses> gdn_classes(const EngineConfig& config,
+                                    const CommonAttentionMetadata& common,
                                     const TensorView<std::int32_t>& drafts);
 
-  EngineConfig config_;
   CudagraphResolution cudagraphs_;
   std::vector<MetadataBuilder> builders_;       // mamba groups in order
   std::vector<std::int32_t> builder_of_group_;  // [groups] -1: attention

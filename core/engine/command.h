@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
-#include "core/engine/policies.h"
+#include "core/base/policy_set.h"
 #include "core/engine/token_sequence.h"
 
 namespace hybridscope {
@@ -56,7 +56,7 @@ struct SetDraftTokens {
 
 // Caching policies cannot change while an engine runs: another value is refused.
 struct SetPolicies {
-  Policies policies;
+  PolicySet policies;
 };
 
 // Carried out when the next step begins.

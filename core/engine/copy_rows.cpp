@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "core/engine/copy_rows_policies.h"
 #include "core/state/copy_variants.h"
 
 namespace hybridscope {
@@ -36,11 +37,9 @@ void append_decisions(const StepTrace& trace, std::span<const StateCopyDecision>
     launch.decisions.push_back({trace.rows[r].request, static_cast<std::int32_t>(r), decisions[r]});
 }
 
-void vary_post_copies(const Policies& policies, std::span<StateCopyDecision> decisions) {
-  if (policies.backward_post_copy == BackwardPostCopy::suppressed)
-    suppress_backward_copies(decisions);
-  if (policies.accepted_count_reset == AcceptedCountReset::in_place)
-    skip_copies_with_reset_in_place(decisions);
+void vary_post_copies(const PolicySet& policies, std::span<StateCopyDecision> decisions) {
+  if (policies.is(BackwardPostCopy::suppressed)) suppress_backward_copies(decisions);
+  if (policies.is(AcceptedCountReset::in_place)) skip_copies_with_reset_in_place(decisions);
 }
 
 }  // namespace hybridscope

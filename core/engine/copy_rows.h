@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/base/policy_set.h"
 #include "core/engine/block_table.h"
-#include "core/engine/policies.h"
 #include "core/state/collect_copies.h"
 #include "core/state/copy_launch.h"
 #include "core/trace/step_trace.h"
@@ -37,6 +37,6 @@ void append_decisions(const StepTrace& trace, std::span<const StateCopyDecision>
                       CopyLaunch& launch);
 
 // Applies BackwardPostCopy and AcceptedCountReset to post-copy decisions.
-void vary_post_copies(const Policies& policies, std::span<StateCopyDecision> decisions);
+void vary_post_copies(const PolicySet& policies, std::span<StateCopyDecision> decisions);
 
 }  // namespace hybridscope

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/metadata/capture_sizes_policies.h"
+#include "core/metadata/graph_padding_policies.h"
 #include "core/metadata/metadata_builders.h"
 
 namespace hybridscope {
@@ -21,8 +23,8 @@ namespace {
 
 SpecRounding spec_rounding(const EngineConfig& config) {
   if (config.runner == ModelRunner::v1) return SpecRounding::with_full_graphs;
-  return config.policies.decode_graphs == DecodeGraphs::rounded_list ? SpecRounding::always
-                                                                     : SpecRounding::never;
+  return config.policies.is(DecodeGraphs::rounded_list) ? SpecRounding::always
+                                                        : SpecRounding::never;
 }
 
 }  // namespace
@@ -33,7 +35,7 @@ Result<CudagraphResolution> resolve_cudagraphs(const EngineConfig& config) {
                                 .max_num_batched_tokens = config.max_num_batched_tokens,
                                 .max_cudagraph_capture_size = config.max_cudagraph_capture_size,
                                 .cudagraph_capture_sizes = {},
-                                .list = config.policies.capture_list};
+                                .list = config.policies.get<CaptureList>()};
   if (!config.cudagraph_capture_sizes.empty())
     sizes_input.cudagraph_capture_sizes = config.cudagraph_capture_sizes;
   auto sizes = make_cudagraph_capture_sizes(sizes_input);
@@ -64,7 +66,7 @@ CudagraphDispatchConfig captured_graphs(const EngineConfig& config,
           .max_num_seqs = config.max_num_seqs,
           .num_spec = config.num_speculative_tokens,
           .decode_graphs = config.runner == ModelRunner::v1 ? DecodeGraphs::rounded_list
-                                                            : config.policies.decode_graphs};
+                                                            : config.policies.get<DecodeGraphs>()};
 }
 
 }  // namespace hybridscope

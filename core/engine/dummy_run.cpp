@@ -4,6 +4,7 @@
 
 #include "core/base/ids.h"
 #include "core/engine/cudagraph_setup.h"
+#include "core/engine/dummy_run_policies.h"
 
 namespace hybridscope {
 
@@ -15,6 +16,10 @@ std::int32_t num_dummy_rows(const EngineConfig& config, const CudagraphResolutio
   for (const CudagraphKey& key : cudagraph_keys(captured))
     rows = std::max(rows, key.num_reqs.value_or(0));
   return rows;
+}
+
+bool dummy_runs_name_blocks(const EngineConfig& config) {
+  return config.data_parallel_size > 1 && config.policies.is(DummyRunTables::left_over);
 }
 
 // Its tokens have padding slots, so attention writes nothing; recurrent layers read and write

@@ -23,9 +23,6 @@ void add_dummy_run(StepTrace& trace, const EngineConfig& config,
                    const CudagraphResolution& cudagraphs, std::span<const BlockTable> tables);
 
 // Do dummy runs use block tables that earlier steps left?
-inline bool dummy_runs_name_blocks(const EngineConfig& config) {
-  return config.data_parallel_size > 1 &&
-         config.policies.dummy_run_tables == DummyRunTables::left_over;
-}
+bool dummy_runs_name_blocks(const EngineConfig& config);
 
 }  // namespace hybridscope

@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/base/math.h"
+#include "core/caching/mamba_manager_policies.h"
 #include "core/engine/prompt_folding.h"
 #include "core/engine/scheduler_setup.h"
 
@@ -75,7 +76,7 @@ std::int64_t blocks_one_request_needs(const EngineConfig& config, std::int64_t n
   const std::int64_t slots = std::min<std::int64_t>(num_tokens + spec, config.max_model_len);
   const bool copies = hits_end_inside_blocks(config);
   const bool waits_for_frames =
-      config.async_scheduling && config.policies.cache.skipped_basis == SkippedBasis::processed;
+      config.async_scheduling && config.policies.is(SkippedBasis::processed);
   std::int64_t total = 0;
   for (const KVCacheGroup& group : config.kv_cache_config.groups) {
     const std::int64_t block_size = group.block_size();
@@ -103,24 +104,29 @@ Result<Engine> Engine::create(const EngineConfig& config) {
   if (Status status = check_memory(config); !status.ok()) return status.error();
   auto kv_cache = KVCacheManager::create(kv_cache_manager_config(config), nullptr);
   if (!kv_cache.ok()) return kv_cache.error();
-  auto worker = Worker::create(config);
+  auto own_config = std::make_unique<EngineConfig>(config);
+  auto worker = Worker::create(*own_config);
   if (!worker.ok()) return worker.error();
-  return Engine(config, std::make_unique<KVCacheManager>(std::move(kv_cache).value()),
+  return Engine(std::move(own_config),
+                std::make_unique<KVCacheManager>(std::move(kv_cache).value()),
                 std::move(worker).value());
 }
 
-Engine::Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_cache, Worker worker)
-    : config_(config),
+Engine::Engine(std::unique_ptr<EngineConfig> config, std::unique_ptr<KVCacheManager> kv_cache,
+               Worker worker)
+    : config_(std::move(config)),
       kv_cache_(std::move(kv_cache)),
-      scheduler_(std::make_unique<Scheduler>(scheduler_config(config), *kv_cache_)),
+      scheduler_(std::make_unique<Scheduler>(
+          scheduler_config(*config_),
+          Scheduler::Uses{.policies = config_->policies, .kv_cache = *kv_cache_})),
       worker_(std::move(worker)) {
-  frame_.trace.groups = make_group_traces(config_.kv_cache_config);
+  frame_.trace.groups = make_group_traces(config_->kv_cache_config);
 }
 
 Engine::Engine(const Engine& other)
-    : config_(other.config_),
+    : config_(std::make_unique<EngineConfig>(*other.config_)),
       kv_cache_(std::make_unique<KVCacheManager>(*other.kv_cache_)),
-      worker_(other.worker_),
+      worker_(other.worker_, *config_),
       requests_(other.requests_),
       output_(other.output_),
       in_flight_(other.in_flight_),
@@ -136,7 +142,7 @@ Engine::Engine(const Engine& other)
       step_clock_(other.step_clock_) {
   kv_cache_->set_event_log(nullptr);  // schedule() sets our own
   scheduler_ = std::make_unique<Scheduler>(
-      *other.scheduler_, *kv_cache_,
+      *other.scheduler_, Scheduler::Uses{.policies = config_->policies, .kv_cache = *kv_cache_},
       [this](RequestId id) -> Request& { return requests_[id].scheduling; });
   // The groups know in which step their persistent buffers were written last; the rest of the last
   // frame views `other`'s arrays and is not copied.
@@ -187,14 +193,14 @@ Status check_request_fits(const EngineConfig& config, const AddRequest& request)
 }
 
 Result<RequestId> Engine::add_request(const AddRequest& request, const PrefixFingerprints* folded) {
-  if (Status status = check_request(config_, request); !status.ok()) return status.error();
+  if (Status status = check_request(*config_, request); !status.ok()) return status.error();
   EngineRequest& added = requests_.add(request.name);
   added.key = request.key;
   added.cache_salt = request.cache_salt;
-  added.tokens = TokenSequence(request.prompt, config_.seed, request.key);
+  added.tokens = TokenSequence(request.prompt, config_->seed, request.key);
   added.prefix = folded != nullptr
                      ? *folded
-                     : fold_prompt(prompt_folding(config_), added.cache_salt, added.tokens);
+                     : fold_prompt(prompt_folding(*config_), added.cache_salt, added.tokens);
   Request& scheduling = added.scheduling;
   scheduling.num_prompt_tokens = added.tokens.num_prompt_tokens();
   scheduling.num_tokens = scheduling.num_prompt_tokens;
@@ -222,7 +228,7 @@ const StepTrace& Engine::step() {
   sample(frame_);
   std::swap(output_, in_flight_);
   take_output(frame_.trace);
-  commit(frame_.trace, config_.async_scheduling ? in_flight_ : output_);
+  commit(frame_.trace, config_->async_scheduling ? in_flight_ : output_);
   return frame_.trace;
 }
 
@@ -235,7 +241,7 @@ void Engine::schedule(Frame& frame) {
   trace.commands.swap(added_);
   apply_pending(trace);
   trace.budget_overridden = step_budget_ >= 0;
-  const std::int32_t budget = step_budget_ >= 0 ? step_budget_ : config_.max_num_batched_tokens;
+  const std::int32_t budget = step_budget_ >= 0 ? step_budget_ : config_->max_num_batched_tokens;
   step_budget_ = -1;
   describe_schedule(frame, scheduler_->schedule(budget));
   describe_labels(trace, trace.cache_events, trace.label_history);
@@ -278,7 +284,7 @@ void Engine::describe_schedule(Frame& frame, const ScheduleOutput& output) {
     describe_checkpoint(trace.scheduled.back());
     if (hit > 0) {
       const auto hashes = requests_[entry.request->id].prefix.block_hashes().first(
-          static_cast<std::size_t>(hit / config_.hash_block_size));
+          static_cast<std::size_t>(hit / config_->hash_block_size));
       trace.hit_hashes.insert(trace.hit_hashes.end(), hashes.begin(), hashes.end());
     }
     for (std::size_t g = 0; g < groups; ++g) {
@@ -305,8 +311,8 @@ void Engine::describe_checkpoint(ScheduledTrace& scheduled) const {
 // the event gets the fingerprint of the prefix in place of the key.
 void Engine::describe_labels(const StepTrace& trace, std::span<CacheEvent> events,
                              std::vector<Fingerprint>& history) {
-  const std::int32_t length = config_.conv_kernel - 1;
-  const bool keys_look_ahead = num_hash_lookahead_tokens(config_) > 0;
+  const std::int32_t length = config_->conv_kernel - 1;
+  const bool keys_look_ahead = num_hash_lookahead_tokens(*config_) > 0;
   for (CacheEvent& event : events) {
     if (event.kind != CacheEventKind::registered) continue;
     EngineRequest& request = requests_[event.request];
@@ -328,11 +334,11 @@ void Engine::prepare(Frame& frame) {
 void Engine::sample(Frame& frame) { worker_.sample(frame.trace, requests_); }
 
 std::int32_t Engine::next_draft_count(const EngineRequest& request) const {
-  if (config_.num_speculative_tokens == 0) return 0;
-  if (!draft_lists_vary(config_)) return config_.num_speculative_tokens;
-  return ngram_num_draft_tokens({.seed = config_.seed, .rate = config_.acceptance_rate},
+  if (config_->num_speculative_tokens == 0) return 0;
+  if (!draft_lists_vary(*config_)) return config_->num_speculative_tokens;
+  return ngram_num_draft_tokens({.seed = config_->seed, .rate = config_->acceptance_rate},
                                 request.key, request.scheduling.num_tokens,
-                                config_.num_speculative_tokens);
+                                config_->num_speculative_tokens);
 }
 
 void Engine::take_output(const StepTrace& trace) {
@@ -358,10 +364,10 @@ void Engine::commit(StepTrace& trace, const FrameOutput& output) {
   describe_labels(trace, trace.commit_events, trace.commit_label_history);
   trace.num_unfinished = num_unfinished_;
   trace.num_pending_commands = num_pending_commands_;
-  trace.duration_us =
-      step_clock_ != nullptr
-          ? step_clock_->duration_us(trace)
-          : config_.step_cost_base_us + config_.step_cost_per_token_us * trace.num_scheduled_tokens;
+  trace.duration_us = step_clock_ != nullptr
+                          ? step_clock_->duration_us(trace)
+                          : config_->step_cost_base_us +
+                                config_->step_cost_per_token_us * trace.num_scheduled_tokens;
   now_us_ += trace.duration_us;
 }
 
@@ -387,7 +393,7 @@ CommitTrace Engine::commit_row(const FrameOutput::Row& row) {
   commit.finished = state.status == RequestStatus::finished && !had_finished;
   if (commit.finished) {
     --num_unfinished_;
-  } else if (commit.num_appended_tokens > 0 && !config_.async_scheduling) {
+  } else if (commit.num_appended_tokens > 0 && !config_->async_scheduling) {
     scheduler_->update_draft_tokens(state, next_draft_count(request));
   }
   commit.num_drafts_next = commit.finished ? 0 : state.num_draft_tokens;

@@ -77,7 +77,7 @@ class Engine {
   std::int32_t num_unfinished() const { return num_unfinished_; }
   // Asynchronous: the last step's frame has rows that have not returned; keep stepping until they
   // have, even with nothing to schedule.
-  bool has_frame_in_flight() const { return config_.async_scheduling && !output_.rows.empty(); }
+  bool has_frame_in_flight() const { return config_->async_scheduling && !output_.rows.empty(); }
   std::int64_t now_us() const { return now_us_; }
   // Says from now on how long steps take, for copies of the engine too; null: step_cost of the
   // configuration does.
@@ -104,12 +104,15 @@ class Engine {
   std::int32_t priority(RequestId request) const { return requests_[request].scheduling.priority; }
   std::uint64_t cache_salt(RequestId request) const { return requests_[request].cache_salt; }
   std::int32_t num_requests() const { return static_cast<std::int32_t>(requests_.size()); }
-  const EngineConfig& config() const { return config_; }
+  // What the engine runs with now: commands change the policies. Valid as long as the engine or the
+  // one that it was moved to.
+  const EngineConfig& config() const { return *config_; }
   const KVCacheManager& kv_cache() const { return *kv_cache_; }
   const CudagraphResolution& cudagraphs() const { return worker_.cudagraphs(); }
 
  private:
-  Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_cache, Worker worker);
+  Engine(std::unique_ptr<EngineConfig> config, std::unique_ptr<KVCacheManager> kv_cache,
+         Worker worker);
   Engine(const Engine& other);
 
   void schedule(Frame& frame);
@@ -128,7 +131,8 @@ class Engine {
                        std::vector<Fingerprint>& history);
   std::int32_t next_draft_count(const EngineRequest& request) const;
 
-  EngineConfig config_;
+  // The only one: scheduler and worker read it here, so it does not move with the engine.
+  std::unique_ptr<EngineConfig> config_;
   std::unique_ptr<KVCacheManager> kv_cache_;
   std::unique_ptr<Scheduler> scheduler_;
   Worker worker_;

@@ -2,7 +2,7 @@
 #include <type_traits>
 
 #include "core/engine/engine.h"
-#include "core/engine/policy_overrides.h"
+#include "core/engine/policy_table.h"
 
 namespace hybridscope {
 namespace {
@@ -84,7 +84,7 @@ CommandTrace Engine::CommandRules::carry_out(const ResetPrefixCache& command) co
       engine.preempted_by_command_.push_back((*it)->id);
   if (!engine.scheduler_->reset_prefix_cache(command.reset_running_requests)) {
     trace.outcome = CommandOutcome::ignored;
-    trace.reason = command.reset_running_requests && engine.config_.kv_consumer
+    trace.reason = command.reset_running_requests && engine.config_->kv_consumer
                        ? IgnoredReason::frees_deferred
                        : IgnoredReason::blocks_in_use;
   }
@@ -93,7 +93,7 @@ CommandTrace Engine::CommandRules::carry_out(const ResetPrefixCache& command) co
 
 Status Engine::CommandRules::check(const SetStepBudget& command) const {
   return check_range("the step's budget", command.max_num_batched_tokens, 0,
-                     engine.config_.max_num_batched_tokens);
+                     engine.config_->max_num_batched_tokens);
 }
 
 CommandTrace Engine::CommandRules::carry_out(const SetStepBudget& command) const {
@@ -103,7 +103,7 @@ CommandTrace Engine::CommandRules::carry_out(const SetStepBudget& command) const
 
 Status Engine::CommandRules::check(const SetAcceptedTokens& command) const {
   const Status in_range = check_range("num_accepted_tokens", command.num_accepted_tokens, 1,
-                                      1 + engine.config_.num_speculative_tokens);
+                                      1 + engine.config_->num_speculative_tokens);
   return in_range.ok() ? check_added(command.request) : in_range;
 }
 
@@ -123,7 +123,7 @@ CommandTrace Engine::CommandRules::carry_out(const SetAcceptedTokens& command) c
 
 Status Engine::CommandRules::check(const SetDraftTokens& command) const {
   const Status in_range = check_range("num_draft_tokens", command.num_draft_tokens, 0,
-                                      engine.config_.num_speculative_tokens);
+                                      engine.config_->num_speculative_tokens);
   return in_range.ok() ? check_added(command.request) : in_range;
 }
 
@@ -131,7 +131,7 @@ CommandTrace Engine::CommandRules::carry_out(const SetDraftTokens& command) cons
   CommandTrace trace{.command = CommandKind::set_draft_tokens,
                      .request = command.request,
                      .value = command.num_draft_tokens};
-  if (engine.config_.async_scheduling) {
+  if (engine.config_->async_scheduling) {
     trace.outcome = CommandOutcome::ignored;
     trace.reason = IgnoredReason::drafts_planned_ahead;
     return trace;
@@ -150,19 +150,19 @@ CommandTrace Engine::CommandRules::carry_out(const SetDraftTokens& command) cons
 }
 
 Status Engine::CommandRules::check(const SetPolicies& command) const {
-  Policies kept = command.policies;
-  keep_fixed_policies(kept, engine.config_.policies);
+  PolicySet kept = command.policies;
+  keep_fixed_policies(kept, engine.config_->policies);
   if (kept == command.policies) return Ok{};
-  return invalid_input(kept.cache == command.policies.cache
+  PolicySet sizing_changed = command.policies;
+  keep_caching_policies(sizing_changed, engine.config_->policies);
+  return invalid_input(sizing_changed == command.policies
                            ? "conv_state_sizing sizes blocks, which cannot change while an engine "
                              "runs"
                            : "the caching policies cannot change while an engine runs");
 }
 
 CommandTrace Engine::CommandRules::carry_out(const SetPolicies& command) const {
-  engine.config_.policies = command.policies;
-  engine.scheduler_->set_policies(command.policies);
-  engine.worker_.set_policies(command.policies);
+  engine.config_->policies = command.policies;
   return {.command = CommandKind::set_policies};
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/engine/policies.h"
+#include "core/base/policy_set.h"
 #include "core/metadata/cudagraph_mode.h"
 #include "core/model/kv_cache_spec.h"
 
@@ -94,7 +94,7 @@ struct EngineConfig {
   std::int64_t step_cost_base_us = 20000;
   std::int64_t step_cost_per_token_us = 30;
 
-  Policies policies;
+  PolicySet policies;
 };
 
 // Does the length of a draft list vary? On runner V1 ngram drafts only what it finds; on V2 what it

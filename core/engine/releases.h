@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/policy_set.h"
 #include "core/engine/engine_config.h"
 
 namespace hybridscope {
@@ -34,6 +35,6 @@ std::string_view release_name(Release release);
 std::optional<Release> parse_release(std::string_view name);
 
 // What the release does with the runner.
-Policies release_policies(Release release, ModelRunner runner);
+PolicySet release_policies(Release release, ModelRunner runner);
 
 }  // namespace hybridscope

@@ -2,26 +2,28 @@
 
 #include <algorithm>
 
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/row_inputs_policies.h"
+
 namespace hybridscope {
 
 RowInputs::RowInputs(const EngineConfig& config)
     : acceptance_{.seed = config.seed, .rate = config.acceptance_rate},
-      replaces_padded_prompt_token_(config.runner == ModelRunner::v2 &&
-                                    config.policies.padded_prompt_token ==
-                                        PaddedPromptToken::last_sampled),
-      loses_drafts_of_returning_(config.runner == ModelRunner::v1 && config.async_scheduling &&
-                                 config.policies.returning_drafts == ReturningDrafts::placeholders),
+      runner_(config.runner),
+      async_scheduling_(config.async_scheduling),
       conv_kernel_(config.conv_kernel) {}
 
-bool RowInputs::has_lost_drafts(const RowTrace& row) const {
-  return loses_drafts_of_returning_ && row.origin == RowOrigin::returned;
+bool RowInputs::has_lost_drafts(const RowTrace& row, const PolicySet& policies) const {
+  return policies.is(ReturningDrafts::placeholders) && runner_ == ModelRunner::v1 &&
+         async_scheduling_ && row.origin == RowOrigin::returned;
 }
 
-void RowInputs::add(StepTrace& trace, RowTrace& row, EngineRequest& request) {
-  row.lost_drafts = has_lost_drafts(row) && trace.scheduled_of(row).num_draft_tokens > 0;
+void RowInputs::add(StepTrace& trace, RowTrace& row, EngineRequest& request,
+                    const PolicySet& policies) {
+  row.lost_drafts = has_lost_drafts(row, policies) && trace.scheduled_of(row).num_draft_tokens > 0;
   fill_history(row, request);
   planned_num_accepted_tokens_.push_back(plan_acceptance(trace, row, request));
-  append_tokens(trace, row, request);
+  append_tokens(trace, row, request, policies);
 }
 
 std::int32_t RowInputs::plan_acceptance(StepTrace& trace, const RowTrace& row,
@@ -49,14 +51,15 @@ std::int32_t RowInputs::plan_acceptance(StepTrace& trace, const RowTrace& row,
   return accepted;
 }
 
-void RowInputs::append_tokens(StepTrace& trace, const RowTrace& row,
-                              const EngineRequest& request) const {
+void RowInputs::append_tokens(StepTrace& trace, const RowTrace& row, const EngineRequest& request,
+                              const PolicySet& policies) const {
   const ScheduledTrace& scheduled = trace.scheduled_of(row);
   const std::int32_t known = scheduled.num_scheduled_tokens - scheduled.num_draft_tokens;
   const std::size_t begin = trace.tokens.size();
   trace.tokens.resize(begin + static_cast<std::size_t>(known));
   request.tokens.copy_tokens(row.num_computed_tokens, known, trace.tokens.data() + begin);
-  if (scheduled.placeholder_drafts && replaces_padded_prompt_token_ && row.num_computed_tokens > 0)
+  if (scheduled.placeholder_drafts && runner_ == ModelRunner::v2 &&
+      policies.is(PaddedPromptToken::last_sampled) && row.num_computed_tokens > 0)
     trace.tokens[begin] = request.tokens.token(row.num_computed_tokens - 1);
   for (std::int32_t i = 0; i < scheduled.num_draft_tokens; ++i) {
     if (scheduled.placeholder_drafts || row.lost_drafts) {
@@ -90,6 +93,11 @@ RowOrigin row_origin_of(std::int32_t previous_row, std::int32_t row, Admission a
   return admission == Admission::running ? RowOrigin::returned : RowOrigin::added;
 }
 
+bool zero_drafts_make_verify_rows(const PolicySet& policies) {
+  return policies.is(NoDraftStep::zero_drafts) ||
+         (policies.is(NoDraftStep::verify_with_counts) && !policies.is(RowClassing::by_meaning));
+}
+
 std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefilling,
                                 const EngineConfig& config) {
   const std::int32_t drafts = scheduled.num_draft_tokens;
@@ -100,7 +108,7 @@ std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefill
       !is_prefilling || (v2 && tokens - drafts == 1 && scheduled.num_computed_tokens > 0);
   const bool whole = tokens == drafts + 1;
   bool has_count = false;
-  switch (config.policies.draft_mask) {
+  switch (config.policies.get<DraftMask>()) {
     case DraftMask::past_the_prompt:
       has_count = !is_prefilling;
       break;

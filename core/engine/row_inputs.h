@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/engine/acceptance.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/engine_request.h"
@@ -23,22 +24,23 @@ class RowInputs {
   // filled in: writes its conv history and appends its tokens to the trace. What the row will
   // sample is decided here, because acceptance is keyed, but not written to the trace before
   // sample(). Uses up a scripted count.
-  void add(StepTrace& trace, RowTrace& row, EngineRequest& request);
+  void add(StepTrace& trace, RowTrace& row, EngineRequest& request, const PolicySet& policies);
 
   // Fills num_sampled_tokens of all rows.
   void sample(StepTrace& trace) const;
 
  private:
   std::int32_t plan_acceptance(StepTrace& trace, const RowTrace& row, EngineRequest& request) const;
-  void append_tokens(StepTrace& trace, const RowTrace& row, const EngineRequest& request) const;
+  void append_tokens(StepTrace& trace, const RowTrace& row, const EngineRequest& request,
+                     const PolicySet& policies) const;
   void fill_history(RowTrace& row, EngineRequest& request) const;
 
   // ReturningDrafts::placeholders: does the row verify ids of -1?
-  bool has_lost_drafts(const RowTrace& row) const;
+  bool has_lost_drafts(const RowTrace& row, const PolicySet& policies) const;
 
   AcceptanceConfig acceptance_;
-  bool replaces_padded_prompt_token_ = false;  // PaddedPromptToken::last_sampled
-  bool loses_drafts_of_returning_ = false;     // ReturningDrafts::placeholders
+  ModelRunner runner_;
+  bool async_scheduling_ = false;
   std::int32_t conv_kernel_ = 4;
   std::vector<std::int32_t> planned_num_accepted_tokens_;  // [rows]
 };
@@ -48,11 +50,7 @@ RowOrigin row_origin_of(std::int32_t previous_row, std::int32_t row, Admission a
 
 // Is a decode row without drafts told to the builders as a verify row with 0 drafts? Where builders
 // class rows by their drafts, NoDraftStep::verify_with_counts has no other way to do it.
-constexpr bool zero_drafts_make_verify_rows(const Policies& policies) {
-  return policies.no_draft_step == NoDraftStep::zero_drafts ||
-         (policies.no_draft_step == NoDraftStep::verify_with_counts &&
-          policies.row_classing != RowClassing::by_meaning);
-}
+bool zero_drafts_make_verify_rows(const PolicySet& policies);
 
 // num_decode_draft_tokens of a row: its drafts, -1 without drafts and while it is prefilling, and
 // what DraftMask and NoDraftStep change (semantics: draft-and-accepted-counts; the

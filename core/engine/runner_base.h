@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/engine/batch_metadata.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/engine_request.h"
@@ -27,8 +28,9 @@ struct NewBlocks {
   }
 };
 
-// A runner is created from an EngineConfig (errors: settings that the metadata builders or the
-// graph resolution refuse) and does two things a step:
+// A runner is created from an EngineConfig, which outlives it and of which nothing but the policies
+// may change (errors: settings that the metadata builders or the graph resolution refuse). It does
+// two things a step:
 //   prepare(trace, new_blocks, finished, requests): rows, batch arrays, graph dispatch, pre-copies
 //     and metadata; fills the trace's "prepare" part. `finished`: requests that ended since the
 //     last step.
@@ -36,17 +38,15 @@ struct NewBlocks {
 //     fills the "sample" part.
 class RunnerBase {
  public:
-  void set_policies(const Policies& policies) {
-    config_.policies = policies;
-    metadata_.set_policies(policies);
-  }
+  // From now on the runner reads `config`, of the copy of an engine whose runner this is a copy of.
+  void read_from(const EngineConfig& config) { config_ = &config; }
   const CudagraphResolution& cudagraphs() const { return metadata_.cudagraphs(); }
 
  protected:
   RunnerBase(const EngineConfig& config, BatchMetadata metadata)
-      : config_(config), inputs_(config), metadata_(std::move(metadata)) {}
+      : config_(&config), inputs_(config), metadata_(std::move(metadata)) {}
 
-  EngineConfig config_;
+  const EngineConfig* config_;  // the engine's
   RowInputs inputs_;
   BatchMetadata metadata_;
 

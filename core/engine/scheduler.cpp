@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/scheduler_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -37,13 +39,13 @@ RequestCacheView cache_view(const Request& request) {
                      .num_computed_tokens = request.num_computed_tokens}};
 }
 
-Scheduler::Scheduler(SchedulerConfig config, KVCacheManager& kv_cache)
-    : config_(config), kv_cache_(kv_cache) {}
+Scheduler::Scheduler(SchedulerConfig config, Uses uses)
+    : config_(config), policies_(uses.policies), kv_cache_(uses.kv_cache) {}
 
-Scheduler::Scheduler(const Scheduler& other, KVCacheManager& kv_cache,
-                     const FindRequest& request_of)
+Scheduler::Scheduler(const Scheduler& other, Uses uses, const FindRequest& request_of)
     : config_(other.config_),
-      kv_cache_(kv_cache),
+      policies_(uses.policies),
+      kv_cache_(uses.kv_cache),
       finished_req_ids_(other.finished_req_ids_),
       num_frames_scheduled_(other.num_frames_scheduled_),
       num_frames_returned_(other.num_frames_returned_),
@@ -52,6 +54,10 @@ Scheduler::Scheduler(const Scheduler& other, KVCacheManager& kv_cache,
   for (const Request* request : other.waiting_) waiting_.push_back(&request_of(request->id));
   for (const Request* request : other.skipped_waiting_)
     skipped_waiting_.push_back(&request_of(request->id));
+}
+
+bool Scheduler::drains_stale_frames() const {
+  return policies_.is(StaleFrame::drained_by_scheduled_tokens);
 }
 
 void Scheduler::add_request(Request& request) { enqueue_waiting(request, /*at_front=*/false); }
@@ -69,9 +75,9 @@ const ScheduleOutput& Scheduler::schedule(std::int32_t token_budget) {
   finished_req_ids_.clear();
   output_.token_budget = token_budget;
   drafts_needed_ = false;
-  slots_a_row_ = config_.policies.draft_slots == DraftSlots::counted ? config_.num_draft_slots : 0;
+  slots_a_row_ = policies_.is(DraftSlots::counted) ? config_.num_draft_slots : 0;
   token_budget_ = token_budget - slots_a_row_;
-  const bool cuts = config_.policies.long_prefill_threshold == LongPrefillThreshold::always ||
+  const bool cuts = policies_.is(LongPrefillThreshold::always) ||
                     static_cast<std::int32_t>(running_.size()) + num_waiting() > 1;
   long_prefill_token_threshold_ = cuts ? config_.long_prefill_token_threshold : 0;
 
@@ -79,12 +85,12 @@ const ScheduleOutput& Scheduler::schedule(std::int32_t token_budget) {
   schedule_waiting();
   output_.num_common_prefix_blocks.clear();
   if (config_.counts_common_prefix && !running_.empty() &&
-      config_.policies.common_prefix_blocks == CommonPrefixBlocks::counted)
+      policies_.is(CommonPrefixBlocks::counted))
     output_.num_common_prefix_blocks = kv_cache_.get_num_common_prefix_blocks(running_.front()->id);
   take_block_copies();  // their references count in the line above
 
-  output_.skip_drafts = config_.policies.unused_drafts == UnusedDrafts::skipped &&
-                        config_.runner_v2 && config_.num_lookahead_tokens > 0 && !drafts_needed_;
+  output_.skip_drafts = policies_.is(UnusedDrafts::skipped) && config_.runner_v2 &&
+                        config_.num_lookahead_tokens > 0 && !drafts_needed_;
 
   output_.total_num_scheduled_tokens = 0;
   for (const ScheduledRequest& entry : output_.scheduled) {
@@ -140,7 +146,7 @@ void Scheduler::schedule_running() {
     const Allocated allocated = allocate_or_preempt(request, num_new_tokens, index);
     if (allocated == Allocated::preempted_itself) {
       if (config_.policy == SchedulingPolicy::priority &&
-          config_.policies.preemption_index == PreemptionIndex::goes_on_after_itself)
+          policies_.is(PreemptionIndex::goes_on_after_itself))
         continue;
       break;
     }
@@ -180,16 +186,13 @@ Scheduler::Allocated Scheduler::allocate_or_preempt(Request& request, std::int32
       record_allocation(allocation.value().first_new_column);
       return Allocated::granted;
     }
-    if (!deferred_frees_.empty() &&
-        config_.policies.deferred_free_refusal == DeferredFreeRefusal::wait_for_the_frame)
+    if (!deferred_frees_.empty() && policies_.is(DeferredFreeRefusal::wait_for_the_frame))
       return Allocated::waits;
     Request* victim = preemption_victim();
     const bool was_scheduled = take_out_of_step(*victim);
     const auto place = std::ranges::find(running_, victim);
     const bool was_before = place - running_.begin() < static_cast<std::ptrdiff_t>(index);
-    if (config_.policies.preemption_index == PreemptionIndex::if_scheduled ? was_scheduled
-                                                                           : was_before)
-      --index;
+    if (policies_.is(PreemptionIndex::if_scheduled) ? was_scheduled : was_before) --index;
     running_.erase(place);
     preempt_running(*victim, /*is_reset=*/false);
     output_.preempted.push_back(victim);
@@ -248,7 +251,7 @@ void Scheduler::preempt_running(Request& request, bool is_reset) {
 
 // The junction of the request's last lookup, in releases where later chunks stop there too.
 std::int32_t Scheduler::kept_junction(const Request& request) const {
-  return config_.policies.aligned_split >= AlignedSplit::stops_until_last_cache_position
+  return policies_.get<AlignedSplit>() >= AlignedSplit::stops_until_last_cache_position
              ? request.shared_prefix_boundary
              : 0;
 }
@@ -290,7 +293,7 @@ void Scheduler::take_block_copies() {
 std::int32_t Scheduler::split(const Request& request, std::int32_t num_new_tokens,
                               std::int32_t hit_tokens, std::int32_t shared_prefix_boundary) const {
   if (!config_.block_aligned_split || num_new_tokens <= 0) return std::max(num_new_tokens, 0);
-  return mamba_block_aligned_split(config_.policies.aligned_split, config_.aligned_split,
+  return mamba_block_aligned_split(policies_.get<AlignedSplit>(), config_.aligned_split,
                                    {.num_computed_tokens = request.num_computed_tokens,
                                     .num_prompt_tokens = request.num_prompt_tokens,
                                     .num_tokens = request.num_tokens,

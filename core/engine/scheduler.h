@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/base/policy_set.h"
 #include "core/caching/kv_cache_manager.h"
 #include "core/engine/aligned_split.h"
 #include "core/engine/engine_config.h"
@@ -35,7 +36,6 @@ struct SchedulerConfig {
   bool async_scheduling = false;
   bool defer_frees = false;           // asynchronous, with a consuming KV connector
   bool counts_common_prefix = false;  // fills ScheduleOutput::num_common_prefix_blocks
-  Policies policies = {};
 };
 
 // One request's part in a step. `first_new_column` of its groups is in ScheduleOutput.
@@ -88,13 +88,18 @@ struct UpdatedRequest {
 
 class Scheduler {
  public:
-  // `kv_cache` outlives the scheduler.
-  Scheduler(SchedulerConfig config, KVCacheManager& kv_cache);
+  // What the scheduler uses and does not own: both outlive it. The policies may change between two
+  // steps.
+  struct Uses {
+    const PolicySet& policies;
+    KVCacheManager& kv_cache;
+  };
+  Scheduler(SchedulerConfig config, Uses uses);
 
-  // The state of `other` between two steps, with copies of its cache and of its requests:
-  // `request_of` returns a request's copy. The last answer of `other` is not copied.
+  // The state of `other` between two steps, with copies of its cache, of its policies and of its
+  // requests: `request_of` returns a request's copy. The last answer of `other` is not copied.
   using FindRequest = std::function<Request&(RequestId)>;
-  Scheduler(const Scheduler& other, KVCacheManager& kv_cache, const FindRequest& request_of);
+  Scheduler(const Scheduler& other, Uses uses, const FindRequest& request_of);
   Scheduler(Scheduler&&) = default;
 
   // The caller owns the request and does not move it until it is aborted or finished.
@@ -138,8 +143,6 @@ class Scheduler {
     return static_cast<std::int32_t>(waiting_.size() + skipped_waiting_.size());
   }
 
-  void set_policies(const Policies& policies) { config_.policies = policies; }
-
  private:
   void schedule_running();
   void schedule_waiting();
@@ -164,9 +167,7 @@ class Scheduler {
   void mark_stale(Request& request, bool is_reset) const;
   void take_block_copies();
   bool drafts_unused(const ScheduledRequest& entry) const;
-  bool drains_stale_frames() const {
-    return config_.policies.stale_frame == StaleFrame::drained_by_scheduled_tokens;
-  }
+  bool drains_stale_frames() const;
   bool has_reached_its_end(const Request& request) const;
   void count_scheduled(const ScheduledRequest& entry);
   void take_back_rejected(Request& request, const ReturnedRow& row) const;
@@ -197,6 +198,7 @@ class Scheduler {
   void free_deferred(const DeferredFree& due);
 
   SchedulerConfig config_;
+  const PolicySet& policies_;
   KVCacheManager& kv_cache_;
   std::vector<Request*> running_;
   std::deque<Request*> waiting_;  // fcfs: order of arrival; priority: ascending (priority, arrival)

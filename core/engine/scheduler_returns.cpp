@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/engine/scheduler.h"
+#include "core/engine/scheduler_policies.h"
 
 namespace hybridscope {
 
@@ -25,7 +26,7 @@ std::int32_t Scheduler::append_tokens(Request& request, const ReturnedRow& row, 
   }
   if (is_stale) return appended;
   const std::int32_t cut_off = row.num_sampled_tokens - appended;
-  const bool taken_back = config_.policies.stopped_tokens == StoppedTokens::taken_back;
+  const bool taken_back = policies_.is(StoppedTokens::taken_back);
   if (taken_back) request.num_computed_tokens -= cut_off;
   if (config_.async_scheduling)
     request.num_output_placeholders -= taken_back ? row.num_sampled_tokens : appended;
@@ -47,7 +48,7 @@ EndOfRequest Scheduler::end_of(const Request& request, const ReturnedRow& row,
 // have taken off too many placeholders.
 void Scheduler::register_confirmed(const Request& request, bool had_placeholders) {
   std::int32_t confirmed = request.num_computed_tokens - request.num_output_placeholders;
-  if (config_.policies.commit_registration == CommitRegistration::asynchronous_or_drafts) {
+  if (policies_.is(CommitRegistration::asynchronous_or_drafts)) {
     if (!had_placeholders && config_.num_speculative_tokens == 0) return;
     confirmed = request.num_computed_tokens - request.num_in_flight_tokens;
   } else if (!config_.async_scheduling) {
@@ -62,7 +63,7 @@ UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow
   if (request.status == RequestStatus::finished) return {CommitOutcome::left_the_engine, 0};
   if (row.run < request.first_valid_run) return {CommitOutcome::stale_run, 0};
   const bool discards = request.async_tokens_to_discard > 0;
-  if (!discards || config_.policies.stale_frame != StaleFrame::discard_by_token_count_no_rollback)
+  if (!discards || !policies_.is(StaleFrame::discard_by_token_count_no_rollback))
     take_back_rejected(request, row);
   const bool ran = request.status == RequestStatus::running && row.run == request.run;
   if (row.num_sampled_tokens == 0)
@@ -127,7 +128,7 @@ void Scheduler::mark_stale(Request& request, bool is_reset) const {
 
 // What a frame in flight will bring no longer counts (semantics: reset-in-flight).
 void Scheduler::forget_frame_in_flight(Request& request) const {
-  if (config_.policies.stale_frame == StaleFrame::dropped_by_run)
+  if (policies_.is(StaleFrame::dropped_by_run))
     request.first_valid_run = request.run;
   else
     request.async_tokens_to_discard = request.num_output_placeholders;

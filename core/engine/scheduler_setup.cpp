@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/caching/mamba_manager_policies.h"
+
 namespace hybridscope {
 namespace {
 
@@ -47,8 +50,8 @@ bool registers_junctions(const EngineConfig& config) {
 
 // Does a prompt stop where its last hash block ends, inside a block?
 bool stops_inside_blocks(const EngineConfig& config) {
-  const CachePolicies& policies = config.policies.cache;
-  if (policies.hits_inside_blocks == HitsInsideBlocks::stopping_at_hash_blocks)
+  const PolicySet& policies = config.policies;
+  if (policies.is(HitsInsideBlocks::stopping_at_hash_blocks))
     return config.hash_block_size < config.scheduler_block_size;
   return hits_end_inside_blocks(config);
 }
@@ -58,14 +61,13 @@ bool stops_inside_blocks(const EngineConfig& config) {
 bool hits_end_inside_blocks(const EngineConfig& config) {
   return config.enable_prefix_caching &&
          hits_end_inside_blocks(config.kv_cache_config.groups, config.hash_block_size,
-                                config.policies.cache);
+                                config.policies);
 }
 
 std::int32_t num_hash_lookahead_tokens(const EngineConfig& config) {
-  const bool wanted = config.policies.cache.eagle_proof == EagleProof::look_ahead_hashes &&
-                      use_eagle(config) && config.enable_prefix_caching &&
-                      !config.disable_eagle_block_drop && !config.disable_lookahead_block_hashes &&
-                      !config.kv_consumer;
+  const bool wanted = config.policies.is(EagleProof::look_ahead_hashes) && use_eagle(config) &&
+                      config.enable_prefix_caching && !config.disable_eagle_block_drop &&
+                      !config.disable_lookahead_block_hashes && !config.kv_consumer;
   return wanted ? 1 : 0;
 }
 
@@ -88,8 +90,7 @@ SchedulerConfig scheduler_config(const EngineConfig& config) {
           .aligned_split = aligned_split_settings(config),
           .runner_v2 = config.runner == ModelRunner::v2,
           .async_scheduling = config.async_scheduling,
-          .defer_frees = config.async_scheduling && config.kv_consumer,
-          .policies = config.policies};
+          .defer_frees = config.async_scheduling && config.kv_consumer};
 }
 
 AlignedSplitSettings aligned_split_settings(const EngineConfig& config) {
@@ -104,7 +105,7 @@ AlignedSplitSettings aligned_split_settings(const EngineConfig& config) {
           .has_prefill_checkpoint_blocks = all_mamba_groups_checkpoint(config),
           .prefill_checkpoint_alignment = checkpoint_alignment(config),
           .shared_prefix_checkpoint = registers_junctions(config),
-          .checkpoint_start = config.policies.cache.checkpoint_start,
+          .checkpoint_start = config.policies.get<CheckpointStart>(),
           .max_tokens_a_step = threshold > 0 ? std::min(config.max_num_batched_tokens, threshold)
                                              : config.max_num_batched_tokens};
 }
@@ -120,7 +121,7 @@ KVCacheManagerConfig kv_cache_manager_config(const EngineConfig& config) {
           .hash_block_size = config.hash_block_size,
           .watermark = config.watermark,
           .retention_interval = config.prefix_cache_retention_interval,
-          .policies = config.policies.cache};
+          .policies = config.policies};
 }
 
 }  // namespace hybridscope

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/engine/scheduler.h"
+#include "core/engine/scheduler_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -67,8 +68,7 @@ std::deque<Request*>* Scheduler::next_waiting_queue() {
 // Requests that wait for their stale frames, in the order in which they were asked.
 void Scheduler::put_back(const std::vector<Request*>& passed_over) {
   std::deque<Request*>& queue =
-      config_.policies.stale_request_queue == StaleRequestQueue::of_its_own ? skipped_waiting_
-                                                                            : waiting_;
+      policies_.is(StaleRequestQueue::of_its_own) ? skipped_waiting_ : waiting_;
   for (auto request = passed_over.rbegin(); request != passed_over.rend(); ++request)
     enqueue(queue, **request, /*at_front=*/true);
 }
@@ -109,7 +109,7 @@ bool Scheduler::admit(Request& request, std::deque<Request*>& queue) {
   num_new_tokens = split(request, num_new_tokens, hit_tokens, boundary);
   if (num_new_tokens == 0) return refuse(SkipReason::split_to_zero);
   if (padded && num_new_tokens != 1 + config_.num_speculative_tokens &&
-      config_.policies.one_token_prompt >= OneTokenPrompt::padding_undone_by_split) {
+      policies_.get<OneTokenPrompt>() >= OneTokenPrompt::padding_undone_by_split) {
     num_new_tokens = 1;
     padded = false;
   }
@@ -146,8 +146,7 @@ bool Scheduler::admit(Request& request, std::deque<Request*>& queue) {
 // The tokens of a frame in flight belong to the request and have to be known before it runs again.
 // The reference does not ask: after a reset its counts may name frames that never bring tokens.
 bool Scheduler::waits_for_its_frame(const Request& request) const {
-  return config_.policies.stale_frame == StaleFrame::dropped_by_run &&
-         request.num_output_placeholders > 0;
+  return policies_.is(StaleFrame::dropped_by_run) && request.num_output_placeholders > 0;
 }
 
 // The reference keeps a batch of verify rows uniform by padding a waiting request with one token
@@ -156,7 +155,7 @@ Scheduler::Padding Scheduler::pad(std::int32_t num_computed_tokens,
                                   std::int32_t num_new_tokens) const {
   if (num_new_tokens != 1 || !may_pad(num_computed_tokens)) return {};
   const std::int32_t padded = 1 + config_.num_speculative_tokens;
-  if (config_.policies.one_token_prompt >= OneTokenPrompt::padding_undone_by_split) {
+  if (policies_.get<OneTokenPrompt>() >= OneTokenPrompt::padding_undone_by_split) {
     if (num_computed_tokens + padded + 1 > config_.max_model_len) return {};
   } else if (num_computed_tokens + padded > config_.max_model_len) {
     return {.refusal = SkipReason::max_model_len, .refused = true};
@@ -168,7 +167,7 @@ Scheduler::Padding Scheduler::pad(std::int32_t num_computed_tokens,
 // Running requests were scheduled, and before this step none of them was in the middle of its
 // prefill.
 bool Scheduler::may_pad(std::int32_t num_computed_tokens) const {
-  const OneTokenPrompt policy = config_.policies.one_token_prompt;
+  const OneTokenPrompt policy = policies_.get<OneTokenPrompt>();
   if (policy == OneTokenPrompt::as_is || config_.num_speculative_tokens == 0) return false;
   bool any_running = policy == OneTokenPrompt::padded_alone_too && num_computed_tokens > 0;
   for (const ScheduledRequest& entry : output_.scheduled) {

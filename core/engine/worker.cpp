@@ -13,4 +13,8 @@ Result<Worker> Worker::create(const EngineConfig& config) {
   return Worker(Runner(std::move(runner).value()));
 }
 
+Worker::Worker(const Worker& other, const EngineConfig& config) : runner_(other.runner_) {
+  std::visit([&](auto& runner) { runner.read_from(config); }, runner_);
+}
+
 }  // namespace hybridscope

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/engine/worker_v1.h"
 #include "core/engine/worker_v2.h"
@@ -14,7 +15,14 @@ namespace hybridscope {
 class Worker {
  public:
   // The runner that `config` names; RunnerBase says what it does and which settings it refuses.
+  // `config` outlives the worker.
   static Result<Worker> create(const EngineConfig& config);
+  static Result<Worker> create(EngineConfig&&) = delete;
+
+  // The state of `other`, for a copy of its engine, which owns `config`.
+  Worker(const Worker& other, const EngineConfig& config);
+  Worker(Worker&&) = default;
+  Worker& operator=(Worker&&) = default;
 
   void prepare(StepTrace& trace, const NewBlocks& new_blocks, std::span<const RequestId> finished,
                RequestList& requests) {
@@ -25,9 +33,6 @@ class Worker {
     std::visit([&](auto& runner) { runner.sample(trace, requests); }, runner_);
   }
 
-  void set_policies(const Policies& policies) {
-    std::visit([&](auto& runner) { runner.set_policies(policies); }, runner_);
-  }
   const CudagraphResolution& cudagraphs() const {
     return std::visit(
         [](const auto& runner) -> const CudagraphResolution& { return runner.cudagraphs(); },

@@ -4,7 +4,9 @@
 
 #include "core/base/check.h"
 #include "core/base/math.h"
+#include "core/engine/batch_metadata_policies.h"
 #include "core/engine/dummy_run.h"
+#include "core/engine/worker_v1_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -41,22 +43,22 @@ void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   trace.common = {};
   trace.graph = {};
   if (rows_.rows().empty()) {  // a step without tokens launches nothing else
-    add_dummy_run(trace, config_, metadata_.cudagraphs(), rows_.block_tables());
+    add_dummy_run(trace, *config_, metadata_.cudagraphs(), rows_.block_tables());
     return;
   }
-  if (config_.batch_order == BatchOrder::by_region) reorder_rows(trace);
+  if (config_->batch_order == BatchOrder::by_region) reorder_rows(trace);
   describe_rows(trace, requests);
   const std::span<BlockTable> tables = device_tables();
-  metadata_.dispatch(trace, tables).value();
+  metadata_.dispatch(*config_, trace, tables).value();
   pre_copy(trace, requests);
-  if (config_.batch_order == BatchOrder::as_condensed) return;
-  metadata_.build(trace, tables, remembered_columns(trace)).value();
+  if (config_->batch_order == BatchOrder::as_condensed) return;
+  metadata_.build(*config_, trace, tables, remembered_columns(trace)).value();
 }
 
 // Padding nulls rows in the device's tables only (semantics: common-attention-metadata). Only dummy
 // runs read what the host's rows keep.
 std::span<BlockTable> WorkerV1::device_tables() {
-  if (!dummy_runs_name_blocks(config_)) return rows_.block_tables();
+  if (!dummy_runs_name_blocks(*config_)) return rows_.block_tables();
   device_tables_.assign(rows_.block_tables().begin(), rows_.block_tables().end());
   return device_tables_;
 }
@@ -104,7 +106,7 @@ void WorkerV1::take_blocks(const StepTrace& trace, const NewBlocks& new_blocks,
                            std::size_t scheduled, RequestList& requests) {
   const ScheduledTrace& entry = trace.scheduled[scheduled];
   WorkerRequest& worker = requests[entry.request].worker;
-  const std::size_t groups = config_.kv_cache_config.groups.size();
+  const std::size_t groups = config_->kv_cache_config.groups.size();
   if (entry.admission != Admission::running) worker = {};
   worker.block_ids.resize(groups);
   const std::int32_t row = rows_.row_of(entry.request);
@@ -122,7 +124,8 @@ void WorkerV1::add_row(EngineRequest& request) {
 }
 
 RowClass WorkerV1::class_of(const ScheduledTrace& scheduled) const {
-  return row_class_of(scheduled, config_.policies.row_classing, config_.num_speculative_tokens);
+  return row_class_of(scheduled, config_->policies.get<RowClassing>(),
+                      config_->num_speculative_tokens);
 }
 
 // Orders rows by regions, which follow from the row's class instead of its shape
@@ -147,10 +150,10 @@ void WorkerV1::reorder_rows(const StepTrace& trace) {
 // Each row's accepted count of the frame before (semantics: accepted-counts-v1).
 void WorkerV1::take_counts(const RequestList& requests) {
   const auto num_rows = static_cast<std::int32_t>(rows_.rows().size());
-  const bool reads_old_counts =
-      config_.policies.accepted_count_read == AcceptedCountRead::before_the_copy &&
-      config_.async_scheduling && config_.mamba_cache_mode != MambaCacheMode::align;
-  if (config_.policies.accepted_count_owner == AcceptedCountOwner::request) {
+  const bool reads_old_counts = config_->policies.is(AcceptedCountRead::before_the_copy) &&
+                                config_->async_scheduling &&
+                                config_->mamba_cache_mode != MambaCacheMode::align;
+  if (config_->policies.is(AcceptedCountOwner::request)) {
     for (std::int32_t r = 0; r < num_rows; ++r) {
       BatchRow& row = rows_.row(r);
       const WorkerRequest& worker = requests[row.request].worker;
@@ -161,10 +164,9 @@ void WorkerV1::take_counts(const RequestList& requests) {
     return;
   }
   // Without drafts nothing counts what was accepted, so there is nothing to gather.
-  const bool moved_twice =
-      config_.num_speculative_tokens > 0 && config_.async_scheduling &&
-      config_.mamba_cache_mode == MambaCacheMode::align &&
-      config_.policies.accepted_count_landing == AcceptedCountLanding::before_row_moves;
+  const bool moved_twice = config_->num_speculative_tokens > 0 && config_->async_scheduling &&
+                           config_->mamba_cache_mode == MambaCacheMode::align &&
+                           config_->policies.is(AcceptedCountLanding::before_row_moves);
   for (std::int32_t r = 0; r < num_rows && reads_old_counts; ++r) {
     BatchRow& row = rows_.row(r);
     if (row.previous_row >= 0)
@@ -200,8 +202,8 @@ void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
                  .num_accepted_tokens = batch_row.num_accepted_tokens,
                  .accepted_from = batch_row.accepted_from};
     row.origin = row_origin_of(batch_row.previous_row, r, scheduled.admission);
-    row.num_draft_count = num_draft_count_of(scheduled, row.is_prefilling, config_);
-    inputs_.add(trace, row, request);
+    row.num_draft_count = num_draft_count_of(scheduled, row.is_prefilling, *config_);
+    inputs_.add(trace, row, request, config_->policies);
     trace.rows.push_back(row);
   }
 }
@@ -215,9 +217,9 @@ void WorkerV1::sample(StepTrace& trace, RequestList& requests) {
     worker.num_computed_tokens = num_computed_tokens_after(row, trace.scheduled_of(row));
     worker.num_draft_tokens = trace.scheduled_of(row).num_draft_tokens;
   }
-  if (config_.num_speculative_tokens > 0 && metadata_.has_mamba() && !trace.rows.empty()) {
-    if (config_.mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace, requests);
-    if (config_.mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace, requests);
+  if (config_->num_speculative_tokens > 0 && metadata_.has_mamba() && !trace.rows.empty()) {
+    if (config_->mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace, requests);
+    if (config_->mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace, requests);
   }
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     BatchRow& row = rows_.row(static_cast<std::int32_t>(r));

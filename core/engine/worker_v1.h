@@ -19,6 +19,7 @@ namespace hybridscope {
 class WorkerV1 : public RunnerBase {
  public:
   static Result<WorkerV1> create(const EngineConfig& config);
+  static Result<WorkerV1> create(EngineConfig&&) = delete;  // it outlives the runner
 
   void prepare(StepTrace& trace, const NewBlocks& new_blocks, std::span<const RequestId> finished,
                RequestList& requests);

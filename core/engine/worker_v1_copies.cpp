@@ -1,5 +1,8 @@
 #include "core/engine/all_mode_copies.h"
+#include "core/engine/all_mode_copies_policies.h"
+#include "core/engine/copy_rows_policies.h"
 #include "core/engine/worker_v1.h"
+#include "core/engine/worker_v1_policies.h"
 #include "core/state/align_postprocess.h"
 #include "core/state/align_preprocess.h"
 #include "core/state/all_mode.h"
@@ -10,8 +13,8 @@ namespace hybridscope {
 // Forgets the remembered columns of requests that lost their state
 // (semantics: cleanup-mamba-state-idx).
 void WorkerV1::forget_columns(const StepTrace& trace, std::span<const RequestId> finished) {
-  if (config_.mamba_cache_mode == MambaCacheMode::none) return;
-  const bool remembers = config_.policies.resumed_state_column == ResumedStateColumn::remembered;
+  if (config_->mamba_cache_mode == MambaCacheMode::none) return;
+  const bool remembers = config_->policies.is(ResumedStateColumn::remembered);
   preempted_.clear();
   resumed_.clear();
   for (const RequestId id : trace.preempted) {
@@ -29,14 +32,14 @@ void WorkerV1::forget_columns(const StepTrace& trace, std::span<const RequestId>
 
 // The running state moves with the running column (semantics: preprocess-mamba).
 void WorkerV1::pre_copy(StepTrace& trace, RequestList& requests) {
-  if (config_.mamba_cache_mode == MambaCacheMode::none || !metadata_.has_mamba()) return;
+  if (config_->mamba_cache_mode == MambaCacheMode::none || !metadata_.has_mamba()) return;
   copy_rows_.fill(trace);
   view_mamba_tables(trace, rows_.block_tables(), mamba_tables_);
-  if (config_.mamba_cache_mode != MambaCacheMode::align) return;
-  const bool exact = config_.policies.running_column == RunningColumn::of_exact_count;
+  if (config_->mamba_cache_mode != MambaCacheMode::align) return;
+  const bool exact = config_->policies.is(RunningColumn::of_exact_count);
   if (!exact) find_optimistic_counts(trace);
   preprocess_mamba(
-      {.enable_prefix_caching = config_.enable_prefix_caching,
+      {.enable_prefix_caching = config_->enable_prefix_caching,
        .block_size = metadata_.mamba_block_size(),
        .req_ids = copy_rows_.req_ids,
        .num_scheduled_tokens = copy_rows_.num_scheduled_tokens,
@@ -51,7 +54,7 @@ void WorkerV1::pre_copy(StepTrace& trace, RequestList& requests) {
     requests[trace.rows[r].request].worker.num_accepted_tokens = num_accepted_tokens;
     rows_.row(static_cast<std::int32_t>(r)).num_accepted_tokens = num_accepted_tokens;
   }
-  if (config_.num_speculative_tokens == 0) return;
+  if (config_->num_speculative_tokens == 0) return;
   stage_postprocess_inputs({.req_ids = copy_rows_.req_ids,
                             .num_scheduled_tokens = copy_rows_.num_scheduled_tokens,
                             .num_computed_tokens = copy_rows_.num_computed_tokens,
@@ -80,10 +83,10 @@ void WorkerV1::post_copy_align(StepTrace& trace, RequestList& requests) {
                          .num_draft_tokens = staged_.num_draft_tokens},
                         num_accepted_tokens_out_, decisions_)
       .value();
-  vary_post_copies(config_.policies, decisions_);
+  vary_post_copies(config_->policies, decisions_);
   append_decisions(trace, decisions_, trace.post_copies);
   collect_batch_copy_meta(decisions_, mamba_tables_, trace.post_copies.copies);
-  if (config_.policies.post_copy_block_table == PostCopyBlockTable::of_first_group)
+  if (config_->policies.is(PostCopyBlockTable::of_first_group))
     use_blocks_of_first_group(trace.post_copies.copies);
   for (std::size_t r = 0; r < trace.rows.size(); ++r)
     requests[trace.rows[r].request].worker.num_accepted_tokens = num_accepted_tokens_out_[r];
@@ -92,13 +95,12 @@ void WorkerV1::post_copy_align(StepTrace& trace, RequestList& requests) {
 // The last scheduled column is remembered, and boundary states that lie in scratch columns are
 // stored in the columns whose hash stands for them (semantics: mode-all-with-drafts).
 void WorkerV1::post_copy_all(StepTrace& trace, RequestList& requests) {
-  const PostprocessMambaAllInputs inputs{.num_spec_tokens = config_.num_speculative_tokens,
+  const PostprocessMambaAllInputs inputs{.num_spec_tokens = config_->num_speculative_tokens,
                                          .block_size = metadata_.mamba_block_size(),
                                          .req_ids = copy_rows_.req_ids,
                                          .num_scheduled_tokens = copy_rows_.num_scheduled_tokens,
                                          .num_computed_tokens = copy_rows_.num_computed_tokens};
-  if (config_.policies.all_mode_speculation !=
-      AllModeSpeculation::remembered_column_and_boundary_copies) {
+  if (!config_->policies.is(AllModeSpeculation::remembered_column_and_boundary_copies)) {
     postprocess_mamba_all(inputs, mamba_state_idx_).value();
     return;
   }
@@ -112,7 +114,7 @@ void WorkerV1::post_copy_all(StepTrace& trace, RequestList& requests) {
 // Mode all with drafts: where each row's last step ended
 // (semantics: preprocess-mamba-all-specdec).
 std::span<const std::int32_t> WorkerV1::remembered_columns(const StepTrace& trace) {
-  if (config_.mamba_cache_mode != MambaCacheMode::all || config_.num_speculative_tokens == 0)
+  if (config_->mamba_cache_mode != MambaCacheMode::all || config_->num_speculative_tokens == 0)
     return {};
   preprocess_mamba_all_specdec(copy_rows_.req_ids, mamba_state_idx_, prev_last_scheduled_idx_)
       .value();

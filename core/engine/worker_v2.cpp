@@ -5,7 +5,9 @@
 #include <string_view>
 #include <tuple>
 
+#include "core/engine/batch_metadata_policies.h"
 #include "core/engine/dummy_run.h"
+#include "core/engine/worker_v2_policies.h"
 
 namespace hybridscope {
 
@@ -59,15 +61,15 @@ void WorkerV2::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   trace.common = {};
   trace.graph = {};
   if (trace.scheduled.empty()) {  // a step without tokens launches nothing else
-    add_dummy_run(trace, config_, metadata_.cudagraphs(), slots_.input_block_tables());
+    add_dummy_run(trace, *config_, metadata_.cudagraphs(), slots_.input_block_tables());
     return;
   }
   describe_rows(trace, requests);
-  metadata_.dispatch(trace, slots_.input_block_tables()).value();
+  metadata_.dispatch(*config_, trace, slots_.input_block_tables()).value();
   slots_.gather(idx_mapping_);
   pre_copy(trace);
   find_remembered_columns();
-  metadata_.build(trace, slots_.input_block_tables(), remembered_columns_).value();
+  metadata_.build(*config_, trace, slots_.input_block_tables(), remembered_columns_).value();
 }
 
 // In the order of names, so that every rank of the reference frees the same slots in the same
@@ -91,7 +93,7 @@ void WorkerV2::update_slots(const StepTrace& trace, const NewBlocks& new_blocks)
       if (slots_.slot_of(scheduled.request) >= 0) slots_.free(scheduled.request);
       admit(scheduled);
     }
-  const std::size_t groups = config_.kv_cache_config.groups.size();
+  const std::size_t groups = config_->kv_cache_config.groups.size();
   for (std::size_t i = 0; i < trace.scheduled.size(); ++i) {
     const ScheduledTrace& scheduled = trace.scheduled[i];
     const std::int32_t slot = slots_.slot_of(scheduled.request);
@@ -114,16 +116,14 @@ void WorkerV2::admit(const ScheduledTrace& scheduled) {
                                          .num_tokens = scheduled.num_tokens});
   std::int32_t& num_accepted_tokens =
       slots_.align().num_accepted_tokens[static_cast<std::size_t>(index)];
-  const bool align = config_.mamba_cache_mode == MambaCacheMode::align;
-  if (align || config_.policies.slot_count_reset == SlotCountReset::every_mode)
-    num_accepted_tokens = 1;
+  const bool align = config_->mamba_cache_mode == MambaCacheMode::align;
+  if (align || config_->policies.is(SlotCountReset::every_mode)) num_accepted_tokens = 1;
   // A count of 1 is what every request starts with, so it counts as the request's own.
   if (num_accepted_tokens == 1) slots_.slot(index).accepted_from = scheduled.request;
   if (!align || !metadata_.has_mamba()) return;
-  const std::int32_t unit =
-      config_.policies.initial_state_column == InitialStateColumn::mamba_block_size
-          ? metadata_.mamba_block_size()
-          : config_.block_size;
+  const std::int32_t unit = config_->policies.is(InitialStateColumn::mamba_block_size)
+                                ? metadata_.mamba_block_size()
+                                : config_->block_size;
   add_align_slot(
       slots_.align(),
       {.slot = index, .num_computed_tokens = scheduled.num_computed_tokens, .block_size = unit})
@@ -133,20 +133,19 @@ void WorkerV2::admit(const ScheduledTrace& scheduled) {
 // Is the row prefilling, as the builders are told?
 bool WorkerV2::is_prefilling(const ScheduledTrace& scheduled) const {
   if (!slots_.slot(slots_.slot_of(scheduled.request)).is_prefilling()) return false;
-  return config_.policies.one_token_chunk == OneTokenChunk::prefills ||
-         scheduled.num_computed_tokens == 0 ||
+  return config_->policies.is(OneTokenChunk::prefills) || scheduled.num_computed_tokens == 0 ||
          scheduled.num_scheduled_tokens - scheduled.num_draft_tokens != 1;
 }
 
 // By shape, a row has the class that the builders give it: they find prefills by V2's
 // is_prefilling.
 RowClass WorkerV2::class_of(const ScheduledTrace& scheduled) const {
-  const RowClassing classing = config_.policies.row_classing;
+  const RowClassing classing = config_->policies.get<RowClassing>();
   if (classing == RowClassing::by_meaning ||
       !slots_.slot(slots_.slot_of(scheduled.request)).is_prefilling())
-    return row_class_of(scheduled, classing, config_.num_speculative_tokens);
+    return row_class_of(scheduled, classing, config_->num_speculative_tokens);
   if (is_prefilling(scheduled)) return RowClass::prefill;
-  return config_.num_speculative_tokens > 0 ? RowClass::verify : RowClass::decode;
+  return config_->num_speculative_tokens > 0 ? RowClass::verify : RowClass::decode;
 }
 
 void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
@@ -156,9 +155,9 @@ void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
   idx_mapping_.clear();
   const RowOrderInput to_order{.scheduled = trace.scheduled,
                                .row_classes = row_classes_,
-                               .num_speculative_tokens = config_.num_speculative_tokens};
-  for (const std::int32_t index :
-       order_rows_v2(to_order, config_.policies.row_order, config_.policies.full_rows_first)) {
+                               .num_speculative_tokens = config_->num_speculative_tokens};
+  for (const std::int32_t index : order_rows_v2(to_order, config_->policies.get<RowOrder>(),
+                                                config_->policies.get<FullRowsFirst>())) {
     const ScheduledTrace& scheduled = trace.scheduled[static_cast<std::size_t>(index)];
     const auto r = static_cast<std::int32_t>(idx_mapping_.size());
     idx_mapping_.push_back(slots_.slot_of(scheduled.request));
@@ -177,8 +176,8 @@ void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
                  .num_accepted_tokens_before = num_accepted_tokens,
                  .num_accepted_tokens = num_accepted_tokens,
                  .accepted_from = slot.accepted_from,
-                 .num_draft_count = num_draft_count_of(scheduled, slot.is_prefilling(), config_)};
-    inputs_.add(trace, row, requests[scheduled.request]);
+                 .num_draft_count = num_draft_count_of(scheduled, slot.is_prefilling(), *config_)};
+    inputs_.add(trace, row, requests[scheduled.request], config_->policies);
     trace.rows.push_back(row);
   }
 }
@@ -186,7 +185,7 @@ void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
 // Mode all with drafts: where each row's last step ended (semantics: mode-all-with-drafts).
 void WorkerV2::find_remembered_columns() {
   remembered_columns_.clear();
-  if (config_.mamba_cache_mode != MambaCacheMode::all || config_.num_speculative_tokens == 0)
+  if (config_->mamba_cache_mode != MambaCacheMode::all || config_->num_speculative_tokens == 0)
     return;
   for (const std::int32_t slot : idx_mapping_)
     remembered_columns_.push_back(slots_.slot(slot).last_scheduled_col);
@@ -202,9 +201,9 @@ void WorkerV2::sample(StepTrace& trace, RequestList&) {
     slots_.slot(row.slot).accepted_from = row.request;
   }
   // Without drafts every count is 1, and there is nothing to copy.
-  if (config_.num_speculative_tokens == 0 || !metadata_.has_mamba()) return;
-  if (config_.mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace);
-  if (config_.mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace);
+  if (config_->num_speculative_tokens == 0 || !metadata_.has_mamba()) return;
+  if (config_->mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace);
+  if (config_->mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace);
 }
 
 }  // namespace hybridscope

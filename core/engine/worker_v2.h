@@ -14,6 +14,9 @@
 
 namespace hybridscope {
 
+enum class RowOrder : std::uint8_t;       // worker_v2_policies.h
+enum class FullRowsFirst : std::uint8_t;  // the same
+
 // Indices into `scheduled`, sorted into row order (semantics: row-order-v2). `row_classes`:
 // [scheduled].
 struct RowOrderInput {
@@ -27,6 +30,7 @@ std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder ord
 class WorkerV2 : public RunnerBase {
  public:
   static Result<WorkerV2> create(const EngineConfig& config);
+  static Result<WorkerV2> create(EngineConfig&&) = delete;  // it outlives the runner
 
   // One pre-copy decision per row: the advance kernel's, whose columns and bias the pre-copy kernel
   // uses.

@@ -1,4 +1,6 @@
 #include "core/engine/all_mode_copies.h"
+#include "core/engine/all_mode_copies_policies.h"
+#include "core/engine/copy_rows_policies.h"
 #include "core/engine/worker_v2.h"
 #include "core/state/align_postprocess.h"
 #include "core/state/align_precopy.h"
@@ -10,9 +12,9 @@ namespace hybridscope {
 // The advance kernel, then the pre-copy kernel, which takes the slot's columns
 // (semantics: preprocess-mamba-align, precopy-mamba-align). The trace lists the advance's decision.
 void WorkerV2::pre_copy(StepTrace& trace) {
-  if (config_.mamba_cache_mode == MambaCacheMode::none || !metadata_.has_mamba()) return;
+  if (config_->mamba_cache_mode == MambaCacheMode::none || !metadata_.has_mamba()) return;
   view_mamba_tables(trace, slots_.input_block_tables(), mamba_tables_);
-  if (config_.mamba_cache_mode != MambaCacheMode::align) return;
+  if (config_->mamba_cache_mode != MambaCacheMode::align) return;
   AlignSlots& align = slots_.align();
   preprocess_mamba_align({.num_reqs = static_cast<std::int32_t>(trace.rows.size()),
                           .block_size = metadata_.mamba_block_size(),
@@ -38,18 +40,17 @@ void WorkerV2::post_copy_align(StepTrace& trace) {
                                .new_num_computed_tokens = slots_.num_computed_tokens()},
                               align.num_accepted_tokens, decisions_)
       .value();
-  vary_post_copies(config_.policies, decisions_);
+  vary_post_copies(config_->policies, decisions_);
   append_decisions(trace, decisions_, trace.post_copies);
   collect_batch_copy_meta(decisions_, mamba_tables_, trace.post_copies.copies);
-  if (config_.policies.post_copy_block_table == PostCopyBlockTable::of_first_group)
+  if (config_->policies.is(PostCopyBlockTable::of_first_group))
     use_blocks_of_first_group(trace.post_copies.copies);
 }
 
 // The reference's V2 remembers no column and stores no boundaries
 // (semantics: mode-all-with-drafts).
 void WorkerV2::post_copy_all(StepTrace& trace) {
-  const bool safe = config_.policies.all_mode_speculation ==
-                    AllModeSpeculation::remembered_column_and_boundary_copies;
+  const bool safe = config_->policies.is(AllModeSpeculation::remembered_column_and_boundary_copies);
   const std::int32_t block_size = metadata_.mamba_block_size();
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const RowTrace& row = trace.rows[r];

@@ -9,9 +9,10 @@
 
 #include "core/base/result.h"
 #include "core/metadata/cudagraph_mode.h"
-#include "core/metadata/graph_policies.h"
 
 namespace hybridscope {
+
+enum class CaptureList : std::uint8_t;  // capture_sizes_policies.h
 
 // A change that start-up makes to the requested settings, in the order of the rules.
 enum class CudagraphCorrectionKind : std::uint8_t {
@@ -43,8 +44,8 @@ struct CaptureSizesInput {
   std::int32_t max_num_batched_tokens = 1;
   std::optional<std::int32_t> max_cudagraph_capture_size{};                // user's value
   std::optional<std::span<const std::int32_t>> cudagraph_capture_sizes{};  // user's list
-  bool interactivity = false;                          // performance mode: every size up to 32
-  CaptureList list = CaptureList::round_token_counts;  // where neither of the two is given
+  bool interactivity = false;  // performance mode: every size up to 32
+  CaptureList list{};          // where neither of the two is given: round_token_counts
 };
 
 struct CaptureSizes {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <string>
 
+#include "core/metadata/gdn_builder_policies.h"
 #include "core/metadata/num_computed_tokens.h"
 #include "core/metadata/reorder_batch_threshold.h"
 
@@ -107,7 +108,8 @@ std::span<const std::string_view> GdnMetadataBuilder::replayed_arrays(
   return kNonSpec;
 }
 
-Result<GdnMetadataBuilder> GdnMetadataBuilder::create(const MambaBuilderConfig& config) {
+Result<GdnMetadataBuilder> GdnMetadataBuilder::create(const MambaBuilderConfig& config,
+                                                      const PolicySet&) {
   if (auto status = check_config(config); !status) return status.error();
   return GdnMetadataBuilder(config);
 }
@@ -128,7 +130,7 @@ Result<GdnMetadata> GdnMetadataBuilder::build(const GdnBuildInputs& inputs) {
 }
 
 Result<GdnMetadata> GdnMetadataBuilder::build_for_cudagraph_capture(
-    const CommonAttentionMetadata& common) {
+    const CommonAttentionMetadata& common, const PolicySet& policies) {
   refreshed_ = Refreshed::none;
   if (common.num_reqs > decode_cudagraph_max_bs_ ||
       common.num_actual_tokens > decode_cudagraph_max_bs_)
@@ -149,12 +151,13 @@ Result<GdnMetadata> GdnMetadataBuilder::build_for_cudagraph_capture(
       common,
       {.num_spec = config_.num_spec,
        .num_decode_draft_tokens = vector_view<std::int32_t>(drafts, rows),
-       .batch = config_.policies.gdn_batch},
+       .batch = policies.get<GdnBatch>()},
       {grown(capture_masks_, rows), static_cast<std::size_t>(rows)});
   if (!classes) return classes.error();
   return build({.common = common,
                 .num_accepted_tokens = vector_view<std::int32_t>(accepted, rows),
-                .row_classes = classes.value()});
+                .row_classes = classes.value(),
+                .policies = policies});
 }
 
 Result<GdnMetadata> GdnMetadataBuilder::build_non_spec(const GdnBuildInputs& inputs,
@@ -177,7 +180,7 @@ Result<GdnMetadata> GdnMetadataBuilder::build_non_spec(const GdnBuildInputs& inp
     if (split.num_decodes <= decode_cudagraph_max_bs_) {
       if (window.rows != split.num_decodes && window.rows != 1)
         return bad_table_rows(window, split.num_decodes);
-      buffers_.write_non_spec(common, window, metadata);
+      buffers_.write_non_spec(inputs, window, metadata);
       refreshed_ = Refreshed::non_spec;
       return metadata;
     }
@@ -210,7 +213,7 @@ Result<GdnMetadata> GdnMetadataBuilder::build_spec(const GdnBuildInputs& inputs,
                          (inputs.num_accepted_tokens.present
                               ? std::to_string(inputs.num_accepted_tokens.rows)
                               : "none"));
-  if (config_.policies.gdn_batch == GdnBatch::first_chunks_as_prefills)
+  if (inputs.policies.is(GdnBatch::first_chunks_as_prefills))
     metadata.uniform_spec_sequence_length = uniform_length(inputs);
   metadata.spec_sequence_masks =
       vector_view(inputs.row_classes.spec_sequence_masks.data(), inputs.common.num_reqs);
@@ -334,7 +337,7 @@ Status GdnMetadataBuilder::set_prefill_fields(
     const GdnBuildInputs& inputs, std::span<const std::int32_t> non_spec_query_start_loc,
     GdnMetadata& metadata) {
   std::span<const std::int32_t> chunked = non_spec_query_start_loc;
-  if (config_.policies.gdn_batch != GdnBatch::padded_to_tokens) {
+  if (!inputs.policies.is(GdnBatch::padded_to_tokens)) {
     set_prefill_rows(metadata);
     chunked = {metadata.prefill_query_start_loc.data,
                static_cast<std::size_t>(metadata.prefill_query_start_loc.rows)};

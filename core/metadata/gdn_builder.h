@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/metadata/block_table_gather.h"
 #include "core/metadata/causal_conv1d_metadata_builder.h"
@@ -28,7 +29,7 @@ class GdnMetadataBuilder {
   using Metadata = GdnMetadata;
   static constexpr RowPartition kRowPartition = RowPartition::spec_and_non_spec;
   static GdnBuildInputs inputs_of(const MetadataBuildInputs& inputs) {
-    return {inputs.common, inputs.num_accepted_tokens, inputs.gdn_row_classes};
+    return {inputs.common, inputs.num_accepted_tokens, inputs.gdn_row_classes, inputs.policies};
   }
   // As in MambaMetadataBuilder. The graph is captured from spec rows when K > 0, else from plain
   // decode rows (semantics: mamba-capture, gdn-capture).
@@ -36,7 +37,8 @@ class GdnMetadataBuilder {
                                                            std::int32_t num_spec);
 
   // Errors: those of check_config.
-  static Result<GdnMetadataBuilder> create(const MambaBuilderConfig& config);
+  static Result<GdnMetadataBuilder> create(const MambaBuilderConfig& config,
+                                           const PolicySet& policies = {});
 
   // Errors: arrays that do not fit num_reqs (rows of the block table: in the graph branches and in
   // a spec batch only, as in the reference); a spec batch without accepted counts; a block column
@@ -54,7 +56,8 @@ class GdnMetadataBuilder {
   // Metadata of a capture: accepted counts are the query lengths, draft counts one less, classed
   // by classify_gdn_rows_by_drafts. Errors: more rows or tokens than decode_cudagraph_max_bs;
   // those of build.
-  Result<GdnMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
+  Result<GdnMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common,
+                                                  const PolicySet& policies = {});
 
   // Did the last call write the persistent buffers that the captured graph reads? Only the taken
   // branch writes its own.
@@ -62,12 +65,7 @@ class GdnMetadataBuilder {
     return refreshed_ == (config_.num_spec > 0 ? Refreshed::spec : Refreshed::non_spec);
   }
 
-  bool takes_counts() const { return true; }
-  // The policies hold from the next call on.
-  void set_policies(const BuilderPolicies& policies) {
-    config_.policies = policies;
-    buffers_.set_policies(policies);
-  }
+  bool takes_counts(const PolicySet&) const { return true; }
 
   // What a replay reads.
   GdnPersistentViews persistent_views() const { return buffers_.views(); }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/ids.h"
+#include "core/metadata/gdn_builder_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -16,6 +17,11 @@ TensorView<std::int32_t> write_offsets(std::span<const std::int32_t> query_start
   std::copy_n(query_start_loc.data(), n + 1, target.values.data());
   target.fill_rows(n + 1, padded + 1, query_start_loc[static_cast<std::size_t>(n)]);
   return target.head(padded + 1);
+}
+
+std::int32_t padded_rows(const GdnBuildInputs& inputs) {
+  return inputs.policies.is(GdnBatch::padded_to_tokens) ? inputs.common.num_actual_tokens
+                                                        : inputs.common.num_reqs;
 }
 
 }  // namespace
@@ -38,8 +44,7 @@ void copy_spec_rows(const GdnBuildInputs& inputs, BlockTableWindow window, SpecR
 }
 
 GdnDecodeBuffers::GdnDecodeBuffers(const MambaBuilderConfig& config, std::int32_t rows)
-    : pads_to_tokens_(config.policies.gdn_batch == GdnBatch::padded_to_tokens),
-      spec_state_indices_tensor_(
+    : spec_state_indices_tensor_(
           PersistentBuffer<std::int32_t>::matrix_of(rows, config.num_spec + 1, kNeverWritten)),
       spec_sequence_masks_(PersistentBuffer<std::uint8_t>::vector_of(rows, 0)) {
   const auto vector = PersistentBuffer<std::int32_t>::vector_of;
@@ -60,7 +65,7 @@ Status GdnDecodeBuffers::check_spec(const BlockTableWindow& window) const {
 void GdnDecodeBuffers::write_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
                                   GdnMetadata& metadata) {
   const std::int32_t n = metadata.num_spec_decodes;
-  const std::int32_t padded = padded_rows(inputs.common);
+  const std::int32_t padded = padded_rows(inputs);
   const std::int32_t width = std::min(window.width, spec_state_indices_tensor_.cols);
   copy_spec_rows(inputs, window,
                  {.width = width,
@@ -114,13 +119,13 @@ TensorView<std::int32_t> GdnDecodeBuffers::write_non_spec_states(const BlockTabl
   return non_spec_state_indices_tensor_.head(padded);
 }
 
-void GdnDecodeBuffers::write_non_spec(const CommonAttentionMetadata& common,
-                                      const BlockTableWindow& window, GdnMetadata& metadata) {
+void GdnDecodeBuffers::write_non_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
+                                      GdnMetadata& metadata) {
   const std::int32_t n = metadata.num_decodes;
-  const std::int32_t padded = padded_rows(common);
+  const std::int32_t padded = padded_rows(inputs);
   metadata.non_spec_state_indices_tensor = write_non_spec_states(window, n, padded);
   metadata.non_spec_query_start_loc =
-      write_offsets(common.query_start_loc, n, padded, non_spec_query_start_loc_);
+      write_offsets(inputs.common.query_start_loc, n, padded, non_spec_query_start_loc_);
 }
 
 GdnPersistentViews GdnDecodeBuffers::views() const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
 #include "core/metadata/block_table_gather.h"
@@ -52,7 +53,7 @@ class GdnDecodeBuffers {
 
   // Writes the arrays of a batch of non-spec decodes. Requires: as many decodes as rows in the
   // window, or one row, which is broadcast.
-  void write_non_spec(const CommonAttentionMetadata& common, const BlockTableWindow& window,
+  void write_non_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
                       GdnMetadata& metadata);
 
   // The state indices alone, of a batch whose other arrays another group has written: of its first
@@ -63,20 +64,12 @@ class GdnDecodeBuffers {
   TensorView<std::int32_t> write_non_spec_states(const BlockTableWindow& window, std::int32_t n,
                                                  std::int32_t padded);
 
-  void set_policies(const BuilderPolicies& policies) {
-    pads_to_tokens_ = policies.gdn_batch == GdnBatch::padded_to_tokens;
-  }
-
   GdnPersistentViews views() const;
 
  private:
   // `n` rows of `width` columns are there.
   TensorView<std::int32_t> pad_spec_states(std::int32_t width, std::int32_t n, std::int32_t padded);
-  std::int32_t padded_rows(const CommonAttentionMetadata& common) const {
-    return pads_to_tokens_ ? common.num_actual_tokens : common.num_reqs;
-  }
 
-  bool pads_to_tokens_ = true;
   PersistentBuffer<std::int32_t> spec_state_indices_tensor_;
   PersistentBuffer<std::int32_t> non_spec_state_indices_tensor_;
   PersistentBuffer<std::uint8_t> spec_sequence_masks_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/metadata/gdn_builder_policies.h"
 #include "core/metadata/num_computed_tokens.h"
 
 namespace hybridscope {

@@ -5,14 +5,16 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
 #include "core/metadata/batch_split.h"
-#include "core/metadata/builder_policies.h"
 #include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/row_class.h"
 
 namespace hybridscope {
+
+enum class GdnBatch : std::uint8_t;  // gdn_builder_policies.h
 
 struct GdnRowClasses {
   bool spec_batch = false;  // false: the whole batch takes the non-spec path, split as below
@@ -26,6 +28,7 @@ struct GdnBuildInputs {
   CommonAttentionMetadata common{};
   TensorView<std::int32_t> num_accepted_tokens{};  // [num_reqs], needed in a spec batch
   GdnRowClasses row_classes{};
+  PolicySet policies{};
 };
 
 // Are the rows of a batch spec rows if all their draft counts are 0?
@@ -38,7 +41,7 @@ struct GdnDraftCounts {
   std::int32_t num_spec = 0;                           // K
   TensorView<std::int32_t> num_decode_draft_tokens{};  // [num_reqs], -1: row without draft tokens
   ZeroDrafts zero_drafts = ZeroDrafts::no_spec_rows;
-  GdnBatch batch = GdnBatch::padded_to_tokens;
+  GdnBatch batch{};  // padded_to_tokens
 };
 
 // The reference's classing (semantics: gdn-row-classes): rows with a draft count >= 0 are spec

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/math.h"
+#include "core/metadata/graph_padding_policies.h"
 
 namespace hybridscope {
 namespace {

@@ -11,17 +11,18 @@
 #include "core/base/result.h"
 #include "core/metadata/cudagraph_dispatch.h"
 #include "core/metadata/cudagraph_mode.h"
-#include "core/metadata/graph_policies.h"
 
 namespace hybridscope {
+
+enum class DecodeGraphs : std::uint8_t;  // graph_padding_policies.h
 
 // What was captured at start-up.
 struct CudagraphDispatchConfig {
   CUDAGraphMode cudagraph_mode = CUDAGraphMode::none;  // as resolved
   std::span<const std::int32_t> capture_sizes{};       // ascending, without duplicates
   std::int32_t max_num_seqs = 1;
-  std::int32_t num_spec = 0;                                // K
-  DecodeGraphs decode_graphs = DecodeGraphs::rounded_list;  // V1: as V2's first
+  std::int32_t num_spec = 0;     // K
+  DecodeGraphs decode_graphs{};  // rounded_list; V1: as V2's first
 };
 
 struct CudagraphDispatchInput {

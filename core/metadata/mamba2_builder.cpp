@@ -12,11 +12,12 @@ namespace hybridscope {
 Mamba2MetadataBuilder::Mamba2MetadataBuilder(MambaMetadataBuilder base, std::int32_t chunk_size)
     : base_(std::move(base)), chunk_size_(chunk_size), checkpoints_(base_.config()) {}
 
-Result<Mamba2MetadataBuilder> Mamba2MetadataBuilder::create(const MambaBuilderConfig& config) {
+Result<Mamba2MetadataBuilder> Mamba2MetadataBuilder::create(const MambaBuilderConfig& config,
+                                                            const PolicySet& policies) {
   if (!config.chunk_size || *config.chunk_size < 1)
     return invalid_input("Mamba2 needs a chunk_size of at least 1, got " +
                          (config.chunk_size ? std::to_string(*config.chunk_size) : "none"));
-  auto base = MambaMetadataBuilder::create(config);
+  auto base = MambaMetadataBuilder::create(config, policies);
   if (!base) return base.error();
   return Mamba2MetadataBuilder(std::move(base).value(), *config.chunk_size);
 }
@@ -28,15 +29,16 @@ Result<Mamba2Metadata> Mamba2MetadataBuilder::build(const MambaBuildInputs& inpu
 }
 
 Result<Mamba2Metadata> Mamba2MetadataBuilder::build_for_cudagraph_capture(
-    const CommonAttentionMetadata& common) {
-  const auto inputs = base_.capture_inputs(common, takes_counts());
+    const CommonAttentionMetadata& common, const PolicySet& policies) {
+  const auto inputs = base_.capture_inputs(common, takes_counts(policies), policies);
   if (!inputs) return inputs.error();
   return build(inputs.value());
 }
 
 Result<Mamba2Metadata> Mamba2MetadataBuilder::update_block_table(
-    const Mamba2Metadata& metadata, const TensorView<std::int32_t>& block_table) {
-  const auto base = base_.update_block_table(metadata.base, block_table);
+    const Mamba2Metadata& metadata, const TensorView<std::int32_t>& block_table,
+    const PolicySet& policies) {
+  const auto base = base_.update_block_table(metadata.base, block_table, policies);
   if (!base) return base.error();
   Mamba2Metadata updated = metadata;
   updated.base = base.value();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/metadata/checkpoint_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
@@ -31,17 +32,19 @@ class Mamba2MetadataBuilder {
   }
 
   // Errors: chunk_size absent or below 1, and those of MambaMetadataBuilder.
-  static Result<Mamba2MetadataBuilder> create(const MambaBuilderConfig& config);
+  static Result<Mamba2MetadataBuilder> create(const MambaBuilderConfig& config,
+                                              const PolicySet& policies = {});
 
   Result<Mamba2Metadata> build(const MambaBuildInputs& inputs);
-  Result<Mamba2Metadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
+  Result<Mamba2Metadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common,
+                                                     const PolicySet& policies = {});
   Result<Mamba2Metadata> update_block_table(const Mamba2Metadata& metadata,
-                                            const TensorView<std::int32_t>& block_table);
+                                            const TensorView<std::int32_t>& block_table,
+                                            const PolicySet& policies = {});
 
   // The shared part: persistent buffers, thresholds.
   const MambaMetadataBuilder& base() const { return base_; }
-  bool takes_counts() const { return true; }
-  void set_policies(const BuilderPolicies& policies) { base_.set_policies(policies); }
+  bool takes_counts(const PolicySet&) const { return true; }
   bool buffers_refreshed_in_last_build() const { return base_.buffers_refreshed_in_last_build(); }
   bool supports_update_block_table() const { return base_.supports_update_block_table(); }
   std::int32_t reorder_batch_threshold() const { return base_.reorder_batch_threshold(); }

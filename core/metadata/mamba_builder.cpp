@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/base/math.h"
+#include "core/metadata/mamba_builder_policies.h"
 #include "core/metadata/num_computed_tokens.h"
 #include "core/metadata/prefix_block_indices.h"
 #include "core/metadata/reorder_batch_threshold.h"
@@ -62,8 +63,10 @@ Result<BatchSplit> split_mamba_batch_by_prefilling(const CommonAttentionMetadata
        .treat_short_extends_as_decodes = false});
 }
 
-MambaMetadataBuilder::MambaMetadataBuilder(const MambaBuilderConfig& config)
+MambaMetadataBuilder::MambaMetadataBuilder(const MambaBuilderConfig& config,
+                                           AllModeArrays all_mode_arrays)
     : config_(config),
+      all_mode_arrays_(all_mode_arrays),
       gather_{.mamba_cache_mode = config.mamba_cache_mode,
               .block_size = ReciprocalDivider(config.block_size),
               .num_speculative_blocks = config.num_speculative_blocks},
@@ -73,13 +76,10 @@ MambaMetadataBuilder::MambaMetadataBuilder(const MambaBuilderConfig& config)
           {.num_spec = config.num_spec,
            .parallel_drafting = config.parallel_drafting,
            .decode_context_parallel_size = config.decode_context_parallel_size})),
-      buffers_(config, decode_cudagraph_max_bs_) {}
+      buffers_(config, all_mode_arrays, decode_cudagraph_max_bs_) {}
 
-void MambaMetadataBuilder::set_policies(const BuilderPolicies& policies) {
-  const AllModeArrays all_mode_arrays = config_.policies.all_mode_arrays;
-  config_.policies = policies;
-  config_.policies.all_mode_arrays = all_mode_arrays;
-  buffers_.set_policies(config_.policies);
+bool MambaMetadataBuilder::takes_counts(const PolicySet& policies) const {
+  return policies.is(Mamba1Counts::taken);
 }
 
 std::span<const std::string_view> MambaMetadataBuilder::replayed_arrays(
@@ -95,9 +95,10 @@ std::span<const std::string_view> MambaMetadataBuilder::replayed_arrays(
   return num_spec > 0 ? arrays : arrays.first(arrays.size() - 1);
 }
 
-Result<MambaMetadataBuilder> MambaMetadataBuilder::create(const MambaBuilderConfig& config) {
+Result<MambaMetadataBuilder> MambaMetadataBuilder::create(const MambaBuilderConfig& config,
+                                                          const PolicySet& policies) {
   if (auto status = check_config(config); !status) return status.error();
-  return MambaMetadataBuilder(config);
+  return MambaMetadataBuilder(config, policies.get<AllModeArrays>());
 }
 
 Result<MambaMetadata> MambaMetadataBuilder::build(const MambaBuildInputs& inputs) {
@@ -121,13 +122,13 @@ Result<MambaMetadata> MambaMetadataBuilder::build_shared(const MambaBuildInputs&
                          .num_reqs = common.num_reqs,
                          .num_accepted_tokens = inputs.num_accepted_tokens,
                          .seq_lens = vector_view(common.seq_lens.data(), common.num_reqs)};
-  if (config_.policies.all_mode_arrays == AllModeArrays::writes_counted)
-    metadata.num_state_writes_p = 0;
+  if (all_mode_arrays_ == AllModeArrays::writes_counted) metadata.num_state_writes_p = 0;
   if (all_mode()) set_block_indices(common, metadata);
   if (auto status = set_decode_counts(inputs, metadata); !status) return status.error();
   if (metadata.num_prefills > 0)
     if (auto status = set_prefill_fields(common, metadata); !status) return status.error();
-  if (auto status = set_state_indices(window.value(), metadata); !status) return status.error();
+  if (auto status = set_state_indices(window.value(), inputs.policies, metadata); !status)
+    return status.error();
   return metadata;
 }
 
@@ -135,7 +136,7 @@ Status MambaMetadataBuilder::set_decode_counts(const MambaBuildInputs& inputs,
                                                MambaMetadata& metadata) {
   const std::int32_t n = metadata.num_decodes;
   if (n == 0 || config_.num_spec == 0) return Ok{};
-  const MissingCounts missing = config_.policies.missing_counts;
+  const MissingCounts missing = inputs.policies.get<MissingCounts>();
   const auto query_start_loc_d = vector_view(inputs.common.query_start_loc.data(), n + 1);
   if (inputs.num_accepted_tokens.present) {
     metadata.num_accepted_tokens = slice_head(inputs.num_accepted_tokens, n);
@@ -154,21 +155,22 @@ Status MambaMetadataBuilder::set_decode_counts(const MambaBuildInputs& inputs,
 }
 
 Result<MambaMetadata> MambaMetadataBuilder::build_for_cudagraph_capture(
-    const CommonAttentionMetadata& common) {
-  const auto inputs = capture_inputs(common, takes_counts());
+    const CommonAttentionMetadata& common, const PolicySet& policies) {
+  const auto inputs = capture_inputs(common, takes_counts(policies), policies);
   if (!inputs) return inputs.error();
   return build(inputs.value());
 }
 
 Result<MambaBuildInputs> MambaMetadataBuilder::capture_inputs(const CommonAttentionMetadata& common,
-                                                              bool takes_counts) {
+                                                              bool takes_counts,
+                                                              const PolicySet& policies) {
   refreshed_ = false;
   if (common.num_reqs > decode_cudagraph_max_bs_ || common.max_query_len != 1 + config_.num_spec)
     return invalid_input("capture of " + std::to_string(common.num_reqs) + " rows of up to " +
                          std::to_string(common.max_query_len) + " tokens (expected at most " +
                          std::to_string(decode_cudagraph_max_bs_) + " rows of " +
                          std::to_string(1 + config_.num_spec) + ")");
-  MambaBuildInputs inputs{.common = common};
+  MambaBuildInputs inputs{.common = common, .policies = policies};
   if (takes_counts && config_.num_spec > 0 && !common.query_start_loc.empty()) {
     const std::size_t rows = common.query_start_loc.size() - 1;
     std::int32_t* counts = grown(capture_num_accepted_tokens_, static_cast<std::int64_t>(rows));
@@ -184,13 +186,15 @@ Result<MambaBuildInputs> MambaMetadataBuilder::capture_inputs(const CommonAttent
 }
 
 Result<MambaMetadata> MambaMetadataBuilder::update_block_table(
-    const MambaMetadata& metadata, const TensorView<std::int32_t>& block_table) {
+    const MambaMetadata& metadata, const TensorView<std::int32_t>& block_table,
+    const PolicySet& policies) {
   refreshed_ = false;
   const auto window = find_window(
       block_table, {metadata.seq_lens.data, static_cast<std::size_t>(metadata.seq_lens.rows)});
   if (!window) return window.error();
   MambaMetadata updated = metadata;
-  if (auto status = set_state_indices(window.value(), updated); !status) return status.error();
+  if (auto status = set_state_indices(window.value(), policies, updated); !status)
+    return status.error();
   return updated;
 }
 
@@ -252,7 +256,7 @@ Status MambaMetadataBuilder::set_prefill_fields(const CommonAttentionMetadata& c
 
 void MambaMetadataBuilder::count_state_writes(const CommonAttentionMetadata& common,
                                               MambaMetadata& metadata) const {
-  if (config_.policies.all_mode_arrays != AllModeArrays::writes_counted) return;
+  if (all_mode_arrays_ != AllModeArrays::writes_counted) return;
   for (std::int32_t row = common.num_reqs - metadata.num_prefills; row < common.num_reqs; ++row) {
     const std::int32_t end = common.seq_lens[static_cast<std::size_t>(row)];
     const std::int32_t first = num_computed_tokens(common, row) + config_.block_size;
@@ -265,8 +269,7 @@ void MambaMetadataBuilder::count_state_writes(const CommonAttentionMetadata& com
 
 // Mamba1 of mode all stores a state at the end of each block.
 Status MambaMetadataBuilder::set_chunks(MambaMetadata& metadata) {
-  if (!all_mode() || config_.policies.all_mode_arrays == AllModeArrays::cut_to_tokens ||
-      metadata.num_prefills == 0)
+  if (!all_mode() || all_mode_arrays_ == AllModeArrays::cut_to_tokens || metadata.num_prefills == 0)
     return Ok{};
   const auto n = static_cast<std::size_t>(metadata.num_prefills);
   const auto chunks =
@@ -280,7 +283,7 @@ Status MambaMetadataBuilder::set_chunks(MambaMetadata& metadata) {
 }
 
 Status MambaMetadataBuilder::set_state_indices(const BlockTableWindow& window,
-                                               MambaMetadata& metadata) {
+                                               const PolicySet& policies, MambaMetadata& metadata) {
   const std::int32_t decodes = metadata.num_decodes;
   const std::int32_t prefills = metadata.num_prefills;
   if (window.rows != decodes + prefills)
@@ -295,7 +298,8 @@ Status MambaMetadataBuilder::set_state_indices(const BlockTableWindow& window,
     metadata.state_indices_tensor_p = vector_view<std::int32_t>(out, prefills);
   }
   if (takes_graph_branch(metadata)) {
-    if (auto status = buffers_.check(window, metadata); !status) return status;
+    if (auto status = buffers_.check(window, policies.get<MissingCounts>(), metadata); !status)
+      return status;
     buffers_.write(window, metadata);
     refreshed_ = true;
     return Ok{};

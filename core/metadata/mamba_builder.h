@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/metadata/batch_split.h"
 #include "core/metadata/block_table_gather.h"
@@ -20,10 +21,14 @@
 
 namespace hybridscope {
 
+enum class AllModeArrays : std::uint8_t;   // mamba_builder_policies.h
+enum class PaddedRowClass : std::uint8_t;  // the same
+
 struct MambaBuildInputs {
   CommonAttentionMetadata common{};
   BatchSplit split{};                              // which rows are decodes: decided by the caller
   TensorView<std::int32_t> num_accepted_tokens{};  // [num_reqs], absent: not given
+  PolicySet policies{};
 };
 
 // The reference's classing of a Mamba1/2 batch: by query length, with reorder_batch_threshold when
@@ -37,7 +42,7 @@ struct MambaRowInput {
   std::int32_t reorder_batch_threshold = 1;
   TensorView<std::int32_t> num_accepted_tokens{};      // absent: not given
   TensorView<std::int32_t> num_decode_draft_tokens{};  // [num_reqs], -1: none; absent: not given
-  PaddedRowClass padded_row_class = PaddedRowClass::prefill;
+  PaddedRowClass padded_row_class{};                   // prefill
 };
 
 // A later classing: rows that are prefilling are prefills, but for rows of one token whose request
@@ -55,14 +60,16 @@ class MambaMetadataBuilder {
   using Metadata = MambaMetadata;
   static constexpr RowPartition kRowPartition = RowPartition::decodes_then_prefills;
   static MambaBuildInputs inputs_of(const MetadataBuildInputs& inputs) {
-    return {inputs.common, inputs.split, inputs.num_accepted_tokens};
+    return {inputs.common, inputs.split, inputs.num_accepted_tokens, inputs.policies};
   }
   // Persistent buffers that a captured graph reads, by the reference's names.
   static std::span<const std::string_view> replayed_arrays(MambaCacheMode mamba_cache_mode,
                                                            std::int32_t num_spec);
 
-  // Errors: those of check_config.
-  static Result<MambaMetadataBuilder> create(const MambaBuilderConfig& config);
+  // AllModeArrays of `policies` holds for good: the buffers have its size. Errors: those of
+  // check_config.
+  static Result<MambaMetadataBuilder> create(const MambaBuilderConfig& config,
+                                             const PolicySet& policies = {});
 
   // Errors: arrays or split that do not fit num_reqs; K > 0, decode rows and no accepted counts, if
   // MissingCounts::refused; a block column outside the table; in the graph branch a table of
@@ -71,27 +78,27 @@ class MambaMetadataBuilder {
 
   // Metadata of a capture: the batch is classed by shape, accepted counts are the query lengths.
   // Errors: more rows than decode_cudagraph_max_bs, max_query_len other than 1 + K, and of build.
-  Result<MambaMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
+  Result<MambaMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common,
+                                                    const PolicySet& policies = {});
 
   // What Mamba2 builds upon: accepted counts are taken, and there are no chunks.
   Result<MambaMetadata> build_shared(const MambaBuildInputs& inputs);
   // What a capture builds from. Errors: those of a capture.
-  Result<MambaBuildInputs> capture_inputs(const CommonAttentionMetadata& common, bool takes_counts);
+  Result<MambaBuildInputs> capture_inputs(const CommonAttentionMetadata& common, bool takes_counts,
+                                          const PolicySet& policies);
 
   // Returns `metadata` of this or another builder with the block table of this builder's group:
   // int32 [num_reqs, columns]. Errors: another number of rows, and those of build's graph branch.
   Result<MambaMetadata> update_block_table(const MambaMetadata& metadata,
-                                           const TensorView<std::int32_t>& block_table);
+                                           const TensorView<std::int32_t>& block_table,
+                                           const PolicySet& policies = {});
 
   // Did the last call write the persistent buffers (take the CUDA graph branch)? If not, a replay
   // would read what an earlier call left there.
   bool buffers_refreshed_in_last_build() const { return refreshed_; }
 
   // Does it take accepted counts? If not, the caller gives none, and splits without them.
-  bool takes_counts() const { return config_.policies.mamba1_counts == Mamba1Counts::taken; }
-
-  // The policies hold from the next call on, but for AllModeArrays, whose size the buffers have.
-  void set_policies(const BuilderPolicies& policies);
+  bool takes_counts(const PolicySet& policies) const;
 
   // What a replay reads.
   MambaPersistentViews persistent_views() const { return buffers_.views(); }
@@ -103,7 +110,7 @@ class MambaMetadataBuilder {
   bool supports_update_block_table() const { return config_.num_spec == 0; }
 
  private:
-  explicit MambaMetadataBuilder(const MambaBuilderConfig& config);
+  MambaMetadataBuilder(const MambaBuilderConfig& config, AllModeArrays all_mode_arrays);
 
   bool all_mode() const { return config_.mamba_cache_mode == MambaCacheMode::all; }
   bool takes_graph_branch(const MambaMetadata& metadata) const;
@@ -114,9 +121,11 @@ class MambaMetadataBuilder {
   void count_state_writes(const CommonAttentionMetadata& common, MambaMetadata& metadata) const;
   Status set_chunks(MambaMetadata& metadata);
   Status set_prefill_fields(const CommonAttentionMetadata& common, MambaMetadata& metadata);
-  Status set_state_indices(const BlockTableWindow& window, MambaMetadata& metadata);
+  Status set_state_indices(const BlockTableWindow& window, const PolicySet& policies,
+                           MambaMetadata& metadata);
 
   MambaBuilderConfig config_;
+  AllModeArrays all_mode_arrays_;
   BlockTableGatherConfig gather_;
   std::int32_t decode_cudagraph_max_bs_ = 0;
   std::int32_t reorder_batch_threshold_ = 1;

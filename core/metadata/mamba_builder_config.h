@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
-#include "core/metadata/builder_policies.h"
 #include "core/model/kv_cache_spec.h"
 #include "core/model/prefill_checkpoint.h"
 
@@ -33,7 +33,6 @@ struct MambaBuilderConfig {
   std::int32_t decode_context_parallel_size = 1;
   std::optional<std::int32_t> chunk_size{};  // Mamba2 only: tokens per chunk of the SSD scan
   CheckpointSettings checkpoint{};           // Mamba2 and GDN
-  BuilderPolicies policies{};
 };
 
 // Errors: a block size, hit_alignment or decode_context_parallel_size below 1; any other setting

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/base/math.h"
+#include "core/metadata/mamba_builder_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -30,27 +31,23 @@ void copy_head(const TensorView<std::int32_t>& source, std::int32_t n,
     std::fill_n(target.values.data(), n, source.data[0]);
 }
 
-bool cuts_to_rows(const MambaBuilderConfig& config) {
-  return config.policies.all_mode_arrays != AllModeArrays::cut_to_tokens;
-}
-
 PersistentBuffer<std::int32_t> make_state_indices(const MambaBuilderConfig& config,
-                                                  std::int32_t rows) {
+                                                  bool cuts_to_rows, std::int32_t rows) {
   const std::int32_t cols = config.mamba_cache_mode == MambaCacheMode::all
                                 ? cdiv(config.max_model_len, config.block_size) +
-                                      (cuts_to_rows(config) ? config.num_speculative_blocks : 0)
+                                      (cuts_to_rows ? config.num_speculative_blocks : 0)
                                 : 1 + config.num_spec;
   return PersistentBuffer<std::int32_t>::matrix_of(rows, cols, kNeverWritten);
 }
 
 }  // namespace
 
-MambaDecodeBuffers::MambaDecodeBuffers(const MambaBuilderConfig& config, std::int32_t rows)
+MambaDecodeBuffers::MambaDecodeBuffers(const MambaBuilderConfig& config,
+                                       AllModeArrays all_mode_arrays, std::int32_t rows)
     : all_mode_(config.mamba_cache_mode == MambaCacheMode::all),
       spec_decode_(config.num_spec > 0),
-      needs_counts_(config.policies.missing_counts == MissingCounts::refused),
-      cuts_to_rows_(cuts_to_rows(config)),
-      state_indices_tensor_d_(make_state_indices(config, rows)) {
+      cuts_to_rows_(all_mode_arrays != AllModeArrays::cut_to_tokens),
+      state_indices_tensor_d_(make_state_indices(config, cuts_to_rows_, rows)) {
   const auto vector = PersistentBuffer<std::int32_t>::vector_of;
   if (spec_decode_) decode_num_accepted_tokens_ = vector(rows, kNeverWritten);
   if (all_mode_) {
@@ -70,7 +67,7 @@ MambaPersistentViews MambaDecodeBuffers::views() const {
   return views;
 }
 
-Status MambaDecodeBuffers::check(const BlockTableWindow& window,
+Status MambaDecodeBuffers::check(const BlockTableWindow& window, MissingCounts missing_counts,
                                  const MambaMetadata& metadata) const {
   const std::int32_t n = metadata.num_decodes;
   const std::int32_t cols = state_indices_tensor_d_.cols;
@@ -78,7 +75,8 @@ Status MambaDecodeBuffers::check(const BlockTableWindow& window,
   if (width != cols && width != 1)
     return invalid_input("block table gives " + std::to_string(width) +
                          " columns, the persistent array has " + std::to_string(cols));
-  if (spec_decode_ && (needs_counts_ || metadata.num_accepted_tokens.present)) {
+  if (spec_decode_ &&
+      (missing_counts == MissingCounts::refused || metadata.num_accepted_tokens.present)) {
     if (!metadata.query_start_loc_d.present)
       return invalid_input("no decode rows in a speculative batch for the full CUDA graph");
     if (auto s = check_copy("num_accepted_tokens", metadata.num_accepted_tokens, n,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
 #include "core/metadata/block_table_gather.h"
@@ -13,6 +14,9 @@
 #include "core/metadata/persistent_buffer.h"
 
 namespace hybridscope {
+
+enum class AllModeArrays : std::uint8_t;  // mamba_builder_policies.h
+enum class MissingCounts : std::uint8_t;  // the same
 
 // All rows of the buffers. kNeverWritten: no build has written the element yet.
 struct MambaPersistentViews {
@@ -25,25 +29,23 @@ struct MambaPersistentViews {
 class MambaDecodeBuffers {
  public:
   // `rows` = decode_cudagraph_max_bs.
-  MambaDecodeBuffers(const MambaBuilderConfig& config, std::int32_t rows);
+  MambaDecodeBuffers(const MambaBuilderConfig& config, AllModeArrays all_mode_arrays,
+                     std::int32_t rows);
 
   // Does a decode-only batch fit? Errors: a block table of another width (one column is
-  // broadcast), accepted counts or block indices that are absent or of another size.
-  Status check(const BlockTableWindow& window, const MambaMetadata& metadata) const;
+  // broadcast), accepted counts or block indices that are absent or of another size. Counts may be
+  // absent unless MissingCounts::refused.
+  Status check(const BlockTableWindow& window, MissingCounts missing_counts,
+               const MambaMetadata& metadata) const;
 
   // Writes the first num_decodes rows and points `metadata` to them. Requires: check() is ok.
   void write(const BlockTableWindow& window, MambaMetadata& metadata);
-
-  void set_policies(const BuilderPolicies& policies) {
-    needs_counts_ = policies.missing_counts == MissingCounts::refused;
-  }
 
   MambaPersistentViews views() const;
 
  private:
   bool all_mode_ = false;
   bool spec_decode_ = false;
-  bool needs_counts_ = true;   // MissingCounts::refused
   bool cuts_to_rows_ = false;  // AllModeArrays
   PersistentBuffer<std::int32_t> state_indices_tensor_d_;
   PersistentBuffer<std::int32_t> decode_num_accepted_tokens_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/base/policy_set.h"
 #include "core/base/tensor_view.h"
 #include "core/metadata/batch_split.h"
 #include "core/metadata/common_attention_metadata.h"
@@ -21,6 +22,7 @@ struct MetadataBuildInputs {
   TensorView<std::int32_t> num_accepted_tokens{};  // [num_reqs], absent: not given
   BatchSplit split{};                              // RowPartition::decodes_then_prefills
   GdnRowClasses gdn_row_classes{};                 // RowPartition::spec_and_non_spec
+  PolicySet policies{};
 };
 
 }  // namespace hybridscope

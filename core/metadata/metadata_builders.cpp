@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "core/base/check.h"
+#include "core/base/policy_set.h"
 
 namespace hybridscope {
 namespace {
@@ -44,14 +45,15 @@ Result<BuilderMetadata> build(MetadataBuilder& builder, const MetadataBuildInput
 
 Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
                                            const BuilderMetadata& metadata,
-                                           const CommonAttentionMetadata& common) {
+                                           const CommonAttentionMetadata& common,
+                                           const PolicySet& policies) {
   return std::visit(
       [&](auto& own) -> Result<BuilderMetadata> {
         using Builder = std::remove_reference_t<decltype(own)>;
         const auto* other = std::get_if<typename Builder::Metadata>(&metadata);
         if (other == nullptr) return invalid_input("metadata of another builder kind");
         if constexpr (TakesBlockTable<Builder>)
-          return widen(own.update_block_table(*other, common.block_table_tensor));
+          return widen(own.update_block_table(*other, common.block_table_tensor, policies));
         else
           return widen(own.update_block_table(*other, common));
       },
@@ -89,12 +91,8 @@ RowPartition row_partition(const MetadataBuilder& builder) {
   return std::visit([](const auto& own) { return own.kRowPartition; }, builder);
 }
 
-bool takes_counts(const MetadataBuilder& builder) {
-  return std::visit([](const auto& own) { return own.takes_counts(); }, builder);
-}
-
-void set_policies(MetadataBuilder& builder, const BuilderPolicies& policies) {
-  std::visit([&](auto& own) { own.set_policies(policies); }, builder);
+bool takes_counts(const MetadataBuilder& builder, const PolicySet& policies) {
+  return std::visit([&](const auto& own) { return own.takes_counts(policies); }, builder);
 }
 
 BuilderMetadata empty_metadata(const MetadataBuilder& builder) {

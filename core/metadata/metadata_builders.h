@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
 #include "core/metadata/builder_metadata.h"
@@ -32,7 +33,8 @@ struct MetadataBuilderRow {
   MambaType mamba_type = MambaType::mamba1;
   std::string_view reference_name;  // class in the reference
   AttentionCGSupport cg_support = AttentionCGSupport::uniform_batch;
-  Result<MetadataBuilder> (*create)(const MambaBuilderConfig& config) = nullptr;
+  Result<MetadataBuilder> (*create)(const MambaBuilderConfig& config,
+                                    const PolicySet& policies) = nullptr;
   BuilderMetadata (*empty_metadata)() = nullptr;  // every array absent
   // What a replay of the builder's captured graph reads. `num_spec`: K.
   std::span<const std::string_view> (*replayed_arrays)(MambaCacheMode mamba_cache_mode,
@@ -42,16 +44,17 @@ struct MetadataBuilderRow {
 template <class Builder>
 constexpr MetadataBuilderRow builder_row(MambaType type, std::string_view reference_name,
                                          AttentionCGSupport cg_support) {
-  return {type,
-          reference_name,
-          cg_support,
-          [](const MambaBuilderConfig& config) -> Result<MetadataBuilder> {
-            auto builder = Builder::create(config);
-            if (!builder) return builder.error();
-            return MetadataBuilder(std::move(builder).value());
-          },
-          [] { return BuilderMetadata(typename Builder::Metadata{}); },
-          &Builder::replayed_arrays};
+  return {
+      type,
+      reference_name,
+      cg_support,
+      [](const MambaBuilderConfig& config, const PolicySet& policies) -> Result<MetadataBuilder> {
+        auto builder = Builder::create(config, policies);
+        if (!builder) return builder.error();
+        return MetadataBuilder(std::move(builder).value());
+      },
+      [] { return BuilderMetadata(typename Builder::Metadata{}); },
+      &Builder::replayed_arrays};
 }
 
 // linear_attention and short_conv have small builders of their own in the reference, with the split
@@ -80,7 +83,8 @@ Result<BuilderMetadata> build(MetadataBuilder& builder, const MetadataBuildInput
 // another kind.
 Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
                                            const BuilderMetadata& metadata,
-                                           const CommonAttentionMetadata& common);
+                                           const CommonAttentionMetadata& common,
+                                           const PolicySet& policies);
 
 // On either runner. GDN: false, policy group_builds decides on V2.
 bool supports_update_block_table(const MetadataBuilder& builder);
@@ -91,8 +95,7 @@ std::span<const std::string_view> replayed_arrays(const MetadataBuilder& builder
 std::int32_t reorder_batch_threshold(const MetadataBuilder& builder);
 RowPartition row_partition(const MetadataBuilder& builder);
 // Do accepted counts reach the metadata? (Mamba1Counts)
-bool takes_counts(const MetadataBuilder& builder);
-void set_policies(MetadataBuilder& builder, const BuilderPolicies& policies);
+bool takes_counts(const MetadataBuilder& builder, const PolicySet& policies);
 // Metadata of the builder's kind, every array absent.
 BuilderMetadata empty_metadata(const MetadataBuilder& builder);
 

@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "core/model/checkpoint_layers.h"
+#include "core/model/conv_state_sizing.h"
 #include "core/model/model_check.h"
 #include "core/model/state_dtype.h"
 

@@ -19,6 +19,9 @@
 
 namespace hybridscope {
 
+enum class ConvStateSizing : std::uint8_t;   // conv_state_sizing.h
+enum class CheckpointLayers : std::uint8_t;  // checkpoint_layers.h
+
 struct KVCacheSettings {
   std::optional<MambaCacheMode> mamba_cache_mode = {};  // absent: choose_mamba_cache_mode
   std::optional<bool> enable_prefix_caching = {};       // absent: on, in mode none off
@@ -27,8 +30,8 @@ struct KVCacheSettings {
   std::int64_t num_speculative_tokens = 0;
   std::int64_t tensor_parallel_size = 1;
   ConvStateLayout conv_state_layout = ConvStateLayout::SD;
-  ConvStateSizing conv_state_sizing = ConvStateSizing::kernel_plus_spec;
-  CheckpointLayers checkpoint_layers = CheckpointLayers::none;
+  ConvStateSizing conv_state_sizing{};   // kernel_plus_spec
+  CheckpointLayers checkpoint_layers{};  // none
   GdnPrefillBackend gdn_prefill_backend = GdnPrefillBackend::triton;
   std::optional<std::int64_t> block_size = {};
   std::optional<std::int64_t> mamba_block_size = {};

@@ -6,14 +6,6 @@
 
 namespace hybridscope {
 
-// Which recurrent layers have kernels that store a state inside a prefill, in mode align? In the
-// order of the releases.
-enum class CheckpointLayers : std::uint8_t {
-  none,
-  mamba2,          // 0.32.0
-  mamba2_and_gdn,  // 0.33.0: and GatedDeltaNet whose prefill kernel is FlashInfer's
-};
-
 // The prefill kernel of GatedDeltaNet layers.
 enum class GdnPrefillBackend : std::uint8_t { triton, flashinfer };
 

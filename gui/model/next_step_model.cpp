@@ -47,12 +47,11 @@ void plan_request(EditableRequest& request, const ScriptStep& script) {
 
 std::vector<EditablePolicy> editable_policies(const PolicyOverrides& in_force) {
   std::vector<EditablePolicy> policies;
-  for (std::size_t i = 0; i < kNumPolicies; ++i) {
-    const Policy& policy = policy_table()[i];
-    if (policy.caching) continue;
+  for (const Policy& policy : policy_table()) {
+    if (policy.is_caching()) continue;
     const auto values = policy.text.value_names();
-    const auto value = in_force.values[i];
-    policies.push_back({.index = i,
+    const auto value = in_force.values[policy.place];
+    policies.push_back({.place = policy.place,
                         .name = policy.text.name,
                         .help = policy.text.help,
                         .values = {values.begin(), values.end()},

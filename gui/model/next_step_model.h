@@ -24,7 +24,7 @@ struct EditableRequest {
 };
 
 struct EditablePolicy {
-  std::size_t index = 0;  // in policy_table()
+  std::size_t place = 0;  // in PolicyOverrides
   std::string_view name;
   std::string_view help;
   std::vector<std::string_view> values;
@@ -33,7 +33,7 @@ struct EditablePolicy {
   // The override that sets the policy to values[number].
   PolicyOverrides with_value(std::size_t number) const {
     PolicyOverrides overrides;
-    overrides.values[index] = static_cast<std::uint8_t>(number);
+    overrides.values[place] = static_cast<std::uint8_t>(number);
     return overrides;
   }
 };

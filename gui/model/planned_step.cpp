@@ -22,11 +22,9 @@ std::vector<std::string> words_of_joining(const RunPlan& plan, std::int64_t step
 }
 
 void add_policy_words(const PolicyOverrides& policies, std::vector<std::string>& words) {
-  for (std::size_t i = 0; i < kNumPolicies; ++i)
-    if (const auto value = policies.values[i]) {
-      const PolicyText& policy = policy_table()[i].text;
-      words.push_back(fmt::format("policy {} {}", policy.name, policy.values[*value]));
-    }
+  for (const Policy& policy : policy_table())
+    if (const auto value = policies.values[policy.place])
+      words.push_back(fmt::format("policy {} {}", policy.text.name, policy.text.values[*value]));
 }
 
 }  // namespace

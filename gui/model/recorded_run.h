@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "gui/model/shown_run.h"
 #include "sessions/record/record_views.h"
 #include "storage/session_player.h"
@@ -133,7 +134,7 @@ class RecordedRun final : public ShownRun {
   std::string plan_error_;  // why there is no plan
   struct PolicyChange {
     std::int64_t step = 0;  // the first step that has them
-    Policies policies;
+    PolicySet policies;
   };
   std::vector<PolicyChange> policy_changes_;  // of the plan's script, ascending
   EngineConfig config_;

@@ -6,6 +6,9 @@
 #include <array>
 #include <map>
 
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/row_inputs_policies.h"
+#include "core/engine/worker_v1_policies.h"
 #include "gui/model/meant_state.h"
 #include "sessions/explain/explain_row.h"
 #include "sessions/record/value_names.h"
@@ -167,10 +170,10 @@ class SpeculativeMaker {
   // Policies of the reference under which a row continues from its running column.
   void add_exceptions(SpeculativeRow& result, const StatePlace& running) {
     if (view_.config.runner == ModelRunner::v2) return;
-    const Policies& policies = view_.config.policies;
-    const bool spec_by_drafts = by_spec_ && policies.row_classing == RowClassing::by_shape;
+    const PolicySet& policies = view_.config.policies;
+    const bool spec_by_drafts = by_spec_ && policies.is(RowClassing::by_shape);
     std::string& words = model_.policies;
-    if (policies.no_draft_step == NoDraftStep::column_zero || spec_by_drafts) {
+    if (policies.is(NoDraftStep::column_zero) || spec_by_drafts) {
       result.without_drafts = running;
       if (words.empty())
         words =
@@ -180,7 +183,7 @@ class SpeculativeMaker {
                 : "A step in which no row has drafts reads the running column, regardless of what "
                   "was accepted, unless the state is copied first (no_draft_step).";
     }
-    if (policies.accepted_count_owner == AcceptedCountOwner::persistent_row) {
+    if (policies.is(AcceptedCountOwner::persistent_row)) {
       result.after_pause = running;
       constexpr std::string_view kPause =
           "A request that has no tokens in the next step comes back with a count of 1, and reads "

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/base/math.h"
+#include "core/caching/hybrid_coordinator_policies.h"
 #include "sessions/cache_report/changed_plan.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
@@ -316,7 +317,7 @@ void ChangeSearch::try_keeping_states(const LookupOfPlan& lookup, Changes& chang
 void ChangeSearch::try_finer_units(const LookupOfPlan& lookup, Changes& changes) {
   const EngineConfig& config = plan_.setup.config;
   const LookupReport& report = lookup.report;
-  if (!rules_.has_states || config.policies.cache.hits_inside_blocks == HitsInsideBlocks::never ||
+  if (!rules_.has_states || config.policies.is(HitsInsideBlocks::never) ||
       report.lost_to(MissReason::block_granularity) + report.lost_to(MissReason::eagle_drop) +
               report.lost_to(MissReason::state_missing) ==
           0)

@@ -4,6 +4,7 @@
 
 #include "core/base/math.h"
 #include "core/caching/hybrid_coordinator.h"
+#include "core/caching/hybrid_coordinator_policies.h"
 #include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {
@@ -28,8 +29,7 @@ CacheRules cache_rules(const EngineConfig& config) {
   if (!rules.caching || !coordinator.ok()) return rules;
   rules.grid = coordinator.value().hit_alignment();
   rules.hash_lookahead = cache.num_hash_lookahead_tokens;
-  const bool to_the_last_hash =
-      cache.policies.eagle_margin == EagleMargin::hash_block_to_the_last_hash;
+  const bool to_the_last_hash = cache.policies.is(EagleMargin::hash_block_to_the_last_hash);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (!coordinator.value().is_eagle_group(static_cast<std::int32_t>(g))) continue;
     const std::int32_t block_size = groups[g].block_size();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/caching/hybrid_coordinator.h"
+#include "core/caching/retention_policies.h"
 #include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {
@@ -25,7 +26,7 @@ std::optional<GroupRetention> group_retention(const EngineConfig& config) {
                         .block_size = mamba->block_size(),
                         .drops_eagle_block = coordinator.value().is_eagle_group(group),
                         .rule = {.interval = cache.retention_interval,
-                                 .boundaries = cache.policies.reachable_boundaries,
+                                 .boundaries = cache.policies.get<ReachableBoundaries>(),
                                  .scheduler_block_size = cache.scheduler_block_size,
                                  .hit_alignment = coordinator.value().hit_alignment(),
                                  .eagle_block_drop = coordinator.value().any_eagle_group()}};

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/math.h"
+#include "core/caching/mamba_manager_policies.h"
 #include "core/metadata/persistent_buffer.h"
 #include "sessions/conformance/vector_table.h"
 
@@ -114,10 +115,9 @@ MambaBuilderConfig read_builder_config(const JsonValue& config, BuilderFamily fa
   return result;
 }
 
-MambaBuilderConfig read_release_builder_config(const JsonValue& config, const Policies& policies) {
+MambaBuilderConfig read_release_builder_config(const JsonValue& config, const PolicySet& policies) {
   MambaBuilderConfig result = read_shared_config(config);
-  const PrefillCheckpoint checkpoint = policies.cache.prefill_checkpoint;
-  result.policies = policies;
+  const PrefillCheckpoint checkpoint = policies.get<PrefillCheckpoint>();
   if (config["num_prefill_checkpoint_blocks"].int32({0, 1}) > 0)
     result.checkpoint.alignment = read_size(config["prefill_checkpoint_alignment"], 1);
   result.checkpoint.hash_block_size = read_size(config["hash_block_size"], 1);

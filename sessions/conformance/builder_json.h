@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/engine/policies.h"
+#include "core/base/policy_set.h"
 #include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/named_arrays.h"
 #include "sessions/conformance/answer_json.h"
@@ -23,7 +23,7 @@ enum class BuilderFamily { mamba, gdn };
 MambaBuilderConfig read_builder_config(const JsonValue& config, BuilderFamily family);
 
 // Reads the settings of a builder of a release, which is given further ones.
-MambaBuilderConfig read_release_builder_config(const JsonValue& config, const Policies& policies);
+MambaBuilderConfig read_release_builder_config(const JsonValue& config, const PolicySet& policies);
 
 // Just holds a production size: 1024 requests of a million tokens in blocks of 16.
 inline constexpr std::int64_t kMaxPersistentElements = std::int64_t{1} << 26;

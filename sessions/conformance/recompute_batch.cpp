@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/engine/aligned_split_policies.h"
 #include "core/engine/scheduler.h"
 #include "core/metadata/batch_split.h"
 #include "core/metadata/causal_conv1d_metadata_builder.h"

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/caching/block_hash.h"
+#include "core/caching/block_pool_policies.h"
 #include "core/caching/hybrid_coordinator.h"
 #include "core/caching/kv_cache_manager.h"
 #include "core/engine/scheduler_setup.h"
@@ -311,7 +312,7 @@ json recompute_cache_hits(const VectorCase& vector, const VectorKernels&) {
                       .hashes = {}};
   tokens.hashes = hashes_of_counting_tokens(tokens.num_tokens, config.hash_block_size);
   BlockPool pool({.num_blocks = config.kv_cache_config.num_blocks,
-                  .block_registration = BlockRegistration::at_allocation},
+                  .policies = PolicySet{BlockRegistration::at_allocation}},
                  nullptr);
   for (const JsonValue& entry : vector.input["cached"].elements())
     cache_block(entry, config, tokens, pool);

@@ -4,9 +4,12 @@
 #include <vector>
 
 #include "core/engine/releases.h"
+#include "core/engine/row_inputs_policies.h"
 #include "core/metadata/gdn_builder.h"
+#include "core/metadata/gdn_builder_policies.h"
 #include "core/metadata/mamba2_builder.h"
 #include "core/metadata/mamba_builder.h"
+#include "core/metadata/mamba_builder_policies.h"
 #include "sessions/conformance/builder_json.h"
 #include "sessions/conformance/recompute.h"
 
@@ -29,29 +32,30 @@ struct ReleaseCall {
   std::vector<std::uint8_t> flags;  // [num_reqs]
 };
 
-Result<GdnMetadata> build_release(GdnMetadataBuilder& builder, const Policies& policies,
+Result<GdnMetadata> build_release(GdnMetadataBuilder& builder, const PolicySet& policies,
                                   ReleaseCall& call) {
   const CommonAttentionMetadata common = call.batch.view();
   const auto classes = classify_gdn_rows_by_drafts(
       common,
       {.num_spec = builder.config().num_spec,
        .num_decode_draft_tokens = call.num_decode_draft_tokens.view(),
-       .zero_drafts = policies.no_draft_step == NoDraftStep::zero_drafts ? ZeroDrafts::spec_rows
-                                                                         : ZeroDrafts::no_spec_rows,
-       .batch = policies.gdn_batch},
+       .zero_drafts =
+           policies.is(NoDraftStep::zero_drafts) ? ZeroDrafts::spec_rows : ZeroDrafts::no_spec_rows,
+       .batch = policies.get<GdnBatch>()},
       call.flags);
   if (!classes) return classes.error();
   return builder.build({.common = common,
                         .num_accepted_tokens = call.num_accepted_tokens.view(),
-                        .row_classes = classes.value()});
+                        .row_classes = classes.value(),
+                        .policies = policies});
 }
 
 template <class Builder>
-Result<typename Builder::Metadata> build_release(Builder& builder, const Policies& policies,
+Result<typename Builder::Metadata> build_release(Builder& builder, const PolicySet& policies,
                                                  ReleaseCall& call) {
-  MambaBuildInputs inputs{.common = call.batch.view()};
+  MambaBuildInputs inputs{.common = call.batch.view(), .policies = policies};
   TensorView<std::int32_t> drafts;
-  if (builder.takes_counts()) {
+  if (builder.takes_counts(policies)) {
     inputs.num_accepted_tokens = call.num_accepted_tokens.view();
     drafts = call.num_decode_draft_tokens.view();
   }
@@ -60,7 +64,7 @@ Result<typename Builder::Metadata> build_release(Builder& builder, const Policie
                                       {.reorder_batch_threshold = builder.reorder_batch_threshold(),
                                        .num_accepted_tokens = inputs.num_accepted_tokens,
                                        .num_decode_draft_tokens = drafts,
-                                       .padded_row_class = policies.padded_row_class},
+                                       .padded_row_class = policies.get<PaddedRowClass>()},
                                       call.flags);
   if (!split) return split.error();
   inputs.split = split.value();
@@ -86,10 +90,10 @@ std::int32_t max_bs(const Builder& builder) {
 
 template <class Builder>
 json recompute_on(const VectorCase& vector) {
-  const Policies policies = release_policies(
+  const PolicySet policies = release_policies(
       *vector.release,
       vector.config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2);
-  auto created = Builder::create(read_release_builder_config(vector.config, policies));
+  auto created = Builder::create(read_release_builder_config(vector.config, policies), policies);
   json results = json::array();
   if (!created) return {{"init", error_json(created.error())}, {"results", results}};
   Builder& builder = created.value();

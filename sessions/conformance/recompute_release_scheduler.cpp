@@ -8,7 +8,9 @@
 #include <tuple>
 #include <utility>
 
+#include "core/caching/mamba_manager_policies.h"
 #include "core/engine/releases.h"
+#include "core/engine/scheduler_policies.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/conformance/vector_engine_config.h"
@@ -37,10 +39,9 @@ class StateView {
     if (request == nullptr) return nullptr;
     json counts = {request->num_computed_tokens, request->num_tokens,
                    request->num_output_placeholders};
-    const Policies& policies = replay_.config().policies;
-    if (policies.cache.skipped_basis == SkippedBasis::processed)
-      counts.push_back(request->num_in_flight_tokens);
-    if (policies.stale_frame == StaleFrame::drained_by_scheduled_tokens)
+    const PolicySet& policies = replay_.config().policies;
+    if (policies.is(SkippedBasis::processed)) counts.push_back(request->num_in_flight_tokens);
+    if (policies.is(StaleFrame::drained_by_scheduled_tokens))
       counts.push_back(request->num_stale_output_tokens);
     while (counts.size() > 2 && counts.back() == 0) counts.erase(counts.size() - 1);
     return counts;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -27,10 +28,11 @@ constexpr std::int32_t kMaxDrafts = 1 << 8;
 class WorkerRun {
  public:
   static Result<WorkerRun> create(const VectorCase& vector) {
-    const EngineConfig config = read_release_worker_config(vector.config, *vector.release);
-    Result<Worker> worker = Worker::create(config);
+    auto config = std::make_unique<const EngineConfig>(
+        read_release_worker_config(vector.config, *vector.release));
+    Result<Worker> worker = Worker::create(*config);
     if (!worker) return worker.error();
-    return WorkerRun(config, std::move(worker).value());
+    return WorkerRun(std::move(config), std::move(worker).value());
   }
 
   json answer(const JsonValue& call) {
@@ -49,9 +51,9 @@ class WorkerRun {
   }
 
  private:
-  WorkerRun(const EngineConfig& config, Worker worker)
-      : config_(config), worker_(std::move(worker)) {
-    trace_.groups = make_group_traces(config.kv_cache_config);
+  WorkerRun(std::unique_ptr<const EngineConfig> config, Worker worker)
+      : config_(std::move(config)), worker_(std::move(worker)) {
+    trace_.groups = make_group_traces(config_->kv_cache_config);
   }
 
   // -- what the scheduler gave out --
@@ -62,7 +64,7 @@ class WorkerRun {
     new_blocks_.ids.clear();
     new_blocks_.starts.assign(1, 0);
     const JsonValue scheduled = call["scheduled"];
-    if (scheduled.size() > static_cast<std::size_t>(config_.max_num_seqs))
+    if (scheduled.size() > static_cast<std::size_t>(config_->max_num_seqs))
       scheduled.fail("expected at most max_num_seqs requests");
     for (const JsonValue& entry : scheduled.elements()) read_scheduled(entry, call);
     trace_.preempted = ids_of(call, "preempted");
@@ -87,7 +89,7 @@ class WorkerRun {
       else if (!with_slot_.contains(one.request.value))
         scheduled[i].fail("a running request that has no slot");
     }
-    if (with_slot_.size() > static_cast<std::size_t>(config_.max_num_seqs))
+    if (with_slot_.size() > static_cast<std::size_t>(config_->max_num_seqs))
       scheduled.fail("more requests than there are slots");
   }
 
@@ -100,12 +102,12 @@ class WorkerRun {
                 Admission::resumed}[static_cast<std::size_t>(entry[std::size_t{1}].int32({0, 2}))],
         .num_computed_tokens = number(2),
         .num_scheduled_tokens = entry[std::size_t{3}].int32({1, kMaxReleaseWorkerTokens}),
-        .num_draft_tokens = entry[std::size_t{4}].int32({0, config_.num_speculative_tokens}),
+        .num_draft_tokens = entry[std::size_t{4}].int32({0, config_->num_speculative_tokens}),
         .num_tokens = number(6),
         .num_prompt_tokens = entry[std::size_t{7}].int32({1, kMaxReleaseWorkerTokens}),
         .placeholder_drafts = entry[std::size_t{5}].int32({0, 1}) == 1};
     const std::int32_t end = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
-    if (end > config_.max_model_len + config_.num_speculative_tokens ||
+    if (end > config_->max_model_len + config_->num_speculative_tokens ||
         scheduled.num_draft_tokens >= scheduled.num_scheduled_tokens)
       entry.fail("expected a row that fits max_model_len and has a token that is no draft");
     const std::string name = entry[std::size_t{0}].string();
@@ -124,7 +126,7 @@ class WorkerRun {
 
   void read_blocks(const std::string& name, const ScheduledTrace& scheduled,
                    const JsonValue& call) {
-    const std::size_t groups = config_.kv_cache_config.groups.size();
+    const std::size_t groups = config_->kv_cache_config.groups.size();
     std::vector<std::size_t>& held = num_blocks_[scheduled.request.value];
     if (scheduled.admission != Admission::running) held.clear();
     held.resize(groups);
@@ -136,7 +138,7 @@ class WorkerRun {
         new_blocks_.ids.insert(new_blocks_.ids.end(), ids.begin(), ids.end());
         held[g] += ids.size();
         if (held[g] > static_cast<std::size_t>(
-                          block_table_columns(config_, config_.kv_cache_config.groups[g])))
+                          block_table_columns(*config_, config_->kv_cache_config.groups[g])))
           (*given)[g].fail("more blocks than the block table has columns");
       }
       new_blocks_.starts.push_back(new_blocks_.ids.size());
@@ -149,8 +151,8 @@ class WorkerRun {
     EngineRequest& request = requests_.add(name);
     request.key = static_cast<std::uint64_t>(request.scheduling.id.value);
     request.tokens = TokenSequence({{.content = request.key, .length = num_prompt_tokens}},
-                                   config_.seed, request.key);
-    request.prefix = PrefixFingerprints(0, config_.hash_block_size, config_.conv_kernel - 2);
+                                   config_->seed, request.key);
+    request.prefix = PrefixFingerprints(0, config_->hash_block_size, config_->conv_kernel - 2);
     return ids_[name] = request.scheduling.id;
   }
 
@@ -174,7 +176,7 @@ class WorkerRun {
 
   // -- what the runner made of it --
 
-  bool is_v2() const { return config_.runner == ModelRunner::v2; }
+  bool is_v2() const { return config_->runner == ModelRunner::v2; }
 
   json rows() const {
     json answer = {{"rows", json::array()},
@@ -209,7 +211,7 @@ class WorkerRun {
   }
 
   void add_columns(json& answer) const {
-    const bool align = config_.mamba_cache_mode == MambaCacheMode::align;
+    const bool align = config_->mamba_cache_mode == MambaCacheMode::align;
     if (!is_v2() || align) answer["copies"] = json::array();
     if (!align) return;
     for (const CopyDecisionTrace& made : trace_.pre_copies.decisions) {
@@ -221,7 +223,7 @@ class WorkerRun {
   }
 
   void add_moves(json& answer) const {
-    if (config_.mamba_cache_mode != MambaCacheMode::align) return;
+    if (config_->mamba_cache_mode != MambaCacheMode::align) return;
     answer["moved"] = moves(trace_.pre_copies);
     answer["moved_after"] = moves(trace_.post_copies);
   }
@@ -247,7 +249,7 @@ class WorkerRun {
     return counts;
   }
 
-  EngineConfig config_;
+  std::unique_ptr<const EngineConfig> config_;
   Worker worker_;
   RequestList requests_;
   std::map<std::string, RequestId> ids_;

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/caching/mamba_manager_policies.h"
 #include "core/engine/aligned_split.h"
+#include "core/engine/aligned_split_policies.h"
 #include "core/engine/releases.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/text/json_value.h"
@@ -16,7 +18,7 @@ std::int32_t tokens(const JsonValue& object, std::string_view name, std::int32_t
   return object[name].int32({least, kMaxSplitTokens});
 }
 
-AlignedSplitSettings read_split_settings(const JsonValue& config, const Policies& policies) {
+AlignedSplitSettings read_split_settings(const JsonValue& config, const PolicySet& policies) {
   const auto alignment = config.find_non_null("prefill_checkpoint_alignment");
   const std::int32_t budget = tokens(config, "max_num_scheduled_tokens");
   const std::int32_t threshold = tokens(config, "long_prefill_token_threshold");
@@ -30,16 +32,16 @@ AlignedSplitSettings read_split_settings(const JsonValue& config, const Policies
           .has_prefill_checkpoint_blocks = config["has_prefill_checkpoint_blocks"].boolean(),
           .prefill_checkpoint_alignment = alignment ? alignment->int32({1, kMaxSplitTokens}) : 0,
           .shared_prefix_checkpoint = config["shared_prefix_checkpoint"].boolean(),
-          .checkpoint_start = policies.cache.checkpoint_start,
+          .checkpoint_start = policies.get<CheckpointStart>(),
           .max_tokens_a_step = threshold > 0 ? std::min(budget, threshold) : budget};
 }
 
 }  // namespace
 
 nlohmann::json recompute_release_split(const VectorCase& vector, const VectorKernels&) {
-  const Policies policies = release_policies(*vector.release, ModelRunner::v1);
+  const PolicySet policies = release_policies(*vector.release, ModelRunner::v1);
   return mamba_block_aligned_split(
-      policies.aligned_split, read_split_settings(vector.config, policies),
+      policies.get<AlignedSplit>(), read_split_settings(vector.config, policies),
       {.num_computed_tokens = tokens(vector.input, "num_computed_tokens"),
        .num_prompt_tokens = tokens(vector.input, "num_prompt_tokens"),
        .num_tokens = tokens(vector.input, "num_tokens"),

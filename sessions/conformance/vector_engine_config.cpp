@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "core/engine/policy_table.h"
+
 namespace hybridscope {
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/engine/all_mode_copies_policies.h"
+
 namespace hybridscope {
 namespace {
 
@@ -195,8 +197,7 @@ std::string explain_no_decision(const StepTrace& trace, const EngineConfig& conf
   if (config.mamba_cache_mode != MambaCacheMode::all || config.num_speculative_tokens == 0 ||
       decided || of_row.row_class != RowClass::verify)
     return {};
-  if (config.policies.all_mode_speculation !=
-      AllModeSpeculation::remembered_column_and_boundary_copies)
+  if (!config.policies.is(AllModeSpeculation::remembered_column_and_boundary_copies))
     return "the policy stores no boundary states after acceptance";
   const std::int32_t computed = of_row.num_computed_tokens;
   return fmt::format("no block boundary lies in c + 1 .. c + a = {} .. {}, nothing to copy",

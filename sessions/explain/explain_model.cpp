@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/model/conv_state_sizing.h"
 #include "core/model/state_dtype.h"
 #include "sessions/explain/explain_model_words.h"
 #include "sessions/text/number_words.h"

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "core/base/math.h"
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/engine/aligned_split_policies.h"
 #include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {
@@ -23,9 +25,7 @@ struct GroupToExplain {
 
 // FullAttentionCut::first_spec_group: attention groups of other specs are not cut.
 bool keeps_all_blocks(const EngineConfig& config, const KVCacheGroup& group) {
-  if (group.is_mamba() ||
-      config.policies.cache.full_attention_cut != FullAttentionCut::first_spec_group)
-    return false;
+  if (group.is_mamba() || !config.policies.is(FullAttentionCut::first_spec_group)) return false;
   const auto& groups = config.kv_cache_config.groups;
   const auto first = std::ranges::find_if(groups, [](const auto& g) { return !g.is_mamba(); });
   return first->spec != group.spec;

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/engine/aligned_split_policies.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/scheduler.h"
 #include "core/trace/schedule_trace.h"

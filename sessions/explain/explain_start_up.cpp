@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/engine/cudagraph_setup.h"
+#include "core/metadata/graph_padding_policies.h"
 #include "sessions/explain/explain_dispatch.h"
 #include "sessions/text/text_page.h"
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/engine/scheduler_policies.h"
 #include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_row.h"
 #include "sessions/explain/explain_sections.h"
@@ -47,8 +48,7 @@ std::string committed_words(const StepToExplain& step, std::size_t scheduled) {
   const CommitTrace& commit = trace.committed[scheduled];
   const std::int32_t rejected = num_rejected(trace, scheduled);
   const std::int32_t computed = s.num_computed_tokens + s.num_scheduled_tokens - rejected;
-  const bool cuts =
-      commit.finished && step.config.policies.stopped_tokens == StoppedTokens::taken_back;
+  const bool cuts = commit.finished && step.config.policies.is(StoppedTokens::taken_back);
   const std::int32_t cut_off = cuts ? computed - commit.num_computed_tokens : 0;
   std::string words =
       fmt::format("c = {} + {} - {} rejected{} = {}; known {} + {} = {}", s.num_computed_tokens,

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/ids.h"
+#include "core/engine/worker_v2_policies.h"
 #include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_dispatch.h"
 #include "sessions/explain/explain_row.h"
@@ -172,9 +173,9 @@ std::string padding_words(const StepTrace& trace) {
   return is_known ? text + ", null blocks" : text;
 }
 
-std::string_view order_words(const Policies& policies) {
-  const bool every_row = policies.full_rows_first == FullRowsFirst::every_row;
-  switch (policies.row_order) {
+std::string_view order_words(const PolicySet& policies) {
+  const bool every_row = policies.is(FullRowsFirst::every_row);
+  switch (policies.get<RowOrder>()) {
     case RowOrder::decodes_then_query_len:
       return every_row
                  ? "1 + K tokens first, then by class, decodes first, then by ascending query "

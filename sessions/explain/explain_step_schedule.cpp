@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/caching/block_pool_policies.h"
+#include "core/engine/aligned_split_policies.h"
 #include "core/engine/scheduler_setup.h"
 #include "sessions/explain/explain_schedule.h"
 #include "sessions/explain/explain_sections.h"
@@ -166,7 +168,7 @@ void limit_tokens(const StepToExplain& step, const ScheduledTrace& s, const Toke
                                   .num_new_tokens = count.value,
                                   .num_new_local_computed_tokens = s.num_hit_tokens,
                                   .shared_prefix_boundary = terms.shared_prefix_boundary};
-  const AlignedSplit rule = config.policies.aligned_split;
+  const AlignedSplit rule = config.policies.get<AlignedSplit>();
   const AlignedSplitSettings settings = aligned_split_settings(config);
   count.words += "; aligned split: " + explain_aligned_split(rule, settings, inputs);
   count.value = mamba_block_aligned_split(rule, settings, inputs);
@@ -289,7 +291,7 @@ void add_blocks(const StepToExplain& step, TextPage& page) {
   const bool registers = std::ranges::any_of(trace.cache_events, [](const CacheEvent& event) {
     return event.kind == CacheEventKind::registered;
   });
-  if (registers) page.line(registration_words(step.config.policies.cache.block_registration));
+  if (registers) page.line(registration_words(step.config.policies.get<BlockRegistration>()));
   if (lacks_queues(trace)) return;
   page.line(fmt::format("{} of {} blocks are free after scheduling", trace.num_free_blocks,
                         step.config.kv_cache_config.num_blocks - 1));

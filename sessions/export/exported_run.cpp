@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/engine/scheduler_policies.h"
 #include "core/engine/scheduler_setup.h"
 #include "core/trace/block_table_mirror.h"
 #include "sessions/explain/explain_finding.h"
@@ -40,8 +41,8 @@ std::int32_t wanted_tokens(const EngineConfig& config, const StepTrace& trace,
   if (scheduled.placeholder_drafts) return scheduled.num_scheduled_tokens;
   std::int32_t wanted = scheduled.num_tokens + scheduled.num_output_placeholders +
                         scheduled.num_drafts_offered - scheduled.num_computed_tokens;
-  const bool cuts = config.policies.long_prefill_threshold == LongPrefillThreshold::always ||
-                    trace.num_running + trace.num_waiting > 1;
+  const bool cuts =
+      config.policies.is(LongPrefillThreshold::always) || trace.num_running + trace.num_waiting > 1;
   if (cuts && config.long_prefill_token_threshold > 0)
     wanted = std::min(wanted, config.long_prefill_token_threshold);
   wanted = std::min(wanted, budget);
@@ -210,7 +211,7 @@ ExportedRow Exporter::row_of(const StepTrace& trace, const ScheduledTrace& sched
 // Ends a row of a synchronous run, where nothing is in flight when the step returns.
 void Exporter::end_row(const CommitTrace& commit, ExportedRow& row) const {
   row.finished = row.finished || commit.finished;
-  if (config().policies.commit_registration == CommitRegistration::asynchronous_or_drafts &&
+  if (config().policies.is(CommitRegistration::asynchronous_or_drafts) &&
       config().num_speculative_tokens > 0 && commit.outcome == CommitOutcome::taken)
     row.num_registered_tokens = std::min(commit.num_computed_tokens, commit.num_tokens);
 }
@@ -257,9 +258,8 @@ void Exporter::take(const CheckedStep& checked, ExportedRun& run) {
   add_commands(trace, step);
   apply(trace.cache_events);
   step.block_copies = block_copies_of(trace.cache_events);
-  const std::int32_t slots_a_row = config().policies.draft_slots == DraftSlots::counted
-                                       ? scheduler_config(config()).num_draft_slots
-                                       : 0;
+  const std::int32_t slots_a_row =
+      config().policies.is(DraftSlots::counted) ? scheduler_config(config()).num_draft_slots : 0;
   std::int32_t budget = trace.token_budget - slots_a_row;
   for (const ScheduledTrace& scheduled : trace.scheduled) {
     add_request(scheduled, run);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <variant>
 
+#include "core/caching/mamba_manager_policies.h"
+#include "core/model/checkpoint_layers.h"
 #include "sessions/job/shared_work.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/scenario/release_defaults.h"
@@ -100,10 +102,9 @@ bool exists_in(const MatrixCell& cell, const std::string& engine) {
   EngineSettings settings = cell_settings(cell);
   settings.engine = parse_engine_profile(engine);
   const std::optional<Release> release = release_of(settings);
-  const Policies policies = resolve_policies(settings);
+  const PolicySet policies = resolve_policies(settings);
   if (cell.checkpoints() == Checkpoints::in_prefills &&
-      (policies.cache.prefill_checkpoint == PrefillCheckpoint::never ||
-       (release && policies.checkpoint_layers == CheckpointLayers::none)))
+      (policies.is(PrefillCheckpoint::never) || (release && policies.is(CheckpointLayers::none))))
     return false;
   // What no profile has is told as refused.
   if (!release)

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/base/policy_set.h"
 #include "sessions/judge/compare_schedule.h"
 #include "sessions/judge/compare_worker.h"
 #include "sessions/scenario/settings.h"
@@ -22,7 +23,7 @@ EngineDifference refusal(const ComparedStep& step, const Error& error) {
 
 }  // namespace
 
-Policies compared_policies(const ForeignHeader& header, const EngineProfile& profile) {
+PolicySet compared_policies(const ForeignHeader& header, const EngineProfile& profile) {
   EngineSettings settings;
   settings.engine = profile;
   settings.runner = header.config.runner;
@@ -31,7 +32,7 @@ Policies compared_policies(const ForeignHeader& header, const EngineProfile& pro
 }
 
 Result<EngineComparison> EngineComparison::create(const ForeignHeader& header,
-                                                  const Policies& policies, RequestName name_of,
+                                                  const PolicySet& policies, RequestName name_of,
                                                   OtherHit other_hit) {
   EngineConfig config = header.config;
   config.policies = policies;

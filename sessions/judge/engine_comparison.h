@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
-#include "core/engine/policies.h"
 #include "sessions/judge/compared_step.h"
 #include "sessions/judge/engine_difference.h"
 #include "sessions/judge/engine_scheduler.h"
@@ -17,7 +17,7 @@
 namespace hybridscope {
 
 // The policies that our engine has under this profile when it is compared with such a trace.
-Policies compared_policies(const ForeignHeader& header, const EngineProfile& profile);
+PolicySet compared_policies(const ForeignHeader& header, const EngineProfile& profile);
 
 // Compares what the trace has, in the order of a step's phases (EngineDecision). Up to the first
 // difference our engine is in the same state as the other one, so each decision has the same
@@ -26,7 +26,7 @@ class EngineComparison {
  public:
   // `policies`: those of a profile. `name_of` must also answer for requests that have left. Errors:
   // settings that our engine refuses, with a pointer into the header.
-  static Result<EngineComparison> create(const ForeignHeader& header, const Policies& policies,
+  static Result<EngineComparison> create(const ForeignHeader& header, const PolicySet& policies,
                                          RequestName name_of,
                                          OtherHit other_hit = OtherHit::other_decision);
 

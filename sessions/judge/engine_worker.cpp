@@ -8,14 +8,16 @@
 namespace hybridscope {
 
 Result<EngineWorker> EngineWorker::create(const EngineConfig& config, RequestName name_of) {
-  auto worker = Worker::create(config);
+  auto own_config = std::make_unique<const EngineConfig>(config);
+  auto worker = Worker::create(*own_config);
   if (!worker.ok()) return worker.error();
-  return EngineWorker(config, std::move(worker).value(), std::move(name_of));
+  return EngineWorker(std::move(own_config), std::move(worker).value(), std::move(name_of));
 }
 
-EngineWorker::EngineWorker(const EngineConfig& config, Worker worker, RequestName name_of)
-    : config_(config), worker_(std::move(worker)), name_of_(std::move(name_of)) {
-  trace_.groups = make_group_traces(config.kv_cache_config);
+EngineWorker::EngineWorker(std::unique_ptr<const EngineConfig> config, Worker worker,
+                           RequestName name_of)
+    : config_(std::move(config)), worker_(std::move(worker)), name_of_(std::move(name_of)) {
+  trace_.groups = make_group_traces(config_->kv_cache_config);
 }
 
 Result<const StepTrace*> EngineWorker::run(const ForeignStep& step,
@@ -51,7 +53,7 @@ void EngineWorker::introduce(RequestId id, std::int32_t num_prompt_tokens) {
   EngineRequest& request = requests_[id];
   if (request.tokens.num_prompt_tokens() > 0) return;
   request.tokens = TokenSequence({{.length = num_prompt_tokens}}, 0, 0);
-  request.prefix = PrefixFingerprints(0, config_.hash_block_size);
+  request.prefix = PrefixFingerprints(0, config_->hash_block_size);
 }
 
 void EngineWorker::describe(const EngineScheduler& scheduler, const ReplayedSchedule& schedule) {

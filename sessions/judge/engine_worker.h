@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/base/ids.h"
@@ -34,13 +35,13 @@ class EngineWorker {
   std::int32_t num_accepted_tokens_before(std::size_t row) const;
 
  private:
-  EngineWorker(const EngineConfig& config, Worker worker, RequestName name_of);
+  EngineWorker(std::unique_ptr<const EngineConfig> config, Worker worker, RequestName name_of);
   void introduce(RequestId id, std::int32_t num_prompt_tokens);
   void describe(const EngineScheduler& scheduler, const ReplayedSchedule& schedule);
   void append_new_blocks(const ReplayedRequest& request);
   void script_acceptance(const ForeignStep& step);
 
-  EngineConfig config_;
+  std::unique_ptr<const EngineConfig> config_;  // the worker reads it here
   Worker worker_;
   RequestName name_of_;
   RequestList requests_;

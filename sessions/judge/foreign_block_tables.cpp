@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/base/math.h"
+#include "core/engine/policy_table.h"
 
 namespace hybridscope {
 
@@ -14,7 +15,7 @@ Result<ForeignBlockTables> ForeignBlockTables::create(const ForeignHeader& heade
                                  .use_eagle = header.use_eagle,
                                  .scheduler_block_size = header.config.scheduler_block_size,
                                  .hash_block_size = header.config.hash_block_size,
-                                 .policies = reference_cache_policies()});
+                                 .policies = reference_policies()});
   if (!coordinator.ok()) return coordinator.error();
   return ForeignBlockTables(header, std::move(coordinator).value());
 }

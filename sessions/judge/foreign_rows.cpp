@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/engine/batch_metadata_policies.h"
 #include "core/engine/token_sequence.h"
 #include "core/metadata/named_arrays.h"
 #include "core/state/all_mode.h"
@@ -304,7 +305,7 @@ Status ForeignImporter::write_tables() {
 Status ForeignImporter::dispatch(const ForeignStep& step) {
   if (!step.graph) {
     count(Computed::cudagraph);
-    return metadata_.dispatch(trace_, worker_tables_);
+    return metadata_.dispatch(config_, trace_, worker_tables_);
   }
   const ForeignGraph& traced = *step.graph;
   const auto num_reqs = static_cast<std::int32_t>(trace_.rows.size());
@@ -326,7 +327,7 @@ Status ForeignImporter::dispatch(const ForeignStep& step) {
     graph.reason = *traced.uniform && config_.cudagraph_mode != CUDAGraphMode::full
                        ? CudagraphDispatchReason::uniform_decode_graph
                        : CudagraphDispatchReason::mixed_batch_graph;
-  metadata_.dispatch_as(trace_, graph, worker_tables_);
+  metadata_.dispatch_as(config_, trace_, graph, worker_tables_);
   return Ok{};
 }
 
@@ -377,7 +378,7 @@ Status ForeignImporter::build_metadata(const ForeignStep& step) {
   buffers_before_.clear();
   for (const GroupTrace& group : trace_.groups)
     buffers_before_.push_back(group.persistent_buffers_step);
-  const Status built = metadata_.build(trace_, worker_tables_, remembered_columns_);
+  const Status built = metadata_.build(config_, trace_, worker_tables_, remembered_columns_);
   bool traced_all = true;
   for (GroupTrace& group : trace_.groups) {
     if (!group.is_mamba) continue;

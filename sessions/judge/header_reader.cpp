@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/engine/batch_metadata_policies.h"
+#include "core/model/checkpoint_layers.h"
 #include "sessions/judge/trace_words.h"
 #include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/settings_table.h"
@@ -112,8 +115,7 @@ EngineConfig ConfigReader::read() {
   read_groups(config);
   read_block_sizes(config);
   if (computes_checkpoints_)
-    config.policies.checkpoint_writes =
-        release_policies(*release_, config.runner).checkpoint_writes;
+    config.policies.set(release_policies(*release_, config.runner).get<CheckpointWrites>());
   for (const std::string_view key : {"async_scheduling", "runner"})
     if (!tells(key)) untold_.emplace_back(fmt::format("config/{}", key));
   return config;
@@ -204,7 +206,7 @@ void ConfigReader::read_groups(EngineConfig& config) {
     return mamba != nullptr && mamba->num_prefill_checkpoint_blocks > 0;
   };
   if (std::ranges::any_of(config.kv_cache_config.groups, stores))
-    config.policies.cache.prefill_checkpoint = PrefillCheckpoint::as_states_retained;
+    config.policies.set(PrefillCheckpoint::as_states_retained);
 }
 
 KVCacheGroup ConfigReader::read_group(const JsonValue& value, const EngineConfig& config) {
@@ -257,7 +259,8 @@ void ConfigReader::compute_checkpoint_blocks(const EngineConfig& config, MambaSp
     checkpoints_unknown_ = checkpoints_unknown_ || spec.mamba_type == MambaType::mamba2 ||
                            spec.mamba_type == MambaType::gdn_attention;
   if (!release_) return;
-  const CheckpointLayers layers = release_policies(*release_, config.runner).checkpoint_layers;
+  const CheckpointLayers layers =
+      release_policies(*release_, config.runner).get<CheckpointLayers>();
   const bool stores = spec.mamba_type == MambaType::mamba2 && layers != CheckpointLayers::none;
   // Its prefill kernel is not in the header; FlashInfer's needs blocks of whole pieces.
   const bool may_store = spec.mamba_type == MambaType::gdn_attention &&

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/metadata/graph_padding_policies.h"
 #include "sessions/run/check_setup.h"
 
 namespace hybridscope {
@@ -16,7 +17,7 @@ namespace {
 std::vector<std::int32_t> sizes_of_any_release(EngineConfig config) {
   std::vector<std::int32_t> sizes;
   for (const DecodeGraphs rule : {DecodeGraphs::rounded_list, DecodeGraphs::each_size_rounded}) {
-    config.policies.decode_graphs = rule;
+    config.policies.set(rule);
     const CheckConfig with_rule = make_check_config(config);
     const std::vector<std::int32_t>& more = with_rule.limits->cudagraph_capture_sizes;
     sizes.insert(sizes.end(), more.begin(), more.end());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/engine/batch_metadata_policies.h"
 #include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_reader.h"
@@ -15,8 +16,8 @@
 namespace hybridscope {
 namespace {
 
-Policies policies_with(const EngineProfile& profile, ModelRunner runner,
-                       PolicyOverrides overrides) {
+PolicySet policies_with(const EngineProfile& profile, ModelRunner runner,
+                        PolicyOverrides overrides) {
   EngineSettings settings;
   settings.engine = profile;
   settings.runner = runner;
@@ -69,7 +70,7 @@ void KeptTrace::keep(std::string_view line) {
 }
 
 std::optional<std::int64_t> TraceCauses::first_difference(const KeptTrace& trace,
-                                                          const Policies& policies,
+                                                          const PolicySet& policies,
                                                           std::int64_t last) {
   TraceReader reader("");
   std::optional<EngineComparison> comparison;
@@ -165,7 +166,7 @@ std::vector<const KnownBug*> TraceCauses::of_computed_states(const KeptTrace& tr
                                                              const ForeignHeader& header,
                                                              const Finding& finding) {
   if (!header.computes_checkpoints) return {};
-  const PolicyValue computed = header.config.policies.checkpoint_writes;
+  const PolicyValue computed = header.config.policies.get<CheckpointWrites>();
   if (is_found(trace, CheckpointWrites::reserved, finding)) return {};
   std::vector<const KnownBug*> bugs;
   for (const KnownBug* bug : bugs_of(EngineProfile::vllm(*header.release), runner_))
@@ -182,7 +183,7 @@ bool TraceCauses::is_found(const KeptTrace& trace, CheckpointWrites writes,
     if (!read.ok()) return true;
     if (read.value() == TraceLine::header) {
       ForeignHeader header = reader.header();
-      header.config.policies.checkpoint_writes = writes;
+      header.config.policies.set(writes);
       auto created = TraceJudge::create(header);
       if (!created.ok()) return true;
       judge.emplace(std::move(created).value());

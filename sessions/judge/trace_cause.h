@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/engine/batch_metadata_policies.h"
 #include "sessions/explain/finding_roots.h"
 #include "sessions/judge/foreign_trace.h"
 #include "sessions/scenario/known_bug_table.h"
@@ -75,7 +76,7 @@ class TraceCauses {
   bool is_found(const KeptTrace& trace, CheckpointWrites writes, const Finding& finding);
   // The first step, up to `last`, in which our engine with these policies decides otherwise, or
   // kNowhere. Empty: it cannot be compared, or too many rows were.
-  std::optional<std::int64_t> first_difference(const KeptTrace& trace, const Policies& policies,
+  std::optional<std::int64_t> first_difference(const KeptTrace& trace, const PolicySet& policies,
                                                std::int64_t last);
   // The bugs of the candidates that agree with the trace beyond `step`, and longest; of those that
   // differ up to `step`, and last.

@@ -84,7 +84,7 @@ void check_scenario_of(const KnownBug& bug, const Scenario& scenario) {
   if (!scenario.expect.findings || scenario.expect.findings->empty())
     throw JsonFault("/scenario/expect", "expects no finding (expected what the bug does)");
   const bool sets_the_bug = std::ranges::any_of(bug.values(), [&](const PolicyValue& value) {
-    return scenario.settings.policies.values[value.policy].has_value();
+    return scenario.settings.policies.values[value.place].has_value();
   });
   if (scenario.settings.engine || sets_the_bug)
     throw JsonFault(

@@ -14,7 +14,7 @@ namespace {
 
 // Policies that go on and off together: those of one or more known bugs, or a single one.
 struct Candidate {
-  PolicySet policies = {};
+  PolicyPlaces policies = {};
   std::vector<const KnownBug*> bugs = {};  // empty: a single policy
 };
 
@@ -34,8 +34,8 @@ class Candidates {
       add_engine(settings, *changed);
     }
     std::ranges::stable_sort(bugs_, {}, [](const Candidate& one) { return one.policies.count(); });
-    for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-      if (values_.values[policy]) policies_.push_back({PolicySet().set(policy), {}});
+    for (const Policy& policy : policy_table())
+      if (values_.values[policy.place]) policies_.push_back({PolicyPlaces().set(policy.place), {}});
   }
 
   const std::vector<Candidate>& bugs() const { return bugs_; }
@@ -44,24 +44,25 @@ class Candidates {
   const PolicyOverrides& values() const { return values_; }
 
  private:
-  void add_engine(const EngineSettings& settings, const Policies& policies) {
-    const PolicyOverrides has = overrides_of(policies);
-    for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-      if (!values_.values[policy] && has.values[policy] != policy_table()[policy].safe)
-        values_.values[policy] = has.values[policy];
+  void add_engine(const EngineSettings& settings, const PolicySet& policies) {
+    for (const Policy& policy : policy_table()) {
+      const std::uint8_t value = policy.value_in(policies);
+      if (!values_.values[policy.place] && value != policy.safe)
+        values_.values[policy.place] = value;
+    }
     const auto of_profile =
         bugs_of(settings.engine.value_or(EngineProfile::safe), resolved_runner(settings));
     for (const KnownBug* bug : bugs_with(policies)) {
       const bool is_set = std::ranges::any_of(bug->values(), [&](const PolicyValue& value) {
-        return settings.policies.values[value.policy].has_value();
+        return settings.policies.values[value.place].has_value();
       });
       if (is_set || std::ranges::count(of_profile, bug) > 0) add_bug(*bug);
     }
   }
 
   void add_bug(const KnownBug& bug) {
-    PolicySet policies;
-    for (const PolicyValue& value : bug.values()) policies.set(value.policy);
+    PolicyPlaces policies;
+    for (const PolicyValue& value : bug.values()) policies.set(value.place);
     auto known = std::ranges::find(bugs_, policies, &Candidate::policies);
     if (known == bugs_.end()) known = bugs_.insert(bugs_.end(), {policies, {}});
     if (std::ranges::count(known->bugs, &bug) == 0) known->bugs.push_back(&bug);
@@ -74,8 +75,8 @@ class Candidates {
 
 using Picked = std::vector<const Candidate*>;
 
-PolicySet policies_of(const Picked& picked) {
-  PolicySet all;
+PolicyPlaces policies_of(const Picked& picked) {
+  PolicyPlaces all;
   for (const Candidate* one : picked) all |= one->policies;
   return all;
 }
@@ -109,7 +110,7 @@ class CauseSearch {
     Share share = Share::alone;
   };
 
-  bool is_gone_without(const PolicySet& off) {
+  bool is_gone_without(const PolicyPlaces& off) {
     const auto occurs = runs_.occurs(wanted_, off);
     return occurs && !occurs->in_chain;
   }
@@ -117,14 +118,15 @@ class CauseSearch {
   bool is_needed(const Candidate& one) {
     if (!is_gone_without(one.policies)) return false;
     if (one.policies.count() == 1) return true;
-    for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-      if (one.policies[policy] && !is_gone_without(PolicySet().set(policy))) return false;
+    for (const Policy& policy : policy_table())
+      if (one.policies[policy.place] && !is_gone_without(PolicyPlaces().set(policy.place)))
+        return false;
     return true;
   }
   // Is it there with these policies, and with no others of `all`, or else in profile safe? The
   // second is asked for bugs that another's policies hide.
-  bool is_there_with(const PolicySet& on, const std::vector<Candidate>& all) {
-    PolicySet off;
+  bool is_there_with(const PolicyPlaces& on, const std::vector<Candidate>& all) {
+    PolicyPlaces off;
     for (const Candidate& one : all) off |= one.policies;
     const auto occurs = [&] {
       const auto found = runs_.occurs(wanted_, off & ~on);
@@ -181,9 +183,9 @@ class CauseSearch {
       if (!cause.words.empty())
         cause.words += share == Share::together ? ", together with " : ", and ";
       cause.words += name(*one, cause);
-      for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-        if (one->policies[policy])
-          cause.policies.values[policy] = candidates_.values().values[policy];
+      for (const Policy& policy : policy_table())
+        if (one->policies[policy.place])
+          cause.policies.values[policy.place] = candidates_.values().values[policy.place];
     }
     if (picked.size() < 2) return cause;
     cause.words += share == Share::together ? ": without any one of them it is gone"
@@ -214,9 +216,9 @@ class CauseSearch {
   // The policy and value of a candidate that is a single policy.
   PolicyValue value_of(const Candidate& candidate) const {
     PolicyValue value;
-    for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-      if (candidate.policies[policy]) value.policy = policy;
-    value.value = *candidates_.values().values[value.policy];
+    for (const Policy& policy : policy_table())
+      if (candidate.policies[policy.place]) value.place = policy.place;
+    value.value = *candidates_.values().values[value.place];
     return value;
   }
 

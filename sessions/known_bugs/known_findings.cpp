@@ -19,7 +19,7 @@ bool KnownFindings::has(const KnownBug* bug) const {
 // Does the scenario itself set the policies of the bug?
 bool KnownFindings::is_set(const KnownBug& bug) const {
   return std::ranges::all_of(bug.values(), [this](const PolicyValue& value) {
-    return plan_.settings.policies.values[value.policy] == value.value;
+    return plan_.settings.policies.values[value.place] == value.value;
   });
 }
 

@@ -51,9 +51,9 @@ void switch_off(const PolicyOverrides& policies, EngineSettings& settings,
                 std::vector<ScriptStep>& script) {
   settings.policies = without_cause(settings.policies, policies);
   for (ScriptStep& step : script)
-    for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-      if (policies.values[policy] && step.policies.values[policy])
-        step.policies.values[policy] = policy_table()[policy].safe;
+    for (const Policy& policy : policy_table())
+      if (policies.values[policy.place] && step.policies.values[policy.place])
+        step.policies.values[policy.place] = policy.safe;
 }
 
 PolicyRuns::PolicyRuns(const RunPlan& plan, std::span<const Finding> findings,
@@ -71,7 +71,7 @@ PolicyRuns::PolicyRuns(const RunPlan& plan, std::span<const Finding> findings,
   run_as_it_is();
 }
 
-std::optional<FindingOccurrence> PolicyRuns::occurs(std::size_t wanted, const PolicySet& off) {
+std::optional<FindingOccurrence> PolicyRuns::occurs(std::size_t wanted, const PolicyPlaces& off) {
   if (is_exhausted()) return std::nullopt;
   const auto [known, fresh] = runs_.try_emplace(off);
   if (fresh) known->second = run_without(off);
@@ -79,10 +79,10 @@ std::optional<FindingOccurrence> PolicyRuns::occurs(std::size_t wanted, const Po
   return (*known->second)[wanted];
 }
 
-RunPlan PolicyRuns::plan_without(const PolicySet& off) const {
+RunPlan PolicyRuns::plan_without(const PolicyPlaces& off) const {
   PolicyOverrides switched_off;
-  for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-    if (off[policy]) switched_off.values[policy] = policy_table()[policy].safe;
+  for (const Policy& policy : policy_table())
+    if (off[policy.place]) switched_off.values[policy.place] = policy.safe;
   RunPlan plan = plan_;
   switch_off(switched_off, plan.settings, plan.script);
   return plan;
@@ -153,7 +153,7 @@ void PolicyRuns::set_steps(WantedFinding& one,
   }
 }
 
-std::optional<PolicyRuns::Occurs> PolicyRuns::run_without(const PolicySet& off) {
+std::optional<PolicyRuns::Occurs> PolicyRuns::run_without(const PolicyPlaces& off) {
   std::int64_t last = 0;
   for (const WantedFinding& one : wanted_) last = std::max(last, one.last + kStepsBehindAlone);
   Occurs occurs(wanted_.size());

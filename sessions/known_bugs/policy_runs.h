@@ -33,7 +33,8 @@ struct CauseSearchOptions {
 void switch_off(const PolicyOverrides& policies, EngineSettings& settings,
                 std::vector<ScriptStep>& script);
 
-using PolicySet = std::bitset<kNumPolicies>;
+// Policies by their place in a PolicySet.
+using PolicyPlaces = std::bitset<PolicySet::kCapacity>;
 
 // A finding whose cause is looked for, and what the plan's own run shows of it.
 struct WantedFinding {
@@ -68,23 +69,23 @@ class PolicyRuns {
 
   // Is the finding there if these policies are as in profile safe? Empty: the plan cannot run so,
   // or too much has been run.
-  std::optional<FindingOccurrence> occurs(std::size_t wanted, const PolicySet& off);
+  std::optional<FindingOccurrence> occurs(std::size_t wanted, const PolicyPlaces& off);
 
  private:
   using Occurs = std::vector<FindingOccurrence>;  // [wanted]
   struct BySetOrder {
-    bool operator()(const PolicySet& a, const PolicySet& b) const {
+    bool operator()(const PolicyPlaces& a, const PolicyPlaces& b) const {
       return a.to_string() < b.to_string();
     }
   };
 
-  RunPlan plan_without(const PolicySet& off) const;
+  RunPlan plan_without(const PolicyPlaces& off) const;
   template <class Visit>
   bool run(RunPlan plan, std::int64_t last, const Visit& visit);
   void run_as_it_is();
   static void note(WantedFinding& one, const Finding& finding, const StepTrace& trace);
   static void set_steps(WantedFinding& one, std::span<const std::pair<Finding, std::size_t>> seen);
-  std::optional<Occurs> run_without(const PolicySet& off);
+  std::optional<Occurs> run_without(const PolicyPlaces& off);
 
   const RunPlan& plan_;
   const CauseSearchOptions& options_;
@@ -93,7 +94,7 @@ class PolicyRuns {
   std::int64_t most_;
   std::int64_t left_;
   std::vector<WantedFinding> wanted_;
-  std::map<PolicySet, std::optional<Occurs>, BySetOrder> runs_;
+  std::map<PolicyPlaces, std::optional<Occurs>, BySetOrder> runs_;
 };
 
 }  // namespace hybridscope

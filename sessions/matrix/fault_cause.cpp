@@ -10,9 +10,9 @@
 namespace hybridscope {
 namespace {
 
-PolicyValue value_at(std::size_t policy, std::uint8_t value) {
+PolicyValue value_at(std::size_t place, std::uint8_t value) {
   PolicyValue one;
-  one.policy = policy;
+  one.place = place;
   one.value = value;
   return one;
 }
@@ -20,13 +20,13 @@ PolicyValue value_at(std::size_t policy, std::uint8_t value) {
 // "row_order=query_len".
 Result<PolicyValue> parse_policy_value(std::string_view text) {
   const std::size_t equals = text.find('=');
-  for (std::size_t policy = 0; policy < kNumPolicies; ++policy) {
-    const PolicyText& words = policy_table()[policy].text;
+  for (const Policy& policy : policy_table()) {
+    const PolicyText& words = policy.text;
     if (words.name != text.substr(0, equals)) continue;
     const auto names = words.value_names();
     const auto found = std::ranges::find(names, text.substr(equals + 1));
     if (found != names.end())
-      return value_at(policy, static_cast<std::uint8_t>(found - names.begin()));
+      return value_at(policy.place, static_cast<std::uint8_t>(found - names.begin()));
   }
   return invalid_input(fmt::format("there is no policy with this value: {}", text));
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/engine/all_mode_copies_policies.h"
 #include "core/metadata/cudagraph_mode.h"
 
 namespace hybridscope {
@@ -74,72 +77,73 @@ std::int64_t count_copies_of_hits(const StepTrace& trace, const EngineConfig&) {
 
 constexpr std::array<MatrixEventInfo, kNumMatrixEvents> kEvents = {{
     {MatrixEvent::pre_copy, "pre_copies", "states copied before the forward",
-     [](const MatrixCell& cell, const Policies&) { return is_align(cell); },
+     [](const MatrixCell& cell, const PolicySet&) { return is_align(cell); },
      [](const StepTrace& trace, const EngineConfig&) { return copies(trace.pre_copies); }},
     {MatrixEvent::post_copy, "post_copies", "states copied after acceptance",
-     [](const MatrixCell& cell, const Policies& policies) {
-       const bool boundaries_stored = policies.all_mode_speculation ==
-                                      AllModeSpeculation::remembered_column_and_boundary_copies;
+     [](const MatrixCell& cell, const PolicySet& policies) {
+       const bool boundaries_stored =
+           policies.is(AllModeSpeculation::remembered_column_and_boundary_copies);
        return has_drafts(cell) &&
               (is_align(cell) ||
                (boundaries_stored && cell.mamba_cache_mode() == MambaCacheMode::all));
      },
      [](const StepTrace& trace, const EngineConfig&) { return copies(trace.post_copies); }},
     {MatrixEvent::same_block_shift, "same_block_shifts", "conv windows shifted inside their block",
-     [](const MatrixCell& cell, const Policies&) { return has_drafts(cell) && is_align(cell); },
+     [](const MatrixCell& cell, const PolicySet&) { return has_drafts(cell) && is_align(cell); },
      [](const StepTrace& trace, const EngineConfig&) {
        return count_both(trace, [](const StateCopyDecision& one) {
          return one.outcome == StateCopyOutcome::within_block_shift;
        });
      }},
     {MatrixEvent::bias, "bias_above_0", "copies that begin behind an accepted draft",
-     [](const MatrixCell& cell, const Policies&) { return has_drafts(cell) && is_align(cell); },
+     [](const MatrixCell& cell, const PolicySet&) { return has_drafts(cell) && is_align(cell); },
      [](const StepTrace& trace, const EngineConfig&) {
        return count_both(trace, [](const StateCopyDecision& one) {
          return one.copies() && one.accept_token_bias > 0;
        });
      }},
     {MatrixEvent::hit, "hits", "admissions that the prefix cache served",
-     [](const MatrixCell& cell, const Policies&) { return cell.enable_prefix_caching(); },
+     [](const MatrixCell& cell, const PolicySet&) { return cell.enable_prefix_caching(); },
      [](const StepTrace& trace, const EngineConfig&) -> std::int64_t {
        return std::ranges::count_if(trace.scheduled, [](const ScheduledTrace& one) {
          return one.admission != Admission::running && one.num_hit_tokens > 0;
        });
      }},
     {MatrixEvent::no_draft_step, "no_draft_steps", "steps past a prompt in which no row has drafts",
-     [](const MatrixCell& cell, const Policies&) { return has_drafts(cell); }, count_no_draft_step},
+     [](const MatrixCell& cell, const PolicySet&) { return has_drafts(cell); },
+     count_no_draft_step},
     {MatrixEvent::padded_row, "padded_rows", "rows added to fill a captured graph",
-     [](const MatrixCell& cell, const Policies&) {
+     [](const MatrixCell& cell, const PolicySet&) {
        return has_full_cudagraphs(cell.cudagraph_mode());
      },
      count_padded_rows},
     {MatrixEvent::row_move, "row_moves", "rows that moved in the batch",
-     [](const MatrixCell&, const Policies&) { return true; },
+     [](const MatrixCell&, const PolicySet&) { return true; },
      [](const StepTrace& trace, const EngineConfig&) -> std::int64_t {
        return std::ranges::count(trace.rows, RowOrigin::moved, &RowTrace::origin);
      }},
     {MatrixEvent::preemption, "preemptions", "requests that lost their blocks",
-     [](const MatrixCell& cell, const Policies&) {
+     [](const MatrixCell& cell, const PolicySet&) {
        return cell.pressure() == Pressure::preemption;
      },
      [](const StepTrace& trace, const EngineConfig&) {
        return static_cast<std::int64_t>(trace.preempted.size());
      }},
     {MatrixEvent::skipped_step, "skipped_steps", "running requests that a step had left out",
-     [](const MatrixCell& cell, const Policies&) { return cell.pressure() == Pressure::budget; },
+     [](const MatrixCell& cell, const PolicySet&) { return cell.pressure() == Pressure::budget; },
      count_skipped},
     {MatrixEvent::frame_rolled_back, "frames_rolled_back",
      "rows of frames in flight whose request was preempted or reset",
-     [](const MatrixCell& cell, const Policies&) {
+     [](const MatrixCell& cell, const PolicySet&) {
        return cell.async_scheduling() &&
               (cell.pressure() == Pressure::preemption || cell.pressure() == Pressure::reset);
      },
      count_rolled_back},
     {MatrixEvent::cache_reset, "cache_resets", "resets of the prefix cache",
-     [](const MatrixCell& cell, const Policies&) { return cell.pressure() == Pressure::reset; },
+     [](const MatrixCell& cell, const PolicySet&) { return cell.pressure() == Pressure::reset; },
      count_resets},
     {MatrixEvent::checkpoint, "checkpoints", "states stored inside a prefill",
-     [](const MatrixCell& cell, const Policies&) {
+     [](const MatrixCell& cell, const PolicySet&) {
        return cell.checkpoints() == Checkpoints::in_prefills;
      },
      [](const StepTrace& trace, const EngineConfig&) -> std::int64_t {
@@ -147,10 +151,9 @@ constexpr std::array<MatrixEventInfo, kNumMatrixEvents> kEvents = {{
            trace.scheduled, [](const ScheduledTrace& one) { return one.checkpoint_position > 0; });
      }},
     {MatrixEvent::block_copy, "block_copies", "whole blocks copied for a hit that ends inside them",
-     [](const MatrixCell& cell, const Policies& policies) {
-       return cell.match_unit() == MatchUnit::finer &&
-              policies.cache.hits_inside_blocks != HitsInsideBlocks::never &&
-              policies.cache.prompt_tail_key != PromptTailKey::never;
+     [](const MatrixCell& cell, const PolicySet& policies) {
+       return cell.match_unit() == MatchUnit::finer && !policies.is(HitsInsideBlocks::never) &&
+              !policies.is(PromptTailKey::never);
      },
      count_copies_of_hits},
 }};

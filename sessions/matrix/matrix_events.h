@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/engine/policies.h"
+#include "core/base/policy_set.h"
 #include "core/trace/step_trace.h"
 #include "sessions/matrix/matrix_cell.h"
 
@@ -35,7 +35,7 @@ struct MatrixEventInfo {
   std::string_view name{};
   std::string_view meaning{};
   // Must the event happen in this cell, under these policies, for the cell to count as tested?
-  bool (*belongs_to)(const MatrixCell& cell, const Policies& policies) = nullptr;
+  bool (*belongs_to)(const MatrixCell& cell, const PolicySet& policies) = nullptr;
   // How often the event happened in one step.
   std::int64_t (*count)(const StepTrace& trace, const EngineConfig& config) = nullptr;
 };

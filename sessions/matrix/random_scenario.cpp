@@ -11,7 +11,10 @@
 
 #include "core/base/check.h"
 #include "core/base/math.h"
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/caching/mamba_manager_policies.h"
 #include "core/engine/engine.h"
+#include "core/model/checkpoint_layers.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/text/name_hash.h"
 
@@ -193,8 +196,8 @@ void Generator::choose_pool() {
   auto setup = make_engine_setup(scenario_.model, most);
   HS_EXPECT(setup.ok());
   EngineConfig& config = setup.value().config;
-  config.policies.cache.skipped_basis = SkippedBasis::processed;
-  config.policies.cache.hits_inside_blocks = HitsInsideBlocks::with_smaller_hash_blocks;
+  config.policies.set(SkippedBasis::processed);
+  config.policies.set(HitsInsideBlocks::with_smaller_hash_blocks);
   const auto least = static_cast<std::int32_t>(blocks_one_request_needs(config, longest_)) + 1;
   settings().num_gpu_blocks_override = least + draws_.between(0, least);
   if (draws_.one_in(8)) settings().watermark = 0.05;

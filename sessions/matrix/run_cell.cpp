@@ -9,6 +9,7 @@
 
 #include "core/base/check.h"
 #include "core/base/fingerprint.h"
+#include "core/model/checkpoint_layers.h"
 #include "sessions/matrix/explain_errors.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/scenario/scripted_policies.h"
@@ -23,8 +24,8 @@ std::uint64_t scenario_seed(const MatrixCell& cell, std::int64_t index, std::uin
              static_cast<std::uint64_t>(index));
 }
 
-Policies policies_in(const MatrixCell& cell, const EngineProfile& profile,
-                     const PolicyOverrides& overrides) {
+PolicySet policies_in(const MatrixCell& cell, const EngineProfile& profile,
+                      const PolicyOverrides& overrides) {
   EngineSettings settings = cell_settings(cell);
   settings.engine = profile;
   settings.policies = overrides;
@@ -112,7 +113,7 @@ std::vector<Value> values_of(std::map<Key, Value>& map) {
 }
 
 void CellRun::finish() {
-  const Policies policies = policies_in(cell_, options_.profile, options_.policies);
+  const PolicySet policies = policies_in(cell_, options_.profile, options_.policies);
   for (const MatrixEventInfo& info : matrix_event_table())
     if (info.belongs_to(cell_, policies) &&
         result_.events[static_cast<std::size_t>(info.event)].times == 0)
@@ -147,12 +148,12 @@ Result<std::optional<CellResult>> CellRun::run() {
 
 // The layers of the cell, unless the policies name some.
 void choose_checkpoint_layers(const MatrixCell& cell, EngineSettings& settings) {
-  constexpr std::size_t policy = policy_index<CheckpointLayers>();
+  constexpr std::size_t policy = kPolicyPlace<CheckpointLayers>;
   if (cell.mamba_cache_mode() != MambaCacheMode::align || settings.policies.values[policy]) return;
   const CheckpointLayers layers = cell.checkpoints() == Checkpoints::in_prefills
                                       ? CheckpointLayers::mamba2
                                       : CheckpointLayers::none;
-  if (resolve_policies(settings).checkpoint_layers != layers) settings.policies.set(layers);
+  if (!resolve_policies(settings).is(layers)) settings.policies.set(layers);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/engine/scheduler_policies.h"
 #include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {
@@ -41,9 +42,9 @@ Result<SchedulerReplay> SchedulerReplay::create(const EngineConfig& config) {
 }
 
 SchedulerReplay::SchedulerReplay(const EngineConfig& config, KVCacheManager manager)
-    : config_(config),
-      cache_(std::make_unique<Cache>(Cache{std::move(manager), {}})),
-      scheduler_(counting_common_prefix(scheduler_config(config)), cache_->manager) {
+    : cache_(std::make_unique<Cache>(Cache{config, std::move(manager), {}})),
+      scheduler_(counting_common_prefix(scheduler_config(config)),
+                 {.policies = cache_->config.policies, .kv_cache = cache_->manager}) {
   cache_->manager.set_event_log(&cache_->log);
 }
 
@@ -63,8 +64,8 @@ Status SchedulerReplay::add_request(const ReplayRequest& request) {
     return invalid_input("request \"" + request.name + "\" is alive already");
   Known& added = requests_.emplace_back();
   added.name = request.name;
-  added.hashes = start_block_hashes(config_.hash_block_size, request.cache_salt,
-                                    num_hash_lookahead_tokens(config_));
+  added.hashes = start_block_hashes(config().hash_block_size, request.cache_salt,
+                                    num_hash_lookahead_tokens(config()));
   added.state.id = id;
   added.state.num_prompt_tokens = static_cast<std::int32_t>(request.prompt_token_ids.size());
   added.state.num_tokens = added.state.num_prompt_tokens;
@@ -78,8 +79,8 @@ Status SchedulerReplay::add_request(const ReplayRequest& request) {
 }
 
 ReplayedLookup SchedulerReplay::lookup(const ReplayRequest& request) const {
-  BlockHashChain chain = start_block_hashes(config_.hash_block_size, request.cache_salt,
-                                            num_hash_lookahead_tokens(config_));
+  BlockHashChain chain = start_block_hashes(config().hash_block_size, request.cache_salt,
+                                            num_hash_lookahead_tokens(config()));
   extend_block_hashes(chain, contents(request.prompt_token_ids));
   const auto hit = cache_->manager.get_computed_blocks(
       {.id = RequestId{0},
@@ -104,7 +105,7 @@ void SchedulerReplay::abort(const std::string& name) {
 
 bool SchedulerReplay::reset_prefix_cache(bool reset_running_requests) {
   const std::vector<Request*>& running = scheduler_.running();
-  if (reset_running_requests && config_.policies.reset_preemptions == ResetPreemptions::reported)
+  if (reset_running_requests && config().policies.is(ResetPreemptions::reported))
     for (auto request = running.rbegin(); request != running.rend(); ++request)
       reset_preempted_.push_back(name_of((*request)->id));
   return scheduler_.reset_prefix_cache(reset_running_requests);
@@ -118,14 +119,14 @@ bool SchedulerReplay::preempt(const std::string& name) {
 Result<ReplayedSchedule> SchedulerReplay::schedule(std::optional<std::int32_t> token_budget) {
   try {
     const ScheduleOutput& output =
-        scheduler_.schedule(token_budget.value_or(config_.max_num_batched_tokens));
-    if (!config_.async_scheduling) steps_.clear();
+        scheduler_.schedule(token_budget.value_or(config().max_num_batched_tokens));
+    if (!config().async_scheduling) steps_.clear();
     std::vector<PendingRow>& step = steps_.emplace_back();
     for (const ScheduledRequest& entry : output.scheduled)
       step.push_back({entry, entry.request->run});
     // The step runs before any later one, so its blocks count as written, although its samples are
     // not known yet.
-    if (config_.async_scheduling) cache_->manager.publish();
+    if (config().async_scheduling) cache_->manager.publish();
     return describe(output);
   } catch (const ContractViolation& violation) {
     return invalid_input(violation.what());
@@ -167,14 +168,14 @@ ReplayedRequest SchedulerReplay::describe(const ScheduledRequest& entry,
                          .first_new_column = {first_new_column.begin(), first_new_column.end()},
                          .checkpoint = {}};
   for (std::int32_t group = 0; group < cache_->manager.num_groups(); ++group) {
-    if (!config_.kv_cache_config.groups[static_cast<std::size_t>(group)].is_mamba()) continue;
+    if (!config().kv_cache_config.groups[static_cast<std::size_t>(group)].is_mamba()) continue;
     result.checkpoint = cache_->manager.checkpoint(request.state.id, group);
     break;
   }
   const auto num_drafts = static_cast<std::size_t>(entry.num_draft_tokens);
   if (entry.placeholder_drafts)
     result.draft_token_ids.assign(num_drafts, -1);
-  else if (config_.async_scheduling)  // the scheduler does not know their ids
+  else if (config().async_scheduling)  // the scheduler does not know their ids
     result.draft_token_ids.assign(num_drafts, 0);
   else
     result.draft_token_ids.assign(request.drafts.begin(),
@@ -207,7 +208,7 @@ void SchedulerReplay::clear_log() {
 std::vector<std::int32_t> SchedulerReplay::take_new_attention_block_ids() {
   std::vector<std::int32_t> blocks;
   for (std::int32_t group = 0; group < cache_->manager.num_groups(); ++group) {
-    if (config_.kv_cache_config.groups[static_cast<std::size_t>(group)].is_mamba()) continue;
+    if (config().kv_cache_config.groups[static_cast<std::size_t>(group)].is_mamba()) continue;
     for (const CacheEvent& event : cache_->log)
       if (event.kind == CacheEventKind::allocated && event.group == group)
         blocks.push_back(event.block);
@@ -245,8 +246,8 @@ Status SchedulerReplay::check_sampled(
 // Tokens of a stale frame are removed again.
 void SchedulerReplay::take_row(const PendingRow& row, const TokenIds& sampled) {
   Known& request = known(row.entry.request->id);
-  const bool early = config_.async_scheduling || config_.policies.commit_registration ==
-                                                     CommitRegistration::asynchronous_or_drafts;
+  const bool early =
+      config().async_scheduling || config().policies.is(CommitRegistration::asynchronous_or_drafts);
   const bool may_be_stale = row.run != request.state.run ||
                             request.state.async_tokens_to_discard > 0 ||
                             request.state.num_stale_output_tokens > 0;

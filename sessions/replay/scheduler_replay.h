@@ -151,11 +151,13 @@ class SchedulerReplay {
   // The complete lists of a live request; empty without blocks and for other names.
   GroupBlockIds block_ids(const std::string& name) const;
   const KVCacheManager& kv_cache() const { return cache_->manager; }
-  const EngineConfig& config() const { return config_; }
+  const EngineConfig& config() const { return cache_->config; }
 
  private:
-  // Allocated once, because the scheduler points to the manager and the manager to the log.
+  // Allocated once, because the scheduler points to the policies and the manager, and the manager
+  // to the log.
   struct Cache {
+    EngineConfig config;
     KVCacheManager manager;
     CacheEventLog log;
   };
@@ -190,7 +192,6 @@ class SchedulerReplay {
   void clear_log();
   GroupBlockIds block_ids(RequestId request) const;
 
-  EngineConfig config_;
   std::unique_ptr<Cache> cache_;
   Scheduler scheduler_;
   std::deque<Known> requests_;                 // by id; the scheduler points to them

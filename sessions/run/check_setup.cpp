@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "core/caching/mamba_manager_policies.h"
 #include "core/engine/cudagraph_setup.h"
+#include "core/engine/scheduler_policies.h"
 #include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {
@@ -23,8 +25,8 @@ CheckConfig make_check_config(const EngineConfig& config) {
           .conv_window_len = config.conv_window_len,
           .hash_block_size = config.hash_block_size,
           .hits_inside_blocks = hits_end_inside_blocks(config),
-          .keys_inside_blocks = config.policies.cache.prompt_tail_key != PromptTailKey::never,
-          .takes_stopped_tokens_back = config.policies.stopped_tokens == StoppedTokens::taken_back,
+          .keys_inside_blocks = !config.policies.is(PromptTailKey::never),
+          .takes_stopped_tokens_back = config.policies.is(StoppedTokens::taken_back),
           .limits = std::move(limits)};
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/policy_set.h"
 #include "sessions/scenario/scenario_requests.h"
 
 namespace hybridscope {
@@ -191,7 +192,7 @@ Status Runner::apply_script() {
       return found == ids_.end() ? RequestId{} : found->second;
     };
     const ScriptStep& step = plan_->script[next_script_];
-    if (const std::optional<Policies> policies = policies_.change(step))
+    if (const std::optional<PolicySet> policies = policies_.change(step))
       if (Status applied = engine_.apply(SetPolicies{*policies}); !applied.ok()) return applied;
     const std::vector<Command> commands = script_commands(step, find);
     if (!missing.empty())

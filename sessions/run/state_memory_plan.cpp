@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/engine/policy_table.h"
+
 namespace hybridscope {
 namespace {
 
@@ -34,18 +36,16 @@ Status check_conv_windows(const StateMemory& memory, const EngineConfig& config)
 }
 
 // Names every policy that is in the way.
-Status check_kernels(const KernelPolicies& policies) {
-  constexpr KernelPolicies kSafe;
+Status check_kernels(const PolicySet& policies) {
   std::string in_the_way;
   std::string expected;
-  for_each_kernel_policy([&](const auto& row) {
-    const auto value = policies.*row.member;
-    if (!row.words.symbolic_state_only || value == kSafe.*row.member) return;
-    const auto name = [&](auto of) { return row.words.values[static_cast<std::size_t>(of)]; };
+  for (const Policy& policy : policy_table()) {
+    const std::uint8_t value = policy.value_in(policies);
+    if (!policy.text.symbolic_state_only || value == policy.safe) continue;
     const std::string_view between = in_the_way.empty() ? "" : ", ";
-    in_the_way += fmt::format("{}{} = {}", between, row.words.name, name(value));
-    expected += fmt::format("{}{}", between, name(kSafe.*row.member));
-  });
+    in_the_way += fmt::format("{}{} = {}", between, policy.text.name, policy.text.values[value]);
+    expected += fmt::format("{}{}", between, policy.text.values[policy.safe]);
+  }
   if (in_the_way.empty()) return Ok{};
   return invalid_input(fmt::format(
       "the kernels that keep state in bytes do not have the policy {} (expected {}): run without "

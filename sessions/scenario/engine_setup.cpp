@@ -8,6 +8,8 @@
 
 #include "core/engine/cudagraph_setup.h"
 #include "core/engine/engine.h"
+#include "core/model/checkpoint_layers.h"
+#include "core/model/conv_state_sizing.h"
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/settings_table.h"
@@ -32,9 +34,9 @@ KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
   kv.num_speculative_tokens = resolved_num_speculative_tokens(settings);
   kv.tensor_parallel_size = settings.tensor_parallel_size.value_or(1);
   kv.conv_state_layout = settings.ssm_conv_state_layout.value_or(ConvStateLayout::SD);
-  const Policies policies = resolve_policies(settings);
-  kv.conv_state_sizing = policies.conv_state_sizing;
-  kv.checkpoint_layers = policies.checkpoint_layers;
+  const PolicySet policies = resolve_policies(settings);
+  kv.conv_state_sizing = policies.get<ConvStateSizing>();
+  kv.checkpoint_layers = policies.get<CheckpointLayers>();
   kv.gdn_prefill_backend = settings.gdn_prefill_backend.value_or(GdnPrefillBackend::triton);
   kv.block_size = settings.block_size;
   kv.mamba_block_size = settings.mamba_block_size;

@@ -4,7 +4,22 @@
 
 #include <algorithm>
 
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/full_attention_manager_policies.h"
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/all_mode_copies_policies.h"
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/copy_rows_policies.h"
+#include "core/engine/dummy_run_policies.h"
+#include "core/engine/kernel_policies.h"
 #include "core/engine/policy_table.h"
+#include "core/engine/row_inputs_policies.h"
+#include "core/engine/scheduler_policies.h"
+#include "core/engine/worker_v1_policies.h"
+#include "core/engine/worker_v2_policies.h"
+#include "core/model/conv_state_sizing.h"
 #include "sessions/text/json_value.h"
 
 namespace hybridscope {
@@ -323,7 +338,7 @@ std::vector<std::string_view> ids() {
 
 bool has_values(const PolicyOverrides& policies, const KnownBug& bug) {
   return std::ranges::all_of(bug.values(), [&](const PolicyValue& value) {
-    return policies.values[value.policy] == value.value;
+    return policies.values[value.place] == value.value;
   });
 }
 
@@ -339,11 +354,11 @@ class ReleaseValues {
 
   // Does a release that has the bug have this value of one of its policies? Later releases change a
   // policy without mending the fault.
-  bool bring(const KnownBug& bug, std::size_t policy, std::uint8_t value) const {
-    return value != policy_table()[policy].safe &&
+  bool bring(const KnownBug& bug, std::size_t place, std::uint8_t value) const {
+    return value != policy_at(place).safe &&
            std::ranges::any_of(releases_, [&](const OfRelease& one) {
              return bug.releases(one.runner).has(one.release) &&
-                    one.policies.values[policy] == value;
+                    one.policies.values[place] == value;
            });
   }
 
@@ -379,29 +394,28 @@ PolicyOverrides policies_of(std::span<const KnownBug* const> bugs) {
   return policies;
 }
 
-std::vector<const KnownBug*> bugs_with(const Policies& policies) {
+std::vector<const KnownBug*> bugs_with(const PolicySet& policies) {
   const PolicyOverrides set = overrides_of(policies);
   const ReleaseValues releases;
   std::vector<const KnownBug*> found;
   for (const KnownBug& bug : kKnownBugs)
     if (std::ranges::all_of(bug.values(), [&](const PolicyValue& value) {
-          const std::uint8_t has = *set.values[value.policy];
-          return has == value.value || releases.bring(bug, value.policy, has);
+          const std::uint8_t has = *set.values[value.place];
+          return has == value.value || releases.bring(bug, value.place, has);
         }))
       found.push_back(&bug);
   return found;
 }
 
 PolicyOverrides without_cause(PolicyOverrides set, const PolicyOverrides& cause) {
-  for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-    if (cause.values[policy]) set.values[policy] = policy_table()[policy].safe;
+  for (const Policy& policy : policy_table())
+    if (cause.values[policy.place]) set.values[policy.place] = policy.safe;
   return set;
 }
 
 PolicyOverrides cause_alone(const PolicyOverrides& cause) {
   PolicyOverrides set;
-  for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
-    set.values[policy] = policy_table()[policy].safe;
+  for (const Policy& policy : policy_table()) set.values[policy.place] = policy.safe;
   lay_over(set, cause);
   return set;
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/engine/engine_config.h"
 #include "sessions/scenario/engine_profile.h"
@@ -50,7 +51,7 @@ struct KnownBug {
 
   // The policy values that are used.
   std::span<const PolicyValue> values() const {
-    return std::span(policies).first(policies[1].policy == kNumPolicies ? 1 : 2);
+    return std::span(policies).first(policies[1] == PolicyValue() ? 1 : 2);
   }
   const BugLife& life(ModelRunner runner) const { return runner == ModelRunner::v1 ? v1 : v2; }
   const ReleaseSpan& releases(ModelRunner runner) const {
@@ -73,7 +74,7 @@ PolicyOverrides policies_of(std::span<const KnownBug* const> bugs);
 
 // The bugs that these policies bring back: of each of a bug's policies they have the value of the
 // table, or that of a release that has the bug.
-std::vector<const KnownBug*> bugs_with(const Policies& policies);
+std::vector<const KnownBug*> bugs_with(const PolicySet& policies);
 
 // To run an engine again without a cause, or with it alone: `set` with the policies of `cause` as
 // profile safe has them; and every policy as profile safe has it, but for those of `cause`.

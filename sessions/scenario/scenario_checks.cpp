@@ -6,6 +6,7 @@
 
 #include "core/check/finding.h"
 #include "core/engine/policy_table.h"
+#include "core/model/conv_state_sizing.h"
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/scenario_requests.h"
 
@@ -112,26 +113,17 @@ void check_names(const ScriptPlace& place, const JoinSteps& requests) {
     check_name({fmt::format("{}/abort/{}", place.pointer, i), step.abort[i], step.step}, requests);
 }
 
-// Blocks are laid out by these before the first step.
-constexpr std::size_t kSizingPolicies[] = {policy_index<ConvStateSizing>()};
-
 void check_policies(const ScriptPlace& place) {
-  for (const std::size_t i : kSizingPolicies)
-    if (place.step.policies.values[i])
-      throw JsonFault(
-          child_pointer(place.pointer + "/policies", policy_table()[i].text.name),
-          fmt::format("{} sizes blocks, which cannot change while an engine runs (set it in "
-                      "/settings/policies)",
-                      policy_table()[i].text.name));
-  for (std::size_t i = 0; i < kNumPolicies; ++i) {
-    const Policy& policy = policy_table()[i];
-    if (policy.caching && place.step.policies.values[i])
-      throw JsonFault(
-          child_pointer(place.pointer + "/policies", policy.text.name),
-          fmt::format("{} is a caching policy, which cannot change while an engine runs: "
-                      "blocks have been cached by it (set it in /settings/policies)",
-                      policy.text.name));
-  }
+  const auto check = [&](PolicyChange change, std::string_view why) {
+    for (const Policy& policy : policy_table())
+      if (policy.change == change && place.step.policies.values[policy.place])
+        throw JsonFault(child_pointer(place.pointer + "/policies", policy.text.name),
+                        fmt::format("{} {} (set it in /settings/policies)", policy.text.name, why));
+  };
+  check(PolicyChange::not_sizing, "sizes blocks, which cannot change while an engine runs");
+  check(PolicyChange::not_caching,
+        "is a caching policy, which cannot change while an engine runs: blocks have been cached "
+        "by it");
 }
 
 void check_rule(const std::string& pointer, std::string_view slug) {

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <cstddef>
+#include <cstdint>
 
 #include "core/engine/policy_overrides.h"
 #include "core/engine/policy_table.h"
@@ -12,17 +12,16 @@ namespace {
 
 // "full_attention_cut is every_group, not first_spec_group" for each policy that is kept and
 // differs from the new profile's.
-std::string kept_policies(const Policies& at_start, const Policies& of_profile) {
-  Policies keeping = of_profile;
+std::string kept_policies(const PolicySet& at_start, const PolicySet& of_profile) {
+  PolicySet keeping = of_profile;
   keep_fixed_policies(keeping, at_start);
-  const PolicyOverrides now = overrides_of(keeping);
-  const PolicyOverrides then = overrides_of(of_profile);
   std::string text;
-  for (std::size_t i = 0; i < kNumPolicies; ++i) {
-    if (now.values[i] == then.values[i]) continue;
-    const PolicyText& policy = policy_table()[i].text;
-    text += fmt::format("{}{} is {}, not {}", text.empty() ? "" : ", ", policy.name,
-                        policy.values[*now.values[i]], policy.values[*then.values[i]]);
+  for (const Policy& policy : policy_table()) {
+    const std::uint8_t now = policy.value_in(keeping);
+    const std::uint8_t then = policy.value_in(of_profile);
+    if (now == then) continue;
+    text += fmt::format("{}{} is {}, not {}", text.empty() ? "" : ", ", policy.text.name,
+                        policy.text.values[now], policy.text.values[then]);
   }
   return text;
 }
@@ -36,18 +35,18 @@ ScriptedPolicies::ScriptedPolicies(const EngineSettings& settings)
   settings_.policies = settings.policies;
 }
 
-std::optional<Policies> ScriptedPolicies::change(const ScriptStep& step) {
+std::optional<PolicySet> ScriptedPolicies::change(const ScriptStep& step) {
   if (!step.engine && step.policies == PolicyOverrides{}) return std::nullopt;
   if (step.engine) settings_.engine = step.engine;
   lay_over(settings_.policies, step.policies);
-  Policies policies = resolve_policies(settings_);
+  PolicySet policies = resolve_policies(settings_);
   keep_fixed_policies(policies, at_start_);
   return policies;
 }
 
 std::vector<std::string> scripted_policy_notes(const EngineSettings& settings,
                                                const std::vector<ScriptStep>& script) {
-  const Policies at_start = resolve_policies(settings);
+  const PolicySet at_start = resolve_policies(settings);
   std::vector<std::string> notes;
   for (const ScriptStep& step : script) {
     if (!step.engine) continue;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/policies.h"
+#include "core/base/policy_set.h"
 #include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
@@ -16,11 +16,11 @@ class ScriptedPolicies {
   explicit ScriptedPolicies(const EngineSettings& settings);
 
   // The policies from this step on; empty: the step changes none.
-  std::optional<Policies> change(const ScriptStep& step);
+  std::optional<PolicySet> change(const ScriptStep& step);
 
  private:
   EngineSettings settings_;  // only profile, runner and policies are used
-  Policies at_start_;
+  PolicySet at_start_;
 };
 
 // The policies that a change of profile does not change, one sentence per step.

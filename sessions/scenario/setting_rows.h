@@ -201,10 +201,11 @@ inline std::optional<SettingValue> load_policy(const EngineSettings& settings,
   return setting_value(std::int64_t{*value});
 }
 
-constexpr Setting policy(std::size_t place, const PolicyText& text) {
+inline Setting policy(const Policy& policy) {
+  const PolicyText& text = policy.text;
   Setting setting =
       described({"policies", text.name, text.value_names(), "the profile's", text.help});
-  setting.policy = place;
+  setting.policy = policy.place;
   setting.store = &store_policy;
   setting.load = &load_policy;
   return setting;

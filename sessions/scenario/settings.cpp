@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 #include <cmath>
 
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/engine/policy_table.h"
 #include "sessions/scenario/known_bug_table.h"
 #include "sessions/scenario/release_defaults.h"
 
@@ -156,7 +159,7 @@ std::optional<SettingConflict> length_conflict(const EngineSettings& settings) {
   return std::nullopt;
 }
 
-Policies policies_of_profile(const EngineProfile& profile, ModelRunner runner) {
+PolicySet policies_of_profile(const EngineProfile& profile, ModelRunner runner) {
   switch (profile.kind) {
     case EngineProfile::Kind::safe:
       return safe_policies();
@@ -178,7 +181,7 @@ Policies policies_of_profile(const EngineProfile& profile, ModelRunner runner) {
 
 }  // namespace
 
-Policies resolve_policies(const EngineSettings& settings) {
+PolicySet resolve_policies(const EngineSettings& settings) {
   const EngineProfile profile = settings.engine.value_or(EngineProfile::safe);
   return with_overrides(policies_of_profile(profile, resolved_runner(settings)), settings.policies);
 }
@@ -186,7 +189,7 @@ Policies resolve_policies(const EngineSettings& settings) {
 std::string profile_name(const EngineSettings& settings) {
   EngineSettings profile = settings;
   profile.policies = {};
-  const Policies policies = resolve_policies(settings);
+  const PolicySet policies = resolve_policies(settings);
   if (policies == resolve_policies(profile))
     return engine_profile_name(settings.engine.value_or(EngineProfile::safe));
   if (policies == safe_policies()) return "safe";

@@ -91,7 +91,7 @@ struct EngineSettings {
 };
 
 // The policies of the profile (default: safe) with the overrides applied.
-Policies resolve_policies(const EngineSettings& settings);
+PolicySet resolve_policies(const EngineSettings& settings);
 
 // The release whose profile is set; empty for other profiles.
 std::optional<Release> release_of(const EngineSettings& settings);

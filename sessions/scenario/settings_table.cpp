@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/engine/policy_table.h"
 #include "sessions/scenario/setting_rows.h"
 
 namespace hybridscope {
@@ -192,24 +193,14 @@ constexpr std::array kSettings = {
                     "(docs/differences.md), vllm@DATE is safe with the known bugs of that day"}),
 };
 
-constexpr auto policy_texts() {
-  std::array<PolicyText, kNumPolicies> texts;
-  std::size_t place = 0;
-  for_each_policy([&](const auto& row) { texts[place++] = PolicyText(row.words); });
-  return texts;
-}
-constexpr std::array<PolicyText, kNumPolicies> kPolicyTexts = policy_texts();
-
 // The policies come last.
-constexpr auto make_table() {
-  std::array<Setting, kSettings.size() + kNumPolicies> table;
-  std::size_t size = 0;
-  for (const Setting& setting : kSettings) table[size++] = setting;
-  for (std::size_t place = 0; place < kNumPolicies; ++place)
-    table[size++] = policy(place, kPolicyTexts[place]);
+std::vector<Setting> make_table() {
+  std::vector<Setting> table(kSettings.begin(), kSettings.end());
+  for (const Policy& one : policy_table()) table.push_back(policy(one));
   return table;
 }
-constexpr std::array<Setting, kSettings.size() + kNumPolicies> kSettingsAndPolicies = make_table();
+// Made before main: no other file asks for it while it makes objects of its own.
+const std::vector<Setting> kSettingsAndPolicies = make_table();
 
 std::vector<const Setting*> in_place_order(std::uint8_t SettingUse::*place) {
   std::vector<const Setting*> settings;

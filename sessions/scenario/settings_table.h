@@ -1,7 +1,7 @@
 // The table of settings: one row per setting, with its place in JSON, range, default and help. It
 // drives the JSON reader and writer, the JSON Schema, the command line, the engine's configuration,
 // comparisons of configurations, trace headers and the flags of vllm serve. Rows for policies are
-// made from the list of policies (core/engine/policies.h).
+// made from the table of policies (core/engine/policy_table.h).
 #pragma once
 
 #include <array>
@@ -61,7 +61,7 @@ struct Setting {
   std::string_view default_text;  // shown to users
   std::string_view help;          // half a sentence
   SettingUse use = {};
-  std::size_t policy = 0;  // section "policies": index in PolicyOverrides
+  std::size_t policy = 0;  // section "policies": its place in PolicyOverrides
   // Raw access for set_setting and get_setting: the value is already checked, a choice is its
   // index.
   void (*store)(EngineSettings&, const Setting&, const SettingValue&) = nullptr;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/engine/policy_table.h"
 #include "sessions/scenario/scripted_policies.h"
 
 namespace hybridscope {
@@ -25,11 +26,12 @@ void append(ScriptStep& step, const ScriptStep& thing) {
 }
 
 void add_policies(const ScriptStep& step, std::vector<ScriptStep>& things) {
-  for (std::size_t i = 0; i < kNumPolicies; ++i) {
-    if (!step.policies.values[i]) continue;
+  for (const Policy& policy : policy_table()) {
+    const auto value = step.policies.values[policy.place];
+    if (!value) continue;
     ScriptStep thing;
     thing.step = step.step;
-    thing.policies.values[i] = step.policies.values[i];
+    thing.policies.values[policy.place] = value;
     things.push_back(std::move(thing));
   }
 }

@@ -10,6 +10,7 @@
 #include "cli/exit_codes.h"
 #include "cli/sessions_command.h"
 #include "cli/sessions_rerun.h"
+#include "core/engine/row_inputs_policies.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"

@@ -2,6 +2,7 @@
 // runs a few steps under the checker, and under the safe policies no error is found.
 #include <algorithm>
 
+#include "core/base/policy_set.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
@@ -37,7 +38,7 @@ void run(const RunPlan& plan) {
   }
   const EngineConfig& config = plan.setup.config;
   // What other policies spoil stays spoilt when the script goes back.
-  const bool safe = config.policies == Policies{} &&
+  const bool safe = config.policies == PolicySet{} &&
                     std::all_of(plan.script.begin(), plan.script.end(), [](const ScriptStep& step) {
                       return !step.engine && step.policies == PolicyOverrides{};
                     });

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <thread>
 
+#include "core/engine/worker_v1_policies.h"
 #include "storage/session_file.h"
 #include "tests/storage/recorded_run.h"
 
@@ -131,7 +132,7 @@ TEST_F(SessionWriterTest, LevelFullHasDecisionsArraysAndWrites) {
 
 TEST_F(SessionWriterTest, AFindingIsKeptWithItsWords) {
   RunPlan plan = shipped_scenario("starved_request");
-  plan.setup.config.policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
+  plan.setup.config.policies.set(AcceptedCountOwner::persistent_row);
   ASSERT_TRUE(record_run(plan, {.place = {.file = file_, .name = "one"}}).ok());
   ASSERT_THAT(ask("SELECT rule FROM findings"), Not(IsEmpty()));
   EXPECT_EQ(ask("SELECT DISTINCT severity FROM findings WHERE rule = 'running-state-wrong'").at(0),

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/check/state_mirror.h"
 #include "core/check/step_checker.h"
 #include "core/engine/engine.h"
@@ -26,7 +27,7 @@ struct SmallEngine {
   std::int32_t max_model_len = 256;
   std::int32_t max_num_seqs = 8;
   std::int32_t max_num_batched_tokens = 64;
-  Policies policies = safe_policies();
+  PolicySet policies = safe_policies();
 };
 
 EngineConfig engine_config(const SmallEngine& small);

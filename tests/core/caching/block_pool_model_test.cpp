@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/caching/block_pool.h"
+#include "core/caching/block_pool_policies.h"
 
 namespace hybridscope::block_pool_model_test {
 namespace {
@@ -80,7 +81,7 @@ class PoolModel {
   PoolModel(unsigned seed, BlockRegistration registration)
       : random_(seed),
         num_blocks_(2 + pick(30)),
-        pool_({.num_blocks = num_blocks_, .block_registration = registration}, nullptr),
+        pool_({.num_blocks = num_blocks_, .policies = PolicySet{registration}}, nullptr),
         naive_(num_blocks_, registration == BlockRegistration::planned_then_published) {}
 
   void step() {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/check.h"
+#include "core/caching/block_pool_policies.h"
 
 namespace hybridscope::block_pool_test {
 namespace {
@@ -16,7 +17,7 @@ constexpr BlockOwner kOwner{.request = {0}, .group = 0};
 BlockPool a_pool(std::int32_t num_blocks,
                  BlockRegistration registration = BlockRegistration::at_allocation,
                  CacheEventLog* log = nullptr) {
-  return BlockPool({.num_blocks = num_blocks, .block_registration = registration}, log);
+  return BlockPool({.num_blocks = num_blocks, .policies = PolicySet{registration}}, log);
 }
 
 std::vector<std::int32_t> take(BlockPool& pool, int count) {
@@ -261,7 +262,7 @@ TEST(BlockPool, WithdrawTakesBackTheKeysOfTheStepAlone) {
 
 TEST(BlockPool, FreedBlocksWithoutAKeyCanGoToTheBack) {
   BlockPool pool({.num_blocks = 4,
-                  .block_registration = BlockRegistration::at_allocation,
+                  .policies = PolicySet{BlockRegistration::at_allocation},
                   .keyless_blocks_to_back = true},
                  nullptr);
   take(pool, 1);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/caching/kv_cache_manager.h"
 
 namespace hybridscope::test {
@@ -19,7 +20,7 @@ struct SmallCache {
   bool enable_caching = true;
   bool use_eagle = false;
   double watermark = 0.0;
-  CachePolicies policies = {};
+  PolicySet policies = {};
 };
 
 KVCacheManagerConfig config_of(const SmallCache& cache);

@@ -8,6 +8,9 @@
 #include <map>
 #include <numeric>
 
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/engine/policy_table.h"
 #include "tests/core/caching/cache_test_support.h"
 #include "tests/support/property.h"
 
@@ -216,7 +219,7 @@ void fill(ModelCache& cache, BlockPool& pool, const std::vector<BlockHash>& hash
   }
 }
 
-ModelHit search(ModelCache& cache, const CachePolicies& policies) {
+ModelHit search(ModelCache& cache, const PolicySet& policies) {
   std::vector<KVCacheGroup> groups;
   for (const ModelGroup& group : cache.groups) {
     groups.push_back(group.is_mamba ? mamba_group(group.block_size)
@@ -230,7 +233,7 @@ ModelHit search(ModelCache& cache, const CachePolicies& policies) {
                                  .hash_block_size = cache.hash_block_size,
                                  .policies = policies})
           .value();
-  BlockPool pool({.num_blocks = 300, .block_registration = BlockRegistration::at_allocation},
+  BlockPool pool({.num_blocks = 300, .policies = PolicySet{BlockRegistration::at_allocation}},
                  nullptr);
   const auto hashes = a_request(0, 104, 0, cache.hash_block_size).chain.block_hashes;
   fill(cache, pool, hashes);
@@ -253,8 +256,8 @@ TEST(HitSearchModel, SafeHitsAreTheLongestPrefixThatEveryGroupServes) {
   int num_hits = 0;
   check_property(3000, [&] {
     ModelCache cache = draw_cache();
-    CachePolicies policies;
-    policies.hits_inside_blocks = HitsInsideBlocks::never;
+    PolicySet policies;
+    policies.set(HitsInsideBlocks::never);
     const ModelHit found = search(cache, policies);
     expect_equal(found, brute_force(cache));
     num_hits += found.num_tokens > 0 ? 1 : 0;
@@ -266,7 +269,7 @@ TEST(HitSearchModel, ReferenceHitsAreThoseOfTheReferencesRounds) {
   int num_hits = 0;
   check_property(3000, [&] {
     ModelCache cache = draw_cache();
-    const ModelHit found = search(cache, reference_cache_policies());
+    const ModelHit found = search(cache, reference_policies());
     expect_equal(found, reference_rounds(cache));
     num_hits += found.num_tokens > 0 ? 1 : 0;
   });

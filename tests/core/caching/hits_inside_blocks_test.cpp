@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/hybrid_coordinator_policies.h"
 #include "core/caching/kv_cache_manager.h"
+#include "core/caching/mamba_manager_policies.h"
 #include "tests/core/caching/cache_test_support.h"
 
 namespace hybridscope::test::hits_inside_blocks_test {
@@ -17,10 +20,9 @@ using testing::UnorderedElementsAre;
 KVCacheManager manager_of_release(CacheEventLog* log, std::int32_t checkpoint_blocks = 0) {
   KVCacheManagerConfig config = config_of({.num_blocks = 30, .block_size = 8});
   config.hash_block_size = 2;
-  config.policies.block_registration = BlockRegistration::at_allocation;
-  config.policies.hits_inside_blocks = HitsInsideBlocks::with_smaller_hash_blocks;
-  config.policies.prompt_tail_key = PromptTailKey::at_replay_position_once;
-  config.policies.prefill_checkpoint = PrefillCheckpoint::as_states_retained;
+  config.policies =
+      PolicySet{BlockRegistration::at_allocation, HitsInsideBlocks::with_smaller_hash_blocks,
+                PromptTailKey::at_replay_position_once, PrefillCheckpoint::as_states_retained};
   auto& mamba = std::get<MambaSpec>(config.kv_cache_config.groups[1].spec);
   mamba.num_prefill_checkpoint_blocks = checkpoint_blocks;
   mamba.prefill_checkpoint_alignment = checkpoint_blocks;

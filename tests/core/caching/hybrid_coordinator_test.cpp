@@ -6,6 +6,8 @@
 #include <random>
 
 #include "core/base/math.h"
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/hybrid_coordinator_policies.h"
 #include "tests/core/caching/cache_test_support.h"
 
 namespace hybridscope::test::hybrid_coordinator_test {
@@ -18,7 +20,7 @@ struct Fixture {
   std::vector<KVCacheGroup> groups;
   std::int32_t hash_block_size;
   HybridCoordinator coordinator;
-  BlockPool pool{{.num_blocks = 500, .block_registration = BlockRegistration::at_allocation},
+  BlockPool pool{{.num_blocks = 500, .policies = PolicySet{BlockRegistration::at_allocation}},
                  nullptr};
   std::vector<BlockHash> hashes = a_request(0, 400, 0, 1).chain.block_hashes;
   std::int32_t next_block = 1;
@@ -50,9 +52,9 @@ struct Fixture {
   }
 };
 
-CachePolicies with_lookahead(MambaEagleLookahead lookahead) {
-  CachePolicies policies;
-  policies.mamba_eagle_lookahead = lookahead;
+PolicySet with_lookahead(MambaEagleLookahead lookahead) {
+  PolicySet policies;
+  policies.set(lookahead);
   return policies;
 }
 
@@ -78,8 +80,8 @@ TEST(HybridCoordinator, LongerLimitOfMambaGroupsInflatesTheHit) {
 
 // No release has both: a hit longer than what attention holds would copy a block that is not there.
 TEST(HybridCoordinator, HitsInsideBlocksGiveMambaGroupsNoLongerLimit) {
-  CachePolicies policies = with_lookahead(MambaEagleLookahead::longer_limit);
-  policies.hits_inside_blocks = HitsInsideBlocks::with_smaller_hash_blocks;
+  PolicySet policies = with_lookahead(MambaEagleLookahead::longer_limit);
+  policies.set(HitsInsideBlocks::with_smaller_hash_blocks);
   const auto looks_ahead = [&](std::int32_t hash_block_size) {
     const Fixture f({full_attention_group(4), mamba_group(4)}, {.use_eagle = true,
                                                                 .scheduler_block_size = 4,
@@ -133,8 +135,8 @@ TEST(HybridCoordinator, TheExplanationNamesTheMissingBlock) {
 
 // Two full-attention specs and a mamba group that agrees on 8 tokens only.
 CacheHit two_full_specs_hit(FullAttentionCut cut) {
-  CachePolicies policies;
-  policies.full_attention_cut = cut;
+  PolicySet policies;
+  policies.set(cut);
   Fixture f({full_attention_group(8), full_attention_group(4), mamba_group(8)},
             {.scheduler_block_size = 8, .hash_block_size = 4, .policies = policies});
   f.put(0, 0);                                                           // block 1
@@ -162,8 +164,8 @@ TEST(HybridCoordinator, EveryGroupCutEndsAllFullAttentionListsAtTheHit) {
 TEST(HybridCoordinator, CachesUpToTheSchedulerBlockAndEagleGroupsOneBlockFurther) {
   std::vector<KVCacheGroup> groups{full_attention_group(4), mamba_group(12)};
   groups[0].is_eagle_group = true;
-  CachePolicies policies;
-  policies.hits_inside_blocks = HitsInsideBlocks::never;
+  PolicySet policies;
+  policies.set(HitsInsideBlocks::never);
   const Fixture f(groups, {.scheduler_block_size = 12, .hash_block_size = 4, .policies = policies});
   EXPECT_EQ(f.coordinator.num_tokens_to_cache(0, 27), 27);
   EXPECT_EQ(f.coordinator.num_tokens_to_cache(0, 31), 28);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/caching/retention_policies.h"
+
 namespace hybridscope::kept_boundaries_test {
 namespace {
 

@@ -7,6 +7,9 @@
 #include <random>
 #include <set>
 
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/engine/policy_table.h"
 #include "tests/core/caching/cache_test_support.h"
 #include "tests/core/caching/event_mirror.h"
 #include "tests/support/property.h"
@@ -15,6 +18,10 @@ namespace hybridscope::test::kv_cache_manager_model_test {
 namespace {
 
 KVCacheManagerConfig random_config(std::mt19937& random, bool safe) {
+  PolicySet policies = safe ? safe_policies() : reference_policies();
+  // The mirror has one key a block.
+  policies.set(HitsInsideBlocks::never);
+  policies.set(PromptTailKey::never);
   KVCacheManagerConfig config =
       config_of({.num_blocks = 12 + static_cast<std::int32_t>(random() % 40),
                  .mamba_cache_mode = static_cast<MambaCacheMode>(random() % 3),
@@ -22,10 +29,7 @@ KVCacheManagerConfig random_config(std::mt19937& random, bool safe) {
                  .enable_caching = random() % 5 != 0,
                  .use_eagle = random() % 2 == 0,
                  .watermark = random() % 2 == 0 ? 0.0 : 0.1,
-                 .policies = safe ? CachePolicies{} : reference_cache_policies()});
-  // The mirror has one key a block.
-  config.policies.hits_inside_blocks = HitsInsideBlocks::never;
-  config.policies.prompt_tail_key = PromptTailKey::never;
+                 .policies = policies});
   auto& groups = config.kv_cache_config.groups;
   if (random() % 3 == 0) groups.pop_back();
   if (groups.size() == 2 && random() % 2 == 0) groups.push_back(groups[1]);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/caching/block_pool_policies.h"
 #include "tests/core/caching/cache_test_support.h"
 
 namespace hybridscope::test::kv_cache_manager_test {
@@ -11,9 +12,9 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-CachePolicies with_registration(BlockRegistration registration) {
-  CachePolicies policies;
-  policies.block_registration = registration;
+PolicySet with_registration(BlockRegistration registration) {
+  PolicySet policies;
+  policies.set(registration);
   return policies;
 }
 

@@ -5,6 +5,8 @@
 
 #include <numeric>
 
+#include "core/caching/block_pool_policies.h"
+
 namespace hybridscope::mamba_manager_test {
 namespace {
 
@@ -12,7 +14,7 @@ using testing::ElementsAre;
 
 // One request in one mamba group with block size 4.
 struct Fixture {
-  BlockPool pool{{.num_blocks = 30, .block_registration = BlockRegistration::at_allocation},
+  BlockPool pool{{.num_blocks = 30, .policies = PolicySet{BlockRegistration::at_allocation}},
                  nullptr};
   RequestTable table;
   std::vector<BlockHash> hashes = std::vector<BlockHash>(16);

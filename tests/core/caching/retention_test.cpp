@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/caching/cache_hit.h"
+#include "core/caching/retention_policies.h"
 #include "core/model/prefill_checkpoint.h"
 
 namespace hybridscope::retention_test {

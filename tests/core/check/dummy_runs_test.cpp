@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/engine/dummy_run.h"
+#include "core/engine/dummy_run_policies.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "tests/core/check/planted.h"
 
@@ -12,7 +13,7 @@ namespace {
 EngineConfig rank_of_two(const SmallEngine& small, DummyRunTables tables) {
   EngineConfig config = engine_config(small);
   config.data_parallel_size = 2;
-  config.policies.dummy_run_tables = tables;
+  config.policies.set(tables);
   return config;
 }
 

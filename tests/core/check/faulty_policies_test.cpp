@@ -2,6 +2,14 @@
 // entry, and the same scenario under the safe policies has no findings.
 #include <gtest/gtest.h>
 
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/all_mode_copies_policies.h"
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/row_inputs_policies.h"
+#include "core/engine/scheduler_policies.h"
+#include "core/engine/worker_v1_policies.h"
 #include "tests/core/check/planted.h"
 
 namespace hybridscope::test::faulty_policies_test {
@@ -9,8 +17,7 @@ namespace {
 
 TEST(FaultyPolicies, ChunkThatEndsInsideABlockPoisonsItsLabel) {  // 1, scenario A
   const auto scenario = [](AlignedSplit aligned_split) {
-    PlantedRun run(
-        {.num_speculative_tokens = 1, .policies = {.cache = {}, .aligned_split = aligned_split}});
+    PlantedRun run({.num_speculative_tokens = 1, .policies = {aligned_split}});
     run.add(request_of(10, 4, 1)).apply(SetStepBudget{3}).steps(1).apply(SetStepBudget{7}).steps(1);
     return run;
   };
@@ -39,8 +46,7 @@ TEST(FaultyPolicies, ChunkThatEndsInsideABlockPoisonsItsLabel) {  // 1, scenario
 
 TEST(FaultyPolicies, ChunkThatEndsInsideTheSecondBlockPoisonsItsLabel) {  // 1, scenario B
   const auto scenario = [](AlignedSplit aligned_split) {
-    PlantedRun run(
-        {.num_speculative_tokens = 1, .policies = {.cache = {}, .aligned_split = aligned_split}});
+    PlantedRun run({.num_speculative_tokens = 1, .policies = {aligned_split}});
     run.add(request_of(18, 4, 1));
     for (const std::int32_t budget : {8, 5, 5}) run.apply(SetStepBudget{budget}).steps(1);
     return run;
@@ -60,9 +66,7 @@ TEST(FaultyPolicies, ChunkThatEndsInsideTheSecondBlockPoisonsItsLabel) {  // 1, 
 
 TEST(FaultyPolicies, EagleMarginInflatesTheHybridHit) {  // 2
   const auto scenario = [](MambaEagleLookahead lookahead) {
-    PlantedRun run({.block_size = 4,
-                    .num_speculative_tokens = 1,
-                    .policies = {.cache = {.mamba_eagle_lookahead = lookahead}}});
+    PlantedRun run({.block_size = 4, .num_speculative_tokens = 1, .policies = {lookahead}});
     run.add(request_of(6, 9, 1)).steps(1);
     for (int i = 0; i < 4; ++i) run.apply(SetAcceptedTokens{kA, 2}).steps(1);  // c = 14
     run.finish();
@@ -98,8 +102,7 @@ TEST(FaultyPolicies, EagleMarginInflatesTheHybridHit) {  // 2
 
 TEST(FaultyPolicies, ReplayOfAVerifyGraphForAPrompt) {  // 5: K + 1 prompt tokens
   const auto scenario = [](UniformDecodeTest test) {
-    PlantedRun run(
-        {.num_speculative_tokens = 2, .policies = {.cache = {}, .uniform_decode_test = test}});
+    PlantedRun run({.num_speculative_tokens = 2, .policies = {test}});
     run.add(request_of(3, 4, 1)).steps(1);
     return run;
   };
@@ -110,8 +113,7 @@ TEST(FaultyPolicies, ReplayOfAVerifyGraphForAPrompt) {  // 5: K + 1 prompt token
 
 TEST(FaultyPolicies, OneTokenPromptRunsAsADecode) {  // 6
   const auto scenario = [](RowClassing classing) {
-    PlantedRun run({.mamba_type = MambaType::gdn_attention,
-                    .policies = {.cache = {}, .row_classing = classing}});
+    PlantedRun run({.mamba_type = MambaType::gdn_attention, .policies = {classing}});
     run.add(request_of(1, 4, 1)).steps(1);
     return run;
   };
@@ -132,9 +134,8 @@ TEST(FaultyPolicies, OneTokenPromptRunsAsADecode) {  // 6
 TEST(FaultyPolicies, StepWithoutDraftsReadsColumnZero) {  // 7: B = 8, K = 2, c = 7, a = 3, budget 1
   for (const MambaType type : {MambaType::mamba2, MambaType::gdn_attention}) {
     const auto scenario = [type](NoDraftStep no_draft_step) {
-      PlantedRun run({.mamba_type = type,
-                      .num_speculative_tokens = 2,
-                      .policies = {.cache = {}, .no_draft_step = no_draft_step}});
+      PlantedRun run(
+          {.mamba_type = type, .num_speculative_tokens = 2, .policies = {no_draft_step}});
       run.add(request_of(4, 20, 1)).steps(1).apply(SetAcceptedTokens{kA, 3}).steps(1);
       run.apply(SetStepBudget{1}).steps(1);
       return run;
@@ -165,7 +166,7 @@ TEST(FaultyPolicies, PlaceholdersOfAPaddedPromptAreFolded) {  // 8: B = 8, K = 3
   const auto scenario = [](OneTokenPrompt one_token_prompt) {
     PlantedRun run({.num_speculative_tokens = 3,
                     .method = SpeculativeMethod::ngram,
-                    .policies = {.cache = {}, .one_token_prompt = one_token_prompt}});
+                    .policies = {one_token_prompt}});
     run.add(request_of(10, 30, 1, 8)).steps(3).add(request_of(9, 9, 2, 8)).steps(1);
     EXPECT_TRUE(nothing_found(run.findings()));
     run.steps(1);
@@ -190,7 +191,7 @@ PlantedRun all_mode(AllModeSpeculation speculation, std::int32_t num_speculative
                     std::int32_t prompt, std::initializer_list<std::int32_t> accepted) {
   PlantedRun run({.mode = MambaCacheMode::all,
                   .num_speculative_tokens = num_speculative_tokens,
-                  .policies = {.cache = {}, .all_mode_speculation = speculation}});
+                  .policies = {speculation}});
   run.add(request_of(prompt, 20, 1)).steps(1);
   for (const std::int32_t count : accepted) run.apply(SetAcceptedTokens{kA, count}).steps(1);
   return run;
@@ -256,8 +257,7 @@ TEST(FaultyPolicies, AllModeConvIsReadFromAnotherColumnThanTheState) {  // 19: K
 
 TEST(FaultyPolicies, ReturningRequestReadsColumnZero) {  // 48: B = 8, K = 1, c = 4, a = 2
   const auto scenario = [](AcceptedCountOwner owner) {
-    PlantedRun run(
-        {.num_speculative_tokens = 1, .policies = {.cache = {}, .accepted_count_owner = owner}});
+    PlantedRun run({.num_speculative_tokens = 1, .policies = {owner}});
     run.add(request_of(2, 20, 1)).add(request_of(2, 20, 2)).steps(1);
     run.apply(SetAcceptedTokens{kB, 2}).steps(1);
     run.apply(SetStepBudget{2}).steps(1);  // A takes it all
@@ -291,8 +291,7 @@ TEST(FaultyPolicies, PriorityVictimKeepsItsRegisteredBlock) {  // 49
   // Five usable blocks. A (low priority, 6 tokens) is scheduled first and completes block 0 in step
   // 3; B (high priority) then needs two blocks, one is free, and A loses its two.
   const auto scenario = [](BlockRegistration registration) {
-    EngineConfig config = engine_config(
-        {.num_blocks = 6, .policies = {.cache = {.block_registration = registration}}});
+    EngineConfig config = engine_config({.num_blocks = 6, .policies = {registration}});
     config.scheduling_policy = SchedulingPolicy::priority;
     PlantedRun run(CheckScope::all, config);
     AddRequest low = request_of(6, 3, 1);
@@ -320,9 +319,8 @@ TEST(FaultyPolicies, PriorityVictimKeepsItsRegisteredBlock) {  // 49
 
 TEST(FaultyPolicies, ResumedTailRunsAsADecode) {  // 50: B = 8, K = 1, prompt 8, 10 tokens, hit 8
   const auto scenario = [](RowClassing classing) {
-    PlantedRun run({.num_speculative_tokens = 1,
-                    .method = SpeculativeMethod::ngram,
-                    .policies = {.cache = {}, .row_classing = classing}});
+    PlantedRun run(
+        {.num_speculative_tokens = 1, .method = SpeculativeMethod::ngram, .policies = {classing}});
     run.add(request_of(8, 20, 1)).steps(1).apply(SetDraftTokens{kA, 0}).steps(1);
     run.apply(PreemptRequest{kA}).step([](StepTrace& trace, OwnedArrays&) {
       EXPECT_EQ(trace.scheduled.at(0).num_hit_tokens, 8);

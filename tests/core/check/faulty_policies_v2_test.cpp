@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "core/engine/policy_overrides.h"
+#include "core/engine/policy_table.h"
+#include "core/engine/worker_v2_policies.h"
 #include "tests/core/check/planted.h"
 
 namespace hybridscope::test::faulty_policies_v2_test {
 namespace {
 
-Policies policies_with(const PolicyValue& value) {
+PolicySet policies_with(const PolicyValue& value) {
   PolicyOverrides set;
   set.set(value);
   return with_overrides(safe_policies(), set);

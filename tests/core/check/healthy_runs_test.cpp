@@ -3,6 +3,11 @@
 
 #include <algorithm>
 
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/scheduler_policies.h"
 #include "tests/core/check/planted.h"
 #include "tests/core/check/random_runs.h"
 
@@ -63,19 +68,19 @@ TEST(HealthyRuns, NothingIsFound) {
 
 // What the newest release does with prompts and hits, its known faults left out.
 void use_hits_inside_blocks(Random& random, EngineConfig& config) {
-  CachePolicies& cache = config.policies.cache;
-  cache.hits_inside_blocks = HitsInsideBlocks::with_smaller_hash_blocks;
-  cache.prompt_tail_key = PromptTailKey::at_replay_position_once;
-  cache.eagle_margin = EagleMargin::hash_block_to_the_last_hash;
-  cache.skipped_basis = SkippedBasis::processed;
-  cache.state_retirement = StateRetirement::passes_nulls;
-  cache.empty_allocation = EmptyAllocation::noted;
-  if (below(random, 2) == 0) cache.eagle_proof = EagleProof::look_ahead_hashes;
-  if (below(random, 2) == 0) cache.block_registration = BlockRegistration::at_allocation;
-  config.policies.aligned_split = AlignedSplit::stops_before_the_last_token;
-  config.policies.stopped_tokens = StoppedTokens::taken_back;
-  config.policies.commit_registration = CommitRegistration::asynchronous_or_drafts;
-  if (below(random, 2) == 0) config.policies.stale_frame = StaleFrame::drained_by_scheduled_tokens;
+  PolicySet& cache = config.policies;
+  cache.set(HitsInsideBlocks::with_smaller_hash_blocks);
+  cache.set(PromptTailKey::at_replay_position_once);
+  cache.set(EagleMargin::hash_block_to_the_last_hash);
+  cache.set(SkippedBasis::processed);
+  cache.set(StateRetirement::passes_nulls);
+  cache.set(EmptyAllocation::noted);
+  if (below(random, 2) == 0) cache.set(EagleProof::look_ahead_hashes);
+  if (below(random, 2) == 0) cache.set(BlockRegistration::at_allocation);
+  config.policies.set(AlignedSplit::stops_before_the_last_token);
+  config.policies.set(StoppedTokens::taken_back);
+  config.policies.set(CommitRegistration::asynchronous_or_drafts);
+  if (below(random, 2) == 0) config.policies.set(StaleFrame::drained_by_scheduled_tokens);
 }
 
 SmallEngine engine_with_wide_blocks(Random& random) {

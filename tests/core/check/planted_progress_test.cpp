@@ -1,6 +1,8 @@
 // Rules about counts and movement: rejected-draft-counted, no-progress, and the warnings.
 #include <gtest/gtest.h>
 
+#include "core/caching/block_pool_policies.h"
+#include "core/engine/aligned_split_policies.h"
 #include "tests/core/check/planted.h"
 
 namespace hybridscope::test::planted_progress_test {
@@ -193,7 +195,7 @@ TEST(PlantedProgress, RunThatGoesInCircles) {
 
 TEST(PlantedProgress, ChunkThatEndsInsideABlockIsAWarning) {
   SmallEngine small{.num_speculative_tokens = 1};
-  small.policies.aligned_split = AlignedSplit::until_last_cache_position;
+  small.policies.set(AlignedSplit::until_last_cache_position);
   PlantedRun run(small);
   run.add(request_of(10, 4, 1)).apply(SetStepBudget{3}).steps(1);
   EXPECT_TRUE(nothing_found(run.findings()));
@@ -222,7 +224,7 @@ TEST(PlantedProgress, AHitInsideABlockOfARunningRequestIsTakenAtOnce) {
        {BlockRegistration::at_allocation, BlockRegistration::planned_then_published}) {
     EngineConfig config = engine_config({.mamba_type = MambaType::gdn_attention});
     config.hash_block_size = 4;
-    config.policies.cache.block_registration = registration;
+    config.policies.set(registration);
     PlantedRun run(CheckScope::step, config);
     run.add(request_of(22, 25, 1, 22)).steps(7);
     run.add(request_of(30, 4, 2, 22)).step([](StepTrace& trace, OwnedArrays&) {

@@ -6,6 +6,11 @@
 #include <memory>
 #include <vector>
 
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/scheduler_policies.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "sessions/run/check_setup.h"
 #include "tests/core/check/planted.h"
@@ -21,8 +26,8 @@ void let_layers_checkpoint(EngineConfig& config, std::int32_t alignment) {
       mamba->num_prefill_checkpoint_blocks = 1;
       mamba->prefill_checkpoint_alignment = alignment;
     }
-  config.policies.cache.prefill_checkpoint = PrefillCheckpoint::as_states_retained;
-  config.policies.aligned_split = AlignedSplit::stops_before_the_last_token;
+  config.policies.set(PrefillCheckpoint::as_states_retained);
+  config.policies.set(AlignedSplit::stops_before_the_last_token);
 }
 
 // Blocks of 8 tokens; only states where hits end stay cached.
@@ -140,7 +145,7 @@ std::vector<Finding> findings_of_three_chunks(CheckpointWrites writes) {
   EngineConfig config = engine_config({.num_speculative_tokens = 1});
   config.prefix_cache_retention_interval = 0;
   let_layers_checkpoint(config, 1);
-  config.policies.checkpoint_writes = writes;
+  config.policies.set(writes);
   PlantedRun run(CheckScope::step, config);
   run.add(request_of(60, 4, 1));
   run.apply(SetStepBudget{8}).steps(1).apply(SetStepBudget{16}).steps(2);
@@ -178,18 +183,18 @@ EngineConfig random_config(Random& random) {
   if (config.speculative_method == SpeculativeMethod::ngram) config.async_scheduling = false;
   if (const std::int32_t blocks = below(random, 4); blocks < 3)
     config.prefix_cache_retention_interval = blocks * small.block_size;
-  CachePolicies& cache = config.policies.cache;
+  PolicySet& cache = config.policies;
   if (below(random, 2) == 0) {
-    cache.skipped_basis = SkippedBasis::processed;
-    cache.state_retirement = StateRetirement::passes_nulls;
-    cache.empty_allocation = EmptyAllocation::noted;
-    config.policies.stopped_tokens = StoppedTokens::taken_back;
-    config.policies.commit_registration = CommitRegistration::asynchronous_or_drafts;
-    config.policies.stale_frame = StaleFrame::drained_by_scheduled_tokens;
+    cache.set(SkippedBasis::processed);
+    cache.set(StateRetirement::passes_nulls);
+    cache.set(EmptyAllocation::noted);
+    config.policies.set(StoppedTokens::taken_back);
+    config.policies.set(CommitRegistration::asynchronous_or_drafts);
+    config.policies.set(StaleFrame::drained_by_scheduled_tokens);
   }
-  if (below(random, 2) == 0) cache.eagle_proof = EagleProof::look_ahead_hashes;
+  if (below(random, 2) == 0) cache.set(EagleProof::look_ahead_hashes);
   let_layers_checkpoint(config, small.mamba_type == MambaType::mamba2 ? 1 : small.block_size);
-  if (below(random, 3) == 0) config.policies.aligned_split = AlignedSplit::every_chunk_on_grid;
+  if (below(random, 3) == 0) config.policies.set(AlignedSplit::every_chunk_on_grid);
   config.kv_cache_config.num_blocks =
       static_cast<std::int32_t>(blocks_one_request_needs(config, 60)) + 8 + below(random, 24);
   return config;

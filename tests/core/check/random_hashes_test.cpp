@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "core/engine/policy_table.h"
 #include "tests/core/check/drawn_memory.h"
 #include "tests/core/check/hashed_run.h"
 #include "tests/core/engine/engine_scenario.h"
@@ -26,7 +27,7 @@ class RandomHashes : public testing::TestWithParam<MambaCacheMode> {
  protected:
   // `fault_at(step)`: the fault of a step.
   template <class FaultAt>
-  Coverage run(const Policies& policies, std::uint64_t seed, int scenarios, FaultAt fault_at) {
+  Coverage run(const PolicySet& policies, std::uint64_t seed, int scenarios, FaultAt fault_at) {
     std::mt19937_64 random(seed);
     const Draw in = [&](int low, int high) {
       return low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low + 1));

@@ -10,6 +10,7 @@
 
 #include "core/check/state_mirror.h"
 #include "core/check/step_checker.h"
+#include "core/engine/policy_table.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "tests/core/check/drawn_memory.h"
 #include "tests/core/engine/engine_scenario.h"
@@ -82,10 +83,10 @@ struct Coverage {
 
 class RandomState : public testing::TestWithParam<MambaCacheMode> {
  protected:
-  Coverage run(const Policies& policies, std::uint64_t seed);
+  Coverage run(const PolicySet& policies, std::uint64_t seed);
 };
 
-Coverage RandomState::run(const Policies& policies, std::uint64_t seed) {
+Coverage RandomState::run(const PolicySet& policies, std::uint64_t seed) {
   constexpr int kMaxSteps = 120;
   std::mt19937_64 random(seed);
   const Draw in = [&](int low, int high) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/engine/aligned_split.h"
+#include "core/engine/aligned_split_policies.h"
 
 namespace hybridscope::test::aligned_split_test {
 namespace {

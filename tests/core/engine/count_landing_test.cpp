@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/worker_v1_policies.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::test::count_landing_test {
@@ -16,8 +17,8 @@ std::vector<Finding> run(AcceptedCountLanding landing, std::int32_t num_speculat
       engine_config({.num_speculative_tokens = num_speculative_tokens, .max_num_seqs = 2});
   config.async_scheduling = true;
   config.acceptance_rate = acceptance_rate;
-  config.policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
-  config.policies.accepted_count_landing = landing;
+  config.policies.set(AcceptedCountOwner::persistent_row);
+  config.policies.set(landing);
   CheckedEngine engine(config);
   engine.add(request_of(5, 4, 1));   // D1
   engine.add(request_of(5, 30, 2));  // D2
@@ -55,8 +56,8 @@ TEST(AcceptedCountLanding, AChunkOfAPromptHasNoCountToGather) {
   config.async_scheduling = true;
   config.acceptance_rate = 1.0;
   config.long_prefill_token_threshold = 4;
-  config.policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
-  config.policies.accepted_count_landing = AcceptedCountLanding::before_row_moves;
+  config.policies.set(AcceptedCountOwner::persistent_row);
+  config.policies.set(AcceptedCountLanding::before_row_moves);
   CheckedEngine engine(config);
   engine.add(request_of(5, 4, 1));   // D
   engine.add(request_of(60, 1, 2));  // P

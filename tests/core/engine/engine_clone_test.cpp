@@ -1,10 +1,13 @@
 // A clone goes on as its original would have, and neither notices the other.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/check/step_checker.h"
+#include "core/engine/policy_table.h"
 #include "sessions/record/step_digests.h"
 #include "sessions/run/check_setup.h"
 #include "tests/core/engine/engine_scenario.h"
@@ -14,6 +17,7 @@ namespace hybridscope::test::engine_clone_test {
 namespace {
 
 constexpr int kMaxSteps = 2000;
+constexpr std::size_t kChangedSteps = 100;  // the reference's policies may go round for ever
 
 // An engine on its way through a scenario, with its checker.
 class Drive {
@@ -23,6 +27,7 @@ class Drive {
         engine_(Engine::create(scenario.config).value()),
         checker_(StepChecker::create(make_check_config(scenario.config)).value()) {}
 
+  Drive(Drive&&) = default;
   Drive clone() const { return Drive(*this); }
 
   bool done() const {
@@ -45,9 +50,17 @@ class Drive {
     for (int i = 0; i < 3; ++i) engine_.step();
   }
 
-  std::vector<StepDigests> finish() {
+  // Goes on with the reference's policies, but for those that cannot change.
+  void change_policies() {
+    PolicySet policies = reference_policies();
+    keep_fixed_policies(policies, engine_.config().policies);
+    RC_ASSERT(engine_.apply(SetPolicies{policies}).ok());
+  }
+
+  // `most` steps, if the scenario has so many.
+  std::vector<StepDigests> finish(std::size_t most = kMaxSteps) {
     std::vector<StepDigests> digests;
-    while (!done()) digests.push_back(step());
+    while (!done() && digests.size() < most) digests.push_back(step());
     return digests;
   }
 
@@ -104,6 +117,41 @@ TEST_P(EngineClone, GoesOnAsItsOriginal) {
   EXPECT_GT(num_asynchronous, 10);
   EXPECT_LT(num_asynchronous, num_cases - 10);
   EXPECT_GT(num_deferring, 0);
+}
+
+// What the scenario does if the policies change after `at_percent` of its steps, in the engine
+// itself or, once that one is gone, in a copy.
+void check_policies_of_clone(const ScenarioShape& shape, int at_percent, int& num_changed) {
+  const EngineScenario scenario = make_scenario(shape);
+  const std::vector<StepDigests> alone = Drive(scenario).finish();
+  const auto at = alone.size() * static_cast<std::size_t>(at_percent) / 100;
+  const std::vector<StepDigests> rest(alone.begin() + static_cast<std::ptrdiff_t>(at), alone.end());
+
+  auto original = std::make_unique<Drive>(scenario);
+  for (std::size_t i = 0; i < at; ++i) RC_ASSERT(original->step() == alone[i]);
+  Drive changed = original->clone();
+  Drive unchanged = original->clone();
+  changed.change_policies();
+  const std::vector<StepDigests> otherwise = changed.finish(kChangedSteps);
+  Drive late = original->clone();
+  original->change_policies();
+  RC_ASSERT(original->finish(kChangedSteps) == otherwise);
+  original.reset();
+  RC_ASSERT(unchanged.finish() == rest);
+  Drive moved = std::move(late);
+  moved.change_policies();
+  RC_ASSERT(moved.finish(kChangedSteps) == otherwise);
+  if (otherwise != rest) ++num_changed;
+}
+
+TEST_P(EngineClone, HasPoliciesOfItsOwn) {
+  const MambaCacheMode mode = GetParam();
+  int num_changed = 0;
+  check_property(60, [&] {
+    const ScenarioShape shape = draw_shape(mode, [](int low, int high) { return draw(low, high); });
+    check_policies_of_clone(shape, draw(0, 60), num_changed);
+  });
+  EXPECT_GT(num_changed, 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, EngineClone,

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "core/engine/engine.h"
+#include "core/engine/policy_table.h"
 #include "core/engine/releases.h"
+#include "core/model/conv_state_sizing.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::test::engine_commands_test {
@@ -183,14 +185,14 @@ TEST(EngineCommands, PoliciesChangeBetweenSteps) {
   EXPECT_EQ(engine.step().num_scheduled_tokens, 8);
   engine.apply(SetStepBudget{2}).value();
   EXPECT_EQ(engine.step().num_scheduled_tokens, 0);
-  Policies policies = reference_policies();
+  PolicySet policies = reference_policies();
   EXPECT_FALSE(engine.apply(SetPolicies{policies}).ok());  // caching policies stay as they are
-  policies.cache = safe_policies().cache;
+  keep_caching_policies(policies, safe_policies());
   const auto resized = engine.apply(SetPolicies{policies});
   ASSERT_FALSE(resized.ok());
   EXPECT_EQ(resized.error().message,
             "conv_state_sizing sizes blocks, which cannot change while an engine runs");
-  policies.conv_state_sizing = safe_policies().conv_state_sizing;
+  policies.set(safe_policies().get<ConvStateSizing>());
   engine.apply(SetPolicies{policies}).value();
   engine.apply(SetStepBudget{2}).value();
   EXPECT_EQ(engine.step().num_scheduled_tokens, 2);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/engine/policy_table.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::test::engine_runs_test {

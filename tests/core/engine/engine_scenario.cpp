@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/caching/mamba_manager_policies.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::test {
@@ -110,7 +111,7 @@ EngineConfig make_config(const ScenarioShape& shape, const std::vector<AddReques
     groups.insert(groups.begin() + 1, {.spec = FullAttentionSpec{block_size, 4096}, .layers = {9}});
     config.scheduler_block_size = block_size;
   }
-  config.policies.cache.prompt_tail_key = PromptTailKey::never;  // the oracle has whole blocks
+  config.policies.set(PromptTailKey::never);  // the oracle has whole blocks
   config.conv_kernel = shape.conv_kernel;
   config.async_scheduling = shape.asynchronous && !shape.ngram;
   config.kv_consumer = shape.kv_consumer;

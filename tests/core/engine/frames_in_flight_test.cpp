@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/engine/scheduler_policies.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::test::frames_in_flight_test {
@@ -78,7 +79,7 @@ TEST(FramesInFlight, AResetDropsTheFrameInFlight) {
 // stale frame are taken from the new run and two valid frames lose their tokens as well.
 TEST(FramesInFlight, CountingTokensDropsValidFramesToo) {
   EngineConfig config = async_config(0.0);
-  config.policies.stale_frame = StaleFrame::discard_by_token_count;
+  config.policies.set(StaleFrame::discard_by_token_count);
   CheckedEngine run(config);
   run.add(request_of(5, 20, 1));
   run.step();
@@ -168,7 +169,7 @@ TEST(FramesInFlight, ADeferredFreeThatNeverComesIsFound) {
 
 TEST(FramesInFlight, PlaceholdersOfAPaddedPromptAreNeverAccepted) {
   EngineConfig config = async_config();
-  config.policies.one_token_prompt = OneTokenPrompt::padded_with_placeholders;
+  config.policies.set(OneTokenPrompt::padded_with_placeholders);
   CheckedEngine run(config);
   run.add(request_of(5, 20, 1));
   run.step();

@@ -4,9 +4,12 @@
 
 #include "core/check/step_checker.h"
 #include "core/engine/policy_overrides.h"
+#include "core/engine/policy_table.h"
+#include "core/engine/row_inputs_policies.h"
 #include "sessions/run/check_setup.h"
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/property.h"
+#include "tests/support/small_engine.h"
 
 namespace hybridscope::test::policies_on_the_way_test {
 namespace {
@@ -21,7 +24,7 @@ void run(const EngineScenario& scenario, int every) {
     for (; next < scenario.commands.size() && scenario.commands[next].step <= step; ++next)
       (void)engine.apply(scenario.commands[next].command);  // refused: there is no request yet
     if (step % every == 0) {
-      Policies policies = step / every % 2 == 0 ? reference_policies() : safe_policies();
+      PolicySet policies = step / every % 2 == 0 ? reference_policies() : safe_policies();
       keep_fixed_policies(policies, scenario.config.policies);
       RC_ASSERT(engine.apply(SetPolicies{policies}).ok());
     }
@@ -45,6 +48,28 @@ TEST(PoliciesOnTheWay, LeaveTheEnginesBooksInOrder) {
           draw_shape(mode, [](int low, int high) { return draw(low, high); });
       run(make_scenario(shape), draw(1, 6));
     });
+}
+
+// Two requests that decode with a draft each; B is left out of a step. Does it come back with
+// drafts that were lost if `policies` hold from that step on?
+bool loses_drafts(const PolicySet& policies) {
+  EngineConfig config = engine_config({.num_speculative_tokens = 1, .max_num_seqs = 2});
+  config.async_scheduling = true;
+  Engine engine = Engine::create(config).value();
+  engine.add_request(request_of(5, 30, 1)).value();
+  engine.add_request(request_of(5, 30, 2)).value();
+  for (int i = 0; i < 3; ++i) engine.step();
+  engine.apply(SetPolicies{policies}).value();
+  engine.apply(SetStepBudget{2}).value();
+  EXPECT_EQ(engine.step().rows.size(), 1u);
+  const StepTrace& trace = engine.step();
+  EXPECT_EQ(trace.rows.back().origin, RowOrigin::returned);
+  return trace.rows.back().lost_drafts;
+}
+
+TEST(PoliciesOnTheWay, HoldForTheDraftsOfTheNextStep) {
+  EXPECT_FALSE(loses_drafts({}));
+  EXPECT_TRUE(loses_drafts({ReturningDrafts::placeholders}));
 }
 
 }  // namespace

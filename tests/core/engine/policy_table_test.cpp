@@ -3,69 +3,44 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/dummy_run_policies.h"
+#include "core/engine/kernel_policies.h"
+#include "core/engine/worker_v1_policies.h"
+#include "core/engine/worker_v2_policies.h"
+#include "core/model/conv_state_sizing.h"
 
 namespace hybridscope::policy_table_test {
 namespace {
 
 using testing::ElementsAre;
 
-// "hybridscope::NullRows::run", as the compiler spells it; "(hybridscope::NullRows)7" where the
-// enum has no such value.
-template <auto Value>
-std::string spelled() {
-  const std::string function = __PRETTY_FUNCTION__;
-  const std::size_t begin = function.find("Value = ") + 8;
-  return function.substr(begin, function.find_first_of(";]", begin) - begin);
-}
-
-// Spellings of the values 0 to 8 of an enum: one more than a row has room for.
-template <class Enum>
-std::vector<std::string> spellings() {
-  return []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::vector<std::string>{spelled<static_cast<Enum>(I)>()...};
-  }
-  (std::make_index_sequence<9>());
-}
-
-// "null_rows" of "NullRows".
-std::string snake_case(const std::string& camel_case) {
-  std::string name;
-  for (const char letter : camel_case) {
-    const bool upper = letter >= 'A' && letter <= 'Z';
-    if (upper && !name.empty()) name += '_';
-    name += upper ? static_cast<char>(letter - 'A' + 'a') : letter;
-  }
-  return name;
-}
-
-template <class Enum>
-void expect_row_of_enum(const PolicyText& text) {
-  const std::vector<std::string> enumerators = spellings<Enum>();
-  const auto values = text.value_names();
-  ASSERT_LT(values.size(), enumerators.size());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    EXPECT_THAT(enumerators[i], testing::EndsWith("::" + std::string(values[i])));
-  EXPECT_EQ(enumerators[values.size()].front(), '(')
-      << "the row of " << text.name << " lacks " << enumerators[values.size()];
-
-  const std::string type = enumerators[0].substr(0, enumerators[0].rfind("::"));
-  EXPECT_EQ(text.name, snake_case(type.substr(type.rfind(':') + 1)));
-}
-
-TEST(PolicyTable, NamesAreThoseOfTheEnumAndOfAllItsValues) {
-  for_each_policy([](const auto& row) {
-    expect_row_of_enum<std::remove_cvref_t<decltype(row.reference)>>(PolicyText(row.words));
-  });
-}
-
 std::vector<std::string> names_of(bool caching) {
   std::vector<std::string> names;
   for (const Policy& policy : policy_table())
-    if (policy.caching == caching) names.emplace_back(policy.text.name);
+    if (policy.is_caching() == caching) names.emplace_back(policy.text.name);
   return names;
+}
+
+// A policy without a row would never be listed, set by a document or overridden.
+TEST(PolicyTable, HasARowOfEveryPolicyThatAHeaderHas) {
+  std::size_t num_policies = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(HYBRIDSCOPE_SOURCE_DIR "/core")) {
+    if (entry.path().extension() != ".h" || entry.path().filename() == "policy_set.h") continue;
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);)
+      if (line.starts_with("struct PolicyOf<")) ++num_policies;
+  }
+  EXPECT_EQ(num_policies, policy_table().size());
 }
 
 TEST(PolicyTable, CachingPoliciesAreThoseOfTheCachingStack) {
@@ -75,18 +50,40 @@ TEST(PolicyTable, CachingPoliciesAreThoseOfTheCachingStack) {
                                           "prompt_tail_key", "tail_registration", "same_step_tail",
                                           "prefill_checkpoint", "checkpoint_start", "skipped_basis",
                                           "state_retirement", "empty_allocation", "uncached_free"));
-  EXPECT_EQ(names_of(false).size(), kNumPolicies - 16);
+  EXPECT_EQ(names_of(false).size(), policy_table().size() - 16);
 }
 
 TEST(PolicyTable, AProfileIsTheColumnOfItsValues) {
-  const Policies reference = reference_policies();
-  EXPECT_EQ(reference.cache, reference_cache_policies());
-  EXPECT_EQ(reference.cache.block_registration, BlockRegistration::at_allocation);
-  EXPECT_EQ(reference.row_classing, RowClassing::by_shape);
-  EXPECT_EQ(reference.row_order, RowOrder::query_len);
+  const PolicySet reference = reference_policies();
+  EXPECT_TRUE(reference.is(BlockRegistration::at_allocation));
+  EXPECT_TRUE(reference.is(RowClassing::by_shape));
+  EXPECT_TRUE(reference.is(RowOrder::query_len));
   // Rows without a value of their own.
-  EXPECT_EQ(reference.accepted_count_landing, AcceptedCountLanding::after_row_moves);
-  EXPECT_EQ(reference.dummy_run_tables, DummyRunTables::zeroed);
+  EXPECT_TRUE(reference.is(AcceptedCountLanding::after_row_moves));
+  EXPECT_TRUE(reference.is(DummyRunTables::zeroed));
+  for (const Policy& policy : policy_table())
+    EXPECT_EQ(policy.value_in(reference), policy.reference) << policy.text.name;
+}
+
+TEST(PolicyTable, ASetThatNobodyChangedIsProfileSafe) {
+  for (const Policy& policy : policy_table())
+    EXPECT_EQ(policy.value_in(PolicySet{}), policy.safe) << policy.text.name;
+}
+
+TEST(PolicyTable, APlaceLeadsToItsPolicy) {
+  for (const Policy& policy : policy_table())
+    EXPECT_EQ(policy_at(policy.place).text.name, policy.text.name);
+}
+
+TEST(PolicyTable, KeepingCachingPoliciesChangesNoOther) {
+  PolicySet policies = reference_policies();
+  keep_caching_policies(policies, safe_policies());
+  EXPECT_TRUE(policies.is(PromptTailKey::at_replay_position_once));
+  EXPECT_TRUE(policies.is(ConvStateSizing::as_reference));
+  EXPECT_TRUE(policies.is(RowOrder::query_len));
+  keep_fixed_policies(policies, safe_policies());
+  EXPECT_TRUE(policies.is(ConvStateSizing::kernel_plus_spec));
+  EXPECT_TRUE(policies.is(RowOrder::query_len));
 }
 
 TEST(PolicyValues, AnEnumNamesItsPolicy) {
@@ -100,15 +97,13 @@ TEST(PolicyOverrides, ChangeThePoliciesThatTheyNameAndNoOther) {
   PolicyOverrides overrides;
   overrides.set(ConvRoll::window_length);
   overrides.set(FullAttentionCut::first_spec_group);
-  Policies expected = safe_policies();
-  expected.conv_roll = ConvRoll::window_length;
-  expected.cache.full_attention_cut = FullAttentionCut::first_spec_group;
-  EXPECT_EQ(with_overrides(safe_policies(), overrides), expected);
+  EXPECT_EQ(with_overrides(safe_policies(), overrides),
+            (PolicySet{ConvRoll::window_length, FullAttentionCut::first_spec_group}));
 }
 
 TEST(PolicyOverrides, OfAllPoliciesBringThemBackOverAnyOthers) {
-  Policies policies = reference_policies();
-  policies.reused_metadata = ReusedMetadata::state_indices_only;
+  PolicySet policies = reference_policies();
+  policies.set(ReusedMetadata::state_indices_only);
   EXPECT_EQ(with_overrides(safe_policies(), overrides_of(policies)), policies);
 }
 

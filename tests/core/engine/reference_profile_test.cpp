@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/policy_table.h"
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/small_engine.h"
 
@@ -23,10 +25,10 @@ TEST_P(ReferenceProfile, RunsRandomScenariosWithoutABrokenContract) {
     const ScenarioShape shape = draw_shape(GetParam(), in);
     SCOPED_TRACE(testing::Message() << "seed " << kSeed << " scenario " << i << " " << shape);
     EngineScenario scenario = make_scenario(shape);
-    const CachePolicies cache = scenario.config.policies.cache;
+    const PolicySet before = scenario.config.policies;
     scenario.config.policies = reference_policies();
-    if (i % 3 == 1) scenario.config.policies.row_classing = RowClassing::by_meaning;
-    scenario.config.policies.cache = i % 2 == 0 ? cache : reference_cache_policies();
+    if (i % 3 == 1) scenario.config.policies.set(RowClassing::by_meaning);
+    if (i % 2 == 0) keep_caching_policies(scenario.config.policies, before);
     CheckedEngine run(scenario.config, CheckScope::step);
     std::size_t next = 0;
     for (int step = 0; step < 150; ++step) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/worker_v2_policies.h"
 #include "tests/core/engine/worker_bench_v2.h"
 
 namespace hybridscope::test::row_order_v2_test {

@@ -5,6 +5,15 @@
 #include <optional>
 #include <random>
 
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/all_mode_copies_policies.h"
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/row_inputs_policies.h"
+#include "core/engine/scheduler_policies.h"
+#include "core/engine/worker_v1_policies.h"
+#include "core/engine/worker_v2_policies.h"
 #include "tests/core/engine/oracle_agreement.h"
 
 namespace hybridscope::test::unsafe_policies_test {
@@ -13,7 +22,7 @@ namespace {
 struct UnsafePolicy {
   const char* name;
   MambaCacheMode mode;
-  void (*set)(Policies& policies);
+  void (*set)(PolicySet& policies);
   std::optional<ModelRunner> runner{};  // absent: drawn
 };
 
@@ -37,53 +46,41 @@ TEST_P(UnsafePolicies, AreNoticedWithinAFewScenarios) {
 INSTANTIATE_TEST_SUITE_P(
     Each, UnsafePolicies,
     testing::Values(
-        UnsafePolicy{
-            "AlignedSplit", MambaCacheMode::align,
-            [](Policies& p) { p.aligned_split = AlignedSplit::until_last_cache_position; }},
+        UnsafePolicy{"AlignedSplit", MambaCacheMode::align,
+                     [](PolicySet& p) { p.set(AlignedSplit::until_last_cache_position); }},
         UnsafePolicy{"RowClassing", MambaCacheMode::align,
-                     [](Policies& p) { p.row_classing = RowClassing::by_shape; }},
-        UnsafePolicy{
-            "AcceptedCountOwnerAlign", MambaCacheMode::align,
-            [](Policies& p) { p.accepted_count_owner = AcceptedCountOwner::persistent_row; }},
-        UnsafePolicy{
-            "AcceptedCountOwnerNone", MambaCacheMode::none,
-            [](Policies& p) { p.accepted_count_owner = AcceptedCountOwner::persistent_row; }},
-        UnsafePolicy{
-            "OneTokenPrompt", MambaCacheMode::align,
-            [](Policies& p) { p.one_token_prompt = OneTokenPrompt::padded_with_placeholders; }},
+                     [](PolicySet& p) { p.set(RowClassing::by_shape); }},
+        UnsafePolicy{"AcceptedCountOwnerAlign", MambaCacheMode::align,
+                     [](PolicySet& p) { p.set(AcceptedCountOwner::persistent_row); }},
+        UnsafePolicy{"AcceptedCountOwnerNone", MambaCacheMode::none,
+                     [](PolicySet& p) { p.set(AcceptedCountOwner::persistent_row); }},
+        UnsafePolicy{"OneTokenPrompt", MambaCacheMode::align,
+                     [](PolicySet& p) { p.set(OneTokenPrompt::padded_with_placeholders); }},
         UnsafePolicy{"StaleFrame", MambaCacheMode::align,
-                     [](Policies& p) { p.stale_frame = StaleFrame::discard_by_token_count; }},
-        UnsafePolicy{
-            "DeferredFreeRefusal", MambaCacheMode::align,
-            [](Policies& p) { p.deferred_free_refusal = DeferredFreeRefusal::preempt_on; }},
+                     [](PolicySet& p) { p.set(StaleFrame::discard_by_token_count); }},
+        UnsafePolicy{"DeferredFreeRefusal", MambaCacheMode::align,
+                     [](PolicySet& p) { p.set(DeferredFreeRefusal::preempt_on); }},
         UnsafePolicy{"NoDraftStep", MambaCacheMode::align,
-                     [](Policies& p) { p.no_draft_step = NoDraftStep::column_zero; }},
+                     [](PolicySet& p) { p.set(NoDraftStep::column_zero); }},
         UnsafePolicy{"UniformDecodeTest", MambaCacheMode::none,
-                     [](Policies& p) { p.uniform_decode_test = UniformDecodeTest::by_shape; }},
-        UnsafePolicy{"AllModeSpeculation", MambaCacheMode::all,
-                     [](Policies& p) {
-                       p.all_mode_speculation = AllModeSpeculation::full_steps_remembered_no_copies;
-                     }},
+                     [](PolicySet& p) { p.set(UniformDecodeTest::by_shape); }},
+        UnsafePolicy{
+            "AllModeSpeculation", MambaCacheMode::all,
+            [](PolicySet& p) { p.set(AllModeSpeculation::full_steps_remembered_no_copies); }},
         UnsafePolicy{"RowOrder", MambaCacheMode::none,
-                     [](Policies& p) { p.row_order = RowOrder::query_len; }, ModelRunner::v2},
+                     [](PolicySet& p) { p.set(RowOrder::query_len); }, ModelRunner::v2},
         UnsafePolicy{"RowOrderByDrafts", MambaCacheMode::align,
-                     [](Policies& p) { p.row_order = RowOrder::drafts_then_query_len; },
-                     ModelRunner::v2},
+                     [](PolicySet& p) { p.set(RowOrder::drafts_then_query_len); }, ModelRunner::v2},
         UnsafePolicy{"FullRowsFirst", MambaCacheMode::none,
-                     [](Policies& p) { p.full_rows_first = FullRowsFirst::every_row; },
-                     ModelRunner::v2},
+                     [](PolicySet& p) { p.set(FullRowsFirst::every_row); }, ModelRunner::v2},
         UnsafePolicy{"SlotCountResetNone", MambaCacheMode::none,
-                     [](Policies& p) { p.slot_count_reset = SlotCountReset::align_only; },
-                     ModelRunner::v2},
+                     [](PolicySet& p) { p.set(SlotCountReset::align_only); }, ModelRunner::v2},
         UnsafePolicy{"SlotCountResetAll", MambaCacheMode::all,
-                     [](Policies& p) { p.slot_count_reset = SlotCountReset::align_only; },
-                     ModelRunner::v2},
-        UnsafePolicy{
-            "MambaEagleLookahead", MambaCacheMode::align,
-            [](Policies& p) { p.cache.mamba_eagle_lookahead = MambaEagleLookahead::longer_limit; }},
-        UnsafePolicy{
-            "BlockRegistration", MambaCacheMode::align,
-            [](Policies& p) { p.cache.block_registration = BlockRegistration::at_allocation; }}),
+                     [](PolicySet& p) { p.set(SlotCountReset::align_only); }, ModelRunner::v2},
+        UnsafePolicy{"MambaEagleLookahead", MambaCacheMode::align,
+                     [](PolicySet& p) { p.set(MambaEagleLookahead::longer_limit); }},
+        UnsafePolicy{"BlockRegistration", MambaCacheMode::align,
+                     [](PolicySet& p) { p.set(BlockRegistration::at_allocation); }}),
     [](const auto& row) { return std::string(row.param.name); });
 
 }  // namespace

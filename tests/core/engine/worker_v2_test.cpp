@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/batch_metadata_policies.h"
 #include "core/engine/releases.h"
+#include "core/engine/row_inputs_policies.h"
+#include "core/engine/worker_v2_policies.h"
 #include "tests/core/engine/worker_bench_v2.h"
 
 namespace hybridscope::test::worker_v2_test {
@@ -36,7 +39,7 @@ TEST(WorkerV2, ByShapeAResumedTailIsAPrefillAllTheSame) {
                                    .num_speculative_tokens = 1,
                                    .num_attention_groups = 0,
                                    .max_model_len = 32});
-  config.policies.row_classing = RowClassing::by_shape;
+  config.policies.set(RowClassing::by_shape);
   WorkerBenchV2 bench(config);
   bench.add(6);
   bench.frame({{.request = A, .admission = resumed, .q = 8, .known = 10, .new_blocks = {0, 1, 2}}});
@@ -191,7 +194,7 @@ TEST(WorkerV2, AnAdmittedRequestsCountStartsAtOneUnlessOnlyAlignResetsIt) {
   for (const SlotCountReset reset : {SlotCountReset::every_mode, SlotCountReset::align_only}) {
     EngineConfig config = config_v2(
         {.mode = MambaCacheMode::none, .num_speculative_tokens = 1, .num_attention_groups = 0});
-    config.policies.slot_count_reset = reset;
+    config.policies.set(reset);
     WorkerBenchV2 bench(config);
     bench.add(5);
     bench.add(5);
@@ -216,7 +219,7 @@ TEST(WorkerV2, AnAdmittedRequestsColumnIsCountedInMambaBlocks) {
                                      .num_attention_groups = 0,
                                      .max_model_len = 96});
     config.block_size = 4;
-    config.policies.initial_state_column = unit;
+    config.policies.set(unit);
     WorkerBenchV2 bench(config);
     bench.add(20);
     const StepTrace& trace = bench.frame({{.request = A,
@@ -279,7 +282,7 @@ TEST(WorkerV2, EveryGroupBuildsItsMetadata) {
 TEST(WorkerV2, EqualGroupsMayShareABuild) {
   EngineConfig config = engine_config({.num_mamba_groups = 3});
   config.runner = ModelRunner::v2;
-  config.policies.group_builds = GroupBuilds::shared_by_equal_groups;
+  config.policies.set(GroupBuilds::shared_by_equal_groups);
   Engine engine = Engine::create(config).value();
   engine.add_request(request_of(5, 3, 1)).value();
   const StepTrace& trace = engine.step();
@@ -294,7 +297,7 @@ TEST(WorkerV2, AStepWithoutDraftsKeepsTheCountsInEitherProfile) {
   for (const NoDraftStep policy : {NoDraftStep::verify_with_counts, NoDraftStep::column_zero}) {
     EngineConfig config = config_v2(
         {.mode = MambaCacheMode::none, .num_speculative_tokens = 3, .num_attention_groups = 0});
-    config.policies.no_draft_step = policy;
+    config.policies.set(policy);
     WorkerBenchV2 bench(config);
     bench.add(5);
     bench.frame(

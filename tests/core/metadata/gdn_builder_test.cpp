@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/metadata/gdn_builder_policies.h"
 #include "core/metadata/named_arrays.h"
 #include "tests/core/metadata/batch_support.h"
 
@@ -40,6 +41,7 @@ struct Build {
   GdnMetadataBuilder builder = GdnMetadataBuilder::create(align_config()).value();
   Batch batch{};
   Ints num_accepted_tokens{};
+  PolicySet policies{};
   std::vector<std::uint8_t> masks{};
 
   Result<GdnMetadata> by_drafts(const Ints& drafts) {
@@ -56,7 +58,8 @@ struct Build {
     if (!classes) return classes.error();
     return builder.build({.common = batch.view(),
                           .num_accepted_tokens = view_of(num_accepted_tokens),
-                          .row_classes = classes.value()});
+                          .row_classes = classes.value(),
+                          .policies = policies});
   }
 };
 
@@ -223,6 +226,7 @@ TEST(GdnBuilder, CaptureOfOneTokenRowsIsNonSpec) {
 // Two groups of one spec: the second takes over the first one's metadata, or builds its own.
 struct TwoGroups {
   MambaBuilderConfig config = align_config();
+  PolicySet policies{};
   Batch batch{};
   std::vector<RowClass> row_classes{};
 
@@ -243,8 +247,12 @@ struct TwoGroups {
     return all;
   }
   void expect_equal(const char* what) {
-    Build first{.builder = GdnMetadataBuilder::create(config).value(), .batch = batch};
-    Build own{.builder = GdnMetadataBuilder::create(config).value(), .batch = other_table()};
+    Build first{.builder = GdnMetadataBuilder::create(config).value(),
+                .batch = batch,
+                .policies = policies};
+    Build own{.builder = GdnMetadataBuilder::create(config).value(),
+              .batch = other_table(),
+              .policies = policies};
     auto updating = GdnMetadataBuilder::create(config).value();
     first.num_accepted_tokens = own.num_accepted_tokens = Ints(batch.seq_lens.size(), 2);
     const GdnMetadata built = first.by_class(row_classes).value();
@@ -268,7 +276,7 @@ TEST(GdnBuilderUpdate, GivesTheArraysThatTheGroupWouldHaveBuilt) {
     for (const GdnBatch layout : {GdnBatch::padded_to_rows, GdnBatch::first_chunks_as_prefills}) {
       TwoGroups groups;
       groups.config.full_cudagraph = graphs;
-      groups.config.policies.gdn_batch = layout;
+      groups.policies.set(layout);
       groups.batch = make_batch({{6, 3}, {9, 2}}, 6);
       groups.row_classes = {kVerify, kVerify};
       groups.expect_equal("verify rows");

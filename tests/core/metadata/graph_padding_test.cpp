@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/metadata/graph_padding_policies.h"
+
 namespace hybridscope::graph_padding_test {
 namespace {
 

@@ -38,9 +38,9 @@ TEST(MetadataBuilders, EveryMambaTypeHasOneRow) {
 }
 
 TEST(MetadataBuilders, KdaUsesTheGdnBuilderAndLinearAttentionMamba1) {
-  const auto kda = metadata_builder_row(MambaType::kda).create(small_config());
+  const auto kda = metadata_builder_row(MambaType::kda).create(small_config(), {});
   EXPECT_TRUE(std::holds_alternative<GdnMetadataBuilder>(kda.value()));
-  const auto linear = metadata_builder_row(MambaType::linear_attention).create(small_config());
+  const auto linear = metadata_builder_row(MambaType::linear_attention).create(small_config(), {});
   EXPECT_TRUE(std::holds_alternative<MambaMetadataBuilder>(linear.value()));
   EXPECT_EQ(metadata_builder_row(MambaType::linear_attention).cg_support,
             AttentionCGSupport::uniform_single_token_decode);
@@ -49,7 +49,7 @@ TEST(MetadataBuilders, KdaUsesTheGdnBuilderAndLinearAttentionMamba1) {
 TEST(MetadataBuilders, EachBuildsADecodeBatchAndNamesItsArrays) {
   const Batch batch = make_batch({{6, 1}, {13, 1}}, 6);
   for (const MetadataBuilderRow& row : kMetadataBuilders) {
-    auto builder = row.create(small_config()).value();
+    auto builder = row.create(small_config(), {}).value();
     const BatchSplit split{2, 0, 2, 0};
     const auto metadata = build(
         builder, {.common = batch.view(), .split = split, .gdn_row_classes = {.split = split}});
@@ -68,7 +68,7 @@ TEST(MetadataBuilders, EachBuildsADecodeBatchAndNamesItsArrays) {
 TEST(MetadataBuilders, EachCapturesOneTokenRows) {
   const Batch batch = make_batch({{0, 1}, {0, 1}}, 6);
   for (const MetadataBuilderRow& row : kMetadataBuilders) {
-    auto builder = row.create(small_config()).value();
+    auto builder = row.create(small_config(), {}).value();
     const auto captures = [&](auto& own) {
       return own.build_for_cudagraph_capture(batch.view()).ok();
     };
@@ -82,15 +82,15 @@ TEST(MetadataBuilders, AnUpdateTakesMetadataOfTheSameKind) {
   const Ints table = {10, 11, 12};
   CommonAttentionMetadata of_other_group = batch.view();
   of_other_group.block_table_tensor = matrix_view(table.data(), 1, 3);
-  auto mamba1 = metadata_builder_row(MambaType::mamba1).create(small_config()).value();
-  auto mamba2 = metadata_builder_row(MambaType::mamba2).create(small_config()).value();
-  auto gdn = metadata_builder_row(MambaType::gdn_attention).create(small_config()).value();
+  auto mamba1 = metadata_builder_row(MambaType::mamba1).create(small_config(), {}).value();
+  auto mamba2 = metadata_builder_row(MambaType::mamba2).create(small_config(), {}).value();
+  auto gdn = metadata_builder_row(MambaType::gdn_attention).create(small_config(), {}).value();
   const auto metadata = build(mamba2, {.common = batch.view(), .split = {1, 0, 1, 0}}).value();
-  const auto updated = update_block_table(mamba2, metadata, of_other_group);
+  const auto updated = update_block_table(mamba2, metadata, of_other_group, {});
   EXPECT_THAT(array_named(named_arrays(updated.value()), "state_indices_tensor_d").values,
               ElementsAre(11));
-  EXPECT_FALSE(update_block_table(mamba1, metadata, of_other_group).ok());
-  EXPECT_FALSE(update_block_table(gdn, metadata, of_other_group).ok());
+  EXPECT_FALSE(update_block_table(mamba1, metadata, of_other_group, {}).ok());
+  EXPECT_FALSE(update_block_table(gdn, metadata, of_other_group, {}).ok());
   EXPECT_TRUE(supports_update_block_table(mamba1));
   EXPECT_TRUE(supports_update_block_table(mamba2));
   EXPECT_FALSE(supports_update_block_table(gdn));

@@ -1,12 +1,14 @@
-// What the metadata builders of later releases do otherwise (core/metadata/builder_policies.h).
+// What the metadata builders of later releases do otherwise (core/metadata/*_builder_policies.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "core/metadata/gdn_builder.h"
+#include "core/metadata/gdn_builder_policies.h"
 #include "core/metadata/mamba2_builder.h"
 #include "core/metadata/mamba_builder.h"
+#include "core/metadata/mamba_builder_policies.h"
 #include "core/metadata/named_arrays.h"
 #include "tests/core/metadata/batch_support.h"
 
@@ -22,7 +24,7 @@ using ::testing::IsEmpty;
 using Ints = std::vector<std::int32_t>;
 
 // Mode align, blocks of 4 tokens, K = 2, full graphs of up to 12 tokens or 4 rows.
-MambaBuilderConfig config_with(const BuilderPolicies& policies) {
+MambaBuilderConfig a_config() {
   return {.mamba_cache_mode = MambaCacheMode::align,
           .block_size = 4,
           .num_spec = 2,
@@ -30,13 +32,12 @@ MambaBuilderConfig config_with(const BuilderPolicies& policies) {
           .max_num_seqs = 4,
           .max_model_len = 64,
           .full_cudagraph = true,
-          .chunk_size = 8,
-          .policies = policies};
+          .chunk_size = 8};
 }
 
 // Checkpoints on every hash block of 4 tokens.
 MambaBuilderConfig checkpoint_config() {
-  MambaBuilderConfig config = config_with({.gdn_batch = GdnBatch::first_chunks_as_prefills});
+  MambaBuilderConfig config = a_config();
   config.num_spec = 0;
   config.num_speculative_blocks = 0;
   config.checkpoint = {.alignment = 4, .hash_block_size = 4, .hit_alignment = 4};
@@ -89,10 +90,10 @@ TEST(MambaRowsByPrefilling, APaddedTailWithAStateIsAVerifyRowFrom030On) {
 
 TEST(MissingCounts, DecodeRowsAreRefusedRunWithoutOrCountTheirTokens) {
   const Batch batch = make_batch({{6, 1}, {9, 1}}, 8);
-  const MambaBuildInputs inputs{.common = batch.view(), .split = {2, 0, 2, 0}};
   const auto build = [&](MissingCounts policy) {
-    auto builder = MambaMetadataBuilder::create(config_with({.missing_counts = policy})).value();
-    const auto built = builder.build(inputs);
+    auto builder = MambaMetadataBuilder::create(a_config()).value();
+    const auto built =
+        builder.build({.common = batch.view(), .split = {2, 0, 2, 0}, .policies = {policy}});
     if (!built) return std::string("refused");
     const MambaMetadata& m = built.value();
     EXPECT_THAT(values(m.state_indices_tensor_d), ElementsAre(101, 102, 103, 202, 203, 204));
@@ -106,38 +107,37 @@ TEST(MissingCounts, DecodeRowsAreRefusedRunWithoutOrCountTheirTokens) {
 }
 
 TEST(MissingCounts, AGraphKeepsTheCountsOfAnEarlierStep) {
-  auto builder =
-      MambaMetadataBuilder::create(config_with({.missing_counts = MissingCounts::absent})).value();
+  auto builder = MambaMetadataBuilder::create(a_config()).value();
+  const PolicySet policies{MissingCounts::absent};
   const Batch batch = make_batch({{6, 1}}, 8);
   const Ints accepted = {3};
   ASSERT_TRUE(builder
                   .build({.common = batch.view(),
                           .split = {1, 0, 1, 0},
-                          .num_accepted_tokens = view_of(accepted)})
+                          .num_accepted_tokens = view_of(accepted),
+                          .policies = policies})
                   .ok());
-  ASSERT_TRUE(builder.build({.common = batch.view(), .split = {1, 0, 1, 0}}).ok());
+  ASSERT_TRUE(
+      builder.build({.common = batch.view(), .split = {1, 0, 1, 0}, .policies = policies}).ok());
   EXPECT_EQ(builder.persistent_views().num_accepted_tokens.at(0), 3);
 }
 
 TEST(Mamba1Counts, IgnoredCountsLeaveThresholdOne) {
-  const auto mamba1 =
-      MambaMetadataBuilder::create(config_with({.mamba1_counts = Mamba1Counts::ignored})).value();
-  const auto mamba2 =
-      Mamba2MetadataBuilder::create(config_with({.mamba1_counts = Mamba1Counts::ignored})).value();
-  EXPECT_FALSE(mamba1.takes_counts());
-  EXPECT_TRUE(mamba2.takes_counts());
+  const PolicySet policies{Mamba1Counts::ignored};
+  EXPECT_FALSE(MambaMetadataBuilder::create(a_config()).value().takes_counts(policies));
+  EXPECT_TRUE(Mamba2MetadataBuilder::create(a_config()).value().takes_counts(policies));
 }
 
 // Mode all, blocks of 4 tokens, 16 tokens at most.
-MambaBuilderConfig all_config(AllModeArrays policy) {
-  MambaBuilderConfig config = config_with({.all_mode_arrays = policy});
+MambaMetadataBuilder all_mode_builder(AllModeArrays policy) {
+  MambaBuilderConfig config = a_config();
   config.mamba_cache_mode = MambaCacheMode::all;
   config.max_model_len = 16;
-  return config;
+  return MambaMetadataBuilder::create(config, {policy}).value();
 }
 
 TEST(AllModeArrays, GraphsHaveOneBlockColumnARowAndTablesHaveTheSpeculativeBlocks) {
-  auto builder = MambaMetadataBuilder::create(all_config(AllModeArrays::cut_to_rows)).value();
+  auto builder = all_mode_builder(AllModeArrays::cut_to_rows);
   const Batch batch = make_batch({{6, 3}, {2, 2}}, 6);  // ceil(16 / 4) + 2 columns
   const Ints accepted = {1, 1};
   const MambaMetadata m = builder
@@ -152,7 +152,7 @@ TEST(AllModeArrays, GraphsHaveOneBlockColumnARowAndTablesHaveTheSpeculativeBlock
 }
 
 TEST(AllModeArrays, Mamba1HasChunksOfABlock) {
-  auto builder = MambaMetadataBuilder::create(all_config(AllModeArrays::cut_to_rows)).value();
+  auto builder = all_mode_builder(AllModeArrays::cut_to_rows);
   const Batch batch = make_batch({{2, 5}, {0, 3}}, 6);
   const MambaMetadata m = builder.build({.common = batch.view(), .split = {0, 2, 0, 8}}).value();
   EXPECT_THAT(values(m.cu_chunk_seqlen_p), ElementsAre(0, 2, 5, 8));
@@ -161,7 +161,7 @@ TEST(AllModeArrays, Mamba1HasChunksOfABlock) {
 }
 
 TEST(AllModeArrays, StateWritesAreTheBlocksThatEndInsideAPrefill) {
-  auto builder = MambaMetadataBuilder::create(all_config(AllModeArrays::writes_counted)).value();
+  auto builder = all_mode_builder(AllModeArrays::writes_counted);
   // Tokens 2..11: the blocks of tokens 0..3 and 4..7 end before the last token, 8..11 is the
   // row's running block. Tokens 0..2: none.
   const Batch batch = make_batch({{2, 10}, {0, 3}}, 6);
@@ -178,8 +178,8 @@ TEST(AllModeArrays, FieldsOfLaterReleasesAreNotListedBefore) {
 }
 
 struct GdnBuild {
-  explicit GdnBuild(const MambaBuilderConfig& config)
-      : builder(GdnMetadataBuilder::create(config).value()) {}
+  GdnBuild(const MambaBuilderConfig& config, GdnBatch the_layout)
+      : builder(GdnMetadataBuilder::create(config).value()), layout(the_layout) {}
 
   GdnMetadata run(const Batch& batch, const Ints& drafts,
                   ZeroDrafts zero_drafts = ZeroDrafts::no_spec_rows) {
@@ -189,23 +189,25 @@ struct GdnBuild {
                                                      {.num_spec = builder.config().num_spec,
                                                       .num_decode_draft_tokens = view_of(drafts),
                                                       .zero_drafts = zero_drafts,
-                                                      .batch = builder.config().policies.gdn_batch},
+                                                      .batch = layout},
                                                      masks)
                              .value();
     return builder
         .build({.common = batch.view(),
                 .num_accepted_tokens = view_of(accepted),
-                .row_classes = classes})
+                .row_classes = classes,
+                .policies = {layout}})
         .value();
   }
 
   GdnMetadataBuilder builder;
+  GdnBatch layout;
   std::vector<std::uint8_t> masks{};
   Ints accepted{};
 };
 
 TEST(GdnBatch, GraphsHaveOneRowARequest) {
-  GdnBuild build(config_with({.gdn_batch = GdnBatch::padded_to_rows}));
+  GdnBuild build(a_config(), GdnBatch::padded_to_rows);
   Batch batch = make_batch({{6, 3}, {9, 2}, {0, 0}}, 6);
   batch.num_actual_tokens = 9;
   const GdnMetadata m = build.run(batch, {2, 1, -1});
@@ -216,7 +218,7 @@ TEST(GdnBatch, GraphsHaveOneRowARequest) {
 }
 
 TEST(GdnBatch, DecodesBesidePrefillsAreLeftOutOfTheChunks) {
-  GdnBuild build(config_with({.gdn_batch = GdnBatch::padded_to_rows}));
+  GdnBuild build(a_config(), GdnBatch::padded_to_rows);
   const Batch batch = make_batch({{6, 1}, {0, 5}, {4, 70}}, 24);
   const GdnMetadata m = build.run(batch, {-1, -1, -1});
   EXPECT_EQ(m.num_decodes, 1);
@@ -233,9 +235,9 @@ TEST(GdnBatch, DecodesBesidePrefillsAreLeftOutOfTheChunks) {
 
 TEST(GdnBatch, AFirstChunkOfOneTokenIsAPrefillFrom031On) {
   const Batch batch = prefilling_batch({{6, 1}, {0, 1}});
-  GdnBuild before(config_with({.gdn_batch = GdnBatch::padded_to_rows}));
+  GdnBuild before(a_config(), GdnBatch::padded_to_rows);
   EXPECT_EQ(before.run(batch, {-1, -1}).num_prefills, 0);
-  GdnBuild build(config_with({.gdn_batch = GdnBatch::first_chunks_as_prefills}));
+  GdnBuild build(a_config(), GdnBatch::first_chunks_as_prefills);
   const GdnMetadata m = build.run(batch, {-1, -1});
   EXPECT_EQ(m.num_decodes, 1);
   EXPECT_EQ(m.num_prefills, 1);
@@ -247,11 +249,11 @@ TEST(GdnBatch, AFirstChunkOfOneTokenIsAPrefillFrom031On) {
 TEST(GdnBatch, PaddingRowsAreNotCountedAsPrefillsFrom031On) {
   Batch batch = prefilling_batch({{6, 1}, {0, 5}, {0, 0}});
   batch.num_actual_tokens = 8;
-  GdnBuild before(config_with({.gdn_batch = GdnBatch::padded_to_rows}));
+  GdnBuild before(a_config(), GdnBatch::padded_to_rows);
   const GdnMetadata counted = before.run(batch, {-1, -1, -1});
   EXPECT_EQ(counted.num_prefills, 2);
   EXPECT_EQ(counted.num_prefill_tokens, 7);
-  GdnBuild build(config_with({.gdn_batch = GdnBatch::first_chunks_as_prefills}));
+  GdnBuild build(a_config(), GdnBatch::first_chunks_as_prefills);
   const GdnMetadata m = build.run(batch, {-1, -1, -1});
   EXPECT_EQ(m.num_prefills, 1);
   EXPECT_EQ(m.num_prefill_tokens, 5);
@@ -259,7 +261,7 @@ TEST(GdnBatch, PaddingRowsAreNotCountedAsPrefillsFrom031On) {
 }
 
 TEST(GdnBatch, SpecRowsOfOneLengthAreToldSo) {
-  GdnBuild build(config_with({.gdn_batch = GdnBatch::first_chunks_as_prefills}));
+  GdnBuild build(a_config(), GdnBatch::first_chunks_as_prefills);
   EXPECT_EQ(
       build.run(make_batch({{6, 3}, {9, 3}, {0, 0}}, 8), {2, 2, -1}).uniform_spec_sequence_length,
       3);
@@ -267,7 +269,7 @@ TEST(GdnBatch, SpecRowsOfOneLengthAreToldSo) {
 }
 
 TEST(ZeroDrafts, RowsWithoutDraftsAreSpecRowsFrom032On) {
-  GdnBuild build(config_with({.gdn_batch = GdnBatch::first_chunks_as_prefills}));
+  GdnBuild build(a_config(), GdnBatch::first_chunks_as_prefills);
   const Batch batch = make_batch({{6, 1}, {9, 1}}, 8);
   EXPECT_EQ(build.run(batch, {0, 0}).num_decodes, 2);
   const GdnMetadata m = build.run(batch, {0, 0}, ZeroDrafts::spec_rows);
@@ -301,7 +303,7 @@ TEST(Checkpoints, AnotherGroupStoresIntoItsOwnBlock) {
 }
 
 TEST(Checkpoints, GdnHasOneEntryForEachRowWithoutDrafts) {
-  GdnBuild build(checkpoint_config());
+  GdnBuild build(checkpoint_config(), GdnBatch::first_chunks_as_prefills);
   const Batch batch = prefilling_batch({{6, 1}, {4, 15}}, 1);
   const GdnMetadata m = build.run(batch, {-1, -1});
   EXPECT_THAT(values(m.checkpoint.checkpoint_offsets), ElementsAre(0, 12));
@@ -309,7 +311,7 @@ TEST(Checkpoints, GdnHasOneEntryForEachRowWithoutDrafts) {
 }
 
 TEST(Checkpoints, ThereIsNoMetadataIfNoRowStoresAState) {
-  GdnBuild build(checkpoint_config());
+  GdnBuild build(checkpoint_config(), GdnBatch::first_chunks_as_prefills);
   // A chunk that starts after 6 tokens is off the grid; a resend of 4 tokens computes all of them.
   const Batch batch = prefilling_batch({{6, 13}, {0, 4}});
   const GdnMetadata m = build.run(batch, {-1, -1});

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/model/checkpoint_layers.h"
+#include "core/model/conv_state_sizing.h"
 #include "core/model/model_presets.h"
 
 namespace hybridscope::model_layout_test {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/engine/row_inputs_policies.h"
 #include "gui/model/live_run.h"
 #include "gui/model/planned_step.h"
 #include "sessions/live/fork.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/batch_metadata_policies.h"
 #include "gui/model/block_table_model.h"
 #include "gui/model/live_run.h"
 #include "gui/model/retention_model.h"
@@ -210,7 +211,7 @@ TEST_F(RecordedRunOf, TheConfigIsTheOneInForceDuringTheStep) {
   for (const std::int64_t step : {4, 5, 8, 4}) {
     ASSERT_TRUE(live->go_to(step).ok());
     ASSERT_TRUE(recorded->go_to(step).ok());
-    EXPECT_EQ(recorded->view().config.policies.row_classing,
+    EXPECT_EQ(recorded->view().config.policies.get<RowClassing>(),
               step < 5 ? RowClassing::by_meaning : RowClassing::by_shape);
     EXPECT_EQ(recorded->view().config.policies, live->view().config.policies);
   }

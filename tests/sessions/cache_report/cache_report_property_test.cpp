@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "core/engine/policy_table.h"
 #include "core/engine/releases.h"
+#include "core/engine/scheduler_policies.h"
 #include "sessions/cache_report/cache_report.h"
 #include "tests/sessions/cache_report/label_conditions.h"
 #include "tests/support/property.h"
@@ -37,7 +39,7 @@ EngineConfig random_config() {
     small.policies = reference_policies();
     // By the reference's rule counts of a padded one-token prompt that is reset with a frame in
     // flight go below zero, and the engine ends there.
-    small.policies.stale_frame = StaleFrame::dropped_by_run;
+    small.policies.set(StaleFrame::dropped_by_run);
   }
   EngineConfig config = engine_config(small);
   // Drafts of n-grams are made on the host from tokens that have returned.
@@ -251,7 +253,7 @@ EngineConfig random_release_config() {
   const auto release = static_cast<Release>(draw(0, 9));
   config.runner = one_in(2) ? ModelRunner::v1 : ModelRunner::v2;
   config.policies = release_policies(release, config.runner);
-  config.policies.stale_frame = StaleFrame::dropped_by_run;
+  config.policies.set(StaleFrame::dropped_by_run);
   if (config.speculative_method == SpeculativeMethod::ngram) config.runner = ModelRunner::v1;
   if (!one_in(3)) config.prefix_cache_retention_interval = config.block_size * draw(0, 3);
   if (config.kv_cache_config.groups.size() > 1 && one_in(2)) config.hash_block_size = 2;

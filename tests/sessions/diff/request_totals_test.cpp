@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/aligned_split_policies.h"
 #include "sessions/diff/config_difference.h"
 #include "tests/sessions/diff/live_pair.h"
 

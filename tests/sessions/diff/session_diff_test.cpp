@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/engine/row_inputs_policies.h"
 #include "tests/sessions/diff/live_pair.h"
 
 namespace hybridscope::session_diff_test {

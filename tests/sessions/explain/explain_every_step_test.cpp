@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "core/engine/policy_table.h"
 #include "sessions/text/text_page.h"
 #include "tests/sessions/explain/explained_run.h"
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/engine/policy_table.h"
 #include "sessions/explain/finding_words.h"
 #include "tests/sessions/explain/explained_run.h"
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/engine/aligned_split_policies.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::explain_schedule_test {
@@ -91,7 +93,7 @@ TEST(ExplainLookup, ByPolicyALaterKindOfAttentionKeepsItsBlocks) {
   lookup.explanation.groups.push_back({16, 16, 1, -1, LookupStop::miss});
   EXPECT_THAT(explain_lookup(lookup, config, numbered_names()),
               HasSubstr("group 1 has 32 tokens: cut to 16, because another group has no more"));
-  config.policies.cache.full_attention_cut = FullAttentionCut::first_spec_group;
+  config.policies.set(FullAttentionCut::first_spec_group);
   EXPECT_THAT(explain_lookup(lookup, config, numbered_names()),
               HasSubstr("group 0 has 32 tokens: cut to 16, because another group has no more\n"
                         "group 1 has 32 tokens: not cut to 16, although another group has no more "

@@ -7,6 +7,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/caching/block_pool_policies.h"
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/policy_table.h"
+#include "core/engine/scheduler_policies.h"
 #include "tests/sessions/explain/explained_run.h"
 
 namespace hybridscope::explain_step_test {
@@ -123,7 +127,7 @@ TEST(ExplainStep, AThresholdIsALimitOnlyInStepsInWhichItCuts) {
   const auto words = [](LongPrefillThreshold policy, int num_requests) {
     EngineConfig config = test::engine_config({.num_blocks = 64, .max_num_batched_tokens = 40});
     config.long_prefill_token_threshold = 20;
-    config.policies.long_prefill_threshold = policy;
+    config.policies.set(policy);
     ExplainedRun run(config);
     for (const char* name : {"A", "B"})
       if (num_requests-- > 0) run.add(name, 60, 3);
@@ -165,7 +169,7 @@ TEST(ExplainStep, ADraftersSlotsAreNotLeftOfTheBudget) {
                                              .method = SpeculativeMethod::draft_model,
                                              .num_blocks = 64,
                                              .max_num_batched_tokens = 40});
-  config.policies.draft_slots = DraftSlots::counted;
+  config.policies.set(DraftSlots::counted);
   ExplainedRun run(config);
   run.add("A", 60, 3);
   EXPECT_THAT(run.step(), HasSubstr("; at most 39 (left of the budget);"));
@@ -175,7 +179,7 @@ TEST(ExplainStep, ADraftersSlotsAreNotLeftOfTheBudget) {
 // stops at 16 too, which only the lookup of the step before told.
 TEST(ExplainStep, WhereASharedPrefixEndsIsATermOfLaterChunksToo) {
   EngineConfig config = test::engine_config({.num_blocks = 64, .max_num_batched_tokens = 64});
-  config.policies.aligned_split = AlignedSplit::stops_on_grid;
+  config.policies.set(AlignedSplit::stops_on_grid);
   ExplainedRun run(config);
   run.add("A", 30, 1, 20);
   run.step(2);
@@ -213,7 +217,7 @@ TEST(ExplainStep, RegisteredBlocksNameThePrefixTheyStandFor) {
 TEST(ExplainStep, SaysFromWhenOnRegisteredBlocksCanBeHit) {
   const auto words = [](BlockRegistration registration) {
     EngineConfig config = test::engine_config({.num_blocks = 32});
-    config.policies.cache.block_registration = registration;
+    config.policies.set(registration);
     ExplainedRun run(config);
     run.add("A", 30, 4);
     return run.step();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/engine/policy_table.h"
 #include "tests/sessions/judge/compared_run.h"
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/property.h"

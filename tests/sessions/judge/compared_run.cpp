@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/base/policy_set.h"
 #include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/trace_reader.h"
 #include "sessions/judge/trace_writer.h"
@@ -9,7 +10,7 @@
 namespace hybridscope::test {
 namespace {
 
-using PoliciesOf = std::function<Policies(const ForeignHeader&)>;
+using PoliciesOf = std::function<PolicySet(const ForeignHeader&)>;
 
 std::string difference(const std::vector<std::string>& lines, const PoliciesOf& policies_of) {
   TraceReader reader("t.jsonl");
@@ -54,11 +55,11 @@ std::vector<nlohmann::json> traced_run(const EngineConfig& config,
   return lines;
 }
 
-std::string first_difference(const std::vector<std::string>& lines, const Policies& policies) {
+std::string first_difference(const std::vector<std::string>& lines, const PolicySet& policies) {
   return difference(lines, [&](const ForeignHeader&) { return policies; });
 }
 
-std::string first_difference(const std::vector<nlohmann::json>& lines, const Policies& policies) {
+std::string first_difference(const std::vector<nlohmann::json>& lines, const PolicySet& policies) {
   return first_difference(text_of(lines), policies);
 }
 

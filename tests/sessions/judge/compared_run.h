@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "core/engine/engine.h"
 #include "sessions/scenario/engine_profile.h"
 
@@ -18,8 +19,8 @@ std::vector<nlohmann::json> traced_run(const EngineConfig& config,
                                        const std::function<void(Engine&)>& before_step = {});
 
 // format_difference() of the first difference, empty for none; or the message of an error.
-std::string first_difference(const std::vector<std::string>& lines, const Policies& policies);
-std::string first_difference(const std::vector<nlohmann::json>& lines, const Policies& policies);
+std::string first_difference(const std::vector<std::string>& lines, const PolicySet& policies);
+std::string first_difference(const std::vector<nlohmann::json>& lines, const PolicySet& policies);
 // With the policies that `judge --engine` compares with.
 std::string first_difference(const std::vector<nlohmann::json>& lines,
                              const EngineProfile& profile);

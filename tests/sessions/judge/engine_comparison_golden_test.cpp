@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "core/engine/policy_table.h"
 #include "sessions/judge/pipeline_trace.h"
 #include "tests/sessions/judge/compared_run.h"
 #include "tests/support/golden.h"
@@ -15,7 +16,7 @@ namespace {
 using ::testing::IsEmpty;
 
 // First differences by the case's name.
-std::map<std::string, std::string> pipeline_differences(const Policies& policies) {
+std::map<std::string, std::string> pipeline_differences(const PolicySet& policies) {
   std::map<std::string, std::string> differences;
   std::int64_t number = 0;
   for_each_line("pipeline", [&](const std::string& line) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/policy_table.h"
 #include "sessions/judge/trace_reader.h"
 #include "tests/sessions/judge/compared_run.h"
 #include "tests/sessions/judge/judged_run.h"
@@ -35,7 +36,7 @@ TEST(EngineComparison, OurOwnRunsAgreeWithTheProfileTheyWereMadeUnder) {
     for (const MambaCacheMode mode :
          {MambaCacheMode::none, MambaCacheMode::align, MambaCacheMode::all})
       for (const std::int32_t num_drafts : {0, 3})
-        for (const Policies& policies : {safe_policies(), reference_policies()}) {
+        for (const PolicySet& policies : {safe_policies(), reference_policies()}) {
           SmallEngine small = busy_engine(type, mode, num_drafts);
           small.policies = policies;
           EXPECT_THAT(first_difference(traced_run(engine_config(small), busy_requests()), policies),
@@ -49,7 +50,7 @@ TEST(EngineComparison, OurOwnAsynchronousRunsAgreeToo) {
   for (const MambaCacheMode mode :
        {MambaCacheMode::none, MambaCacheMode::align, MambaCacheMode::all})
     for (const std::int32_t num_drafts : {0, 3})
-      for (const Policies& policies : {safe_policies(), reference_policies()}) {
+      for (const PolicySet& policies : {safe_policies(), reference_policies()}) {
         SmallEngine small = busy_engine(MambaType::gdn_attention, mode, num_drafts);
         small.policies = policies;
         EngineConfig config = engine_config(small);

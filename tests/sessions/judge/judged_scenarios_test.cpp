@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check/finding.h"
+#include "core/model/checkpoint_layers.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_writer.h"
@@ -42,7 +43,7 @@ struct Compared {
   std::vector<std::string> judged;  // of the run's own trace
   std::string error;                // of the judge
   std::vector<json> lines;
-  Policies policies;
+  PolicySet policies;
 };
 
 // Runs the scenario, and judges each line of its trace as soon as it is there.

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "core/engine/scheduler_policies.h"
 #include "tests/sessions/judge/compared_run.h"
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/small_engine.h"
@@ -114,7 +115,7 @@ Lines reset_in_flight(StaleFrame stale_frame) {
                                        .mode = MambaCacheMode::none,
                                        .num_speculative_tokens = 3});
   config.async_scheduling = true;
-  config.policies.stale_frame = stale_frame;
+  config.policies.set(stale_frame);
   std::int64_t step = 0;
   return traced_run(config, {request_of(20, 12, 1)}, [&](Engine& engine) {
     script({{2, {2}}}, ++step, engine);

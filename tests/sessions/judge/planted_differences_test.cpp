@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "core/base/policy_set.h"
 #include "tests/sessions/judge/compared_run.h"
 #include "tests/support/small_engine.h"
 

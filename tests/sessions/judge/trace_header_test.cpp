@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/policy_set.h"
 #include "tests/sessions/judge/trace_lines.h"
 
 namespace hybridscope::trace_header_test {

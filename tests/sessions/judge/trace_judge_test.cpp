@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "core/base/policy_set.h"
 #include "tests/sessions/judge/compared_run.h"
 #include "tests/sessions/judge/judged_run.h"
 

@@ -234,7 +234,7 @@ PolicyOverrides policies_of_others(const KnownBug& bug, Release release, ModelRu
   std::vector<const KnownBug*> others = bugs_of(EngineProfile::vllm(release), runner);
   std::erase(others, &bug);
   PolicyOverrides policies = policies_of(others);
-  for (const PolicyValue& value : bug.values()) policies.values[value.policy].reset();
+  for (const PolicyValue& value : bug.values()) policies.values[value.place].reset();
   return policies;
 }
 

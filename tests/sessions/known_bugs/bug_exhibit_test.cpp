@@ -7,6 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/engine/aligned_split_policies.h"
+#include "core/model/checkpoint_layers.h"
+
 namespace hybridscope::bug_exhibit_test {
 namespace {
 

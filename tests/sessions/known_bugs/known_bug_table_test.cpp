@@ -7,7 +7,17 @@
 #include <algorithm>
 #include <set>
 
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/all_mode_copies_policies.h"
+#include "core/engine/batch_metadata_policies.h"
 #include "core/engine/policy_table.h"
+#include "core/engine/row_inputs_policies.h"
+#include "core/engine/scheduler_policies.h"
+#include "core/engine/worker_v1_policies.h"
+#include "core/model/conv_state_sizing.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/settings.h"
@@ -26,7 +36,7 @@ std::vector<std::int32_t> numbers_of(std::string_view profile, ModelRunner runne
   return numbers;
 }
 
-Policies policies_of_profile(std::string_view profile, ModelRunner runner = ModelRunner::v1) {
+PolicySet policies_of_profile(std::string_view profile, ModelRunner runner = ModelRunner::v1) {
   EngineSettings settings;
   settings.engine = parse_engine_profile(profile);
   settings.runner = runner;
@@ -79,8 +89,8 @@ TEST(KnownBugTable, IdsAndNumbersAreUnique) {
 TEST(KnownBugTable, EveryRowNamesPolicyValuesThatSafeDoesNotHave) {
   for (const KnownBug& bug : known_bug_table())
     for (const PolicyValue& value : bug.values()) {
-      ASSERT_LT(value.policy, kNumPolicies) << bug.id;
-      EXPECT_NE(value.value, policy_table()[value.policy].safe) << bug.id;
+      ASSERT_LT(value.place, policy_table().size()) << bug.id;
+      EXPECT_NE(value.value, policy_at(value.place).safe) << bug.id;
     }
 }
 
@@ -160,7 +170,7 @@ TEST(ReleaseProfiles, SetThePoliciesOfTheirBugs) {
       for (const KnownBug& bug : known_bug_table()) {
         if (!bug.releases(runner).has(release) || comes_another_way(bug, release)) continue;
         for (const PolicyValue& value : bug.values())
-          EXPECT_EQ(set.values[value.policy], value.value)
+          EXPECT_EQ(set.values[value.place], value.value)
               << name << ' ' << (runner == ModelRunner::v1 ? "v1 " : "v2 ") << bug.id << ' '
               << policy_name(value);
       }
@@ -272,32 +282,32 @@ TEST(DatedProfiles, HaveTheBugsThatWereAliveOnTheDay) {
 }
 
 TEST(DatedProfiles, SetExactlyThePoliciesOfTheirBugs) {
-  Policies august = safe_policies();
-  august.row_classing = RowClassing::by_shape_past_the_prompt;                        // 6, 50
-  august.no_draft_step = NoDraftStep::column_zero;                                    // 7
-  august.one_token_prompt = OneTokenPrompt::padded_with_placeholders;                 // 8
-  august.accepted_count_owner = AcceptedCountOwner::persistent_row;                   // 9, 48
-  august.accepted_count_landing = AcceptedCountLanding::before_row_moves;             // 9
-  august.uniform_decode_test = UniformDecodeTest::by_shape;                           // 5
-  august.all_mode_speculation = AllModeSpeculation::full_steps_remembered_no_copies;  // 18, 19
-  august.cache.block_registration = BlockRegistration::at_allocation;                 // 49
-  august.deferred_free_refusal = DeferredFreeRefusal::preempt_on;
-  august.returning_drafts = ReturningDrafts::placeholders;   // 53
-  august.conv_state_sizing = ConvStateSizing::as_reference;  // 25
+  PolicySet august = safe_policies();
+  august.set(RowClassing::by_shape_past_the_prompt);                // 6, 50
+  august.set(NoDraftStep::column_zero);                             // 7
+  august.set(OneTokenPrompt::padded_with_placeholders);             // 8
+  august.set(AcceptedCountOwner::persistent_row);                   // 9, 48
+  august.set(AcceptedCountLanding::before_row_moves);               // 9
+  august.set(UniformDecodeTest::by_shape);                          // 5
+  august.set(AllModeSpeculation::full_steps_remembered_no_copies);  // 18, 19
+  august.set(BlockRegistration::at_allocation);                     // 49
+  august.set(DeferredFreeRefusal::preempt_on);
+  august.set(ReturningDrafts::placeholders);  // 53
+  august.set(ConvStateSizing::as_reference);  // 25
   // What a day's profile has always done without.
-  august.cache.hits_inside_blocks = HitsInsideBlocks::never;
-  august.cache.prompt_tail_key = PromptTailKey::never;
-  august.cache.prefill_checkpoint = PrefillCheckpoint::never;
+  august.set(HitsInsideBlocks::never);
+  august.set(PromptTailKey::never);
+  august.set(PrefillCheckpoint::never);
   EXPECT_EQ(policies_of_profile("vllm@2026-08-18"), august);
 }
 
 TEST(DatedProfiles, TheOlderAndWiderOfTwoFaultsOfAPolicyHolds) {
-  EXPECT_EQ(policies_of_profile("vllm@2026-03-16").row_classing, RowClassing::by_shape);
-  EXPECT_EQ(policies_of_profile("vllm@2026-03-17").row_classing,
+  EXPECT_EQ(policies_of_profile("vllm@2026-03-16").get<RowClassing>(), RowClassing::by_shape);
+  EXPECT_EQ(policies_of_profile("vllm@2026-03-17").get<RowClassing>(),
             RowClassing::by_shape_past_the_prompt);
-  EXPECT_EQ(policies_of_profile("vllm@2026-05-17").all_mode_speculation,
+  EXPECT_EQ(policies_of_profile("vllm@2026-05-17").get<AllModeSpeculation>(),
             AllModeSpeculation::computed_column_no_copies);
-  EXPECT_EQ(policies_of_profile("vllm@2026-02-08").cache.block_registration,
+  EXPECT_EQ(policies_of_profile("vllm@2026-02-08").get<BlockRegistration>(),
             BlockRegistration::at_allocation_hit_at_once);
 }
 
@@ -305,7 +315,7 @@ TEST(DatedProfiles, APolicySetAloneStandsAboveTheProfile) {
   EngineSettings settings;
   settings.engine = EngineProfile::vllm(CalendarDate{2026, 6, 29});
   settings.policies.set(AlignedSplit::every_chunk_on_grid);
-  EXPECT_EQ(resolve_policies(settings).aligned_split, AlignedSplit::every_chunk_on_grid);
+  EXPECT_EQ(resolve_policies(settings).get<AlignedSplit>(), AlignedSplit::every_chunk_on_grid);
 }
 
 TEST(ProfileNames, FollowFromProfileAndPolicies) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "core/engine/scheduler_policies.h"
+#include "core/engine/worker_v2_policies.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/known_bugs/bug_pages.h"
 #include "sessions/known_bugs/bug_run.h"

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/engine/batch_metadata_policies.h"
 #include "sessions/record/session_plan.h"
 #include "tests/sessions/live/stamp_list.h"
 

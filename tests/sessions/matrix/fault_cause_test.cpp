@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/worker_v1_policies.h"
+#include "core/engine/worker_v2_policies.h"
+
 namespace hybridscope::test::fault_cause_test {
 namespace {
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/engine/policy_table.h"
 #include "sessions/matrix/checked_scenario.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "tests/sessions/matrix/small_matrix.h"
@@ -69,7 +70,7 @@ TEST(MatrixEvents, ACommandThatPreempts) {
 }
 
 TEST(MatrixEvents, BelongToTheCellsInWhichTheyCanHappen) {
-  const auto belongs = [](MatrixEvent event, const std::string& cell, const Policies& policies) {
+  const auto belongs = [](MatrixEvent event, const std::string& cell, const PolicySet& policies) {
     return matrix_event_table()[static_cast<std::size_t>(event)].belongs_to(cell_called(cell),
                                                                             policies);
   };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/engine/cudagraph_setup.h"
+#include "core/model/checkpoint_layers.h"
 #include "sessions/matrix/checked_scenario.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/scenario_reader.h"

@@ -5,6 +5,10 @@
 
 #include <algorithm>
 
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/kernel_policies.h"
+#include "core/engine/row_inputs_policies.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "tests/sessions/matrix/small_matrix.h"
 

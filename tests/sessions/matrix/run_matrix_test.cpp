@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/kernel_policies.h"
+#include "core/engine/row_inputs_policies.h"
 #include "sessions/known_bugs/finding_cause.h"
 #include "sessions/matrix/checked_scenario.h"
 #include "sessions/matrix/fault_cause.h"

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/policy_table.h"
+
 namespace hybridscope::test::scheduler_replay_test {
 namespace {
 

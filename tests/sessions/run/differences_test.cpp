@@ -7,7 +7,18 @@
 #include <functional>
 #include <sstream>
 
+#include "core/caching/block_pool_policies.h"
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/retention_policies.h"
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/all_mode_copies_policies.h"
+#include "core/engine/batch_metadata_policies.h"
 #include "core/engine/policy_table.h"
+#include "core/engine/row_inputs_policies.h"
+#include "core/engine/scheduler_policies.h"
+#include "core/engine/worker_v1_policies.h"
+#include "core/engine/worker_v2_policies.h"
 #include "sessions/explain/explain_finding.h"
 #include "tests/sessions/explain/explained_run.h"
 
@@ -35,7 +46,7 @@ void accept(ExplainedRun& run, RequestId request, std::int32_t count) {
   ASSERT_TRUE(run.engine().apply(SetAcceptedTokens{request, count}).ok());
 }
 
-void expect_difference(EngineConfig config, const std::function<void(Policies&)>& change,
+void expect_difference(EngineConfig config, const std::function<void(PolicySet&)>& change,
                        const Script& script, const std::string& finding) {
   config.policies = safe_policies();
   EXPECT_THAT(errors_of(config, script), ::testing::IsEmpty());
@@ -56,10 +67,7 @@ TEST(Differences, MambaEagleLookahead) {
   };
   expect_difference(
       test::engine_config({.block_size = 4, .num_speculative_tokens = 1}),
-      [](Policies& policies) {
-        policies.cache.mamba_eagle_lookahead = MambaEagleLookahead::longer_limit;
-      },
-      script,
+      [](PolicySet& policies) { policies.set(MambaEagleLookahead::longer_limit); }, script,
       "hit-longer-than-group: step 9 B group 0 (attention) column 2: the hit needs keys and "
       "values up to token 12, they are there up to 8");
 }
@@ -84,10 +92,7 @@ TEST(Differences, FullAttentionCut) {
   };
   expect_difference(
       two_attention_sizes(),
-      [](Policies& policies) {
-        policies.cache.full_attention_cut = FullAttentionCut::first_spec_group;
-      },
-      script,
+      [](PolicySet& policies) { policies.set(FullAttentionCut::first_spec_group); }, script,
       "foreign-write: step 7 B row 1 group 1 (attention) column 1: write into block 9: the "
       "block is shared");
 }
@@ -103,8 +108,7 @@ TEST(Differences, AlignedSplit) {
   };
   expect_difference(
       test::engine_config({.num_speculative_tokens = 1}),
-      [](Policies& policies) { policies.aligned_split = AlignedSplit::until_last_cache_position; },
-      script,
+      [](PolicySet& policies) { policies.set(AlignedSplit::until_last_cache_position); }, script,
       "label-mismatch: step 2 A group 1 (mamba2): block 2 is registered as the end of a prefix of "
       "8 tokens, but holds 3 tokens of A; written by the prefill of step 1");
 }
@@ -113,8 +117,8 @@ TEST(Differences, AlignedSplit) {
 std::int32_t hit_of_a_resend(ReachableBoundaries boundaries) {
   EngineConfig config = test::engine_config({.num_speculative_tokens = 1});
   config.prefix_cache_retention_interval = 0;
-  config.policies.cache.prompt_tail_key = PromptTailKey::never;
-  config.policies.cache.reachable_boundaries = boundaries;
+  config.policies.set(PromptTailKey::never);
+  config.policies.set(boundaries);
   ExplainedRun run(config);
   run.add("A", 18, 2, 18);
   run.step(6);
@@ -127,7 +131,7 @@ std::int32_t hit_of_a_resend(ReachableBoundaries boundaries) {
 TEST(Differences, ReachableBoundaries) {
   EXPECT_EQ(hit_of_a_resend(ReachableBoundaries::prompt_end), 0);
   EXPECT_EQ(hit_of_a_resend(ReachableBoundaries::replay), 8);
-  EXPECT_EQ(hit_of_a_resend(safe_policies().cache.reachable_boundaries), 8);
+  EXPECT_EQ(hit_of_a_resend(safe_policies().get<ReachableBoundaries>()), 8);
 }
 
 TEST(Differences, RowClassingOfAResumedRequest) {
@@ -141,7 +145,7 @@ TEST(Differences, RowClassingOfAResumedRequest) {
       test::engine_config({.num_speculative_tokens = 1, .method = SpeculativeMethod::ngram});
   config.acceptance_rate = 0.0;
   expect_difference(
-      config, [](Policies& policies) { policies.row_classing = RowClassing::by_shape; }, script,
+      config, [](PolicySet& policies) { policies.set(RowClassing::by_shape); }, script,
       "step 4 A row 0 group 1 (mamba2) column 1: block 3 holds the state of 9 tokens of A, "
       "expected 10");
 }
@@ -155,7 +159,7 @@ TEST(Differences, RowClassingOfAOneTokenPrompt) {
   };
   expect_difference(
       test::engine_config({.mamba_type = MambaType::gdn_attention, .mode = MambaCacheMode::none}),
-      [](Policies& policies) { policies.row_classing = RowClassing::by_shape; }, script,
+      [](PolicySet& policies) { policies.set(RowClassing::by_shape); }, script,
       "step 3 A row 0 group 1 (gdn_attention) column 0: block 4 is read but was never written "
       "since it was "
       "given out; expected the state of 0 tokens");
@@ -174,10 +178,7 @@ TEST(Differences, AcceptedCountOwner) {
   };
   expect_difference(
       test::engine_config({.num_speculative_tokens = 1}),
-      [](Policies& policies) {
-        policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
-      },
-      script,
+      [](PolicySet& policies) { policies.set(AcceptedCountOwner::persistent_row); }, script,
       "step 4 C row 1 group 1 (mamba2) column 0: block 6 holds the state of 3 tokens of C, "
       "expected 4");
 }
@@ -191,10 +192,7 @@ TEST(Differences, OneTokenPrompt) {
   };
   expect_difference(
       test::engine_config({.num_speculative_tokens = 3, .method = SpeculativeMethod::ngram}),
-      [](Policies& policies) {
-        policies.one_token_prompt = OneTokenPrompt::padded_with_placeholders;
-      },
-      script,
+      [](PolicySet& policies) { policies.set(OneTokenPrompt::padded_with_placeholders); }, script,
       "step 5 B row 1 group 1 (mamba2) column 1: block 9 holds the state of 12 tokens of B, "
       "expected 9");
 }
@@ -210,7 +208,7 @@ TEST(Differences, NoDraftStep) {
   };
   expect_difference(
       test::engine_config({.mode = MambaCacheMode::none, .num_speculative_tokens = 3}),
-      [](Policies& policies) { policies.no_draft_step = NoDraftStep::column_zero; }, script,
+      [](PolicySet& policies) { policies.set(NoDraftStep::column_zero); }, script,
       "holds the state of 6 tokens of A, expected 8");
 }
 
@@ -221,8 +219,8 @@ TEST(Differences, UniformDecodeTest) {
   };
   expect_difference(
       test::engine_config({.mode = MambaCacheMode::none, .num_speculative_tokens = 2}),
-      [](Policies& policies) { policies.uniform_decode_test = UniformDecodeTest::by_shape; },
-      script, "stale-persistent-array: step 1 group 1 (mamba2)");
+      [](PolicySet& policies) { policies.set(UniformDecodeTest::by_shape); }, script,
+      "stale-persistent-array: step 1 group 1 (mamba2)");
 }
 
 TEST(Differences, AllModeSpeculation) {
@@ -237,8 +235,8 @@ TEST(Differences, AllModeSpeculation) {
   };
   expect_difference(
       test::engine_config({.mode = MambaCacheMode::all, .num_speculative_tokens = 3}),
-      [](Policies& policies) {
-        policies.all_mode_speculation = AllModeSpeculation::full_steps_remembered_no_copies;
+      [](PolicySet& policies) {
+        policies.set(AllModeSpeculation::full_steps_remembered_no_copies);
       },
       script, "block 2 is registered as the end of a prefix of 8 tokens, but holds 5 tokens of A");
 }
@@ -256,11 +254,8 @@ TEST(Differences, BlockRegistration) {
   EngineConfig config = test::engine_config({.num_blocks = 6});
   config.scheduling_policy = SchedulingPolicy::priority;
   expect_difference(
-      config,
-      [](Policies& policies) {
-        policies.cache.block_registration = BlockRegistration::at_allocation;
-      },
-      script, "is registered as the end of a prefix of 16 tokens, but holds 15 tokens of L");
+      config, [](PolicySet& policies) { policies.set(BlockRegistration::at_allocation); }, script,
+      "is registered as the end of a prefix of 16 tokens, but holds 15 tokens of L");
 }
 
 EngineConfig runner_v2(const SmallEngine& small) {
@@ -281,7 +276,7 @@ TEST(Differences, RowOrder) {
   };
   expect_difference(
       runner_v2({.mode = MambaCacheMode::none, .num_speculative_tokens = 3}),
-      [](Policies& policies) { policies.row_order = RowOrder::query_len; }, script,
+      [](PolicySet& policies) { policies.set(RowOrder::query_len); }, script,
       "step 3 A row 1 group 1 (mamba2) column 0: block 2 holds the state of 6 tokens of A, "
       "expected 8");
 }
@@ -301,9 +296,7 @@ TEST(Differences, InitialStateColumn) {
   config.block_size = 4;
   expect_difference(
       config,
-      [](Policies& policies) {
-        policies.initial_state_column = InitialStateColumn::cache_config_block_size;
-      },
+      [](PolicySet& policies) { policies.set(InitialStateColumn::cache_config_block_size); },
       script, "column 3: copied from a block that holds no state");
 }
 
@@ -324,7 +317,7 @@ TEST(Differences, SlotCountReset) {
       runner_v2({.mode = MambaCacheMode::all,
                  .num_speculative_tokens = 3,
                  .method = SpeculativeMethod::ngram}),
-      [](Policies& policies) { policies.slot_count_reset = SlotCountReset::align_only; }, script,
+      [](PolicySet& policies) { policies.set(SlotCountReset::align_only); }, script,
       "column 3: block 8 is read but was never written since it was given out");
 }
 
@@ -344,9 +337,9 @@ TEST(Differences, AcceptedCountLanding) {
   };
   expect_difference(
       asynchronous({.num_speculative_tokens = 2, .max_num_seqs = 2}, 1.0),
-      [](Policies& policies) {
-        policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
-        policies.accepted_count_landing = AcceptedCountLanding::before_row_moves;
+      [](PolicySet& policies) {
+        policies.set(AcceptedCountOwner::persistent_row);
+        policies.set(AcceptedCountLanding::before_row_moves);
       },
       script, "foreign-row-datum: step 4 D2 row 0: the accepted count is 1, the request's is 3");
 }
@@ -360,7 +353,7 @@ TEST(Differences, StaleFrame) {
   };
   expect_difference(
       asynchronous({.num_speculative_tokens = 2}, 0.0),
-      [](Policies& policies) { policies.stale_frame = StaleFrame::discard_by_token_count; }, script,
+      [](PolicySet& policies) { policies.set(StaleFrame::discard_by_token_count); }, script,
       "rejected-draft-counted: step 4 A: computed tokens before the step are 4, expected 6");
 }
 
@@ -374,9 +367,8 @@ TEST(Differences, DeferredFreeRefusal) {
       asynchronous({.block_size = 4, .num_speculative_tokens = 1, .num_blocks = 9}, 0.0);
   config.kv_consumer = true;
   expect_difference(
-      config,
-      [](Policies& policies) { policies.deferred_free_refusal = DeferredFreeRefusal::preempt_on; },
-      script, "no-progress: step 80: 322 tokens computed since any request got further");
+      config, [](PolicySet& policies) { policies.set(DeferredFreeRefusal::preempt_on); }, script,
+      "no-progress: step 80: 322 tokens computed since any request got further");
 }
 
 TEST(Differences, ThePageHasASectionForEveryPolicy) {

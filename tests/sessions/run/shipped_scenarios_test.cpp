@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "core/base/policy_set.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_requests.h"
 #include "sessions/scenario/scenario_writer.h"

@@ -5,6 +5,9 @@
 
 #include <string>
 
+#include "core/engine/dummy_run_policies.h"
+#include "core/engine/kernel_policies.h"
+
 namespace hybridscope::state_memory_plan_test {
 namespace {
 

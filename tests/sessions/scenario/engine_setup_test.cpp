@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/policy_table.h"
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_requests.h"
@@ -177,8 +179,8 @@ TEST(EngineSetup, PassesEverySettingOn) {
   EXPECT_FALSE(config.async_scheduling);
   EXPECT_EQ(config.step_cost_base_us, 1);
   EXPECT_EQ(config.step_cost_per_token_us, 2);
-  Policies expected = reference_policies();
-  expected.row_classing = RowClassing::by_meaning;
+  PolicySet expected = reference_policies();
+  expected.set(RowClassing::by_meaning);
   EXPECT_EQ(config.policies, expected);
 }
 

@@ -119,7 +119,7 @@ Json settings_schema(const Json& shipped) {
 Json policies_of_a_step() {
   Json properties = Json::object();
   for (const Policy& policy : policy_table())
-    if (!policy.caching) {
+    if (!policy.is_caching()) {
       const std::string name(policy.text.name);
       properties[name] = {{"$ref", "#/$defs/settings/properties/policies/properties/" + name}};
     }

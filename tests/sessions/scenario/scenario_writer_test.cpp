@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/row_inputs_policies.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/settings_table.h"
 

@@ -2,6 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/policy_table.h"
+#include "core/engine/row_inputs_policies.h"
+#include "core/model/conv_state_sizing.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/run/runner.h"
 #include "sessions/scenario/scenario_reader.h"
@@ -26,12 +32,12 @@ TEST(ScriptedPolicies, WhatWasSaidOneByOneStaysOnTopOfTheProfile) {
   settings.policies.set(AlignedSplit::every_chunk_on_grid);
   ScriptedPolicies policies(settings);
   policies.change({.step = 2, .policies = {RowClassing::by_meaning}});
-  Policies expected = reference_policies();
-  expected.cache = safe_policies().cache;
-  EXPECT_EQ(expected.conv_state_sizing, ConvStateSizing::as_reference);
-  expected.conv_state_sizing = ConvStateSizing::kernel_plus_spec;  // blocks are laid out by it
-  expected.aligned_split = AlignedSplit::every_chunk_on_grid;
-  expected.row_classing = RowClassing::by_meaning;
+  PolicySet expected = reference_policies();
+  keep_caching_policies(expected, safe_policies());
+  EXPECT_EQ(expected.get<ConvStateSizing>(), ConvStateSizing::as_reference);
+  expected.set(ConvStateSizing::kernel_plus_spec);  // blocks are laid out by it
+  expected.set(AlignedSplit::every_chunk_on_grid);
+  expected.set(RowClassing::by_meaning);
   EXPECT_EQ(policies.change({.step = 4, .engine = EngineProfile::reference}), expected);
   expected = safe_policies();
   EXPECT_EQ(policies.change({.step = 5, .engine = EngineProfile::safe}), expected);
@@ -87,8 +93,10 @@ TEST(ScriptedPolicies, TheTraceTellsOfTheChange) {
   ASSERT_EQ(trace.commands.size(), 2u);
   EXPECT_EQ(trace.commands[0].command, CommandKind::set_policies);
   EXPECT_EQ(trace.commands[1].command, CommandKind::set_step_budget);
-  EXPECT_EQ(runner.engine().config().policies.row_classing, RowClassing::by_shape);
-  EXPECT_EQ(runner.engine().config().policies.cache, safe_policies().cache);
+  EXPECT_EQ(runner.engine().config().policies.get<RowClassing>(), RowClassing::by_shape);
+  PolicySet kept = runner.engine().config().policies;
+  keep_caching_policies(kept, safe_policies());
+  EXPECT_EQ(runner.engine().config().policies, kept);
 }
 
 }  // namespace

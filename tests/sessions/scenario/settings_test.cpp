@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "core/engine/policy_table.h"
+#include "core/engine/row_inputs_policies.h"
 #include "sessions/scenario/settings_table.h"
 
 namespace hybridscope::settings_test {
@@ -344,8 +346,8 @@ TEST(Settings, AThresholdMustLeaveRoomForDraftsAndFitTheModel) {
 TEST(Policies, FollowTheProfileUnlessOverridden) {
   EXPECT_EQ(resolve_policies(EngineSettings{}), safe_policies());
   EXPECT_EQ(resolve_policies(with({{"engine", "reference"}})), reference_policies());
-  Policies expected = safe_policies();
-  expected.no_draft_step = NoDraftStep::column_zero;
+  PolicySet expected = safe_policies();
+  expected.set(NoDraftStep::column_zero);
   EXPECT_EQ(resolve_policies(with({{"policies/no_draft_step", "column_zero"}})), expected);
 }
 

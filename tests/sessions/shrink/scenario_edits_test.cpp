@@ -5,6 +5,12 @@
 
 #include <algorithm>
 
+#include "core/caching/hybrid_coordinator_policies.h"
+#include "core/engine/aligned_split_policies.h"
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/row_inputs_policies.h"
+#include "core/engine/worker_v1_policies.h"
+
 namespace hybridscope::scenario_edits_test {
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/worker_v1_policies.h"
 #include "sessions/run/run_summary.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/batch_metadata_policies.h"
+#include "core/engine/worker_v1_policies.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/shrink/probe_run.h"
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/engine/policy_table.h"
 #include "sessions/judge/pipeline_trace.h"
 #include "sessions/shrink/traced_requests.h"
 #include "tests/sessions/judge/judged_run.h"
