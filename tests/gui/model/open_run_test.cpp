@@ -20,6 +20,19 @@ using testing::HasSubstr;
 const std::string kScenario =
     std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/align_boundary_by_accepted_drafts.json";
 
+// The trace of the scenario's run.
+std::string trace_of_scenario() {
+  const auto live = LiveRun::create(test::plan_of_file(kScenario)).value();
+  const Engine& engine = live->player().run().engine();
+  TraceWriter writer(live->config(), {.name = live->names().request,
+                                      .token = [&](RequestId request, std::int32_t position) {
+                                        return engine.token(request, position);
+                                      }});
+  std::string text = writer.header("engine") + "\n";
+  while (live->forward().value()) text += writer.step(live->view().trace) + "\n";
+  return text;
+}
+
 class OpenRun : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) {
@@ -63,17 +76,7 @@ TEST_F(OpenRun, TrafficOfEveryFormatIsRecognisedWhateverItsName) {
 }
 
 TEST_F(OpenRun, ATraceIsJudgedAndShownLikeASession) {
-  std::string text;
-  {
-    const auto live = LiveRun::create(test::plan_of_file(kScenario)).value();
-    const Engine& engine = live->player().run().engine();
-    TraceWriter writer(live->config(), {.name = live->names().request,
-                                        .token = [&](RequestId request, std::int32_t position) {
-                                          return engine.token(request, position);
-                                        }});
-    text = writer.header("engine") + "\n";
-    while (live->forward().value()) text += writer.step(live->view().trace) + "\n";
-  }
+  const std::string text = trace_of_scenario();
   const auto run = open_run(write("engine.jsonl", text));
   ASSERT_TRUE(run.ok()) << run.error().message;
   EXPECT_THAT(run.value()->title(), HasSubstr("engine.jsonl"));
@@ -84,6 +87,15 @@ TEST_F(OpenRun, ATraceIsJudgedAndShownLikeASession) {
   EXPECT_EQ(run.value()->view().trace.rows.size(), 1u);
   EXPECT_EQ(no_lookups_words(*run.value()), kLookupsNotTraced);
   EXPECT_THAT(make_graph_padding_model(*run.value()).words, HasSubstr("does not say why"));
+}
+
+TEST_F(OpenRun, OfSeveralTracesTheFirstIsShown) {
+  const std::string text = trace_of_scenario();
+  const auto one = open_run(write("one.jsonl", text));
+  const auto two = open_run(write("two.jsonl", text + text));
+  ASSERT_TRUE(two.ok()) << two.error().message;
+  EXPECT_THAT(two.value()->title(), HasSubstr("two.jsonl (the first trace of several)"));
+  EXPECT_EQ(two.value()->last_known_step(), one.value()->last_known_step());
 }
 
 TEST_F(OpenRun, WhatCannotBeReadIsNamed) {
