@@ -13,6 +13,8 @@ class FixedPolicies {
   FixedPolicies(const PolicySet& policies = {})
       : policies_(std::make_shared<const PolicySet>(policies)) {}
 
+  const PolicySet& set() const { return *policies_; }
+
   template <IsPolicy Value>
   Value get() const {
     return policies_->get<Value>();

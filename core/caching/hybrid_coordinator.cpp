@@ -55,7 +55,7 @@ std::vector<bool> eagle_groups(const CoordinatorConfig& config, const std::vecto
 }  // namespace
 
 bool hits_end_inside_blocks(std::span<const KVCacheGroup> groups, std::int32_t hash_block_size,
-                            const FixedPolicies& policies) {
+                            const PolicySet& policies) {
   if (policies.is(HitsInsideBlocks::never) || groups.size() < 2) return false;
   return std::ranges::any_of(groups, [hash_block_size](const KVCacheGroup& group) {
     const auto* mamba = std::get_if<MambaSpec>(&group.spec);
@@ -100,7 +100,7 @@ Result<HybridCoordinator> HybridCoordinator::create(const CoordinatorConfig& con
     return coordinator;
   }
   coordinator.hits_inside_blocks_ =
-      hits_end_inside_blocks(config.groups, config.hash_block_size, config.policies);
+      hits_end_inside_blocks(config.groups, config.hash_block_size, config.policies.set());
   if (coordinator.hits_inside_blocks_) coordinator.hit_alignment_ = config.hash_block_size;
   if (coordinator.spec_groups_.size() < 2)
     return invalid_input("all " + std::to_string(config.groups.size()) +

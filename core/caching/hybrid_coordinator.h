@@ -28,7 +28,7 @@ struct CoordinatorConfig {
 // Can a hit end inside a block, with prefix caching and several groups? (semantics:
 // hits-inside-blocks)
 bool hits_end_inside_blocks(std::span<const KVCacheGroup> groups, std::int32_t hash_block_size,
-                            const FixedPolicies& policies);
+                            const PolicySet& policies);
 
 enum class CoordinatorKind : std::uint8_t { no_prefix_cache, unitary, hybrid };
 
