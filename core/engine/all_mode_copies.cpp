@@ -1,6 +1,6 @@
 #include "core/engine/all_mode_copies.h"
 
-#include "core/engine/row_inputs.h"
+#include "core/engine/accepted_count.h"
 #include "core/state/all_mode.h"
 
 namespace hybridscope {
@@ -9,7 +9,7 @@ std::int32_t add_boundary_copies(StepTrace& trace, std::int32_t row_index, std::
                                  MambaBlockTables tables,
                                  std::vector<StateCopyDecision>& decisions) {
   const RowTrace& row = trace.rows[static_cast<std::size_t>(row_index)];
-  const std::int32_t num_accepted_tokens = num_accepted_tokens_after(row);
+  const std::int32_t num_accepted_tokens = accepted_count_after(row).num_accepted_tokens;
   if (row.row_class == RowClass::prefill) return num_accepted_tokens;
   decisions.clear();
   const std::int32_t num_accepted_tokens_next = decide_all_mode_boundary_copies(

@@ -49,7 +49,7 @@ std::int32_t BatchRowsV1::add(RequestId request) {
     holes_.erase(holes_.begin());
   }
   rows_[static_cast<std::size_t>(row)] = {
-      .request = request, .num_accepted_tokens = 1, .accepted_from = request, .previous_row = -1};
+      .request = request, .accepted = {1, request}, .previous_row = -1};
   set_row_of(request, row);
   return row;
 }

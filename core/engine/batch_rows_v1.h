@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/engine/accepted_count.h"
 #include "core/engine/block_table.h"
 
 namespace hybridscope {
@@ -16,10 +17,9 @@ enum class RowRegion : std::uint8_t { decode, short_extend, long_extend, prefill
 
 struct BatchRow {
   RequestId request;
-  std::int32_t num_accepted_tokens = 1;  // num_accepted_tokens_cpu: moves with the row
-  RequestId accepted_from;               // whose count it is
-  bool was_discarded = false;            // its last frame sampled nothing: an unfinished chunk
-  std::int32_t previous_row = -1;        // in the step before, -1: none
+  AcceptedCount accepted;          // num_accepted_tokens_cpu: moves with the row
+  bool was_discarded = false;      // its last frame sampled nothing: an unfinished chunk
+  std::int32_t previous_row = -1;  // in the step before, -1: none
 };
 
 class BatchRowsV1 {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/engine/accepted_count.h"
 #include "core/engine/block_table.h"
 #include "core/state/align_precopy.h"
 
@@ -48,8 +49,17 @@ class BatchSlotsV2 {
   const RequestSlot& slot(std::int32_t index) const {
     return slots_[static_cast<std::size_t>(index)];
   }
-  // What the device keeps by slot: accepted counts, which outlive the request, and the columns of
-  // mode align.
+  // The accepted count that the slot holds, which outlives the request.
+  AcceptedCount accepted(std::int32_t slot) const {
+    const auto index = static_cast<std::size_t>(slot);
+    return {align_.num_accepted_tokens[index], slots_[index].accepted_from};
+  }
+  void set_accepted(std::int32_t slot, const AcceptedCount& count) {
+    const auto index = static_cast<std::size_t>(slot);
+    align_.num_accepted_tokens[index] = count.num_accepted_tokens;
+    slots_[index].accepted_from = count.from;
+  }
+  // What the device keeps by slot: accepted counts and the columns of mode align.
   AlignSlots& align() { return align_; }
   const AlignSlots& align() const { return align_; }
   // [slots] exact, as on the device.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/engine/accepted_count.h"
 #include "core/engine/prefix_fingerprints.h"
 #include "core/engine/request.h"
 #include "core/engine/token_sequence.h"
@@ -19,8 +20,8 @@ namespace hybridscope {
 // What the worker keeps of a request between steps, whether or not it has a row.
 struct WorkerRequest {
   std::vector<std::vector<std::int32_t>> block_ids;  // [groups][columns] append-only
-  std::int32_t num_accepted_tokens = 1;              // of its last step, bonus token included
-  std::int32_t previous_num_accepted_tokens = 1;     // of the step before that
+  AcceptedCount accepted;                            // of its last frame
+  AcceptedCount previously_accepted;                 // of the frame before that
   std::int32_t num_draft_tokens = 0;                 // prev_num_draft_len: d of its last step
   std::int32_t num_computed_tokens = 0;  // exact: rejected drafts of the last step taken off
 };

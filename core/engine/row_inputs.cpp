@@ -133,8 +133,4 @@ std::int32_t num_computed_tokens_after(const RowTrace& row, const ScheduledTrace
   return std::max(all - (scheduled.num_draft_tokens - (row.num_sampled_tokens - 1)), 0);
 }
 
-std::int32_t num_accepted_tokens_after(const RowTrace& row) {
-  return std::max(row.num_sampled_tokens, 1);
-}
-
 }  // namespace hybridscope

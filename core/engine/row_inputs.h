@@ -62,7 +62,4 @@ std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefill
 // (semantics: sampled-tokens).
 std::int32_t num_computed_tokens_after(const RowTrace& row, const ScheduledTrace& scheduled);
 
-// After sampling: the count for the next step, 1 for a row whose sample was discarded.
-std::int32_t num_accepted_tokens_after(const RowTrace& row);
-
 }  // namespace hybridscope

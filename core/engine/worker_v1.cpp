@@ -50,7 +50,7 @@ void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   describe_rows(trace, requests);
   const std::span<BlockTable> tables = device_tables();
   metadata_.dispatch(*config_, trace, tables).value();
-  pre_copy(trace, requests);
+  pre_copy(trace);
   if (config_->batch_order == BatchOrder::as_condensed) return;
   metadata_.build(*config_, trace, tables, remembered_columns(trace)).value();
 }
@@ -157,9 +157,8 @@ void WorkerV1::take_counts(const RequestList& requests) {
     for (std::int32_t r = 0; r < num_rows; ++r) {
       BatchRow& row = rows_.row(r);
       const WorkerRequest& worker = requests[row.request].worker;
-      row.num_accepted_tokens =
-          reads_old_counts ? worker.previous_num_accepted_tokens : worker.num_accepted_tokens;
-      row.accepted_from = row.request;
+      row.accepted = reads_old_counts ? worker.previously_accepted : worker.accepted;
+      row.accepted.from = row.request;
     }
     return;
   }
@@ -170,17 +169,26 @@ void WorkerV1::take_counts(const RequestList& requests) {
   for (std::int32_t r = 0; r < num_rows && reads_old_counts; ++r) {
     BatchRow& row = rows_.row(r);
     if (row.previous_row >= 0)
-      row.num_accepted_tokens = requests[row.request].worker.previous_num_accepted_tokens;
+      row.accepted.num_accepted_tokens =
+          requests[row.request].worker.previously_accepted.num_accepted_tokens;
   }
   if (!moved_twice) return;  // the counts moved with their rows
   gathered_.clear();
   for (const BatchRow& row : rows_.rows())
-    gathered_.push_back(
-        row.previous_row < 0 || row.was_discarded ? row : rows_.left_at(row.previous_row));
-  for (std::int32_t r = 0; r < num_rows; ++r) {
-    const BatchRow& landed = gathered_[static_cast<std::size_t>(r)];
-    rows_.row(r).num_accepted_tokens = landed.num_accepted_tokens;
-    rows_.row(r).accepted_from = landed.accepted_from;
+    gathered_.push_back(row.previous_row < 0 || row.was_discarded
+                            ? row.accepted
+                            : rows_.left_at(row.previous_row).accepted);
+  for (std::int32_t r = 0; r < num_rows; ++r)
+    rows_.row(r).accepted = gathered_[static_cast<std::size_t>(r)];
+}
+
+// The counts for the next step go to the requests and to the rows that they have now.
+void WorkerV1::keep_counts(const StepTrace& trace, RequestList& requests) {
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    WorkerRequest& worker = requests[trace.rows[r].request].worker;
+    worker.previously_accepted = worker.accepted;
+    worker.accepted = accepted_[r];
+    rows_.row(static_cast<std::int32_t>(r)).accepted = accepted_[r];
   }
 }
 
@@ -197,10 +205,8 @@ void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
                  .num_computed_tokens = computed_tokens_of(batch_row, scheduled, request.worker),
                  .previous_row = batch_row.previous_row,
                  .row_class = class_of(scheduled),
-                 .is_prefilling = scheduled.num_computed_tokens < scheduled.num_prompt_tokens,
-                 .num_accepted_tokens_before = batch_row.num_accepted_tokens,
-                 .num_accepted_tokens = batch_row.num_accepted_tokens,
-                 .accepted_from = batch_row.accepted_from};
+                 .is_prefilling = scheduled.num_computed_tokens < scheduled.num_prompt_tokens};
+    start_with(row, batch_row.accepted);
     row.origin = row_origin_of(batch_row.previous_row, r, scheduled.admission);
     row.num_draft_count = num_draft_count_of(scheduled, row.is_prefilling, *config_);
     inputs_.add(trace, row, request, config_->policies);
@@ -210,23 +216,20 @@ void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
 
 void WorkerV1::sample(StepTrace& trace, RequestList& requests) {
   inputs_.sample(trace);
-  for (const RowTrace& row : trace.rows) {
+  accepted_.clear();
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    const RowTrace& row = trace.rows[r];
     WorkerRequest& worker = requests[row.request].worker;
-    worker.previous_num_accepted_tokens = worker.num_accepted_tokens;
-    worker.num_accepted_tokens = num_accepted_tokens_after(row);
     worker.num_computed_tokens = num_computed_tokens_after(row, trace.scheduled_of(row));
     worker.num_draft_tokens = trace.scheduled_of(row).num_draft_tokens;
+    rows_.row(static_cast<std::int32_t>(r)).was_discarded = row.num_sampled_tokens == 0;
+    accepted_.push_back(accepted_count_after(row));
   }
   if (config_->num_speculative_tokens > 0 && metadata_.has_mamba() && !trace.rows.empty()) {
-    if (config_->mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace, requests);
-    if (config_->mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace, requests);
+    if (config_->mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace);
+    if (config_->mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace);
   }
-  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    BatchRow& row = rows_.row(static_cast<std::int32_t>(r));
-    row.num_accepted_tokens = requests[row.request].worker.num_accepted_tokens;
-    row.accepted_from = row.request;
-    row.was_discarded = trace.rows[r].num_sampled_tokens == 0;
-  }
+  keep_counts(trace, requests);
 }
 
 }  // namespace hybridscope

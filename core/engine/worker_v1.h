@@ -39,15 +39,16 @@ class WorkerV1 : public RunnerBase {
   void describe_rows(StepTrace& trace, RequestList& requests);
   RowClass class_of(const ScheduledTrace& scheduled) const;
   void take_counts(const RequestList& requests);
+  void keep_counts(const StepTrace& trace, RequestList& requests);
   std::span<BlockTable> device_tables();
 
   // worker_v1_copies.cpp
   void forget_columns(const StepTrace& trace, std::span<const RequestId> finished);
   std::span<const std::int32_t> remembered_columns(const StepTrace& trace);
   void find_optimistic_counts(const StepTrace& trace);
-  void pre_copy(StepTrace& trace, RequestList& requests);
-  void post_copy_align(StepTrace& trace, RequestList& requests);
-  void post_copy_all(StepTrace& trace, RequestList& requests);
+  void pre_copy(StepTrace& trace);
+  void post_copy_align(StepTrace& trace);
+  void post_copy_all(StepTrace& trace);
 
   BatchRowsV1 rows_;
   MambaStateIdx mamba_state_idx_;
@@ -56,7 +57,8 @@ class WorkerV1 : public RunnerBase {
   std::vector<std::int32_t> scheduled_of_request_;  // by request id, -1: not scheduled
   std::vector<RequestId> scheduled_ids_;            // requests whose element is set
   std::vector<RowRegion> regions_;
-  std::vector<BatchRow> gathered_;         // [rows] counts that landed before the rows moved
+  std::vector<AcceptedCount> gathered_;    // [rows] counts that landed before the rows moved
+  std::vector<AcceptedCount> accepted_;    // [rows] for the next step, after sampling
   std::vector<BlockTable> device_tables_;  // [groups] where they differ from the host's
 
   // Inputs and outputs of the functions of core/state (worker_v1_copies.cpp).

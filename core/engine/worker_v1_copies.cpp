@@ -31,7 +31,7 @@ void WorkerV1::forget_columns(const StepTrace& trace, std::span<const RequestId>
 }
 
 // The running state moves with the running column (semantics: preprocess-mamba).
-void WorkerV1::pre_copy(StepTrace& trace, RequestList& requests) {
+void WorkerV1::pre_copy(StepTrace& trace) {
   if (config_->mamba_cache_mode == MambaCacheMode::none || !metadata_.has_mamba()) return;
   copy_rows_.fill(trace);
   view_mamba_tables(trace, rows_.block_tables(), mamba_tables_);
@@ -48,12 +48,8 @@ void WorkerV1::pre_copy(StepTrace& trace, RequestList& requests) {
       .value();
   append_decisions(trace, decisions_, trace.pre_copies);
   collect_batch_copy_meta(decisions_, mamba_tables_, trace.pre_copies.copies);
-  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    const std::int32_t num_accepted_tokens = copy_rows_.num_accepted_tokens[r];
-    trace.rows[r].num_accepted_tokens = num_accepted_tokens;
-    requests[trace.rows[r].request].worker.num_accepted_tokens = num_accepted_tokens;
-    rows_.row(static_cast<std::int32_t>(r)).num_accepted_tokens = num_accepted_tokens;
-  }
+  for (std::size_t r = 0; r < trace.rows.size(); ++r)
+    trace.rows[r].num_accepted_tokens = copy_rows_.num_accepted_tokens[r];
   if (config_->num_speculative_tokens == 0) return;
   stage_postprocess_inputs({.req_ids = copy_rows_.req_ids,
                             .num_scheduled_tokens = copy_rows_.num_scheduled_tokens,
@@ -71,9 +67,9 @@ void WorkerV1::find_optimistic_counts(const StepTrace& trace) {
 }
 
 // Boundary snapshots after acceptance (semantics: postprocess-mamba).
-void WorkerV1::post_copy_align(StepTrace& trace, RequestList& requests) {
+void WorkerV1::post_copy_align(StepTrace& trace) {
   for (std::size_t r = 0; r < trace.rows.size(); ++r)
-    copy_rows_.num_accepted_tokens[r] = requests[trace.rows[r].request].worker.num_accepted_tokens;
+    copy_rows_.num_accepted_tokens[r] = accepted_[r].num_accepted_tokens;
   run_fused_postprocess({.num_reqs = static_cast<std::int32_t>(trace.rows.size()),
                          .block_size = metadata_.mamba_block_size(),
                          .num_accepted_tokens = copy_rows_.num_accepted_tokens,
@@ -89,12 +85,12 @@ void WorkerV1::post_copy_align(StepTrace& trace, RequestList& requests) {
   if (config_->policies.is(PostCopyBlockTable::of_first_group))
     use_blocks_of_first_group(trace.post_copies.copies);
   for (std::size_t r = 0; r < trace.rows.size(); ++r)
-    requests[trace.rows[r].request].worker.num_accepted_tokens = num_accepted_tokens_out_[r];
+    accepted_[r].num_accepted_tokens = num_accepted_tokens_out_[r];
 }
 
 // The last scheduled column is remembered, and boundary states that lie in scratch columns are
 // stored in the columns whose hash stands for them (semantics: mode-all-with-drafts).
-void WorkerV1::post_copy_all(StepTrace& trace, RequestList& requests) {
+void WorkerV1::post_copy_all(StepTrace& trace) {
   const PostprocessMambaAllInputs inputs{.num_spec_tokens = config_->num_speculative_tokens,
                                          .block_size = metadata_.mamba_block_size(),
                                          .req_ids = copy_rows_.req_ids,
@@ -106,7 +102,7 @@ void WorkerV1::post_copy_all(StepTrace& trace, RequestList& requests) {
   }
   remember_last_scheduled_columns(inputs, mamba_state_idx_).value();
   for (std::size_t r = 0; r < trace.rows.size(); ++r)
-    requests[trace.rows[r].request].worker.num_accepted_tokens =
+    accepted_[r].num_accepted_tokens =
         add_boundary_copies(trace, static_cast<std::int32_t>(r), metadata_.mamba_block_size(),
                             mamba_tables_, decisions_);
 }

@@ -114,12 +114,11 @@ void WorkerV2::admit(const ScheduledTrace& scheduled) {
   const std::int32_t index = slots_.add({.request = scheduled.request,
                                          .num_computed_tokens = scheduled.num_computed_tokens,
                                          .num_tokens = scheduled.num_tokens});
-  std::int32_t& num_accepted_tokens =
-      slots_.align().num_accepted_tokens[static_cast<std::size_t>(index)];
   const bool align = config_->mamba_cache_mode == MambaCacheMode::align;
-  if (align || config_->policies.is(SlotCountReset::every_mode)) num_accepted_tokens = 1;
   // A count of 1 is what every request starts with, so it counts as the request's own.
-  if (num_accepted_tokens == 1) slots_.slot(index).accepted_from = scheduled.request;
+  if (align || config_->policies.is(SlotCountReset::every_mode) ||
+      slots_.accepted(index).num_accepted_tokens == 1)
+    slots_.set_accepted(index, {1, scheduled.request});
   if (!align || !metadata_.has_mamba()) return;
   const std::int32_t unit = config_->policies.is(InitialStateColumn::mamba_block_size)
                                 ? metadata_.mamba_block_size()
@@ -163,7 +162,6 @@ void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
     idx_mapping_.push_back(slots_.slot_of(scheduled.request));
     const RequestSlot& slot = slots_.slot(idx_mapping_.back());
     const auto s = static_cast<std::size_t>(idx_mapping_.back());
-    const std::int32_t num_accepted_tokens = slots_.align().num_accepted_tokens[s];
     RowTrace row{.request = scheduled.request,
                  .scheduled = index,
                  .slot = idx_mapping_.back(),
@@ -173,10 +171,8 @@ void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
                  .origin = row_origin_of(slot.previous_row, r, scheduled.admission),
                  .row_class = row_classes_[static_cast<std::size_t>(index)],
                  .is_prefilling = is_prefilling(scheduled),
-                 .num_accepted_tokens_before = num_accepted_tokens,
-                 .num_accepted_tokens = num_accepted_tokens,
-                 .accepted_from = slot.accepted_from,
                  .num_draft_count = num_draft_count_of(scheduled, slot.is_prefilling(), *config_)};
+    start_with(row, slots_.accepted(row.slot));
     inputs_.add(trace, row, requests[scheduled.request], config_->policies);
     trace.rows.push_back(row);
   }
@@ -195,10 +191,9 @@ void WorkerV2::find_remembered_columns() {
 void WorkerV2::sample(StepTrace& trace, RequestList&) {
   inputs_.sample(trace);
   for (const RowTrace& row : trace.rows) {
-    const auto slot = static_cast<std::size_t>(row.slot);
-    slots_.num_computed_tokens()[slot] = num_computed_tokens_after(row, trace.scheduled_of(row));
-    slots_.align().num_accepted_tokens[slot] = num_accepted_tokens_after(row);
-    slots_.slot(row.slot).accepted_from = row.request;
+    slots_.num_computed_tokens()[static_cast<std::size_t>(row.slot)] =
+        num_computed_tokens_after(row, trace.scheduled_of(row));
+    slots_.set_accepted(row.slot, accepted_count_after(row));
   }
   // Without drafts every count is 1, and there is nothing to copy.
   if (config_->num_speculative_tokens == 0 || !metadata_.has_mamba()) return;

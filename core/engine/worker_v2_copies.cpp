@@ -27,7 +27,7 @@ void WorkerV2::pre_copy(StepTrace& trace) {
   run_fused_precopy(idx_mapping_, align, decisions_).value();
   collect_batch_copy_meta(decisions_, mamba_tables_, trace.pre_copies.copies);
   for (RowTrace& row : trace.rows)
-    row.num_accepted_tokens = align.num_accepted_tokens[static_cast<std::size_t>(row.slot)];
+    row.num_accepted_tokens = slots_.accepted(row.slot).num_accepted_tokens;
 }
 
 // Boundary snapshots after acceptance, with the new count given (semantics: postprocess-mamba-v2).

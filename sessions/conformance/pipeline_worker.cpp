@@ -93,9 +93,9 @@ void WorkerBatch::check(const JsonValue& call) const {
   const JsonValue block_ids = call["block_ids"];
   for (std::size_t row = 0; row < names.size(); ++row) {
     const Known& known = known_.at(names[row]);
-    if (accepted[row].int32() != rows_.rows()[row].num_accepted_tokens)
-      accepted[row].fail(
-          fmt::format("the steps before lead to {}", rows_.rows()[row].num_accepted_tokens));
+    if (accepted[row].int32() != rows_.rows()[row].accepted.num_accepted_tokens)
+      accepted[row].fail(fmt::format("the steps before lead to {}",
+                                     rows_.rows()[row].accepted.num_accepted_tokens));
     if (computed[names[row]].int32() != known.num_computed_tokens)
       computed[names[row]].fail(
           fmt::format("the scheduler reported {}", known.num_computed_tokens));
@@ -113,7 +113,8 @@ void WorkerBatch::check(const JsonValue& call) const {
 
 void WorkerBatch::set_num_accepted_tokens(std::span<const std::int32_t> num_accepted_tokens) {
   for (std::size_t row = 0; row < rows_.rows().size(); ++row)
-    rows_.row(static_cast<std::int32_t>(row)).num_accepted_tokens = num_accepted_tokens[row];
+    rows_.row(static_cast<std::int32_t>(row)).accepted.num_accepted_tokens =
+        num_accepted_tokens[row];
 }
 
 PipelineWorker::PipelineWorker(const JsonValue& config, const EngineConfig& engine_config,

@@ -243,8 +243,9 @@ class WorkerRun {
     json counts = json::array();
     for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
       const auto& decisions = trace_.post_copies.decisions;
-      counts.push_back(r < decisions.size() ? decisions[r].decision.num_accepted_tokens_after()
-                                            : num_accepted_tokens_after(trace_.rows[r]));
+      counts.push_back(r < decisions.size()
+                           ? decisions[r].decision.num_accepted_tokens_after()
+                           : accepted_count_after(trace_.rows[r]).num_accepted_tokens);
     }
     return counts;
   }

@@ -279,7 +279,7 @@ void compare_counts(const TwinRun& base, const TwinRun& twin, const TwinNames& n
   for (const auto& [place, count] : base.accepted) {
     const auto found = twin.accepted.find(place);
     if (found == twin.accepted.end()) continue;
-    const AcceptedCount& other = found->second;
+    const TwinAcceptance& other = found->second;
     if (count.num_draft_tokens != other.num_draft_tokens) continue;
     if ((count.scripted || other.scripted) && count.step != other.step) continue;
     if (was_preempted(base, place.first) || was_preempted(twin, place.first)) continue;

@@ -44,7 +44,7 @@ struct TwinFrame {
 };
 
 // An accepted count: of `num_draft_tokens` drafts that follow `position` known tokens.
-struct AcceptedCount {
+struct TwinAcceptance {
   std::int64_t step = 0;
   std::int32_t num_draft_tokens = 0;
   std::int32_t num_accepted_tokens = 0;  // bonus token included
@@ -57,8 +57,9 @@ struct TwinRun {
   std::vector<TwinFrame> frames = {};  // ascending steps
   std::vector<FreedBlock> freed = {};  // blocks whose last holder released them, in order
   std::map<std::string, std::vector<TokenContent>> outputs = {};
-  std::map<std::pair<std::string, std::int32_t>, AcceptedCount> accepted = {};  // request, position
-  std::int64_t num_findings = 0;                                                // of severity error
+  std::map<std::pair<std::string, std::int32_t>, TwinAcceptance> accepted =
+      {};                                 // request, position
+  std::int64_t num_findings = 0;          // of severity error
   std::optional<SpokenWords> texts = {};  // of a language model; empty: none ran
 };
 

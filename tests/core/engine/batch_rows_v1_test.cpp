@@ -22,7 +22,7 @@ BatchRowsV1 four_rows(const Ids& counts) {
   for (const RequestId request : {A, B, C, D}) {
     const std::int32_t row = batch.add(request);
     batch.block_table(0).add_row(row, Ids{10 + request.value});
-    batch.row(row).num_accepted_tokens = counts[static_cast<std::size_t>(row)];
+    batch.row(row).accepted.num_accepted_tokens = counts[static_cast<std::size_t>(row)];
   }
   return batch;
 }
@@ -35,7 +35,7 @@ std::vector<RequestId> requests(const BatchRowsV1& batch) {
 
 Ids counts(const BatchRowsV1& batch) {
   Ids result;
-  for (const BatchRow& row : batch.rows()) result.push_back(row.num_accepted_tokens);
+  for (const BatchRow& row : batch.rows()) result.push_back(row.accepted.num_accepted_tokens);
   return result;
 }
 
@@ -71,7 +71,7 @@ TEST(BatchRowsV1, AReturningRequestStartsAtOne) {
   EXPECT_THAT(requests(batch), ElementsAre(A, B, D, C));
   EXPECT_THAT(counts(batch), ElementsAre(2, 1, 2, 1));
   EXPECT_EQ(batch.row_of(C), 3);
-  EXPECT_EQ(batch.row(3).accepted_from, C);
+  EXPECT_EQ(batch.row(3).accepted.from, C);
 }
 
 // [P c=0 | D1 | D2 | T c<p] (semantics: reorder-batch).
