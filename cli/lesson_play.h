@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/lesson_text.h"
+#include "cli/lesson_progress.h"
 #include "core/base/result.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/lessons/lesson.h"
