@@ -101,21 +101,16 @@ void add_run_options(CLI::App& command, RunCommandOptions& options) {
 }
 
 CommandFiles files_of(const RunCommandOptions& options) {
-  CommandFiles files{
-      .inputs = {{"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
-                 {"the model's file", options.model},
-                 {"the report of failures", options.suite.failed_in},
-                 {"the baseline", options.known.baseline},
-                 {"of the language model", options.state.weights}},
-      .outputs = {document("--json", options.output == RunOutput::json),
-                  document("--jsonl", options.output == RunOutput::jsonl),
-                  {"--trace", options.trace},
-                  {"--junit", options.junit},
-                  {"--tap", options.tap},
-                  {"--write-baseline", options.known.write_baseline},
-                  recording(options.record.place)}};
+  CommandFiles files = files_of(static_cast<const RunOptions&>(options));
+  files.inputs.pop_back();  // one scenario: the command has the paths of a suite
+  files.inputs.push_back({"the report of failures", options.suite.failed_in});
   for (const std::string& path : options.suite.paths)
     files.inputs.push_back({.what = "the scenario", .path = path, .of_folder = ".json"});
+  files.outputs.insert(files.outputs.begin() + 1,  // behind --trace
+                       {{"--junit", options.junit}, {"--tap", options.tap}});
+  files.outputs.insert(files.outputs.begin(),
+                       {document("--json", options.output == RunOutput::json),
+                        document("--jsonl", options.output == RunOutput::jsonl)});
   return files;
 }
 
