@@ -8,19 +8,11 @@
 #include "cli/progress.h"
 #include "cli/run_options.h"
 #include "cli/run_tests.h"
-#include "sessions/text/shell_word.h"
 #include "sessions/text/shown_text.h"
 #include "tests/cli/program.h"
 
 namespace hybridscope::words_test {
 namespace {
-
-TEST(ShellWord, IsQuotedWhereAShellWouldReadItOtherwise) {
-  EXPECT_EQ(shell_word("scenarios/a_1.json"), "scenarios/a_1.json");
-  EXPECT_EQ(shell_word(""), "''");
-  EXPECT_EQ(shell_word("two chats"), "'two chats'");
-  EXPECT_EQ(shell_word("it's $HOME"), "'it'\\''s $HOME'");
-}
 
 // 2 s a run: 5 left of this step time and 8 of the last.
 TEST(PlanProgressWords, EstimateOtherStepTimesToo) {
