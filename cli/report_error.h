@@ -9,7 +9,7 @@ namespace hybridscope {
 
 // Environment for what the machine lacks (device, lock, disk), else unreadable or invalid input.
 int error_exit_code(const Error& error);
-// The same for an error of a session or of its place: an unusable name is a usage error.
+// The exit code for an error of a session or of its place: an unusable name is a usage error.
 int record_exit_code(const Error& error);
 
 // Prints "hybridscope COMMAND: message" on stderr, control characters escaped: names of

@@ -14,7 +14,7 @@ namespace hybridscope {
 
 enum class RunOutput : std::uint8_t { table, json, jsonl };
 
-// Of several scenarios `scenario` is the first.
+// What `hybridscope run` was asked for. With several scenarios, `scenario` is the first of them.
 struct RunCommandOptions : RunOptions {
   SuiteOptions suite;        // all scenarios, and which of them
   std::int64_t explain = 0;  // step to explain in full, 0: none

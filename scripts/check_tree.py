@@ -24,6 +24,9 @@ _LINE_RULES = (
 # The only loop over the steps of a run: sessions/run/drive.cpp.
 _STEP_LOOP = re.compile(r"\b(?:while|for)\b.*\bhas_ended\(\)")
 _NO_STEP_LOOP = ("tests/", "bench/", "sessions/run/drive.cpp")
+# A comment that begins in mid-sentence: its reader would need what stands elsewhere.
+_FRAGMENT = re.compile(r"^\s*// (?:Of|The same|Those|As many|Each of)\b")
+_NO_FRAGMENTS = ("tests/", "bench/")
 _TEST_NAME = re.compile(r"`([A-Z]\w*)\.([A-Z]\w*)`")
 _TEST = re.compile(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
@@ -75,6 +78,13 @@ def _read(path: Path) -> list[str] | None:
     return None if b"\0" in data else data.decode("utf-8", errors="replace").splitlines()
 
 
+def _fragments(lines: list[str]) -> Iterator[int]:
+    """Lines, from 1, on which a comment begins in mid-sentence."""
+    for before, (number, line) in zip(["", *lines], enumerate(lines, start=1)):
+        if _FRAGMENT.search(line) and not before.lstrip().startswith("//"):
+            yield number
+
+
 def faults(root: Path) -> list[str]:
     found: list[str] = []
     tests = _tests(root)
@@ -91,6 +101,9 @@ def faults(root: Path) -> list[str]:
     for path in files(root, CPP_SUFFIXES):
         if fault := _unbuilt(root, path):
             found.append(f"{path}: {fault}")
+        if not path.startswith(_NO_FRAGMENTS):
+            found += [f"{path}:{number}: a comment that begins in mid-sentence"
+                      for number in _fragments(_read(root / path) or [])]
         if path.startswith(_NO_STEP_LOOP):
             continue
         found += [f"{path}:{number}: a loop over steps: drive() is the only one"

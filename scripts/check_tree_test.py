@@ -182,6 +182,14 @@ class CheckTree(unittest.TestCase):
                 expected = [f"{path}:1: a loop over steps: drive() is the only one"]
                 self.assertEqual(found, expected if path.startswith("cli/") else [])
 
+    def test_comments_that_begin_in_mid_sentence_are_found(self) -> None:
+        self.plant("cli/CMakeLists.txt", "run.h")
+        fragment = "int a;\n// Of each.\nint b;\n"
+        self.assertEqual(self.faults_of("cli/run.h", fragment),
+                         ["cli/run.h:2: a comment that begins in mid-sentence"])
+        goes_on = "// The sizes\n// of all, in order: those\n// Those of none are 0.\nint b;\n"
+        self.assertEqual(self.faults_of("cli/run.h", goes_on), [])
+
     def test_long_cpp_files_are_named_and_no_fault(self) -> None:
         self.plant("CMakeLists.txt", "core/base/long.cpp core/base/short.cpp\n")
         self.plant("core/base/long.cpp", "\n" * 401)

@@ -26,7 +26,7 @@ namespace {
 // a damaged line cannot cause huge allocations.
 constexpr std::int64_t kMaxNamesAhead = 1 << 16;
 
-// Of a pair.
+// Places in a pair.
 constexpr std::size_t kFirst = 0;
 constexpr std::size_t kSecond = 1;
 

@@ -16,7 +16,7 @@ struct AcceptedCount {
   friend bool operator==(const AcceptedCount&, const AcceptedCount&) = default;
 };
 
-// Of the row's own frame, once it has sampled: 1 if its sample was discarded.
+// What the row accepted in its own frame, once it has sampled: 1 if its sample was discarded.
 inline AcceptedCount accepted_count_after(const RowTrace& row) {
   return {std::max(row.num_sampled_tokens, 1), row.request};
 }

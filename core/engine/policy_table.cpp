@@ -91,13 +91,13 @@ consteval Policy policy(PolicyText text, Value in_reference = PolicyOf<Value>::k
   return row<Value>(text, in_reference, PolicyChange::between_steps);
 }
 
-// Of the caching stack.
+// A policy that the caching stack obeys.
 template <class Value>
 consteval Policy caching_policy(PolicyText text, Value in_reference = PolicyOf<Value>::kSafe) {
   return row<Value>(text, in_reference, PolicyChange::not_caching);
 }
 
-// By which blocks are laid out.
+// A policy by which blocks are laid out.
 template <class Value>
 consteval Policy sizing_policy(PolicyText text, Value in_reference = PolicyOf<Value>::kSafe) {
   return row<Value>(text, in_reference, PolicyChange::not_sizing);

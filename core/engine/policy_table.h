@@ -69,7 +69,7 @@ PolicyOverrides overrides_of(const PolicySet& policies);
 
 // Gives the caching policies the values of `at_start`.
 void keep_caching_policies(PolicySet& policies, const PolicySet& at_start);
-// The same with everything that cannot change while an engine runs.
+// Gives all policies that cannot change while an engine runs the values of `at_start`.
 void keep_fixed_policies(PolicySet& policies, const PolicySet& at_start);
 
 }  // namespace hybridscope

@@ -23,7 +23,7 @@ struct VectorTable {
 
 // An array of equally long arrays of integers.
 VectorTable read_table(const JsonValue& value);
-// The same of this shape, [rows, cols]: an empty table does not show its columns.
+// An array of this shape, [rows, cols]: an empty one does not show its columns.
 VectorTable read_table(const JsonValue& value, const JsonValue& shape);
 
 }  // namespace hybridscope

@@ -1,5 +1,4 @@
-// Functions of kernels/ and gui/ that the command line calls without linking to them; app passes
-// them in.
+// Functions of kernels/ and gui/ that jobs call without linking to them; app passes them in.
 #pragma once
 
 #include <cstdint>

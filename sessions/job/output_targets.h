@@ -1,4 +1,4 @@
-// The files of a command of the command line, and where its text goes.
+// The files that a job reads and writes, and where its text goes.
 #pragma once
 
 #include <cstdio>

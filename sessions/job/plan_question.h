@@ -1,5 +1,5 @@
-// What a plan is about: the model and settings of the command line, on top of those of a pasted
-// line of vllm serve.
+// What a plan is about: the given model and settings, on top of those of a pasted line of
+// vllm serve.
 #pragma once
 
 #include <cstdint>

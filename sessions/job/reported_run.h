@@ -1,4 +1,4 @@
-// A run of the command line: a checked run and the totals over its steps; prints nothing.
+// A checked run with the totals over its steps; prints nothing.
 #pragma once
 
 #include <chrono>

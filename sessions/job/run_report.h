@@ -57,7 +57,7 @@ enum class RunOutcome : std::uint8_t {
 
 // "ok", "findings", ...
 std::string_view outcome_name(RunOutcome outcome);
-// Of a run that went to its end or was stopped. `strict`: warnings count as findings.
+// The outcome of a run that went to its end or was stopped. `strict`: warnings count as findings.
 RunOutcome outcome_of(const RunReport& report, bool strict);
 
 }  // namespace hybridscope

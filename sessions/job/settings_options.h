@@ -43,13 +43,14 @@ class SettingsOptions {
   std::string speculative_config_;
 };
 
-// Wrong usage, before anything runs: a value that is not allowed, or settings of the command line
-// without which the scenario (a file; empty: none) or the model (empty: the scenario's, else the
+// Wrong usage, before anything runs: a value that is not allowed, or given settings without
+// which the scenario (a file; empty: none) or the model (empty: the scenario's, else the
 // default) can be run, and with which it cannot: they conflict, or ask for sizes that the model or
 // a request does not allow. What cannot be run in either case is the input's fault.
 Status check_given_settings(const SettingsOptions& options, const std::string& scenario,
                             const std::string& model = {});
-// Checks settings that were read already; `given`: the scenario's with those of the command line.
+// Checks settings that were read already; `given`: the scenario's with those that were given on
+// top.
 Status check_model_settings(const std::string& model, const EngineSettings& given);
 Status check_scenario_settings(Scenario scenario, const EngineSettings& given,
                                const std::string& file);

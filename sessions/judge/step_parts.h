@@ -105,7 +105,7 @@ std::set<std::string, std::less<>> metadata_field_names();
 // The live request with this name. Error: it was never introduced or has finished.
 RequestId live_request(const JsonValue& value, StepContext& context);
 RequestId live_request(const JsonValue& place, std::string_view name, StepContext& context);
-// The same of a request that this step schedules. Error: it does not.
+// The live request with this name. Error: there is none, or this step does not schedule it.
 RequestId scheduled_request(const JsonValue& place, std::string_view name, StepContext& context);
 // Error: the current list already named the request.
 void expect_first_in_list(const JsonValue& place, RequestId request, StepContext& context);

@@ -8,7 +8,7 @@
 namespace hybridscope {
 namespace {
 
-// Of ASCII letters only.
+// Changes ASCII letters only.
 std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower)

@@ -116,7 +116,7 @@ class JsonValue {
   bool has_non_null(std::string_view key) const { return find_non_null(key).has_value(); }
   // Fails when there is no such member: "key "id" is missing".
   JsonValue require(std::string_view key) const;
-  // The same in the words of a vector: "no member "id"".
+  // The member; fails in the words of a vector when there is none: "no member "id"".
   JsonValue operator[](std::string_view key) const;
   // Fails when the array is shorter.
   JsonValue operator[](std::size_t index) const;
@@ -127,7 +127,8 @@ class JsonValue {
   std::vector<JsonValue> elements() const;
   // The members of an object: those of a document by key, those of a line as they stand there.
   std::vector<JsonMember> members() const;
-  // The same without a list: calls visit(element), visit(key, value).
+  // Call visit(element), visit(key, value) in the order of elements() and members(), without a
+  // list.
   template <class Visit>
   void each_element(Visit visit) const {
     visit_elements([](void* to, const JsonValue& value) { (*static_cast<Visit*>(to))(value); },
@@ -139,7 +140,7 @@ class JsonValue {
                      const JsonValue& value) { (*static_cast<Visit*>(to))(key, value); },
                   &visit);
   }
-  // Of an array or an object.
+  // How many elements an array has, or members an object.
   std::size_t size() const;
 
   // A whole number of at most 63 bits, if it is one. As in JSON Schema, 8.0 is one, but not in a
@@ -160,7 +161,7 @@ class JsonValue {
   std::string words() const;
   // The index of the string among the names.
   std::size_t choice(std::span<const std::string_view> names) const;
-  // The same in the words of a vector.
+  // The index of the string among the names; fails in the words of a vector.
   std::size_t one_of(std::initializer_list<std::string_view> names) const;
 
   // The member, if it is there.
