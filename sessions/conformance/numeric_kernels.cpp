@@ -60,8 +60,8 @@ Status run_gated_mlp(const GatedMlp& mlp, std::int32_t num_tokens, std::span<con
 
 // The gates around the convolution that `conv` runs.
 template <auto kConv, class Rows>
-Status run_short_conv(const ConvLayer& layer, const Rows& rows, const StatePool& pool,
-                      std::span<const float> BCx, std::span<float> y) {
+Status short_conv_on_host(const ConvLayer& layer, const Rows& rows, const StatePool& pool,
+                          std::span<const float> BCx, std::span<float> y) {
   const auto dim = static_cast<std::size_t>(layer.dim);
   std::vector<float> x(y.size());
   const auto of_token = [&](std::size_t i) { return i / dim * 3 * dim + i % dim; };
@@ -104,8 +104,8 @@ NumericKernels host_numeric_kernels() {
       .paged_attention = always<&paged_attention>,
       .conv_prefill = always<&conv_prefill>,
       .conv_update = always<&conv_update>,
-      .short_conv_prefill = &run_short_conv<&conv_prefill, PrefillRows>,
-      .short_conv_update = &run_short_conv<&conv_update, DecodeRows>,
+      .short_conv_prefill = &short_conv_on_host<&conv_prefill, PrefillRows>,
+      .short_conv_update = &short_conv_on_host<&conv_update, DecodeRows>,
       .mamba1_prefill = always<&mamba1_prefill>,
       .mamba1_update = always<&mamba1_update>,
       .mamba2_prefill = always<&mamba2_prefill>,

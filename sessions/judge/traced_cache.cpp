@@ -82,7 +82,7 @@ std::vector<Checkpoint> checkpoints_of(const StepTrace& trace, MambaCacheMode ma
 
 }  // namespace
 
-Json block_copies_json(const StepTrace& trace, const RequestNames& name_of) {
+Json block_copies_json(const StepTrace& trace, const NameOfRequest& name_of) {
   Json list = Json::array();
   for (const BlockCopy& copy : block_copies_of(trace.cache_events)) {
     Json& entry = list.emplace_back(Json{{"src_block_id", copy.source_block},
@@ -96,7 +96,7 @@ Json block_copies_json(const StepTrace& trace, const RequestNames& name_of) {
 }
 
 Json prefill_checkpoints_json(const StepTrace& trace, MambaCacheMode mamba_cache_mode,
-                              const BlockTableMirror& tables, const RequestNames& name_of) {
+                              const BlockTableMirror& tables, const NameOfRequest& name_of) {
   Json list = Json::array();
   for (const Checkpoint& checkpoint : checkpoints_of(trace, mamba_cache_mode, tables)) {
     Json& entry = list.emplace_back(Json{{"req_id", name_of(checkpoint.request)},
@@ -110,7 +110,7 @@ Json prefill_checkpoints_json(const StepTrace& trace, MambaCacheMode mamba_cache
   return list;
 }
 
-Json block_hashes_json(const HashDifference& difference, const RequestNames& name_of) {
+Json block_hashes_json(const HashDifference& difference, const NameOfRequest& name_of) {
   Json json = Json::object();
   for (const CacheEvent& event : difference.lost) {
     Json& entry = json["lost"].emplace_back(Json{{"block_id", event.block}});

@@ -13,20 +13,20 @@
 
 namespace hybridscope {
 
-using RequestNames = std::function<std::string(RequestId)>;
+using NameOfRequest = std::function<std::string(RequestId)>;
 
 // scheduler_output/kv_cache_block_copies: one object a copy, in stream order.
-nlohmann::ordered_json block_copies_json(const StepTrace& trace, const RequestNames& name_of);
+nlohmann::ordered_json block_copies_json(const StepTrace& trace, const NameOfRequest& name_of);
 
 // prefill_checkpoints: what the scheduler made room for and what the layers are told to store.
 // `tables`: the scheduler's, after scheduling.
 nlohmann::ordered_json prefill_checkpoints_json(const StepTrace& trace,
                                                 MambaCacheMode mamba_cache_mode,
                                                 const BlockTableMirror& tables,
-                                                const RequestNames& name_of);
+                                                const NameOfRequest& name_of);
 
 // block_hashes or block_hashes_after_output; what is empty is left out.
 nlohmann::ordered_json block_hashes_json(const HashDifference& difference,
-                                         const RequestNames& name_of);
+                                         const NameOfRequest& name_of);
 
 }  // namespace hybridscope
