@@ -6,7 +6,6 @@
 
 #include "core/base/host_device.h"
 #include "core/state/state_ops.h"
-#include "core/state/trace_element.h"
 #include "kernels/memory_view.h"
 #include "kernels/state_range.h"
 #include "kernels/state_view.h"

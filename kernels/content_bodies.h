@@ -7,7 +7,7 @@
 
 #include "core/base/host_device.h"
 #include "core/state/state_backend.h"
-#include "core/state/trace_element.h"
+#include "core/state/state_ops.h"
 #include "kernels/memory_view.h"
 #include "kernels/state_view.h"
 

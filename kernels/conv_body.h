@@ -7,7 +7,6 @@
 
 #include "core/base/host_device.h"
 #include "core/state/state_ops.h"
-#include "core/state/trace_element.h"
 #include "kernels/state_view.h"
 
 namespace hybridscope {

@@ -7,7 +7,6 @@
 #include "core/base/host_device.h"
 #include "core/state/copy_of_state.h"
 #include "core/state/state_ops.h"
-#include "core/state/trace_element.h"
 #include "kernels/memory_view.h"
 #include "kernels/state_view.h"
 

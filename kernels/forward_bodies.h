@@ -6,7 +6,6 @@
 
 #include "core/base/host_device.h"
 #include "core/state/state_ops.h"
-#include "core/state/trace_element.h"
 #include "kernels/conv_body.h"
 #include "kernels/fold_body.h"
 #include "kernels/memory_view.h"

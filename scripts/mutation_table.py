@@ -8,19 +8,14 @@ speed: a graph that is used less often is not corrupted state.
 from mutation import BLOCKS, COPY, PADDING, ROWS, SPLIT, Mutation
 
 DECISION = "core/state/copy_decision.h"
-SAFE_DECISION = "core/state/safe_copy_decision.h"
 STATE_COPY = "core/state/state_copy.h"
-PREFIX_INDICES = "core/metadata/prefix_block_indices.h"
-PREPROCESS = "core/state/align_preprocess.cpp"
-PRECOPY = "core/state/align_precopy.cpp"
-POSTPROCESS = "core/state/align_postprocess.cpp"
-STAGE = "core/state/stage_inputs.cpp"
-COLLECT = "core/state/collect_copies.cpp"
+PREFIX_INDICES = "core/metadata/block_table_gather.h"
+ALIGN = "core/state/align_mode.cpp"
+COLLECT = "core/state/copy_launch.cpp"
 STATE_IDX = "core/state/mamba_state_idx.cpp"
 ALL_MODE = "core/state/all_mode.cpp"
 ALL_MODE_HEADER = "core/state/all_mode.h"
 COPY_ROWS = "core/engine/copy_rows.cpp"
-ALL_MODE_COPIES = "core/engine/all_mode_copies.cpp"
 BUILD = "core/engine/batch_metadata_build.cpp"
 BATCH = "core/engine/batch_metadata.cpp"
 V1 = "core/engine/worker_v1.cpp"
@@ -45,14 +40,12 @@ PADDED_SIZE = "core/metadata/graph_padding.cpp"
 POOL = "core/caching/block_pool.cpp"
 SINGLE = "core/caching/single_type_manager.cpp"
 MAMBA_MANAGER = "core/caching/mamba_manager.cpp"
-KEY_MAP = "core/caching/block_key_map.cpp"
 
 # Headers with mutated inline functions: the names by which a source uses them. Most of the program
 # includes these headers, but only sources that use a name are compiled again.
 HEADER_USERS = {
-    DECISION: r"\bdecide_\w+",
+    DECISION: r"\b(?:decide_\w+|all_mode_boundaries)\b",
     STATE_COPY: r"\b(?:make_state_copy|make_copy_of_state|for_each_copy_of_state)\b|copy_bodies\.h",
-    SAFE_DECISION: r"\b(?:decide_all_mode_boundary_copy|all_mode_boundaries)\b",
     ALL_MODE_HEADER: r"\blast_scheduled_column\b",
     PREFIX_INDICES: r"\bcompute_prefix_block_indices\b",
 }
@@ -97,10 +90,10 @@ MUTATIONS = (
     Mutation("v2_postcopy_misses_boundary", COPY, DECISION,
              "floor_div(in.new_num_computed_tokens, in.block_size) * in.block_size;",
              "floor_div(in.new_num_computed_tokens - 1, in.block_size) * in.block_size;"),
-    Mutation("all_mode_misses_last_boundary", COPY, SAFE_DECISION,
+    Mutation("all_mode_misses_last_boundary", COPY, DECISION,
              "floor_div(in.num_computed_tokens + in.num_accepted_tokens, in.block_size);",
              "floor_div(in.num_computed_tokens + in.num_accepted_tokens - 1, in.block_size);"),
-    Mutation("all_mode_bias", COPY, SAFE_DECISION,
+    Mutation("all_mode_bias", COPY, DECISION,
              "d.num_tokens_running_state = in.num_computed_tokens + 1;",
              "d.num_tokens_running_state = in.num_computed_tokens;"),
     Mutation("all_mode_last_column", COPY, ALL_MODE_HEADER,
@@ -118,49 +111,49 @@ MUTATIONS = (
              "if (decisions.back().copies()) num_accepted_tokens = 1;"),
     Mutation("all_mode_column_of_row", COPY, ALL_MODE,
              "mamba_state_idx.find(req_ids[row])", "mamba_state_idx.find(req_ids[0])"),
-    Mutation("all_mode_copies_of_prefills", COPY, ALL_MODE_COPIES,
+    Mutation("all_mode_copies_of_prefills", COPY, COPY_ROWS,
              "if (row.row_class == RowClass::prefill) return num_accepted_tokens;", ""),
     Mutation("all_mode_reads_next_column", COPY, BUILD,
              "std::max(computed - 1, 0) / mamba_block_size_;", "computed / mamba_block_size_;"),
     Mutation("gone_requests_keep_columns", COPY, STATE_IDX,
              "for (const RequestId id : ids) mamba_state_idx.erase(id);",
              "static_cast<void>(mamba_state_idx), static_cast<void>(ids);"),
-    Mutation("v1_remembers_old_column", COPY, PREPROCESS,
+    Mutation("v1_remembers_old_column", COPY, ALIGN,
              "mamba_state_idx.set(inputs.req_ids[row], decision.dst_col);",
              "mamba_state_idx.set(inputs.req_ids[row], decision.src_col);"),
-    Mutation("v1_row_keeps_count", COPY, PREPROCESS,
+    Mutation("v1_row_keeps_count", COPY, ALIGN,
              "num_accepted_tokens_cpu[row] = decision.num_accepted_tokens_after();", ""),
-    Mutation("v1_precopy_count_of_first_row", COPY, PREPROCESS,
+    Mutation("v1_precopy_count_of_first_row", COPY, ALIGN,
              ".num_accepted_tokens = num_accepted_tokens_cpu[row],",
              ".num_accepted_tokens = num_accepted_tokens_cpu[0],"),
-    Mutation("v1_stages_no_drafts", COPY, STAGE,
+    Mutation("v1_stages_no_drafts", COPY, STATE_IDX,
              "std::ranges::copy(inputs.num_draft_tokens, buffers.num_draft_tokens.begin());", ""),
-    Mutation("v1_stages_first_column", COPY, STAGE,
+    Mutation("v1_stages_first_column", COPY, STATE_IDX,
              "*mamba_state_idx.find(inputs.req_ids[row]);",
              "*mamba_state_idx.find(inputs.req_ids[0]);"),
     Mutation("v1_postcopy_scheduler_count", COPY, COPY_ROWS,
              "num_computed_tokens.push_back(row.num_computed_tokens);",
              "num_computed_tokens.push_back(scheduled.num_computed_tokens);"),
-    Mutation("v1_postcopy_forgets_reset", COPY, POSTPROCESS,
+    Mutation("v1_postcopy_forgets_reset", COPY, ALIGN,
              "num_accepted_tokens_out[row] = decision.num_accepted_tokens_after();",
              "num_accepted_tokens_out[row] = decision.num_accepted_tokens;"),
-    Mutation("v2_query_is_offset", COPY, PRECOPY,
+    Mutation("v2_query_is_offset", COPY, ALIGN,
              ".query_len = inputs.query_start_loc[row + 1] - inputs.query_start_loc[row],",
              ".query_len = inputs.query_start_loc[row + 1],"),
-    Mutation("v2_advance_keeps_bias", COPY, PRECOPY,
+    Mutation("v2_advance_keeps_bias", COPY, ALIGN,
              "slots.src_off[slot] = decision.accept_token_bias;", ""),
-    Mutation("v2_advance_keeps_count", COPY, PRECOPY,
+    Mutation("v2_advance_keeps_count", COPY, ALIGN,
              "slots.num_accepted_tokens[slot] = decision.num_accepted_tokens_after();", ""),
-    Mutation("v2_precopy_column_of_row", COPY, PRECOPY,
+    Mutation("v2_precopy_column_of_row", COPY, ALIGN,
              "{.src_col = slots.src_col[slot],", "{.src_col = slots.src_col[row],"),
-    Mutation("v2_postcopy_count_of_row", COPY, POSTPROCESS,
+    Mutation("v2_postcopy_count_of_row", COPY, ALIGN,
              ".new_num_computed_tokens = inputs.new_num_computed_tokens[slot],",
              ".new_num_computed_tokens = inputs.new_num_computed_tokens[decisions.size()],"),
-    Mutation("v2_postcopy_forgets_reset", COPY, POSTPROCESS,
+    Mutation("v2_postcopy_forgets_reset", COPY, ALIGN,
              "num_accepted_tokens[slot] = decision.num_accepted_tokens_after();",
              "static_cast<void>(decision);",
              behind="run_fused_postprocess_align("),
-    Mutation("v2_column_of_next_token", COPY, PRECOPY,
+    Mutation("v2_column_of_next_token", COPY, ALIGN,
              "floor_div(added.num_computed_tokens - 1, added.block_size);",
              "floor_div(added.num_computed_tokens, added.block_size);"),
     Mutation("temporal_source_without_bias", COPY, COLLECT,
@@ -365,7 +358,7 @@ MUTATIONS = (
     Mutation("need_without_evictable", BLOCKS, MAMBA_MANAGER,
              "return fresh_blocks(args) + num_evictable_blocks(args.pool, hit);",
              "return fresh_blocks(args);"),
-    Mutation("key_lost_behind_gap", BLOCKS, KEY_MAP,
+    Mutation("key_lost_behind_gap", BLOCKS, POOL,
              "if (distance_from_home < ((i - gap) & mask)) continue;",
              "if (distance_from_home <= ((i - gap) & mask)) continue;"),
     Mutation("preempted_run_counts_on", BLOCKS, SCHEDULER, "++request.run;", ""),

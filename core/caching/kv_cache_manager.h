@@ -24,8 +24,8 @@
 #include "core/caching/hybrid_coordinator.h"
 #include "core/caching/mamba_manager.h"
 #include "core/caching/request_status.h"
-#include "core/caching/request_table.h"
 #include "core/caching/retention.h"
+#include "core/caching/single_type_manager.h"
 #include "core/model/kv_cache_spec.h"
 
 namespace hybridscope {

@@ -2,9 +2,14 @@
 // v1/core/single_type_kv_cache_manager.py, reachable_block_mask).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
+
+#include "core/base/math.h"
+#include "core/caching/retention_policies.h"
 
 namespace hybridscope {
 
@@ -56,5 +61,48 @@ class RetainedStates {
   std::array<std::int32_t, 4> columns_ = {-1, -1, -1, -1};  // that end at a reachable boundary
   std::int32_t num_columns_ = 0;
 };
+
+// The rule of the retention interval's boundaries, for retention.cpp and retention.cpp.
+
+// Calls visit(KeptFor, tokens) for each boundary that the rule keeps besides the interval's own, in
+// its order: the end of the block that holds the state, 0 if there is none. Requires:
+// rule.interval. `drops_eagle_block`: the group's last block is dropped from a hit.
+template <class Visit>
+void for_each_kept_boundary(const RetentionRule& rule, const CachedPrompt& prompt,
+                            std::int32_t block_size, bool drops_eagle_block, const Visit& visit) {
+  const std::int32_t step = rule.scheduler_block_size;
+  const std::int32_t alignment =
+      rule.boundaries >= ReachableBoundaries::on_hit_grid ? rule.hit_alignment : step;
+  const auto keep = [&](KeptFor reason, std::int32_t num_tokens) {
+    visit(reason, round_down(round_down(std::max(num_tokens, 0), alignment), block_size));
+  };
+  const std::int32_t last = std::max(prompt.num_prompt_tokens - 1, 0);
+  if (rule.boundaries >= ReachableBoundaries::replay && rule.eagle_block_drop) {
+    // Where a resend of the prompt and one that extends it end their hits.
+    keep(KeptFor::prompt_end, round_down(last, step) - step);
+    keep(KeptFor::longer_prompt, round_down(prompt.num_prompt_tokens, step) - step);
+  } else {
+    keep(KeptFor::prompt_end, last);
+  }
+  if (rule.boundaries == ReachableBoundaries::prompt_end) return;
+  keep(KeptFor::junction, prompt.shared_prefix_boundary);
+  if (rule.boundaries >= ReachableBoundaries::replay_and_block_before_junction && drops_eagle_block)
+    keep(KeptFor::block_before_junction, prompt.shared_prefix_boundary - block_size);
+}
+
+// The states that a retention interval keeps besides its own grid, as a list with reasons for
+// explanations (semantics: retention; vLLM v1/core/single_type_kv_cache_manager.py,
+// reachable_block_mask).
+
+struct KeptBoundary {
+  KeptFor reason = KeptFor::prompt_end;
+  std::int32_t num_tokens = 0;  // before the state; a multiple of the group's block size
+  friend bool operator==(const KeptBoundary&, const KeptBoundary&) = default;
+};
+
+// In the order of the rule; a state that is kept for two reasons has the first. Without an interval
+// every state is kept, and the answer is empty. Parameters as those of RetainedStates.
+std::vector<KeptBoundary> kept_boundaries(const RetentionRule& rule, const CachedPrompt& prompt,
+                                          std::int32_t block_size, bool drops_eagle_block);
 
 }  // namespace hybridscope

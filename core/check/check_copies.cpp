@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/check/mismatch.h"
+#include "core/check/check_context.h"
 
 namespace hybridscope {
 namespace {

@@ -31,4 +31,11 @@ class CopyExecutor {
   std::vector<std::int32_t> written_by_;  // [num_blocks] copy + 1 of this launch, 0: none
 };
 
+// Copies of whole blocks, which a step makes before anything else touches state (semantics:
+// copy-on-write).
+
+// Carries out the copies of the step's cache events, in their order. Reports a source that nobody
+// wrote, and a destination that belongs to another request.
+void execute_block_copies(CheckContext& context);
+
 }  // namespace hybridscope

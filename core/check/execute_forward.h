@@ -3,11 +3,11 @@
 #pragma once
 
 #include "core/check/check_context.h"
-#include "core/check/row_truth.h"
+#include "core/check/symbolic_state.h"
 
 namespace hybridscope {
 
-// Recurrent layers of one group. Requires check_metadata_shapes (check_group_metadata.h).
+// Recurrent layers of one group. Requires check_metadata_shapes (check_batch.h).
 void execute_mamba_group(CheckContext& context, const RowTruth& truth, const GroupTrace& group);
 
 // Reports each row of a dummy run that is not a null row, and folds a placeholder into the state of

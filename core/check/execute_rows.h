@@ -7,7 +7,7 @@
 #include <span>
 
 #include "core/check/check_context.h"
-#include "core/check/row_truth.h"
+#include "core/check/symbolic_state.h"
 
 namespace hybridscope {
 

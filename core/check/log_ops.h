@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/check/check_context.h"
-#include "core/check/row_truth.h"
+#include "core/check/symbolic_state.h"
 
 namespace hybridscope {
 

@@ -5,11 +5,9 @@
 #include "core/check/check_batch.h"
 #include "core/check/check_blocks.h"
 #include "core/check/check_copies.h"
-#include "core/check/check_group_metadata.h"
 #include "core/check/check_hits.h"
-#include "core/check/check_limits.h"
 #include "core/check/check_schedule.h"
-#include "core/check/execute_block_copies.h"
+#include "core/check/execute_copies.h"
 #include "core/check/execute_forward.h"
 #include "core/check/log_ops.h"
 

@@ -9,7 +9,7 @@
 #include "core/check/check_context.h"
 #include "core/check/check_progress.h"
 #include "core/check/execute_copies.h"
-#include "core/check/row_truth.h"
+#include "core/check/symbolic_state.h"
 
 namespace hybridscope {
 

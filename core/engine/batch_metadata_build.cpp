@@ -8,9 +8,9 @@
 #include "core/engine/row_inputs.h"
 #include "core/engine/row_inputs_policies.h"
 #include "core/engine/worker_v2_policies.h"
+#include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/gdn_builder_policies.h"
 #include "core/metadata/mamba_builder_policies.h"
-#include "core/metadata/num_computed_tokens.h"
 
 namespace hybridscope {
 namespace {

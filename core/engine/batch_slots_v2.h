@@ -12,7 +12,7 @@
 #include "core/base/ids.h"
 #include "core/engine/accepted_count.h"
 #include "core/engine/block_table.h"
-#include "core/state/align_precopy.h"
+#include "core/state/align_mode.h"
 
 namespace hybridscope {
 

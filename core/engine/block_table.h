@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/tensor_view.h"
-#include "core/state/collect_copies.h"
+#include "core/state/copy_launch.h"
 
 namespace hybridscope {
 

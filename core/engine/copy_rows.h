@@ -9,7 +9,6 @@
 #include "core/base/ids.h"
 #include "core/base/policy_set.h"
 #include "core/engine/block_table.h"
-#include "core/state/collect_copies.h"
 #include "core/state/copy_launch.h"
 #include "core/trace/step_trace.h"
 
@@ -38,5 +37,15 @@ void append_decisions(const StepTrace& trace, std::span<const StateCopyDecision>
 
 // Applies BackwardPostCopy and AcceptedCountReset to post-copy decisions.
 void vary_post_copies(const PolicySet& policies, std::span<StateCopyDecision> decisions);
+
+// Mode all with drafts, after sampling: what both runners do for a row
+// (semantics: mode-all-with-drafts).
+
+// Appends to the trace's post-copies one copy for each block boundary that the row's accepted
+// tokens reached: decode rows left those states in scratch columns, prefill rows did not.
+// `decisions` is scratch. Returns the accepted count for the next step.
+std::int32_t add_boundary_copies(StepTrace& trace, std::int32_t row, std::int32_t block_size,
+                                 MambaBlockTables tables,
+                                 std::vector<StateCopyDecision>& decisions);
 
 }  // namespace hybridscope

@@ -11,7 +11,7 @@
 #include "core/engine/engine_config.h"
 #include "core/engine/engine_request.h"
 #include "core/engine/row_inputs.h"
-#include "core/state/collect_copies.h"
+#include "core/state/copy_launch.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {

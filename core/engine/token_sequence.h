@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/token_content.h"
+#include "core/base/fingerprint.h"
 
 namespace hybridscope {
 

@@ -12,7 +12,6 @@
 #include "core/engine/copy_rows.h"
 #include "core/engine/runner_base.h"
 #include "core/state/mamba_state_idx.h"
-#include "core/state/stage_inputs.h"
 
 namespace hybridscope {
 
@@ -42,7 +41,7 @@ class WorkerV1 : public RunnerBase {
   void keep_counts(const StepTrace& trace, RequestList& requests);
   std::span<BlockTable> device_tables();
 
-  // worker_v1_copies.cpp
+  // worker_v1.cpp
   void forget_columns(const StepTrace& trace, std::span<const RequestId> finished);
   std::span<const std::int32_t> remembered_columns(const StepTrace& trace);
   void find_optimistic_counts(const StepTrace& trace);
@@ -61,7 +60,7 @@ class WorkerV1 : public RunnerBase {
   std::vector<AcceptedCount> accepted_;    // [rows] for the next step, after sampling
   std::vector<BlockTable> device_tables_;  // [groups] where they differ from the host's
 
-  // Inputs and outputs of the functions of core/state (worker_v1_copies.cpp).
+  // Inputs and outputs of the functions of core/state (worker_v1.cpp).
   CopyRows copy_rows_;
   std::vector<std::int32_t> optimistic_computed_tokens_;  // [rows]
   std::vector<RequestId> preempted_;                      // that lose their column

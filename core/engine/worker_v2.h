@@ -55,7 +55,7 @@ class WorkerV2 : public RunnerBase {
   void describe_rows(StepTrace& trace, RequestList& requests);
   void find_remembered_columns();
 
-  // worker_v2_copies.cpp
+  // worker_v2.cpp
   void pre_copy(StepTrace& trace);
   void post_copy_align(StepTrace& trace);
   void post_copy_all(StepTrace& trace);

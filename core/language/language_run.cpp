@@ -6,7 +6,7 @@
 
 #include "core/caching/cache_events.h"
 #include "core/language/host_language_machine.h"
-#include "core/language/logits_verdict.h"
+#include "core/language/state_judge.h"
 #include "core/numeric/logits.h"
 
 namespace hybridscope {

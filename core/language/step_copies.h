@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/result.h"
 #include "core/language/language_machine.h"
+#include "core/state/copy_launch.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {
@@ -39,5 +41,11 @@ class StepCopies {
   // Launches that the machine decided, and their numbers there.
   std::vector<std::pair<const CopyLaunch*, std::size_t>> decided_;
 };
+
+// Did the kernels of a machine decide about copies as the engine did?
+
+// `decided`: [rows], beside the launch's decisions. Error (device): the first row whose decision is
+// another one, with its request, columns, and the groups and blocks of the engine's copies.
+Status compare_decisions(const CopyLaunch& launch, std::span<const StateCopyDecision> decided);
 
 }  // namespace hybridscope

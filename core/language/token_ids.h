@@ -6,7 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "core/base/token_content.h"
+#include "core/base/fingerprint.h"
 
 namespace hybridscope {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/metadata/num_computed_tokens.h"
+#include "core/metadata/common_attention_metadata.h"
 
 namespace hybridscope {
 namespace {

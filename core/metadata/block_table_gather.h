@@ -3,12 +3,14 @@
 // of each row and its speculative columns.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>
 
 #include "core/base/check.h"
 #include "core/base/host_device.h"
+#include "core/base/math.h"
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
 #include "core/model/kv_cache_spec.h"
@@ -94,5 +96,29 @@ struct WindowRows {
 // Writes [count, width] block ids of the window to `out`. Takes its arguments by value so that the
 // compiler may assume that the stores do not change them. Requires: rows inside the window.
 void copy_window_rows(BlockTableWindow window, WindowRows rows, std::int32_t* out);
+
+// Block columns that an "all" mode kernel reads and writes for one row
+// (semantics: prefix-caching-block-indices).
+
+struct PrefixBlockIndices {
+  std::int32_t block_idx_last_computed_token = 0;    // at least 0
+  std::int32_t block_idx_first_scheduled_token = 0;  // of token num_computed_tokens
+  std::int32_t block_idx_last_scheduled_token = 0;   // at least 0 (padding row: seq_len 0)
+  friend bool operator==(const PrefixBlockIndices&, const PrefixBlockIndices&) = default;
+};
+
+struct PrefixBlockIndicesInput {
+  std::int32_t num_computed_tokens = 0;
+  std::int32_t seq_len = 0;     // computed + scheduled tokens
+  std::int32_t block_size = 1;  // tokens per mamba block, positive
+};
+
+// Columns of the last computed, the first scheduled and the last scheduled token of one row.
+constexpr PrefixBlockIndices compute_prefix_block_indices(const PrefixBlockIndicesInput& row) {
+  // The token with 1-based number n lies in column ceil(n / block_size) - 1 = floor((n-1) / size).
+  const auto column = [&row](std::int32_t n) { return floor_div(n - 1, row.block_size); };
+  return {std::max(column(row.num_computed_tokens), 0), column(row.num_computed_tokens + 1),
+          std::max(column(row.seq_len), 0)};
+}
 
 }  // namespace hybridscope

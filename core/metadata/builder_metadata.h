@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -63,5 +65,32 @@ bool refreshes_persistent_buffers(const BuilderMetadata& metadata, std::int32_t 
 // has chunks. `num_rows`: of the batch, without padding rows.
 MetadataRows metadata_rows(const BuilderMetadata& metadata, std::int32_t num_rows);
 ChunkView chunk_view(const BuilderMetadata& metadata, std::int32_t num_rows);
+
+// Any builder's metadata as a list of named integer arrays: what panels, JSON, storage and tests
+// read, so that they need not know the builders.
+
+struct NamedArray {
+  std::string_view name;  // field name of the reference; "nums_dict.8.tot" for a nested one
+  bool present = true;    // false: None
+  ArrayDtype dtype = ArrayDtype::int32;  // host_int, host_bool: a plain number, without dims
+  std::vector<std::int64_t> dims{};
+  std::vector<std::int64_t> values{};  // row-major; where it is shorter than dims say, the rest is
+  std::int64_t fill = 0;               // `fill` (batch_ptr, token_chunk_offset_ptr: -1)
+  ArrayRows rows = ArrayRows::none;
+  ArrayElements elements = ArrayElements::values;
+};
+
+// Fields in the order of the reference's metadata class.
+std::vector<NamedArray> named_arrays(const BuilderMetadata& metadata);
+
+// How many tokens each row of a batch has by its metadata alone, so that a count of the schedule
+// can be held against it.
+
+// `lengths`: [rows] tokens of each row without padding rows. False: the metadata does not tell all
+// of them, or contradicts itself (its token counts or, for Mamba, its seq_lens say otherwise).
+// `num_computed_tokens`: [rows].
+bool tell_row_lengths(const BuilderMetadata& metadata,
+                      std::span<const std::int32_t> num_computed_tokens,
+                      std::vector<std::int32_t>& lengths);
 
 }  // namespace hybridscope

@@ -5,7 +5,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/math.h"
-#include "core/metadata/num_computed_tokens.h"
+#include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/persistent_buffer.h"
 
 namespace hybridscope {

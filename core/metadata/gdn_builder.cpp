@@ -4,9 +4,9 @@
 #include <numeric>
 #include <string>
 
+#include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/gdn_builder_policies.h"
-#include "core/metadata/num_computed_tokens.h"
-#include "core/metadata/reorder_batch_threshold.h"
+#include "core/metadata/mamba_builder_config.h"
 
 namespace hybridscope {
 namespace {

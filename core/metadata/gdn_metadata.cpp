@@ -6,7 +6,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/math.h"
-#include "core/metadata/metadata_parts.h"
+#include "core/metadata/metadata_description.h"
 
 namespace hybridscope {
 namespace {

@@ -11,7 +11,6 @@
 #include "core/metadata/causal_conv1d_metadata.h"
 #include "core/metadata/checkpoint_metadata.h"
 #include "core/metadata/metadata_description.h"
-#include "core/metadata/metadata_field.h"
 
 namespace hybridscope {
 

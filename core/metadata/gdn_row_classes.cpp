@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/gdn_builder_policies.h"
-#include "core/metadata/num_computed_tokens.h"
 
 namespace hybridscope {
 namespace {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/metadata/cudagraph_dispatch.h"
 #include "core/metadata/cudagraph_mode.h"
 
 namespace hybridscope {

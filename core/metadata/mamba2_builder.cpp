@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "core/metadata/num_computed_tokens.h"
+#include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/persistent_buffer.h"
 
 namespace hybridscope {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/metadata/metadata_parts.h"
+#include "core/metadata/metadata_description.h"
 
 namespace hybridscope {
 namespace {

@@ -11,7 +11,6 @@
 #include "core/metadata/checkpoint_metadata.h"
 #include "core/metadata/mamba_metadata.h"
 #include "core/metadata/metadata_description.h"
-#include "core/metadata/metadata_field.h"
 
 namespace hybridscope {
 

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "core/base/math.h"
+#include "core/metadata/block_table_gather.h"
+#include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/mamba_builder_policies.h"
-#include "core/metadata/num_computed_tokens.h"
-#include "core/metadata/prefix_block_indices.h"
-#include "core/metadata/reorder_batch_threshold.h"
 
 namespace hybridscope {
 namespace {

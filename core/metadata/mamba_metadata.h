@@ -11,7 +11,6 @@
 #include "core/base/tensor_view.h"
 #include "core/metadata/causal_conv1d_metadata.h"
 #include "core/metadata/metadata_description.h"
-#include "core/metadata/metadata_field.h"
 
 namespace hybridscope {
 

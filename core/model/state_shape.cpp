@@ -124,4 +124,137 @@ Result<std::int64_t> extra_groups_for_head_shards(const HeadShards& shards) {
   return shards.tp_size - shards.ngroups;
 }
 
+namespace {
+
+Error unknown_name(const char* setting, std::string_view name) {
+  return invalid_input(std::string(setting) + " \"" + std::string(name) +
+                       "\" is unknown; known: auto, float16 (half), bfloat16, float32 (float)");
+}
+
+// get_kv_cache_torch_dtype: the cache name, or the model's for "auto".
+Result<Dtype> cache_dtype_of(const StateDtypeNames& names) {
+  if (names.mamba_cache_dtype != "auto") {
+    const auto dtype = parse_dtype(names.mamba_cache_dtype);
+    return dtype ? dtype : unknown_name("mamba_cache_dtype", names.mamba_cache_dtype);
+  }
+  const auto dtype = parse_dtype(names.model_dtype);
+  return dtype ? dtype : unknown_name("model dtype", names.model_dtype);
+}
+
+// conv in the cache dtype, temporal in mamba_ssm_cache_dtype ("auto": the same).
+Result<std::vector<Dtype>> conv_and_temporal_dtype(const StateDtypeNames& names) {
+  const auto conv = cache_dtype_of(names);
+  if (!conv) return conv.error();
+  if (names.mamba_ssm_cache_dtype == "auto") return std::vector<Dtype>{conv.value(), conv.value()};
+  const auto temporal = parse_dtype(names.mamba_ssm_cache_dtype);
+  if (!temporal) return unknown_name("mamba_ssm_cache_dtype", names.mamba_ssm_cache_dtype);
+  return std::vector<Dtype>{conv.value(), temporal.value()};
+}
+
+}  // namespace
+
+std::int64_t dtype_size_bytes(Dtype dtype) { return dtype == Dtype::float32 ? 4 : 2; }
+
+std::string_view dtype_name(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float16:
+      return "float16";
+    case Dtype::bfloat16:
+      return "bfloat16";
+    case Dtype::float32:
+      return "float32";
+  }
+  return "unknown";
+}
+
+Result<Dtype> parse_dtype(std::string_view name) {
+  if (name == "float16" || name == "half") return Dtype::float16;
+  if (name == "bfloat16") return Dtype::bfloat16;
+  if (name == "float32" || name == "float") return Dtype::float32;
+  return unknown_name("dtype", name);
+}
+
+Result<std::vector<Dtype>> linear_attention_state_dtype(const StateDtypeNames& names) {
+  // Only the spelling "float32" is refused: a float32 model with "auto" is not
+  // (semantics: state-dtypes).
+  if (names.mamba_cache_dtype == "float32")
+    return invalid_input("mamba_cache_dtype \"float32\" is not supported by linear attention");
+  const auto dtype = cache_dtype_of(names);
+  if (!dtype) return dtype.error();
+  return std::vector<Dtype>{dtype.value()};
+}
+
+Result<std::vector<Dtype>> mamba1_state_dtype(const StateDtypeNames& names) {
+  return conv_and_temporal_dtype(names);
+}
+
+Result<std::vector<Dtype>> mamba2_state_dtype(const StateDtypeNames& names) {
+  return conv_and_temporal_dtype(names);
+}
+
+Result<std::vector<Dtype>> gated_delta_net_state_dtype(const StateDtypeNames& names) {
+  return conv_and_temporal_dtype(names);
+}
+
+Result<std::vector<Dtype>> short_conv_state_dtype(const StateDtypeNames& names) {
+  const auto dtype = cache_dtype_of(names);
+  if (!dtype) return dtype.error();
+  return std::vector<Dtype>{dtype.value()};
+}
+
+Result<std::vector<Dtype>> kda_state_dtype(const StateDtypeNames& names) {
+  const auto dtype = cache_dtype_of(names);
+  if (!dtype) return dtype.error();
+  return std::vector<Dtype>{dtype.value(), dtype.value(), dtype.value(), Dtype::float32};
+}
+
+Result<std::vector<Dtype>> state_dtypes(MambaType mamba_type, const StateDtypeNames& names) {
+  switch (mamba_type) {
+    case MambaType::mamba1:
+      return mamba1_state_dtype(names);
+    case MambaType::mamba2:
+      return mamba2_state_dtype(names);
+    case MambaType::linear_attention:
+      return linear_attention_state_dtype(names);
+    case MambaType::short_conv:
+      return short_conv_state_dtype(names);
+    case MambaType::gdn_attention:
+      return gated_delta_net_state_dtype(names);
+    case MambaType::kda:
+      return kda_state_dtype(names);
+  }
+  return invalid_input("mamba_type has no name");
+}
+
+std::vector<StateKind> state_copy_funcs(MambaType mamba_type) {
+  switch (mamba_type) {
+    case MambaType::mamba1:
+    case MambaType::mamba2:
+    case MambaType::gdn_attention:
+      return {StateKind::conv, StateKind::temporal};
+    case MambaType::linear_attention:
+      return {StateKind::temporal};
+    case MambaType::short_conv:
+      return {StateKind::conv};
+    case MambaType::kda:
+      return {StateKind::conv, StateKind::conv, StateKind::conv, StateKind::temporal};
+  }
+  return {};
+}
+
+Result<std::int64_t> attention_dtype_size_bytes(const CacheDtypeNames& names) {
+  // Every fp8 spelling is stored in one byte (STR_DTYPE_TO_TORCH_DTYPE: uint8).
+  if (names.cache_dtype == "fp8" || names.cache_dtype == "fp8_e4m3" ||
+      names.cache_dtype == "fp8_e5m2")
+    return std::int64_t{1};
+  const bool follow_model = names.cache_dtype == "auto";
+  const auto dtype = parse_dtype(follow_model ? names.model_dtype : names.cache_dtype);
+  if (!dtype)
+    return follow_model ? unknown_name("model dtype", names.model_dtype)
+                        : invalid_input("cache_dtype \"" + std::string(names.cache_dtype) +
+                                        "\" is unknown; known: auto, float16 (half), bfloat16, "
+                                        "float32 (float), fp8, fp8_e4m3, fp8_e5m2");
+  return dtype_size_bytes(dtype.value());
+}
+
 }  // namespace hybridscope

@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/numeric/delta_rule.h"
-#include "core/numeric/mamba2.h"
+#include "core/numeric/recurrences.h"
 #include "core/numeric/state_rows.h"
 
 namespace hybridscope {

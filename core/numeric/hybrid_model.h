@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "core/numeric/conv.h"
-#include "core/numeric/delta_rule.h"
 #include "core/numeric/dense_layers.h"
-#include "core/numeric/mamba2.h"
 #include "core/numeric/paged_attention.h"
+#include "core/numeric/recurrences.h"
 
 namespace hybridscope {
 

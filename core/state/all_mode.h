@@ -10,7 +10,6 @@
 #include "core/base/result.h"
 #include "core/state/copy_decision.h"
 #include "core/state/mamba_state_idx.h"
-#include "core/state/safe_copy_decision.h"
 
 namespace hybridscope {
 

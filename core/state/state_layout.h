@@ -2,11 +2,13 @@
 // reads instead of tensors (vLLM v1/worker/mamba_utils.py, MambaSpecDecodeGPUContext).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/base/tensor_view.h"
 #include "core/state/state_copy.h"
 #include "core/state/state_tensor.h"
 
@@ -37,5 +39,20 @@ struct StateLayout {
 // states differs from the number of kinds, not one table per group, tables of different strides.
 Result<StateLayout> make_state_layout(const MambaStateTensors& tensors,
                                       std::span<const std::int64_t> block_table_strides);
+
+// States in host memory, for kernels that are given bytes instead of a backend: those that
+// recompute reference vectors.
+
+// Bytes of each state tensor from element [0, 0, ...] on, by flat state index. Tensors of one page
+// may overlap: each span runs to the end of its buffer.
+using HostStateBytes = std::span<const std::span<std::byte>>;
+
+// What a fused launch of mode align decides about and copies in.
+struct HostStates {
+  const StateLayout& layout;
+  HostStateBytes bytes;  // [layout.num_states()]
+  // One per mamba group, rows in batch order: [rows, layout.block_table_stride_req].
+  std::span<const TensorView<std::int32_t>> block_tables;
+};
 
 }  // namespace hybridscope

@@ -39,4 +39,15 @@ struct StateMemoryOptions {
 Result<StateMemory> make_state_memory(const KVCacheConfig& config,
                                       const StateMemoryOptions& options);
 
+// The recurrent groups of a KV cache, which all have one spec.
+
+struct MambaGroups {
+  std::vector<std::int32_t> group_ids;  // KV cache group numbers, ascending
+  MambaSpec spec;
+};
+
+// get_mamba_groups (semantics: get-mamba-groups). Errors: no group with a MambaSpec, or different
+// ones.
+Result<MambaGroups> get_mamba_groups(const KVCacheConfig& kv_cache_config);
+
 }  // namespace hybridscope

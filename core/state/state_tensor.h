@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/model/conv_state_layout.h"
 #include "core/model/kv_cache_spec.h"
+#include "core/model/state_shape.h"
 
 namespace hybridscope {
 

@@ -21,7 +21,7 @@
 #include "core/caching/cache_events.h"
 #include "core/metadata/builder_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
-#include "core/metadata/cudagraph_dispatch.h"
+#include "core/metadata/cudagraph_mode.h"
 #include "core/metadata/row_class.h"
 #include "core/model/kv_cache_spec.h"
 #include "core/state/copy_launch.h"
@@ -269,5 +269,11 @@ struct StepTrace {
   // Empties the trace and keeps its storage.
   void clear();
 };
+
+// How much of a sequence the copy of a whole block stands for (semantics: copy-on-write).
+
+// Tokens of the prefix with which the copied content ends: the hit of an admitted request, or the
+// prompt's tail whose keys move to the copy of a running one; 0: not known.
+std::int32_t copied_tokens(const StepTrace& trace, const BlockCopy& copy);
 
 }  // namespace hybridscope

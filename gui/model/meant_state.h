@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/check/row_truth.h"
+#include "core/check/symbolic_state.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/metadata/named_arrays.h"
+#include "core/metadata/builder_metadata.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/token_content.h"
+#include "core/base/fingerprint.h"
 #include "sessions/run/spoken_words.h"
 
 namespace hybridscope {

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "core/base/result.h"
-#include "core/state/host_states.h"
 #include "core/state/state_copy.h"
+#include "core/state/state_layout.h"
 
 namespace hybridscope {
 

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "core/base/result.h"
-#include "core/state/host_states.h"
 #include "core/state/state_copy.h"
+#include "core/state/state_layout.h"
 #include "kernels/cuda/launch_order.h"
 
 namespace hybridscope {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/state/state_backend.h"
-#include "core/state/step_size.h"
 #include "kernels/cuda/launch_order.h"
 
 namespace hybridscope {

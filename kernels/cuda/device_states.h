@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/state/host_states.h"
+#include "core/state/state_layout.h"
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/launch_context.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/base/result.h"
-#include "core/state/step_size.h"
+#include "core/state/state_backend.h"
 #include "kernels/cuda/device_map.h"
 #include "kernels/cuda/device_upload.h"
 #include "kernels/step_launches.h"

@@ -1,5 +1,5 @@
 // The fused launches of mode align for state bytes in host memory: decided and copied by the
-// kernels of fused_align, with the results of core/state/align_postprocess and align_precopy.
+// kernels of fused_align, with the results of core/state/align_mode and align_precopy.
 // Arrays and states go to the device and back; the launches run from a CUDA graph.
 #pragma once
 
@@ -7,9 +7,8 @@
 #include <span>
 
 #include "core/base/result.h"
-#include "core/state/align_postprocess.h"
-#include "core/state/align_precopy.h"
-#include "core/state/host_states.h"
+#include "core/state/align_mode.h"
+#include "core/state/state_layout.h"
 
 namespace hybridscope {
 

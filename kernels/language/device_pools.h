@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/language/language_layout.h"
+#include "core/language/numeric_memory.h"
 #include "core/numeric/model_forward.h"
 #include "kernels/cuda/device_memory.h"
 #include "kernels/language/pool_kernels.h"

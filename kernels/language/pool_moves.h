@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/caching/cache_events.h"
-#include "core/language/language_layout.h"
+#include "core/language/numeric_memory.h"
 #include "core/numeric/model_forward.h"
 #include "core/state/state_ops.h"
 #include "kernels/language/pool_kernels.h"

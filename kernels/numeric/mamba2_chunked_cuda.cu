@@ -13,7 +13,7 @@ struct Mamba2WalkTask {
 };
 
 // The column of mode all that chunk `chunk` of the row fills, if it ends a block; -1: none
-// (core/numeric/mamba2_chunked.cpp).
+// (core/numeric/chunked.cpp).
 __device__ std::int32_t column_of_chunk_end(const PrefillRows& rows, const Mamba2Chunks& chunks,
                                             std::int32_t row, std::int32_t chunk) {
   const auto r = static_cast<std::size_t>(row);

@@ -13,10 +13,7 @@
 #include <cstdint>
 
 #include "core/base/result.h"
-#include "core/numeric/delta_rule.h"
-#include "core/numeric/lightning.h"
-#include "core/numeric/mamba1.h"
-#include "core/numeric/mamba2.h"
+#include "core/numeric/recurrences.h"
 #include "kernels/numeric/bf16_pool.h"
 
 struct CUstream_st;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
-#include "core/caching/block_key_map.h"
+#include "core/caching/block_pool.h"
 #include "core/caching/cache_events.h"
 #include "core/trace/schedule_trace.h"
 #include "sessions/cache_report/prefix_tree.h"

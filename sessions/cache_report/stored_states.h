@@ -8,7 +8,7 @@
 
 #include "core/base/ids.h"
 #include "core/caching/cache_events.h"
-#include "core/caching/kept_boundaries.h"
+#include "core/caching/retention.h"
 #include "core/engine/engine_config.h"
 #include "core/trace/step_trace.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/base/policy_set.h"
+#include "core/metadata/builder_metadata.h"
 #include "core/metadata/mamba_builder_config.h"
-#include "core/metadata/named_arrays.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/vector_batch.h"
 #include "sessions/text/json_value.h"

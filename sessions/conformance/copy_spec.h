@@ -7,7 +7,7 @@
 #include <span>
 
 #include "core/base/result.h"
-#include "core/model/conv_state_layout.h"
+#include "core/model/state_shape.h"
 #include "core/state/state_tensor.h"
 
 namespace hybridscope {

@@ -9,12 +9,9 @@
 #include "core/base/result.h"
 #include "core/numeric/chunked.h"
 #include "core/numeric/conv.h"
-#include "core/numeric/delta_rule.h"
 #include "core/numeric/dense_layers.h"
-#include "core/numeric/lightning.h"
-#include "core/numeric/mamba1.h"
-#include "core/numeric/mamba2.h"
 #include "core/numeric/paged_attention.h"
+#include "core/numeric/recurrences.h"
 
 namespace hybridscope {
 

@@ -5,10 +5,7 @@
 
 #include "core/numeric/chunked.h"
 #include "core/numeric/conv.h"
-#include "core/numeric/delta_rule.h"
-#include "core/numeric/lightning.h"
-#include "core/numeric/mamba1.h"
-#include "core/numeric/mamba2.h"
+#include "core/numeric/recurrences.h"
 #include "sessions/conformance/numeric_ops.h"
 #include "sessions/conformance/numeric_rows.h"
 #include "sessions/conformance/vector_kernels.h"

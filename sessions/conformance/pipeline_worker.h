@@ -13,7 +13,6 @@
 #include "core/base/result.h"
 #include "core/engine/batch_rows_v1.h"
 #include "core/state/mamba_state_idx.h"
-#include "core/state/stage_inputs.h"
 #include "core/state/state_layout.h"
 #include "sessions/conformance/request_block_tables.h"
 #include "sessions/conformance/schedule_json.h"

@@ -6,9 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/state/align_postprocess.h"
-#include "core/state/align_precopy.h"
-#include "core/state/align_preprocess.h"
+#include "core/state/align_mode.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/conformance/request_block_tables.h"

@@ -2,8 +2,7 @@
 #include <array>
 
 #include "core/model/model_spec.h"
-#include "core/model/scheduler_and_hash_block_size.h"
-#include "core/model/state_dtype.h"
+#include "core/model/page_size.h"
 #include "core/model/state_shape.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/state/align_postprocess.h"
+#include "core/state/align_mode.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/conformance/vector_memory.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/state/all_mode.h"
-#include "core/state/stage_inputs.h"
+#include "core/state/mamba_state_idx.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/copy_spec.h"
 #include "sessions/conformance/recompute.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/state/collect_copies.h"
+#include "core/state/copy_launch.h"
 #include "sessions/conformance/vector_table.h"
 #include "sessions/text/json_value.h"
 

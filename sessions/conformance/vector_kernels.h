@@ -11,10 +11,9 @@
 
 #include "core/base/result.h"
 #include "core/metadata/block_table_gather.h"
-#include "core/state/align_postprocess.h"
-#include "core/state/align_precopy.h"
-#include "core/state/host_states.h"
+#include "core/state/align_mode.h"
 #include "core/state/state_copy.h"
+#include "core/state/state_layout.h"
 #include "sessions/conformance/numeric_kernels.h"
 
 namespace hybridscope {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/tensor_view.h"
-#include "core/state/collect_copies.h"
+#include "core/state/copy_launch.h"
 #include "core/state/state_layout.h"
 #include "core/state/state_tensor.h"
 #include "sessions/conformance/planned_copies.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "core/trace/copied_tokens.h"
+#include "core/trace/step_trace.h"
 
 namespace hybridscope {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/metadata/named_arrays.h"
+#include "core/metadata/builder_metadata.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {

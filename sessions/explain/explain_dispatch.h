@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/engine/engine_config.h"
-#include "core/metadata/cudagraph_dispatch.h"
+#include "core/metadata/cudagraph_mode.h"
 
 namespace hybridscope {
 

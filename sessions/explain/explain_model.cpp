@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/model/conv_state_sizing.h"
-#include "core/model/state_dtype.h"
+#include "core/model/state_shape.h"
 #include "sessions/explain/explain_model_words.h"
 #include "sessions/text/number_words.h"
 

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "core/model/state_dtype.h"
+#include "core/model/state_shape.h"
 #include "sessions/explain/explain_model.h"
 #include "sessions/explain/explain_model_words.h"
 

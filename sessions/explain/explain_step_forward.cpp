@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/metadata/builder_metadata.h"
 #include "core/metadata/metadata_builders.h"
-#include "core/metadata/named_arrays.h"
 #include "core/metadata/persistent_buffer.h"
 #include "sessions/explain/explain_array.h"
 #include "sessions/explain/explain_sections.h"

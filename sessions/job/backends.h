@@ -8,7 +8,6 @@
 #include "core/base/result.h"
 #include "core/language/language_machine.h"
 #include "core/state/state_backend.h"
-#include "core/state/step_size.h"
 #include "sessions/conformance/vector_kernels.h"
 #include "sessions/lessons/lesson_site.h"
 #include "sessions/run/gui_start.h"

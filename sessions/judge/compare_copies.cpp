@@ -4,8 +4,8 @@
 #include <compare>
 #include <vector>
 
+#include "core/metadata/builder_metadata.h"
 #include "core/metadata/metadata_builders.h"
-#include "core/metadata/named_arrays.h"
 #include "sessions/judge/compare_worker.h"
 #include "sessions/judge/foreign_metadata.h"
 

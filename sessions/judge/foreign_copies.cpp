@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/state/align_postprocess.h"
-#include "core/state/align_precopy.h"
-#include "core/state/align_preprocess.h"
+#include "core/state/align_mode.h"
 #include "core/state/all_mode.h"
 #include "sessions/judge/foreign_importer.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/token_sequence.h"
-#include "core/metadata/named_arrays.h"
+#include "core/metadata/builder_metadata.h"
 #include "core/state/all_mode.h"
 #include "sessions/judge/foreign_importer.h"
 

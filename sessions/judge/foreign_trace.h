@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
-#include "core/check/told_hashes.h"
+#include "core/check/state_hash_check.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/policy_overrides.h"
 #include "core/engine/releases.h"

@@ -1,7 +1,7 @@
 // Reads attn_metadata: the fields of a builder's metadata class, by name.
 #include <fmt/core.h>
 
-#include "core/metadata/named_arrays.h"
+#include "core/metadata/builder_metadata.h"
 #include "sessions/judge/step_parts.h"
 
 namespace hybridscope {

@@ -7,8 +7,8 @@
 
 #include "core/engine/cudagraph_setup.h"
 #include "core/engine/scheduler_setup.h"
+#include "core/metadata/builder_metadata.h"
 #include "core/metadata/metadata_builders.h"
-#include "core/metadata/named_arrays.h"
 #include "sessions/judge/trace_words.h"
 #include "sessions/judge/traced_cache.h"
 #include "sessions/scenario/settings_json.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/math.h"
-#include "core/trace/copied_tokens.h"
+#include "core/trace/step_trace.h"
 
 namespace hybridscope {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/base/token_content.h"
+#include "core/base/fingerprint.h"
 #include "core/numeric/hybrid_model.h"
 #include "core/trace/block_table_mirror.h"
 #include "sessions/explain/explain_names.h"

@@ -11,7 +11,7 @@
 
 #include "core/base/result.h"
 #include "core/engine/engine_config.h"
-#include "core/model/conv_state_layout.h"
+#include "core/model/state_shape.h"
 #include "sessions/scenario/settings.h"
 
 namespace hybridscope {

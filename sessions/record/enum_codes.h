@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/check/finding.h"
-#include "core/metadata/metadata_field.h"
+#include "core/metadata/metadata_description.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/metadata/metadata_field.h"
+#include "core/metadata/metadata_description.h"
 #include "core/trace/step_trace.h"
 #include "sessions/record/step_record.h"
 

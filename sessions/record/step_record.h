@@ -9,7 +9,7 @@
 #include "core/check/finding.h"
 #include "core/check/state_write.h"
 #include "core/language/language_values.h"
-#include "core/metadata/metadata_field.h"
+#include "core/metadata/metadata_description.h"
 #include "core/trace/step_trace.h"
 #include "sessions/record/step_digests.h"
 

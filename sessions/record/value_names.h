@@ -5,7 +5,7 @@
 
 #include "core/caching/cache_events.h"
 #include "core/check/finding.h"
-#include "core/metadata/cudagraph_dispatch.h"
+#include "core/metadata/cudagraph_mode.h"
 #include "core/state/copy_decision.h"
 #include "core/trace/step_trace.h"
 

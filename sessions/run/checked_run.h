@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/check/progress_watch.h"
+#include "core/check/check_progress.h"
 #include "sessions/run/checked_step.h"
 #include "sessions/run/runner.h"
 #include "sessions/run/step_judge.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "core/model/state_dtype.h"
+#include "core/model/state_shape.h"
 
 namespace hybridscope {
 

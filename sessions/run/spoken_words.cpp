@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/base/token_content.h"
+#include "core/base/fingerprint.h"
 #include "core/language/spoken_texts.h"
 #include "sessions/text/number_words.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/state/state_backend.h"
 #include "core/state/state_memory.h"
-#include "core/state/step_size.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/settings.h"
 

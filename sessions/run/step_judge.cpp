@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/language/alone_texts.h"
 #include "core/language/language_findings.h"
+#include "core/language/spoken_texts.h"
 
 namespace hybridscope {
 

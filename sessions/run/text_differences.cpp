@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "core/base/token_content.h"
+#include "core/base/fingerprint.h"
 
 namespace hybridscope {
 namespace {

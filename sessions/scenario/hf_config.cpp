@@ -7,7 +7,7 @@
 
 #include "core/model/model_check.h"
 #include "core/model/model_presets.h"
-#include "core/model/state_dtype.h"
+#include "core/model/state_shape.h"
 #include "sessions/scenario/hf_config_families.h"
 #include "sessions/scenario/hf_config_reader.h"
 #include "sessions/text/json_reader.h"

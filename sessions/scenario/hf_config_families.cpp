@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/model/state_dtype.h"
+#include "core/model/state_shape.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "core/base/token_content.h"
+#include "core/base/fingerprint.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"
 

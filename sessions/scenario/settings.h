@@ -10,9 +10,9 @@
 #include "core/engine/engine_config.h"
 #include "core/engine/policy_overrides.h"
 #include "core/metadata/cudagraph_mode.h"
-#include "core/model/conv_state_layout.h"
 #include "core/model/kv_cache_spec.h"
 #include "core/model/prefill_checkpoint.h"
+#include "core/model/state_shape.h"
 #include "sessions/scenario/engine_profile.h"
 
 namespace hybridscope {

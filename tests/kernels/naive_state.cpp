@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/state/trace_element.h"
+#include "core/state/state_ops.h"
 
 namespace hybridscope::test {
 

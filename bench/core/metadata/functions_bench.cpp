@@ -7,8 +7,8 @@
 #include "core/metadata/block_table_gather.h"
 #include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
+#include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/gdn_metadata.h"
-#include "core/metadata/num_computed_tokens.h"
 
 namespace hybridscope::bench {
 namespace {

@@ -4,9 +4,8 @@
 #include <vector>
 
 #include "bench/support/measure.h"
-#include "core/state/align_postprocess.h"
-#include "core/state/align_preprocess.h"
-#include "core/state/collect_copies.h"
+#include "core/state/align_mode.h"
+#include "core/state/copy_launch.h"
 #include "sessions/conformance/planned_copies.h"
 
 namespace hybridscope::bench {

@@ -1,4 +1,4 @@
-#include "core/caching/block_key_map.h"
+#include "core/caching/block_pool.h"
 
 #include <gtest/gtest.h>
 

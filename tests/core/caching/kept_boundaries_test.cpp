@@ -1,4 +1,4 @@
-#include "core/caching/kept_boundaries.h"
+#include "core/caching/retention.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Group 0 has 3 layers, group 1 has 1: what group 1 writes is only in the first layer as symbolic
 // state says.
-#include "core/check/content_groups.h"
+#include "core/check/state_mirror.h"
 
 #include <gtest/gtest.h>
 

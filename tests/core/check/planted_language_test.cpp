@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/token_content.h"
+#include "core/base/fingerprint.h"
 #include "core/language/language_findings.h"
 #include "sessions/run/spoken_words.h"
 #include "tests/core/check/expected_finding.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/check/check_context.h"
-#include "core/check/row_truth.h"
+#include "core/check/symbolic_state.h"
 
 namespace hybridscope::test {
 

@@ -1,9 +1,8 @@
-#include "core/check/row_truth.h"
+#include "core/check/symbolic_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/check/symbolic_state.h"
 #include "tests/core/check/row_bench.h"
 
 namespace hybridscope::test::row_truth_test {

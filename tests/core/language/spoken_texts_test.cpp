@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "core/language/alone_texts.h"
 #include "tests/support/small_language_model.h"
 
 namespace hybridscope::spoken_texts_test {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/metadata/num_computed_tokens.h"
-#include "core/metadata/reorder_batch_threshold.h"
+#include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::batch_split_test {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "core/base/ids.h"
-#include "core/metadata/named_arrays.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::builder_metadata_test {

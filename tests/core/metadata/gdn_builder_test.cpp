@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "core/metadata/builder_metadata.h"
 #include "core/metadata/gdn_builder_policies.h"
-#include "core/metadata/named_arrays.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::gdn_builder_test {

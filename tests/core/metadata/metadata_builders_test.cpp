@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/metadata/named_arrays.h"
+#include "core/metadata/builder_metadata.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::metadata_builders_test {

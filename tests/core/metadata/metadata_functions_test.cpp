@@ -6,9 +6,9 @@
 
 #include <limits>
 
+#include "core/metadata/block_table_gather.h"
 #include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
-#include "core/metadata/prefix_block_indices.h"
 #include "sessions/conformance/block_table_tensor.h"
 #include "sessions/conformance/varlen_chunks.h"
 #include "tests/core/metadata/batch_support.h"

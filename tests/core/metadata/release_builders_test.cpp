@@ -4,12 +4,12 @@
 
 #include <string>
 
+#include "core/metadata/builder_metadata.h"
 #include "core/metadata/gdn_builder.h"
 #include "core/metadata/gdn_builder_policies.h"
 #include "core/metadata/mamba2_builder.h"
 #include "core/metadata/mamba_builder.h"
 #include "core/metadata/mamba_builder_policies.h"
-#include "core/metadata/named_arrays.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::release_builders_test {

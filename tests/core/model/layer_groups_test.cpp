@@ -1,4 +1,4 @@
-#include "core/model/layer_groups.h"
+#include "core/model/model_layout.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

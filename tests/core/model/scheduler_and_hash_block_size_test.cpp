@@ -1,4 +1,4 @@
-#include "core/model/scheduler_and_hash_block_size.h"
+#include "core/model/page_size.h"
 
 #include <gtest/gtest.h>
 

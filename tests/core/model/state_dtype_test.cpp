@@ -1,4 +1,4 @@
-#include "core/model/state_dtype.h"
+#include "core/model/state_shape.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

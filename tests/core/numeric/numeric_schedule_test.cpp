@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "core/numeric/conv.h"
-#include "core/numeric/delta_rule.h"
-#include "core/numeric/mamba2.h"
+#include "core/numeric/recurrences.h"
 
 namespace hybridscope::numeric_schedule_test {
 namespace {

@@ -1,6 +1,6 @@
 // Which blocks rows read and write, with a state of one number that counts tokens: token t adds
 // 10^t.
-#include "core/numeric/recurrence.h"
+#include "core/numeric/state_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/numeric/delta_rule.h"
-#include "core/numeric/mamba2.h"
+#include "core/numeric/recurrences.h"
 
 namespace hybridscope::recurrence_test {
 namespace {

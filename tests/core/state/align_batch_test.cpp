@@ -2,11 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/state/align_postprocess.h"
-#include "core/state/align_precopy.h"
-#include "core/state/align_preprocess.h"
-#include "core/state/collect_copies.h"
-#include "core/state/copy_variants.h"
+#include "core/state/align_mode.h"
+#include "core/state/copy_launch.h"
 #include "sessions/conformance/planned_copies.h"
 
 namespace hybridscope::align_batch_test {

@@ -1,4 +1,4 @@
-#include "core/state/safe_copy_decision.h"
+#include "core/state/copy_decision.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

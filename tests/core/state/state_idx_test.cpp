@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/state/all_mode.h"
-#include "core/state/mamba_groups.h"
-#include "core/state/stage_inputs.h"
+#include "core/state/mamba_state_idx.h"
+#include "core/state/state_memory.h"
 
 namespace hybridscope::state_idx_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/state/step_size.h"
+#include "core/state/state_backend.h"
 
 #include <gtest/gtest.h>
 

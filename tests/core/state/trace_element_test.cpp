@@ -1,5 +1,5 @@
 // Fixed numbers: digests are compared across machines and releases.
-#include "core/state/trace_element.h"
+#include "core/state/state_ops.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "core/check/row_truth.h"
+#include "core/check/symbolic_state.h"
 #include "gui/model/meant_state.h"
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"

@@ -9,8 +9,7 @@
 #include <string>
 
 #include "core/base/math.h"
-#include "core/state/align_postprocess.h"
-#include "core/state/align_precopy.h"
+#include "core/state/align_mode.h"
 #include "tests/kernels/cuda/fused_case.h"
 #include "tests/kernels/cuda/num_cases.h"
 

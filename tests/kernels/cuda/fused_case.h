@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/tensor_view.h"
-#include "core/state/collect_copies.h"
+#include "core/state/copy_launch.h"
 #include "core/state/state_copy.h"
 #include "core/state/state_layout.h"
 #include "kernels/cuda/device_buffer.cuh"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/state/safe_copy_decision.h"
+#include "core/state/copy_decision.h"
 
 namespace hybridscope::explain_decision_test {
 namespace {

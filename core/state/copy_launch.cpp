@@ -1,4 +1,6 @@
-#include "core/state/collect_copies.h"
+#include "core/state/copy_launch.h"
+
+#include <cstddef>
 
 namespace hybridscope {
 
@@ -20,6 +22,30 @@ void collect_batch_copy_meta(std::span<const StateCopyDecision> decisions, Mamba
   for (std::size_t r = 0; r < decisions.size(); ++r) {
     const auto row = static_cast<std::int32_t>(r);
     collect_mamba_copy_meta(decisions[r], {.decision = row, .row = row}, tables, copies);
+  }
+}
+
+void suppress_backward_copies(std::span<StateCopyDecision> decisions) {
+  for (StateCopyDecision& decision : decisions)
+    if (decision.copies() && decision.dst_col < decision.src_col)
+      decision.outcome = StateCopyOutcome::no_boundary;
+}
+
+void skip_copies_with_reset_in_place(std::span<StateCopyDecision> decisions) {
+  for (StateCopyDecision& decision : decisions)
+    if (decision.copies() && decision.rule == StateCopyRule::postprocess_mamba_v2 &&
+        decision.resets_accepted_count)
+      decision.outcome = StateCopyOutcome::self_copy_skipped;
+}
+
+void use_blocks_of_first_group(std::span<StateCopyTrace> copies) {
+  for (std::size_t i = 1; i < copies.size(); ++i) {
+    const StateCopyTrace& first = copies[i - 1];
+    StateCopyTrace& copy = copies[i];
+    if (copy.decision != first.decision) continue;
+    copy.conv_src_block = first.conv_src_block;
+    copy.temporal_src_block = first.temporal_src_block;
+    copy.dst_block = first.dst_block;
   }
 }
 

@@ -1,0 +1,144 @@
+// The recurrences of recurrent layers, token after token: Mamba1, Mamba2, lightning attention and
+// the gated delta rule. Form chunked of two of them: chunked.h.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/numeric/state_rows.h"
+
+namespace hybridscope {
+
+// The recurrence of Mamba1 layers (numerics: Mamba1; vLLM selective_scan_fn,
+// selective_state_update).
+
+// A block of the pool is [I, N].
+struct Mamba1Layer {
+  std::int32_t intermediate_size = 0;  // I, channels
+  std::int32_t state_size = 0;         // N
+  std::span<const float> A_log;        // [I, N]
+  std::span<const float> D;            // [I]
+  std::span<const float> dt_bias;      // [I]
+};
+
+struct Mamba1Tokens {
+  std::span<const float> x;      // [tokens, I] after the convolution
+  std::span<const float> delta;  // [tokens, I] as projected, without its bias
+  std::span<const float> B;      // [tokens, N]
+  std::span<const float> C;      // [tokens, N]
+  std::span<const float> z;      // [tokens, I] gate
+  std::span<float> y;            // [tokens, I] gated; outputs of tokens that no row has stay
+};
+
+void mamba1_update(const Mamba1Layer& layer, const DecodeRows& rows, const StatePool& pool,
+                   const Mamba1Tokens& tokens);
+void mamba1_prefill(const Mamba1Layer& layer, const PrefillRows& rows, const StatePool& pool,
+                    const Mamba1Tokens& tokens);
+
+// The recurrence of Mamba2 layers (numerics: Mamba2; vLLM selective_state_update,
+// mamba_chunk_scan_combined_varlen).
+
+// Head h uses group h / (H / G). A block of the pool is [H, P, N].
+struct Mamba2Layer {
+  std::int32_t num_heads = 0;      // H
+  std::int32_t head_dim = 0;       // P
+  std::int32_t state_size = 0;     // N
+  std::int32_t num_groups = 0;     // G
+  std::span<const float> A_log;    // [H]
+  std::span<const float> D;        // [H]
+  std::span<const float> dt_bias;  // [H]
+  // The softplus of dt + dt_bias is kept inside; infinite: no limit.
+  float dt_min = 0;
+  float dt_max = 0;
+  bool has_dt_limit = false;
+};
+
+struct Mamba2Tokens {
+  std::span<const float> x;   // [tokens, H, P]
+  std::span<const float> dt;  // [tokens, H] as projected
+  std::span<const float> B;   // [tokens, G, N]
+  std::span<const float> C;   // [tokens, G, N]
+  std::span<float> y;         // [tokens, H, P]; outputs of tokens that no row has stay
+};
+
+void mamba2_update(const Mamba2Layer& layer, const DecodeRows& rows, const StatePool& pool,
+                   const Mamba2Tokens& tokens);
+// Form recurrent. `prep_initial_states` false: no row reads an initial state.
+void mamba2_prefill(const Mamba2Layer& layer, const PrefillRows& rows, const StatePool& pool,
+                    const Mamba2Tokens& tokens, bool prep_initial_states);
+
+// The recurrence of lightning attention (numerics: lightning attention; vLLM
+// linear_attention_decode, lightning_attention).
+
+// A block of the pool is [H, D, D]; the first D is the key's.
+struct LightningLayer {
+  std::int32_t num_heads = 0;   // H
+  std::int32_t head_dim = 0;    // D
+  std::span<const float> rate;  // [H] decay rates, above 0
+};
+
+struct LightningTokens {
+  std::span<const float> q, k, v;  // [tokens, H, D]
+  std::span<float> o;              // [tokens, H, D]; outputs of tokens that no row has stay
+};
+
+void lightning_update(const LightningLayer& layer, const DecodeRows& rows, const StatePool& pool,
+                      const LightningTokens& tokens);
+// Form recurrent.
+void lightning_prefill(const LightningLayer& layer, const PrefillRows& rows, const StatePool& pool,
+                       const LightningTokens& tokens);
+
+// The gated delta rule: layers of GatedDeltaNet, one decay a head, and of KDA, one a key channel
+// (numerics: GatedDeltaNet, KDA; vLLM fused_recurrent_gated_delta_rule, chunk_gated_delta_rule,
+// fused_sigmoid_gating_delta_rule_update).
+
+enum class DecayOf : std::uint8_t { head, key_channel };
+
+// Value head h uses key head h / (Hv / Hk). A block of the pool is [Hv, Dv, Dk].
+struct DeltaRuleLayer {
+  std::int32_t num_key_heads = 0;    // Hk
+  std::int32_t num_value_heads = 0;  // Hv
+  std::int32_t key_dim = 0;          // Dk
+  std::int32_t value_dim = 0;        // Dv
+  DecayOf decay_of = DecayOf::head;
+  std::span<const float> A_log;    // [Hv]
+  std::span<const float> dt_bias;  // [Hv], for key channels [Hv, Dk]
+};
+
+struct DeltaRuleTokens {
+  std::span<const float> q;  // [tokens, Hk, Dk] not normalised
+  std::span<const float> k;  // [tokens, Hk, Dk] not normalised
+  std::span<const float> v;  // [tokens, Hv, Dv]
+  std::span<const float> a;  // [tokens, Hv], for key channels [tokens, Hv, Dk]: of the decay
+  std::span<const float> b;  // [tokens, Hv] before the sigmoid
+  std::span<float> o;        // [tokens, Hv, Dv]; outputs of tokens that no row has stay
+};
+
+void delta_rule_update(const DeltaRuleLayer& layer, const DecodeRows& rows, const StatePool& pool,
+                       const DeltaRuleTokens& tokens);
+// Form recurrent.
+void delta_rule_prefill(const DeltaRuleLayer& layer, const PrefillRows& rows, const StatePool& pool,
+                        const DeltaRuleTokens& tokens);
+
+// What both forms of the gated delta rule take of a layer. Only for recurrences.cpp and
+// chunked.cpp.
+
+class DeltaRuleSizes {
+ protected:
+  static constexpr float kEpsilon = 1e-6F;  // of the norms of queries and keys
+
+  explicit DeltaRuleSizes(const DeltaRuleLayer& layer)
+      : Hk_(static_cast<std::size_t>(layer.num_key_heads)),
+        Hv_(static_cast<std::size_t>(layer.num_value_heads)),
+        Dk_(static_cast<std::size_t>(layer.key_dim)),
+        Dv_(static_cast<std::size_t>(layer.value_dim)),
+        scale_(static_cast<float>(1.0 / std::sqrt(static_cast<double>(layer.key_dim)))) {}
+
+  std::size_t Hk_, Hv_, Dk_, Dv_;
+  float scale_;  // of queries
+};
+
+}  // namespace hybridscope
