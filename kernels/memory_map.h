@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/state/state_backend.h"
 #include "core/state/state_memory.h"
+#include "core/state/state_ops.h"
 #include "kernels/memory_view.h"
-#include "kernels/state_range.h"
 #include "kernels/state_view.h"
 
 namespace hybridscope {
@@ -40,5 +42,13 @@ Result<MemoryMap> make_memory_map(const StateMemory& memory, std::byte* base);
 
 // Points into the map.
 MemoryView view_of(const MemoryMap& map);
+
+// Contracts between the code that makes operations and contents and the backends that execute them:
+// a broken one throws ContractViolation before any byte changes.
+
+// Groups, blocks, tokens and writes exist, batches are inside their arrays, a bias is not negative.
+void expect_valid(const MemoryMap& map, const StateOps& ops);
+// Groups and blocks exist, a conv content has a fingerprint for each position of the widest state.
+void expect_valid(const MemoryMap& map, const BlockContents& contents);
 
 }  // namespace hybridscope

@@ -4,10 +4,16 @@
 #include <cstdint>
 
 #include "core/base/host_device.h"
-#include "kernels/state_range.h"
 #include "kernels/state_view.h"
 
 namespace hybridscope {
+
+// Adjacent states in the list of all states.
+
+struct StateRange {
+  std::int32_t first = 0;  // flat state index
+  std::int32_t count = 0;
+};
 
 struct MemoryView {
   const StateView* states = nullptr;             // [num_states]

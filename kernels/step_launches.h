@@ -7,7 +7,6 @@
 
 #include "core/base/check.h"
 #include "core/base/result.h"
-#include "kernels/clear_body.h"
 #include "kernels/copy_bodies.h"
 #include "kernels/forward_bodies.h"
 #include "kernels/memory_view.h"

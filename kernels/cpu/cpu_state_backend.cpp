@@ -9,9 +9,8 @@
 #include "core/base/check.h"
 #include "kernels/cpu/available_memory.h"
 #include "kernels/cpu/elements_cpu.h"
-#include "kernels/cpu/trace_image.h"
-#include "kernels/digest_body.h"
-#include "kernels/expect_valid.h"
+#include "kernels/hash_body.h"
+#include "kernels/memory_map.h"
 
 namespace hybridscope {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/state/state_backend.h"
 #include "kernels/cpu/forward_cpu.h"
-#include "kernels/cpu/plan_copies_cpu.h"
+#include "kernels/cpu/state_copy_cpu.h"
 #include "kernels/memory_map.h"
 
 namespace hybridscope {

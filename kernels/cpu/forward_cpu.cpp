@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/conv_body.h"
 #include "kernels/cpu/elements_cpu.h"
-#include "kernels/fold_body.h"
+#include "kernels/forward_bodies.h"
 
 namespace hybridscope {
 namespace {

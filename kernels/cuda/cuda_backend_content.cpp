@@ -6,7 +6,7 @@
 #include "kernels/cuda/describe_cuda.h"
 #include "kernels/cuda/page_kernels.h"
 #include "kernels/cuda/step_kernels.h"
-#include "kernels/expect_valid.h"
+#include "kernels/memory_map.h"
 
 namespace hybridscope {
 Status DeviceResults::reserve(int device, std::int64_t num_bytes) {

@@ -10,7 +10,6 @@
 #include "core/state/state_memory.h"
 #include "kernels/content_bodies.h"
 #include "kernels/cuda/cuda_state_backend.h"
-#include "kernels/cuda/device_map.h"
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/device_step.h"
 #include "kernels/cuda/device_upload.h"

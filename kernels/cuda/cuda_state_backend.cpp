@@ -2,11 +2,14 @@
 
 #include <utility>
 
+#include "core/base/check.h"
+#include "kernels/cuda/content_kernels.h"
 #include "kernels/cuda/cuda_backend_content.h"
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/describe_cuda.h"
+#include "kernels/cuda/page_kernels.h"
 #include "kernels/cuda/step_kernels.h"
-#include "kernels/expect_valid.h"
+#include "kernels/memory_map.h"
 
 namespace hybridscope {
 
@@ -41,6 +44,81 @@ Status CudaStateBackend::run(const StateOps& ops) {
   if (Status status = content.step.prepare(ops, plan, content.device_map, content.context); !status)
     return status;
   return launch_step(plan, content.step.arrays(), content.context);
+}
+
+// How the CUDA backend reads its states.
+
+Result<std::vector<StateMismatch>> CudaStateBackend::verify(const BlockContents& contents) {
+  Content& content = *content_;
+  if (Status status = content.select(); !status) return status.error();
+  const auto count = static_cast<std::int32_t>(contents.blocks.size());
+  const std::int64_t num_items = std::int64_t{count} * content.device_map.view.most_states;
+  if (num_items == 0) return std::vector<StateMismatch>{};
+  constexpr std::int64_t kArrays = 3;
+  constexpr auto kWord = static_cast<std::int64_t>(sizeof(std::uint64_t));
+  const int device = content.context.device;
+  if (Status status = content.results.reserve(device, kArrays * kWord * num_items); !status)
+    return status.error();
+  const Result<ContentArrays> arrays = content.send_contents(contents);
+  if (!arrays) return arrays.error();
+  auto* words = reinterpret_cast<std::uint64_t*>(content.results.device());
+  HS_CUDA(device, cudaMemsetAsync, words, 0xFF,
+          static_cast<std::size_t>(kArrays * kWord * num_items), content.context.stream);
+  if (Status status =
+          launch_verify(arrays.value(), count, {words, words + num_items, words + 2 * num_items},
+                        content.context);
+      !status)
+    return status.error();
+  if (Status status = content.results.fetch(content.results.device(), kArrays * kWord * num_items,
+                                            content.context);
+      !status)
+    return status.error();
+  const auto* seen = content.results.host<std::uint64_t>();
+  std::vector<StateMismatch> mismatches;
+  for (std::int64_t i = 0; i < num_items; ++i) {
+    if (seen[i] == kNoDifference) continue;
+    const auto of = static_cast<std::size_t>(i / content.device_map.view.most_states);
+    const auto group = static_cast<std::size_t>(contents.blocks[of].group_index);
+    mismatches.push_back(
+        {.content = static_cast<std::int32_t>(of),
+         .state_index = content.map.group_states[group].first +
+                        static_cast<std::int32_t>(i % content.device_map.view.most_states),
+         .element = static_cast<std::int64_t>(seen[i]),
+         .expected = seen[num_items + i],
+         .seen = seen[2 * num_items + i]});
+  }
+  return mismatches;
+}
+
+Result<std::vector<std::uint64_t>> CudaStateBackend::digests(std::span<const std::int32_t> blocks) {
+  Content& content = *content_;
+  for (const std::int32_t block : blocks)
+    HS_EXPECT(block >= 0 && block < content.memory.num_blocks);
+  if (blocks.empty()) return std::vector<std::uint64_t>{};
+  if (Status status = content.select(); !status) return status.error();
+  const auto num_bytes = static_cast<std::int64_t>(blocks.size() * sizeof(std::uint64_t));
+  const int device = content.context.device;
+  if (Status status = content.results.reserve(device, num_bytes); !status) return status.error();
+  content.piece.clear();
+  const auto sent = content.piece.add(blocks);
+  if (Status status = content.upload.send(content.piece, content.context); !status)
+    return status.error();
+  HS_CUDA(device, cudaMemsetAsync, content.results.device(), 0, static_cast<std::size_t>(num_bytes),
+          content.context.stream);
+  const Pages pages{.data = content.pages.data(),
+                    .buffer_bytes = content.memory.buffer_bytes(),
+                    .page_size_bytes = content.memory.page_size_bytes,
+                    .num_buffers = content.memory.num_buffers};
+  if (Status status = launch_digests(
+          pages, sent.in(content.upload.data()), static_cast<std::int32_t>(blocks.size()),
+          reinterpret_cast<std::uint64_t*>(content.results.device()), content.context);
+      !status)
+    return status.error();
+  if (Status status = content.results.fetch(content.results.device(), num_bytes, content.context);
+      !status)
+    return status.error();
+  const auto* digests = content.results.host<std::uint64_t>();
+  return std::vector<std::uint64_t>(digests, digests + blocks.size());
 }
 
 }  // namespace hybridscope

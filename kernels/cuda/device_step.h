@@ -6,7 +6,6 @@
 
 #include "core/base/result.h"
 #include "core/state/state_backend.h"
-#include "kernels/cuda/device_map.h"
 #include "kernels/cuda/device_upload.h"
 #include "kernels/step_launches.h"
 

@@ -12,6 +12,7 @@
 #include "core/base/result.h"
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/launch_context.h"
+#include "kernels/memory_map.h"
 
 namespace hybridscope {
 
@@ -75,5 +76,16 @@ class DeviceUpload {
   DeviceMemory device_;
   std::int64_t num_waits_ = 0;
 };
+
+// The map of the states, sent to a device once.
+
+struct DeviceMap {
+  DeviceUpload upload;
+  MemoryView view;  // device addresses
+  StateRange widest_group;
+};
+
+// `map` was made with the device's base address.
+Status send_map(const MemoryMap& map, const LaunchContext& context, DeviceMap& device_map);
 
 }  // namespace hybridscope

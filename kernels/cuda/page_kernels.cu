@@ -1,7 +1,7 @@
 #include "core/state/state_ops.h"
 #include "kernels/cuda/lane_kernel.cuh"
 #include "kernels/cuda/page_kernels.h"
-#include "kernels/digest_body.h"
+#include "kernels/hash_body.h"
 
 namespace hybridscope {
 namespace {

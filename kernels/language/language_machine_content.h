@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/copy_conflicts.h"
 #include "kernels/cuda/launch_graph.h"
 #include "kernels/language/cuda_language_machine.h"
 #include "kernels/language/device_copies.h"
@@ -18,6 +17,7 @@
 #include "kernels/language/device_language_step.h"
 #include "kernels/language/device_pools.h"
 #include "kernels/language/pool_moves.h"
+#include "kernels/step_plan.h"
 
 namespace hybridscope {
 

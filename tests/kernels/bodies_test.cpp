@@ -8,7 +8,7 @@
 
 #include "kernels/content_bodies.h"
 #include "kernels/cpu/cpu_state_backend.h"
-#include "kernels/digest_body.h"
+#include "kernels/hash_body.h"
 #include "kernels/step_launches.h"
 #include "tests/kernels/naive_state.h"
 #include "tests/kernels/random_state.h"

@@ -1,4 +1,4 @@
-#include "kernels/copy_conflicts.h"
+#include "kernels/step_plan.h"
 
 #include <gtest/gtest.h>
 

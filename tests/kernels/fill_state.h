@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_state_backend.h"
-#include "kernels/cpu/trace_image.h"
+#include "kernels/cpu/elements_cpu.h"
 #include "kernels/memory_map.h"
 
 namespace hybridscope::test {

@@ -1,4 +1,4 @@
-#include "kernels/row_runs.h"
+#include "kernels/step_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
