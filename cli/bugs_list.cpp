@@ -15,7 +15,6 @@
 
 #include "cli/bugs_run.h"
 #include "cli/common_options.h"
-#include "cli/exit_codes.h"
 #include "cli/lesson_text.h"
 #include "cli/report_error.h"
 #include "core/engine/policy_table.h"

@@ -14,7 +14,6 @@
 
 #include "cli/bugs_list.h"
 #include "cli/common_options.h"
-#include "cli/exit_codes.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
 #include "cli/run_tests.h"

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/cli_fwd.h"
-#include "cli/junit_file.h"
+#include "cli/test_reports.h"
 #include "sessions/conformance/conformance.h"
 #include "sessions/job/backends.h"
 #include "sessions/job/state_option.h"

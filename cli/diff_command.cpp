@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "sessions/job/diff_comparison.h"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "core/check/finding.h"
 #include "core/model/model_presets.h"
 #include "sessions/job/version.h"

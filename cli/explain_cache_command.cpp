@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cli/common_options.h"
-#include "cli/exit_codes.h"
 #include "cli/explain_cache_report.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"

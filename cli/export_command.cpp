@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "cli/common_options.h"
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "sessions/export/exported_run.h"

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "cli/common_options.h"
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "sessions/job/load_language.h"

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "cli/exit_codes.h"
+#include "cli/report_error.h"
 
 namespace hybridscope {
 namespace {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common_options.h"
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/lesson_text.h"
 #include "cli/report_error.h"

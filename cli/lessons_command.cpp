@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "cli/environment.h"
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/lesson_play.h"
 #include "cli/lesson_text.h"

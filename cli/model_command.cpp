@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common_options.h"
-#include "cli/exit_codes.h"
 #include "cli/report_error.h"
 #include "core/model/model_presets.h"
 #include "sessions/explain/explain_model.h"

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/plan_fit.h"
 #include "cli/plan_options.h"

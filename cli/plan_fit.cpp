@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "cli/common_options.h"
-#include "cli/exit_codes.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "sessions/explain/explain_step.h"

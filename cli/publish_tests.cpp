@@ -7,11 +7,9 @@
 #include <fstream>
 #include <vector>
 
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
-#include "cli/junit_file.h"
 #include "cli/report_error.h"
-#include "cli/tap_report.h"
+#include "cli/test_reports.h"
 #include "sessions/text/output_file.h"
 #include "sessions/text/shown_text.h"
 

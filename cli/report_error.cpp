@@ -1,10 +1,8 @@
 #include "cli/report_error.h"
 
 #include <fmt/core.h>
-
 #include <cstdio>
 
-#include "cli/exit_codes.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {

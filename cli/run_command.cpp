@@ -10,8 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/baseline_file.h"
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"

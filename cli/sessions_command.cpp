@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/exit_codes.h"
 #include "cli/report_error.h"
 #include "cli/sessions_export.h"
 #include "cli/sessions_fork.h"

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "sessions/job/output_targets.h"

@@ -12,7 +12,6 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/sessions_command.h"
 #include "sessions/record/session_plan.h"

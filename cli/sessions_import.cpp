@@ -7,7 +7,6 @@
 #include <string>
 
 #include "cli/common_options.h"
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "sessions/explain/explain_finding.h"

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common_options.h"
-#include "cli/exit_codes.h"
 #include "cli/report_error.h"
 #include "cli/sessions_command.h"
 #include "sessions/job/right_command.h"

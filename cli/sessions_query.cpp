@@ -8,7 +8,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "cli/sessions_command.h"

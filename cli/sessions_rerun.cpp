@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/report_error.h"
 #include "cli/sessions_command.h"
 #include "sessions/live/rerun.h"
 #include "sessions/record/interruptible_source.h"

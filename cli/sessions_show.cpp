@@ -8,7 +8,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/exit_codes.h"
 #include "cli/report_error.h"
 #include "cli/step_table.h"
 #include "core/model/model_layout.h"

@@ -10,15 +10,14 @@
 #include <optional>
 #include <utility>
 
-#include "cli/baseline_file.h"
 #include "cli/environment.h"
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
+#include "cli/run_options.h"
+#include "cli/run_tests.h"
 #include "cli/suite_run.h"
-#include "cli/suite_selection.h"
-#include "cli/tap_report.h"
+#include "cli/test_reports.h"
 #include "sessions/job/output_targets.h"
 #include "sessions/job/step_json.h"
 #include "sessions/text/number_words.h"

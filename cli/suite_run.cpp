@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "sessions/job/reported_run.h"

@@ -13,7 +13,6 @@
 #include "cli/progress.h"
 #include "cli/run_options.h"
 #include "cli/run_tests.h"
-#include "cli/suite_selection.h"
 #include "sessions/job/known_findings_option.h"
 #include "sessions/job/reported_run.h"
 #include "sessions/job/shared_work.h"

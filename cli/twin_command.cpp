@@ -9,7 +9,6 @@
 #include <tuple>
 #include <vector>
 
-#include "cli/exit_codes.h"
 #include "cli/report_error.h"
 #include "sessions/explain/explain_sections.h"
 #include "sessions/job/load_language.h"

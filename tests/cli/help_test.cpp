@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/program_commands.h"
+#include "cli/command_line.h"
 #include "tests/cli/program.h"
 
 namespace hybridscope::test::help_test {

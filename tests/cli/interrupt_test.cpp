@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "cli/interrupt.h"
-#include "cli/program_commands.h"
 #include "sessions/record/interruptible_source.h"
 #include "storage/session_file.h"
 #include "tests/cli/program.h"

@@ -1,4 +1,4 @@
-#include "cli/junit_file.h"
+#include "cli/test_reports.h"
 
 #include <gmock/gmock.h>
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "core/language/host_language_machine.h"
 #include "core/numeric/hybrid_model.h"
 #include "kernels/cpu/cpu_state_backend.h"

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/program_commands.h"
+#include "cli/command_line.h"
 #include "sessions/job/backends.h"
 #include "tests/cli/program.h"
 

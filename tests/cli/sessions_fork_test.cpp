@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "cli/sessions_command.h"
 #include "cli/sessions_rerun.h"
 #include "core/engine/row_inputs_policies.h"

@@ -1,4 +1,4 @@
-#include "cli/tap_report.h"
+#include "cli/test_reports.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,5 @@
-// A JUnit report as continuous integration reads it: testsuites of named testcases.
+// Results of scenarios and traces for programs that read test results: JUnit and the Test Anything
+// Protocol.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include "core/base/result.h"
 
 namespace hybridscope {
+
+// A JUnit report as continuous integration reads it: testsuites of named testcases.
 
 enum class JunitProblem : std::uint8_t { failure, error, skipped };
 
@@ -45,5 +48,15 @@ std::string junit_text(std::span<const JunitSuite> suites);
 Status write_junit_file(const std::string& path, std::span<const JunitSuite> suites);
 Status write_junit_file(const std::string& path, std::string_view suite,
                         const std::vector<JunitCase>& cases);
+
+// Scenarios and traces in the Test Anything Protocol, version 14: a test point each.
+
+// A suite is "not ok" when one of its testcases failed, with a block that says which and why; "ok"
+// with "# SKIP" when it was not tried.
+std::string tap_text(std::span<const JunitSuite> suites);
+
+// The names behind "not ok" in a report that tap_text() made. Error: the file cannot be read
+// (not_found) or is not such a report (invalid_input).
+Result<std::vector<std::string>> failed_in_tap(const std::string& path);
 
 }  // namespace hybridscope
