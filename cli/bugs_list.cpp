@@ -20,13 +20,13 @@
 #include "core/engine/policy_table.h"
 #include "core/engine/releases.h"
 #include "sessions/job/right_command.h"
-#include "sessions/known_bugs/bug_pages.h"
+#include "sessions/known_bugs/bug_report.h"
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/text_table.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {

@@ -19,18 +19,17 @@
 #include "cli/run_tests.h"
 #include "core/check/finding.h"
 #include "core/engine/releases.h"
-#include "sessions/job/load_language.h"
 #include "sessions/job/output_targets.h"
 #include "sessions/job/right_command.h"
+#include "sessions/job/state_option.h"
 #include "sessions/job/version.h"
 #include "sessions/known_bugs/bug_report.h"
 #include "sessions/known_bugs/bug_run.h"
-#include "sessions/known_bugs/spoken_bug.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/shrink/shrink_scenario.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/text_table.h"
-#include "sessions/weights/shipped_model.h"
+#include "sessions/text/text_page.h"
+#include "sessions/weights/load_model.h"
 
 namespace hybridscope {
 namespace {

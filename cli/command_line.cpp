@@ -35,9 +35,9 @@
 #include "cli/shrink_command.h"
 #include "sessions/job/version.h"
 #include "sessions/scenario/not_modelled.h"
+#include "sessions/text/output_file.h"
 #include "sessions/text/shown_text.h"
 #include "sessions/text/stop_request.h"
-#include "sessions/text/write_bytes.h"
 
 namespace hybridscope {
 namespace {

@@ -10,9 +10,8 @@
 #include "sessions/record/session_header.h"
 #include "sessions/scenario/setting_names.h"
 #include "sessions/scenario/settings_table.h"
-#include "sessions/text/byte_size.h"
-#include "sessions/text/decimal.h"
-#include "sessions/traffic/traffic_formats.h"
+#include "sessions/text/number_words.h"
+#include "sessions/traffic/load_traffic.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cli/cli_fwd.h"
-#include "sessions/breakpoint/break_conditions.h"
-#include "sessions/job/known_findings_option.h"
+#include "sessions/breakpoint/break_condition.h"
+#include "sessions/job/run_options.h"
 #include "sessions/job/settings_options.h"
 #include "sessions/job/state_option.h"
 #include "sessions/job/step_files.h"

@@ -23,8 +23,8 @@
 #include "sessions/scenario/engine_profile.h"
 #include "sessions/text/html_text.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/shell_word.h"
-#include "sessions/text/text_table.h"
+#include "sessions/text/shown_text.h"
+#include "sessions/text/text_page.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {

@@ -5,7 +5,7 @@
 
 #include "cli/cli_fwd.h"
 #include "core/base/result.h"
-#include "sessions/job/diff_sides.h"
+#include "sessions/job/diff_comparison.h"
 
 namespace hybridscope {
 

@@ -15,7 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
-#include "sessions/cache_report/planned_requests.h"
+#include "sessions/cache_report/changed_plan.h"
 #include "sessions/job/plan_job.h"
 #include "sessions/job/right_command.h"
 #include "sessions/run/checked_run.h"

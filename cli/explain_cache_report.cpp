@@ -10,9 +10,9 @@
 
 #include "cli/step_table.h"
 #include "sessions/cache_report/cache_words.h"
-#include "sessions/explain/trace_names.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/text/shown_text.h"
-#include "sessions/text/text_table.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {

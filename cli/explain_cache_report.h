@@ -9,7 +9,7 @@
 #include "sessions/cache_report/cache_changes.h"
 #include "sessions/cache_report/cache_report.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/plan/setting_tries.h"
+#include "sessions/plan/plan_jobs.h"
 #include "sessions/run/run_plan.h"
 
 namespace hybridscope {

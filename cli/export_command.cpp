@@ -24,7 +24,6 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/output_file.h"
-#include "sessions/text/shell_word.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {

@@ -14,14 +14,13 @@
 #include "cli/report_error.h"
 #include "cli/run_tests.h"
 #include "sessions/job/judge_session.h"
-#include "sessions/job/load_language.h"
 #include "sessions/job/output_targets.h"
 #include "sessions/job/right_command.h"
 #include "sessions/job/settings_options.h"
-#include "sessions/job/trace_input.h"
+#include "sessions/job/state_option.h"
 #include "sessions/job/version.h"
 #include "sessions/judge/engine_comparison.h"
-#include "sessions/text/shell_word.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 

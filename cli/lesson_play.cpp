@@ -17,7 +17,7 @@
 #include "sessions/explain/explain_names.h"
 #include "sessions/lessons/lesson_run.h"
 #include "sessions/live/live_player.h"
-#include "sessions/text/shell_word.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 

@@ -11,7 +11,7 @@
 #include "core/base/result.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/lessons/lesson.h"
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 
 namespace hybridscope {
 

@@ -23,12 +23,9 @@
 #include "sessions/job/right_command.h"
 #include "sessions/lessons/lesson_reader.h"
 #include "sessions/lessons/lesson_run.h"
-#include "sessions/lessons/lesson_sayings.h"
-#include "sessions/lessons/shipped_lessons.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/text_table.h"
+#include "sessions/text/text_page.h"
 #include "sessions/weights/load_model.h"
-#include "sessions/weights/shipped_model.h"
 
 namespace hybridscope {
 namespace {

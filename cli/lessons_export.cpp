@@ -9,7 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "sessions/job/version.h"
-#include "sessions/text/output_folder.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {

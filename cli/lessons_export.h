@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/lessons/lesson_site.h"
+#include "sessions/lessons/lesson.h"
 
 namespace hybridscope {
 

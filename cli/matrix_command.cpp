@@ -27,12 +27,12 @@
 #include "sessions/job/settings_options.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/matrix/matrix_html.h"
-#include "sessions/matrix/merge_matrices.h"
+#include "sessions/matrix/run_matrix.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/output_folder.h"
+#include "sessions/text/output_file.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {

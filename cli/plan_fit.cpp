@@ -21,10 +21,10 @@
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/setting_names.h"
 #include "sessions/scenario/settings_table.h"
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/shell_word.h"
-#include "sessions/text/text_table.h"
+#include "sessions/text/shown_text.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {

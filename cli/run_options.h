@@ -10,7 +10,7 @@
 
 #include "cli/cli_fwd.h"
 #include "core/base/result.h"
-#include "sessions/breakpoint/break_conditions.h"
+#include "sessions/breakpoint/break_condition.h"
 #include "sessions/job/run_options.h"
 #include "sessions/job/shared_work.h"
 

@@ -14,10 +14,9 @@
 #include "cli/report_error.h"
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/job/version.h"
-#include "sessions/text/decimal.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/output_file.h"
-#include "sessions/text/shell_word.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/check/finding.h"
-#include "sessions/job/known_findings_option.h"
 #include "sessions/job/run_options.h"
 #include "sessions/job/run_report.h"
 

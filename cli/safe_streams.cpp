@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sessions/text/output_file.h"
 #include "sessions/text/shown_text.h"
-#include "sessions/text/write_bytes.h"
 
 namespace hybridscope {
 namespace {

@@ -14,7 +14,7 @@
 #include "cli/report_error.h"
 #include "sessions/job/output_targets.h"
 #include "sessions/job/right_command.h"
-#include "sessions/job/session_findings.h"
+#include "sessions/job/session_json.h"
 #include "sessions/job/version.h"
 #include "sessions/judge/trace_writer.h"
 #include "sessions/live/rerun.h"

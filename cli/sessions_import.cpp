@@ -13,7 +13,7 @@
 #include "sessions/job/output_targets.h"
 #include "sessions/job/right_command.h"
 #include "sessions/job/version.h"
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 #include "storage/record_jsonl.h"
 #include "storage/session_writer.h"
 

@@ -14,7 +14,7 @@
 #include "sessions/job/right_command.h"
 #include "sessions/job/session_json.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/text_table.h"
+#include "sessions/text/text_page.h"
 #include "storage/session_query.h"
 
 namespace hybridscope {

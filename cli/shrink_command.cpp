@@ -23,13 +23,12 @@
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/shrink_scenario.h"
 #include "sessions/shrink/shrink_trace.h"
+#include "sessions/text/input_file.h"
 #include "sessions/text/json_value.h"
-#include "sessions/text/line_source.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/output_file.h"
-#include "sessions/text/shell_word.h"
 #include "sessions/text/shown_text.h"
-#include "sessions/text/text_table.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
-#include "sessions/explain/explain_dispatch.h"
-#include "sessions/explain/trace_names.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {

@@ -13,8 +13,8 @@
 #include "cli/progress.h"
 #include "cli/run_options.h"
 #include "cli/run_tests.h"
-#include "sessions/job/known_findings_option.h"
 #include "sessions/job/reported_run.h"
+#include "sessions/job/run_options.h"
 #include "sessions/job/shared_work.h"
 #include "sessions/job/step_files.h"
 

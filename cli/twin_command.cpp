@@ -11,7 +11,7 @@
 
 #include "cli/report_error.h"
 #include "sessions/explain/explain_sections.h"
-#include "sessions/job/load_language.h"
+#include "sessions/job/state_option.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"

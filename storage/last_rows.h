@@ -8,7 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "sessions/explain/own_counts.h"
+#include "sessions/explain/explain_decision.h"
 #include "storage/table_cursor.h"
 
 namespace hybridscope {

@@ -10,7 +10,7 @@
 
 #include "core/base/result.h"
 #include "core/check/state_write.h"
-#include "sessions/explain/own_counts.h"
+#include "sessions/explain/explain_decision.h"
 #include "sessions/live/write_log.h"
 #include "sessions/record/step_source.h"
 #include "storage/held_blocks.h"

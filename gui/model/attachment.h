@@ -15,7 +15,6 @@
 #include "sessions/breakpoint/break_condition.h"
 #include "sessions/judge/followed_trace.h"
 #include "sessions/judge/judged_trace.h"
-#include "sessions/judge/known_lines.h"
 #include "sessions/text/followed_input.h"
 #include "storage/session_sink.h"
 

@@ -6,8 +6,7 @@
 #include <array>
 #include <numeric>
 
-#include "sessions/explain/explain_dispatch.h"
-#include "sessions/explain/explain_row.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/explain/forward_rows.h"
 #include "sessions/record/value_names.h"
 

@@ -7,7 +7,7 @@
 
 #include "gui/model/block_verdict.h"
 #include "gui/model/level_notes.h"
-#include "sessions/explain/state_kinds.h"
+#include "sessions/explain/forward_rows.h"
 #include "sessions/record/value_names.h"
 
 namespace hybridscope {

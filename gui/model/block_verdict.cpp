@@ -7,7 +7,6 @@
 
 #include "gui/model/stale_replay.h"
 #include "sessions/explain/forward_rows.h"
-#include "sessions/explain/state_kinds.h"
 
 namespace hybridscope {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "sessions/cache_report/group_retention.h"
-#include "sessions/cache_report/planned_requests.h"
+#include "sessions/cache_report/changed_plan.h"
+#include "sessions/cache_report/stored_states.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
 

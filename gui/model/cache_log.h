@@ -11,8 +11,8 @@
 #include "gui/model/prefill_chunk.h"
 #include "gui/model/shown_run.h"
 #include "sessions/cache_report/cache_report.h"
+#include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/explain/own_counts.h"
 #include "sessions/run/run_plan.h"
 
 namespace hybridscope {

@@ -6,7 +6,6 @@
 #include "gui/model/requests_model.h"
 #include "gui/model/workbench.h"
 #include "sessions/lessons/lesson_reader.h"
-#include "sessions/lessons/shipped_lessons.h"
 
 namespace hybridscope {
 

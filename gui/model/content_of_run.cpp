@@ -11,7 +11,7 @@
 #include "gui/model/requests_model.h"
 #include "gui/model/timeline_model.h"
 #include "gui/model/workbench.h"
-#include "sessions/lessons/shipped_lessons.h"
+#include "sessions/lessons/lesson_reader.h"
 
 namespace hybridscope {
 namespace {

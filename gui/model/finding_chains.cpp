@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sessions/explain/explain_finding.h"
-#include "sessions/run/run_notes.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 

@@ -11,8 +11,7 @@
 #include "gui/model/metadata_model.h"
 #include "gui/model/stale_replay.h"
 #include "gui/model/step_arrays.h"
-#include "sessions/explain/explain_array.h"
-#include "sessions/explain/explain_dispatch.h"
+#include "sessions/explain/explain_parts.h"
 
 namespace hybridscope {
 namespace {

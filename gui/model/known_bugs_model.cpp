@@ -8,7 +8,7 @@
 #include "gui/model/fuzzy_match.h"
 #include "gui/model/open_run.h"
 #include "sessions/known_bugs/bug_exhibit.h"
-#include "sessions/known_bugs/bug_pages.h"
+#include "sessions/known_bugs/bug_report.h"
 
 namespace hybridscope {
 namespace {

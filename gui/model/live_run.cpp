@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sessions/cache_report/planned_requests.h"
+#include "sessions/cache_report/changed_plan.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/live/fork.h"
 #include "sessions/record/live_source.h"

@@ -13,7 +13,7 @@
 
 #include "gui/model/speech.h"
 #include "sessions/run/checked_run.h"
-#include "sessions/run/language_model.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope {
 

@@ -9,7 +9,7 @@
 #include "core/metadata/persistent_buffer.h"
 #include "gui/model/stale_replay.h"
 #include "gui/model/table_arrays.h"
-#include "sessions/explain/explain_array.h"
+#include "sessions/explain/explain_parts.h"
 
 namespace hybridscope {
 namespace {

@@ -6,10 +6,9 @@
 #include "gui/model/open_trace.h"
 #include "gui/model/recorded_run.h"
 #include "sessions/known_bugs/bug_exhibit.h"
-#include "sessions/lessons/shipped_lessons.h"
+#include "sessions/lessons/lesson_reader.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/traffic/load_traffic.h"
-#include "sessions/traffic/traffic_formats.h"
 
 namespace hybridscope {
 

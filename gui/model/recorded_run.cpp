@@ -9,7 +9,7 @@
 #include "core/base/check.h"
 #include "gui/model/cache_log.h"
 #include "gui/model/prefill_chunk.h"
-#include "sessions/cache_report/planned_requests.h"
+#include "sessions/cache_report/changed_plan.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/run/finding_list.h"

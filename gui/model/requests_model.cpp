@@ -7,8 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_schedule.h"
-#include "sessions/explain/trace_names.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <cctype>
 
 #include "sessions/cache_report/cache_words.h"
-#include "sessions/cache_report/group_retention.h"
+#include "sessions/cache_report/stored_states.h"
 
 namespace hybridscope {
 namespace {

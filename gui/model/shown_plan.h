@@ -13,8 +13,8 @@
 #include "core/base/result.h"
 #include "gui/model/shown_run.h"
 #include "sessions/plan/plan_file.h"
+#include "sessions/plan/plan_run.h"
 #include "sessions/plan/plan_story.h"
-#include "sessions/plan/plan_traffic.h"
 
 namespace hybridscope {
 

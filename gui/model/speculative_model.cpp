@@ -10,7 +10,7 @@
 #include "core/engine/row_inputs_policies.h"
 #include "core/engine/worker_v1_policies.h"
 #include "gui/model/meant_state.h"
-#include "sessions/explain/explain_row.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/record/value_names.h"
 
 namespace hybridscope {

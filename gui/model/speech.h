@@ -8,7 +8,7 @@
 
 #include "core/language/language_values.h"
 #include "core/language/spoken_texts.h"
-#include "sessions/run/speech_info.h"
+#include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
 

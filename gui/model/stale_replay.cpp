@@ -1,6 +1,6 @@
 #include "gui/model/stale_replay.h"
 
-#include "sessions/explain/explain_array.h"
+#include "sessions/explain/explain_parts.h"
 
 namespace hybridscope {
 

@@ -7,7 +7,7 @@
 
 #include "gui/model/known_bugs_model.h"
 #include "gui/model/open_run.h"
-#include "sessions/lessons/shipped_lessons.h"
+#include "sessions/lessons/lesson_reader.h"
 #include "sessions/text/number_words.h"
 #include "storage/session_file.h"
 

@@ -9,7 +9,7 @@
 #include "core/base/check.h"
 #include "gui/model/meant_state.h"
 #include "sessions/explain/explain_decision.h"
-#include "sessions/explain/state_kinds.h"
+#include "sessions/explain/forward_rows.h"
 #include "sessions/record/value_names.h"
 
 namespace hybridscope {

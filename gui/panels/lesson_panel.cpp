@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gui/widgets.h"
-#include "sessions/lessons/shipped_lessons.h"
+#include "sessions/lessons/lesson_reader.h"
 
 namespace hybridscope {
 namespace {

@@ -15,7 +15,7 @@
 #include "gui/web/panel_data.h"
 #include "gui/web/step_data.h"
 #include "sessions/breakpoint/break_query.h"
-#include "sessions/lessons/lesson_answer.h"
+#include "sessions/lessons/lesson.h"
 #include "sessions/lessons/lesson_run.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/name_hash.h"

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "sessions/breakpoint/break_lexer.h"
 #include "sessions/breakpoint/break_parser.h"
 
 namespace hybridscope {

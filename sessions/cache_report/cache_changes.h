@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/cache_report/cacheable_prefix.h"
 #include "sessions/cache_report/lookup_report.h"
 #include "sessions/run/run_plan.h"
 

@@ -12,7 +12,6 @@
 #include "core/engine/engine_config.h"
 #include "core/engine/prefix_fingerprints.h"
 #include "core/trace/step_trace.h"
-#include "sessions/cache_report/cacheable_prefix.h"
 #include "sessions/cache_report/lookup_report.h"
 #include "sessions/cache_report/prefix_tree.h"
 #include "sessions/cache_report/stored_states.h"

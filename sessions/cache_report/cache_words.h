@@ -8,7 +8,6 @@
 
 #include "core/engine/engine_config.h"
 #include "sessions/cache_report/cache_changes.h"
-#include "sessions/cache_report/cacheable_prefix.h"
 #include "sessions/cache_report/lookup_report.h"
 #include "sessions/explain/explain_names.h"
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "core/base/result.h"
+#include "sessions/cache_report/cache_report.h"
 #include "sessions/run/run_plan.h"
 
 namespace hybridscope {
@@ -26,5 +28,15 @@ Result<RunPlan> with_later_request(const RunPlan& plan, const std::string& reque
 
 // K = 0; drafts and accepted tokens are removed from the script.
 Result<RunPlan> without_drafts(const RunPlan& plan);
+
+// Finds the requests of a plan by the ids that an engine gave them.
+
+// `name_of` is the engine's. `plan` must outlive the returned function, which throws
+// ContractViolation for a request that is not in the plan.
+CacheReport::RequestOf planned_requests(const RunPlan& plan,
+                                        std::function<std::string(RequestId)> name_of);
+
+// Index into plan.requests; -1: not found.
+std::ptrdiff_t find_planned(const RunPlan& plan, const std::string& name);
 
 }  // namespace hybridscope

@@ -9,7 +9,7 @@
 #include "core/metadata/builder_metadata.h"
 #include "core/metadata/mamba_builder_config.h"
 #include "sessions/conformance/answer_json.h"
-#include "sessions/conformance/vector_batch.h"
+#include "sessions/conformance/vector_table.h"
 #include "sessions/text/json_value.h"
 
 namespace hybridscope {

@@ -11,7 +11,7 @@
 
 #include "core/numeric/logits.h"
 #include "core/numeric/lone_run.h"
-#include "sessions/conformance/numeric_compare.h"
+#include "sessions/conformance/numeric_check.h"
 #include "sessions/conformance/numeric_values.h"
 #include "sessions/weights/load_model.h"
 

@@ -4,10 +4,13 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "sessions/conformance/compare.h"
-#include "sessions/conformance/numeric_kernels.h"
-#include "sessions/conformance/numeric_op.h"
+#include "sessions/conformance/numeric_ops.h"
+#include "sessions/conformance/vector_kernels.h"
 
 namespace hybridscope {
 
@@ -23,5 +26,32 @@ struct NumericForms {
 std::optional<VectorDifference> check_numeric(const NumericForms& forms,
                                               const nlohmann::json& vector,
                                               const NumericKernels& kernels);
+
+// Compares arrays of floats with those of a vector: bit for bit, or within tolerances.
+
+// Two stretches of equal length: a token's outputs, or a block.
+struct ComparedFloats {
+  std::string place;
+  std::span<const float> expected;
+  std::span<const float> got;
+};
+
+// |got - expected| <= absolute max(1, largest expected) + relative |expected|, and the root mean
+// square of the errors to that of the values.
+struct FloatTolerance {
+  double relative = 0;
+  double absolute = 0;
+  double error_ratio = 0;  // 0: not compared
+};
+
+// NaN equals NaN.
+std::optional<VectorDifference> differing_bits(std::span<const ComparedFloats> parts);
+// The parts are one tensor.
+std::optional<VectorDifference> differing_values(std::span<const ComparedFloats> parts,
+                                                 const FloatTolerance& tolerance);
+// For elementwise functions, where a large output says nothing about how exact a small one is:
+// |got - expected| <= relative |expected| + the smallest normal float, for each value.
+std::optional<VectorDifference> differing_elements(std::span<const ComparedFloats> parts,
+                                                   double relative);
 
 }  // namespace hybridscope

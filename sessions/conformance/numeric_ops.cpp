@@ -1,11 +1,10 @@
 #include "sessions/conformance/numeric_ops.h"
 
 #include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core/numeric/dense_layers.h"
-#include "sessions/conformance/numeric_rows.h"
+#include "sessions/conformance/numeric_values.h"
 #include "sessions/conformance/vector_kernels.h"
 #include "sessions/conformance/vector_table.h"
 

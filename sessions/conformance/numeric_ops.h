@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/conformance/numeric_kernels.h"
 #include "sessions/conformance/numeric_values.h"
+#include "sessions/conformance/vector_kernels.h"
 #include "sessions/text/json_value.h"
 
 namespace hybridscope {
@@ -52,5 +52,14 @@ NumericAnswer run_kda_prefill(const NumericCase& vector);
 NumericAnswer run_kda_update(const NumericCase& vector);
 NumericAnswer run_lightning_prefill(const NumericCase& vector);
 NumericAnswer run_lightning_update(const NumericCase& vector);
+
+// The type of the functions of numeric_ops.h, for the table of kinds.
+
+struct NumericAnswer;
+struct NumericCase;
+
+// Returns what one form computes with the kernels of the case.
+// Throws JsonFault and VectorKernelError.
+using NumericOp = NumericAnswer (*)(const NumericCase& vector);
 
 }  // namespace hybridscope

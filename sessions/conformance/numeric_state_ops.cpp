@@ -7,7 +7,7 @@
 #include "core/numeric/conv.h"
 #include "core/numeric/recurrences.h"
 #include "sessions/conformance/numeric_ops.h"
-#include "sessions/conformance/numeric_rows.h"
+#include "sessions/conformance/numeric_values.h"
 #include "sessions/conformance/vector_kernels.h"
 
 namespace hybridscope {

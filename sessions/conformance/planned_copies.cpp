@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/state/copy_of_state.h"
-#include "sessions/conformance/copy_spec.h"
+#include "core/state/state_copy.h"
 
 namespace hybridscope {
 namespace {
@@ -115,6 +115,115 @@ Result<std::vector<StateCopy>> plan_batched_copies(const MambaStateTensors& tens
       }
   }
   return planned;
+}
+
+namespace {
+
+// Python's rule for one index: -size .. size - 1.
+std::optional<std::int64_t> python_index(std::int64_t index, std::int64_t size) {
+  if (index < -size || index >= size) return std::nullopt;
+  return index < 0 ? index + size : index;
+}
+
+// A block without its page's padding, as a temporal state is copied.
+StateCopy copy_of_whole_block(const StateTensor& state, const StateCopyBlocks& blocks) {
+  return make_state_copy(0,
+                         {.block_stride = state.block_stride_bytes(),
+                          .inner_size = state.elements_per_block(),
+                          .elem_size = state.elem_size},
+                         blocks);
+}
+
+CopySpec make_spec(const StateTensor& state, const StateCopy& copy, std::int64_t num_elements) {
+  CopySpec spec;
+  if (num_elements > 0) spec.start_byte_offset = copy.src_byte_offset;
+  spec.num_elements = num_elements;
+  spec.copy_bytes = num_elements * state.elem_size;
+  return spec;
+}
+
+// The block id, counted from 0.
+Result<std::int32_t> block_of(const StateTensor& state, std::int32_t block_id) {
+  if (state.shape.empty() || state.stride.size() != state.shape.size())
+    return invalid_input("a state tensor has " + std::to_string(state.shape.size()) +
+                         " dimensions and " + std::to_string(state.stride.size()) + " strides");
+  const auto index = python_index(block_id, state.shape[0]);
+  if (!index)
+    return invalid_input("block " + std::to_string(block_id) + " is outside a state of " +
+                         std::to_string(state.shape[0]) + " blocks");
+  return static_cast<std::int32_t>(*index);
+}
+
+Result<CopySpec> whole_block(const StateTensor& state, std::int32_t block_id) {
+  const Result<std::int32_t> block = block_of(state, block_id);
+  if (!block) return block.error();
+  return make_spec(state, copy_of_whole_block(state, {.src_block = block.value()}),
+                   state.elements_per_block());
+}
+
+// state[block_id, offset:] with Python's slice rules.
+Result<CopySpec> block_from_position(const StateTensor& state, std::int32_t block_id,
+                                     std::int64_t offset) {
+  if (state.shape.size() < 2)
+    return invalid_input("a conv state needs positions, its tensor has " +
+                         std::to_string(state.shape.size()) + " dimension(s)");
+  const Result<std::int32_t> block = block_of(state, block_id);
+  if (!block) return block.error();
+  const std::int64_t state_len = state.shape[1];
+  const std::int64_t start =
+      std::clamp<std::int64_t>(offset < 0 ? state_len + offset : offset, 0, state_len);
+  const std::int64_t per_position = state_len == 0 ? 0 : state.elements_per_block() / state_len;
+  const StateGeometry window{.block_stride = state.block_stride_bytes(),
+                             .inner_size = state.stride[1],
+                             .elem_size = state.elem_size,
+                             .conv_width = static_cast<std::int32_t>(state_len)};
+  return make_spec(state,
+                   make_state_copy(0, window,
+                                   {.src_block = block.value(),
+                                    .accept_token_bias = static_cast<std::int32_t>(start)}),
+                   (state_len - start) * per_position);
+}
+
+// Python's x[index]: the element of `block_ids`, negative indices from the end.
+Result<std::int32_t> block_at(std::span<const std::int32_t> block_ids, std::int32_t column) {
+  const auto index = python_index(column, static_cast<std::int64_t>(block_ids.size()));
+  if (!index)
+    return invalid_input("column " + std::to_string(column) + " is outside a row of " +
+                         std::to_string(block_ids.size()) + " block ids");
+  return block_ids[static_cast<std::size_t>(*index)];
+}
+
+}  // namespace
+
+Result<std::int64_t> block_byte_offset(const StateTensor& state, std::int32_t block_id) {
+  const Result<std::int32_t> block = block_of(state, block_id);
+  if (!block) return block.error();
+  return copy_of_whole_block(state, {.dst_block = block.value()}).dst_byte_offset;
+}
+
+Result<CopySpec> get_conv_copy_spec(const StateTensor& state, const CopySpecArgs& args,
+                                    ConvStateLayout layout) {
+  const Result<std::int32_t> block = block_at(args.block_ids, args.cur_block_idx);
+  if (!block) return block.error();
+  const std::int64_t offset = static_cast<std::int64_t>(args.num_accepted_tokens) - 1;
+  if (layout == ConvStateLayout::SD) return block_from_position(state, block.value(), offset);
+  if (offset > 0)
+    return invalid_input("num_accepted_tokens " + std::to_string(args.num_accepted_tokens) +
+                         ": in DS layout a shifted conv state is not one region (expected 1)");
+  return whole_block(state, block.value());
+}
+
+Result<CopySpec> get_temporal_copy_spec(const StateTensor& state, const CopySpecArgs& args) {
+  const Result<std::int32_t> block =
+      block_at(args.block_ids, args.cur_block_idx + args.num_accepted_tokens - 1);
+  if (!block) return block.error();
+  return whole_block(state, block.value());
+}
+
+Result<CopySpec> get_copy_spec(const StateTensor& state, const CopySpecArgs& args, StateKind kind,
+                               ConvStateLayout layout) {
+  return kind == StateKind::conv ? get_conv_copy_spec(state, args, layout)
+                                 : get_temporal_copy_spec(state, args);
 }
 
 }  // namespace hybridscope

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/model/state_shape.h"
 #include "core/state/copy_launch.h"
 #include "core/state/state_copy.h"
 #include "core/state/state_layout.h"
@@ -32,5 +35,42 @@ Result<std::vector<RowStateCopy>> plan_fused_copies(const StateLayout& layout,
 // get_copy_spec refuses (DS with an accepted count above 1).
 Result<std::vector<StateCopy>> plan_batched_copies(const MambaStateTensors& tensors,
                                                    const CopyLaunch& launch);
+
+// The bytes of a state tensor that a column and an accepted count refer to (vLLM
+// model_executor/layers/mamba/mamba_utils.py, the MambaStateCopyFunc functions).
+
+// MambaCopySpec: one contiguous region.
+struct CopySpec {
+  // From element [0, 0, ...] of the tensor; nullopt when the slice is empty and has no address.
+  std::optional<std::int64_t> start_byte_offset;
+  std::int64_t num_elements = 0;  // logical elements, also when rows are padded
+  std::int64_t copy_bytes = 0;    // num_elements * elem_size
+  friend bool operator==(const CopySpec&, const CopySpec&) = default;
+};
+
+struct CopySpecArgs {
+  std::span<const std::int32_t> block_ids;  // of one request in one group, by column
+  std::int32_t cur_block_idx = 0;           // column; negative counts from the end
+  std::int32_t num_accepted_tokens = 1;     // 1 .. 1 + num_speculative_tokens
+};
+
+// SD: positions num_accepted_tokens - 1 .. of block block_ids[cur_block_idx] (a negative start
+// counts from the end, a start past the end gives an empty slice). DS: the whole block; error when
+// num_accepted_tokens > 1 (semantics: get-conv-copy-spec). Errors also for a column outside
+// block_ids and a block outside the tensor; both accept negative indices as Python does.
+Result<CopySpec> get_conv_copy_spec(const StateTensor& state, const CopySpecArgs& args,
+                                    ConvStateLayout layout);
+
+// The whole block block_ids[cur_block_idx + num_accepted_tokens - 1]
+// (semantics: get-temporal-copy-spec). Errors for a column outside block_ids and a block outside
+// the tensor.
+Result<CopySpec> get_temporal_copy_spec(const StateTensor& state, const CopySpecArgs& args);
+
+// The one of the two for `kind`.
+Result<CopySpec> get_copy_spec(const StateTensor& state, const CopySpecArgs& args, StateKind kind,
+                               ConvStateLayout layout);
+
+// Byte offset of block `block_id` in the tensor; negative ids count from the end.
+Result<std::int64_t> block_byte_offset(const StateTensor& state, std::int32_t block_id);
 
 }  // namespace hybridscope

@@ -8,11 +8,11 @@
 
 namespace hybridscope {
 
-// recompute_model.cpp
+// recompute_state.cpp
 nlohmann::json recompute_state_shapes(const VectorCase& vector, const VectorKernels& kernels);
 nlohmann::json recompute_state_dtypes(const VectorCase& vector, const VectorKernels& kernels);
 nlohmann::json recompute_block_sizes(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_batch.cpp
+// recompute_builders.cpp
 nlohmann::json recompute_split_batch(const VectorCase& vector, const VectorKernels& kernels);
 nlohmann::json recompute_split_batch_v2(const VectorCase& vector, const VectorKernels& kernels);
 nlohmann::json recompute_block_table_gather(const VectorCase& vector, const VectorKernels& kernels);
@@ -35,16 +35,16 @@ nlohmann::json recompute_all_mode(const VectorCase& vector, const VectorKernels&
 // recompute_align.cpp
 nlohmann::json recompute_preprocess_align(const VectorCase& vector, const VectorKernels& kernels);
 nlohmann::json recompute_precopy_align(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_postprocess.cpp
+// recompute_align.cpp
 nlohmann::json recompute_postprocess_align(const VectorCase& vector, const VectorKernels& kernels);
 // recompute_kv_cache.cpp
 nlohmann::json recompute_kv_cache_manager(const VectorCase& vector, const VectorKernels& kernels);
 nlohmann::json recompute_cache_hits(const VectorCase& vector, const VectorKernels& kernels);
 // recompute_release_scheduler.cpp
 nlohmann::json recompute_release_scheduler(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_release_builders.cpp
+// recompute_releases.cpp
 nlohmann::json recompute_release_builders(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_release_graphs.cpp
+// recompute_releases.cpp
 nlohmann::json recompute_release_graphs(const VectorCase& vector, const VectorKernels& kernels);
 // recompute_release_worker.cpp
 nlohmann::json recompute_release_worker(const VectorCase& vector, const VectorKernels& kernels);

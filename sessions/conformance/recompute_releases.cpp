@@ -1,15 +1,29 @@
-// What installed releases of vLLM decided.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/caching/mamba_manager_policies.h"
 #include "core/engine/aligned_split.h"
 #include "core/engine/aligned_split_policies.h"
+#include "core/engine/cudagraph_setup.h"
 #include "core/engine/releases.h"
+#include "core/engine/row_inputs_policies.h"
+#include "core/metadata/gdn_builder.h"
+#include "core/metadata/gdn_builder_policies.h"
+#include "core/metadata/mamba2_builder.h"
+#include "core/metadata/mamba_builder.h"
+#include "core/metadata/mamba_builder_policies.h"
+#include "sessions/conformance/answer_json.h"
+#include "sessions/conformance/builder_json.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/text/json_value.h"
 
 namespace hybridscope {
+
+// What installed releases of vLLM decided.
+
 namespace {
 
 constexpr std::int32_t kMaxSplitTokens = 1 << 26;
@@ -48,6 +62,186 @@ nlohmann::json recompute_release_split(const VectorCase& vector, const VectorKer
        .num_new_tokens = tokens(vector.input, "num_new_tokens"),
        .num_new_local_computed_tokens = tokens(vector.input, "num_new_local_computed_tokens"),
        .shared_prefix_boundary = tokens(vector.input, "junction")});
+}
+
+// release_builders: all calls of a case on one builder of a release.
+
+namespace {
+
+using nlohmann::json;
+
+// The arrays of one call; its metadata points into them.
+struct ReleaseCall {
+  explicit ReleaseCall(const JsonValue& call)
+      : batch(read_release_builder_batch(call)),
+        num_accepted_tokens(read_optional_counts(call, "num_accepted_tokens")),
+        num_decode_draft_tokens(read_optional_counts(call, "num_decode_draft_tokens")),
+        flags(static_cast<std::size_t>(batch.num_reqs)) {}
+
+  VectorBatch batch;
+  OptionalCounts num_accepted_tokens;
+  OptionalCounts num_decode_draft_tokens;
+  std::vector<std::uint8_t> flags;  // [num_reqs]
+};
+
+Result<GdnMetadata> build_release(GdnMetadataBuilder& builder, const PolicySet& policies,
+                                  ReleaseCall& call) {
+  const CommonAttentionMetadata common = call.batch.view();
+  const auto classes = classify_gdn_rows_by_drafts(
+      common,
+      {.num_spec = builder.config().num_spec,
+       .num_decode_draft_tokens = call.num_decode_draft_tokens.view(),
+       .zero_drafts =
+           policies.is(NoDraftStep::zero_drafts) ? ZeroDrafts::spec_rows : ZeroDrafts::no_spec_rows,
+       .batch = policies.get<GdnBatch>()},
+      call.flags);
+  if (!classes) return classes.error();
+  return builder.build({.common = common,
+                        .num_accepted_tokens = call.num_accepted_tokens.view(),
+                        .row_classes = classes.value(),
+                        .policies = policies});
+}
+
+template <class Builder>
+Result<typename Builder::Metadata> build_release(Builder& builder, const PolicySet& policies,
+                                                 ReleaseCall& call) {
+  MambaBuildInputs inputs{.common = call.batch.view(), .policies = policies};
+  TensorView<std::int32_t> drafts;
+  if (builder.takes_counts(policies)) {
+    inputs.num_accepted_tokens = call.num_accepted_tokens.view();
+    drafts = call.num_decode_draft_tokens.view();
+  }
+  const auto split =
+      split_mamba_batch_by_prefilling(inputs.common,
+                                      {.reorder_batch_threshold = builder.reorder_batch_threshold(),
+                                       .num_accepted_tokens = inputs.num_accepted_tokens,
+                                       .num_decode_draft_tokens = drafts,
+                                       .padded_row_class = policies.get<PaddedRowClass>()},
+                                      call.flags);
+  if (!split) return split.error();
+  inputs.split = split.value();
+  return builder.build(inputs);
+}
+
+json release_answer(const BuilderMetadata& metadata) {
+  json answer = release_metadata_json(named_arrays(metadata));
+  // The reference has the offsets twice, on the device and on the host.
+  for (const char* name : {"checkpoint", "checkpoint_meta"})
+    if (answer["metadata"].contains(name))
+      answer["metadata"][name]["offsets"] = answer["metadata"][name]["checkpoint_offsets"];
+  return answer;
+}
+
+std::int32_t max_bs(const Mamba2MetadataBuilder& builder) {
+  return builder.base().decode_cudagraph_max_bs();
+}
+template <class Builder>
+std::int32_t max_bs(const Builder& builder) {
+  return builder.decode_cudagraph_max_bs();
+}
+
+template <class Builder>
+json recompute_on(const VectorCase& vector) {
+  const PolicySet policies = release_policies(
+      *vector.release,
+      vector.config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2);
+  auto created = Builder::create(read_release_builder_config(vector.config, policies), policies);
+  json results = json::array();
+  if (!created) return {{"init", error_json(created.error())}, {"results", results}};
+  Builder& builder = created.value();
+  for (const JsonValue& asked : vector.input.elements()) {
+    ReleaseCall call(asked);
+    const auto metadata = build_release(builder, policies, call);
+    results.push_back(metadata ? release_answer(metadata.value()) : error_json(metadata.error()));
+    if (!metadata) break;  // the state after an exception is not part of the contract
+  }
+  return {{"init",
+           {{"reorder_batch_threshold", builder.reorder_batch_threshold()},
+            {"decode_cudagraph_max_bs", max_bs(builder)}}},
+          {"results", results}};
+}
+
+}  // namespace
+
+json recompute_release_builders(const VectorCase& vector, const VectorKernels&) {
+  switch (vector.config["class"].one_of({"gdn", "mamba1", "mamba2"})) {
+    case 0:
+      return recompute_on<GdnMetadataBuilder>(vector);
+    case 1:
+      return recompute_on<MambaMetadataBuilder>(vector);
+    default:
+      return recompute_on<Mamba2MetadataBuilder>(vector);
+  }
+}
+
+// Which CUDA graphs installed releases of vLLM capture, and which one a batch takes.
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int32_t kMostGraphTokens = 1 << 20;
+constexpr std::int32_t kMostGraphDrafts = 64;
+// In the order of CUDAGraphMode.
+const std::initializer_list<std::string_view> kGraphModes = {
+    "NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"};
+
+std::string_view name_of(CUDAGraphMode mode) {
+  return kGraphModes.begin()[static_cast<std::size_t>(mode)];
+}
+
+// The vectors are of an engine with one Mamba group.
+EngineConfig read_engine_config(const VectorCase& vector) {
+  const JsonValue& config = vector.config;
+  EngineConfig engine;
+  engine.runner = config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2;
+  engine.policies = release_policies(*vector.release, engine.runner);
+  engine.cudagraph_mode = static_cast<CUDAGraphMode>(config["cudagraph_mode"].one_of(kGraphModes));
+  engine.num_speculative_tokens = config["num_spec"].int32({0, kMostGraphDrafts});
+  engine.max_num_seqs = config["max_num_seqs"].int32({1, kMostGraphTokens});
+  engine.max_num_batched_tokens = config["max_num_batched_tokens"].int32({1, kMostGraphTokens});
+  if (const auto largest = config.find_non_null("max_cudagraph_capture_size"))
+    engine.max_cudagraph_capture_size = largest->int32({1, kMostGraphTokens});
+  if (const auto sizes = config.find_non_null("cudagraph_capture_sizes"))
+    for (const JsonValue& size : sizes->elements())
+      engine.cudagraph_capture_sizes.push_back(size.int32({1, kMostGraphTokens}));
+  engine.kv_cache_config.num_blocks = kMostGraphTokens;
+  engine.kv_cache_config.groups = {{.spec = MambaSpec{}, .layers = {0}}};
+  return engine;
+}
+
+Result<CudagraphDispatch> dispatch(const EngineConfig& engine,
+                                   const CudagraphDispatchConfig& graphs, const JsonValue& call) {
+  const std::int32_t num_tokens = call["num_tokens"].int32({0, kMostGraphTokens});
+  const std::int32_t num_reqs = call["num_reqs"].int32({0, kMostGraphTokens});
+  const bool uniform = call["uniform"].int32({0, 1}) == 1;
+  if (engine.runner == ModelRunner::v1)
+    return dispatch_cudagraph(
+        graphs, {.num_tokens = num_tokens, .num_reqs = num_reqs, .uniform_decode = uniform});
+  CudagraphDispatchInputV2 input{.num_tokens = num_tokens, .num_reqs = num_reqs};
+  if (uniform) input.uniform_token_count = 1 + engine.num_speculative_tokens;
+  return dispatch_cudagraph_v2(graphs, input);
+}
+
+}  // namespace
+
+json recompute_release_graphs(const VectorCase& vector, const VectorKernels&) {
+  const EngineConfig engine = read_engine_config(vector);
+  const auto resolved = resolve_cudagraphs(engine);
+  json results = json::array();
+  if (!resolved.ok()) return {{"init", error_json(resolved.error())}, {"results", results}};
+  const CudagraphDispatchConfig graphs = captured_graphs(engine, resolved.value());
+  for (const JsonValue& call : vector.input.elements()) {
+    const auto graph = dispatch(engine, graphs, call);
+    results.push_back(graph.ok() ? json{{"mode", name_of(graph.value().runtime_mode)},
+                                        {"num_tokens_padded", graph.value().num_tokens_padded},
+                                        {"num_reqs_padded", graph.value().num_reqs_padded}}
+                                 : error_json(graph.error()));
+  }
+  return {{"init",
+           {{"cudagraph_mode", name_of(resolved.value().cudagraph_mode)},
+            {"capture_sizes", resolved.value().capture_sizes}}},
+          {"results", results}};
 }
 
 }  // namespace hybridscope

@@ -11,7 +11,6 @@
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/pipeline_worker.h"
 #include "sessions/conformance/recompute.h"
-#include "sessions/conformance/schedule_json.h"
 #include "sessions/conformance/vector_engine_config.h"
 #include "sessions/replay/scheduler_replay.h"
 #include "sessions/text/json_value.h"

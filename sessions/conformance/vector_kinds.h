@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/engine/releases.h"
-#include "sessions/conformance/numeric_op.h"
+#include "sessions/conformance/numeric_ops.h"
 #include "sessions/conformance/vector_kernels.h"
 #include "sessions/text/json_value.h"
 

@@ -5,20 +5,47 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/check.h"
 #include "core/base/fingerprint.h"
+#include "core/base/ids.h"
 #include "sessions/diff/field_difference.h"
 #include "sessions/diff/ignore_rules.h"
-#include "sessions/diff/request_numbers.h"
+#include "sessions/record/step_source.h"
 #include "sessions/record/value_names.h"
 #include "sessions/text/name_hash.h"
 
 namespace hybridscope {
+
+// Gives the requests of two sessions common numbers: equal names have equal numbers, independent of
+// the sessions' ids.
+
+class RequestNumbers {
+ public:
+  // Asks each source once per request; both must outlive this.
+  RequestNumbers(const StepSource& a, const StepSource& b) : sources_{&a, &b} {}
+
+  // `side`: 0 is a, 1 is b. Returns -1 for no request.
+  std::int32_t number(int side, RequestId request);
+  // Valid while this lives; empty for -1.
+  std::string_view name(std::int32_t number) const {
+    return number < 0 ? std::string_view() : names_[static_cast<std::size_t>(number)];
+  }
+  std::size_t size() const { return names_.size(); }
+
+ private:
+  const StepSource* sources_[2];
+  std::vector<std::int32_t> numbers_[2];  // by id; -1: not asked for yet
+  std::deque<std::string> names_;         // by number
+  std::unordered_map<std::string_view, std::int32_t> by_name_;
+};
 
 // `number`: the value as an integer. Not for requests or texts.
 template <class T>

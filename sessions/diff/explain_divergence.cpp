@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "sessions/explain/explain_decision.h"
-#include "sessions/explain/explain_dispatch.h"
 #include "sessions/explain/explain_finding.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/explain/explain_schedule.h"
-#include "sessions/explain/trace_names.h"
 #include "sessions/run/finding_list.h"
 
 namespace hybridscope {

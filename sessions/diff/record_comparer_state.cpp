@@ -1,7 +1,7 @@
 // Compares copies, blocks, metadata and what the step wrote.
 #include "sessions/diff/record_comparer.h"
 
-#include "sessions/explain/explain_array.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/record/step_fields.h"
 
 namespace hybridscope {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/diff/diff_summary.h"
+#include "sessions/diff/element_matcher.h"
+#include "sessions/diff/field_difference.h"
 #include "sessions/diff/ignore_rules.h"
 #include "sessions/diff/record_comparer.h"
-#include "sessions/diff/request_numbers.h"
 #include "sessions/record/step_source.h"
 
 namespace hybridscope {

@@ -12,7 +12,7 @@
 
 #include "core/model/kv_cache_spec.h"
 #include "core/trace/step_trace.h"
-#include "sessions/explain/state_kinds.h"
+#include "sessions/explain/forward_rows.h"
 
 namespace hybridscope {
 

@@ -4,9 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "core/base/ids.h"
+#include "core/metadata/row_class.h"
 #include "core/model/kv_cache_spec.h"
+#include "core/trace/schedule_trace.h"
+#include "core/trace/step_trace.h"
 
 namespace hybridscope {
 
@@ -28,5 +32,14 @@ Names make_names(const Engine& engine);
 
 // "r5" and "group 1", for callers without names.
 Names numbered_names();
+
+// Names of a trace's enums, the same in all tables, texts and files.
+
+std::string_view row_class_name(RowClass row_class);   // "decode", "verify", ...
+std::string_view admission_name(Admission admission);  // "running", "new", "resumed"
+
+std::string_view row_origin_name(RowOrigin origin);           // "kept", "moved", ...
+std::string_view commit_outcome_name(CommitOutcome outcome);  // "taken", "chunk", ...
+std::string_view command_name(CommandKind command);           // "add_request", "preempt", ...
 
 }  // namespace hybridscope

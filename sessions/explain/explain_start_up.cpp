@@ -7,7 +7,7 @@
 
 #include "core/engine/cudagraph_setup.h"
 #include "core/metadata/graph_padding_policies.h"
-#include "sessions/explain/explain_dispatch.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/text/text_page.h"
 
 namespace hybridscope {

@@ -11,8 +11,8 @@
 #include "core/engine/engine_config.h"
 #include "core/trace/block_table_mirror.h"
 #include "core/trace/step_trace.h"
+#include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/explain/own_counts.h"
 #include "sessions/text/text_page.h"
 
 namespace hybridscope {

@@ -5,7 +5,7 @@
 
 #include "core/engine/scheduler_policies.h"
 #include "sessions/explain/explain_decision.h"
-#include "sessions/explain/explain_row.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/explain/explain_sections.h"
 #include "sessions/text/number_words.h"
 

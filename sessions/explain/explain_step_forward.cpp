@@ -8,10 +8,9 @@
 #include "core/metadata/builder_metadata.h"
 #include "core/metadata/metadata_builders.h"
 #include "core/metadata/persistent_buffer.h"
-#include "sessions/explain/explain_array.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/explain/explain_sections.h"
 #include "sessions/explain/forward_rows.h"
-#include "sessions/explain/state_kinds.h"
 
 namespace hybridscope::step_sections {
 

@@ -6,11 +6,10 @@
 #include "core/base/ids.h"
 #include "core/engine/worker_v2_policies.h"
 #include "sessions/explain/explain_decision.h"
-#include "sessions/explain/explain_dispatch.h"
-#include "sessions/explain/explain_row.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/explain/explain_sections.h"
 #include "sessions/explain/forward_rows.h"
-#include "sessions/explain/trace_names.h"
 
 namespace hybridscope::step_sections {
 

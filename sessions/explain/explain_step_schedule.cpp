@@ -6,9 +6,9 @@
 #include "core/caching/block_pool_policies.h"
 #include "core/engine/aligned_split_policies.h"
 #include "core/engine/scheduler_setup.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_schedule.h"
 #include "sessions/explain/explain_sections.h"
-#include "sessions/explain/trace_names.h"
 
 namespace hybridscope::step_sections {
 

@@ -9,9 +9,9 @@
 
 #include "core/check/finding.h"
 #include "core/trace/step_trace.h"
+#include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/finding_roots.h"
-#include "sessions/explain/own_counts.h"
 
 namespace hybridscope {
 

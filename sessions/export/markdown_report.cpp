@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/explain/trace_names.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/export/runner_test_text.h"
 #include "sessions/export/vllm_flags.h"
 #include "sessions/scenario/scenario_writer.h"

@@ -6,7 +6,6 @@
 #include "core/engine/scheduler_setup.h"
 #include "sessions/export/pytest_body.h"
 #include "sessions/export/python_run.h"
-#include "sessions/export/python_text.h"
 #include "sessions/export/runner_test_text.h"
 
 namespace hybridscope {

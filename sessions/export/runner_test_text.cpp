@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sessions/explain/trace_names.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/export/python_run.h"
-#include "sessions/export/python_text.h"
 #include "sessions/export/runner_test_body.h"
 #include "sessions/export/runner_test_runner.h"
 #include "sessions/scenario/settings_table.h"

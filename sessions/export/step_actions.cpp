@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
-#include "sessions/export/python_text.h"
+#include "sessions/export/python_run.h"
 
 namespace hybridscope {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/language/language_machine.h"
 #include "core/state/state_backend.h"
 #include "sessions/conformance/vector_kernels.h"
-#include "sessions/lessons/lesson_site.h"
+#include "sessions/lessons/lesson.h"
 #include "sessions/run/gui_start.h"
 
 namespace hybridscope {

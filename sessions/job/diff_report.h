@@ -10,7 +10,7 @@
 #include "sessions/diff/collected_diff.h"
 #include "sessions/diff/config_difference.h"
 #include "sessions/diff/request_totals.h"
-#include "sessions/run/text_differences.h"
+#include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
 

@@ -1,7 +1,7 @@
 #include "sessions/job/judge_report.h"
 
 #include "sessions/text/number_words.h"
-#include "sessions/text/text_table.h"
+#include "sessions/text/text_page.h"
 
 #include <fmt/core.h>
 

@@ -12,7 +12,7 @@
 #include "sessions/judge/engine_difference.h"
 #include "sessions/judge/foreign_importer.h"
 #include "sessions/run/finding_list.h"
-#include "sessions/run/speech_info.h"
+#include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
 

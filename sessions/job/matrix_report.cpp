@@ -8,8 +8,8 @@
 #include "sessions/matrix/matrix_html.h"
 #include "sessions/matrix/matrix_json.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/shell_word.h"
-#include "sessions/text/text_table.h"
+#include "sessions/text/shown_text.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,9 +11,10 @@
 
 #include "core/base/result.h"
 #include "sessions/job/plan_question.h"
+#include "sessions/plan/plan_file.h"
 #include "sessions/plan/plan_jobs.h"
-#include "sessions/plan/plan_json.h"
-#include "sessions/plan/plan_traffic.h"
+#include "sessions/plan/plan_run.h"
+#include "sessions/plan/plan_story.h"
 #include "sessions/plan/sweep.h"
 #include "sessions/text/command_files.h"
 
@@ -57,5 +59,17 @@ Result<PlanJob> make_plan_job(const PlanJobOptions& options);
 // off, and max_num_seqs.
 Result<std::vector<std::string>> default_sweeps(const std::string& model,
                                                 const EngineSettings& settings);
+
+// What hybridscope plan prints of a sweep: a table, the recommendation with its reasons, JSON.
+
+// Heading, table and reasons.
+std::string format_plan(const PlanView& view, std::int64_t most_rows);
+// The front first, the recommended one on top, then the others; at most `most_rows`.
+std::string format_plan_table(const PlanView& view, std::int64_t most_rows);
+std::string format_plan_reasons(const PlanView& view);
+
+// {"plan": header, "goals": [...], "recommended": name, "front": [names], "reasons": [...],
+// "results": [...]}.
+nlohmann::ordered_json plan_to_json(const PlanView& view);
 
 }  // namespace hybridscope

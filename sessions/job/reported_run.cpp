@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "sessions/job/load_language.h"
+#include "sessions/job/state_option.h"
 #include "sessions/known_bugs/finding_cause.h"
-#include "sessions/known_bugs/known_findings.h"
 #include "sessions/record/session_plan.h"
 
 namespace hybridscope {

@@ -9,13 +9,13 @@
 #include "sessions/explain/explain_names.h"
 #include "sessions/job/run_options.h"
 #include "sessions/job/run_report.h"
-#include "sessions/job/state_bytes.h"
+#include "sessions/job/state_option.h"
 #include "sessions/job/step_files.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
-#include "sessions/run/language_model.h"
 #include "sessions/run/run_summary.h"
 #include "sessions/run/starved_requests.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope {
 

@@ -9,11 +9,11 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
-#include "sessions/lessons/shipped_lessons.h"
+#include "sessions/lessons/lesson_reader.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/text/line_source.h"
-#include "sessions/text/shell_word.h"
-#include "sessions/traffic/traffic_formats.h"
+#include "sessions/text/input_file.h"
+#include "sessions/text/shown_text.h"
+#include "sessions/traffic/load_traffic.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {

@@ -8,12 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/job/known_findings_option.h"
-#include "sessions/job/state_bytes.h"
+#include "sessions/job/run_options.h"
+#include "sessions/job/state_option.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/run/run_summary.h"
-#include "sessions/run/speech_info.h"
 #include "sessions/run/spoken_words.h"
 #include "sessions/run/starved_requests.h"
 

@@ -1,11 +1,18 @@
 // Session files as JSON.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "core/base/result.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/run/finding_list.h"
 #include "storage/session_file.h"
+#include "storage/session_player.h"
 #include "storage/session_query.h"
+#include "storage/session_reader.h"
 
 namespace hybridscope {
 
@@ -17,5 +24,33 @@ std::string cut_mark(const CutText& cut);
 
 // A value of `sessions query --json`; of a blob {blob_bytes}.
 nlohmann::ordered_json query_value_to_json(const QueryValue& value);
+
+// One step of a recorded session as JSON and in words.
+
+// The names of a session's requests and groups. `player` must outlive them.
+Names session_names(SessionPlayer& player);
+
+// Moves to the step. `names`: session_names(). Errors: those of SessionPlayer::go_to.
+Result<nlohmann::ordered_json> recorded_step_to_json(SessionPlayer& player, std::int64_t step,
+                                                     const Names& names);
+// Everything about the step in words. Error invalid_input: the session's level is counts.
+Result<std::string> explain_recorded_step(SessionPlayer& player, std::int64_t step,
+                                          const Names& names);
+
+// Does the session know how many blocks were free? Another engine's decisions do not say it.
+bool knows_free_blocks(SessionPlayer& player);
+
+// The findings of a recorded session: grouped by what each follows from, with the known bug behind.
+
+// Up to step `last`. Steps are read for roots only. Errors: those of the reader.
+Result<FindingList> session_findings(SessionReader& reader, const Names& names,
+                                     std::int64_t last = INT64_MAX);
+
+// Finds the known bugs or the policies behind findings (find_causes), by running the session's plan
+// again; empty for a session of `judge`, and for a plan that this version cannot read.
+FindingList::FindCauses session_cause_finder(const SessionInfo& info);
+
+// "hybridscope sessions show runs.db:before --step 12 --explain".
+std::string show_step_words(const SessionPlace& place, std::int64_t step);
 
 }  // namespace hybridscope

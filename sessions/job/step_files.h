@@ -73,4 +73,18 @@ class StepFiles final : public StepSink {
   bool failed_ = false;
 };
 
+// The session of a command (--record).
+
+// A name that was given gets the source's suffix; without one it is named after header.source.
+// Null: no session is asked for. Errors: those of source.header and SessionSink::begin.
+Result<std::unique_ptr<StepFile>> begin_recorded_session(const StepFileOptions& options,
+                                                         const StepFileSource& source);
+
+// The trace of a run of our own engine (--trace).
+
+// Its header is in it. Null: no trace is asked for. Error: the file cannot be written. Requires:
+// the source has an engine and a plan.
+Result<std::unique_ptr<StepFile>> begin_trace_file(const StepFileOptions& options,
+                                                   const StepFileSource& source);
+
 }  // namespace hybridscope

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sessions/explain/trace_names.h"
+#include "sessions/explain/explain_names.h"
 
 namespace hybridscope {
 namespace {

@@ -1,7 +1,7 @@
 // Compares our scheduler's decisions with those of the trace.
 #pragma once
 
-#include "sessions/judge/compared_step.h"
+#include "sessions/judge/engine_difference.h"
 #include "sessions/judge/engine_scheduler.h"
 
 namespace hybridscope {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/trace/step_trace.h"
-#include "sessions/judge/compared_step.h"
+#include "sessions/judge/engine_difference.h"
 #include "sessions/judge/engine_worker.h"
 
 namespace hybridscope {
@@ -13,7 +13,7 @@ namespace hybridscope {
 MaybeDifference compare_worker(const ComparedStep& step, const EngineWorker& worker,
                                const StepTrace& ours);
 
-// The parts in compare_copies.cpp.
+// The parts in compare_worker.cpp.
 MaybeDifference compare_copies(const ComparedStep& step, const StepTrace& ours,
                                EngineDecision launch);
 MaybeDifference compare_metadata(const ComparedStep& step, const StepTrace& ours);

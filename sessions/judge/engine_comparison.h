@@ -7,7 +7,6 @@
 
 #include "core/base/policy_set.h"
 #include "core/base/result.h"
-#include "sessions/judge/compared_step.h"
 #include "sessions/judge/engine_difference.h"
 #include "sessions/judge/engine_scheduler.h"
 #include "sessions/judge/engine_worker.h"

@@ -11,7 +11,7 @@
 #include "core/engine/engine_request.h"
 #include "core/engine/worker.h"
 #include "core/trace/step_trace.h"
-#include "sessions/judge/compared_step.h"
+#include "sessions/judge/engine_difference.h"
 #include "sessions/judge/engine_scheduler.h"
 #include "sessions/judge/foreign_trace.h"
 

@@ -3,6 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace hybridscope {
 namespace {
 
@@ -69,6 +72,18 @@ Result<FollowedLine> FollowedTrace::next() {
   }
   followed.number = ++number_;
   return followed;
+}
+
+KnownLines::Is KnownLines::take(std::string_view line) {
+  const std::uint64_t hash = XXH3_64bits(line.data(), line.size());
+  if (next_ == hashes_.size()) {
+    hashes_.push_back(hash);
+    ++next_;
+    return Is::news;
+  }
+  if (hashes_[next_] != hash) return Is::another;
+  ++next_;
+  return Is::known;
 }
 
 }  // namespace hybridscope

@@ -2,14 +2,16 @@
 // between them (docs/trace-format.md, "Following an engine").
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/result.h"
 #include "sessions/text/followed_input.h"
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 
 namespace hybridscope {
 
@@ -72,6 +74,33 @@ class FollowedTrace {
   std::optional<LineSource> source_;  // of the stream under way
   std::int64_t number_ = 0;
   std::int64_t bytes_before_ = 0;  // of the streams that ended
+};
+
+// Recognises the lines of a trace that is sent again from its beginning, as after a reconnect.
+
+class KnownLines {
+ public:
+  enum class Is : std::uint8_t {
+    news,     // the line after the known ones; known from now on
+    known,    // it was there before
+    another,  // another line stood here: this is another trace
+  };
+
+  // The lines that follow are sent from the first one again.
+  void begin_again() { next_ = 0; }
+  void forget() {
+    hashes_.clear();
+    next_ = 0;
+  }
+  Is take(std::string_view line);
+  // The number of known lines.
+  std::size_t count() const { return hashes_.size(); }
+  // The number of lines taken since they are sent from the first one.
+  std::size_t position() const { return next_; }
+
+ private:
+  std::vector<std::uint64_t> hashes_;  // of the lines, 8 bytes each
+  std::size_t next_ = 0;
 };
 
 }  // namespace hybridscope

@@ -2,6 +2,7 @@
 // (docs/trace-format.md). Requests are numbered in the order in which they are first named.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -239,5 +240,15 @@ struct ForeignStep {
   // Empties all members but keeps their storage.
   void clear();
 };
+
+// The names of a trace's enum values, each list in the order of its enum. Those that are choices of
+// a setting as well are in sessions/scenario/settings_table.h.
+
+// Member of a header's config, and section of the settings.
+inline constexpr std::string_view kPoliciesKey = "policies";
+
+inline constexpr std::array<std::string_view, 2> kGroupTypeWords = {"full_attention", "mamba"};
+inline constexpr std::array<std::string_view, 6> kMambaTypeWords = {
+    "mamba1", "mamba2", "linear_attention", "short_conv", "gdn_attention", "kda"};
 
 }  // namespace hybridscope

@@ -12,7 +12,7 @@
 #include "core/caching/mamba_manager_policies.h"
 #include "core/engine/batch_metadata_policies.h"
 #include "core/model/checkpoint_layers.h"
-#include "sessions/judge/trace_words.h"
+#include "sessions/judge/foreign_trace.h"
 #include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/settings_table.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/metadata/graph_padding_policies.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope {
 namespace {

@@ -17,8 +17,6 @@
 #include "sessions/judge/foreign_trace.h"
 #include "sessions/judge/trace_reader.h"
 #include "sessions/judge/untold_parts.h"
-#include "sessions/run/checked_step.h"
-#include "sessions/run/language_model.h"
 #include "sessions/run/step_judge.h"
 
 namespace hybridscope {

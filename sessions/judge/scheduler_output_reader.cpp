@@ -1,10 +1,13 @@
-// Reads SchedulerOutput: which requests ended, were admitted, or continue.
 #include <fmt/core.h>
+#include <algorithm>
 
 #include "sessions/judge/step_parts.h"
 #include "sessions/text/name_hash.h"
 
 namespace hybridscope {
+
+// Reads SchedulerOutput: which requests ended, were admitted, or continue.
+
 namespace {
 
 using Membership = LiveRequests::Membership;
@@ -156,6 +159,175 @@ void read_scheduler_output(const JsonValue& value, StepContext& context) {
     read_request_list(*preempted, context, [&](const JsonValue&, RequestId request) {
       context.step.preempted_req_ids.push_back(request);
     });
+}
+
+// Reads SchedulerOutput: how many tokens each request runs, and which of them are drafts.
+
+namespace {
+
+// A map of live requests. T: {request, what `read` returns}.
+template <class T>
+void read_map_of_requests(const JsonValue& value, std::vector<T>& out, StepContext& context,
+                          auto read) {
+  context.requests.begin_list();
+  value.each_member([&](std::string_view name, const JsonValue& member) {
+    const RequestId request = live_request(member, name, context);
+    expect_first_in_list(member, request, context);
+    out.push_back({request, read(member, context)});
+  });
+}
+
+std::int32_t read_draft_count(const JsonValue& value, StepContext& context) {
+  return value.int32({0, context.limits.num_speculative_tokens});
+}
+
+void expect_has_block_ids(const JsonValue& value, RequestId request, StepContext& context) {
+  const LiveRequests::InStep& in_step = context.requests.in_step(request);
+  if (!in_step.needs_block_ids) return;
+  value.fail(fmt::format(
+      "request {} is missing, which this step {}", quoted_text(context.requests.name_of(request)),
+      in_step.membership == LiveRequests::Membership::scheduled_new_reqs ? "admits" : "resumes"));
+}
+
+// One count per group, each as a list of one.
+BlockLists read_cached_block_counts(const JsonValue& value, StepContext& context) {
+  ForeignStep& step = context.step;
+  const BlockLists result{.first = static_cast<std::uint32_t>(step.lists.size())};
+  std::size_t group = 0;
+  const auto num_groups = static_cast<std::size_t>(context.limits.num_groups());
+  value.each_element([&](const JsonValue& element) {
+    if (group < num_groups) {
+      step.lists.push_back({static_cast<std::uint32_t>(step.ids.size()), 1});
+      step.ids.push_back(element.int32({0, context.limits.max_columns[group]}));
+    }
+    ++group;
+  });
+  if (group != num_groups)
+    value.fail(fmt::format("length {}, expected {} (a count a KV-cache group)", group, num_groups));
+  return result;
+}
+
+using Membership = LiveRequests::Membership;
+
+std::string_view text_of(Membership membership) {
+  return membership == Membership::scheduled_new_reqs ? "scheduled_new_reqs"
+                                                      : "scheduled_cached_reqs";
+}
+
+void read_num_scheduled(std::string_view name, const JsonValue& member, StepContext& context) {
+  std::vector<ForeignCount>& counts = context.step.num_scheduled_tokens;
+  const RequestId request = live_request(member, name, context);
+  expect_first_in_list(member, request, context);
+  LiveRequests::InStep& in_step = context.requests.in_step(request);
+  if (in_step.membership == Membership::none)
+    member.fail(fmt::format("request {} is in neither scheduled_new_reqs nor scheduled_cached_reqs",
+                            quoted_text(name)));
+  in_step.row = static_cast<std::int32_t>(counts.size());
+  counts.push_back({request, member.int32({1, context.limits.max_tokens})});
+}
+
+void expect_has_tokens(const JsonValue& value, RequestId request, StepContext& context) {
+  const LiveRequests::InStep& in_step = context.requests.in_step(request);
+  if (in_step.row >= 0) return;
+  value.fail(fmt::format("request {} of {} is missing",
+                         quoted_text(context.requests.name_of(request)),
+                         text_of(in_step.membership)));
+}
+
+void check_batch_size(const JsonValue& value, StepContext& context) {
+  const std::vector<ForeignCount>& counts = context.step.num_scheduled_tokens;
+  std::int64_t tokens = 0;
+  for (const ForeignCount& count : counts) tokens += count.count;
+  if (counts.size() > static_cast<std::size_t>(context.limits.max_num_seqs))
+    value.fail(fmt::format("{} requests, expected at most {} (max_num_seqs)", counts.size(),
+                           context.limits.max_num_seqs));
+  if (tokens > context.limits.max_num_batched_tokens)
+    value.fail(fmt::format("{} tokens, expected at most {} (max_num_batched_tokens)", tokens,
+                           context.limits.max_num_batched_tokens));
+}
+
+void check_draft_count(const JsonValue& member, ForeignCount drafts, StepContext& context) {
+  const auto row = static_cast<std::size_t>(context.requests.in_step(drafts.request).row);
+  const std::int32_t scheduled = context.step.num_scheduled_tokens[row].count;
+  if (drafts.count >= scheduled && drafts.count > 0)
+    member.fail(fmt::format("length {}, expected at most {} drafts in {} scheduled tokens",
+                            drafts.count, scheduled - 1, scheduled));
+  if (drafts.count > context.limits.num_speculative_tokens)
+    member.fail(fmt::format("length {}, expected at most {} (num_speculative_tokens)", drafts.count,
+                            context.limits.num_speculative_tokens));
+}
+
+bool admitted(RequestId request, StepContext& context) {
+  const LiveRequests::InStep& in_step = context.requests.in_step(request);
+  return in_step.membership == Membership::scheduled_new_reqs || in_step.needs_block_ids;
+}
+
+// Drafts that are all -1 are the padding of a one-token prompt. For a running request they are -1
+// when the scheduler never learns them (asynchronous scheduling, runner V2).
+void read_drafts_of(std::string_view name, const JsonValue& member, StepContext& context) {
+  const RequestId request = scheduled_request(member, name, context);
+  expect_first_in_list(member, request, context);
+  const IdRange ids = read_token_ids(member, -1, context);
+  const ForeignCount drafts{request, static_cast<std::int32_t>(ids.count)};
+  check_draft_count(member, drafts, context);
+  context.step.scheduled_spec_decode_tokens.push_back(drafts);
+  const auto tokens = context.step.at(ids);
+  const bool all_placeholders =
+      std::ranges::all_of(tokens, [](std::int32_t id) { return id == -1; });
+  if (!tokens.empty() && all_placeholders && admitted(request, context))
+    context.step.placeholder_drafts.push_back(request);
+}
+
+}  // namespace
+
+void read_scheduler_block_ids(const JsonValue& value, StepContext& context) {
+  read_map_of_requests(value, context.step.scheduler_block_ids, context, read_block_lists);
+  for (const ForeignBlockIds& traced : context.step.scheduler_block_ids)
+    context.requests.in_step(traced.request).needs_block_ids = false;
+  for (const ForeignNewRequest& request : context.step.scheduled_new_reqs)
+    expect_has_block_ids(value, request.request, context);
+  for (const ForeignCachedRequest& request : context.step.scheduled_cached_reqs)
+    expect_has_block_ids(value, request.request, context);
+}
+
+void read_num_cached_block(const JsonValue& value, StepContext& context) {
+  read_map_of_requests(value, context.step.num_cached_block, context, read_cached_block_counts);
+}
+
+void read_num_tokens_after_output(const JsonValue& value, StepContext& context) {
+  read_map_of_requests(value, context.step.num_tokens_after_output, context, read_token_count);
+}
+
+void read_num_scheduled_tokens(const JsonValue& value, StepContext& context) {
+  context.requests.begin_list();
+  value.each_member([&](std::string_view name, const JsonValue& member) {
+    read_num_scheduled(name, member, context);
+  });
+  for (const ForeignNewRequest& request : context.step.scheduled_new_reqs)
+    expect_has_tokens(value, request.request, context);
+  for (const ForeignCachedRequest& request : context.step.scheduled_cached_reqs)
+    expect_has_tokens(value, request.request, context);
+  check_batch_size(value, context);
+}
+
+void read_drafts_offered(const JsonValue& value, StepContext& context) {
+  context.requests.begin_list();
+  value.each_member([&](std::string_view name, const JsonValue& member) {
+    const RequestId request = scheduled_request(member, name, context);
+    expect_first_in_list(member, request, context);
+    context.step.num_drafts_offered.push_back({request, read_draft_count(member, context)});
+  });
+}
+
+void read_drafts_proposed(const JsonValue& value, StepContext& context) {
+  read_map_of_requests(value, context.step.num_drafts_proposed, context, read_draft_count);
+}
+
+void read_drafts(const JsonValue& value, StepContext& context) {
+  context.requests.begin_list();
+  value.each_member([&](std::string_view name, const JsonValue& member) {
+    read_drafts_of(name, member, context);
+  });
 }
 
 }  // namespace hybridscope

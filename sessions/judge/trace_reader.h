@@ -9,7 +9,7 @@
 
 #include "core/base/result.h"
 #include "sessions/judge/foreign_trace.h"
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 
 namespace hybridscope {
 

@@ -9,7 +9,7 @@
 #include "core/engine/scheduler_setup.h"
 #include "core/metadata/builder_metadata.h"
 #include "core/metadata/metadata_builders.h"
-#include "sessions/judge/trace_words.h"
+#include "sessions/judge/foreign_trace.h"
 #include "sessions/judge/traced_cache.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/scenario/settings_table.h"

@@ -14,7 +14,7 @@
 #include "core/engine/policy_overrides.h"
 #include "core/trace/block_table_mirror.h"
 #include "core/trace/step_trace.h"
-#include "sessions/judge/hash_changes.h"
+#include "sessions/judge/traced_cache.h"
 
 namespace hybridscope {
 

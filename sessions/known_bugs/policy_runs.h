@@ -13,8 +13,8 @@
 #include "core/check/finding.h"
 #include "core/check/step_checker.h"
 #include "core/engine/policy_overrides.h"
-#include "sessions/run/language_model.h"
 #include "sessions/run/run_plan.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope {
 

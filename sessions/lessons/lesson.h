@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/result.h"
+#include "sessions/breakpoint/break_fields.h"
 #include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
@@ -93,5 +96,39 @@ struct LessonTextPiece {
   bool is_name = false;
 };
 std::vector<LessonTextPiece> split_placeholders(std::string_view text);
+
+// Answers as text. The author's, the learner's and the engine's answers use the same words.
+
+// The answer in the words of break_value_words(): " 07" becomes "7", "True" becomes "yes",
+// "Within-block shift" becomes "within_block_shift". Empty for a value that the field can never
+// have.
+std::optional<std::string> canonical_answer(const BreakField& field, std::string_view text);
+
+// "a whole number", "yes or no", "one of decode, verify, prefill, padding", "the name of a
+// request".
+std::string answer_kind(const BreakField& field);
+
+// Lessons as a web site: what `lessons export` gives to whatever makes the pages (gui/web), and
+// what it gets back and writes.
+
+// The first words of every file of a site, as a comment of its language; a site replaces only files
+// that contain them.
+inline constexpr std::string_view kLessonSiteMark = "Made by hybridscope lessons export";
+
+struct LessonSiteInput {
+  std::vector<Lesson> lessons;  // in the order of the index; their names differ
+  std::string program;          // "hybridscope 0.1.0"
+  // Called before each lesson is run; returns false to stop. Empty: nobody waits.
+  std::function<bool(const Lesson&)> on_lesson = {};
+};
+
+struct SiteFile {
+  std::string name;  // "align_boundary.html": the site has no folders
+  std::string text;
+};
+
+// Errors: what the engine refuses; a part or a question that the run cannot answer, with the names
+// of lesson and part; not_available: `on_lesson` stopped it.
+using MakeLessonSite = Result<std::vector<SiteFile>> (*)(const LessonSiteInput&);
 
 }  // namespace hybridscope

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/result.h"
 #include "sessions/lessons/lesson.h"
@@ -30,5 +32,18 @@ Result<Lesson> parse_lesson(const LessonText& lesson, const ReadText& read);
 
 // Error io: the file cannot be read.
 Result<Lesson> read_lesson_file(const std::string& path);
+
+// The lessons and scenarios built into the program.
+
+// Their names, in the recommended order.
+std::vector<std::string_view> shipped_lesson_names();
+
+// Error not_found: no lesson has this name; names the nearest one and all others.
+Result<Lesson> shipped_lesson(std::string_view name);
+
+// The file names without .json, sorted.
+std::vector<std::string_view> shipped_scenario_names();
+// Error not_found: no scenario has this name.
+Result<Scenario> shipped_scenario(std::string_view name);
 
 }  // namespace hybridscope

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/numeric/hybrid_model.h"
 #include "sessions/lessons/lesson.h"
 #include "sessions/live/live_player.h"
 
@@ -90,5 +91,16 @@ struct LessonProblem {
 
 // Plays all parts and compares all answers. Empty: lesson and engine agree.
 std::vector<LessonProblem> check_lesson(const Lesson& lesson);
+
+// What a lesson says of a language model's answers, held against the model: a part's run is played
+// to its end with the model on its decisions.
+
+// The texts of all parts (LessonPart::says).
+std::size_t num_sayings(const Lesson& lesson);
+
+// What requests do not say as the lesson says they do; empty if each does. A part that cannot be
+// run is a problem of the whole part.
+std::vector<LessonProblem> check_sayings(const Lesson& lesson,
+                                         const std::shared_ptr<const HybridModel>& model);
 
 }  // namespace hybridscope

@@ -13,7 +13,6 @@
 #include "sessions/text/json_value.h"
 #include "sessions/text/line_file.h"
 #include "sessions/text/output_file.h"
-#include "sessions/text/output_folder.h"
 
 namespace hybridscope {
 

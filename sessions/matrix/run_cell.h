@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,7 +30,7 @@ struct CellRunOptions {
 
 // One in this many scenarios of a cell also keeps state in bytes.
 inline constexpr std::int64_t kScenariosABytesRun = 8;
-// How many failing scenarios of a cell are explained (explain_errors.h).
+// How many failing scenarios of a cell are explained (run_cell.h).
 inline constexpr std::int64_t kMaxExplained = 12;
 
 // Scenario `index` of a cell, in profile safe.
@@ -51,5 +52,23 @@ Result<CheckedScenario> check_scenario_of_cell(const MatrixCell& cell, std::int6
 // Runs the scenarios of a cell; empty if it gave up. Errors: those of the backend. If an engine
 // refuses a scenario, this throws a contract violation that names cell and scenario.
 Result<std::optional<CellResult>> run_cell(const MatrixCell& cell, const CellRunOptions& options);
+
+// Which known bugs or policies of an engine cause the errors of a scenario.
+
+struct Explanation {
+  struct Cause {
+    std::string cause;  // FindingCause::key
+    FindingKind kind;   // of the first finding of the chain that it causes
+  };
+  std::vector<Cause> causes = {};  // each cause once
+  std::vector<FindingKind> unexplained = {};
+};
+
+// Runs scenario `index` of the cell again and asks for the cause of each chain of findings
+// (find_causes), of the first kMaxExplainedChains. `errors`: those of its run. Unexplained are
+// chains without a cause, and errors that are no finding (a run that does not end).
+Explanation explain_errors(const MatrixCell& cell, const CellRunOptions& options,
+                           std::int64_t index, const std::set<FindingKind>& errors);
+inline constexpr std::size_t kMaxExplainedChains = 8;
 
 }  // namespace hybridscope

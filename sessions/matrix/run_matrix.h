@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/base/result.h"
@@ -36,5 +37,17 @@ Result<bool> run_matrix(const MatrixOptions& options, MatrixFile& file);
 // The second half of run_matrix: shrinks the faults that the file's cells found but that have no
 // scenario yet.
 Result<bool> shrink_faults(const MatrixOptions& options, MatrixFile& file);
+
+// Merges the results of shards, or of runs with other filters, into one matrix.
+
+struct MatrixSource {
+  std::string folder;
+  MatrixContents contents;
+};
+
+// All cells; for each fault the smallest scenario, its file given with its folder; no accidents
+// (is_accident). The header is the first one's, with shard 1/1. Errors: invalid_input when two
+// sources do not belong together or disagree about a cell.
+Result<MatrixContents> merge_matrices(const std::vector<MatrixSource>& sources);
 
 }  // namespace hybridscope

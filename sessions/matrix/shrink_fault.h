@@ -11,6 +11,7 @@
 #include "core/base/result.h"
 #include "sessions/matrix/matrix_file.h"
 #include "sessions/matrix/run_cell.h"
+#include "sessions/scenario/known_bug_table.h"
 
 namespace hybridscope {
 
@@ -56,5 +57,11 @@ struct ShrunkFault {
 // The result is empty if go_on ended the search. A correct program has no errors here.
 Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidates,
                                                 const CellRunOptions& options);
+
+// The policies of what causes a fault: known bugs and single policies, joined by '+', and bugs of
+// which one is the cause, joined by " or " (FindingCause::key).
+
+// The policy values of a cause. Errors: invalid_input, there is no such bug, policy or value.
+Result<PolicyOverrides> policies_of_cause(std::string_view cause);
 
 }  // namespace hybridscope

@@ -6,12 +6,28 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
-#include "sessions/palette/colour.h"
-
 namespace hybridscope {
+
+// A colour.
+
+// sRGB, 8 bits each.
+struct Rgba {
+  std::uint8_t r = 0;
+  std::uint8_t g = 0;
+  std::uint8_t b = 0;
+  std::uint8_t a = 255;  // 0: invisible
+  friend bool operator==(const Rgba&, const Rgba&) = default;
+};
+
+// 0xE69F00; opaque.
+constexpr Rgba rgb(std::uint32_t hex) {
+  return {static_cast<std::uint8_t>(hex >> 16 & 0xFF), static_cast<std::uint8_t>(hex >> 8 & 0xFF),
+          static_cast<std::uint8_t>(hex & 0xFF), 255};
+}
 
 enum class PaletteKind : std::uint8_t { dark, light, high_contrast };
 inline constexpr std::size_t kNumPalettes = 3;
@@ -65,5 +81,17 @@ const Palette& palette_of(PaletteKind kind);
 std::string palette_css(PaletteKind kind);
 // The light palette for :root, and the dark one where the reader prefers it.
 std::string page_palette_css();
+
+// What the colours of the palette are called and mean, for legends in documents.
+
+struct ColourWords {
+  std::string_view colour;  // "green, dotted"
+  std::string_view means;
+};
+
+// The fills in their order, then events, verdicts, and the corner of what changed.
+std::span<const ColourWords> palette_words();
+// The colours with their meanings as a table of Markdown, which docs/workbench.md has.
+std::string palette_markdown();
 
 }  // namespace hybridscope

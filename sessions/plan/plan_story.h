@@ -1,6 +1,7 @@
 // A plan's results with everything that is said about them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -73,5 +74,23 @@ std::vector<std::string> refused_lines(const PlanView& view, std::size_t most = 
 std::vector<std::string> story_lines(const PlanView& view);
 // Only "if steps take half as long: the same". Requires: there is a recommendation.
 std::vector<std::string> sensitivity_lines(const PlanView& view);
+
+// Why a plan recommends what it does, in sentences that name the numbers.
+
+struct PlanReasonsInput {
+  const Sweep& sweep;
+  std::span<const PlanResult> results;
+  std::span<const PlanGoal* const> goals;
+  const PlanChoice& choice;
+  std::string model = {};  // for why a block has its size; empty: not told
+};
+
+// One sentence a line: what the recommended result reaches of each goal; for each axis what another
+// value would change with everything else equal, as far as it was run; how full the pool was.
+// Requires: there is a recommendation.
+std::vector<std::string> plan_reasons(const PlanReasonsInput& input);
+
+// "attention 1,204 of 4,817 blocks at most, 310.2 on average; ...": what blocks are used for.
+std::string block_use_words(const PlanResult& result);
 
 }  // namespace hybridscope

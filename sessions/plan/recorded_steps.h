@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "sessions/plan/step_time_fit.h"
 #include "sessions/scenario/settings.h"
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 
 namespace hybridscope {
 

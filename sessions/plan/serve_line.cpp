@@ -1,14 +1,151 @@
 #include "sessions/plan/serve_line.h"
 
 #include <fmt/core.h>
-
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/model/model_presets.h"
 #include "sessions/plan/serve_flags.h"
 
 namespace hybridscope {
+namespace {
+
+// Names on Hugging Face of models that have the sizes of a preset.
+using HubModel = std::pair<std::string_view, std::string_view>;
+constexpr std::array kHubModels = {
+    HubModel{"state-spaces/mamba-2.8b-hf", "mamba-2.8b"},
+    HubModel{"state-spaces/mamba2-2.7b", "mamba2-2.7b"},
+    HubModel{"ibm-fms/Bamba-9B", "bamba-9b"},
+    HubModel{"ibm-ai-platform/Bamba-9B", "bamba-9b"},
+    HubModel{"ibm-ai-platform/Bamba-9B-v1", "bamba-9b"},
+    HubModel{"ibm-ai-platform/Bamba-9B-v2", "bamba-9b"},
+    HubModel{"nvidia/Nemotron-H-8B-Base-8K", "nemotron-h-8b"},
+    HubModel{"ibm-granite/granite-4.0-h-small", "granite-4.0-h-small"},
+    HubModel{"Qwen/Qwen3-Next-80B-A3B-Instruct", "qwen3-next-80b-a3b"},
+    HubModel{"Qwen/Qwen3-Next-80B-A3B-Instruct-FP8", "qwen3-next-80b-a3b"},
+    HubModel{"Qwen/Qwen3-Next-80B-A3B-Thinking", "qwen3-next-80b-a3b"},
+    HubModel{"Qwen/Qwen3-Next-80B-A3B-Thinking-FP8", "qwen3-next-80b-a3b"},
+    HubModel{"moonshotai/Kimi-Linear-48B-A3B-Base", "kimi-linear-48b-a3b"},
+    HubModel{"moonshotai/Kimi-Linear-48B-A3B-Instruct", "kimi-linear-48b-a3b"},
+    HubModel{"LiquidAI/LFM2-1.2B", "lfm2-1.2b"},
+    HubModel{"MiniMaxAI/MiniMax-Text-01", "minimax-text-01"},
+};
+
+}  // namespace
+
+Result<std::string> model_of_serve_line(const std::string& model) {
+  for (const auto& [name, preset] : kHubModels)
+    if (name == model) return std::string(preset);
+  if (model_preset(model).ok()) return model;
+  std::error_code error;
+  if (std::filesystem::exists(model, error)) return model;
+  std::vector<std::string_view> known;
+  for (const HubModel& row : kHubModels) known.push_back(row.first);
+  return Error{ErrorKind::not_found,
+               fmt::format("the sizes of {} are not known: give its file with --model config.json "
+                           "(known by name: {})",
+                           model, fmt::join(known, ", "))};
+}
+
+namespace {
+
+constexpr std::string_view kSpaces = " \t\n\r";
+constexpr std::string_view kEndsCommand = ";&|<>()";
+constexpr std::string_view kEscapedInDoubleQuotes = "$`\"\\\n";
+
+class ShellLine {
+ public:
+  explicit ShellLine(std::string_view text) : text_(text) {}
+
+  Result<ShellWords> split() {
+    ShellWords result;
+    while (true) {
+      std::string before = take_space();
+      if (at_end()) {
+        result.after = std::move(before);
+        return result;
+      }
+      if (text_[at_] == '#')
+        return invalid_input("'#' outside quotes begins a comment; leave it out");
+      ShellWord word{.before = std::move(before), .raw = {}, .value = {}};
+      if (Status taken = take_word(word); !taken.ok()) return taken.error();
+      result.words.push_back(std::move(word));
+    }
+  }
+
+ private:
+  bool at_end() const { return at_ >= text_.size(); }
+  bool at_joined_line() const { return text_.substr(at_).starts_with("\\\n"); }
+
+  std::string take_space() {
+    const std::size_t from = at_;
+    while (!at_end()) {
+      if (at_joined_line())
+        at_ += 2;
+      else if (kSpaces.find(text_[at_]) != kSpaces.npos || text_.substr(at_) == "\\")
+        ++at_;
+      else
+        break;
+    }
+    return std::string(text_.substr(from, at_ - from));
+  }
+
+  Status take_word(ShellWord& word) {
+    const std::size_t from = at_;
+    while (!at_end() && kSpaces.find(text_[at_]) == kSpaces.npos) {
+      const char c = text_[at_];
+      if (kEndsCommand.find(c) != kEndsCommand.npos)
+        return invalid_input(fmt::format("'{}' outside quotes ends the command", c));
+      if (c == '\'' || c == '"') {
+        if (Status taken = take_quoted(c, word.value); !taken.ok()) return taken;
+      } else if (at_joined_line()) {
+        at_ += 2;
+      } else if (c == '\\' && at_ + 1 < text_.size()) {
+        word.value += text_[at_ + 1];
+        at_ += 2;
+      } else {
+        word.value += c;
+        ++at_;
+      }
+    }
+    word.raw = std::string(text_.substr(from, at_ - from));
+    return Ok{};
+  }
+
+  Status take_quoted(char quote, std::string& value) {
+    ++at_;
+    while (!at_end() && text_[at_] != quote) {
+      const bool escapes =
+          quote == '"' && text_[at_] == '\\' && at_ + 1 < text_.size() &&
+          kEscapedInDoubleQuotes.find(text_[at_ + 1]) != kEscapedInDoubleQuotes.npos;
+      if (escapes) ++at_;
+      if (!(escapes && text_[at_] == '\n')) value += text_[at_];
+      ++at_;
+    }
+    if (at_end()) return invalid_input(fmt::format("a quote ({}) is not closed", quote));
+    ++at_;
+    return Ok{};
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+Result<ShellWords> split_shell_words(std::string_view line) { return ShellLine(line).split(); }
+
+std::string join_shell_words(const ShellWords& line) {
+  std::string text;
+  for (const ShellWord& word : line.words) text += word.before + word.raw;
+  return text + line.after;
+}
+
 namespace {
 
 constexpr std::string_view kServer = "vllm.entrypoints.openai.api_server";

@@ -6,7 +6,7 @@
 
 #include "sessions/plan/serve_flags.h"
 #include "sessions/plan/serve_line.h"
-#include "sessions/text/shell_word.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {

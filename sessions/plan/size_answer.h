@@ -70,4 +70,23 @@ Result<SizeAnswer> answer_sizes(const ModelSpec& model, const EngineSettings& se
 // The smallest of the limits.
 std::int64_t requests_that_run(const SizeAnswer& answer);
 
+// Which single setting would change the sizes, and by how much: each is tried.
+
+// One setting with another value, and the sizes with it.
+struct SizeChange {
+  std::string setting = {};  // path in the settings table
+  std::string value = {};    // as a command line writes it
+  EngineSettings settings = {};
+  std::int64_t requests = 0;  // that run together
+  std::int64_t by_blocks = 0;
+  std::int64_t block_size = 0;                       // tokens
+  std::optional<std::int32_t> smallest_prefix = {};  // tokens
+};
+
+// Changes after which more requests run together or a shorter prefix can hit, in the order in which
+// they were tried: max_num_seqs, the memory for one request more, dtypes, cache mode, drafts,
+// tensor parallelism. A change that the model or the release does not allow is left out.
+std::vector<SizeChange> useful_changes(const ModelSpec& model, const EngineSettings& settings,
+                                       const SizeAnswer& answer);
+
 }  // namespace hybridscope

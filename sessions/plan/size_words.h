@@ -7,7 +7,6 @@
 
 #include "core/model/model_layout.h"
 #include "sessions/plan/size_answer.h"
-#include "sessions/plan/size_changes.h"
 
 namespace hybridscope {
 

@@ -1,7 +1,6 @@
 #include "sessions/plan/step_time.h"
 
 #include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,10 +8,25 @@
 #include <optional>
 #include <utility>
 
+#include "sessions/text/input_file.h"
 #include "sessions/text/json_value.h"
-#include "sessions/text/line_source.h"
 
 namespace hybridscope {
+
+StepWork StepWorkCounter::count(const StepTrace& trace) const {
+  StepWork work;
+  for (const ScheduledTrace& row : trace.scheduled) {
+    const std::int32_t of_prompt =
+        std::clamp(row.num_prompt_tokens - row.num_computed_tokens, 0, row.num_scheduled_tokens);
+    work.prefill += of_prompt;
+    work.decode += row.num_scheduled_tokens - of_prompt;
+  }
+  for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies})
+    for (const StateCopyTrace& copy : launch->copies)
+      work.copied_bytes += bytes_.copy_bytes(copy.group, copy.accept_token_bias);
+  return work;
+}
+
 namespace {
 
 constexpr double kMostUs = 1e12;

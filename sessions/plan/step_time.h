@@ -10,9 +10,31 @@
 
 #include "core/base/result.h"
 #include "core/engine/engine.h"
-#include "sessions/plan/step_work.h"
+#include "core/engine/engine_config.h"
+#include "core/trace/step_trace.h"
+#include "sessions/run/run_summary.h"
 
 namespace hybridscope {
+
+// What of a step an assumed step time depends on (docs/plan.md, Step time).
+
+struct StepWork {
+  std::int64_t prefill = 0;       // tokens of prompts, as long as the prompt is computed first
+  std::int64_t decode = 0;        // other tokens: drafts, and output that is computed again
+  std::int64_t copied_bytes = 0;  // of states, before and after the forward pass
+  friend bool operator==(const StepWork&, const StepWork&) = default;
+};
+
+class StepWorkCounter {
+ public:
+  // The states' sizes are those of `config`.
+  explicit StepWorkCounter(const EngineConfig& config) : bytes_(config) {}
+
+  StepWork count(const StepTrace& trace) const;
+
+ private:
+  SummaryBuilder bytes_;
+};
 
 // Microseconds: base + prefill * tokens of prompts + decode * other tokens + copied_bytes * bytes
 // of states that the step copies.

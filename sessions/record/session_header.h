@@ -9,7 +9,7 @@
 #include "core/check/step_checker.h"
 #include "core/engine/engine_config.h"
 #include "sessions/record/step_record.h"
-#include "sessions/run/speech_info.h"
+#include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
 

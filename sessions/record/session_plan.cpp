@@ -14,10 +14,9 @@
 #include "core/engine/engine.h"
 #include "sessions/record/model_json.h"
 #include "sessions/record/plan_requests.h"
-#include "sessions/run/waiting_requests.h"
+#include "sessions/run/runner.h"
 #include "sessions/scenario/scenario_checks.h"
-#include "sessions/scenario/scenario_expectation.h"
-#include "sessions/scenario/scenario_script.h"
+#include "sessions/scenario/scenario_parts.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/json_reader.h"
 

@@ -9,7 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/language/language_values.h"
-#include "sessions/run/speech_info.h"
+#include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
 

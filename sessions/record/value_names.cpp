@@ -4,9 +4,9 @@
 
 #include "core/base/check.h"
 #include "sessions/explain/explain_decision.h"
-#include "sessions/explain/explain_dispatch.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/explain/finding_words.h"
-#include "sessions/explain/trace_names.h"
 
 namespace hybridscope::value_names {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "core/base/result.h"
 #include "sessions/record/step_source.h"
-#include "sessions/run/speech_info.h"
+#include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
 

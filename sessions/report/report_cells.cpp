@@ -5,7 +5,6 @@
 #include <string>
 
 #include "sessions/explain/forward_rows.h"
-#include "sessions/explain/state_kinds.h"
 
 namespace hybridscope {
 namespace {

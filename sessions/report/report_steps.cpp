@@ -12,10 +12,10 @@
 
 #include "sessions/explain/block_copies.h"
 #include "sessions/explain/explain_decision.h"
-#include "sessions/explain/explain_dispatch.h"
 #include "sessions/explain/explain_finding.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/explain/explain_schedule.h"
-#include "sessions/explain/trace_names.h"
 #include "sessions/record/enum_codes.h"
 #include "sessions/report/block_ops.h"
 

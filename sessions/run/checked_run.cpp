@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/numeric/hybrid_model.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope {
 namespace {

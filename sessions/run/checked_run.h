@@ -10,7 +10,6 @@
 
 #include "core/base/result.h"
 #include "core/check/check_progress.h"
-#include "sessions/run/checked_step.h"
 #include "sessions/run/runner.h"
 #include "sessions/run/step_judge.h"
 

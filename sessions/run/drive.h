@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/result.h"
-#include "sessions/run/checked_step.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope {
 

@@ -18,6 +18,12 @@
 
 namespace hybridscope {
 
+// What the summary of a run, its page and the window say of it in the same words.
+
+// From `step` on, the first one with a stale-persistent-array, states came from fresh arrays:
+// without a language model, which runs what the replayed graph reads.
+std::string fresh_arrays_words(std::int64_t step);
+
 inline constexpr std::size_t kMaxFindingsShown = 100;  // in all
 inline constexpr std::int64_t kMaxFindingsARule = 20;  // per rule, so that no rule hides another
 

@@ -1,17 +1,61 @@
 #include "sessions/run/spoken_words.h"
 
+#include <fmt/core.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "core/base/fingerprint.h"
+#include "core/language/numeric_memory.h"
 #include "core/language/spoken_texts.h"
+#include "core/numeric/hybrid_model.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
+
+Result<SpeechInfo> make_speech_info(const HybridModel& model, const KVCacheConfig& config,
+                                    const std::string& folder, NumericForm form) {
+  const auto groups = groups_of_layers(model, config);
+  if (!groups) return groups.error();
+  SpeechInfo info{
+      .weights = weights_name(folder), .form = form, .vocab_size = model.vocab_size, .layers = {}};
+  static constexpr const char* kKinds[] = {"Mamba2", "GatedDeltaNet", "short convolution",
+                                           "attention"};
+  static_assert(std::size(kKinds) == std::variant_size_v<Mixer>);
+  for (std::size_t i = 0; i < model.layers.size(); ++i)
+    info.layers.push_back({groups.value()[i], kKinds[model.layers[i].mixer.index()],
+                           !model.layers[i].is_attention()});
+  return info;
+}
+
+std::string_view numeric_form_name(NumericForm form) {
+  return form == NumericForm::chunked ? "chunked" : "recurrent";
+}
+
+std::optional<NumericForm> parse_numeric_form(std::string_view name) {
+  for (const NumericForm form : {NumericForm::recurrent, NumericForm::chunked})
+    if (name == numeric_form_name(form)) return form;
+  return std::nullopt;
+}
+
+std::string weights_name(const std::string& folder) {
+  const auto path = std::filesystem::path(folder).lexically_normal();
+  const std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();
+  return name.empty() ? folder : name;
+}
+
+std::string speech_words(const SpeechInfo& info) {
+  return fmt::format("Language model {}, form {}", info.weights, numeric_form_name(info.form));
+}
+
 namespace {
 
 constexpr std::size_t kMaxTextsShown = 20;
@@ -162,6 +206,122 @@ nlohmann::ordered_json spoken_to_json(const SpokenWords& words) {
          {"tokens", std::move(tokens)}});
   }
   return json;
+}
+
+namespace {
+
+struct SaidInStep {
+  std::vector<std::int32_t> said;
+  std::vector<std::int32_t> alone;
+  std::vector<std::int32_t> rejected;
+};
+
+std::map<RequestId, SaidInStep> by_request(const StepWords& words) {
+  std::map<RequestId, SaidInStep> requests;
+  for (const StepWords::Token& token : words.tokens) {
+    requests[token.request].said.push_back(token.token.id);
+    requests[token.request].alone.push_back(token.token.twin_id);
+  }
+  for (const StepWords::Draft& rejected : words.rejected)
+    requests[rejected.request].rejected.push_back(rejected.draft.id);
+  return requests;
+}
+
+std::string line_of(const SaidInStep& request, std::string_view name, std::int32_t vocab_size) {
+  std::string line = fmt::format("{} says \"{}\"", name, tokens_as_text(request.said, vocab_size));
+  if (request.said != request.alone)
+    line += fmt::format(", a lone run there \"{}\"", tokens_as_text(request.alone, vocab_size));
+  if (!request.rejected.empty())
+    line += fmt::format("; rejected drafts \"{}\"", tokens_as_text(request.rejected, vocab_size));
+  return line;
+}
+
+}  // namespace
+
+std::string explain_speech(const StepSpeech& speech, const SpeechInfo& info, const Names& names) {
+  const auto requests = by_request(speech.words);
+  if (requests.empty() && speech.compared.empty()) return {};
+  TextPage page;
+  page.heading(speech_words(info));
+  for (const auto& [request, said] : requests)
+    page.line(line_of(said, names.request(request), info.vocab_size));
+  const auto places = static_cast<std::int64_t>(speech.compared.size());
+  if (places > 0 && speech.states.empty())
+    page.line(fmt::format("{} compared with lone runs: all equal in every bit",
+                          counted(places, "state")));
+  for (std::size_t i = 0; i < std::min(speech.states.size(), kMostStatesExplained); ++i) {
+    const StateDifference& state = speech.states[i];
+    page.line(fmt::format(
+        "block {}, layer {}: the {} that a row of {} {} differs from the lone run's after {} "
+        "tokens, by at most {:.3g}, in {} elements",
+        state.block, state.layer, state.kind == StateKind::conv ? "conv window" : "temporal state",
+        names.request(state.request), state.is_read ? "read" : "left", state.num_tokens,
+        state.largest, grouped_number(state.num_elements)));
+  }
+  if (speech.states.size() > kMostStatesExplained)
+    page.line(fmt::format("... and {} more", speech.states.size() - kMostStatesExplained));
+  return page.take();
+}
+
+namespace {
+
+// Where token `index` begins in what was said.
+std::size_t begin_of(const SpokenText& text, std::size_t index, std::int32_t vocab_size) {
+  const std::vector<std::int32_t> ids = said_ids(text);
+  const bool is_spaced = index > 0 && vocab_size != kByteVocabulary;
+  return tokens_as_text(std::span(ids).first(index), vocab_size).size() + (is_spaced ? 1 : 0);
+}
+
+std::string token_at(const SpokenText& text, std::size_t index, std::int32_t vocab_size) {
+  return index < text.tokens.size() ? tokens_as_text({&text.tokens[index].id, 1}, vocab_size)
+                                    : std::string();
+}
+
+std::int64_t step_at(const SpokenText& text, std::size_t index) {
+  return index < text.tokens.size() ? text.tokens[index].step : 0;
+}
+
+}  // namespace
+
+std::vector<DifferingText> differing_texts(const SpokenWords& a, const SpokenWords& b) {
+  std::multimap<std::string, const SpokenText*> of_b;  // those of one name in their order
+  for (std::size_t i = 0; i < b.texts.size(); ++i) of_b.emplace(b.requests[i], &b.texts[i]);
+  std::vector<DifferingText> differing;
+  for (std::size_t i = 0; i < a.texts.size(); ++i) {
+    const auto found = of_b.find(a.requests[i]);
+    if (found == of_b.end()) continue;
+    const SpokenText& one = a.texts[i];
+    const SpokenText& other = *found->second;
+    of_b.erase(found);
+    const auto same = [](const SpokenToken& x, const SpokenToken& y) { return x.id == y.id; };
+    const auto first = static_cast<std::size_t>(
+        std::ranges::mismatch(one.tokens, other.tokens, same).in1 - one.tokens.begin());
+    if (first == one.tokens.size() && first == other.tokens.size()) continue;
+    differing.push_back({.request = a.requests[i],
+                         .first = first,
+                         .step_a = step_at(one, first),
+                         .step_b = step_at(other, first),
+                         .token_a = token_at(one, first, a.vocab_size),
+                         .token_b = token_at(other, first, b.vocab_size),
+                         .a = said_words(one, a.vocab_size),
+                         .b = said_words(other, b.vocab_size),
+                         .token_begins = begin_of(one, first, a.vocab_size)});
+  }
+  return differing;
+}
+
+std::string text_difference_words(const DifferingText& text, std::string_view run_a,
+                                  std::string_view run_b) {
+  const auto token = [](const std::string& words, std::int64_t step) {
+    return step == 0 ? std::string("nothing") : fmt::format("\"{}\"", words);
+  };
+  const auto step = [](std::string_view side, std::int64_t number) {
+    return number == 0 ? fmt::format("{} has ended", side)
+                       : fmt::format("step {} of {}", number, side);
+  };
+  return fmt::format("{}: the texts part at token {} ({}, {}): {} and {}", text.request,
+                     text.first + 1, step(run_a, text.step_a), step(run_b, text.step_b),
+                     token(text.token_a, text.step_a), token(text.token_b, text.step_b));
 }
 
 }  // namespace hybridscope

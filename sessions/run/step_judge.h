@@ -6,17 +6,51 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/check/check_context.h"
+#include "core/check/finding.h"
 #include "core/check/state_hash_check.h"
 #include "core/check/state_mirror.h"
+#include "core/check/state_write.h"
 #include "core/check/step_checker.h"
+#include "core/engine/engine_config.h"
+#include "core/language/language_machine.h"
 #include "core/language/language_run.h"
-#include "sessions/run/checked_step.h"
-#include "sessions/run/language_model.h"
+#include "core/language/language_values.h"
+#include "core/trace/step_trace.h"
 
 namespace hybridscope {
+
+// Makes the checker's configuration from an engine's.
+
+CheckConfig make_check_config(const EngineConfig& config);
+
+// What a judge makes of one step, whoever ran it: our engine, or one whose trace is read.
+
+struct StepSpeech;
+
+// One step and its findings; valid until the next step.
+struct CheckedStep {
+  const StepTrace& trace;
+  std::span<const Finding> findings;
+  std::span<const StateWrite> writes;  // to state, in order; empty unless they are logged
+  // What a language model said and compared. Null: none runs, or it is not kept.
+  const StepSpeech* speech = nullptr;
+};
+
+// A language model that runs on decisions, with how it was asked for.
+
+struct HybridModel;
+
+struct LanguageModel {
+  std::string folder = {};  // of its weights
+  NumericForm form = NumericForm::recurrent;
+  std::shared_ptr<const HybridModel> model = nullptr;  // null: none runs
+  MakeLanguageMachine make_machine = {};               // where it runs; null: on the host
+};
 
 // How many of the most probable tokens are kept with each token that a language model chooses.
 inline constexpr std::int32_t kNumLikelyTokens = 5;

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "core/model/model_spec.h"
-#include "sessions/scenario/hf_config_reader.h"
+#include "sessions/scenario/hf_config.h"
 
 namespace hybridscope {
 

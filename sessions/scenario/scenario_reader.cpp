@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "sessions/scenario/scenario_checks.h"
-#include "sessions/scenario/scenario_expectation.h"
+#include "sessions/scenario/scenario_parts.h"
 #include "sessions/scenario/scenario_requests.h"
-#include "sessions/scenario/scenario_script.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"

@@ -4,8 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/scenario/scenario_expectation.h"
-#include "sessions/scenario/scenario_script.h"
+#include "sessions/scenario/scenario_parts.h"
 #include "sessions/scenario/settings_json.h"
 
 namespace hybridscope {

@@ -7,7 +7,7 @@
 
 #include "sessions/scenario/not_modelled.h"
 #include "sessions/scenario/settings_table.h"
-#include "sessions/text/byte_size.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

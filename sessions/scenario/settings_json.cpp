@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sessions/scenario/not_modelled.h"
-#include "sessions/text/byte_size.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -16,7 +16,7 @@
 #include "core/check/step_checker.h"
 #include "sessions/judge/judged_trace.h"
 #include "sessions/shrink/shrink_scenario.h"
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 
 namespace hybridscope {
 

@@ -1,7 +1,6 @@
 #include "sessions/text/shown_text.h"
 
 #include <fmt/core.h>
-
 #include <algorithm>
 
 namespace hybridscope {
@@ -106,6 +105,16 @@ std::string valid_text(std::string_view text) {
     text.remove_prefix(length);
   }
   return valid;
+}
+
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 }  // namespace hybridscope

@@ -46,4 +46,9 @@ std::string joined_lines(std::string_view text);
 // Bytes that are not UTF-8, and characters that XML does not allow, as U+FFFD.
 std::string valid_text(std::string_view text);
 
+// Words of command lines that a reader of a report can paste into a shell.
+
+// `word` as a POSIX shell reads it back: as it is, or in single quotes.
+std::string shell_word(std::string_view word);
+
 }  // namespace hybridscope

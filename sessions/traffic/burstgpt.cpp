@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "sessions/scenario/scenario.h"
-#include "sessions/text/decimal.h"
+#include "sessions/text/input_file.h"
 #include "sessions/text/json_value.h"
-#include "sessions/text/line_source.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/number_words.h"
 #include "sessions/traffic/conversation_history.h"

@@ -10,7 +10,7 @@
 
 #include "core/base/result.h"
 #include "core/engine/token_sequence.h"
-#include "sessions/traffic/traffic_log.h"
+#include "sessions/traffic/traffic.h"
 
 namespace hybridscope {
 

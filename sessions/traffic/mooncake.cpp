@@ -9,9 +9,9 @@
 
 #include "core/base/math.h"
 #include "sessions/scenario/scenario.h"
+#include "sessions/text/input_file.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"
-#include "sessions/text/line_source.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/traffic/traffic_load.h"
 

@@ -9,7 +9,6 @@
 #include "core/base/result.h"
 #include "sessions/traffic/traffic.h"
 #include "sessions/traffic/traffic_input.h"
-#include "sessions/traffic/traffic_log.h"
 
 namespace hybridscope {
 

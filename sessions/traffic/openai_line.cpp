@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "sessions/scenario/scenario.h"
-#include "sessions/text/decimal.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

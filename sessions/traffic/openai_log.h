@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "sessions/traffic/traffic.h"
 #include "sessions/traffic/traffic_input.h"
-#include "sessions/traffic/traffic_log.h"
 
 namespace hybridscope {
 

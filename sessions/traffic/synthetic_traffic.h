@@ -7,8 +7,7 @@
 
 #include "core/base/result.h"
 #include "sessions/traffic/traffic.h"
-#include "sessions/traffic/traffic_draws.h"
-#include "sessions/traffic/traffic_log.h"
+#include "sessions/traffic/traffic_load.h"
 
 namespace hybridscope {
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "sessions/scenario/scenario.h"
-#include "sessions/text/decimal.h"
 #include "sessions/text/json_cutter.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"

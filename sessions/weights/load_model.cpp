@@ -1,17 +1,18 @@
 #include "sessions/weights/load_model.h"
 
+#include <fmt/core.h>
 #include <fmt/format.h>
-
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <numeric>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "sessions/text/byte_size.h"
+#include "sessions/text/number_words.h"
 #include "sessions/weights/safetensors.h"
-#include "sessions/weights/tensor_taker.h"
 #include "sessions/weights/weights_config.h"
 
 namespace hybridscope {
@@ -317,6 +318,26 @@ Result<LoadedModel> load_model(const std::string& folder, std::int64_t most_byte
   ModelBuilder(config.value(), taker, loaded.model).build();
   if (auto error = taker.error()) return *error;
   return loaded;
+}
+
+namespace fs = std::filesystem;
+
+Result<std::string> find_shipped_model() {
+  std::error_code error;
+  if (fs::is_directory(kShippedModel, error)) return std::string(kShippedModel);
+  fs::path program = fs::read_symlink("/proc/self/exe", error);
+  for (fs::path folder = program.parent_path(); !error && !folder.empty();
+       folder = folder.parent_path()) {
+    for (const fs::path& base : {folder, folder / "share/hybridscope"})
+      if (std::error_code none; fs::is_directory(base / kShippedModel, none))
+        return (base / kShippedModel).string();
+    if (folder == folder.root_path()) break;
+  }
+  return Error{
+      ErrorKind::not_found,
+      fmt::format("there is no folder {} here, beside the program or in a folder above it; "
+                  "name the model's with --weights DIR",
+                  kShippedModel)};
 }
 
 }  // namespace hybridscope

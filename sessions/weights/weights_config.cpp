@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "sessions/scenario/hf_config.h"
-#include "sessions/scenario/hf_config_reader.h"
 #include "sessions/text/json_reader.h"
 
 namespace hybridscope {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "sessions/lessons/lesson_site.h"
+#include "sessions/lessons/lesson.h"
 #include "tests/cli/program.h"
 
 namespace hybridscope::test::lessons_export_test {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "cli/lesson_play.h"
-#include "sessions/lessons/shipped_lessons.h"
+#include "sessions/lessons/lesson_reader.h"
 #include "tests/cli/program.h"
 
 namespace hybridscope::test::lessons_test {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "sessions/job/state_bytes.h"
+#include "sessions/job/state_option.h"
 #include "tests/cli/program.h"
 
 namespace hybridscope::test::state_test {

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "sessions/run/waiting_requests.h"
+#include "sessions/run/runner.h"
 #include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/scenario.h"
-#include "sessions/traffic/traffic_formats.h"
+#include "sessions/traffic/load_traffic.h"
 #include "sessions/traffic/traffic_input.h"
 #include "sessions/traffic/traffic_load.h"
 #include "tests/fuzz/accepted_inputs.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gui/model/panel_infos.h"
-#include "sessions/lessons/shipped_lessons.h"
+#include "sessions/lessons/lesson_reader.h"
 #include "tests/gui/drawn_panel.h"
 #include "tests/gui/gui_driver.h"
 #include "tests/sessions/record/plan_run.h"

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sessions/explain/own_counts.h"
+#include "sessions/explain/explain_decision.h"
 #include "storage/reader_impl.h"
 #include "tests/storage/record_lines.h"
 #include "tests/storage/recorded_run.h"

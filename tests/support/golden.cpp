@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 
 namespace hybridscope::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope::test {
 

@@ -5,7 +5,7 @@
 #include "bench/support/measure.h"
 #include "bench/support/model_config.h"
 #include "core/check/step_checker.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope::bench {
 namespace {

@@ -23,7 +23,7 @@
 #include "integrations/python/src/row_source.h"
 #include "integrations/python/src/to_python.h"
 #include "sessions/run/finding_list.h"
-#include "sessions/text/byte_size.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "integrations/python/src/raise.h"
 #include "sessions/record/session_header.h"
-#include "sessions/text/decimal.h"
 #include "sessions/text/json_value.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sessions/job/judge_session.h"
-#include "sessions/job/trace_input.h"
 
 namespace hybridscope {
 namespace {

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "sessions/job/recorded_step.h"
 #include "sessions/job/session_json.h"
 
 namespace hybridscope {

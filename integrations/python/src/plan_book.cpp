@@ -7,7 +7,6 @@
 
 #include "integrations/python/src/given.h"
 #include "sessions/job/plan_job.h"
-#include "sessions/job/plan_report.h"
 #include "sessions/plan/plan_story.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"

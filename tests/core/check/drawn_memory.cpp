@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope::test {
 

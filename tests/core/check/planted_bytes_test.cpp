@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "kernels/cpu/cpu_state_backend.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 #include "tests/core/check/planted.h"
 
 namespace hybridscope::test::planted_bytes_test {

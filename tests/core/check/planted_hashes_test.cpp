@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 #include "tests/core/check/expected_finding.h"
 #include "tests/core/check/hashed_run.h"
 #include "tests/support/small_engine.h"

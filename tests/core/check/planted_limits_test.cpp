@@ -1,7 +1,7 @@
 // Rules about what a step may not exceed: schedule-over-limit, graph-not-captured.
 #include <gtest/gtest.h>
 
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 #include "tests/core/check/planted.h"
 
 namespace hybridscope::test::planted_limits_test {

@@ -12,7 +12,7 @@
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/scheduler_policies.h"
 #include "kernels/cpu/cpu_state_backend.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 #include "tests/core/check/planted.h"
 #include "tests/core/check/random_runs.h"
 

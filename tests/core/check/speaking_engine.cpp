@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope::test {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/check/step_checker.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::state_write_test {

@@ -9,7 +9,7 @@
 #include "core/check/step_checker.h"
 #include "core/engine/policy_table.h"
 #include "sessions/record/step_digests.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/property.h"
 

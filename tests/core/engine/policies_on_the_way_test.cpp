@@ -6,7 +6,7 @@
 #include "core/engine/policy_overrides.h"
 #include "core/engine/policy_table.h"
 #include "core/engine/row_inputs_policies.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/property.h"
 #include "tests/support/small_engine.h"

@@ -9,8 +9,8 @@
 #include "core/metadata/block_table_gather.h"
 #include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
-#include "sessions/conformance/block_table_tensor.h"
 #include "sessions/conformance/varlen_chunks.h"
+#include "sessions/conformance/vector_table.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::metadata_functions_test {

@@ -7,8 +7,8 @@
 #include "core/metadata/batch_split.h"
 #include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
-#include "sessions/conformance/block_table_tensor.h"
 #include "sessions/conformance/varlen_chunks.h"
+#include "sessions/conformance/vector_table.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::property_test {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/metadata/batch_split.h"
-#include "sessions/conformance/block_table_tensor.h"
+#include "sessions/conformance/vector_table.h"
 #include "tests/core/metadata/batch_support.h"
 #include "tests/support/property.h"
 

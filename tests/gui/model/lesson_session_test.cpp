@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gui/model/workbench.h"
-#include "sessions/lessons/shipped_lessons.h"
+#include "sessions/lessons/lesson_reader.h"
 
 namespace hybridscope::lesson_session_test {
 namespace {

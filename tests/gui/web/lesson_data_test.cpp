@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "sessions/lessons/shipped_lessons.h"
+#include "sessions/lessons/lesson_reader.h"
 
 namespace hybridscope::lesson_data_test {
 namespace {

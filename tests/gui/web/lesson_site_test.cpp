@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sessions/lessons/shipped_lessons.h"
+#include "sessions/lessons/lesson_reader.h"
 
 namespace hybridscope::lesson_site_test {
 namespace {

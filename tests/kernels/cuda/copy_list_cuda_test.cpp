@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/state_copy_cpu.h"
 #include "kernels/cuda/block_table_gather_cuda.h"
-#include "sessions/conformance/block_table_tensor.h"
+#include "sessions/conformance/vector_table.h"
 #include "tests/kernels/cuda/cuda_device.h"
 #include "tests/kernels/cuda/num_cases.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sessions/cache_report/cache_words.h"
-#include "sessions/cache_report/planned_requests.h"
+#include "sessions/cache_report/changed_plan.h"
 #include "tests/sessions/record/plan_run.h"
 
 namespace hybridscope::test {

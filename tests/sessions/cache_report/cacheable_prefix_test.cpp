@@ -1,4 +1,4 @@
-#include "sessions/cache_report/cacheable_prefix.h"
+#include "sessions/cache_report/lookup_report.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,6 @@
 #include "core/engine/command.h"
 #include "core/engine/engine_config.h"
 #include "core/trace/step_trace.h"
-#include "sessions/cache_report/cacheable_prefix.h"
 #include "sessions/cache_report/lookup_report.h"
 
 namespace hybridscope::test {

@@ -1,4 +1,4 @@
-#include "sessions/conformance/copy_spec.h"
+#include "sessions/conformance/planned_copies.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sessions/conformance/conformance.h"
-#include "sessions/conformance/numeric_compare.h"
+#include "sessions/conformance/numeric_check.h"
 #include "tests/sessions/conformance/golden_vector_files.h"
 #include "tests/support/golden.h"
 

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "kernels/cpu/state_copy_cpu.h"
-#include "sessions/conformance/block_table_tensor.h"
 #include "sessions/conformance/conformance.h"
 #include "sessions/conformance/recognise.h"
 #include "sessions/conformance/vector_states.h"
+#include "sessions/conformance/vector_table.h"
 #include "tests/sessions/conformance/golden_on_device.h"
 #include "tests/support/golden.h"
 

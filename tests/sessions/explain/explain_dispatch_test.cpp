@@ -1,4 +1,4 @@
-#include "sessions/explain/explain_dispatch.h"
+#include "sessions/explain/explain_parts.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/trace/block_table_mirror.h"
+#include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_step.h"
-#include "sessions/explain/own_counts.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/matrix/run_matrix.h"
 #include "sessions/run/checked_run.h"

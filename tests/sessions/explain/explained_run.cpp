@@ -1,7 +1,7 @@
 #include "tests/sessions/explain/explained_run.h"
 
 #include "sessions/explain/explain_step.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/step_judge.h"
 
 namespace hybridscope::test {
 

@@ -10,7 +10,7 @@
 #include "core/base/ids.h"
 #include "core/engine/scheduler_setup.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/explain/explain_row.h"
+#include "sessions/explain/explain_parts.h"
 #include "sessions/explain/explain_schedule.h"
 #include "sessions/explain/forward_rows.h"
 #include "tests/sessions/explain/graph_conditions.h"

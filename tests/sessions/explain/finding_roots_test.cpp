@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sessions/explain/own_counts.h"
+#include "sessions/explain/explain_decision.h"
 
 namespace hybridscope::finding_roots_test {
 namespace {

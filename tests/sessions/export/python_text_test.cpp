@@ -1,4 +1,4 @@
-#include "sessions/export/python_text.h"
+#include "sessions/export/python_run.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <thread>
 
-#include "sessions/judge/known_lines.h"
 #include "tests/support/engine_socket.h"
 #include "tests/support/temporary_folder.h"
 

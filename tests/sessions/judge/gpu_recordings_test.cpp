@@ -11,7 +11,7 @@
 #include <set>
 
 #include "core/engine/releases.h"
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 #include "tests/sessions/judge/compared_run.h"
 #include "tests/sessions/judge/judged_run.h"
 

@@ -9,7 +9,7 @@
 #include "core/numeric/hybrid_model.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/judge/judged_trace.h"
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 #include "sessions/weights/load_model.h"
 #include "tests/support/property.h"
 

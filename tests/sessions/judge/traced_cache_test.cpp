@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "sessions/judge/hash_changes.h"
+#include "sessions/judge/traced_cache.h"
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/sessions/judge/trace_lines.h"
 

@@ -16,7 +16,7 @@
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/run_plan.h"
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/sessions/judge/trace_lines.h"
 #include "tests/support/property.h"

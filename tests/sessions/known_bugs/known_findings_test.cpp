@@ -1,5 +1,5 @@
 // What --expect-known-bugs lets pass, and which bugs that must show did not.
-#include "sessions/known_bugs/known_findings.h"
+#include "sessions/known_bugs/finding_cause.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

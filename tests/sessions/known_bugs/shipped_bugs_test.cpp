@@ -14,7 +14,7 @@
 #include "core/engine/scheduler_policies.h"
 #include "core/engine/worker_v2_policies.h"
 #include "sessions/known_bugs/bug_exhibit.h"
-#include "sessions/known_bugs/bug_pages.h"
+#include "sessions/known_bugs/bug_report.h"
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/known_bugs/finding_cause.h"
 #include "sessions/run/run_plan.h"

@@ -1,5 +1,5 @@
 // What a language model says with a known bug and without it.
-#include "sessions/known_bugs/spoken_bug.h"
+#include "sessions/known_bugs/bug_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "core/numeric/hybrid_model.h"
-#include "sessions/known_bugs/recall_prompts.h"
 #include "sessions/weights/load_model.h"
 #include "tests/support/property.h"
 

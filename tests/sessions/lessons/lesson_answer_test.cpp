@@ -1,4 +1,4 @@
-#include "sessions/lessons/lesson_answer.h"
+#include "sessions/lessons/lesson.h"
 
 #include <gtest/gtest.h>
 

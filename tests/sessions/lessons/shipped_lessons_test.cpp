@@ -1,5 +1,5 @@
 // Every lesson that is part of the program: its answers are the engine's.
-#include "sessions/lessons/shipped_lessons.h"
+#include "sessions/lessons/lesson_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,12 +11,9 @@
 #include <utility>
 
 #include "core/engine/releases.h"
-#include "sessions/lessons/lesson_reader.h"
 #include "sessions/lessons/lesson_run.h"
-#include "sessions/lessons/lesson_sayings.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/weights/load_model.h"
-#include "sessions/weights/shipped_model.h"
 
 namespace hybridscope::shipped_lessons_test {
 namespace {

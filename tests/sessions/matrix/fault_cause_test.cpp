@@ -1,4 +1,4 @@
-#include "sessions/matrix/fault_cause.h"
+#include "sessions/matrix/shrink_fault.h"
 
 #include <gtest/gtest.h>
 

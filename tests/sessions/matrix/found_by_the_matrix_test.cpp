@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sessions/matrix/checked_scenario.h"
+#include "sessions/matrix/cell_result.h"
 #include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::test::found_by_the_matrix_test {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/engine/policy_table.h"
-#include "sessions/matrix/checked_scenario.h"
+#include "sessions/matrix/cell_result.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "tests/sessions/matrix/small_matrix.h"
 

@@ -1,4 +1,4 @@
-#include "sessions/matrix/merge_matrices.h"
+#include "sessions/matrix/run_matrix.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 
 #include "core/engine/cudagraph_setup.h"
 #include "core/model/checkpoint_layers.h"
-#include "sessions/matrix/checked_scenario.h"
+#include "sessions/matrix/cell_result.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"

@@ -2,7 +2,7 @@
 // colour blindness.
 #pragma once
 
-#include "sessions/palette/colour.h"
+#include "sessions/palette/palette.h"
 
 namespace hybridscope::test {
 

@@ -1,4 +1,4 @@
-#include "sessions/palette/colour.h"
+#include "sessions/palette/palette.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/palette/palette_words.h"
 #include "sessions/text/json_reader.h"
 #include "tests/sessions/palette/colour_measures.h"
 

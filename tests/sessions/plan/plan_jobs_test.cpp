@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "sessions/plan/plan_reasons.h"
+#include "sessions/plan/plan_story.h"
 #include "sessions/traffic/synthetic_traffic.h"
 
 namespace hybridscope::test::plan_jobs_test {

@@ -1,4 +1,4 @@
-#include "sessions/plan/plan_meter.h"
+#include "sessions/plan/plan_figures.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sessions/plan/setting_tries.h"
+#include "sessions/plan/plan_jobs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

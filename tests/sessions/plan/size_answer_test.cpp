@@ -6,7 +6,6 @@
 
 #include "core/engine/engine.h"
 #include "core/model/model_presets.h"
-#include "sessions/plan/size_changes.h"
 
 namespace hybridscope::size_answer_test {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "sessions/explain/trace_names.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/run/checked_run.h"
 
 namespace hybridscope::test {

@@ -13,9 +13,9 @@
 #include "core/check/state_mirror.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "sessions/explain/explain_finding.h"
-#include "sessions/run/check_setup.h"
 #include "sessions/run/runner.h"
 #include "sessions/run/state_memory_plan.h"
+#include "sessions/run/step_judge.h"
 #include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::shipped_in_bytes_test {

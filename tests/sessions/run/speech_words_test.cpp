@@ -1,5 +1,5 @@
 // One step of a language model in words.
-#include "sessions/run/speech_words.h"
+#include "sessions/run/spoken_words.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Texts of two runs.
-#include "sessions/run/text_differences.h"
+#include "sessions/run/spoken_words.h"
 
 #include <gtest/gtest.h>
 

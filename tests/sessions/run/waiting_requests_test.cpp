@@ -1,4 +1,4 @@
-#include "sessions/run/waiting_requests.h"
+#include "sessions/run/runner.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,6 @@
 #include <numeric>
 #include <random>
 
-#include "sessions/run/runner.h"
 #include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::waiting_requests_test {

@@ -1,4 +1,4 @@
-#include "sessions/text/decimal.h"
+#include "sessions/text/number_words.h"
 
 #include <gtest/gtest.h>
 

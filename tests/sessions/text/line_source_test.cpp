@@ -1,4 +1,4 @@
-#include "sessions/text/line_source.h"
+#include "sessions/text/input_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "sessions/text/shell_word.h"
+#include "sessions/text/shown_text.h"
 
 #include <gtest/gtest.h>
 

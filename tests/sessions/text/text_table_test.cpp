@@ -1,4 +1,4 @@
-#include "sessions/text/text_table.h"
+#include "sessions/text/text_page.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sessions/text/write_bytes.h"
+#include "sessions/text/output_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "sessions/text/input_file.h"
-#include "sessions/text/line_source.h"
 #include "sessions/text/output_file.h"
 
 namespace hybridscope::zstd_input_test {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sessions/traffic/mooncake_row.h"
 #include "tests/sessions/traffic/log_words.h"
 
 namespace hybridscope::mooncake_sessions_test {

@@ -1,4 +1,4 @@
-#include "sessions/traffic/traffic_formats.h"
+#include "sessions/traffic/load_traffic.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>

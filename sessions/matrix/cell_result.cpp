@@ -1,4 +1,4 @@
-#include "sessions/matrix/checked_scenario.h"
+#include "sessions/matrix/cell_result.h"
 
 #include <algorithm>
 

@@ -1,0 +1,55 @@
+// Parts of a step in words: the origin of a row, a metadata array, the captured graph.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/engine/engine_config.h"
+#include "core/metadata/builder_metadata.h"
+#include "core/metadata/cudagraph_mode.h"
+#include "core/trace/step_trace.h"
+
+namespace hybridscope {
+
+// In words, where a row of a batch comes from and what it samples.
+
+// "kept", "moved from 2".
+std::string explain_row_origin(const RowTrace& row);
+
+// "a = 2 of 1..3: 1 of 2 drafts accepted, 1 rejected, and the bonus token". Requires: the step has
+// sampled.
+std::string explain_sample(const ScheduledTrace& scheduled, const RowTrace& row);
+
+// Metadata arrays in words: dtype and shape, and what a replayed graph finds in the arrays it
+// reads.
+
+// "int32", "bool": the reference's name, also for plain numbers.
+std::string_view array_dtype_name(ArrayDtype dtype);
+// "[4,3]"; "[]" for a plain number.
+std::string array_shape(const NamedArray& array);
+// "refreshed in this step", "not refreshed since step 3". `step`: the step that replays the graph.
+std::string replay_words(const GroupTrace& group, std::int64_t step);
+
+// In words, the captured graph that a step runs in.
+
+struct DispatchToExplain {
+  CudagraphDispatch dispatch;
+  std::int32_t num_tokens = 0;  // in the batch, without padding
+  std::int32_t num_reqs = 0;
+  bool uniform_decode = false;
+  std::int32_t num_spec = 0;  // K
+  // False: the reason is unknown; without a full graph, so is the kind of batch.
+  bool reason_known = true;
+};
+
+// Does the trace say why the step got its graph? Another engine's trace says at most which one.
+bool dispatch_reason_known(const CudagraphDispatch& dispatch, const EngineConfig& config);
+
+// One line without newline: runtime mode, reason, and padding.
+std::string explain_dispatch(const DispatchToExplain& step);
+
+// "NONE", "FULL_AND_PIECEWISE": as on vLLM's command line.
+std::string_view cudagraph_mode_name(CUDAGraphMode mode);
+
+}  // namespace hybridscope
