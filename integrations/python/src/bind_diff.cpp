@@ -10,7 +10,6 @@
 #include "integrations/python/src/given.h"
 #include "integrations/python/src/locked.h"
 #include "integrations/python/src/raise.h"
-#include "integrations/python/src/teller.h"
 #include "integrations/python/src/to_python.h"
 #include "sessions/job/diff_comparison.h"
 

@@ -10,10 +10,8 @@
 #include "integrations/python/src/bindings.h"
 #include "integrations/python/src/given.h"
 #include "integrations/python/src/judge_feed.h"
-#include "integrations/python/src/judge_file.h"
 #include "integrations/python/src/locked.h"
 #include "integrations/python/src/raise.h"
-#include "integrations/python/src/teller.h"
 #include "integrations/python/src/to_python.h"
 #include "sessions/job/settings_options.h"
 

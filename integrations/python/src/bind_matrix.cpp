@@ -13,7 +13,6 @@
 #include "integrations/python/src/locked.h"
 #include "integrations/python/src/matrix_book.h"
 #include "integrations/python/src/raise.h"
-#include "integrations/python/src/teller.h"
 #include "integrations/python/src/to_python.h"
 #include "sessions/job/settings_options.h"
 

@@ -12,7 +12,6 @@
 #include "integrations/python/src/locked.h"
 #include "integrations/python/src/plan_book.h"
 #include "integrations/python/src/raise.h"
-#include "integrations/python/src/teller.h"
 #include "integrations/python/src/to_python.h"
 
 namespace hybridscope {

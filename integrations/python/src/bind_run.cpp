@@ -12,7 +12,6 @@
 #include "integrations/python/src/locked.h"
 #include "integrations/python/src/raise.h"
 #include "integrations/python/src/stepped_run.h"
-#include "integrations/python/src/teller.h"
 #include "integrations/python/src/to_python.h"
 #include "sessions/job/run_report.h"
 

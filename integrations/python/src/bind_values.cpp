@@ -4,7 +4,7 @@
 
 #include "integrations/python/src/bindings.h"
 #include "integrations/python/src/locked.h"
-#include "integrations/python/src/step_values.h"
+#include "integrations/python/src/record_text.h"
 #include "integrations/python/src/to_python.h"
 
 namespace hybridscope {

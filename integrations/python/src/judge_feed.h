@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "integrations/python/src/locked.h"
 #include "sessions/job/judge_session.h"
 
 namespace hybridscope {
@@ -51,5 +52,14 @@ class JudgeFeed final : private StepSink {
   std::vector<std::string> notes_;
   TraceReport no_trace_;
 };
+
+// Judges whole files of traces.
+
+// What `judge --json --no-timings` prints. Errors: bad input, no trace in it, what keeps the
+// session from being written.
+Result<nlohmann::ordered_json> judge_file(const JudgeOptions& options, Teller& teller);
+
+// Everything about the step of the first trace that has it. Errors: bad input before it; not_found.
+Result<std::string> explain_trace(const JudgeOptions& options, std::int64_t step, Teller& teller);
 
 }  // namespace hybridscope

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
-
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -10,8 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include "integrations/python/src/kept_array.h"
-#include "integrations/python/src/repeated_texts.h"
 #include "integrations/python/src/tensors.h"
 #include "integrations/python/src/text_buffer.h"
 
@@ -74,6 +71,32 @@ class RecordText {
   std::size_t place_ = 1;           // of what is added: from its keys; 0: it is in a list
   bool only_leaves_ = true;         // text, numbers and None, since this was set
   bool tells_empty_shape_ = false;  // of KeptArray
+};
+
+// How an engine's thread takes what the engine goes on to change.
+
+// Text, numbers and lists become text at once, arrays of the host are copied, and tensors of a
+// device come with the next launch(). Each function, the destructor too, requires the GIL.
+class StepValues {
+ public:
+  explicit StepValues(Tensors tensors) : tensors_(std::move(tensors)) {}
+
+  // The text of lists, dicts, text and numbers; `name` (an interned str) is the same for what is
+  // alike in each step.
+  RecordText part(const pybind11::str& name, const pybind11::handle& value);
+  RecordText snapshot(const pybind11::handle& value);
+  // The rows of an array (one dimension or more) that `rows`, whole numbers of the host, name.
+  RecordText rows(const pybind11::handle& array, const pybind11::handle& rows);
+  // A dict of `fields` (a dict); those in `made` are what is there. Left out: objects that are no
+  // JSON and have no tolist(), and tensors of types that are not taken. Matrices without elements
+  // tell their shape.
+  RecordText fields(const pybind11::dict& fields, const pybind11::dict& made);
+  // Begins the copies of the device's tensors.
+  void launch() { tensors_.launch(); }
+
+ private:
+  RepeatedTexts repeated_;
+  Tensors tensors_;
 };
 
 }  // namespace hybridscope

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "integrations/python/src/kept_array.h"
+#include "integrations/python/src/text_buffer.h"
 #include "kernels/cuda/array_copies_cuda.h"
 
 namespace hybridscope {

@@ -1,4 +1,4 @@
-#include "integrations/python/src/teller.h"
+#include "integrations/python/src/locked.h"
 
 #include <pybind11/stl.h>
 
