@@ -53,13 +53,8 @@ NumericAnswer run_kda_update(const NumericCase& vector);
 NumericAnswer run_lightning_prefill(const NumericCase& vector);
 NumericAnswer run_lightning_update(const NumericCase& vector);
 
-// The type of the functions of numeric_ops.h, for the table of kinds.
-
-struct NumericAnswer;
-struct NumericCase;
-
-// Returns what one form computes with the kernels of the case.
-// Throws JsonFault and VectorKernelError.
+// The type of these functions, for the table of kinds: what one form computes with the kernels of
+// the case. Throws JsonFault and VectorKernelError.
 using NumericOp = NumericAnswer (*)(const NumericCase& vector);
 
 }  // namespace hybridscope

@@ -1,10 +1,10 @@
 // Bugs that one policy brings back are told apart by what the finding, its request and the engine's
 // release show.
+// What --expect-known-bugs lets pass, and which bugs that must show did not.
 #include "sessions/known_bugs/finding_cause.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -219,5 +219,42 @@ TEST(FindingCause, WhatAReplayedGraphWroteElsewhereFollowsFromTheReplay) {
             "known bug 5, kplus1-prompt-replays-verify-graph");
 }
 
+using testing::IsEmpty;
+
+// Known bugs 6 and 50 are one policy, and 0.30.0 has both with runner V1.
+RunPlan plan_that_shows_6() {
+  const Scenario scenario = parse_scenario({.text = R"({"version": 1, "model": "tiny-mamba2",
+    "settings": {"engine": "vllm-0.30.0", "runner": "v1", "num_gpu_blocks_override": 32,
+                 "max_model_len": 64},
+    "requests": [{"id": "A", "prompt": 5, "max_tokens": 1}],
+    "expect": {"known_bugs": [{"bug": "6"}]}})",
+                                            .file = "scenario.json"})
+                                .value();
+  return plan_scenario(scenario, "scenario").value();
+}
+
+FindingCause cause_of(const std::string& bug) {
+  return {.words = "known bug " + bug, .bugs = {{find_known_bug(bug).value()}}, .key = bug};
+}
+
+TEST(KnownFindings, ABugOfTheSamePolicyDoesNotStandForTheOneThatMustShow) {
+  const RunPlan plan = plan_that_shows_6();
+  KnownFindings known(plan);
+  EXPECT_TRUE(known.explains(cause_of("50")));
+  EXPECT_THAT(known.missing(true),
+              ElementsAre("known bug 6, one-token-first-chunk-as-decode, which vllm-0.30.0 has, "
+                          "is the cause of no finding"));
+  EXPECT_TRUE(known.explains(cause_of("6")));
+  EXPECT_THAT(known.missing(true), IsEmpty());
+}
+
+TEST(KnownFindings, WhereNotEveryCauseWasFoundTheBugIsMissingAmongThoseThatWere) {
+  const RunPlan plan = plan_that_shows_6();
+  EXPECT_THAT(KnownFindings(plan).missing(false),
+              ElementsAre("known bug 6, one-token-first-chunk-as-decode, which vllm-0.30.0 has, "
+                          "is the cause of no finding whose cause is known"));
+}
+
 }  // namespace
+
 }  // namespace hybridscope::finding_cause_test

@@ -25,5 +25,13 @@ TEST(EscapeControls, OfEveryMarkThatChangesWhereOrHowTextIsShown) {
   EXPECT_EQ(escape_controls("\u200D\u2030\u00E9"), "\u200D\u2030\u00E9");
 }
 
+TEST(ShellWord, IsQuotedWhereAShellWouldReadItOtherwise) {
+  EXPECT_EQ(shell_word("scenarios/a_1.json"), "scenarios/a_1.json");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("two chats"), "'two chats'");
+  EXPECT_EQ(shell_word("it's $HOME"), "'it'\\''s $HOME'");
+}
+
 }  // namespace
+
 }  // namespace hybridscope::shown_text_test

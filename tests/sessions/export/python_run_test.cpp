@@ -1,7 +1,6 @@
 #include "sessions/export/python_run.h"
 
 #include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <vector>
@@ -12,7 +11,7 @@
 #include "tests/sessions/record/plan_run.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope::python_text_test {
+namespace hybridscope::python_run_test {
 namespace {
 
 TEST(PythonText, QuotesAndControlCharactersAreEscaped) {
@@ -54,4 +53,5 @@ TEST(PythonText, WhatIsExportedOfAShippedScenarioCompiles) {
 }
 
 }  // namespace
-}  // namespace hybridscope::python_text_test
+
+}  // namespace hybridscope::python_run_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope::lesson_answer_test {
+namespace hybridscope::lesson_test {
 namespace {
 
 const BreakField kNumber = {.name = "dst_col", .type = BreakType::number, .words = {}};
@@ -46,4 +46,5 @@ TEST(LessonAnswer, SaysWhatIsExpected) {
 }
 
 }  // namespace
-}  // namespace hybridscope::lesson_answer_test
+
+}  // namespace hybridscope::lesson_test

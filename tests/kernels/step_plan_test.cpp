@@ -2,9 +2,53 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <vector>
 
-namespace hybridscope::row_runs_test {
+namespace hybridscope::step_plan_test {
 namespace {
+
+StateCopyOp copy(std::int32_t src, std::int32_t dst) {
+  return {.conv_src_block = src, .temporal_src_block = src, .dst_block = dst};
+}
+
+TEST(CopyConflicts, CopiesBetweenDifferentBlocksAreFree) {
+  CopyConflicts conflicts(6);
+  EXPECT_FALSE(conflicts.found_in(std::vector{copy(0, 1), copy(2, 3), copy(0, 4)}));
+}
+
+TEST(CopyConflicts, AShiftInItsOwnBlockIsFree) {
+  CopyConflicts conflicts(6);
+  EXPECT_FALSE(conflicts.found_in(std::vector{copy(1, 1), copy(2, 2)}));
+}
+
+TEST(CopyConflicts, ABlockThatTwoCopiesWriteIsAConflict) {
+  CopyConflicts conflicts(6);
+  EXPECT_TRUE(conflicts.found_in(std::vector{copy(0, 3), copy(1, 3)}));
+}
+
+TEST(CopyConflicts, ABlockThatALaterCopyWritesIsAConflict) {
+  CopyConflicts conflicts(6);
+  EXPECT_TRUE(conflicts.found_in(std::vector{copy(0, 1), copy(2, 0)}));
+}
+
+TEST(CopyConflicts, EitherSourceCounts) {
+  CopyConflicts conflicts(6);
+  const StateCopyOp conv{.conv_src_block = 5, .temporal_src_block = 0, .dst_block = 1};
+  const StateCopyOp temporal{.conv_src_block = 0, .temporal_src_block = 5, .dst_block = 1};
+  EXPECT_TRUE(conflicts.found_in(std::vector{copy(2, 5), conv}));
+  EXPECT_TRUE(conflicts.found_in(std::vector{copy(2, 5), temporal}));
+}
+
+TEST(CopyConflicts, ASourceThatIsNoBlockConflictsWithNothing) {
+  CopyConflicts conflicts(6);
+  EXPECT_FALSE(conflicts.found_in(std::vector{copy(kPoisonSource, 0), copy(kPoisonSource, 1)}));
+}
+
+TEST(CopyConflicts, ALaunchIsForgottenAfterIt) {
+  CopyConflicts conflicts(6);
+  EXPECT_TRUE(conflicts.found_in(std::vector{copy(0, 1), copy(1, 2)}));
+  EXPECT_FALSE(conflicts.found_in(std::vector{copy(1, 3)}));
+}
 
 using ::testing::ElementsAre;
 
@@ -72,4 +116,5 @@ TEST(RowRuns, ABatchBehindOthersIsCutOnItsOwn) {
 }
 
 }  // namespace
-}  // namespace hybridscope::row_runs_test
+
+}  // namespace hybridscope::step_plan_test

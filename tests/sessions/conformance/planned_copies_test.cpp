@@ -1,10 +1,9 @@
 #include "sessions/conformance/planned_copies.h"
 
 #include <gtest/gtest.h>
-
 #include <vector>
 
-namespace hybridscope::copy_spec_test {
+namespace hybridscope::planned_copies_test {
 namespace {
 
 const std::vector<std::int32_t> kBlockIds{4, 2, 7};
@@ -62,4 +61,5 @@ TEST(CopySpec, ABlockOutsideTheStateIsAnError) {
 }
 
 }  // namespace
-}  // namespace hybridscope::copy_spec_test
+
+}  // namespace hybridscope::planned_copies_test

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -12,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace hybridscope::line_source_test {
+namespace hybridscope::input_file_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -158,4 +157,5 @@ TEST(LineSource, ANamedPipeIsReadUntilItsWriterIsGone) {
 }
 
 }  // namespace
-}  // namespace hybridscope::line_source_test
+
+}  // namespace hybridscope::input_file_test

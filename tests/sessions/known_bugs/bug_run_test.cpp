@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -16,7 +15,7 @@
 #include "sessions/weights/load_model.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::spoken_bug_test {
+namespace hybridscope::bug_run_test {
 namespace {
 
 using testing::HasSubstr;
@@ -108,4 +107,5 @@ TEST(SpokenBugs, ThePageSaysWhatTheModelSays) {
 }
 
 }  // namespace
-}  // namespace hybridscope::spoken_bug_test
+
+}  // namespace hybridscope::bug_run_test

@@ -2,12 +2,11 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-
 #include <ostream>
 
 #include "tests/sessions/cache_report/cache_report_run.h"
 
-namespace hybridscope::cacheable_prefix_test {
+namespace hybridscope::lookup_report_test {
 namespace {
 
 using test::explain_text;
@@ -153,4 +152,5 @@ TEST(SmallestCacheablePrefixOf, ModeNoneIsNothing) {
 }
 
 }  // namespace
-}  // namespace hybridscope::cacheable_prefix_test
+
+}  // namespace hybridscope::lookup_report_test

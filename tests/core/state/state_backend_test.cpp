@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope::step_size_test {
+namespace hybridscope::state_backend_test {
 namespace {
 
 StateMemory memory_of(std::int32_t num_groups, std::int32_t num_blocks) {
@@ -61,4 +61,5 @@ TEST(LargestStep, FollowsFromBlocksWhereTheyAreFew) {
 }
 
 }  // namespace
-}  // namespace hybridscope::step_size_test
+
+}  // namespace hybridscope::state_backend_test

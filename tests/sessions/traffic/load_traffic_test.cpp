@@ -3,14 +3,13 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <fstream>
 #include <sstream>
 
 #include "sessions/traffic/mooncake.h"
 #include "tests/support/bytes_of.h"
 
-namespace hybridscope::traffic_formats_test {
+namespace hybridscope::load_traffic_test {
 namespace {
 
 using testing::ElementsAre;
@@ -150,4 +149,5 @@ TEST(TrafficFormats, WhatWasLookedAtIsReadOnceMore) {
 }
 
 }  // namespace
-}  // namespace hybridscope::traffic_formats_test
+
+}  // namespace hybridscope::load_traffic_test

@@ -1,13 +1,12 @@
 #include "cli/test_reports.h"
 
 #include <gmock/gmock.h>
-
 #include <fstream>
 
 #include "tests/cli/program.h"
 #include "tests/cli/suite_scenarios.h"
 
-namespace hybridscope::test::tap_report_test {
+namespace hybridscope::test::test_reports_test {
 namespace {
 
 using testing::ElementsAre;
@@ -79,4 +78,5 @@ TEST_F(RerunFailed, WhatIsNoReportIsRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test::tap_report_test
+
+}  // namespace hybridscope::test::test_reports_test

@@ -1,7 +1,6 @@
 #include "sessions/plan/plan_figures.h"
 
 #include <gtest/gtest.h>
-
 #include <random>
 #include <set>
 
@@ -11,7 +10,7 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test::plan_meter_test {
+namespace hybridscope::test::plan_figures_test {
 namespace {
 
 RunPlan plan_of(const std::string& settings, const std::string& requests,
@@ -143,4 +142,5 @@ TEST(BlockUseMeter, CountsWhatTheEnginesBlockListsSayAfterEachStep) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test::plan_meter_test
+
+}  // namespace hybridscope::test::plan_figures_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope::explain_dispatch_test {
+namespace hybridscope::explain_parts_test {
 namespace {
 
 using Reason = CudagraphDispatchReason;
@@ -66,4 +66,5 @@ TEST(ExplainDispatch, SaysWhatTheTraceDoesNotSay) {
 }
 
 }  // namespace
-}  // namespace hybridscope::explain_dispatch_test
+
+}  // namespace hybridscope::explain_parts_test

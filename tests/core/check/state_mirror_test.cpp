@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope::content_groups_test {
+namespace hybridscope::state_mirror_test {
 namespace {
 
 constexpr std::int32_t kWide = 0;
@@ -115,4 +115,5 @@ TEST_F(ContentGroupsOfBlocks, CopiesOfALaunchReadFirst) {
 }
 
 }  // namespace
-}  // namespace hybridscope::content_groups_test
+
+}  // namespace hybridscope::state_mirror_test
