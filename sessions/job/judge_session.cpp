@@ -72,30 +72,6 @@ void TraceInput::end_of_stream(bool is_cut) {
     ended_early_ = "without an end mark";
 }
 
-namespace {
-
-// A reference vector becomes several lines of a trace, which all count as its one line.
-Result<Going> take_vector(const JudgeOptions& options, const std::string& text, std::int64_t line,
-                          JudgeSession& session) {
-  if (text.empty()) return Going::on;
-  const auto lines = pipeline_trace(text, session.report().input, line);
-  if (!lines.ok()) return lines.error();
-  const std::string name = nlohmann::json::parse(lines.value().front())["name"];
-  if (name.find(options.filter) == std::string::npos) return Going::on;
-  for (const std::string& converted : lines.value()) {
-    if (options.converted) {
-      options.converted(converted);
-      continue;
-    }
-    if (const auto taken = session.take(converted, line);
-        !taken.ok() || taken.value() == Going::stop)
-      return taken;
-  }
-  return Going::on;
-}
-
-}  // namespace
-
 CommandFiles files_of(const JudgeOptions& options) {
   return {.inputs = {{"the trace", options.input.starts_with("unix:") ? "" : options.input}},
           .outputs = {recording(options.record.place)}};
@@ -117,12 +93,24 @@ JudgeSession::JudgeSession(const JudgeOptions& options, Note note)
                         .layers = {}};
 }
 
-Result<Going> JudgeSession::take(PaddedLine text, std::int64_t line) {
+Result<std::optional<CheckedStep>> JudgeSession::judge(PaddedLine text, std::int64_t line) {
   return follow(trace_.take(text, line), text.text);
 }
 
-Result<Going> JudgeSession::take(std::string_view text, std::int64_t line) {
+Result<std::optional<CheckedStep>> JudgeSession::judge(std::string_view text, std::int64_t line) {
   return follow(trace_.take(text, line), text);
+}
+
+Result<Going> JudgeSession::take(std::string_view text, std::int64_t line) {
+  const auto step = judge(text, line);
+  if (!step.ok()) return step.error();
+  if (!step.value()) return Going::on;
+  return note_failure(hand_on(*step.value(), sinks_));
+}
+
+Driven JudgeSession::note_failure(Driven handed) {
+  if (!handed.ok() && handed.refused_by == &files_) file_failure_ = handed.error();
+  return handed;
 }
 
 bool JudgeSession::ends_previous_and_wants(const ForeignHeader& header) {
@@ -132,16 +120,17 @@ bool JudgeSession::ends_previous_and_wants(const ForeignHeader& header) {
          header.name.find(options_.filter) != std::string::npos;
 }
 
-Result<Going> JudgeSession::follow(const Result<JudgedLine>& taken, std::string_view text) {
+Result<std::optional<CheckedStep>> JudgeSession::follow(const Result<JudgedLine>& taken,
+                                                        std::string_view text) {
   if (!taken.ok()) return taken.error();
   if (file_failure_) return *file_failure_;
   if (taken.value().step) {
     if (options_.finds_causes) kept_.add(text);
-    return add_step(*taken.value().step);
-  }
-  if (taken.value().kind == TraceLine::header && trace_.has_begun())
+    report_step(*taken.value().step);
+  } else if (taken.value().kind == TraceLine::header && trace_.has_begun()) {
     if (Status begun = begin(text); !begun.ok()) return begun.error();
-  return Going::on;
+  }
+  return taken.value().step;
 }
 
 void JudgeSession::tell_corrections(const EngineConfig& config) const {
@@ -215,14 +204,11 @@ Status JudgeSession::begin_comparison() {
   return Ok{};
 }
 
-Result<Going> JudgeSession::add_step(const CheckedStep& step) {
+void JudgeSession::report_step(const CheckedStep& step) {
   if (comparison_) comparison_->compare(trace_.reader().step());
   TraceReport& trace = report_.traces.back();
   trace.findings.add(step.trace, step.findings, {}, trace_.names());
   trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
-  const Driven handed = hand_on(step, sinks_);
-  if (!handed.ok() && handed.refused_by == &files_) file_failure_ = handed.error();
-  return handed;
 }
 
 std::string JudgeSession::explain(const CheckedStep& step) const {
@@ -304,25 +290,62 @@ void JudgeSession::finish(SessionStatus status, const std::string& reason) {
   comparison_.reset();
 }
 
+// Empty: the end, or nobody wants more.
+Result<std::optional<TraceInput::Line>> JudgedLines::next_line() {
+  auto line = source_.next();
+  if (!go_on_()) return std::optional<TraceInput::Line>();
+  if (!line.ok() || line.value() || source_.ended_early().empty()) return line;
+  return invalid_input(fmt::format("{}: the stream ended early after step {}, {}",
+                                   session_.report().input, session_.last_step(),
+                                   source_.ended_early()));
+}
+
+// A reference vector becomes several lines of a trace, which all count as its one line.
+Status JudgedLines::convert(const std::string& vector, std::int64_t line) {
+  if (vector.empty()) return Ok{};
+  auto lines = pipeline_trace(vector, session_.report().input, line);
+  if (!lines.ok()) return lines.error();
+  const std::string name = nlohmann::json::parse(lines.value().front())["name"];
+  if (name.find(options_.filter) == std::string::npos) return Ok{};
+  for (std::string& converted : lines.value())
+    if (options_.converted)
+      options_.converted(converted);
+    else
+      converted_.push_back(std::move(converted));
+  return Ok{};
+}
+
+// The step of the next line; empty: that is none, or has_ended_.
+Result<std::optional<CheckedStep>> JudgedLines::judge_line() {
+  if (!converted_.empty()) {
+    const std::string text = std::move(converted_.front());
+    converted_.pop_front();
+    return session_.judge(text, source_.line_number());
+  }
+  const auto line = next_line();
+  if (!line.ok()) return line.error();
+  has_ended_ = !line.value();
+  if (has_ended_) return std::optional<CheckedStep>();
+  const auto& [text, number] = *line.value();
+  if (!options_.from_pipeline) return session_.judge(text, number);
+  if (const Status done = convert(std::string(text.text), number); !done.ok()) return done.error();
+  return std::optional<CheckedStep>();
+}
+
+Result<std::optional<CheckedStep>> JudgedLines::next() {
+  for (;;) {
+    auto step = judge_line();
+    session_.report().bytes = source_.bytes_taken();
+    if (!step.ok() || step.value() || has_ended_) return step;
+  }
+}
+
 Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
                    const std::function<bool()>& go_on) {
-  for (;;) {
-    const auto line = source.next();
-    if (!go_on()) return Ok{};
-    if (!line.ok()) return line.error();
-    if (!line.value() && source.ended_early().empty()) return Ok{};
-    if (!line.value())
-      return invalid_input(fmt::format("{}: the stream ended early after step {}, {}",
-                                       session.report().input, session.last_step(),
-                                       source.ended_early()));
-    const auto& [text, number] = *line.value();
-    const auto taken = options.from_pipeline
-                           ? take_vector(options, std::string(text.text), number, session)
-                           : session.take(text, number);
-    session.report().bytes = source.bytes_taken();
-    if (!taken.ok()) return taken.error();
-    if (taken.value() == Going::stop) return Ok{};
-  }
+  JudgedLines steps(options, source, session, go_on);
+  const Driven driven = session.note_failure(drive(steps, session.sinks()));
+  if (!driven.ok()) return driven.error();
+  return Ok{};
 }
 
 }  // namespace hybridscope

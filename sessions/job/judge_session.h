@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +20,7 @@
 #include "sessions/judge/followed_trace.h"
 #include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_cause.h"
+#include "sessions/run/drive.h"
 #include "sessions/run/step_judge.h"
 #include "sessions/text/command_files.h"
 #include "sessions/text/followed_input.h"
@@ -105,10 +108,18 @@ class JudgeSession {
   // From now on the sink, which must outlive it, gets each step of each trace, when the step's
   // findings are in the report and before the files get it.
   void add(StepSink& sink) { sinks_.insert(sinks_.end() - 1, &sink); }
+  // All that are to get each step, the files last.
+  std::span<StepSink* const> sinks() const { return sinks_; }
 
-  // Takes one line of a trace. Going::stop: a sink wants no more. Error: bad input, with file, line
-  // and place; no more lines then.
-  Result<Going> take(PaddedLine text, std::int64_t line);
+  // Judges one line of a trace: the step that it is, which the report has then and which the
+  // sinks are to get; empty: it is none. Error: bad input, with file, line and place; no more lines
+  // then.
+  Result<std::optional<CheckedStep>> judge(PaddedLine text, std::int64_t line);
+  Result<std::optional<CheckedStep>> judge(std::string_view text, std::int64_t line);
+  // What became of the steps that its sinks got: notes what keeps a file from being written.
+  Driven note_failure(Driven handed);
+
+  // Judges one line of a trace and hands its step to the sinks. Going::stop: a sink wants no more.
   Result<Going> take(std::string_view text, std::int64_t line);
 
   // Ends the trace under way; `status` and `reason` are how its session ends.
@@ -128,12 +139,12 @@ class JudgeSession {
  private:
   void tell_corrections(const EngineConfig& config) const;
   bool ends_previous_and_wants(const ForeignHeader& header);
-  Result<Going> follow(const Result<JudgedLine>& taken, std::string_view text);
+  Result<std::optional<CheckedStep>> follow(const Result<JudgedLine>& taken, std::string_view text);
   Status begin(std::string_view text);
   Result<SessionHeader> session_header(std::string_view header_line) const;
   Status begin_files(std::string_view header_line);
   Status begin_comparison();
-  Result<Going> add_step(const CheckedStep& step);
+  void report_step(const CheckedStep& step);
   void count_steps();
   void find_causes();
   void note_uncompared_hits();
@@ -151,9 +162,35 @@ class JudgeSession {
   JudgeReport report_;
 };
 
-// Judges the lines of `source`, of which `options` says what they are. Before each line `go_on` is
-// asked; false: it ends there, as where a sink wants no more. Error: bad input; the lines before it
-// were judged.
+// The steps of the traces in `source`, of which `options` says what its lines are. Before each line
+// `go_on` is asked; false: the steps end there. Errors of next(): bad input; the lines before it
+// were judged. All that it is made of must outlive it.
+class JudgedLines final : public JudgedSteps {
+ public:
+  JudgedLines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
+              std::function<bool()> go_on)
+      : options_(options), source_(source), session_(session), go_on_(std::move(go_on)) {}
+
+  // The session asks its sinks when a trace begins: only then are its files there.
+  void log_writes() override {}
+  bool has_ended() const override { return has_ended_; }
+  Result<std::optional<CheckedStep>> next() override;
+
+ private:
+  Result<std::optional<TraceInput::Line>> next_line();
+  Status convert(const std::string& vector, std::int64_t line);
+  Result<std::optional<CheckedStep>> judge_line();
+
+  const JudgeOptions& options_;
+  TraceInput& source_;
+  JudgeSession& session_;
+  std::function<bool()> go_on_;
+  bool has_ended_ = false;
+  std::deque<std::string> converted_;  // lines of the trace that the last vector is
+};
+
+// Drives the steps of `source` into the session's sinks, as JudgedLines says. Error: bad input, or
+// a sink's.
 Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
                    const std::function<bool()>& go_on);
 

@@ -84,6 +84,13 @@ Result<CheckedStep> CheckedRun::step() {
   return judged;
 }
 
+Result<std::optional<CheckedStep>> CheckedRun::next() {
+  if (has_ended()) return std::optional<CheckedStep>();
+  const auto made = step();
+  if (!made.ok()) return made.error();
+  return std::optional(made.value());
+}
+
 std::vector<SpokenText> CheckedRun::texts() const {
   HS_EXPECT(judge_.has_value());
   return judge_->texts();

@@ -10,6 +10,7 @@
 
 #include "core/base/result.h"
 #include "core/check/check_progress.h"
+#include "sessions/run/drive.h"
 #include "sessions/run/runner.h"
 #include "sessions/run/step_judge.h"
 
@@ -35,7 +36,7 @@ struct CheckedRunOptions {
   FoldedPrompts folded_prompts = nullptr;  // for Runner::create
 };
 
-class CheckedRun {
+class CheckedRun final : public JudgedSteps {
  public:
   // Starts before the first step. Error: what Runner or StepJudge refuses.
   static Result<CheckedRun> create(RunPlan plan, CheckedRunOptions options = {});
@@ -47,14 +48,13 @@ class CheckedRun {
   void follow(std::shared_ptr<const RunPlan> plan) { runner_.follow(std::move(plan)); }
 
   EndReason end() const;
-  bool has_ended() const { return end() != EndReason::none; }
+  bool has_ended() const override { return end() != EndReason::none; }
 
   // Runs and checks the next step. Requires: !has_ended(). Errors: those of Runner::step, and those
   // of StepJudge::judge behind the step's number. After an error there is no next step.
   Result<CheckedStep> step();
-
-  // From the next step on, steps come with their writes to state. Requires: the run is checked.
-  void log_writes();
+  Result<std::optional<CheckedStep>> next() override;
+  void log_writes() override;
 
   const Engine& engine() const { return runner_.engine(); }
   const RunPlan& plan() const { return runner_.plan(); }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "sessions/run/checked_run.h"
-
 namespace hybridscope {
 
 bool any_wants_writes(std::span<StepSink* const> sinks) {
@@ -24,13 +22,14 @@ Driven hand_on(const CheckedStep& step, std::span<StepSink* const> sinks) {
   return going;
 }
 
-Driven drive(CheckedRun& run, std::span<StepSink* const> sinks, const StopAsked& stop) {
+Driven drive(JudgedSteps& run, std::span<StepSink* const> sinks, const StopAsked& stop) {
   if (any_wants_writes(sinks)) run.log_writes();
   while (!run.has_ended()) {
     if (stop && stop()) return Going::stop;
-    const auto step = run.step();
+    const auto step = run.next();
     if (!step.ok()) return step.error();
-    if (const Driven handed = hand_on(step.value(), sinks);
+    if (!step.value()) break;
+    if (const Driven handed = hand_on(*step.value(), sinks);
         !handed.ok() || handed.value() == Going::stop)
       return handed;
   }

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -12,8 +13,6 @@
 #include "sessions/run/step_judge.h"
 
 namespace hybridscope {
-
-class CheckedRun;
 
 // Does a run go on?
 enum class Going : std::uint8_t { on, stop };
@@ -28,6 +27,20 @@ class StepSink {
   // The step is valid until the next one. stop: this was the last one that is wanted. Error: the
   // sink cannot take any more.
   virtual Result<Going> take(const CheckedStep& step) = 0;
+};
+
+// Where the judged steps of a run come from: our engine (CheckedRun), or the trace of another one
+// (JudgedLines in sessions/job/judge_session.h).
+class JudgedSteps {
+ public:
+  virtual ~JudgedSteps() = default;
+  // From the next step on, steps come with their writes to state. Requires: they are checked.
+  virtual void log_writes() = 0;
+  // True: there is no next step. A trace knows it only when next() has met its end.
+  virtual bool has_ended() const = 0;
+  // The next step, judged; valid until the next call. Empty: there is none. Errors: those of the
+  // engine or of the trace; no step can follow.
+  virtual Result<std::optional<CheckedStep>> next() = 0;
 };
 
 // Asked before each step; true ends the run there.
@@ -47,8 +60,8 @@ Driven hand_on(const CheckedStep& step, std::span<StepSink* const> sinks);
 
 // Hands each step that is left to all sinks, in their order, until the run has ended (the result is
 // Going::on), a sink wants no more, or `stop` says so (Going::stop). Errors: those of
-// CheckedRun::step and of the sinks.
-Driven drive(CheckedRun& run, std::span<StepSink* const> sinks, const StopAsked& stop = {});
+// JudgedSteps::next and of the sinks.
+Driven drive(JudgedSteps& run, std::span<StepSink* const> sinks, const StopAsked& stop = {});
 
 // A function of a step as a sink; it may return nothing, Going, Status or Result<Going>.
 template <class Take>
@@ -77,7 +90,7 @@ class SinkOf final : public StepSink {
 
 // Drives the run with one sink, a function that takes each step.
 template <std::invocable<const CheckedStep&> Take>
-Driven drive(CheckedRun& run, Take take, const StopAsked& stop = {}) {
+Driven drive(JudgedSteps& run, Take take, const StopAsked& stop = {}) {
   SinkOf<Take> sink(std::move(take));
   StepSink* const sinks[] = {&sink};
   return drive(run, sinks, stop);

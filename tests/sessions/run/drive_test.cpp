@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,29 @@ TEST_F(Drive, WritesAreThereWhenOneSinkWantsThem) {
   StepSink* const both[] = {&counting, &wanting};
   EXPECT_EQ(drive(run_, both).value(), Going::stop);
   EXPECT_GT(num_writes, 0u);
+}
+
+// A trace of two steps: that it has no more shows only when a third one is asked for.
+class TwoSteps final : public JudgedSteps {
+ public:
+  void log_writes() override {}
+  bool has_ended() const override { return false; }
+  Result<std::optional<CheckedStep>> next() override {
+    if (trace_.step == 2) return std::optional<CheckedStep>();
+    ++trace_.step;
+    return std::optional(CheckedStep{.trace = trace_, .findings = {}, .writes = {}});
+  }
+
+ private:
+  StepTrace trace_ = {};
+};
+
+TEST_F(Drive, StepsOfATraceEndWhereNoneComes) {
+  TwoSteps trace;
+  auto a = noting("a");
+  StepSink* const sinks[] = {&a};
+  EXPECT_EQ(drive(trace, sinks).value(), Going::on);
+  EXPECT_THAT(seen_, ElementsAre("a 1", "a 2"));
 }
 
 }  // namespace
