@@ -107,9 +107,9 @@ TEST(Junit, ThatCannotBeWrittenHasExitCode4) {
   }
 }
 
-TEST(Progress, IsNotShownWhereNobodyWatches) {
+TEST(Progress, OfLessThanTenSecondsIsNotShownWhereNobodyWatches) {
   const ProgramResult run = run_program(
-      "run --traffic synthetic --limit 4000 --model tiny-gdn "
+      "run --traffic synthetic --limit 400 --model tiny-gdn "
       "--num-blocks 4096 --no-timings");
   EXPECT_THAT(run.err, Not(HasSubstr("requests finished")));
   EXPECT_THAT(run.err, Not(HasSubstr("\033")));

@@ -1,5 +1,6 @@
 """Lists of jobs on executors: the same results as one after the other."""
 
+import functools
 import json
 import tempfile
 import unittest
@@ -28,13 +29,26 @@ PLAN = {"traffic": "synthetic", "model": "tiny-gdn", "limit": 25,
         "sweep": {"mamba_cache_mode": ["align", "none"], "max_num_seqs": "2,8"}}
 
 
-def everything(executor):
+def everything(executor, matrix):
     return (hybridscope.run_many(JOBS, executor=executor),
             hybridscope.sweep(scenario("align_boundary_by_decode"), GRID, executor=executor),
             hybridscope.judge_many([recording("gdn_2026-06"), recording("0.33.0_v2")],
                                    executor=executor),
-            hybridscope.matrix(**MATRIX, executor=executor),
+            matrix(),
             hybridscope.plan(**PLAN, executor=executor))
+
+
+@functools.cache
+def matrix_of_one_process():
+    return hybridscope.matrix(**MATRIX)
+
+
+def everything_in_one_process():
+    return everything(None, matrix_of_one_process)
+
+
+def everything_on(executor):
+    return everything(executor, lambda: hybridscope.matrix(**MATRIX, executor=executor))
 
 
 class Executors(PackageCase):
@@ -42,7 +56,7 @@ class Executors(PackageCase):
 
     def test_processes_give_the_results_of_one_process(self):
         with ProcessPoolExecutor(2) as executor:
-            self.assertEqual(everything(executor), everything(None))
+            self.assertEqual(everything_on(executor), everything_in_one_process())
 
     def test_threads_give_the_results_of_one_thread(self):
         with ThreadPoolExecutor(2) as executor:
@@ -55,7 +69,8 @@ class Executors(PackageCase):
                                       dashboard_address=None) as cluster:
             with distributed.Client(cluster) as client:
                 client.upload_file(str(__file__))
-                self.assertEqual(everything(client.get_executor()), everything(None))
+                self.assertEqual(everything_on(client.get_executor()),
+                                 everything_in_one_process())
 
     def test_an_error_of_a_worker_is_the_programs(self):
         with ProcessPoolExecutor(1) as executor:
@@ -81,7 +96,7 @@ class Matrices(PackageCase):
                  for axis, values in MATRIX["only"].items()]
         printed = json.loads(program("matrix", "--engine", MATRIX["engine"], "--scenarios", 2,
                                      *words, "--out", out, "--json").stdout)
-        result = hybridscope.matrix(**MATRIX)
+        result = matrix_of_one_process()
         printed.pop("program")
         report = dict(result.report)
         report.pop("program")  # another build: the module, not the program
@@ -104,7 +119,7 @@ class Matrices(PackageCase):
         result = hybridscope.matrix(**MATRIX, out=self.folder / "matrix", progress=told.append)
         cells = [progress for progress in told if progress.what == "cells"]
         self.assertEqual(cells[0].total, len(result.report["results"]) - 2)
-        self.assertEqual(result.report, hybridscope.matrix(**MATRIX).report)
+        self.assertEqual(result.report, matrix_of_one_process().report)
 
     def test_an_unknown_axis_raises_the_programs_message(self):
         with self.assertRaisesRegex(hybridscope.InvalidInput, "axis"):
