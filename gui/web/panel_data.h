@@ -4,13 +4,13 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "gui/model/block_cell.h"
-#include "gui/model/panel_content.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
 
 // {title, note, head: [...], rows: [[...]]}.
-nlohmann::ordered_json table_data(const ContentTable& table);
+nlohmann::ordered_json table_data(const Table& table);
 // {block, role, state, text, and what is special: use, changed, read, written}.
 nlohmann::ordered_json cell_data(const BlockCell& cell);
 // {roles: [{name, letter, pattern, meaning}], states: [{name, mark, meaning}], signs: [...]}.

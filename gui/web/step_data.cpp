@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "gui/model/content_cells.h"
-#include "gui/model/panel_content.h"
+#include "gui/model/content_render.h"
 #include "gui/web/panel_data.h"
 #include "sessions/lessons/lesson.h"
 
@@ -16,18 +15,18 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kInWords = "explanation";
 
 // What the window offers for copying.
-Json content_data(const PanelContent& content) {
+Json content_data(const Picture& content) {
   Json data = Json::object();
-  if (!content.notes.empty()) data["notes"] = content.notes;
+  for (const Note& note : content.notes) data["notes"].push_back(note.text);
   if (!content.text.empty()) data["text"] = content.text;
-  for (const ContentTable& table : content.tables) data["tables"].push_back(table_data(table));
+  for (const Table& table : content.tables) data["tables"].push_back(table_data(table));
   return data;
 }
 
 // The first table of a panel that is drawn besides.
-Json with_first_table(Json drawn, const PanelContent& content) {
+Json with_first_table(Json drawn, const Picture& content) {
   if (!content.tables.empty()) drawn["tables"] = Json::array({table_data(content.tables.front())});
-  if (!content.notes.empty()) drawn["notes"] = content.notes;
+  for (const Note& note : content.notes) drawn["notes"].push_back(note.text);
   return drawn;
 }
 
@@ -35,7 +34,7 @@ Json panel_data(Workbench& workbench, std::string_view panel) {
   ShownRun& run = *workbench.run();
   if (panel == "block_tables") return block_tables_data(run);
   if (panel == "graph_padding") return padding_data(run);
-  const PanelContent content = find_content(panel)->make(workbench);
+  const Picture content = workbench.view().find_panel(panel)->make(workbench);
   if (panel == "state_copies") return with_first_table(copies_data(run), content);
   if (panel == "batch_rows") return with_first_table({{"axis", axis_data(run)}}, content);
   return content_data(content);
@@ -53,12 +52,14 @@ Json findings_data(const StepView& view) {
 
 }  // namespace
 
-Json table_data(const ContentTable& table) {
-  Json data = {{"title", table.title}, {"head", table.headings}, {"rows", Json::array()}};
+Json table_data(const Table& table) {
+  Json data = {{"title", table.title}, {"head", Json::array()}, {"rows", Json::array()}};
   if (!table.note.empty()) data["note"] = table.note;
-  for (const auto& row : table.rows) {
+  const std::vector<std::size_t> columns = copied_columns(table);
+  for (const std::size_t column : columns) data["head"].push_back(table.headings[column].title);
+  for (const TableRow& row : table.rows) {
     Json cells = Json::array();
-    for (const ContentCell& cell : row) cells.push_back(cell_json(cell));
+    for (const std::size_t column : columns) cells.push_back(cell_json(row.cells[column]));
     data["rows"].push_back(std::move(cells));
   }
   return data;
