@@ -1,11 +1,15 @@
 #include "gui/web/step_data.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "gui/model/content_render.h"
 #include "gui/web/panel_data.h"
 #include "sessions/lessons/lesson.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {
@@ -40,14 +44,20 @@ Json panel_data(Workbench& workbench, std::string_view panel) {
   return content_data(content);
 }
 
-Json findings_data(const StepView& view) {
-  Json findings = Json::array();
-  for (const Finding& finding : view.findings) {
-    const RuleInfo& rule = rule_info(finding.rule);
-    findings.push_back({{"severity", rule.severity == Severity::error ? "error" : "warning"},
-                        {"rule", rule.slug}});
-  }
-  return findings;
+// "1 error, 2 warnings"; empty: nothing was found.
+std::string found_words(const StepView& view) {
+  if (view.findings.empty()) return {};
+  const auto errors = std::ranges::count_if(view.findings, [](const Finding& finding) {
+    return rule_info(finding.rule).severity == Severity::error;
+  });
+  return fmt::format("{}, {}", counted(errors, "error"),
+                     counted(std::ssize(view.findings) - errors, "warning"));
+}
+
+bool has_error(const StepView& view) {
+  return std::ranges::any_of(view.findings, [](const Finding& finding) {
+    return rule_info(finding.rule).severity == Severity::error;
+  });
 }
 
 }  // namespace
@@ -71,7 +81,10 @@ Json step_data(Workbench& workbench) {
     panels[std::string(panel)] = panel_data(workbench, panel);
   panels[std::string(kInWords)] = panel_data(workbench, kInWords);
   const StepView view = workbench.run()->view();
-  return {{"step", view.trace.step}, {"findings", findings_data(view)}, {"panels", panels}};
+  return {{"step", view.trace.step},
+          {"found", found_words(view)},
+          {"has_error", has_error(view)},
+          {"panels", panels}};
 }
 
 }  // namespace hybridscope
