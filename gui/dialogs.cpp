@@ -251,8 +251,10 @@ void Dialogs::draw_sessions(PanelContext& context) {
         ImGui::TableNextColumn();
         ImGui::TextUnformatted(words.c_str());
       }
-      table_number(fmt::format("{}", session.num_steps));
-      table_number(fmt::format("{}", session.num_findings));
+      for (const std::int64_t number : {session.num_steps, session.num_findings}) {
+        ImGui::TableNextColumn();
+        right_aligned(fmt::format("{}", number));
+      }
       ImGui::PopID();
     }
     ImGui::EndTable();

@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/base/check.h"
 #include "gui/panels/panel_table.h"
 #include "gui/widgets.h"
 
@@ -48,10 +49,11 @@ bool FaultGuard::draw(Workbench& workbench, const std::function<void()>& draw) {
 
 void GuardedPanel::draw(PanelContext& context, std::string_view id) {
   const PanelInfo* info = context.workbench.view().find_panel(id);
-  if (!context.workbench.has_step() && info != nullptr && info->of_a_run)
+  if (!context.workbench.has_step() && info != nullptr && info->of == PanelOf::run)
     return wrapped_dim_text(context.look, context.workbench.why_no_step());
   const bool drawn = guard_.draw(context.workbench, [&] {
-    if (panel_ == nullptr) panel_ = make_panel(id);
+    HS_EXPECT(info != nullptr);
+    if (panel_ == nullptr) panel_ = make_panel(*info);
     panel_->draw(context);
   });
   if (drawn) return;

@@ -62,7 +62,7 @@ class Panel {
   Panel(const Panel&) = delete;
   Panel& operator=(const Panel&) = delete;
   virtual ~Panel() = default;
-  // Into the current ImGui window. Requires: a step is shown, or PanelInfo::of_a_run is false.
+  // Into the current ImGui window. Requires: a step is shown, or the panel is not PanelOf::run.
   virtual void draw(PanelContext& context) = 0;
 };
 

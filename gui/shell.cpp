@@ -179,7 +179,7 @@ void Shell::draw_both_sides(PanelContext& context, const PanelInfo& info) {
 
 void Shell::draw_panel(PanelContext& context, const std::string& id) {
   const PanelInfo* info = context.workbench.view().find_panel(id);
-  if (context.workbench.comparison() != nullptr && info->of_a_run)
+  if (context.workbench.comparison() != nullptr && info->of == PanelOf::run)
     draw_both_sides(context, *info);
   else
     panels_[id].draw(context, id);

@@ -94,13 +94,6 @@ void fitted_name(std::string_view name) {
   if (fitted.size() != name.size()) tooltip(name);
 }
 
-void table_cell(ColumnKind kind, std::string_view words) {
-  if (kind == ColumnKind::number) return table_number(words);
-  if (kind != ColumnKind::name) return table_cell(words);
-  ImGui::TableNextColumn();
-  fitted_name(words);
-}
-
 float wrapped_row_height(std::span<const std::string_view> cells) {
   float height = ImGui::GetTextLineHeight();
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -115,8 +108,7 @@ void table_wrapped_cell(std::string_view words) {
   wrapped_text(words);
 }
 
-void table_number(std::string_view words) {
-  ImGui::TableNextColumn();
+void right_aligned(std::string_view words) {
   const float width = text_width(ImGui::GetFont(), words);
   const float room = ImGui::GetContentRegionAvail().x;
   if (room > width) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);

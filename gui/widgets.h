@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "gui/look.h"
-#include "gui/model/column_words.h"
 #include "gui/model/facts.h"
+#include "gui/model/picture.h"
 
 namespace hybridscope {
 
@@ -39,10 +39,10 @@ void wrapped_in_window(Rgba colour, std::string_view text);
 void fitted_text(std::string_view text);
 // A name: its middle is cut out.
 void fitted_name(std::string_view text);
-// A fitted text in the next cell of a table: words aligned left, a number right.
+// A fitted text in the next cell of a table.
 void table_cell(std::string_view text);
-void table_number(std::string_view text);
-void table_cell(ColumnKind kind, std::string_view text);
+// A fitted text at the right edge of its cell.
+void right_aligned(std::string_view text);
 // The height of a row of the current table whose cells wrap; call after TableNextRow.
 float wrapped_row_height(std::span<const std::string_view> cells);
 // The next cell, its words wrapped.

@@ -48,7 +48,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/plan": _room(
         "text", "scenario", "traffic", "explain", "run", "cache_report", "page", "judge"
     ),
-    "sessions/matrix": _room("text", "scenario", "explain", "run", "shrink", "palette", "known_bugs"),
+    "sessions/matrix": _room("text", "scenario", "explain", "run", "shrink", "page", "known_bugs"),
 }
 
 # Folder -> folders whose headers it may include besides its own. A file belongs to the longest

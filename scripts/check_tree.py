@@ -54,7 +54,8 @@ def _absent_tests(tests: set[tuple[str, str]], line: str) -> Iterator[str]:
 
 def _unbuilt(root: Path, path: str) -> str | None:
     """Sources are listed one by one: the nearest CMakeLists.txt above a C++ file must name it, or a
-    .cmake file beside it, which the root's CMakeLists.txt includes."""
+    .cmake file beside it, which the root's CMakeLists.txt includes; or the CMakeLists.txt beside it
+    takes every file of its kind, and looks for new ones at each build."""
     file = root / path
     if path.startswith("tests/") and path.endswith(".h"):
         return None  # headers shared by the files of one test program belong to no library
@@ -64,6 +65,9 @@ def _unbuilt(root: Path, path: str) -> str | None:
             listing = "\n".join(listing.read_text(encoding="utf-8") for listing in listings)
             name = re.escape(file.relative_to(folder).as_posix())
             if re.search(rf"(?<![\w./-]){name}(?![\w./-])", listing):
+                return None
+            every = rf"file\(GLOB [^)]*CONFIGURE_DEPENDS \*{re.escape(file.suffix)}\)"
+            if folder == file.parent and re.search(every, listing):
                 return None
             where = (folder / "CMakeLists.txt").relative_to(root).as_posix()
             return f"not listed in {where}: it is not built"

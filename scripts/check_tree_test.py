@@ -167,6 +167,14 @@ class CheckTree(unittest.TestCase):
                 self.assertEqual(found, [f"core/base/{name}: not listed in "
                                          "core/base/CMakeLists.txt: it is not built"])
 
+    def test_a_listing_may_take_every_file_beside_it(self) -> None:
+        self.plant("CMakeLists.txt", "add_subdirectory(gui/model)\n")
+        self.plant("gui/model/CMakeLists.txt",
+                   "file(GLOB sources RELATIVE ${HERE} CONFIGURE_DEPENDS *.cpp)\n")
+        self.assertEqual(self.faults_of("gui/model/requests.cpp", ""), [])
+        self.assertEqual(len(self.faults_of("gui/model/requests.h", "")), 1)
+        self.assertEqual(len(self.faults_of("gui/model/part/deep.cpp", "")), 1)
+
     def test_a_cmake_file_lists_what_is_beside_it(self) -> None:
         self.plant("CMakeLists.txt", "include(Targets)\n")
         self.plant("cmake/Targets.cmake", "add_library(options OBJECT cmake/options.cpp)\n")

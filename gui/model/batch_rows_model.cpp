@@ -6,6 +6,8 @@
 #include <array>
 #include <numeric>
 
+#include "gui/model/command_arguments.h"
+#include "gui/model/workbench.h"
 #include "sessions/explain/explain_parts.h"
 #include "sessions/explain/forward_rows.h"
 #include "sessions/record/value_names.h"
@@ -172,37 +174,6 @@ BatchRowsModel make_batch_rows_model(const ShownRun& run, const Selection& selec
   return BatchRowsMaker(run, selection).make();
 }
 
-std::string batch_row_tokens(const ShownBatchRow& row) {
-  if (row.num_query_tokens == 1) return fmt::format("{}", row.first_token);
-  return fmt::format("{}..{}", row.first_token, row.first_token + row.num_query_tokens - 1);
-}
-
-std::array<std::string, kBatchRowColumns.size()> batch_row_cells(const ShownBatchRow& row,
-                                                                 std::size_t number) {
-  const auto known = [](std::int32_t value) {
-    return value < 0 ? std::string("-") : fmt::format("{}", value);
-  };
-  return {fmt::format("{}", number),
-          known(row.slot),
-          row.name,
-          std::string(row.row_class),
-          fmt::format("{}", row.num_computed_tokens),
-          fmt::format("{}", row.num_query_tokens),
-          known(row.num_draft_count),
-          fmt::format("{}", row.num_accepted_tokens),
-          row.count_words,
-          batch_row_tokens(row),
-          row.origin};
-}
-
-PaddingRowWords padding_row_words(const BatchRowsModel& model) {
-  const auto first = model.rows.size();
-  const auto last = first + static_cast<std::size_t>(model.num_padding_rows) - 1;
-  return {.rows = first == last ? fmt::format("{}", first) : fmt::format("{}..{}", first, last),
-          .name = "padding",
-          .origin = "no tokens, null blocks"};
-}
-
 std::string batch_words(const BatchRowsModel& model, const ShownRun& run) {
   return fmt::format("Step {} of {}. {}", run.step(), known_steps_words(run), model.graph);
 }
@@ -235,6 +206,120 @@ std::vector<float> fit_axis(std::span<const AxisSegment> segments, AxisRoom room
     edges.push_back(edges.back() +
                     std::max(static_cast<float>(segment.num_tokens) * scale, room.least));
   return edges;
+}
+
+namespace {
+
+constexpr std::array<ColumnWords, 11> kBatchRowColumns = {{
+    {"Row", "Row of the persistent batch; every array of the metadata is in this order"},
+    {"Slot", "V2: where the request's tokens, counts and block table stay (idx_mapping)"},
+    {"Request", "The request of the row", ColumnKind::name},
+    {"Class", "What the row is: taken from the request, not from the row's shape",
+     ColumnKind::words},
+    {"c", "Tokens computed before the step, exact (num_computed_tokens)"},
+    {"q", "Tokens of this step (num_scheduled_tokens)"},
+    {"Drafts", "num_decode_draft_tokens as given to the builders; -1: a row without drafts"},
+    {"a", "num_accepted_tokens given to the builders, after the pre-copies"},
+    {"Count of",
+     "Whose accepted count the row starts with and which step wrote it; the request's own if that "
+     "is another one; fresh: 1, of a request that was just admitted",
+     ColumnKind::words},
+    {"Tokens", "The row's tokens in the batch (query_start_loc)"},
+    {"Origin", "Why the row is here, and where it was in the step before", ColumnKind::remark},
+}};
+constexpr std::ptrdiff_t kSlotColumn = 1;
+
+// "5..7"; "5" of one token.
+std::string range_words(std::size_t first, std::size_t count) {
+  return count == 1 ? fmt::format("{}", first) : fmt::format("{}..{}", first, first + count - 1);
+}
+
+TableRow batch_table_row(const ShownBatchRow& row, std::size_t number) {
+  TableRow cells = {number_cell(static_cast<std::int64_t>(number)),
+                    known_cell(row.slot),
+                    words_cell(row.name),
+                    words_cell(row.row_class),
+                    number_cell(row.num_computed_tokens),
+                    number_cell(row.num_query_tokens),
+                    known_cell(row.num_draft_count),
+                    number_cell(row.num_accepted_tokens),
+                    words_cell(row.count_words, row.is_wrong_count ? Tone::error : Tone::dim),
+                    words_cell(range_words(static_cast<std::size_t>(row.first_token),
+                                           static_cast<std::size_t>(row.num_query_tokens))),
+                    words_cell(row.origin, row.moved ? Tone::info : Tone::normal)};
+  cells.mark = "row " + row.name;
+  cells.clicks = {{"select.request", quoted_word(row.name)}};
+  return cells;
+}
+
+// The row of the table that stands for all padding rows.
+TableRow padding_table_row(const BatchRowsModel& model) {
+  const std::string rows =
+      range_words(model.rows.size(), static_cast<std::size_t>(model.num_padding_rows));
+  return {words_cell(rows, Tone::dim),
+          {},
+          words_cell("padding", Tone::dim),
+          {},
+          {},
+          {},
+          {},
+          {},
+          {},
+          {},
+          words_cell("no tokens, null blocks", Tone::dim)};
+}
+
+Table rows_table(const BatchRowsModel& model, Workbench& workbench) {
+  Table table{.title = "Rows", .headings = headings_of(kBatchRowColumns)};
+  const DifferenceMarks* const marks = workbench.differences();
+  for (std::size_t i = 0; i < model.rows.size(); ++i) {
+    const ShownBatchRow& row = model.rows[i];
+    TableRow& cells = table.rows.emplace_back(batch_table_row(row, i));
+    cells.is_selected = row.request == workbench.selection().request;
+    const RequestDifferences* const of = marks != nullptr ? marks->of(row.name) : nullptr;
+    cells.differs = of != nullptr && of->row;
+  }
+  if (model.num_padding_rows > 0) table.rows.push_back(padding_table_row(model));
+  table.facts = [rows = model.rows](std::size_t i) {
+    return describe_row(rows[i], static_cast<std::int32_t>(i));
+  };
+  if (model.has_slots) return table;
+  table.headings.erase(table.headings.begin() + kSlotColumn);
+  for (TableRow& row : table.rows) row.cells.erase(row.cells.begin() + kSlotColumn);
+  return table;
+}
+
+// How the tokens of the batch are divided, from left to right.
+Table axis_table(const BatchRowsModel& model) {
+  Table table{.title = "Tokens of the batch",
+              .note = model.divided,
+              .headings = {"Section", "First token", "Tokens", "Of"}};
+  for (const AxisSection& section : model.sections)
+    for (std::size_t i = 0; i < section.num_segments; ++i) {
+      const AxisSegment& segment = model.segments[section.first_segment + i];
+      table.rows.push_back(
+          {words_cell(section.label), number_cell(segment.first_token),
+           number_cell(segment.num_tokens),
+           words_cell(segment.row < 0 ? role_name(CellRole::padding) : segment.label)});
+    }
+  return table;
+}
+
+}  // namespace
+
+Picture batch_rows_picture(Workbench& workbench) {
+  return batch_rows_picture(make_batch_rows_model(*workbench.run(), workbench.selection()),
+                            workbench);
+}
+
+Picture batch_rows_picture(const BatchRowsModel& model, Workbench& workbench) {
+  if (model.rows.empty()) return {.notes = {model.empty}};
+  Picture picture{.tables = {rows_table(model, workbench), axis_table(model)}};
+  const ShownRun& run = *workbench.run();
+  add_note(picture, fmt::format("Step {} of {}.", run.step(), known_steps_words(run)));
+  add_note(picture, model.graph);
+  add_note(picture, model.counts);
+  return picture;
 }
 
 }  // namespace hybridscope

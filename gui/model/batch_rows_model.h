@@ -1,7 +1,6 @@
 // The rows of a step's batch, and their tokens in order along an axis.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,12 +8,14 @@
 #include <vector>
 
 #include "gui/model/block_cell.h"
-#include "gui/model/column_words.h"
 #include "gui/model/facts.h"
+#include "gui/model/picture.h"
 #include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 struct ShownBatchRow {
   RequestId request{};
@@ -33,34 +34,6 @@ struct ShownBatchRow {
   bool is_wrong_count = false;   // it is not the request's own
   std::int32_t first_token = 0;  // of the batch
 };
-
-// The columns of the list of rows.
-inline constexpr std::array<ColumnWords, 11> kBatchRowColumns = {{
-    {"Row", "Row of the persistent batch; every array of the metadata is in this order"},
-    {"Slot", "V2: where the request's tokens, counts and block table stay (idx_mapping)"},
-    {"Request", "The request of the row", ColumnKind::name},
-    {"Class", "What the row is: taken from the request, not from the row's shape",
-     ColumnKind::words},
-    {"c", "Tokens computed before the step, exact (num_computed_tokens)"},
-    {"q", "Tokens of this step (num_scheduled_tokens)"},
-    {"Drafts", "num_decode_draft_tokens as given to the builders; -1: a row without drafts"},
-    {"a", "num_accepted_tokens given to the builders, after the pre-copies"},
-    {"Count of",
-     "Whose accepted count the row starts with and which step wrote it; the request's own if that "
-     "is another one; fresh: 1, of a request that was just admitted",
-     ColumnKind::words},
-    {"Tokens", "The row's tokens in the batch (query_start_loc)"},
-    {"Origin", "Why the row is here, and where it was in the step before", ColumnKind::remark},
-}};
-inline constexpr int kSlotColumn = 1;
-inline constexpr int kBatchRequestColumn = 2;
-inline constexpr int kCountColumn = 8;
-inline constexpr int kOriginColumn = 10;
-// Requires: number < rows.size().
-std::array<std::string, kBatchRowColumns.size()> batch_row_cells(const ShownBatchRow& row,
-                                                                 std::size_t number);
-// "5..7": the row's tokens in the batch.
-std::string batch_row_tokens(const ShownBatchRow& row);
 
 // A row's tokens, or padding, along the axis.
 struct AxisSegment {
@@ -92,16 +65,13 @@ struct BatchRowsModel {
   std::string counts;   // says that no counts were given; empty: they were
 };
 
-// One line for all padding rows, below the others. Requires: there are some.
-struct PaddingRowWords {
-  std::string rows;  // "3..7"
-  std::string_view name{};
-  std::string_view origin{};
-};
-PaddingRowWords padding_row_words(const BatchRowsModel& model);
-
 // Requires: run.step() > 0.
 BatchRowsModel make_batch_rows_model(const ShownRun& run, const Selection& selection);
+
+// The table of the rows, one line for all padding rows below the others, and the tokens along the
+// axis as a table. Requires: a step is shown.
+Picture batch_rows_picture(Workbench& workbench);
+Picture batch_rows_picture(const BatchRowsModel& model, Workbench& workbench);
 
 // "Step 3 of 3 steps so far, more can come. " and the graph: what comes last may be cut.
 std::string batch_words(const BatchRowsModel& model, const ShownRun& run);

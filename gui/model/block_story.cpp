@@ -7,6 +7,7 @@
 
 #include "gui/model/block_verdict.h"
 #include "gui/model/level_notes.h"
+#include "gui/model/workbench.h"
 #include "sessions/explain/forward_rows.h"
 #include "sessions/record/value_names.h"
 
@@ -276,6 +277,46 @@ BlockStory make_block_story(ShownRun& run, std::int32_t block) {
     story.contents.push_back(story_of(run, block, content));
   story.wrong_since = wrong_since(run, story.contents);
   return story;
+}
+
+namespace {
+
+Table holders_table(const BlockStory& story) {
+  Table table{.title = "Held by",
+              .headings = {"Request", "Group", "Column", "Scheduler", "Worker"}};
+  if (story.holders.empty()) table.note = kNoHolder;
+  for (const BlockHolder& holder : story.holders)
+    table.rows.push_back({words_cell(holder.name), number_cell(holder.group),
+                          number_cell(holder.column), flag_cell(holder.in_scheduler),
+                          flag_cell(holder.in_worker)});
+  return table;
+}
+
+}  // namespace
+
+Picture state_inspector_picture(Workbench& workbench) {
+  const std::int32_t block = workbench.selection().block;
+  if (block < 0 || block >= workbench.run()->config().kv_cache_config.num_blocks)
+    return {.notes = {std::string(kNoBlockSelected)}};
+  const BlockStory story = make_block_story(*workbench.run(), block);
+  Picture content;
+  if (!story.not_kept.empty()) return {.notes = {story.not_kept}};
+  if (!story.holds.empty()) add_note(content, story.holds);
+  if (const ChainStart& start = story.wrong_since; start.step > 0)
+    add_note(content, fmt::format("{} step {}: {}", kWrongSince, start.step, start.words));
+  content.tables.push_back(facts_table(fmt::format("Block {}", block), story.facts));
+  if (block != kNullBlock) content.tables.push_back(holders_table(story));
+  for (const ContentStory& held : story.contents) {
+    Table table{.title = fmt::format("{}, {}", held.title, kStoryOrder),
+                .note = held.end,
+                .headings = {"Step", "Block", "Written by", "What", "Fault"}};
+    for (const StoryLink& link : held.links)
+      table.rows.push_back({number_cell(link.step), number_cell(link.block), words_cell(link.what),
+                            words_cell(link.words),
+                            link.fault.empty() ? TableCell() : words_cell(link.fault)});
+    content.tables.push_back(std::move(table));
+  }
+  return content;
 }
 
 }  // namespace hybridscope

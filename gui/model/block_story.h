@@ -9,9 +9,12 @@
 
 #include "gui/model/facts.h"
 #include "gui/model/finding_chains.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 // A column of a block table that holds the block.
 struct BlockHolder {
@@ -67,5 +70,8 @@ struct BlockStory {
 
 // Requires: run.step() > 0, a block of the pool.
 BlockStory make_block_story(ShownRun& run, std::int32_t block);
+
+// What the panel shows. Requires: a step is shown.
+Picture state_inspector_picture(Workbench& workbench);
 
 }  // namespace hybridscope

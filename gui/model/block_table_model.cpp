@@ -6,7 +6,9 @@
 #include <map>
 
 #include "gui/model/block_verdict.h"
+#include "gui/model/level_notes.h"
 #include "gui/model/stale_replay.h"
+#include "gui/model/workbench.h"
 #include "sessions/explain/cell_role.h"
 #include "sessions/text/number_words.h"
 
@@ -224,6 +226,65 @@ BlockCell make_block_cell(ShownRun& run, std::int32_t block, std::int32_t group)
 BlockTableGrid make_block_table_row(ShownRun& run, const BlockTablesOptions& options,
                                     RequestId request, std::int32_t group) {
   return GridMaker(run, options).make_row(request, group);
+}
+
+namespace {
+
+// Requests down, columns across, block ids in the cells.
+Table grid_table(const BlockTableGrid& grid) {
+  Table table{.title = grid.name, .note = grid_words(grid), .headings = {"Request"}};
+  for (std::int32_t column = 0; column < grid.num_columns; ++column)
+    table.headings.push_back(fmt::format("{}", column));
+  for (std::size_t row = 0; row < grid.rows.size(); ++row) {
+    auto& cells = table.rows.emplace_back().cells;
+    cells.push_back(words_cell(grid.rows[row].name));
+    for (std::int32_t column = 0; column < grid.num_columns; ++column)
+      cells.push_back(known_cell(grid.at(row, column).block));
+  }
+  return table;
+}
+
+// Does the cell have more than a block? Most cells of a long table are only cached or held.
+bool has_more(const BlockCell& cell) {
+  return cell.changed || cell.state == CellState::wrong || cell.use != CellUse{} ||
+         cell.role == CellRole::stale || cell.partial_tokens > 0 || cell.checkpoint > 0;
+}
+
+Table cells_table(const BlockTableGrid& grid) {
+  Table table{.title = grid.name + ": cells with a part in the step, or a special end",
+              .headings = {"Request", "Column", "Block", "Role", "State", "Changed",
+                           "Prefix ends at", "Checkpoint"}};
+  for (std::size_t row = 0; row < grid.rows.size(); ++row)
+    for (std::int32_t column = 0; column < grid.rows[row].num_columns; ++column) {
+      const BlockCell& cell = grid.at(row, column);
+      if (!has_more(cell)) continue;
+      table.rows.push_back({words_cell(grid.rows[row].name), number_cell(column),
+                            known_cell(cell.block), words_cell(role_name(cell.role)),
+                            words_cell(state_name(cell.state)), flag_cell(cell.changed),
+                            cell.partial_tokens > 0 ? words_cell(partial_words(cell)) : TableCell(),
+                            cell.checkpoint > 0 ? number_cell(cell.checkpoint) : TableCell()});
+    }
+  return table;
+}
+
+}  // namespace
+
+Picture block_tables_picture(Workbench& workbench) {
+  const BlockTablesOptions& options = workbench.options().block_tables;
+  if (const std::string lacks = not_kept(*workbench.run(), "block tables"); !lacks.empty())
+    return {.notes = {lacks}};
+  Picture content;
+  add_note(content, side_words(options.side));
+  if (const std::string lacks = contents_not_kept(*workbench.run()); !lacks.empty())
+    add_note(content, lacks);
+  for (const BlockTableGrid& grid : make_block_table_model(*workbench.run(), options).grids) {
+    content.tables.push_back(grid_table(grid));
+    if (grid.rows.empty() || grid.num_columns == 0)
+      content.tables.back().note = kEmptyGrid;
+    else
+      content.tables.push_back(cells_table(grid));
+  }
+  return content;
 }
 
 }  // namespace hybridscope

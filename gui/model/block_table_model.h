@@ -9,9 +9,12 @@
 #include "gui/model/block_cell.h"
 #include "gui/model/facts.h"
 #include "gui/model/panel_options.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 struct BlockTableRow {
   RequestId request{};
@@ -66,5 +69,8 @@ struct CellPlace {
   TableSide side = TableSide::scheduler;
 };
 std::vector<Fact> describe_cell(ShownRun& run, const CellPlace& place, const BlockCell& cell);
+
+// What the panel shows. Requires: a step is shown.
+Picture block_tables_picture(Workbench& workbench);
 
 }  // namespace hybridscope

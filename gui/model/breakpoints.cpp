@@ -3,7 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
+
+#include "gui/model/workbench.h"
+#include "sessions/breakpoint/break_fields.h"
 
 namespace hybridscope {
 
@@ -82,6 +86,54 @@ std::optional<Breakpoints::Stop> Breakpoints::check(const StepView& view) {
     if (!stop) stop = Stop{.index = i, .hit = *std::move(hit)};
   }
   return stop;
+}
+
+namespace {
+
+constexpr std::array<ColumnWords, 4> kBreakpointColumns = {{
+    {"On", "Does the run stop there?", ColumnKind::words},
+    {"Hits", "The steps for which it held"},
+    {"Expression", {}, ColumnKind::wrapped},
+    {"Remove", {}, ColumnKind::action},
+}};
+
+TableRow row_of(const Breakpoint& breakpoint, std::size_t index) {
+  const std::string number = fmt::format("{}", index + 1);
+  return {with_extras(flag_cell(breakpoint.enabled), {.clicks = {{"breakpoint.toggle", number}},
+                                                      .mark = "breakpoint on " + number}),
+          number_cell(breakpoint.hits()), words_cell(breakpoint.condition.text()),
+          with_extras({}, {.clicks = {{"breakpoint.remove", number}},
+                           .label = "Remove",
+                           .mark = "breakpoint remove " + number})};
+}
+
+Status check_expression(const std::string& expression) { return Breakpoints().add(expression); }
+
+}  // namespace
+
+Picture breakpoints_picture(Workbench& workbench) {
+  Picture picture{.fields = {{.mark = "breakpoint field",
+                              .hint = "finding    copy.copies && copy.src_col==copy.dst_col    "
+                                      "block==17 && written",
+                              .command = "breakpoint.add",
+                              .button = "Add",
+                              .check = check_expression}},
+                  .buttons = {{"Run on",
+                               {"run.to_breakpoint"},
+                               "To the next step for which one of them holds (Ctrl+F5)"}},
+                  .help_title = "What can be asked",
+                  .help = break_help()};
+  const std::vector<Breakpoint>& list = workbench.breakpoints().list();
+  if (list.empty()) {
+    add_note(picture,
+             "No breakpoint is set. An expression asks about one step; the run stops at each step "
+             "for which it holds.");
+    return picture;
+  }
+  Table table{.title = "Breakpoints", .headings = headings_of(kBreakpointColumns)};
+  for (std::size_t i = 0; i < list.size(); ++i) table.rows.push_back(row_of(list[i], i));
+  picture.tables.push_back(std::move(table));
+  return picture;
 }
 
 }  // namespace hybridscope

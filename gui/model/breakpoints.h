@@ -1,7 +1,6 @@
 // Breakpoints: the expressions of `run --break`, with the steps in which each held.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,10 +8,13 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 #include "sessions/breakpoint/break_condition.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 struct Breakpoint {
   BreakCondition condition;
@@ -20,11 +22,6 @@ struct Breakpoint {
   std::vector<std::int64_t> held = {};  // steps it held for since it was set, ascending
   std::int64_t hits() const { return static_cast<std::int64_t>(held.size()); }
 };
-
-inline constexpr std::array<std::string_view, 3> kBreakpointColumns = {"On", "Hits", "Expression"};
-inline constexpr std::string_view kNoBreakpoints =
-    "No breakpoint is set. An expression asks about one step; the run stops at each step for which "
-    "it holds.";
 
 class Breakpoints {
  public:
@@ -55,5 +52,8 @@ class Breakpoints {
  private:
   std::vector<Breakpoint> list_;
 };
+
+// The list, with a field for a new one.
+Picture breakpoints_picture(Workbench& workbench);
 
 }  // namespace hybridscope

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/metadata/builder_metadata.h"
+#include "gui/model/workbench.h"
 
 namespace hybridscope {
 namespace {
@@ -135,6 +136,53 @@ std::vector<Fact> describe_chunk(const ChunkGroup& group, const LogicalChunk& ch
   facts.push_back({"request", fmt::format("{} (seq_idx {})", sequence.name, sequence.number)});
   facts.push_back({"positions", fmt::format("{}..{}", from, from + chunk.last - chunk.first - 1)});
   return facts;
+}
+
+namespace {
+
+void add_chunks(Picture& content, const ChunkGroup& group) {
+  Table sequences{
+      .title = group.title + ": sequences",
+      .note = group.rule,
+      .headings = {"seq_idx", "Request", "First token", "Last token", "Position of the first"}};
+  for (const ChunkSequence& sequence : group.sequences)
+    sequences.rows.push_back({number_cell(sequence.number), words_cell(sequence.name),
+                              number_cell(sequence.first), number_cell(sequence.last - 1),
+                              number_cell(sequence.num_computed_tokens)});
+  Table logical{
+      .title = group.title + ": logical chunks",
+      .headings = {"Chunk", "seq_idx", "First token", "Last token", "Last of its sequence"}};
+  for (const LogicalChunk& chunk : group.logical)
+    logical.rows.push_back({number_cell(chunk.number), known_cell(chunk.sequence),
+                            number_cell(chunk.first), number_cell(chunk.last - 1),
+                            flag_cell(chunk.is_last)});
+  Table physical{.title = group.title + ": physical chunks",
+                 .note = fmt::format("chunk_size {}", group.chunk_size),
+                 .headings = {"Chunk", "First token"}};
+  for (std::size_t i = 0; i < group.physical.size(); ++i)
+    physical.rows.push_back(
+        {number_cell(static_cast<std::int64_t>(i)), number_cell(group.physical[i])});
+  Table arrays{.title = group.title + ": arrays", .headings = {"Array", "Values"}};
+  for (const ChunkArray& array : group.arrays)
+    arrays.rows.push_back({words_cell(array.name), words_cell(array.values)});
+  for (Table* table : {&sequences, &logical, &physical, &arrays})
+    content.tables.push_back(std::move(*table));
+  if (group.boundaries.empty()) return;
+  Table boundaries{.title = group.title + ": blocks that become full (mode all)",
+                   .headings = {"Behind token"}};
+  for (const std::int32_t token : group.boundaries)
+    boundaries.rows.push_back({number_cell(token - 1)});
+  content.tables.push_back(std::move(boundaries));
+}
+
+}  // namespace
+
+Picture chunks_picture(Workbench& workbench) {
+  const ChunksModel model = make_chunks_model(*workbench.run());
+  Picture content;
+  add_note(content, model.empty);
+  for (const ChunkGroup& group : model.groups) add_chunks(content, group);
+  return content;
 }
 
 }  // namespace hybridscope

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "gui/model/facts.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 // Tokens are counted as the kernel sees them: packed, from 0 at the first row it works on. In a GDN
 // batch with prefills these are all rows except spec rows, decodes included.
@@ -61,5 +64,8 @@ ChunksModel make_chunks_model(const ShownRun& run);
 std::string chunk_counts(const ChunkGroup& group);
 
 std::vector<Fact> describe_chunk(const ChunkGroup& group, const LogicalChunk& chunk);
+
+// What the panel shows. Requires: a step is shown.
+Picture chunks_picture(Workbench& workbench);
 
 }  // namespace hybridscope

@@ -21,7 +21,7 @@ std::string command_line(const CommandRow& row) {
 std::string command_list(std::span<const PanelInfo> panels) {
   std::string text = "Commands: id and argument, title, [keys]; * changes the run\n\n";
   for (const CommandRow* row : all_commands()) text += command_line(*row) + "\n";
-  text += "\nPanels: id, title\n\n";
+  if (!panels.empty()) text += "\nPanels: id, title\n\n";
   for (const PanelInfo& panel : panels)
     text += fmt::format("  {:<40}  {}\n", panel.id, panel.title);
   return text;

@@ -94,6 +94,16 @@ Status show_all(Workbench& workbench, const std::string&) {
   return Ok{};
 }
 
+Status filter_bugs(Workbench& workbench, const std::string& argument) {
+  workbench.options().known_bugs.filter = argument;
+  return Ok{};
+}
+
+Status show_all_bugs(Workbench& workbench, const std::string&) {
+  workbench.options().known_bugs.filter.clear();
+  return Ok{};
+}
+
 Status go_to_difference(Workbench& workbench, const std::string& argument) {
   const auto step = read_number(argument, {"STEP", 1, kMaxStep});
   if (!step.ok()) return step.error();
@@ -114,6 +124,10 @@ constexpr CommandRow kDiffCommands[] = {
     {"edit.fork", "Edit", "Fork from here", "", "", CommandNeeds::plan, fork_here},
     {"bug.open", "Compare", "Known bug beside its healthy run", "", "ID", CommandNeeds::nothing,
      open_bug},
+    {"bug.filter", "Compare", "List known bugs with", "", "TEXT", CommandNeeds::nothing,
+     filter_bugs},
+    {"bug.show_all", "Compare", "List all known bugs", "", "", CommandNeeds::nothing,
+     show_all_bugs},
     {"diff.open", "Compare", "Compare with", "Ctrl+D", "FILE", CommandNeeds::step, open_other},
     {"diff.before_edit", "Compare", "Compare with the run before the last edit", "", "",
      CommandNeeds::undo, before_edit},

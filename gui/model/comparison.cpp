@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "gui/model/command_arguments.h"
 #include "gui/model/fuzzy_match.h"
+#include "gui/model/workbench.h"
 #include "sessions/diff/collected_diff.h"
 
 namespace hybridscope {
@@ -168,6 +171,101 @@ const DifferingStep* Comparison::before(std::int64_t step, std::string_view filt
   auto end = std::ranges::lower_bound(steps_, step, {}, &DifferingStep::step);
   while (end != steps_.begin() && !passes(*(end - 1), filter)) --end;
   return end == steps_.begin() ? nullptr : &*(end - 1);
+}
+
+namespace {
+
+constexpr std::array<ColumnWords, 3> kSettingColumns = {{{"Setting", {}, ColumnKind::wrapped},
+                                                         {"Left", {}, ColumnKind::wrapped},
+                                                         {"Right", {}, ColumnKind::wrapped}}};
+constexpr std::array<ColumnWords, 3> kDifferingStepColumns = {
+    {{"Step", {}, ColumnKind::words},
+     {"Fields", "How many fields differ"},
+     {"What differs", {}, ColumnKind::wrapped}}};
+constexpr std::array<ColumnWords, 5> kDifferenceColumns = {{{"Request", {}, ColumnKind::name},
+                                                            {"Field", {}, ColumnKind::wrapped},
+                                                            {"Where", {}, ColumnKind::wrapped},
+                                                            {"Left", {}, ColumnKind::wrapped},
+                                                            {"Right", {}, ColumnKind::wrapped}}};
+
+Table settings_table(const Comparison& comparison) {
+  Table table{.title = "Settings that differ", .headings = headings_of(kSettingColumns)};
+  for (const ConfigDifference& setting : comparison.settings())
+    table.rows.push_back(
+        {words_cell(setting.setting), words_cell(setting.a), words_cell(setting.b)});
+  return table;
+}
+
+Table steps_table(const Comparison& comparison, std::string_view filter, std::int64_t here) {
+  Table table{.title = "Steps that differ", .headings = headings_of(kDifferingStepColumns)};
+  for (const DifferingStep& step : comparison.steps()) {
+    if (!passes(step, filter)) continue;
+    TableRow& row =
+        table.rows.emplace_back(TableRow{words_cell(step_words(step)), number_cell(step.num_fields),
+                                         words_cell(difference_words(step))});
+    row.mark = fmt::format("difference {}", step.step);
+    row.clicks = {{"diff.go_to", fmt::format("{}", step.step)}};
+    row.is_selected = step.step == here;
+  }
+  return table;
+}
+
+TableRow line_row(const DifferenceLine& line, const std::string& selected) {
+  const bool is_of_step = line.request.empty();
+  const Tone tone = !is_of_step && line.request == selected ? Tone::accent : Tone::normal;
+  TableRow row = {words_cell(is_of_step ? "(step)" : line.request, tone),
+                  words_cell(line.field, tone), words_cell(line.place, tone),
+                  words_cell(line.a, tone), words_cell(line.b, tone)};
+  if (!is_of_step) row.clicks.push_back({"select.request", quoted_word(line.request)});
+  if (line.list == DiffList::arrays && line.group >= 0)
+    row.clicks.push_back({"metadata.array", fmt::format("{} {}", line.group, line.part)});
+  return row;
+}
+
+Table fields_table(const Workbench& workbench, std::int64_t here) {
+  const std::string& filter = workbench.options().differences.filter;
+  Table table{.title = fmt::format("Step {}", here), .headings = headings_of(kDifferenceColumns)};
+  const DifferingStep* const step = workbench.comparison()->at(here);
+  if (step == nullptr) {
+    table.note = fmt::format("Step {} does not differ.", here);
+    return table;
+  }
+  for (const DifferenceLine& line : step->lines) {
+    if (!passes(line, filter)) continue;
+    TableRow& row = table.rows.emplace_back(line_row(line, workbench.selection().request_name));
+    row.mark = fmt::format("line {}", table.rows.size() - 1);
+  }
+  const auto num_lines = static_cast<std::int64_t>(step->lines.size());
+  if (table.rows.empty())
+    table.note = "Nothing of this step passes the filter.";
+  else if (step->num_fields > num_lines)
+    table.note = fmt::format("{} of {} shown", num_lines, step->num_fields);
+  return table;
+}
+
+}  // namespace
+
+Picture differences_picture(Workbench& workbench) {
+  const Comparison* const comparison = workbench.comparison();
+  if (comparison == nullptr)
+    return {.notes = {"Nothing is compared. Ctrl+D opens a second run beside this one; every panel "
+                      "then shows both."}};
+  const std::string& filter = workbench.options().differences.filter;
+  const std::int64_t here = comparison->place(workbench.run()->step());
+  return {.notes = {comparison->sides(), comparison->words()},
+          .tables = {settings_table(*comparison), steps_table(*comparison, filter, here),
+                     fields_table(workbench, here)},
+          .fields = {{.mark = "filter",
+                      .hint = "filter",
+                      .text = filter,
+                      .command = "diff.filter",
+                      .if_empty = "diff.show_all",
+                      .tooltip = "Sections or fields to list and to go to: copies, "
+                                 "rows.num_accepted_tokens, a request's name"}},
+          .buttons = {{"First", {"diff.first"}, "To the first divergence (Shift+F8)"},
+                      {"Previous", {"diff.previous"}, "To the difference before this step (F7)"},
+                      {"Next", {"diff.next"}, "To the difference behind this step (F8)"}},
+          .has_detail = true};
 }
 
 }  // namespace hybridscope

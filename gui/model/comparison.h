@@ -2,7 +2,6 @@
 // a slice at a time, so that the window stays responsive.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,11 +11,14 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 #include "sessions/diff/config_difference.h"
 #include "sessions/diff/session_diff.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 // One field that differs, as a line of a list.
 struct DifferenceLine {
@@ -63,15 +65,6 @@ std::string_view differing_request(const DifferingStep& step, std::string_view s
 // request, as that in which the runs begin to differ may be about the whole step only, such as
 // which arrays were given.
 enum class SoughtDifference : std::uint8_t { any, with_request };
-inline constexpr std::array<std::string_view, 3> kDifferingStepColumns = {"Step", "Fields",
-                                                                          "What differs"};
-inline constexpr std::array<std::string_view, 5> kDifferenceColumns = {"Request", "Field", "Where",
-                                                                       "Left", "Right"};
-inline constexpr std::array<std::string_view, 3> kSettingColumns = {"Setting", "Left", "Right"};
-inline constexpr std::string_view kSettingsThatDiffer = "Settings that differ";
-inline constexpr std::string_view kOfTheStep = "(step)";  // in place of a request
-inline constexpr std::string_view kNothingCompared =
-    "Nothing is compared. Ctrl+D opens a second run beside this one; every panel then shows both.";
 
 inline constexpr std::size_t kMaxLinesAStep = 200;
 inline constexpr std::size_t kMaxStepsWithLines = 2000;
@@ -155,5 +148,9 @@ class Comparison {
   bool complete_ = false;
   std::string error_;
 };
+
+// The settings that differ; the steps that differ and pass the filter; of the shown step the
+// fields.
+Picture differences_picture(Workbench& workbench);
 
 }  // namespace hybridscope

@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
+#include "gui/model/workbench.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/run/finding_list.h"
 
@@ -84,6 +86,80 @@ ChainStart chain_start(const ShownRun& run, std::size_t index) {
   const ShownFinding& first = run.findings()[static_cast<std::size_t>(chain.first)];
   return {.step = first.finding.step,
           .words = first.decision.empty() ? first.text : first.decision};
+}
+
+namespace {
+
+constexpr std::array<ColumnWords, kFindingColumns.size()> kFindingHeadings = {{
+    {kFindingColumns[0]},
+    {kFindingColumns[1], "The step whose write left what was found"},
+    {kFindingColumns[2],
+     "first: nothing that was wrong before explains it, and so many findings follow from it; "
+     "from N: it follows from the finding of step N",
+     ColumnKind::remark},
+    {kFindingColumns[3], {}, ColumnKind::words, true},
+    {kFindingColumns[4], {}, ColumnKind::words, true},
+    {kFindingColumns[5], {}, ColumnKind::wrapped},
+}};
+
+std::vector<Click> go_to(std::int64_t step, std::size_t finding) {
+  return {{"run.go_to", fmt::format("{}", step)},
+          {"select.finding", fmt::format("{}", finding + 1)}};
+}
+
+TableCell write_cell(const Finding& finding, std::size_t index) {
+  if (finding.cause.kind == WriteKind::never) return {};
+  return with_extras(number_cell(finding.cause.step),
+                     {.clicks = go_to(finding.cause.step, index),
+                      .mark = fmt::format("finding {} write", index),
+                      .tooltip = "Go to the step whose write left what was found"});
+}
+
+// The decision and the known bug behind the first of a chain, where they are known, and the
+// finding.
+TableCell message_cell(const Workbench& workbench, const FindingRow& row) {
+  const ShownFinding& shown = row.shown;
+  const std::size_t index = row.members.front();
+  CellExtras extras{.whole = shown.text};
+  if (!shown.decision.empty()) extras.above.push_back(words_cell(shown.decision, Tone::error));
+  if (const std::string_view cause = workbench.cause_of(shown); !cause.empty() && row.is_first)
+    extras.above.push_back(words_cell(cause, Tone::accent));
+  else if (row.is_first && workbench.run()->plan() != nullptr)
+    extras.above.push_back(with_extras(
+        {}, {.clicks = {{"select.finding", fmt::format("{}", index + 1)}, {"select.cause"}},
+             .label = "Known bug?",
+             .mark = fmt::format("finding {} cause", index),
+             .tooltip = "Search for the known bug, or the policy, that this finding comes from"}));
+  return with_extras(words_cell(finding_message(shown, workbench.run()->names())),
+                     std::move(extras));
+}
+
+}  // namespace
+
+Picture findings_picture(Workbench& workbench) {
+  const ShownRun& run = *workbench.run();
+  if (run.findings().empty()) return {.notes = {kNoFindings}};
+  Table table{.title = "Findings", .headings = headings_of(kFindingHeadings)};
+  const std::ptrdiff_t selected = workbench.selection().finding;
+  for (const FindingRow& listed : finding_rows(run)) {
+    const Finding& finding = listed.shown.finding;
+    const RuleInfo& rule = rule_info(finding.rule);
+    const std::size_t index = listed.members.front();
+    TableRow& row = table.rows.emplace_back(TableRow{
+        number_cell(finding.step), write_cell(finding, index), words_cell(listed.chain, Tone::dim),
+        words_cell(rule.slug, rule.severity == Severity::error ? Tone::error : Tone::warning),
+        finding.request.value < 0 ? TableCell() : words_cell(run.names().request(finding.request)),
+        message_cell(workbench, listed)});
+    row.mark = fmt::format("finding {}", index);
+    row.clicks = go_to(finding.step, index);
+    row.tooltip = rule.meaning;
+    row.is_selected =
+        selected < 0 ? finding.step == run.step()
+                     : std::ranges::count(listed.members, static_cast<std::size_t>(selected)) > 0;
+  }
+  Picture picture{.tables = {std::move(table)}};
+  add_note(picture, findings_note(run));
+  return picture;
 }
 
 }  // namespace hybridscope

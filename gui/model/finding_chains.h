@@ -7,10 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 #include "sessions/explain/root_decision.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 bool is_first_of(const FindingChain& chain, std::size_t index);
 // "first, 38 follow", "first, 81 follow; 20 of 81 shown", or "from 5": the step of the first, from
@@ -29,6 +32,9 @@ struct FindingRow {
 std::string findings_note(const ShownRun& run);
 // In the order of their first findings.
 std::vector<FindingRow> finding_rows(const ShownRun& run);
+
+// The list of all findings so far. Requires: a step is shown.
+Picture findings_picture(Workbench& workbench);
 
 // The decision behind the first finding of a chain (ShownFinding::decision). `context`: without a
 // warning, which is found in `findings`, those of the run.

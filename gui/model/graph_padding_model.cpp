@@ -11,6 +11,7 @@
 #include "gui/model/metadata_model.h"
 #include "gui/model/stale_replay.h"
 #include "gui/model/step_arrays.h"
+#include "gui/model/workbench.h"
 #include "sessions/explain/explain_parts.h"
 
 namespace hybridscope {
@@ -231,6 +232,71 @@ GraphPaddingModel make_graph_padding_model(ShownRun& run) {
   else
     add_groups(view, run.previous_arrays(), model);
   return model;
+}
+
+namespace {
+
+Table captured_table(const GraphPaddingModel& model) {
+  Table table{.title = "Captured graphs",
+              .note = model.captured.empty() ? std::string(kNoCapture) : model.setting,
+              .headings = {"Graphs", "Tokens", "Of this step"}};
+  for (const CapturedGraphs& graphs : model.captured)
+    for (std::size_t i = 0; i < graphs.sizes.size(); ++i)
+      table.rows.push_back({words_cell(graphs.title), number_cell(graphs.sizes[i]),
+                            flag_cell(static_cast<std::ptrdiff_t>(i) == graphs.picked)});
+  return table;
+}
+
+std::string_view part_name(PaddedPart part) {
+  switch (part) {
+    case PaddedPart::real:
+      return kRealRow;
+    case PaddedPart::padding:
+      return kPaddingRow;
+    case PaddedPart::no_row:
+      return kNoRow;
+    case PaddedPart::left_over:
+      return kNotWritten;
+    case PaddedPart::gap:
+      return "";
+  }
+  return "";
+}
+
+Table padded_table(const PaddedGroup& group) {
+  Table table{.title = group.title,
+              .note = (group.stale ? "! stale: " : "") + group.note,
+              .headings = {"Array", "Values", "What", "Note"}};
+  for (const PaddedArray& array : group.arrays) {
+    for (const PaddedElement& element : array.elements)
+      table.rows.push_back({words_cell(array.name), words_cell(element.text),
+                            words_cell(part_name(element.part)), words_cell(array.note)});
+  }
+  return table;
+}
+
+}  // namespace
+
+Picture graph_padding_picture(Workbench& workbench) {
+  const GraphPaddingModel model = make_graph_padding_model(*workbench.run());
+  Picture content;
+  if (model.has_batch) {
+    content.notes = {"Runtime mode " + model.runtime_mode, model.words};
+    Table sizes{.title = "What the graph holds", .headings = {"What", "Real", "Padding"}};
+    const auto add = [&](const char* what, const PaddingBar& bar) {
+      sizes.rows.push_back({words_cell(what), number_cell(bar.real), number_cell(bar.padding)});
+    };
+    add("tokens", model.tokens);
+    if (model.rows) add("rows", *model.rows);
+    content.tables.push_back(std::move(sizes));
+    add_note(content, model.arrays_note);
+  } else {
+    add_note(content, kNoGraph);
+  }
+  content.tables.push_back(captured_table(model));
+  if (model.has_batch)
+    for (const PaddedGroup& group : model.groups) content.tables.push_back(padded_table(group));
+  return content;
 }
 
 }  // namespace hybridscope

@@ -8,9 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 struct PaddingBar {
   std::int32_t real = 0;
@@ -71,5 +74,8 @@ inline constexpr std::string_view kNoCapture = "No graph was captured.";
 
 // Requires: run.step() > 0.
 GraphPaddingModel make_graph_padding_model(ShownRun& run);
+
+// What the panel shows. Requires: a step is shown.
+Picture graph_padding_picture(Workbench& workbench);
 
 }  // namespace hybridscope

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "gui/model/block_story.h"
+#include "gui/model/workbench.h"
 
 namespace hybridscope {
 namespace {
@@ -152,6 +153,26 @@ HeatMapModel make_heat_map_model(ShownRun& run, const Selection& selection) {
     model.progress = "No row has read or left a state yet.";
   describe_selected(run, selection.block, model);
   return model;
+}
+
+Picture heat_map_picture(Workbench& workbench) {
+  const HeatMapModel model = make_heat_map_model(*workbench.run(), workbench.selection());
+  Picture content;
+  for (const std::string& note : {model.empty, model.model, model.progress, model.first})
+    add_note(content, note);
+  for (const std::string& line : model.selected) add_note(content, line);
+  if (model.blocks.empty()) return content;
+  Table table{.title = "Largest |state - lone run|", .headings = {"Layer"}};
+  for (const std::int32_t block : model.blocks)
+    table.headings.push_back(fmt::format("block {}", block));
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+    auto& cells = table.rows.emplace_back().cells;
+    cells.push_back(words_cell(model.layers[layer].words));
+    for (std::size_t block = 0; block < model.blocks.size(); ++block)
+      cells.push_back(words_cell(heat_words(model.at(layer, block))));
+  }
+  content.tables.push_back(std::move(table));
+  return content;
 }
 
 }  // namespace hybridscope

@@ -7,10 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "gui/model/picture.h"
 #include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 // By the largest |state - lone run|.
 enum class HeatLevel : std::uint8_t { not_compared, equal, tiny, small, large, huge };
@@ -71,5 +74,8 @@ HeatMapModel heat_map_of(const Speech& speech, std::int64_t step, const Names& n
 
 // Requires: run.step() > 0.
 HeatMapModel make_heat_map_model(ShownRun& run, const Selection& selection);
+
+// What the panel shows. Requires: a step is shown.
+Picture heat_map_picture(Workbench& workbench);
 
 }  // namespace hybridscope

@@ -3,12 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
 
 #include "core/engine/policy_table.h"
 #include "gui/model/fuzzy_match.h"
 #include "gui/model/open_run.h"
+#include "gui/model/workbench.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/known_bugs/bug_report.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {
@@ -62,6 +67,49 @@ std::string bug_shown_by(const ShownRun* run) {
   if (run == nullptr) return {};
   const auto row = std::ranges::find(all_rows(), run->title(), &KnownBugRow::id);
   return row == all_rows().end() ? "" : row->id;
+}
+
+namespace {
+
+constexpr std::array<ColumnWords, 5> kBugColumns = {{
+    {"No.", "In the notes that docs/differences.md quotes"},
+    {"V1", "When vLLM had it with runner V1: the first day without it", ColumnKind::words},
+    {"V2", "When vLLM had it with runner V2: the first day without it", ColumnKind::words},
+    {"What goes wrong", {}, ColumnKind::wrapped},
+    {"Id", {}, ColumnKind::words, true},
+}};
+
+}  // namespace
+
+Picture known_bugs_picture(Workbench& workbench) {
+  const std::string& filter = workbench.options().known_bugs.filter;
+  const std::vector<KnownBugRow> bugs = make_known_bugs_model(filter);
+  const std::string shown = bug_shown_by(workbench.run());
+  Picture picture{
+      .notes = {"A click runs the bug beside its healthy run: left with the fault, right without "
+                "it."},
+      .fields = {{.mark = "known bugs filter",
+                  .hint = "filter",
+                  .text = filter,
+                  .command = "bug.filter",
+                  .if_empty = "bug.show_all"}}};
+  Table table{.title = "Known bugs",
+              .note = counted(std::ssize(bugs), "known bug"),
+              .headings = headings_of(kBugColumns)};
+  for (const KnownBugRow& bug : bugs) {
+    TableRow& row = table.rows.emplace_back(TableRow{words_cell(bug.number), words_cell(bug.v1),
+                                                     words_cell(bug.v2), words_cell(bug.title),
+                                                     words_cell(bug.id)});
+    row.mark = "bug " + bug.id;
+    row.clicks = {{"bug.open", bug.id}};
+    row.tooltip = bug.id;
+    row.is_selected = bug.id == shown;
+    if (!row.is_selected) continue;
+    picture.notes.emplace_back(bug.id, Tone::normal, true);
+    for (const std::string& words : bug.words) picture.notes.emplace_back(words, Tone::normal);
+  }
+  picture.tables.push_back(std::move(table));
+  return picture;
 }
 
 }  // namespace hybridscope

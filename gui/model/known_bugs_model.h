@@ -1,16 +1,17 @@
 // The catalogue of known bugs as a list, and one bug in words.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "gui/model/column_words.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 struct KnownBugRow {
   std::string id;
@@ -29,14 +30,7 @@ std::vector<KnownBugRow> make_known_bugs_model(std::string_view filter = {});
 // The bug that the run shows, if it is a bug's faulty run (judged by its title); empty: none.
 std::string bug_shown_by(const ShownRun* run);
 
-inline constexpr std::array<ColumnWords, 5> kKnownBugColumns = {
-    ColumnWords{"No.", "In the notes that docs/differences.md quotes"},
-    ColumnWords{"V1", "When vLLM had it with runner V1: the first day without it"},
-    ColumnWords{"V2", "When vLLM had it with runner V2: the first day without it"},
-    ColumnWords{"What goes wrong"},
-    ColumnWords{"Id"},
-};
-inline constexpr std::string_view kKnownBugsIntroduction =
-    "A click runs the bug beside its healthy run: left with the fault, right without it.";
+// The list, and in words the bug that the run shows.
+Picture known_bugs_picture(Workbench& workbench);
 
 }  // namespace hybridscope

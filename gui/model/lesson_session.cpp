@@ -7,6 +7,8 @@
 
 #include "core/base/check.h"
 #include "gui/model/live_run.h"
+#include "gui/model/workbench.h"
+#include "sessions/lessons/lesson_reader.h"
 
 namespace hybridscope {
 
@@ -87,6 +89,29 @@ std::string progress_words(const LessonSession& session) {
   return fmt::format(
       "part {} of {}, {}", session.part_index() + 1, session.lesson().parts.size(),
       answered_words(session.num_answered(), session.num_questions(), session.num_right()));
+}
+
+Picture lesson_picture(Workbench& workbench) {
+  if (workbench.lesson() == nullptr) {
+    Table names{.title = "Lessons", .note = std::string(kNoLesson), .headings = {"Lesson"}};
+    for (const std::string_view name : shipped_lesson_names())
+      names.rows.push_back({words_cell(name)});
+    return {.tables = {std::move(names)}};
+  }
+  const LessonSession& session = *workbench.lesson();
+  Picture content{.notes = {session.lesson().title, progress_words(session)}};
+  for (const std::string& paragraph : session.part().text) content.notes.push_back(paragraph);
+  Table table{.title = "Questions", .headings = {"Number", "Question", "Choices", "Answered"}};
+  for (std::size_t i = 0; i < session.part().questions.size(); ++i) {
+    const LessonQuestion& question = session.part().questions[i];
+    std::string choices;
+    for (const std::string& choice : offered_answers(question))
+      choices += fmt::format("{}{}", choices.empty() ? "" : ", ", choice);
+    table.rows.push_back({number_cell(static_cast<std::int64_t>(i) + 1), words_cell(question.ask),
+                          words_cell(choices), words_cell(session.taken()[i].words)});
+  }
+  content.tables.push_back(std::move(table));
+  return content;
 }
 
 }  // namespace hybridscope

@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 #include "sessions/lessons/lesson_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 struct TakenQuestion {
   bool answered = false;  // with a readable answer
@@ -59,5 +62,8 @@ std::vector<std::string> offered_answers(const LessonQuestion& question);
 // "part 1 of 4, 2 of 5 questions answered, 1 right".
 std::string progress_words(const LessonSession& session);
 inline constexpr std::string_view kNoLesson = "No lesson is open. There are:";
+
+// What the panel shows. Requires: a step is shown.
+Picture lesson_picture(Workbench& workbench);
 
 }  // namespace hybridscope

@@ -9,6 +9,7 @@
 #include "core/metadata/persistent_buffer.h"
 #include "gui/model/stale_replay.h"
 #include "gui/model/table_arrays.h"
+#include "gui/model/workbench.h"
 #include "sessions/explain/explain_parts.h"
 
 namespace hybridscope {
@@ -291,6 +292,69 @@ SignWords sign_words(ReplaySign sign) {
 
 MetadataModel make_metadata_model(ShownRun& run, RequestId selected) {
   return ModelMaker(run, selected).make();
+}
+
+namespace {
+
+TableCell values_cell(const MetadataArray& array) {
+  if (!array.note.empty()) return words_cell(array.note);
+  const bool is_plain = array.array.dims.empty() && num_elements(array.array) == 1;
+  return is_plain ? number_cell(element_at(array.array, 0)) : words_cell(values_words(array));
+}
+
+Table arrays_table(const MetadataSection& section) {
+  Table table{.title = fmt::format("{}, {}", section.title, section.builder),
+              .note = section.note,
+              .headings = headings_of(kArrayColumns)};
+  table.headings.emplace_back("Changed");
+  if (!section.warning.empty()) table.note += (table.note.empty() ? "! " : " ! ") + section.warning;
+  for (const MetadataArray& array : section.arrays)
+    table.rows.push_back({words_cell(array.array.name), words_cell(sign_words(array.sign).letter),
+                          words_cell(array.dtype), words_cell(array.shape), values_cell(array),
+                          number_cell(array.num_changed)});
+  return table;
+}
+
+// The array that the panel shows in full: one line per row of a matrix or element of a vector.
+Table whole_table(const MetadataSection& section, const MetadataArray& array) {
+  const bool is_matrix = array.array.dims.size() == 2;
+  Table table{.title = std::string(array.array.name),
+              .note = fmt::format("{} {} of {}, {} changed", array.dtype, array.shape,
+                                  section.title, array.num_changed),
+              .headings = {is_matrix ? "Row" : "Element"}};
+  const std::int64_t columns = array.num_columns();
+  for (std::int64_t column = 0; column < columns; ++column)
+    table.headings.push_back(is_matrix ? fmt::format("{}", column) : "Value");
+  const std::int64_t size = num_elements(array.array);
+  for (std::int64_t first = 0; first < size; first += columns) {
+    auto& cells = table.rows.emplace_back().cells;
+    cells.push_back(number_cell(first / columns));
+    for (std::int64_t i = first; i < first + columns; ++i)
+      cells.push_back(number_cell(element_at(array.array, i)));
+  }
+  return table;
+}
+
+}  // namespace
+
+Picture metadata_picture(Workbench& workbench) {
+  if (workbench.run()->level() != RecordLevel::full) return {.notes = {std::string(kNoMetadata)}};
+  const MetadataModel model = make_metadata_model(*workbench.run(), workbench.selection().request);
+  const MetadataOptions& whole = workbench.options().metadata;
+  Picture content;
+  add_note(content, model.note);
+  add_note(content, kSignLegend);
+  for (const MetadataSection& section : model.sections) {
+    content.tables.push_back(arrays_table(section));
+    for (const std::string& line : section.checkpoints)
+      content.notes.push_back(fmt::format("{}: {}", section.title, line));
+    if (!section.absent.empty())
+      content.notes.push_back(fmt::format("{}: None: {}", section.title, section.absent));
+    for (const MetadataArray& array : section.arrays)
+      if (section.group == whole.group && array.array.name == whole.array && array.note.empty())
+        content.tables.push_back(whole_table(section, array));
+  }
+  return content;
 }
 
 }  // namespace hybridscope

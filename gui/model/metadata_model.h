@@ -10,10 +10,13 @@
 
 #include "core/metadata/metadata_description.h"
 #include "gui/model/facts.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 #include "gui/model/step_arrays.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 // How a captured graph uses an array.
 enum class ReplaySign : std::uint8_t {
@@ -97,5 +100,8 @@ std::vector<Fact> describe_element(ShownRun& run, const MetadataSection& section
 
 // "unset": an element of a persistent buffer that no build has written.
 std::string element_text(std::int64_t value);
+
+// What the panel shows. Requires: a step is shown.
+Picture metadata_picture(Workbench& workbench);
 
 }  // namespace hybridscope

@@ -130,4 +130,34 @@ NextStepModel make_next_step_model(Workbench& workbench) {
   return model;
 }
 
+Picture next_step_picture(Workbench& workbench) {
+  const NextStepModel model = make_next_step_model(workbench);
+  if (!model.why_not.empty()) return {.notes = {model.why_not}};
+  Table planned{.title = fmt::format("Planned for step {}", model.step),
+                .note = fmt::format("token budget {}, engine profile {}", model.planned.budget,
+                                    engine_profile_name(model.planned.profile)),
+                .headings = {"What"}};
+  for (const std::string& words : model.planned.words) planned.rows.push_back({words_cell(words)});
+  Table coming{.title = "If you just step", .headings = {"What"}};
+  for (const std::string& words : model.coming) coming.rows.push_back({words_cell(words)});
+  Table requests{.title = fmt::format("Step {}", model.step),
+                 .headings = {"Request", "In the batch", "Most accepted tokens"}};
+  for (const EditableRequest& request : model.requests)
+    requests.rows.push_back({words_cell(request.name), flag_cell(request.runs),
+                             number_cell(request.max_num_accepted_tokens)});
+  Table policies{.title = "Policies", .headings = {"Policy", "Value", "Values", "What"}};
+  for (const EditablePolicy& policy : model.policies) {
+    std::string values;
+    for (const std::string_view value : policy.values)
+      values += fmt::format("{}{}", values.empty() ? "" : ", ", value);
+    policies.rows.push_back({words_cell(policy.name), words_cell(policy.value), words_cell(values),
+                             words_cell(policy.help)});
+  }
+  Picture content{
+      .tables = {std::move(planned), std::move(coming), std::move(requests), std::move(policies)}};
+  if (!model.undo.empty()) content.notes.push_back("Undo: " + model.undo);
+  if (!model.redo.empty()) content.notes.push_back("Redo: " + model.redo);
+  return content;
+}
+
 }  // namespace hybridscope

@@ -7,10 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "gui/model/picture.h"
 #include "gui/model/planned_step.h"
 #include "gui/model/workbench.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 struct EditableRequest {
   RequestId request{};
@@ -62,5 +65,8 @@ NextStepModel make_next_step_model(Workbench& workbench);
 // "A: decode, 1 token", one line for each request that has a part in the step; or that there is
 // none.
 std::vector<std::string> coming_words(const ComingStep& coming);
+
+// What the panel shows. Requires: a step is shown.
+Picture next_step_picture(Workbench& workbench);
 
 }  // namespace hybridscope

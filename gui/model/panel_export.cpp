@@ -39,11 +39,11 @@ Result<WordAndPanel> read_word_and_panel(const Workbench& workbench, const std::
 }
 
 Status copy(Workbench& workbench, const PanelInfo& panel, ContentFormat format) {
-  const ContentRow* const content = find_content(panel.id);
-  if (content == nullptr) return invalid_input(fmt::format("{} has nothing to copy", panel.title));
-  if (content->of_plan && workbench.plan_results() == nullptr)
+  if (panel.make == nullptr)
+    return invalid_input(fmt::format("{} has nothing to copy", panel.title));
+  if (panel.of == PanelOf::plan && workbench.plan_results() == nullptr)
     return invalid_input(std::string(kNoPlan));
-  if (!content->of_plan && !workbench.has_step())
+  if (panel.of != PanelOf::plan && !workbench.has_step())
     return invalid_input(
         fmt::format("{}: {}", panel.title, what_it_needs(CommandNeeds::step, workbench.run())));
   const PanelDocument document = make_panel_document(workbench, panel.id);

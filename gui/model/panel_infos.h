@@ -1,5 +1,6 @@
-// The panels of the window: their names, and what each shows. gui/panels draws them; pages of a
-// browser (gui/web) use the same names.
+// The table of the panels: a panel is its picture (picture.h), made by a function of its model, and
+// a row of this table. gui/panels draws those that are more than tables; pages for a browser
+// (gui/web) use the same names.
 #pragma once
 
 #include <vector>

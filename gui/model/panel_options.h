@@ -68,6 +68,11 @@ struct DifferencesOptions {
   std::string filter;
 };
 
+// The known bugs that are listed: those that contain the text (ignoring case); empty: all.
+struct KnownBugsOptions {
+  std::string filter;
+};
+
 // What the panel Text shows of the selected request.
 struct TextOptions {
   std::int32_t token = 0;  // generated token, from 1, whose probabilities are shown; 0: the last
@@ -85,6 +90,7 @@ struct PanelOptions {
   RequestsOptions requests;
   TimelineOptions timeline;
   DifferencesOptions differences;
+  KnownBugsOptions known_bugs;
   TextOptions text;
   PlanOptions plan;
 };

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "gui/model/workbench.h"
 #include "sessions/plan/plan_columns.h"
 #include "sessions/text/number_words.h"
 
@@ -146,13 +147,25 @@ class PlanTable {
         num_axes_(view.sweep.axes().size()) {}
 
   void fill(PlanModel& model) const {
-    model.columns.push_back(
-        {"", "Recommended or on the front; a click sorts by rank", ColumnKind::words});
+    Table& table = model.table;
+    table.title = "Combinations";
+    table.sort_command = "plan.sort";
+    table.is_descending = options_.descending;
+    table.headings.emplace_back(ColumnWords{"Mark",
+                                            "Recommended or on the front; a click sorts by rank",
+                                            ColumnKind::sign, false, kRank});
     for (const SweepAxis& axis : view_.sweep.axes())
-      model.columns.push_back({axis.setting->name, "A setting that was tried", ColumnKind::words});
+      table.headings.emplace_back(
+          ColumnWords{axis.setting->name, "A setting that was tried", ColumnKind::words});
     for (const PlanColumn* figure : figures_)
-      model.columns.push_back({figure->name, figure->words, ColumnKind::number});
-    for (const std::size_t i : order()) model.rows.push_back(row_of(i));
+      table.headings.emplace_back(ColumnWords{figure->name, figure->words});
+    const auto sorted = std::ranges::find(table.headings, options_.sort, &Heading::sort);
+    table.sorted = sorted == table.headings.end() ? 0 : sorted - table.headings.begin();
+    for (const std::size_t i : order()) {
+      model.marks.push_back(plan_mark_of(view_, i));
+      TableRow& row = table.rows.emplace_back(row_of(i, model.marks.back()));
+      row.is_selected = view_.results[i].name == model.selected;
+    }
   }
 
  private:
@@ -186,27 +199,32 @@ class PlanTable {
     const std::optional<PlanCase> of = view_.sweep.called(view_.results[result].name);
     return static_cast<std::size_t>(of.value().values[axis]);
   }
-  PlanCell setting_cell(std::size_t result, std::size_t axis) const {
+  TableCell setting_cell(std::size_t result, std::size_t axis) const {
     const SweepAxis& swept = view_.sweep.axes()[axis];
-    PlanCell cell{.text = swept.values[place(result, axis)]};
+    const std::string& text = swept.values[place(result, axis)];
     std::int64_t number = 0;
-    const char* const end = cell.text.data() + cell.text.size();
-    const auto [stop, error] = std::from_chars(cell.text.data(), end, number);
-    if (error == std::errc() && stop == end) cell.number = number;
-    return cell;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    return error == std::errc() && stop == end ? number_cell(number) : words_cell(text);
+  }
+  static TableCell figure_cell(const PlanColumn& figure, const PlanFigures& figures) {
+    std::string shown = figure.shown(figures);
+    if (!figure.is_count) return words_cell(shown);
+    return with_extras(number_cell(static_cast<std::int64_t>(figure.value(figures))),
+                       {.label = std::move(shown)});
   }
 
-  PlanRow row_of(std::size_t i) const {
-    PlanRow row{.result = i,
-                .mark = plan_mark_of(view_, i),
-                .name = view_.results[i].name,
-                .cells = {{.text = std::string(plan_mark_words(plan_mark_of(view_, i)))}}};
+  TableRow row_of(std::size_t i, PlanMark mark) const {
+    const std::string& name = view_.results[i].name;
+    const std::string_view words = plan_mark_words(mark);
+    TableRow row = {words_cell(words)};
     for (std::size_t axis = 0; axis < num_axes_; ++axis) row.cells.push_back(setting_cell(i, axis));
-    for (const PlanColumn* figure : figures_) {
-      const PlanFigures& figures = view_.results[i].figures;
-      PlanCell& cell = row.cells.emplace_back(PlanCell{.text = figure->shown(figures)});
-      if (figure->is_count) cell.number = static_cast<std::int64_t>(figure->value(figures));
-    }
+    for (const PlanColumn* figure : figures_)
+      row.cells.push_back(figure_cell(*figure, view_.results[i].figures));
+    row.mark = "plan row " + name;
+    row.clicks = {{"plan.select", name}};
+    row.double_clicks = {{"plan.run", "worst"}};
+    row.tooltip = words.empty() ? name : fmt::format("{}\n{}", name, words);
     return row;
   }
 
@@ -258,6 +276,17 @@ std::string_view plan_mark_words(PlanMark mark) {
       break;
   }
   return "";
+}
+
+Picture plan_picture(Workbench& workbench) {
+  if (workbench.plan_results() == nullptr) return {.notes = {kNoPlan}};
+  PlanModel model = make_plan_model(*workbench.plan_results(), workbench.options().plan);
+  Picture picture{.notes = {model.heading}};
+  if (!model.recommended.empty()) picture.notes.emplace_back("Recommended: " + model.recommended);
+  for (const std::string& reason : model.reasons) picture.notes.emplace_back(reason);
+  for (const std::string& refused : model.refused) picture.notes.emplace_back(refused);
+  picture.tables.push_back(std::move(model.table));
+  return picture;
 }
 
 }  // namespace hybridscope

@@ -10,11 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/model/column_words.h"
 #include "gui/model/panel_options.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_plan.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 // stuck: it did not end.
 enum class PlanMark : std::uint8_t { other, front, recommended, stuck };
@@ -57,18 +59,6 @@ struct PlanMemory {
   std::int64_t worst_step = 0;
 };
 
-struct PlanCell {
-  std::string text;
-  std::optional<std::int64_t> number = {};  // where the text is one integer
-};
-
-struct PlanRow {
-  std::size_t result = 0;
-  PlanMark mark = PlanMark::other;
-  std::string name;
-  std::vector<PlanCell> cells;  // [columns]
-};
-
 struct PlanGoalChoice {
   const PlanGoal* goal = nullptr;
   bool chosen = false;
@@ -85,14 +75,17 @@ struct PlanModel {
   std::vector<PlanDot> dots;
   std::vector<std::size_t> front_line;  // dots from left to right; empty: the front is not a line
   PlanMemory memory;
-  std::string selected;  // name; empty: none
-  std::vector<ColumnWords> columns;
-  std::vector<PlanRow> rows;
+  std::string selected;              // name; empty: none
+  Table table;                       // the combinations; its first column has the words of marks
+  std::vector<PlanMark> marks;       // [table.rows]
   bool can_open = false;             // the selected one has steps
   std::vector<std::string> refused;  // refused_lines
 };
 
 PlanModel make_plan_model(const ShownPlan& plan, const PlanOptions& options);
+
+// The sentences and the combinations. Requires: a plan is open.
+Picture plan_picture(Workbench& workbench);
 
 // Names that plan.sort takes: of the columns, after "rank", the order of the plan.
 std::vector<std::string_view> plan_sort_names(const ShownPlan& plan);

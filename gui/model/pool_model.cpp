@@ -8,6 +8,7 @@
 
 #include "gui/model/block_verdict.h"
 #include "gui/model/level_notes.h"
+#include "gui/model/workbench.h"
 
 namespace hybridscope {
 namespace {
@@ -181,6 +182,26 @@ std::vector<Fact> describe_block(ShownRun& run, const PoolModel& pool, std::int3
                             : std::string("nothing")});
   if (cell.changed) facts.push_back({"in this step", "given out, freed, registered or evicted"});
   return facts;
+}
+
+Picture physical_blocks_picture(Workbench& workbench) {
+  const PoolModel pool = make_pool_model(*workbench.run());
+  if (!pool.not_kept.empty()) return {.notes = {pool.not_kept}};
+  Table blocks{.title = fmt::format("{} blocks", pool.cells.size()),
+               .note = counts_words(pool),
+               .headings = {"Block", "Role", "Held by", "Changed", "Wrong"}};
+  for (const BlockCell& cell : pool.cells)
+    blocks.rows.push_back(
+        {number_cell(cell.block), words_cell(role_name(cell.role)),
+         words_cell(to_text(owner_words(pool, workbench.run()->names(), cell.block))),
+         flag_cell(cell.changed), flag_cell(cell.state == CellState::wrong)});
+  Table queue{.title = "Free queue", .note = queue_words(pool), .headings = {"Place", "Block"}};
+  for (std::size_t i = 0; i < pool.queue.size(); ++i)
+    queue.rows.push_back(
+        {number_cell(static_cast<std::int64_t>(i) + 1), number_cell(pool.queue[i])});
+  if (pool.queue.size() < pool.queue_length)
+    queue.rows.push_back({words_cell(left_out_words(pool.queue_length - pool.queue.size())), {}});
+  return {.tables = {std::move(queue), std::move(blocks)}};
 }
 
 }  // namespace hybridscope

@@ -10,9 +10,12 @@
 
 #include "gui/model/block_cell.h"
 #include "gui/model/facts.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 inline constexpr std::size_t kMaxQueueShown = 200;
 
@@ -75,5 +78,8 @@ std::string to_text(const OwnerWords& owner);
 
 // The tooltip of a block. Requires: it is one of the pool's cells.
 std::vector<Fact> describe_block(ShownRun& run, const PoolModel& pool, std::int32_t block);
+
+// What the panel shows. Requires: a step is shown.
+Picture physical_blocks_picture(Workbench& workbench);
 
 }  // namespace hybridscope

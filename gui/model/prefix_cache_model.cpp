@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "gui/model/level_notes.h"
+#include "gui/model/retention_model.h"
+#include "gui/model/workbench.h"
 #include "sessions/cache_report/cache_words.h"
 #include "sessions/explain/explain_schedule.h"
 
@@ -104,6 +106,66 @@ std::vector<LookupCard> make_prefix_cache_model(const StepView& view, const Cach
     cards.push_back(std::move(card));
   }
   return cards;
+}
+
+namespace {
+
+// What requests shared with earlier ones, and one row per reason for lost tokens.
+Table lost_table(const std::vector<LookupCard>& cards, const std::optional<EarlierLookup>& earlier,
+                 const Names& names) {
+  Table table{.title = "In common and lost", .headings = {"Request", "What"}};
+  const auto add = [&](const std::string& name, const std::string& shared,
+                       const std::vector<std::string>& lost) {
+    if (!shared.empty()) table.rows.push_back({words_cell(name), words_cell(shared)});
+    for (const std::string& sentence : lost)
+      table.rows.push_back({words_cell(name), words_cell(sentence)});
+  };
+  for (const LookupCard& card : cards) add(card.name, card.shared, card.lost);
+  if (earlier) add(names.request(earlier->request), earlier->shared, earlier->lost);
+  return table;
+}
+
+Table retention_table(const RetentionModel& model) {
+  Table table{.title = "Kept states of " + model.name,
+              .note = model.words,
+              .headings = {"Tokens before the state", "Kept", "Why"}};
+  for (const PromptBoundary& boundary : model.boundaries)
+    table.rows.push_back(
+        {number_cell(boundary.num_tokens), flag_cell(boundary.kept), words_cell(boundary.why)});
+  return table;
+}
+
+}  // namespace
+
+Picture prefix_cache_picture(Workbench& workbench) {
+  ShownRun& run = *workbench.run();
+  const auto cards = make_prefix_cache_model(run.view(), run.cache_report());
+  Picture content;
+  add_note(content, smallest_prefix_line(run.config()));
+  if (cards.empty()) add_note(content, no_lookups_words(run));
+  Table lookups{.title = "Lookups",
+                .headings = {"Request", "Known tokens", "Hit tokens", "Admitted", "What"}};
+  Table groups{.title = "Groups",
+               .headings = {"Request", "Group", "Tokens a block", "Present", "Could serve",
+                            "First token missing", "Why not more"}};
+  for (const LookupCard& card : cards) {
+    lookups.rows.push_back({words_cell(card.name), number_cell(card.num_tokens),
+                            number_cell(card.num_hit_tokens), flag_cell(card.admitted),
+                            words_cell(card.words)});
+    for (const LookupBar& bar : card.groups)
+      groups.rows.push_back({words_cell(card.name), words_cell(bar.name),
+                             number_cell(bar.block_size), number_cell(bar.present_length),
+                             number_cell(bar.hit_length), known_cell(bar.miss_token),
+                             words_cell(bar.words)});
+  }
+  Table lost = lost_table(
+      cards, find_earlier_lookup(run.view(), run.cache_report(), workbench.selection().request),
+      run.names());
+  for (Table* table : {&lookups, &lost, &groups})
+    if (!table->rows.empty()) content.tables.push_back(std::move(*table));
+  if (const auto retention = make_retention_model(run, workbench.selection().request))
+    content.tables.push_back(retention_table(*retention));
+  return content;
 }
 
 }  // namespace hybridscope

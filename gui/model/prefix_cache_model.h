@@ -8,9 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 // One group's part, as a bar over the request's tokens.
 struct LookupBar {
@@ -63,5 +66,8 @@ std::optional<EarlierLookup> find_earlier_lookup(const StepView& view, const Cac
 
 // `cache`: ShownRun::cache_report(); may be null.
 std::vector<LookupCard> make_prefix_cache_model(const StepView& view, const CacheReport* cache);
+
+// What the panel shows. Requires: a step is shown.
+Picture prefix_cache_picture(Workbench& workbench);
 
 }  // namespace hybridscope

@@ -6,16 +6,41 @@
 #include <array>
 #include <map>
 #include <tuple>
+#include <utility>
 
+#include "gui/model/command_arguments.h"
+#include "gui/model/workbench.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_schedule.h"
 
 namespace hybridscope {
 namespace {
 
-constexpr std::array<std::string_view, kNumRequestColumns> kColumnNames = {
-    "name",      "state", "prompt", "computed",    "scheduled",
-    "generated", "hit",   "blocks", "preemptions", "accepted"};
+// In the order of RequestColumn.
+constexpr std::array<ColumnWords, kNumRequestColumns> kRequestColumns = {{
+    {"Request", "In the order in which they came", ColumnKind::name, false, "name"},
+    {"State", "What the step did with it, and why it got no tokens", ColumnKind::words, false,
+     "state"},
+    {"Prompt", "num_prompt_tokens", ColumnKind::number, false, "prompt"},
+    {"Comp.",
+     "num_computed_tokens when the step is over, as the scheduler counts: tokens "
+     "of a frame in flight and its drafts included",
+     ColumnKind::number, false, "computed"},
+    {"Sched.", "num_scheduled_tokens of this step", ColumnKind::number, false, "scheduled"},
+    {"Gen.", "Output tokens that have returned to the scheduler", ColumnKind::number, false,
+     "generated"},
+    {"Hit", "Tokens that the prefix cache served when the request was admitted last",
+     ColumnKind::number, false, "hit"},
+    {"Blocks", "Blocks it holds in all groups, without the null block", ColumnKind::number, false,
+     "blocks"},
+    {"Pre.", "How often it was preempted before this step", ColumnKind::number, false,
+     "preemptions"},
+    {"Acc.", "Drafts of this step that were accepted, of those it had", ColumnKind::number, false,
+     "accepted"},
+}};
+constexpr std::string_view kListedHelp =
+    "Others have not come yet or have finished; a session does not name those that wait far "
+    "behind. -: not known, or no such thing happened.";
 
 class RowsMaker {
  public:
@@ -151,22 +176,6 @@ std::int64_t request_number(const RequestRow& row, RequestColumn column) {
   return -1;
 }
 
-std::string request_text(const RequestRow& row, RequestColumn column) {
-  if (column == RequestColumn::name) return row.name;
-  if (column == RequestColumn::state) {
-    std::string words(request_state_name(row.state));
-    if (row.state == RequestState::scheduled && !row.state_note.empty())
-      words += ", " + row.state_note;
-    return words;
-  }
-  if (column == RequestColumn::accepted)
-    return row.num_draft_tokens > 0
-               ? fmt::format("{}/{}", row.num_accepted_drafts, row.num_draft_tokens)
-               : std::string("-");
-  const std::int64_t number = request_number(row, column);
-  return number >= 0 ? fmt::format("{}", number) : std::string("-");
-}
-
 std::string_view request_state_name(RequestState state) {
   switch (state) {
     case RequestState::scheduled:
@@ -208,35 +217,63 @@ RequestsModel make_requests_model(ShownRun& run, const RequestsOptions& options)
 }
 
 std::string_view request_column_name(RequestColumn column) {
-  return kColumnNames[static_cast<std::size_t>(column)];
+  return kRequestColumns[static_cast<std::size_t>(column)].sort;
 }
 
-ColumnWords request_column_words(RequestColumn column) {
-  switch (column) {
-    case RequestColumn::name:
-      return {"Request", "In the order in which they came", ColumnKind::name};
-    case RequestColumn::state:
-      return {"State", "What the step did with it, and why it got no tokens", ColumnKind::words};
-    case RequestColumn::prompt:
-      return {"Prompt", "num_prompt_tokens"};
-    case RequestColumn::computed:
-      return {"Comp.",
-              "num_computed_tokens when the step is over, as the scheduler counts: tokens "
-              "of a frame in flight and its drafts included"};
-    case RequestColumn::scheduled:
-      return {"Sched.", "num_scheduled_tokens of this step"};
-    case RequestColumn::generated:
-      return {"Gen.", "Output tokens that have returned to the scheduler"};
-    case RequestColumn::hit:
-      return {"Hit", "Tokens that the prefix cache served when the request was admitted last"};
-    case RequestColumn::blocks:
-      return {"Blocks", "Blocks it holds in all groups, without the null block"};
-    case RequestColumn::preemptions:
-      return {"Pre.", "How often it was preempted before this step"};
-    case RequestColumn::accepted:
-      return {"Acc.", "Drafts of this step that were accepted, of those it had"};
+namespace {
+
+TableCell state_cell(const RequestRow& row) {
+  std::string words(request_state_name(row.state));
+  if (row.state != RequestState::scheduled) {
+    const bool warns = row.state == RequestState::preempted;
+    return words_cell(words, warns ? Tone::warning : Tone::dim);
   }
-  return {};
+  if (!row.state_note.empty()) words += ", " + row.state_note;
+  return words_cell(words);
+}
+
+TableRow table_row(const RequestRow& row) {
+  const std::string accepted =
+      row.num_draft_tokens > 0 ? fmt::format("{}/{}", row.num_accepted_drafts, row.num_draft_tokens)
+                               : std::string();
+  TableRow cells = {words_cell(row.name),
+                    state_cell(row),
+                    known_cell(row.num_prompt_tokens),
+                    known_cell(row.num_computed_tokens),
+                    known_cell(row.num_scheduled_tokens),
+                    known_cell(row.num_generated),
+                    known_cell(row.num_hit_tokens),
+                    known_cell(row.num_blocks),
+                    known_cell(row.num_preemptions),
+                    words_cell(accepted)};
+  cells.mark = "request " + row.name;
+  cells.clicks = {{"select.request", quoted_word(row.name)}};
+  cells.tooltip = row.state_note;
+  return cells;
+}
+
+}  // namespace
+
+Picture requests_picture(Workbench& workbench) {
+  ShownRun& run = *workbench.run();
+  if (run.level() == RecordLevel::counts)
+    return {.notes = {"This session was recorded without requests."}};
+  const RequestsOptions& options = workbench.options().requests;
+  const RequestsModel model = make_requests_model(run, options);
+  Table table{.title = "Requests",
+              .note = listed_words(model),
+              .headings = headings_of(kRequestColumns),
+              .help = kListedHelp,
+              .sort_command = "requests.sort",
+              .sorted = static_cast<std::ptrdiff_t>(options.sort),
+              .is_descending = options.descending};
+  const DifferenceMarks* const marks = workbench.differences();
+  for (const RequestRow& row : model.rows) {
+    TableRow& cells = table.rows.emplace_back(table_row(row));
+    cells.is_selected = row.request == workbench.selection().request;
+    cells.differs = marks != nullptr && marks->of(row.name) != nullptr;
+  }
+  return {.tables = {std::move(table)}};
 }
 
 }  // namespace hybridscope

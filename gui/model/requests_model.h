@@ -6,11 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/model/column_words.h"
 #include "gui/model/panel_options.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 enum class RequestState : std::uint8_t {
   scheduled,  // has tokens in the step
@@ -44,7 +46,6 @@ struct RequestsModel {
   std::int32_t num_others = 0;   // known requests that are not listed
 };
 
-inline constexpr std::string_view kNoRequestsKept = "This session was recorded without requests.";
 // "3 listed, 1 in the waiting queue; 2 others have no part in this step".
 std::string listed_words(const RequestsModel& model);
 
@@ -54,12 +55,10 @@ RequestsModel make_requests_model(ShownRun& run, const RequestsOptions& options)
 // The row's value in the column as a number, for sorting. -1: not known.
 std::int64_t request_number(const RequestRow& row, RequestColumn column);
 
-// The row's value in the column as text: "2/3", empty where it is not known. The state includes its
-// note: "scheduled, new".
-std::string request_text(const RequestRow& row, RequestColumn column);
-
-// The column's name in commands ("prompt"), and its heading.
+// The column's name in commands: "prompt".
 std::string_view request_column_name(RequestColumn column);
-ColumnWords request_column_words(RequestColumn column);
+
+// The list. Requires: a step is shown.
+Picture requests_picture(Workbench& workbench);
 
 }  // namespace hybridscope

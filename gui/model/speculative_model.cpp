@@ -1,15 +1,18 @@
 #include "gui/model/speculative_model.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/row_inputs_policies.h"
 #include "core/engine/worker_v1_policies.h"
+#include "gui/model/command_arguments.h"
 #include "gui/model/meant_state.h"
+#include "gui/model/workbench.h"
 #include "sessions/explain/explain_parts.h"
 #include "sessions/record/value_names.h"
 
@@ -254,26 +257,79 @@ std::string_view strip_token_name(StripTokenKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-std::string computed_words(const SpeculativeRow& row) {
-  return row.scheduler_computed_tokens == row.num_computed_tokens
-             ? fmt::format("{}", row.num_computed_tokens)
-             : fmt::format("{} / {}", row.num_computed_tokens, row.scheduler_computed_tokens);
-}
-
-std::array<std::string, kDraftColumns.size()> draft_cells(const SpeculativeRow& row) {
-  const std::int32_t column = row.next_read.column;
-  return {row.name,
-          std::string(row.row_class),
-          computed_words(row),
-          fmt::format("{}", row.num_drafts_offered),
-          fmt::format("{}", row.num_draft_tokens),
-          fmt::format("{}", row.num_sampled_tokens),
-          fmt::format("{}", row.num_accepted_tokens_next),
-          column < 0 ? std::string("-") : fmt::format("{}", column)};
-}
-
 SpeculativeModel make_speculative_model(ShownRun& run, const Selection& selection) {
   return SpeculativeMaker(run, selection).make();
+}
+
+namespace {
+
+constexpr std::array<ColumnWords, 8> kDraftColumns = {{
+    {"Request", "The request", ColumnKind::name},
+    {"Class", "What the row is (row_class)", ColumnKind::words},
+    {"c",
+     "Tokens computed before the step, as the worker knows it (num_computed_tokens); behind the "
+     "slash what the scheduler counts on, where it is another number"},
+    {"Offered", "Length of the draft list before the scheduler cut it (spec_token_ids)"},
+    {"Drafts", "Drafts that the step runs (num_draft_tokens)"},
+    {"a", "What the step samples: accepted drafts and the bonus token; 0: discarded"},
+    {"Next a",
+     "What the next step starts with (num_accepted_tokens); a copy that moves the state to the "
+     "start of its column sets it to 1"},
+    {"Column", "Column of the block table where the next step finds the state"},
+}};
+
+// "6 / 7" where scheduler and worker count differently.
+TableCell computed_cell(const SpeculativeRow& row) {
+  if (row.scheduler_computed_tokens == row.num_computed_tokens)
+    return number_cell(row.num_computed_tokens);
+  return fmt::format("{} / {}", row.num_computed_tokens, row.scheduler_computed_tokens);
+}
+
+Table drafts_table(const SpeculativeModel& model, RequestId selected) {
+  Table table{.title = "Drafts", .headings = headings_of(kDraftColumns)};
+  for (const SpeculativeRow& row : model.rows) {
+    TableRow& cells = table.rows.emplace_back(
+        TableRow{words_cell(row.name), words_cell(row.row_class), computed_cell(row),
+                 number_cell(row.num_drafts_offered), number_cell(row.num_draft_tokens),
+                 number_cell(row.num_sampled_tokens), number_cell(row.num_accepted_tokens_next),
+                 known_cell(row.next_read.column)});
+    cells.mark = "drafts " + row.name;
+    cells.clicks = {{"select.request", quoted_word(row.name)}};
+    cells.is_selected = row.request == selected;
+  }
+  return table;
+}
+
+}  // namespace
+
+Picture speculative_picture(Workbench& workbench) {
+  return speculative_picture(make_speculative_model(*workbench.run(), workbench.selection()),
+                             workbench);
+}
+
+Picture speculative_picture(const SpeculativeModel& model, const Workbench& workbench) {
+  if (model.rows.empty()) return {.notes = {model.empty}};
+  Table words{.title = "In words", .headings = {"Request", "Sampled", "Next", "Wrong"}};
+  Table tokens{.title = "Tokens and the state behind each",
+               .note = model.group_name,
+               .headings = {"Request", "First", "Last", "Kind", "Column", "Block", "Read next"}};
+  for (const SpeculativeRow& row : model.rows) {
+    words.rows.push_back({words_cell(row.name), words_cell(row.sample), words_cell(row.next),
+                          words_cell(fmt::format("{}", fmt::join(row.faults, " ")))});
+    for (const StripToken& token : row.tokens)
+      tokens.rows.push_back({words_cell(row.name), number_cell(token.first),
+                             number_cell(token.last), words_cell(strip_token_name(token.kind)),
+                             known_cell(token.state.column),
+                             token.state.column < 0 ? TableCell() : number_cell(token.state.block),
+                             flag_cell(token.next_reads)});
+  }
+  Picture picture;
+  add_note(picture, model.in_flight);
+  add_note(picture, model.no_places);
+  add_note(picture, model.policies);
+  picture.tables = {drafts_table(model, workbench.selection().request), std::move(words),
+                    std::move(tokens)};
+  return picture;
 }
 
 }  // namespace hybridscope

@@ -8,12 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/model/column_words.h"
+#include "gui/model/picture.h"
 #include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
 #include "sessions/explain/forward_rows.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 enum class StripTokenKind : std::uint8_t {
   given,        // prompt or output: known before the step
@@ -63,25 +65,6 @@ struct SpeculativeRow {
   std::vector<std::string> faults;    // what is wrong, one sentence each
 };
 
-// The columns of the list of rows.
-inline constexpr std::array<ColumnWords, 8> kDraftColumns = {{
-    {"Request", "The request", ColumnKind::name},
-    {"Class", "What the row is (row_class)", ColumnKind::words},
-    {"c",
-     "Tokens computed before the step, as the worker knows it (num_computed_tokens); behind the "
-     "slash what the scheduler counts on, where it is another number"},
-    {"Offered", "Length of the draft list before the scheduler cut it (spec_token_ids)"},
-    {"Drafts", "Drafts that the step runs (num_draft_tokens)"},
-    {"a", "What the step samples: accepted drafts and the bonus token; 0: discarded"},
-    {"Next a",
-     "What the next step starts with (num_accepted_tokens); a copy that moves the state to the "
-     "start of its column sets it to 1"},
-    {"Column", "Column of the block table where the next step finds the state"},
-}};
-// "6", "6 / 7".
-std::string computed_words(const SpeculativeRow& row);
-std::array<std::string, kDraftColumns.size()> draft_cells(const SpeculativeRow& row);
-
 struct SpeculativeModel {
   std::vector<SpeculativeRow> rows;
   std::string empty;        // why there are none
@@ -94,5 +77,9 @@ struct SpeculativeModel {
 
 // Rows that have drafts, or are past their prompt and could have some. Requires: run.step() > 0.
 SpeculativeModel make_speculative_model(ShownRun& run, const Selection& selection);
+
+// The list of drafts, and the words and tokens of each row as tables. Requires: a step is shown.
+Picture speculative_picture(Workbench& workbench);
+Picture speculative_picture(const SpeculativeModel& model, const Workbench& workbench);
 
 }  // namespace hybridscope

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "gui/model/block_table_model.h"
-#include "gui/model/column_words.h"
+#include "gui/model/picture.h"
 #include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
 #include "sessions/explain/block_copies.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 // The conv windows of one state copy, position by position: which tokens the source block holds,
 // which of them move, and what the destination holds afterwards (semantics: decode-conv).
@@ -188,5 +190,8 @@ std::string decisions_words(const StateCopiesModel& model);
 
 // Requires: run.step() > 0.
 StateCopiesModel make_state_copies_model(ShownRun& run, const Selection& selection);
+
+// What the panel shows. Requires: a step is shown.
+Picture state_copies_picture(Workbench& workbench);
 
 }  // namespace hybridscope

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/fingerprint.h"
+#include "gui/model/workbench.h"
 #include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
@@ -150,6 +151,45 @@ TextModel make_text_model(ShownRun& run, const Selection& selection, const TextO
 
 std::string probability_words(float probability) {
   return probability < 0.0001F ? "<0.0001" : fmt::format("{:.2g}", probability);
+}
+
+namespace {
+
+std::string text_of(const std::vector<TextColumn>& columns, bool alone, bool spaced) {
+  std::string text;
+  for (const TextColumn& column : columns) {
+    if (column.is_rejected) continue;
+    if (spaced && !text.empty()) text += ' ';
+    text += alone && !column.alone.empty() ? column.alone : column.said;
+  }
+  return text;
+}
+
+}  // namespace
+
+Picture text_picture(Workbench& workbench) {
+  const TextModel model =
+      make_text_model(*workbench.run(), workbench.selection(), workbench.options().text);
+  Picture content;
+  for (const std::string& note : {model.empty, model.model, model.progress, model.left_out})
+    add_note(content, note);
+  if (!model.empty.empty()) return content;
+  Table texts{.title = "Texts", .headings = {"Request", "Prompt", "Run", "Alone", "Verdict"}};
+  for (const RequestText& told : model.requests)
+    texts.rows.push_back({words_cell(told.name), words_cell(told.prompt),
+                          words_cell(text_of(told.columns, false, model.spaced)),
+                          words_cell(text_of(told.columns, true, model.spaced)),
+                          words_cell(told.verdict)});
+  content.tables.push_back(std::move(texts));
+  if (model.chances.rows.empty()) return content;
+  Table chances{.title = model.chances.title,
+                .headings = {"Run", "Probability", "Alone", "Probability alone"}};
+  for (const ChanceRow& row : model.chances.rows)
+    chances.rows.push_back(
+        {words_cell(row.said), words_cell(probability_words(row.said_probability)),
+         words_cell(row.alone), words_cell(probability_words(row.alone_probability))});
+  content.tables.push_back(std::move(chances));
+  return content;
 }
 
 }  // namespace hybridscope

@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "gui/model/panel_options.h"
+#include "gui/model/picture.h"
 #include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 // A token of the run, or a draft that it rejected, and the lone run's token in the same place.
 struct TextColumn {
@@ -77,5 +80,8 @@ TextModel make_text_model(ShownRun& run, const Selection& selection, const TextO
 
 // "0.93", "0.0021", "<0.0001".
 std::string probability_words(float probability);
+
+// What the panel shows. Requires: a step is shown.
+Picture text_picture(Workbench& workbench);
 
 }  // namespace hybridscope

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "gui/model/workbench.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -154,6 +155,32 @@ std::vector<Fact> describe_activity(const TimelineModel& model, std::size_t lane
                      fmt::format("{}{}", counted(activity.num_returned, "output token"),
                                  activity.finished ? ", finished" : "")});
   return facts;
+}
+
+// Requests down, steps across; above them the frame that returned, if it is a different one.
+Picture timeline_picture(Workbench& workbench) {
+  const TimelineModel model = make_timeline_model(*workbench.run(), workbench.options().timeline);
+  Picture content;
+  add_note(content, model.known);
+  add_note(content, model.note);
+  if (model.lanes.empty()) add_note(content, kNoLanes);
+  Table table{.title = "Steps", .headings = {"Request"}};
+  for (const TimelineColumn& column : model.columns)
+    table.headings.push_back(fmt::format("{}", column.step));
+  if (model.asynchronous) {
+    auto& cells = table.rows.emplace_back().cells;
+    cells.push_back(words_cell(kReturns));
+    for (const TimelineColumn& column : model.columns)
+      cells.push_back(column.committed_step > 0 ? number_cell(column.committed_step) : TableCell());
+  }
+  for (std::size_t lane = 0; lane < model.lanes.size(); ++lane) {
+    auto& cells = table.rows.emplace_back().cells;
+    cells.push_back(words_cell(model.lanes[lane].name));
+    for (std::size_t column = 0; column < model.columns.size(); ++column)
+      cells.push_back(words_cell(model.columns[column].known ? model.at(lane, column).text : "?"));
+  }
+  content.tables.push_back(std::move(table));
+  return content;
 }
 
 }  // namespace hybridscope

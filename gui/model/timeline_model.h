@@ -8,9 +8,12 @@
 
 #include "gui/model/facts.h"
 #include "gui/model/panel_options.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {
+
+class Workbench;
 
 struct TimelineColumn {
   std::int64_t step = 0;            // the frame that was scheduled
@@ -56,5 +59,8 @@ std::vector<Fact> describe_activity(const TimelineModel& model, std::size_t lane
                                     std::size_t column);
 // "prefill": in legends and tooltips.
 std::string_view activity_name(ActivityKind kind);
+
+// What the panel shows. Requires: a step is shown.
+Picture timeline_picture(Workbench& workbench);
 
 }  // namespace hybridscope

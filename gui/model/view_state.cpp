@@ -55,20 +55,21 @@ void bring_back(LayoutTree& layout, const std::string& panel, std::string_view n
 }
 
 LayoutTree default_layout(std::span<const PanelInfo> panels) {
-  const auto leaf = [&](std::initializer_list<std::string_view> wanted) {
-    std::vector<std::string> there;
-    for (const std::string_view id : wanted)
-      if (std::ranges::find(panels, id, &PanelInfo::id) != panels.end()) there.emplace_back(id);
-    return there.empty() ? LayoutTree() : LayoutTree::leaf(there);
+  const auto leaf = [&](PanelArea area) {
+    std::vector<PanelInfo> tabs;
+    for (const PanelInfo& panel : panels)
+      if (panel.area == area) tabs.push_back(panel);
+    std::ranges::stable_sort(tabs, {}, &PanelInfo::tab);
+    std::vector<std::string> ids;
+    for (const PanelInfo& panel : tabs) ids.emplace_back(panel.id);
+    return ids.empty() ? LayoutTree() : LayoutTree::leaf(ids);
   };
-  const LayoutTree left = LayoutTree::split({.axis = SplitAxis::vertical, .ratio = 0.66},
-                                            leaf({"block_tables", "physical_blocks"}),
-                                            leaf({"timeline", "batch_rows", "requests", "findings",
-                                                  "breakpoints", "next_step", "differences"}));
-  const LayoutTree right = LayoutTree::split(
-      {.axis = SplitAxis::vertical, .ratio = 0.5},
-      leaf({"state_copies", "speculative", "prefix_cache", "lesson"}),
-      leaf({"explanation", "metadata", "graph_padding", "chunks", "state_inspector"}));
+  const LayoutTree left =
+      LayoutTree::split({.axis = SplitAxis::vertical, .ratio = 0.66}, leaf(PanelArea::left_top),
+                        leaf(PanelArea::left_bottom));
+  const LayoutTree right =
+      LayoutTree::split({.axis = SplitAxis::vertical, .ratio = 0.5}, leaf(PanelArea::right_top),
+                        leaf(PanelArea::right_bottom));
   return LayoutTree::split({.axis = SplitAxis::horizontal, .ratio = 0.58}, left, right);
 }
 

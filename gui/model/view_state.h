@@ -12,11 +12,28 @@
 
 namespace hybridscope {
 
+struct Picture;
+class Workbench;
+
+// Whose state a panel shows. run: that of the open run, in a comparison of each of the two, once a
+// step is shown. workbench: one for both runs of a comparison, shown even before a first step.
+// plan: likewise, and its picture needs results of `hybridscope plan` in place of a run.
+enum class PanelOf : std::uint8_t { run, workbench, plan };
+
+// The part of the default layout in which a panel is a tab.
+enum class PanelArea : std::uint8_t { none, left_top, left_bottom, right_top, right_bottom };
+
 struct PanelInfo {
   std::string_view id;     // "block_tables": stable, in layouts and scripts
   std::string_view title;  // "Block tables"
   std::string_view help;   // one sentence
-  bool of_a_run = true;  // false: one for both runs of a comparison, shown even before a first step
+  PanelOf of = PanelOf::run;
+  // What it shows, for the drawn run (Workbench::SideScope): the window draws the picture of a
+  // panel without drawing code, and that of every panel is copied. Null: it has nothing to copy.
+  // Requires: a step is shown; for PanelOf::plan, a plan is open.
+  Picture (*make)(Workbench&) = nullptr;
+  PanelArea area = PanelArea::none;
+  std::int32_t tab = 0;  // its place among the tabs of the area: from the smallest to the largest
 };
 
 // The dialog over the panels.

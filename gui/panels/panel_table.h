@@ -1,15 +1,14 @@
-// The table of panels that are drawn: a new one is a model in gui/model, a row in its panel_infos,
-// a file here and one row.
+// What draws each panel: its own drawing code, which has a row in panel_table.cpp, or its picture.
 #pragma once
 
 #include <memory>
-#include <string_view>
 
+#include "gui/model/view_state.h"
 #include "gui/panel.h"
 
 namespace hybridscope {
 
-// Requires: panel_infos() has a panel of this id.
-std::unique_ptr<Panel> make_panel(std::string_view id);
+// Requires: the panel has drawing code or PanelInfo::make.
+std::unique_ptr<Panel> make_panel(const PanelInfo& info);
 
 }  // namespace hybridscope

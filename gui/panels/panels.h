@@ -13,29 +13,17 @@ std::unique_ptr<Panel> make_batch_rows_panel();
 // The block tables of a step as grids, one per KV cache group.
 std::unique_ptr<Panel> make_block_tables_panel();
 
-// The breakpoints, with how often each held.
-std::unique_ptr<Panel> make_breakpoints_panel();
-
 // How the scan kernels cut the prefill tokens of the step.
 std::unique_ptr<Panel> make_chunks_panel();
 
-// The list of steps in which two runs differ, and the differing fields of the shown step.
-std::unique_ptr<Panel> make_differences_panel();
-
 // Everything about the step in words, as in `run --explain`.
 std::unique_ptr<Panel> make_explanation_panel();
-
-// The findings of all steps so far, each a link to its step.
-std::unique_ptr<Panel> make_findings_panel();
 
 // The results of `hybridscope plan`: which settings do best, and why.
 std::unique_ptr<Panel> make_plan_panel();
 
 // Requested and captured size, which graph ran, and what padding rows hold.
 std::unique_ptr<Panel> make_graph_padding_panel();
-
-// The catalogue of known bugs; each can be run beside its healthy run.
-std::unique_ptr<Panel> make_known_bugs_panel();
 
 // How far states are from those of lone runs, by layer and block.
 std::unique_ptr<Panel> make_heat_map_panel();
@@ -54,9 +42,6 @@ std::unique_ptr<Panel> make_physical_blocks_panel();
 
 // What the prefix cache had for the requests looked up in a step, and why not more.
 std::unique_ptr<Panel> make_prefix_cache_panel();
-
-// A table of the requests that the step or its block tables name.
-std::unique_ptr<Panel> make_requests_panel();
 
 // Which drafts of a step were accepted, and where the state after each token is.
 std::unique_ptr<Panel> make_speculative_panel();

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "gui/fitted_table.h"
 #include "gui/model/plan_model.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/plan_pictures.h"
+#include "gui/table_view.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
@@ -33,8 +33,10 @@ class PlanPanel final : public Panel {
     draw_goals(context, model);
     draw_recommended(context, model);
     if (!model.dots.empty()) draw_pictures(context, model);
-    if (model.rows.empty()) wrapped_text("No combination ran.");
-    if (!model.rows.empty()) draw_table(context, model);
+    if (model.table.rows.empty())
+      wrapped_text("No combination ran.");
+    else
+      draw_table(context, model);
     for (const std::string& refused : model.refused) wrapped_dim_text(context.look, refused);
   }
 
@@ -93,79 +95,17 @@ class PlanPanel final : public Panel {
   }
 
   void draw_table(PanelContext& context, const PlanModel& model) {
-    const ImVec2 room = ImGui::GetContentRegionAvail();
-    const FittedTable::Shape shape{
-        .id = "combinations",
-        .columns = model.columns,
-        .num_frozen = 1,
-        .rows = model.rows.size(),
-        .size = ImVec2(room.x, std::max(room.y, context.look.px(kLeastPlanTable))),
-        .headers = context.look.fonts.bold,
-        .numbers = context.look.fonts.fixed,
-        .marked = sorted_column(context, model)};
-    table_.measure(context, shape, [&](std::size_t row, std::size_t column) {
-      return column == 0 ? std::string_view("##")
-                         : std::string_view(model.rows[row].cells[column].text);
-    });
-    if (!table_.begin(shape)) return;
-    draw_headers(context, model, shape.marked);
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(model.rows.size()));
-    while (clipper.Step())
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-        draw_row(context, model, model.rows[static_cast<std::size_t>(i)]);
-    ImGui::EndTable();
-  }
-
-  static int sorted_column(const PanelContext& context, const PlanModel& model) {
-    const std::string& sort = context.workbench.options().plan.sort;
-    const auto found = std::ranges::find(model.columns, sort, &ColumnWords::title);
-    return found == model.columns.end() ? 0 : static_cast<int>(found - model.columns.begin());
-  }
-
-  static void draw_headers(PanelContext& context, const PlanModel& model, int sorted) {
-    ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
-    const FontScope bold(context.look.fonts.bold);
-    for (std::size_t i = 0; i < model.columns.size(); ++i) {
-      ImGui::TableNextColumn();
-      const bool is_sorted = static_cast<int>(i) == sorted;
-      const std::string order = context.workbench.options().plan.descending ? "-" : "+";
-      const std::string name(model.columns[i].title);
-      const std::string title = !is_sorted ? name : name.empty() ? order : name + " " + order;
-      ImGui::PushID(static_cast<int>(i));
-      const TextColour colour(is_sorted ? context.look.ui().accent : context.look.ui().text);
-      if (ImGui::Selectable((title + "##sort").c_str()))
-        context.emit("plan.sort", i == 0 ? "rank" : name);
-      context.mark("plan sort " + (i == 0 ? "rank" : name));
-      ImGui::PopID();
-      tooltip(model.columns[i].help);
-    }
-  }
-
-  static void draw_row(PanelContext& context, const PlanModel& model, const PlanRow& row) {
     const Look& look = context.look;
-    ImGui::PushID(static_cast<int>(row.result));
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    constexpr ImGuiSelectableFlags kFlags =
-        ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowDoubleClick;
-    if (ImGui::Selectable("##row", row.name == model.selected, kFlags)) {
-      context.emit("plan.select", row.name);
-      if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) context.emit("plan.run", "worst");
-    }
-    context.mark_row("plan row " + row.name);
-    const std::string_view mark = plan_mark_words(row.mark);
-    tooltip(mark.empty() ? row.name : fmt::format("{}\n{}", row.name, mark));
-    if (row.mark != PlanMark::other)
-      draw_plan_sign(*ImGui::GetWindowDrawList(), look,
-                     ImVec2(at.x + look.px(9), at.y + ImGui::GetTextLineHeight() / 2), row.mark);
-    for (std::size_t i = 1; i < row.cells.size(); ++i) {
-      const bool is_number = model.columns[i].kind == ColumnKind::number;
-      const FontScope font(is_number ? look.fonts.fixed : look.fonts.words);
-      table_cell(model.columns[i].kind, row.cells[i].text);
-    }
-    ImGui::PopID();
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const auto draw_sign = [&](std::size_t row, ImVec2 at) {
+      if (model.marks[row] == PlanMark::other) return;
+      const ImVec2 centre(at.x + look.px(9), at.y + ImGui::GetTextLineHeight() / 2);
+      draw_plan_sign(*ImGui::GetWindowDrawList(), look, centre, model.marks[row]);
+    };
+    table_.draw(context, model.table,
+                {.id = "combinations",
+                 .size = ImVec2(room.x, std::max(room.y, look.px(kLeastPlanTable))),
+                 .sign = draw_sign});
   }
 
   bool shows_reasons(const Look& look) const {
@@ -173,7 +113,7 @@ class PlanPanel final : public Panel {
   }
 
   Cached<PlanModel> model_;
-  FittedTable table_;
+  TableView table_;
   std::optional<bool> shows_reasons_;  // absent: where there is room
 };
 

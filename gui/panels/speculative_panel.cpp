@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/fitted_table.h"
-#include "gui/model/command_arguments.h"
 #include "gui/model/speculative_model.h"
+#include "gui/table_view.h"
 #include "gui/token_strip.h"
 #include "gui/widgets.h"
 
@@ -19,14 +18,18 @@ constexpr std::size_t kMostTableRows = 5;
 class SpeculativePanel final : public Panel {
  public:
   void draw(PanelContext& context) override {
-    const SpeculativeModel& model = model_.get(context.workbench, [&] {
-      return make_speculative_model(*context.workbench.run(), context.workbench.selection());
+    const Shown& shown = shown_.get(context.workbench, [&] {
+      const Workbench& workbench = context.workbench;
+      Shown made{make_speculative_model(*context.workbench.run(), workbench.selection()), {}};
+      made.picture = speculative_picture(made.model, workbench);
+      return made;
     });
+    const SpeculativeModel& model = shown.model;
     if (model.rows.empty()) {
       dim_lines(context.look, model.empty);
       return;
     }
-    draw_table(context, model);
+    draw_table(context, shown.picture.tables.front());
     dim_lines(context.look, model.in_flight);
     dim_lines(context.look, model.no_places);
     dim_lines(context.look, model.policies);
@@ -39,47 +42,16 @@ class SpeculativePanel final : public Panel {
     wrapped_in_window(look.ui().text_dim, text);
   }
 
-  void draw_table(PanelContext& context, const SpeculativeModel& model) {
-    const Look& look = context.look;
+  void draw_table(PanelContext& context, const Table& table) {
     const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const float most = std::max(std::floor(room.y * 0.3F / line), 3.0F);
     const float shown =
-        std::min(static_cast<float>(std::min(model.rows.size(), kMostTableRows) + 1), most);
-    FittedTable::Shape shape{.id = "drafts",
-                             .columns = kDraftColumns,
-                             .rows = model.rows.size(),
-                             .size = ImVec2(room.x, line * shown + look.px(2))};
-    table_.measure(context, shape, [&](std::size_t row, std::size_t column) {
-      return draft_cells(model.rows[row])[column];
-    });
-    if (table_.scrolls_sideways(shape)) shape.size.y += ImGui::GetStyle().ScrollbarSize;
-    if (!table_.begin(shape)) return;
-    table_headers(kDraftColumns);
-    const std::ptrdiff_t selected = selected_row(context, model);
-    if (table_follows_.moves_to(context.workbench.selection().request) && selected >= 0)
-      scroll_to_row(selected, line);
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(model.rows.size()));
-    while (clipper.Step())
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-        draw_row(context, i, model.rows[static_cast<std::size_t>(i)]);
-    ImGui::EndTable();
-  }
-
-  void draw_row(PanelContext& context, int index, const SpeculativeRow& row) {
-    ImGui::PushID(index);
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    if (ImGui::Selectable("##row", row.request == context.workbench.selection().request,
-                          ImGuiSelectableFlags_SpanAllColumns))
-      context.emit("select.request", quoted_word(row.name));
-    context.mark_row(fmt::format("drafts {}", row.name));
-    ImGui::SameLine(0, 0);
-    const auto cells = draft_cells(row);
-    fitted_name(cells.front());
-    for (std::size_t i = 1; i < cells.size(); ++i) table_cell(kDraftColumns[i].kind, cells[i]);
-    ImGui::PopID();
+        std::min(static_cast<float>(std::min(table.rows.size(), kMostTableRows) + 1), most);
+    TablePlace place{.id = "drafts", .size = ImVec2(room.x, line * shown + context.look.px(2))};
+    if (table_.scrolls_sideways(context, table, place))
+      place.size.y += ImGui::GetStyle().ScrollbarSize;
+    table_.draw(context, table, place);
   }
 
   void draw_strips(PanelContext& context, const SpeculativeModel& model) {
@@ -169,9 +141,12 @@ class SpeculativePanel final : public Panel {
            ImGui::GetTextLineHeightWithSpacing() * static_cast<float>(most_faults);
   }
 
-  Cached<SpeculativeModel> model_;
-  FittedTable table_;
-  SelectionFollower table_follows_;
+  struct Shown {
+    SpeculativeModel model;
+    Picture picture;
+  };
+  Cached<Shown> shown_;
+  TableView table_;
   SelectionFollower strips_follow_;
 };
 

@@ -13,6 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::string_view kChangedSign = "\u25E5";
+
 std::string_view pattern_name(CellPattern pattern) {
   switch (pattern) {
     case CellPattern::none:
@@ -56,6 +58,31 @@ std::string_view mark_character(CellState state) {
   return "";
 }
 
+// Letters and patterns are those of all themes.
+std::string role_css(const CellStyle& style) {
+  return fmt::format("role-{} pattern-{}", css_word(style.title), pattern_name(style.pattern));
+}
+
+// For those who do not see the cell.
+std::string words_of(const BlockCell& cell) {
+  std::string words = cell.block == kNullBlock
+                          ? std::string("null block")
+                          : fmt::format("block {}, {}, {}", cell.block, role_name(cell.role),
+                                        state_name(cell.state));
+  if (cell.changed) words += ", changed in this step";
+  if (const std::string_view use = use_words(cell.use); !use.empty())
+    words += fmt::format(", {}", use);
+  return words;
+}
+
+// "R rw": the letter of the role, and what the forward pass does there.
+std::string signs_of(const BlockCell& cell, char letter) {
+  std::string signs(1, letter);
+  if (cell.use.read || cell.use.written)
+    signs += fmt::format(" {}{}", cell.use.read ? "r" : "", cell.use.written ? "w" : "");
+  return signs;
+}
+
 Json grid_data(const BlockTableGrid& grid) {
   Json data = {{"name", grid.name}, {"words", grid_words(grid)}, {"columns", grid.num_columns}};
   if (grid.rows.empty() || grid.num_columns == 0) data["words"] = kEmptyGrid;
@@ -69,6 +96,10 @@ Json grid_data(const BlockTableGrid& grid) {
                             {"cells", std::move(cells)}});
   }
   return data;
+}
+
+Json sign_data(std::string_view sign, std::string_view meaning) {
+  return {{"sign", sign}, {"meaning", meaning}};
 }
 
 Json grids_data(ShownRun& run, TableSide side) {
@@ -96,40 +127,54 @@ bool names_same_blocks(const Json& a, const Json& b) {
 }  // namespace
 
 Json cell_data(const BlockCell& cell) {
+  const CellStyle style = cell_style(theme_of(ThemeKind::light), cell.role);
+  const bool is_null = cell.block == kNullBlock;
   Json data = {{"block", cell.block},
-               {"role", css_word(role_name(cell.role))},
+               {"role", css_word(style.title)},
                {"state", css_word(state_name(cell.state))},
-               {"text", cell.block == kNullBlock ? std::string("null") : cell_words(cell)}};
-  if (cell.changed) data["changed"] = true;
-  if (cell.use.read) data["read"] = true;
-  if (cell.use.written) data["written"] = true;
-  if (const std::string_view use = use_words(cell.use); !use.empty()) data["use"] = use;
+               {"text", is_null ? std::string("null") : cell_words(cell)},
+               {"css", role_css(style)},
+               {"words", words_of(cell)},
+               {"signs", signs_of(cell, style.letter)}};
+  const std::string_view mark = is_null ? "" : mark_character(cell.state);
+  if (!mark.empty()) data["marks"].push_back({mark, data["state"]});
+  if (cell.changed) data["marks"].push_back({kChangedSign, "changed"});
+  return data;
+}
+
+Json drawn_cell_data(const BlockCell& cell) {
+  Json data = cell_data(cell);
+  data["label"] = cell.block == kNullBlock
+                      ? data["text"].get<std::string>()
+                      : fmt::format("{} {}", data["text"].get<std::string>(),
+                                    cell_style(theme_of(ThemeKind::light), cell.role).letter);
   return data;
 }
 
 Json legend_data() {
   Json roles = Json::array();
-  const Theme& theme = theme_of(ThemeKind::light);  // letters and patterns are those of all themes
   for (std::size_t i = 0; i < kNumCellRoles; ++i) {
     const auto role = static_cast<CellRole>(i);
-    const CellStyle style = cell_style(theme, role);
-    roles.push_back({{"role", css_word(style.title)},
-                     {"name", style.title},
+    const CellStyle style = cell_style(theme_of(ThemeKind::light), role);
+    roles.push_back({{"name", style.title},
                      {"letter", std::string(1, style.letter)},
-                     {"pattern", pattern_name(style.pattern)},
+                     {"css", role_css(style)},
                      {"meaning", role_meaning(role)}});
   }
   Json states = Json::array();
   for (const CellState state : {CellState::verified, CellState::written, CellState::unwritten,
                                 CellState::wrong, CellState::unknown})
-    states.push_back({{"state", css_word(state_name(state))},
+    states.push_back({{"css", "mark-" + css_word(state_name(state))},
                       {"name", state_name(state)},
                       {"mark", mark_character(state)},
                       {"meaning", state_meaning(state)}});
   return {{"roles", roles},
           {"states", states},
-          {"signs", Json::array({{{"sign", "12/16"}, {"meaning", kPartialMeaning}},
-                                 {{"sign", "S(24)"}, {"meaning", kCheckpointMeaning}}})}};
+          {"signs",
+           {sign_data(kChangedSign, "Changed in this step."),
+            sign_data("r", "The step's forward pass starts from the state here."),
+            sign_data("w", "The forward pass leaves a state, or keys and values, here."),
+            sign_data("12/16", kPartialMeaning), sign_data("S(24)", kCheckpointMeaning)}}};
 }
 
 Json block_tables_data(ShownRun& run) {

@@ -10,6 +10,7 @@
 #include "gui/web/lesson_data.h"
 #include "gui/web/site_files.h"
 #include "gui/web/theme_css.h"
+#include "sessions/page/page_parts.h"
 #include "sessions/text/html_text.h"
 #include "sessions/text/number_words.h"
 
@@ -36,15 +37,16 @@ std::string link_to(const Lesson* lesson, std::string_view rel, std::string_view
                      html_escaped(lesson->title));
 }
 
-// Marks are filled in from the last to the first, here and below, so that a mark in a text that
-// came in stays text.
-std::string page_of(std::string_view body, std::string_view title, const LessonSiteInput& input) {
-  std::string page(site_files::page_html);
-  fill_mark(page, "@body@", body);
-  fill_mark(page, "@title@", html_escaped(title));
-  fill_mark(page, "@program@", html_escaped(input.program));
-  fill_mark(page, "@mark@", kLessonSiteMark);
-  return page;
+std::string page_of(std::string_view body, const std::string& title, const LessonSiteInput& input) {
+  const std::string head = fmt::format("<!-- {} -->\n<meta name=\"generator\" content=\"{}\">\n",
+                                       kLessonSiteMark, html_escaped(input.program));
+  const std::string skip =
+      fmt::format("<a class=\"skip\" href=\"#main\">Skip to the text</a>\n{}", body);
+  return make_page({.title = title,
+                    .body = skip,
+                    .style_file = "lesson.css",
+                    .script_file = "lesson.js",
+                    .head = head});
 }
 
 std::string lesson_item(const Lesson& lesson) {
@@ -58,6 +60,8 @@ std::string lesson_item(const Lesson& lesson) {
 }
 
 std::string index_page(const LessonSiteInput& input) {
+  // Marks are filled in from the last to the first, here and below, so that a mark in a text that
+  // came in stays text.
   std::string body(site_files::index_html);
   std::string list;
   for (const Lesson& lesson : input.lessons) list += lesson_item(lesson);

@@ -1,12 +1,15 @@
 #include "gui/web/step_data.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "gui/model/content_cells.h"
-#include "gui/model/panel_content.h"
+#include "gui/model/content_render.h"
 #include "gui/web/panel_data.h"
 #include "sessions/lessons/lesson.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {
@@ -16,18 +19,18 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kInWords = "explanation";
 
 // What the window offers for copying.
-Json content_data(const PanelContent& content) {
+Json content_data(const Picture& content) {
   Json data = Json::object();
-  if (!content.notes.empty()) data["notes"] = content.notes;
+  for (const Note& note : content.notes) data["notes"].push_back(note.text);
   if (!content.text.empty()) data["text"] = content.text;
-  for (const ContentTable& table : content.tables) data["tables"].push_back(table_data(table));
+  for (const Table& table : content.tables) data["tables"].push_back(table_data(table));
   return data;
 }
 
 // The first table of a panel that is drawn besides.
-Json with_first_table(Json drawn, const PanelContent& content) {
+Json with_first_table(Json drawn, const Picture& content) {
   if (!content.tables.empty()) drawn["tables"] = Json::array({table_data(content.tables.front())});
-  if (!content.notes.empty()) drawn["notes"] = content.notes;
+  for (const Note& note : content.notes) drawn["notes"].push_back(note.text);
   return drawn;
 }
 
@@ -35,30 +38,38 @@ Json panel_data(Workbench& workbench, std::string_view panel) {
   ShownRun& run = *workbench.run();
   if (panel == "block_tables") return block_tables_data(run);
   if (panel == "graph_padding") return padding_data(run);
-  const PanelContent content = find_content(panel)->make(workbench);
+  const Picture content = workbench.view().find_panel(panel)->make(workbench);
   if (panel == "state_copies") return with_first_table(copies_data(run), content);
   if (panel == "batch_rows") return with_first_table({{"axis", axis_data(run)}}, content);
   return content_data(content);
 }
 
-Json findings_data(const StepView& view) {
-  Json findings = Json::array();
-  for (const Finding& finding : view.findings) {
-    const RuleInfo& rule = rule_info(finding.rule);
-    findings.push_back({{"severity", rule.severity == Severity::error ? "error" : "warning"},
-                        {"rule", rule.slug}});
-  }
-  return findings;
+// "1 error, 2 warnings"; empty: nothing was found.
+std::string found_words(const StepView& view) {
+  if (view.findings.empty()) return {};
+  const auto errors = std::ranges::count_if(view.findings, [](const Finding& finding) {
+    return rule_info(finding.rule).severity == Severity::error;
+  });
+  return fmt::format("{}, {}", counted(errors, "error"),
+                     counted(std::ssize(view.findings) - errors, "warning"));
+}
+
+bool has_error(const StepView& view) {
+  return std::ranges::any_of(view.findings, [](const Finding& finding) {
+    return rule_info(finding.rule).severity == Severity::error;
+  });
 }
 
 }  // namespace
 
-Json table_data(const ContentTable& table) {
-  Json data = {{"title", table.title}, {"head", table.headings}, {"rows", Json::array()}};
+Json table_data(const Table& table) {
+  Json data = {{"title", table.title}, {"head", Json::array()}, {"rows", Json::array()}};
   if (!table.note.empty()) data["note"] = table.note;
-  for (const auto& row : table.rows) {
+  const std::vector<std::size_t> columns = copied_columns(table);
+  for (const std::size_t column : columns) data["head"].push_back(table.headings[column].title);
+  for (const TableRow& row : table.rows) {
     Json cells = Json::array();
-    for (const ContentCell& cell : row) cells.push_back(cell_json(cell));
+    for (const std::size_t column : columns) cells.push_back(cell_json(row.cells[column]));
     data["rows"].push_back(std::move(cells));
   }
   return data;
@@ -70,7 +81,10 @@ Json step_data(Workbench& workbench) {
     panels[std::string(panel)] = panel_data(workbench, panel);
   panels[std::string(kInWords)] = panel_data(workbench, kInWords);
   const StepView view = workbench.run()->view();
-  return {{"step", view.trace.step}, {"findings", findings_data(view)}, {"panels", panels}};
+  return {{"step", view.trace.step},
+          {"found", found_words(view)},
+          {"has_error", has_error(view)},
+          {"panels", panels}};
 }
 
 }  // namespace hybridscope

@@ -7,8 +7,8 @@
 
 namespace hybridscope {
 
-// {step, findings: [{severity, text}], panels: {block_tables: {...}, ...}}: all panels that lessons
-// may show (lesson_panels()), and the step in words. Requires: a step is shown.
+// {step, found: "1 error, 0 warnings", has_error, panels: {block_tables: {...}, ...}}: all panels
+// that lessons may show (lesson_panels()), and the step in words. Requires: a step is shown.
 nlohmann::ordered_json step_data(Workbench& workbench);
 
 }  // namespace hybridscope

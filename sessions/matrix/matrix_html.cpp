@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "sessions/palette/palette.h"
+#include "sessions/page/page_parts.h"
 #include "sessions/text/html_text.h"
 #include "sessions/text/number_words.h"
 
@@ -18,20 +18,16 @@ constexpr std::array kColumnAxes = {Axis::graphs, Axis::pressure};
 
 // Each colour of the palette also has a letter.
 constexpr std::string_view kStyle = R"(
-body{font:14px/1.45 system-ui,"DejaVu Sans",sans-serif;margin:24px auto;max-width:1180px;
-padding:0 16px;color:var(--text);background:var(--card)}
-h1{font-size:22px;margin:0 0 4px}h2{font-size:17px;margin:28px 0 8px}p{margin:4px 0 8px}
-a{color:var(--accent)}table{border-collapse:collapse;margin:6px 0 14px;display:block;overflow-x:auto}
+main{max-width:1180px;margin:0 auto}h2{margin-top:28px}.scroll{margin:6px 0 14px}
 th,td{border:1px solid var(--line);padding:3px 7px;text-align:left;vertical-align:top}
-th{background:var(--hover);font-weight:600}td.n,th.n{text-align:right}
-.grid td{text-align:center;width:26px;padding:2px 0}.grid th{font-size:12px;padding:2px 6px}
+th{background:var(--hover)}td.n,th.n{text-align:right}
+.cells td{text-align:center;width:26px;padding:2px 0}.cells th{padding:2px 6px}
 .safe{background:var(--ok-back);color:var(--ok)}
 .findings{background:var(--error);color:var(--card);font-weight:600}
 .untested{background:var(--warning-back);color:var(--warning)}
 .refused,.same{background:var(--hover);color:var(--muted)}
 .none{color:var(--muted)}.key span{display:inline-block;min-width:22px;
 text-align:center;margin:0 4px 0 14px;padding:0 4px;border:1px solid var(--line)}
-code{font-family:"DejaVu Sans Mono",monospace;font-size:13px}.muted{color:var(--muted)}
 )";
 
 // The text in a cell; with findings, the number of faults that each cause one alone.
@@ -110,6 +106,7 @@ class Page {
   std::string write();
 
  private:
+  std::string title() const { return "Which combinations are safe: " + contents_.header.engine; }
   void head();
   void faults();
   void grids();
@@ -127,14 +124,7 @@ class Page {
 void Page::head() {
   const MatrixHeader& header = contents_.header;
   const VerdictCounts& cells = summary_.cells;
-  html_ += fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" "
-      "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-      "<title>matrix of {0}</title>\n<style>{1}{2}</style></head><body>\n"
-      "<h1>Which combinations are safe: {0}</h1>\n",
-      html_escaped(header.engine), page_palette_css(), kStyle);
+  html_ += fmt::format("<main>\n<h1>{}</h1>\n", html_escaped(title()));
   html_ += fmt::format(
       "<p>{} cells were run with {} scenarios, {} a cell ({} steps, seed {}, {}): <b>{} {}</b>, "
       "<b>{} with findings</b>, <b>{} untested</b>; {} are refused by the engine, {} come down to "
@@ -158,7 +148,8 @@ void Page::faults() {
     return;
   }
   html_ +=
-      "<table><tr><th>fault</th><th class=\"n\">cells</th><th>where it shows</th><th>first "
+      "<div class=\"scroll\"><table><tr><th>fault</th><th class=\"n\">cells</th><th>where it "
+      "shows</th><th>first "
       "rule</th><th>small scenario</th></tr>\n";
   std::int64_t accidents = 0;
   for (const FaultSummary& fault : summary_.faults) {
@@ -171,7 +162,7 @@ void Page::faults() {
         "</tr>\n",
         fault.cause.empty() ? "<b>unexplained</b>" : html_escaped(fault.cause),
         title.empty() ? ""
-                      : fmt::format("<br><span class=\"muted\">{}</span>", html_escaped(title)),
+                      : fmt::format("<br><span class=\"aside\">{}</span>", html_escaped(title)),
         grouped_number(fault.cells),
         fault.where.empty() ? "every value of every axis" : html_escaped(fault.where),
         rule_info(fault.kind.rule).slug,
@@ -182,7 +173,7 @@ void Page::faults() {
                           counted(fault.num_requests, "request"),
                           counted(fault.num_steps, "step")));
   }
-  html_ += "</table>\n";
+  html_ += "</table></div>\n";
   if (accidents > 0)
     html_ += fmt::format("<p>{} of these at once, in scenarios that one alone leaves right.</p>\n",
                          counted(accidents, "combination"));
@@ -216,7 +207,7 @@ void Page::grid(const MatrixCell& base) {
     html_ +=
         fmt::format(", retention {}, match unit {}, checkpoints {}", base.value(Axis::retention),
                     base.value(Axis::match_unit), base.value(Axis::checkpoints));
-  html_ += "</h2>\n<table class=\"grid\"><tr>";
+  html_ += "</h2>\n<div class=\"scroll\"><table class=\"cells\"><tr>";
   html_ += fmt::format("<th colspan=\"{}\">graphs</th>", kRowAxes.size());
   const AxisInfo& graphs = axis_info(Axis::graphs);
   const AxisInfo& pressure = axis_info(Axis::pressure);
@@ -229,7 +220,7 @@ void Page::grid(const MatrixCell& base) {
       html_ += fmt::format("<th title=\"pressure {}\">{}</th>", value, value.substr(0, 3));
   html_ += "</tr>\n";
   for (const MatrixCell& row : combinations(base, kRowAxes)) grid_row(row);
-  html_ += "</table>\n";
+  html_ += "</table></div>\n";
 }
 
 void Page::grids() {
@@ -256,7 +247,8 @@ void Page::grids() {
 
 void Page::events() {
   html_ +=
-      "<h2>What happened in them</h2>\n<table><tr><th>event</th><th class=\"n\">times</th><th "
+      "<h2>What happened in them</h2>\n<div class=\"scroll\"><table><tr><th>event</th><th "
+      "class=\"n\">times</th><th "
       "class=\"n\">scenarios</th><th>meaning</th></tr>\n";
   for (const MatrixEventInfo& info : matrix_event_table()) {
     const EventCount& count = summary_.events[static_cast<std::size_t>(info.event)];
@@ -265,14 +257,14 @@ void Page::events() {
         "</tr>\n",
         info.name, grouped_number(count.times), grouped_number(count.scenarios), info.meaning);
   }
-  html_ += "</table>\n";
+  html_ += "</table></div>\n";
 }
 
 void Page::not_modelled() {
   html_ += "<h2>Not modelled</h2>\n<ul>\n";
   for (const NotModelled& one : kNotModelled)
     html_ += fmt::format("<li>{}: {}</li>\n", one.name, one.why);
-  html_ += "</ul>\n</body></html>\n";
+  html_ += "</ul>\n</main>\n";
 }
 
 std::string Page::write() {
@@ -281,7 +273,8 @@ std::string Page::write() {
   grids();
   events();
   not_modelled();
-  return std::move(html_);
+  const std::string words = title();
+  return make_page({.title = words, .body = html_, .style = kStyle});
 }
 
 }  // namespace

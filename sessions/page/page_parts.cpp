@@ -33,16 +33,41 @@ std::string base64_of_hexadecimal(std::string_view digits) {
   return text;
 }
 
-}  // namespace
-
-std::string page_style(std::string_view own) {
-  return page_palette_css().append(page_files::page_css).append(own);
+// What the browser may load and run.
+std::string policy_of(const PageParts& page) {
+  if (!page.style_file.empty())
+    return "default-src 'none'; script-src 'self' file:; style-src 'self' file:;\n"
+           "               base-uri 'none'; form-action 'none'";
+  std::string policy = "default-src 'none'; style-src 'unsafe-inline'";
+  if (!page.script.text.empty())
+    policy += fmt::format("; script-src 'sha256-{}'", base64_of_hexadecimal(page.script.sha256));
+  return policy;
 }
 
-void fill_page_script(std::string& page, const PageScript& script) {
-  fill_mark(page, "/*script-source*/",
-            fmt::format("'sha256-{}'", base64_of_hexadecimal(script.sha256)));
-  fill_mark(page, "<script>/*script*/</script>", fmt::format("<script>{}</script>", script.text));
+// Style and script, or the links to their files.
+std::string style_of(const PageParts& page) {
+  if (page.style_file.empty())
+    return fmt::format("<style>\n{}{}{}\n</style>\n", page_palette_css(), page_files::page_css,
+                       page.style);
+  return fmt::format("<link rel=\"stylesheet\" href=\"{}\">\n<script src=\"{}\"></script>\n",
+                     page.style_file, page.script_file);
+}
+
+}  // namespace
+
+std::string make_page(const PageParts& page) {
+  std::string html = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n{}<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\"\n      content=\"{}\">\n"
+      "<title>{}</title>\n{}</head>\n<body>\n",
+      page.head, policy_of(page), html_escaped(page.title), style_of(page));
+  html += page.body;
+  if (!page.data_id.empty())
+    html += fmt::format("<script type=\"application/json\" id=\"{}\">{}</script>\n", page.data_id,
+                        page.data);
+  if (!page.script.text.empty()) html += fmt::format("<script>{}</script>\n", page.script.text);
+  return html + "</body>\n</html>\n";
 }
 
 }  // namespace hybridscope

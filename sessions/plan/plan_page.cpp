@@ -209,12 +209,13 @@ PageJson data_of_page(const PlanView& view) {
 }  // namespace
 
 std::string plan_as_html(const PlanView& view) {
-  std::string html(plan_page_files::plan_html);
-  // The data is filled in last, so marks inside it are not replaced.
-  fill_mark(html, "/*style*/", page_style(plan_page_files::plan_css));
-  fill_page_script(html, {plan_page_files::plan_script, plan_page_files::plan_script_sha256});
-  fill_mark(html, "\"data\"", script_safe_json(data_of_page(view)));
-  return html;
+  const std::string data = script_safe_json(data_of_page(view));
+  return make_page({.title = "hybridscope plan",
+                    .body = plan_page_files::plan_html,
+                    .style = plan_page_files::plan_css,
+                    .script = {plan_page_files::plan_script, plan_page_files::plan_script_sha256},
+                    .data_id = "plan-data",
+                    .data = data});
 }
 
 }  // namespace hybridscope

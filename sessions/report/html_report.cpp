@@ -103,12 +103,12 @@ nlohmann::json describe_run(const StepSource& source, const HtmlReportOptions& o
 }  // namespace
 
 std::string fill_report_page(const std::string& data) {
-  std::string page(report_files::report_html);
-  // The data is filled in last, so marks inside it are not replaced.
-  fill_mark(page, "/*style*/", page_style(report_files::report_css));
-  fill_page_script(page, {report_files::report_script, report_files::report_script_sha256});
-  fill_mark(page, "\"data\"", data);
-  return page;
+  return make_page({.title = "hybridscope report",
+                    .body = report_files::report_html,
+                    .style = report_files::report_css,
+                    .script = {report_files::report_script, report_files::report_script_sha256},
+                    .data_id = "report-data",
+                    .data = data});
 }
 
 // Reads a source and collects what the page shows.

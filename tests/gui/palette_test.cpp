@@ -163,8 +163,8 @@ TEST(CommandList, HasALineForEachCommandAndPanel) {
 TEST(CommandList, ThePageOfTheDocsHasIt) {
   const auto page = read_text_file(HYBRIDSCOPE_SOURCE_DIR "/docs/workbench.md");
   ASSERT_TRUE(page.ok());
-  EXPECT_THAT(page.value(), HasSubstr("```\n" + command_list(panel_infos()) + "```\n"))
-      << "write what `hybridscope gui --commands` prints into docs/workbench.md";
+  EXPECT_THAT(page.value(), HasSubstr("```\n" + command_list({}) + "```\n"))
+      << "write the commands that `hybridscope gui --commands` prints into docs/workbench.md";
 }
 
 }  // namespace

@@ -13,47 +13,24 @@ function proportional(name, items) {
   return list;
 }
 
-const range = (first, tokens) => (tokens === 1 ? "" + first : first + ".." + (first + tokens - 1));
-
 function drawAxis(panel) {
-  const { segments, sections, divided, tokens, padded } = panel.axis;
-  if (!segments.length) return [];
-  const nodes = [el("h4", { text: "Tokens of the batch" }),
-    el("p", { class: "dim", text: counted(tokens, "token") +
-      (padded > tokens ? ", padded to " + padded : ", no padding") +
-      (divided ? "; " + divided : "") })];
-  nodes.push(proportional("tokens, row by row", segments.map((part) => ({
-    tokens: part.tokens,
-    css: part.role === "padding" ? "role-padding pattern-stripes" : "real",
-    text: (part.role === "padding" ? "P " : part.label + " ") + range(part.first, part.tokens),
-    words: part.label + ": tokens " + range(part.first, part.tokens),
-  }))));
-  if (sections.length)
-    nodes.push(proportional("how the builder divides them", sections.map((part) => ({
-      tokens: part.tokens, css: "section", text: part.label, words: part.label }))));
-  return nodes;
+  const { words, rows } = panel.axis;
+  if (!rows.length) return [];
+  return [el("h4", { text: "Tokens of the batch" }), el("p", { class: "dim", text: words }),
+    ...rows.filter((row) => row.items.length).map((row) => proportional(row.name, row.items))];
 }
 
-function drawBars(panel) {
-  return panel.bars.map((bar) => {
-    const items = [{ tokens: Math.max(bar.real, 0.5), css: "real", text: bar.real,
-                     words: bar.real + " real" }];
-    if (bar.padding > 0)
-      items.push({ tokens: bar.padding, css: "role-padding pattern-stripes",
-                   text: "P +" + bar.padding, words: bar.padding + " padding" });
-    return el("div", { class: "labelled" }, el("span", { text: bar.what }),
-      proportional(bar.what, items));
-  });
-}
+const drawBars = (panel) => panel.bars.map((bar) =>
+  el("div", { class: "labelled" }, el("span", { text: bar.what }),
+    proportional(bar.what, bar.items)));
 
 function drawCaptured(panel) {
   if (!panel.captured.length) return [];
   return [el("h4", { text: "Captured graphs" }),
-    el("p", { class: "dim", text: panel.setting + "; sizes in tokens" }),
+    el("p", { class: "dim", text: panel.captured_words }),
     ...panel.captured.map((graphs) => el("div", { class: "labelled" },
-      el("span", { text: graphs.title }), el("ul", { class: "sizes" }, ...graphs.sizes.map((size, i) => el("li", {
-        class: i === graphs.picked ? "picked" : "",
-        text: size + (i === graphs.picked ? " ← this step" : "") })))))];
+      el("span", { text: graphs.title }), el("ul", { class: "sizes" },
+        ...graphs.sizes.map(({ text, css }) => el("li", { class: css, text })))))];
 }
 
 function arrayTable(group, parts) {
@@ -73,8 +50,7 @@ function arrayTable(group, parts) {
 }
 
 function drawPadding(panel) {
-  const mode = panel.mode ? "Runtime mode " + panel.mode + ". " : "";
-  const nodes = [el("p", {}, el("b", { text: mode })),
+  const nodes = [el("p", {}, el("b", { text: panel.mode || "" })),
     ...drawBars(panel), ...drawCaptured(panel)];
   if (panel.arrays_note) nodes.push(el("p", { class: "dim", text: panel.arrays_note }));
   if (panel.groups && panel.groups.length) {

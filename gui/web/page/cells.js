@@ -1,39 +1,19 @@
 // Cells of blocks, block tables and their legend.
 
-let legend = null;  // of the lesson's data
-const roleOf = (word) => legend.roles.find((role) => role.role === word);
-const stateOf = (word) => legend.states.find((state) => state.state === word);
-
-function cellWords(cell) {
-  const words = [cell.block === 0 ? "null block" : "block " + cell.block];
-  if (cell.block !== 0) words.push(roleOf(cell.role).name, stateOf(cell.state).name);
-  if (cell.changed) words.push("changed in this step");
-  if (cell.use) words.push(cell.use);
-  return words.join(", ");
-}
-
-// The signs below a block's number: its role's letter, what the step does there, what is known.
-function cellSigns(cell) {
-  const signs = el("span", { class: "signs" });
-  signs.append(roleOf(cell.role).letter);
-  if (cell.read || cell.written)
-    signs.append(" " + (cell.read ? "r" : "") + (cell.written ? "w" : ""));
-  const mark = cell.block === 0 ? "" : stateOf(cell.state).mark;
-  if (mark) signs.append(" ", el("span", { class: "mark mark-" + cell.state, text: mark }));
-  if (cell.changed) signs.append(" ", el("span", { class: "mark mark-changed", text: "◥" }));
-  return signs;
-}
+// The signs below a block's number.
+const cellSigns = (cell) => el("span", { class: "signs" }, cell.signs,
+  ...(cell.marks || []).flatMap(([text, kind]) =>
+    [" ", el("span", { class: "mark mark-" + kind, text })]));
 
 function cellBox(tag, cell, selected) {
   const box = el(tag, {
-    class: "cell role-" + cell.role + " pattern-" + roleOf(cell.role).pattern +
-      (selected ? " selected" : ""),
-    title: cellWords(cell), "data-block": cell.block, "data-role": cell.role,
+    class: "cell " + cell.css + (selected ? " selected" : ""),
+    title: cell.words, "data-block": cell.block, "data-role": cell.role,
     "data-state": cell.state,
   });
   const seen = el("span", { "aria-hidden": "true" },
     el("span", { class: "number", text: cell.text }), cellSigns(cell));
-  box.append(seen, spoken(cellWords(cell) + (selected ? ", this part is about it" : "")));
+  box.append(seen, spoken(cell.words + (selected ? ", this part is about it" : "")));
   return box;
 }
 
@@ -63,25 +43,20 @@ function drawBlockTables(panel, about) {
   return nodes;
 }
 
-function drawLegend(target) {
+function drawLegend(target, legend) {
   const roles = el("ul", { class: "legend" });
   for (const role of legend.roles)
     roles.append(el("li", {},
-      el("span", { class: "swatch role-" + role.role + " pattern-" + role.pattern,
-                   text: role.letter, "aria-hidden": "true" }),
+      el("span", { class: "swatch " + role.css, text: role.letter, "aria-hidden": "true" }),
       el("span", {}, el("b", { text: role.letter + ", " + role.name }), ": " + role.meaning)));
   const states = el("ul", { class: "legend" });
   for (const state of legend.states)
     states.append(el("li", {},
       el("span", { class: "swatch", "aria-hidden": "true" },
-        el("span", { class: "mark mark-" + state.state, text: state.mark || " " })),
+        el("span", { class: "mark " + state.css, text: state.mark || " " })),
       el("span", {}, el("b", { text: state.name }), ": " + state.meaning)));
   const signs = el("ul", { class: "legend" });
-  const others = [["◥", "Changed in this step."],
-    ["r", "The step's forward pass starts from the state here."],
-    ["w", "The forward pass leaves a state, or keys and values, here."],
-    ...legend.signs.map((sign) => [sign.sign, sign.meaning])];
-  for (const [sign, meaning] of others)
+  for (const { sign, meaning } of legend.signs)
     signs.append(el("li", {}, el("b", { text: sign }), el("span", { text: meaning })));
   target.append(
     el("p", { text: "A cell has the block's number and, below it, the letter of its role." }),

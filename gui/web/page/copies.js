@@ -1,11 +1,6 @@
 // State copies: arrows between the columns of a request's block table, and the conv window.
 
 const CELL = 46, HIGH = 30, ARC = 34, SMALL = 16;
-// conv_holds_name() of the model: the sign, before the token's number if there is one.
-const HOLDS = {
-  "token": "", "accepted draft": "a", "rejected draft": "x", "before token 1": "0",
-  "not tracked": "~", "not known": "?",
-};
 
 const svgText = (x, y, text, attributes) =>
   svgEl("text", { x, y, "text-anchor": "middle", text, ...attributes });
@@ -28,8 +23,7 @@ function svgCell(x, y, width, cell) {
   return svgEl("g", {},
     svgEl("rect", { class: "role-" + cell.role, x, y, width, height: HIGH, rx: 3 }),
     svgText(x + width / 2, y + 20,
-      cell.block === 0 ? cell.text : cell.text + " " + roleOf(cell.role).letter,
-      { class: "on-" + cell.role }));
+      cell.label, { class: "on-" + cell.role }));
 }
 
 function columnsDrawing(drawing) {
@@ -51,18 +45,13 @@ function columnsDrawing(drawing) {
   return svg;
 }
 
-const positionSign = (at) => HOLDS[at.holds] + (at.token > 0 ? at.token : "");
-const positionWords = (at) => at.holds + (at.token > 0 ? " " + at.token : "");
-
 // Source positions above, destination positions below, a line for each that moves.
 function convDrawing(drawing) {
   const { conv_source: source, conv_destination: destination, bias } = drawing;
   const gap = 30, left = 86;
   const width = left + source.length * CELL, height = 2 * HIGH + gap + SMALL + 2;
-  const words = destination.flatMap((at, i) => (!at.copied ? []
-    : [`position ${i + bias} (${positionWords(source[i + bias])}) to position ${i}`]));
   const svg = svgEl("svg", { class: "drawing", role: "img", width, height,
-                             "aria-label": "Conv window: " + words.join("; "),
+                             "aria-label": drawing.conv_words,
                              viewBox: `0 0 ${width} ${height}` });
   const centre = (i) => left + i * CELL + CELL / 2;
   const low = SMALL + HIGH + gap;
@@ -70,7 +59,7 @@ function convDrawing(drawing) {
     svg.append(svgEl("text", { x: 0, y: y + 20, class: "small", text: label }));
     positions.forEach((at, i) => svg.append(svgEl("g", { class: at.copied ? "moves" : "stays" },
       svgEl("rect", { x: centre(i) - CELL / 2 + 2, y, width: CELL - 4, height: HIGH, rx: 3 }),
-      svgText(centre(i), y + 20, positionSign(at)))));
+      svgText(centre(i), y + 20, at.sign))));
   };
   source.forEach((at, i) => svg.append(svgText(centre(i), SMALL - 4, i, { class: "small" })));
   row(source, SMALL, "source");
@@ -98,19 +87,8 @@ function blockCopyDrawing(copy) {
   return svg;
 }
 
-const CONV_SIGNS = "A number is a token; a: an accepted draft, x: a rejected draft, " +
-  "0: before the first token, ~: earlier content, ?: not known. Marked positions move.";
-
-function copyKey(drawing) {
-  const key = el("ul", { class: "key" });
-  if (drawing.temporal !== undefined)
-    key.append(el("li", {}, el("span", { class: "line temporal", "aria-hidden": "true" }),
-      "solid, above: temporal state S(" + drawing.held_tokens + ")"));
-  if (drawing.conv !== undefined)
-    key.append(el("li", {}, el("span", { class: "line conv", "aria-hidden": "true" }),
-      "dashed, below: conv window" + (drawing.bias > 0 ? ", shifted by " + drawing.bias : "")));
-  return key;
-}
+const copyKey = (drawing) => el("ul", { class: "key" }, ...drawing.key.map(([kind, words]) =>
+  el("li", {}, el("span", { class: "line " + kind, "aria-hidden": "true" }), words)));
 
 function drawDetail(detail) {
   const nodes = [el("h4", { text: detail.title })];
@@ -120,7 +98,7 @@ function drawDetail(detail) {
       scroller("columns of the copy", columnsDrawing(drawing)), copyKey(drawing));
     if (drawing.conv !== undefined)
       nodes.push(scroller("conv window", convDrawing(drawing)),
-        el("p", { class: "dim", text: CONV_SIGNS }));
+        el("p", { class: "dim", text: drawing.conv_signs }));
     for (const fault of drawing.faults)
       nodes.push(el("p", { class: "wrong", text: "Wrong: " + fault }));
     if (drawing.note) nodes.push(el("p", { class: "dim", text: drawing.note }));

@@ -107,12 +107,9 @@ class Lesson {
     const step = this.steps[this.step - 1];
     const title = byId("step-title");
     title.tabIndex = -1;
-    const found = step ? step.findings : [];
-    const errors = found.filter((one) => one.severity === "error").length;
     title.textContent = !step ? "Before the first step"
-      : "Step " + step.step + " of " + this.steps.length + (found.length === 0 ? ""
-        : ": " + counted(errors, "error") + ", " + counted(found.length - errors, "warning"));
-    title.className = errors > 0 ? "found" : "";
+      : "Step " + step.step + " of " + this.steps.length + (step.found ? ": " + step.found : "");
+    title.className = step && step.has_error ? "found" : "";
     this.noteSecret();
     byId("first").disabled = byId("back").disabled = this.step <= 1;
     byId("forward").disabled = byId("last").disabled = this.step >= this.lastStep();

@@ -31,8 +31,7 @@ function onKey(lesson, event) {
 
 function startLesson() {
   const data = JSON.parse(byId("lesson-data").textContent);
-  legend = data.legend;
-  drawLegend(byId("legend"));
+  drawLegend(byId("legend"), data.legend);
   const lesson = new Lesson(data);
   const actions = {
     "part-back": () => lesson.goToPart(lesson.part - 1),

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "gui/model/content_render.h"
 #include "tests/gui/model/drive.h"
 #include "tests/storage/recorded_run.h"
 #include "tests/support/temporary_folder.h"
@@ -72,6 +73,22 @@ TEST(Breakpoint, ABadOnePointsIntoTheExpression) {
   EXPECT_THAT(done.error().message, HasSubstr("\n"));
   EXPECT_THAT(done.error().message, HasSubstr("^"));
   EXPECT_TRUE(workbench.breakpoints().list().empty());
+}
+
+TEST(BreakpointsPicture, ACheckBoxAndAButtonAreItsCommandsAndTheButtonIsNotCopied) {
+  Workbench workbench;
+  apply(workbench, {"breakpoint.add", "step == 3"});
+  const Picture picture = breakpoints_picture(workbench);
+  const Table& table = picture.tables.at(0);
+  const TableRow& row = table.rows.at(0);
+  EXPECT_EQ(row.cells[0].value, CellValue(true));
+  EXPECT_EQ(row.cells[0].extras->clicks.at(0).command, "breakpoint.toggle");
+  EXPECT_EQ(shown_words(row.cells[2]), "step == 3");
+  EXPECT_EQ(row.cells[3].extras->label, "Remove");
+  EXPECT_EQ(row.cells[3].extras->clicks.at(0).argument, "1");
+  EXPECT_EQ(copied_columns(table), (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_TRUE(picture.fields.at(0).check("step == 4").ok());
+  EXPECT_FALSE(picture.fields.at(0).check("step ==").ok());
 }
 
 }  // namespace

@@ -21,14 +21,9 @@ using testing::HasSubstr;
 
 const std::string kWeights = HYBRIDSCOPE_SOURCE_DIR "/tests/golden/numeric/model_lfm2";
 
-constexpr PanelInfo kPanels[] = {{"block_tables", "Block tables", ""},
-                                 {"findings", "Findings", ""},
-                                 {"lesson", "Lesson", ""},
-                                 {"plan", "Plan", ""}};
-
 class CommandTable : public testing::Test {
  protected:
-  CommandTable() : workbench_({std::begin(kPanels), std::end(kPanels)}) {
+  CommandTable() : workbench_(test::panels_named({"block_tables", "findings", "lesson", "plan"})) {
     workbench_.memory() = UserMemory::at([this](const char* name) {
                             return std::string(name) == "HOME" ? folder_.path() : std::string();
                           }).value();
@@ -153,6 +148,7 @@ std::map<std::string, std::string, std::less<>> arguments(const test::TemporaryF
           {"plan.select", "mamba_cache_mode=none max_num_seqs=2"},
           {"plan.traffic", folder / "traffic.jsonl"},
           {"diff.go_to", "1"},
+          {"bug.filter", "copies"},
           {"diff.filter", "rows"},
           {"lesson.open", "graph_padding"},
           {"lesson.answer", "1 7"}};

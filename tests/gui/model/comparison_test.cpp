@@ -127,6 +127,20 @@ TEST_F(ComparisonOf, TheFilterSaysWhichDifferencesAreGoneTo) {
   EXPECT_EQ(workbench_.run()->step(), 2);
 }
 
+// A copy lists what the window lists.
+TEST_F(ComparisonOf, TheListHasWhatPassesTheFilter) {
+  const auto steps = [&] {
+    std::vector<std::string> marks;
+    const Picture picture = differences_picture(workbench_);
+    for (const TableRow& row : picture.tables.at(1).rows) marks.push_back(row.mark);
+    return marks;
+  };
+  EXPECT_THAT(steps(), testing::ElementsAre("difference 2", "difference 3", "difference 4"));
+  apply(workbench_, {"diff.filter", "left run"});
+  EXPECT_THAT(steps(), testing::ElementsAre("difference 4"));
+  EXPECT_EQ(differences_picture(workbench_).fields.at(0).text, "left run");
+}
+
 TEST(Comparison, AForkKeepsTheRunAsItWasBesideTheOneThatIsEdited) {
   Workbench workbench;
   apply(workbench, {"file.open", kFile});

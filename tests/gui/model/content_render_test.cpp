@@ -10,7 +10,7 @@ using testing::HasSubstr;
 
 // A panel with a table of every kind of cell and one without rows.
 PanelDocument small_document() {
-  const ContentTable counts{
+  const Table counts{
       .title = "Counts",
       .note = "of two requests",
       .headings = {"Request", "c", "Done"},

@@ -78,5 +78,33 @@ TEST(FindingChains, ASessionTellsTheDecisionBehindAChainOfAnotherStep) {
             "C's accepted count became 1 when it was skipped in step 3; its own is 2, of step 2");
 }
 
+// The running state of step 3 is wrong: the decode of step 2 left it so.
+TEST(FindingsPicture, ARowGoesToItsStepAndItsButtonToTheWrite) {
+  Workbench workbench(test::panels_named({"findings"}));
+  workbench.open(test::reference_at("steps_without_drafts", 3));
+  const TableRow row = findings_picture(workbench).tables.at(0).rows.at(0);
+  EXPECT_EQ(row.mark, "finding 0");
+  EXPECT_EQ(row.clicks.at(0).command, "run.go_to");
+  EXPECT_EQ(row.clicks.at(0).argument, "3");
+  EXPECT_EQ(row.clicks.at(1).command, "select.finding");
+  EXPECT_TRUE(row.is_selected) << "nothing is selected, and step 3 is shown";
+  EXPECT_EQ(shown_words(row.cells[1]), "2");
+  EXPECT_EQ(row.cells[1].extras->mark, "finding 0 write");
+  EXPECT_EQ(row.cells[1].extras->clicks.at(0).argument, "2");
+  EXPECT_EQ(shown_words(row.cells[3]), "running-state-wrong");
+  EXPECT_EQ(row.cells[3].tone, Tone::error);
+  // Where rule and request have no column, the words name them.
+  EXPECT_EQ(shown_words(row.cells[5]).find("running-state-wrong"), std::string::npos);
+  EXPECT_EQ(row.cells[5].extras->whole.find("running-state-wrong: step 3 A"), 0u);
+}
+
+TEST(FindingsPicture, WithoutFindingsItIsASentence) {
+  Workbench workbench(test::panels_named({"findings"}));
+  workbench.open(test::scenario_at("plain_decode", 1));
+  const Picture picture = findings_picture(workbench);
+  EXPECT_TRUE(picture.tables.empty());
+  EXPECT_EQ(picture.notes.at(0).text, "No finding in the steps so far.");
+}
+
 }  // namespace
 }  // namespace hybridscope::finding_chains_test

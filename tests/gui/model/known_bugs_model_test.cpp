@@ -128,5 +128,21 @@ TEST(KnownBugsModel, AnUnknownBugIsRefusedAndLeavesWhatWasOpen) {
   EXPECT_EQ(workbench.run()->title(), "plain decode");
 }
 
+TEST(KnownBugsPicture, TheFilterIsACommandAndTheShownBugIsToldInWords) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"bug.filter", "48"}).ok());
+  Picture picture = known_bugs_picture(workbench);
+  ASSERT_EQ(picture.tables.at(0).rows.size(), 1U);
+  EXPECT_EQ(picture.tables[0].note, "1 known bug");
+  EXPECT_EQ(picture.tables[0].rows[0].clicks.at(0).command, "bug.open");
+  EXPECT_EQ(picture.notes.size(), 1U);
+  ASSERT_TRUE(workbench.apply({"bug.open", "48"}).ok());
+  ASSERT_TRUE(workbench.apply({"bug.show_all"}).ok());
+  picture = known_bugs_picture(workbench);
+  EXPECT_EQ(picture.tables.at(0).rows.size(), known_bug_table().size());
+  EXPECT_EQ(picture.notes.at(1).text, "skipped-step-forgets-accepted-count");
+  EXPECT_TRUE(picture.notes[1].is_heading);
+}
+
 }  // namespace
 }  // namespace hybridscope::known_bugs_model_test

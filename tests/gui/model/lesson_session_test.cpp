@@ -103,14 +103,9 @@ TEST(LessonSession, AQuestionOfYesOrNoOffersBoth) {
   EXPECT_EQ(found, 1u);
 }
 
-constexpr PanelInfo kPanels[] = {{"block_tables", "Block tables", ""},
-                                 {"state_copies", "State copies", ""},
-                                 {"lesson", "Lesson", ""},
-                                 {"timeline", "Timeline", ""}};
-
 // The text has a separate leaf; a part's panel comes to the front in its own place.
 TEST(LessonSession, ALessonMovesNoPanelButItsOwnAndBringsItBack) {
-  Workbench workbench({std::begin(kPanels), std::end(kPanels)});
+  Workbench workbench(test::panels_named({"block_tables", "state_copies", "lesson", "timeline"}));
   const LayoutTree before = workbench.view().layout;
   const auto together = [&](const char* a, const char* b) {
     return workbench.view().layout.leaf_of(a) == workbench.view().layout.leaf_of(b);
@@ -128,10 +123,9 @@ TEST(LessonSession, ALessonMovesNoPanelButItsOwnAndBringsItBack) {
   EXPECT_EQ(workbench.view().layout, before);
 }
 
-constexpr PanelInfo kLessonPanels[] = {{"block_tables", "Block tables", ""},
-                                       {"state_copies", "State copies", ""},
-                                       {"metadata", "Metadata", ""},
-                                       {"lesson", "Lesson", ""}};
+std::vector<PanelInfo> lesson_panel_infos() {
+  return test::panels_named({"block_tables", "state_copies", "metadata", "lesson"});
+}
 
 bool is_covered(const Workbench& workbench, std::string_view panel) {
   return workbench.view().layout.leaf_of(panel) == workbench.view().layout.leaf_of("lesson");
@@ -141,7 +135,7 @@ TEST(LessonSession, ThePanelOfAPartDoesNotCoverTheText) {
   for (const bool hides_tables : {false, true})
     for (const std::string_view name : shipped_lesson_names()) {
       SCOPED_TRACE(name);
-      Workbench workbench({std::begin(kLessonPanels), std::end(kLessonPanels)});
+      Workbench workbench(lesson_panel_infos());
       if (hides_tables) apply(workbench, {"panel.hide", "block_tables"});
       apply(workbench, {"lesson.open", std::string(name)});
       ASSERT_TRUE(workbench.banner().empty()) << workbench.banner();

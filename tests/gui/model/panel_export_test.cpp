@@ -7,6 +7,7 @@
 #include <string>
 
 #include "gui/model/workbench.h"
+#include "tests/gui/model/shown_scenario.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hybridscope::panel_export_test {
@@ -17,10 +18,7 @@ using testing::StartsWith;
 
 class PanelExport : public testing::Test {
  protected:
-  PanelExport()
-      : workbench_({{"block_tables", "Block tables", ""},
-                    {"requests", "Requests", ""},
-                    {"explanation", "Step in words", ""}}) {
+  PanelExport() : workbench_(test::panels_named({"block_tables", "requests", "explanation"})) {
     must("file.open", "shipped:align_boundary_by_accepted_drafts");
   }
   void must(const std::string& id, const std::string& argument = {}) {

@@ -32,7 +32,7 @@ class PlanPanel : public testing::Test {
   }
   std::vector<std::string> column(std::size_t at) {
     std::vector<std::string> cells;
-    for (const PlanRow& row : model().rows) cells.push_back(row.cells[at].text);
+    for (const TableRow& row : model().table.rows) cells.push_back(shown_words(row.cells[at]));
     return cells;
   }
   std::string refusal(const GuiCommand& command) {
@@ -55,9 +55,9 @@ TEST_F(PlanPanel, AResultFileIsOpenedByItsContentAndItsPanelShown) {
 TEST_F(PlanPanel, TheRecommendedCombinationComesFirstAndIsSelected) {
   apply(workbench_, {"file.open", file()});
   const PlanModel shown = model();
-  ASSERT_THAT(shown.rows, SizeIs(6));
-  EXPECT_EQ(shown.rows[0].mark, PlanMark::recommended);
-  EXPECT_EQ(shown.rows[0].name, shown.recommended);
+  ASSERT_THAT(shown.table.rows, SizeIs(6));
+  EXPECT_EQ(shown.marks[0], PlanMark::recommended);
+  EXPECT_EQ(shown.table.rows[0].mark, "plan row " + shown.recommended);
   EXPECT_EQ(shown.selected, shown.recommended);
   EXPECT_EQ(shown.recommended, "mamba_cache_mode=align max_num_seqs=8");
   EXPECT_THAT(shown.reasons, Contains(HasSubstr("mamba_cache_mode align, not none: hits")));
@@ -125,7 +125,7 @@ TEST_F(PlanPanel, ColumnsSortAsNumbersAndASecondTimeTheOtherWayRound) {
   apply(workbench_, {"plan.sort", "max_num_seqs"});
   EXPECT_THAT(column(2), ElementsAre("8", "8", "4", "4", "2", "2"));
   apply(workbench_, {"plan.sort", "rank"});
-  EXPECT_EQ(model().rows[0].mark, PlanMark::recommended);
+  EXPECT_EQ(model().marks[0], PlanMark::recommended);
 }
 
 TEST_F(PlanPanel, BlocksOverStepsAreThoseOfTheSelectedCombination) {
@@ -184,7 +184,7 @@ TEST_F(PlanPanel, ARunUnderAStepTimeHasTheStepsOfThePlan) {
             plan.view().results[*plan.selected()].figures.steps);
   EXPECT_EQ(workbench_.run()->view().trace.duration_us, 50'000);
   EXPECT_THAT(model().goals, SizeIs(plan_goals().size()));
-  EXPECT_THAT(model().columns, SizeIs(3 + plan_columns(true).size()));
+  EXPECT_THAT(model().table.headings, SizeIs(3 + plan_columns(true).size()));
 }
 
 TEST_F(PlanPanel, TrafficThatWasMovedOrChangedIsNamedAndCanBeSaid) {
@@ -261,7 +261,7 @@ TEST_F(PlanPanel, WhatIsNotPossibleIsListedWithItsReason) {
                                                   .sweeps = {"tensor_parallel_size=1,3"}})});
   EXPECT_THAT(model().refused,
               ElementsAre(AllOf(HasSubstr("tensor_parallel_size=3: not possible: "))));
-  EXPECT_THAT(model().rows, SizeIs(1));
+  EXPECT_THAT(model().table.rows, SizeIs(1));
   apply(workbench_, {"plan.select", "tensor_parallel_size=3"});
   EXPECT_THAT(model().memory.empty, HasSubstr("not possible"));
   EXPECT_FALSE(model().can_open);
@@ -279,9 +279,9 @@ TEST_F(PlanPanel, WhatDidNotEndHasARowAndOpensAtItsWorstStep) {
   std::ofstream(path) << text;
   apply(workbench_, {"file.open", path});
   EXPECT_THAT(model().heading, HasSubstr("5 of 6 combinations run, 1 did not end"));
-  EXPECT_THAT(model().rows, SizeIs(6));
+  EXPECT_THAT(model().table.rows, SizeIs(6));
   EXPECT_THAT(model().dots, SizeIs(5));
-  EXPECT_EQ(model().rows.back().mark, PlanMark::stuck);
+  EXPECT_EQ(model().marks.back(), PlanMark::stuck);
   apply(workbench_, {"plan.select", "mamba_cache_mode=none max_num_seqs=2"});
   EXPECT_TRUE(model().can_open);
   apply(workbench_, {"plan.run", "worst"});

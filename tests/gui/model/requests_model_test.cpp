@@ -57,7 +57,7 @@ TEST(RequestsModel, ASkippedRequestHasAllItsNumbers) {
   EXPECT_EQ(waits.num_scheduled_tokens, 0);
   EXPECT_EQ(waits.num_preemptions, 1);
   EXPECT_GE(waits.num_generated, before.num_generated);
-  EXPECT_EQ(request_text(waits, RequestColumn::accepted), "-");
+  EXPECT_EQ(waits.num_draft_tokens, -1);
 }
 
 TEST(RequestsModel, ARequestThatWasNeverScheduledHasThoseOfThePlan) {
@@ -205,6 +205,27 @@ TEST(RequestsModel, OneOtherRequestIsNotTwo) {
   EXPECT_EQ(listed_words(model), "0 listed; 1 other has no part in this step");
   model.num_others = 2;
   EXPECT_EQ(listed_words(model), "0 listed; 2 others have no part in this step");
+}
+
+// B has lost its blocks in step 9; a click on a heading sorts by its column.
+TEST(RequestsPicture, ARowSelectsItsRequestAndAHeadingSorts) {
+  Workbench workbench(test::panels_named({"requests"}));
+  workbench.open(scenario_at("preemption_and_resume", 9));
+  workbench.select({.request_name = "A"});
+  const Table table = requests_picture(workbench).tables.at(0);
+  EXPECT_EQ(table.note, "2 listed, 1 in the waiting queue");
+  EXPECT_EQ(table.sort_command, "requests.sort");
+  EXPECT_EQ(table.headings[7].title, "Blocks");
+  EXPECT_EQ(table.headings[7].sort, "blocks");
+  const TableRow& b = table.rows.at(1);
+  EXPECT_EQ(b.mark, "request B");
+  EXPECT_EQ(b.clicks.at(0).command, "select.request");
+  EXPECT_EQ(b.clicks.at(0).argument, "B");
+  EXPECT_EQ(shown_words(b.cells[1]), "preempted");
+  EXPECT_EQ(b.cells[1].tone, Tone::warning);
+  EXPECT_EQ(shown_words(b.cells[9]), "") << "it has no drafts";
+  EXPECT_TRUE(table.rows.at(0).is_selected);
+  EXPECT_FALSE(b.is_selected);
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
+#include "gui/model/panel_infos.h"
 #include "tests/sessions/record/plan_run.h"
 #include "tests/storage/recorded_run.h"
 
@@ -77,6 +79,27 @@ std::unique_ptr<RecordedRun> recorded_scenario(const TemporaryFolder& folder,
                            .name = name + std::string(record_level_name(level))};
   EXPECT_TRUE(record_run(plan_of_file(scenario_file(name)), {.place = place, .level = level}).ok());
   return RecordedRun::open(place).value();
+}
+
+std::vector<PanelInfo> panels_named(std::initializer_list<std::string_view> ids) {
+  std::vector<PanelInfo> named = panel_infos();
+  std::erase_if(
+      named, [&](const PanelInfo& panel) { return std::ranges::find(ids, panel.id) == ids.end(); });
+  return named;
+}
+
+std::vector<std::vector<CellValue>> values_of(const Table& table) {
+  std::vector<std::vector<CellValue>> rows;
+  for (const TableRow& row : table.rows)
+    for (std::vector<CellValue>& values = rows.emplace_back(); const TableCell& cell : row.cells)
+      values.push_back(cell.value);
+  return rows;
+}
+
+std::vector<std::string> titles_of(const Table& table) {
+  std::vector<std::string> titles;
+  for (const Heading& heading : table.headings) titles.push_back(heading.title);
+  return titles;
 }
 
 }  // namespace hybridscope::test

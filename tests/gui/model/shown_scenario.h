@@ -1,11 +1,16 @@
 // Shipped scenarios as runs of the workbench, live or recorded.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "gui/model/live_run.h"
+#include "gui/model/picture.h"
 #include "gui/model/recorded_run.h"
+#include "gui/model/view_state.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hybridscope::test {
@@ -28,5 +33,12 @@ std::unique_ptr<LiveRun> stale_replay();
 // The scenario as a session in `folder`, before its first step.
 std::unique_ptr<RecordedRun> recorded_scenario(const TemporaryFolder& folder,
                                                const std::string& name, RecordLevel level);
+
+// The panels of these ids, in the order of the table of all.
+std::vector<PanelInfo> panels_named(std::initializer_list<std::string_view> ids);
+
+// [rows][columns], without what only the window shows.
+std::vector<std::vector<CellValue>> values_of(const Table& table);
+std::vector<std::string> titles_of(const Table& table);
 
 }  // namespace hybridscope::test

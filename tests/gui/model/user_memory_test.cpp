@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gui/model/start_entries.h"
+#include "tests/gui/model/shown_scenario.h"
 #include "tests/storage/recorded_run.h"
 #include "tests/support/temporary_folder.h"
 
@@ -14,11 +15,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr PanelInfo kTwo[] = {{"block_tables", "Block tables", ""}, {"findings", "Findings", ""}};
-
 ViewState two_panels() {
   ViewState view;
-  view.panels.assign(std::begin(kTwo), std::end(kTwo));
+  view.panels = test::panels_named({"block_tables", "findings"});
   view.layout = default_layout(view.panels);
   return view;
 }

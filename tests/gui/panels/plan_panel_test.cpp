@@ -38,7 +38,7 @@ TEST_F(PlanWindow, AGoalsButtonChangesTheFront) {
 }
 
 TEST_F(PlanWindow, AHeadingSorts) {
-  driver_->click("plan sort steps");
+  driver_->click("plan.sort steps");
   EXPECT_EQ(driver_->workbench().options().plan.sort, "steps");
 }
 

@@ -1,6 +1,7 @@
 // Metadata, graph padding, chunks, requests and timeline: what a click in them does.
 #include <gtest/gtest.h>
 
+#include "gui/keyboard.h"
 #include "tests/gui/gui_driver.h"
 
 namespace hybridscope::test::step_panels_test {
@@ -62,7 +63,7 @@ TEST_F(StepPanels, AClickOnARowOfTheTableSelectsTheRequest) {
   open("shared_prefix_all", 3, "requests");
   driver_->click("request C");
   EXPECT_EQ(selection().request, RequestId{2});
-  driver_->click("sort blocks");
+  driver_->click("requests.sort blocks");
   EXPECT_EQ(options().requests.sort, RequestColumn::blocks);
 }
 
@@ -77,6 +78,36 @@ TEST_F(StepPanels, FewerStepsAreShownWhenZoomedIn) {
   open("shared_prefix_all", 4, "timeline");
   driver_->click("timeline.closer");
   EXPECT_EQ(options().timeline.num_steps, 14);
+}
+
+TEST_F(StepPanels, ABreakpointIsTypedSwitchedOffAndRemoved) {
+  open("plain_decode", 1, "breakpoints");
+  const auto list = [&]() -> const std::vector<Breakpoint>& {
+    return driver_->workbench().breakpoints().list();
+  };
+  driver_->click("breakpoint field");
+  driver_->type("step ==");
+  driver_->click("breakpoint.add");
+  EXPECT_TRUE(list().empty()) << "it was refused, and stays in the field";
+  driver_->click("breakpoint field");
+  driver_->press(glfw_key(Key::a), true);
+  driver_->type("step == 3");
+  driver_->click("breakpoint.add");
+  ASSERT_EQ(list().size(), 1U);
+  driver_->click("breakpoint on 1");
+  EXPECT_FALSE(list()[0].enabled);
+  driver_->click("breakpoint remove 1");
+  EXPECT_TRUE(list().empty());
+}
+
+TEST_F(StepPanels, AKnownBugIsFoundByTheFilterAndOpenedByAClick) {
+  open("plain_decode", 1, "known_bugs");
+  driver_->click("known bugs filter");
+  driver_->type("48");
+  EXPECT_EQ(options().known_bugs.filter, "48");
+  driver_->frames(2);
+  driver_->click("bug skipped-step-forgets-accepted-count");
+  EXPECT_EQ(driver_->workbench().run()->title(), "skipped-step-forgets-accepted-count");
 }
 
 }  // namespace

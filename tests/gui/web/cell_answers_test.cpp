@@ -122,8 +122,10 @@ class Faces {
         ASSERT_EQ(drawn["role"], cell.role == CellRole::null_block
                                      ? std::string("null-block")
                                      : std::string(role_name(cell.role)));
-        ASSERT_EQ(drawn.value("read", false), cell.use.read);
-        ASSERT_EQ(drawn.value("written", false), cell.use.written);
+        // "R rw": the letter of the role, then what the step does there.
+        const std::string use = drawn["signs"].get<std::string>().substr(1);
+        ASSERT_EQ(use.find('r') != std::string::npos, cell.use.read);
+        ASSERT_EQ(use.find('w') != std::string::npos, cell.use.written);
         ++seen_.uses[cell.use.what];
       }
     }

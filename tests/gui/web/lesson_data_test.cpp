@@ -98,8 +98,9 @@ TEST_F(LessonData, BlockTablesAreTheCellsOfTheWindow) {
   EXPECT_EQ(mamba["rows"][0]["request"], "A");
   EXPECT_EQ(mamba["rows"][0]["cells"][0],
             Json::parse(R"({"block": 2, "role": "running", "state": "written-not-checked",
-                            "text": "2", "read": true, "written": true,
-                            "use": "the state is read here, then one is written"})"));
+                            "text": "2", "css": "role-running pattern-none",
+                            "words": "block 2, running, written, not checked, the state is read here, then one is written",
+                            "signs": "R rw"})"));
   EXPECT_EQ(mamba["rows"][0]["cells"][1]["role"], "speculative");
   EXPECT_FALSE(tables.contains("worker"));
 }
@@ -123,10 +124,13 @@ TEST_F(LessonData, CopiesSayFromWhereToWhere) {
   EXPECT_EQ(drawing["conv"], 0);
   EXPECT_EQ(drawing["destination"], 0);
   EXPECT_EQ(drawing["bias"], 1);
-  EXPECT_EQ(drawing["held_tokens"], 8);
-  EXPECT_EQ(drawing["conv_source"][3],
-            Json::parse(R"({"holds": "accepted draft", "token": 8, "copied": true,
-                            "window": true})"));
+  EXPECT_EQ(drawing["cells"][0]["cell"]["label"], "2 R");
+  EXPECT_EQ(drawing["key"][0], Json({"temporal", "solid, above: temporal state S(8)"}));
+  EXPECT_EQ(drawing["key"][1], Json({"conv", "dashed, below: conv window, shifted by 1"}));
+  EXPECT_EQ(drawing["conv_source"][3], Json::parse(R"({"sign": "a8", "copied": true})"));
+  EXPECT_EQ(drawing["conv_words"],
+            "Conv window: position 1 (token 6) to position 0; position 2 (token 7) to position 1; "
+            "position 3 (accepted draft 8) to position 2");
   EXPECT_EQ(copies["tables"][0]["rows"].size(), 2);
 }
 
@@ -145,23 +149,29 @@ TEST_F(LessonData, CopiesOfWholeBlocksHaveTheirPlaces) {
 
 TEST_F(LessonData, PaddingHasItsBarsItsGraphAndItsArrays) {
   const Json padding = panels_of(data_of("graph_padding"), 2)["graph_padding"];
-  EXPECT_EQ(padding["mode"], "FULL");
-  EXPECT_EQ(padding["bars"], Json::parse(R"([{"what": "tokens", "real": 3, "padding": 1},
-                            {"what": "rows", "real": 3, "padding": 1}])"));
-  EXPECT_EQ(padding["captured"][1]["sizes"], Json({2, 4}));
-  EXPECT_EQ(padding["captured"][1]["picked"], 1);
+  EXPECT_EQ(padding["mode"], "Runtime mode FULL. ");
+  EXPECT_EQ(padding["bars"][0], Json::parse(R"({"what": "tokens", "items": [
+      {"tokens": 3.0, "css": "real", "text": "3", "words": "3 real"},
+      {"tokens": 1.0, "css": "role-padding pattern-stripes", "text": "P +1",
+       "words": "1 padding"}]})"));
+  EXPECT_EQ(padding["captured"][1]["sizes"], Json::parse(R"([{"text": "2", "css": ""},
+      {"text": "4 \u2190 this step", "css": "picked"}])"));
   EXPECT_EQ(padding["groups"][0]["arrays"][1]["elements"][3],
             Json::parse(R"({"text": "0", "part": "padding"})"));
   const Json axis = panels_of(data_of("graph_padding"), 2)["batch_rows"]["axis"];
-  EXPECT_EQ(axis["segments"][3],
-            Json::parse(R"({"label": "padding", "first": 3, "tokens": 1, "role": "padding"})"));
+  EXPECT_EQ(axis["words"], "3 tokens, padded to 4; divided as for group 1 (mamba2)");
+  EXPECT_EQ(axis["rows"][0]["items"][3],
+            Json::parse(R"({"tokens": 1.0, "css": "role-padding pattern-stripes", "text": "P 3",
+                            "words": "padding: tokens 3"})"));
 }
 
 TEST_F(LessonData, AStepKnowsTheFindingsUpToItAndNoLaterOne) {
   const Json& data = data_of("reading_a_finding");
-  EXPECT_EQ(data["runs"][0]["steps"][1]["findings"].size(), 0);
+  EXPECT_EQ(data["runs"][0]["steps"][1]["found"], "");
+  EXPECT_EQ(data["runs"][0]["steps"][1]["has_error"], false);
   EXPECT_EQ(panels_of(data, 2)["findings"]["notes"][0], "No finding in the steps so far.");
-  EXPECT_EQ(data["runs"][0]["steps"][2]["findings"][0]["severity"], "error");
+  EXPECT_EQ(data["runs"][0]["steps"][2]["found"], "2 errors, 1 warning");
+  EXPECT_EQ(data["runs"][0]["steps"][2]["has_error"], true);
   EXPECT_EQ(panels_of(data, 3)["findings"]["tables"][0]["rows"][0][2], "first, 1 follows");
   EXPECT_EQ(panels_of(data, 3)["findings"]["tables"][0]["rows"][0][3], "running-state-wrong");
 }

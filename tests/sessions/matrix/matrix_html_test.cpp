@@ -36,7 +36,7 @@ TEST(MatrixHtml, HasAMarkForEveryCellAndWhatItFound) {
       HasSubstr(
           "<td class=\"findings\" title=\"align/mtp1/on/SD/v1/sync/none/budget/dense/block/none: "
           "findings\n3 of 12 scenarios with errors\nsome-bug: 2\">1</td>"));
-  EXPECT_THAT(html, HasSubstr("some-bug<br><span class=\"muted\">a &lt;title&gt;</span>"));
+  EXPECT_THAT(html, HasSubstr("some-bug<br><span class=\"aside\">a &lt;title&gt;</span>"));
   EXPECT_THAT(html, HasSubstr("not run"));
   EXPECT_THAT(html, HasSubstr("pipeline parallelism"));
 }
@@ -46,9 +46,22 @@ TEST(MatrixHtml, ColoursAreThoseOfThePalette) {
   EXPECT_THAT(html, HasSubstr(page_palette_css()));
   EXPECT_THAT(html, HasSubstr(".findings{background:var(--error);color:var(--card)"));
   const std::string own =
-      html.substr(html.find("body{"), html.find("</style>") - html.find("body{"));
+      html.substr(html.find("main{"), html.find("</style>") - html.find("main{"));
   EXPECT_THAT(own, Not(HasSubstr("#")));
-  EXPECT_THAT(own, HasSubstr("display:block;overflow-x:auto")) << "a wide table scrolls alone";
+}
+
+TEST(MatrixHtml, AWideTableScrollsAlone) {
+  const std::string html = page({});
+  EXPECT_THAT(html, HasSubstr(".scroll { overflow-x: auto; }"));
+  EXPECT_THAT(html, HasSubstr("<div class=\"scroll\"><table class=\"cells\">"));
+}
+
+// One file that loads and runs nothing.
+TEST(MatrixHtml, IsAPageOfTheKitWithoutAScript) {
+  const std::string html = page({});
+  EXPECT_THAT(html, testing::StartsWith("<!DOCTYPE html>\n<html lang=\"en\">\n"));
+  EXPECT_THAT(html, HasSubstr("content=\"default-src 'none'; style-src 'unsafe-inline'\""));
+  EXPECT_THAT(html, Not(HasSubstr("<script")));
 }
 
 TEST(MatrixHtml, ForeignTextIsNoMarkup) {
