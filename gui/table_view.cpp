@@ -154,7 +154,8 @@ ColumnNeed TableView::measured_column(const Look& look, const Table& table,
   ImFont* const header = can_sort(table) ? look.fonts.bold : ImGui::GetFont();
   ImFont* const font = font_of(look, table, column);
   const float title = text_width(header, title_of(table, column)) + 1;
-  const bool is_first = kind == ColumnKind::wrapped || (kind == ColumnKind::name && !wraps_);
+  const bool is_first =
+      wraps_ ? kind == ColumnKind::wrapped || kind == ColumnKind::remark : kind == ColumnKind::name;
   ColumnNeed need{title, title, is_first};
   const float least = kind == ColumnKind::name      ? std::max(look.px(kLeastName), title)
                       : kind == ColumnKind::remark  ? std::max(look.px(kLeastRemark), title)
@@ -204,10 +205,13 @@ TableView::Fit TableView::fit(const Look& look, const Table& table, const TableP
   };
   const auto room_with = [&](float padding) { return room - shown() * (2 * padding + kBorder); };
   Fit fitted;
-  float beside = 0;  // of all columns but wrapped ones
+  float beside = 0;  // what all columns but wrapped ones need
   float wrapped = 0;
   for (std::size_t column = 0; column < needs.size(); ++column)
-    (table.headings[column].kind == ColumnKind::wrapped ? wrapped : beside) += needs[column].wanted;
+    if (table.headings[column].kind == ColumnKind::wrapped)
+      wrapped += needs[column].wanted;
+    else
+      beside += needs[column].least;
   fitted.is_short = wrapped > 0 && room_with(style.CellPadding.x) - beside <
                                        std::min(wrapped, look.px(kRoomForSpare));
   for (std::size_t column = 0; column < needs.size(); ++column)
@@ -245,7 +249,7 @@ bool TableView::begin(const Table& table, const TablePlace& place, const Fit& fi
       ImGui::BeginTable(place.id, static_cast<int>(table.headings.size()), flags, size);
   ImGui::PopStyleVar();
   if (!open) return false;
-  ImGui::TableSetupScrollFreeze(static_cast<int>(num_frozen(table)), 1);
+  ImGui::TableSetupScrollFreeze(static_cast<int>(num_frozen(table)), has_headings_ ? 1 : 0);
   for (std::size_t column = 0; column < table.headings.size(); ++column) {
     const ColumnKind kind = table.headings[column].kind;
     const bool has_title = kind != ColumnKind::sign && kind != ColumnKind::action;
@@ -260,27 +264,36 @@ bool TableView::begin(const Table& table, const TablePlace& place, const Fit& fi
 void TableView::draw(PanelContext& context, const Table& table, const TablePlace& place) {
   measure(context, table);
   const Fit fitted = fit(context.look, table, place);
+  is_short_ = fitted.is_short;
+  const auto is_left_out = [&](const Heading& heading) { return is_short_ && heading.is_spare; };
+  first_ = static_cast<int>(std::ranges::find_if_not(table.headings, is_left_out) -
+                            table.headings.begin());
+  has_headings_ = std::ranges::count_if(table.headings, is_left_out) + 1 <
+                  static_cast<std::ptrdiff_t>(table.headings.size());
   if (!begin(table, place, fitted)) return;
-  draw_headings(context, table);
-  draw_rows(context, table, place, fitted.is_short);
+  if (has_headings_) draw_headings(context, table);
+  draw_rows(context, table, place);
   ImGui::EndTable();
 }
 
-void TableView::draw_rows(PanelContext& context, const Table& table, const TablePlace& place,
-                          bool is_short) {
-  is_short_ = is_short;
+void TableView::draw_rows(PanelContext& context, const Table& table, const TablePlace& place) {
   const auto selected = std::ranges::find(table.rows, true, &TableRow::is_selected);
-  follows_ = follower_.moves_to(selected == table.rows.end() ? "" : selected->mark) &&
-             selected != table.rows.end();
+  const std::ptrdiff_t wanted = table.wanted >= 0              ? table.wanted
+                                : selected == table.rows.end() ? -1
+                                                               : selected - table.rows.begin();
+  const bool moves =
+      follower_.moves_to(wanted < 0 ? "" : table.rows[static_cast<std::size_t>(wanted)].mark);
+  follows_ = moves ? wanted : -1;
   const float line = table_header_height();
+  drawn_height_ = line * static_cast<float>(table.rows.size() + (has_headings_ ? 1 : 0));
   if (wraps_) {
-    scroll_.begin(line);
+    scroll_.begin(has_headings_ ? line : 0);
     for (std::size_t index = 0; index < table.rows.size(); ++index)
       draw_row(context, table, place, index);
     if (place.size.y > 0) scroll_.end();
     return;
   }
-  if (follows_ && place.size.y > 0) scroll_to_row(selected - table.rows.begin(), line);
+  if (follows_ >= 0 && place.size.y > 0) scroll_to_row(follows_, line);
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(table.rows.size()));
   while (clipper.Step())
@@ -288,8 +301,8 @@ void TableView::draw_rows(PanelContext& context, const Table& table, const Table
       draw_row(context, table, place, static_cast<std::size_t>(index));
 }
 
-// The item that spans the row, and may be clicked.
-void TableView::draw_row_item(PanelContext& context, const Table& table, std::size_t index) {
+// The item that spans the row, and may be clicked. Returns whether the row is seen.
+bool TableView::draw_row_item(PanelContext& context, const Table& table, std::size_t index) {
   const TableRow& row = table.rows[index];
   float height = 0;
   for (std::size_t column = 0; wraps_ && column < row.cells.size(); ++column)
@@ -297,7 +310,8 @@ void TableView::draw_row_item(PanelContext& context, const Table& table, std::si
         ImGui::TableSetColumnIndex(static_cast<int>(column)))
       height = std::max(height, wrapped_cell_height(row.cells[column],
                                                     ImGui::GetContentRegionAvail().x, is_short_));
-  ImGui::TableSetColumnIndex(0);
+  ImGui::TableSetColumnIndex(first_);
+  if (wraps_) drawn_height_ = ImGui::GetCursorPosY() + height + 2 * ImGui::GetStyle().CellPadding.y;
   const ImGuiSelectableFlags flags =
       ImGuiSelectableFlags_SpanAllColumns |
       (has_buttons_ ? ImGuiSelectableFlags_AllowItemOverlap : 0) |
@@ -307,13 +321,15 @@ void TableView::draw_row_item(PanelContext& context, const Table& table, std::si
     if (!row.double_clicks.empty() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
       emit(context, row.double_clicks);
   }
+  const bool is_seen = ImGui::IsItemVisible();
   context.mark_row(row.mark);
-  if (wraps_) scroll_.add(row.is_selected && follows_);
+  if (wraps_) scroll_.add(follows_ == static_cast<std::ptrdiff_t>(index));
   if (!row.tooltip.empty()) tooltip(row.tooltip);
   if (table.facts != nullptr && ImGui::IsItemHovered())
     facts_tooltip(context.look, table.facts(index));
   if (row.differs) draw_row_differs(context.look);
-  ImGui::SameLine(0, 0);
+  if (is_seen) ImGui::SameLine(0, 0);  // else the next row would be as high as this one
+  return is_seen;
 }
 
 void TableView::draw_row(PanelContext& context, const Table& table, const TablePlace& place,
@@ -321,11 +337,12 @@ void TableView::draw_row(PanelContext& context, const Table& table, const TableP
   const TableRow& row = table.rows[index];
   ImGui::PushID(static_cast<int>(index));
   ImGui::TableNextRow();
-  ImGui::TableSetColumnIndex(0);
+  ImGui::TableSetColumnIndex(first_);
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  if (!row.mark.empty()) draw_row_item(context, table, index);
-  if (place.sign != nullptr) place.sign(index, at);
-  for (std::size_t column = 0; column < row.cells.size(); ++column)
+  // A row out of sight needs its height only.
+  const bool is_seen = row.mark.empty() || draw_row_item(context, table, index);
+  if (is_seen && place.sign != nullptr) place.sign(index, at);
+  for (std::size_t column = 0; is_seen && column < row.cells.size(); ++column)
     if (ImGui::TableSetColumnIndex(static_cast<int>(column)))
       draw_cell(context, table, row, column);
   ImGui::PopID();

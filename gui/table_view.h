@@ -30,11 +30,13 @@ struct TablePlace {
 class TableView {
  public:
   // Headings, and of the rows those that are seen. Clicks emit the commands of the table. The row
-  // that is selected is brought into view when another one was before. `table` may be another one
+  // that is wanted is brought into view when another one was before. `table` may be another one
   // whenever the workbench's revision is.
   void draw(PanelContext& context, const Table& table, const TablePlace& place);
   // Does it scroll sideways in this width? Its height then has to include a scrollbar.
   bool scrolls_sideways(PanelContext& context, const Table& table, const TablePlace& place);
+  // Pixels that the heading and all rows took in the frame before; 0: none was drawn.
+  float drawn_height() const { return drawn_height_; }
 
  private:
   struct Fit {
@@ -47,10 +49,10 @@ class TableView {
   ColumnNeed measured_column(const Look& look, const Table& table, std::size_t column) const;
   Fit fit(const Look& look, const Table& table, const TablePlace& place) const;
   bool begin(const Table& table, const TablePlace& place, const Fit& fit) const;
-  void draw_rows(PanelContext& context, const Table& table, const TablePlace& place, bool is_short);
+  void draw_rows(PanelContext& context, const Table& table, const TablePlace& place);
   void draw_row(PanelContext& context, const Table& table, const TablePlace& place,
                 std::size_t index);
-  void draw_row_item(PanelContext& context, const Table& table, std::size_t index);
+  bool draw_row_item(PanelContext& context, const Table& table, std::size_t index);
   void draw_cell(PanelContext& context, const Table& table, const TableRow& row,
                  std::size_t column) const;
 
@@ -60,9 +62,12 @@ class TableView {
   bool wraps_ = false;        // rows differ in height
   bool has_buttons_ = false;  // in cells
   bool is_short_ = false;     // in this frame, as in Fit
+  int first_ = 0;             // the first column that is shown
+  bool has_headings_ = true;  // more than one column is shown
+  float drawn_height_ = 0;
   Follower<std::string> follower_;
   RowScroll scroll_;
-  bool follows_ = false;  // the selected row has to be brought into view
+  std::ptrdiff_t follows_ = -1;  // the row that has to be brought into view; -1: none
 };
 
 }  // namespace hybridscope

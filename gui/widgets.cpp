@@ -94,20 +94,6 @@ void fitted_name(std::string_view name) {
   if (fitted.size() != name.size()) tooltip(name);
 }
 
-float wrapped_row_height(std::span<const std::string_view> cells) {
-  float height = ImGui::GetTextLineHeight();
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
-    height = std::max(height, wrapped_height(cells[i], ImGui::GetContentRegionAvail().x));
-  }
-  return height;
-}
-
-void table_wrapped_cell(std::string_view words) {
-  ImGui::TableNextColumn();
-  wrapped_text(words);
-}
-
 void right_aligned(std::string_view words) {
   const float width = text_width(ImGui::GetFont(), words);
   const float room = ImGui::GetContentRegionAvail().x;

@@ -43,10 +43,6 @@ void fitted_name(std::string_view text);
 void table_cell(std::string_view text);
 // A fitted text at the right edge of its cell.
 void right_aligned(std::string_view text);
-// The height of a row of the current table whose cells wrap; call after TableNextRow.
-float wrapped_row_height(std::span<const std::string_view> cells);
-// The next cell, its words wrapped.
-void table_wrapped_cell(std::string_view text);
 // The header row of a table whose columns are set up, with tooltips.
 void table_headers(std::span<const ColumnWords> columns);
 // Scrolls row `index` of the current table into view; rows are `height` high, below a header row.

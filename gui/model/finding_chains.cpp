@@ -96,7 +96,7 @@ constexpr std::array<ColumnWords, kFindingColumns.size()> kFindingHeadings = {{
     {kFindingColumns[2],
      "first: nothing that was wrong before explains it, and so many findings follow from it; "
      "from N: it follows from the finding of step N",
-     ColumnKind::remark},
+     ColumnKind::words},
     {kFindingColumns[3], {}, ColumnKind::words, true},
     {kFindingColumns[4], {}, ColumnKind::words, true},
     {kFindingColumns[5], {}, ColumnKind::wrapped},

@@ -140,6 +140,7 @@ struct Table {
   std::string_view sort_command = {};  // takes Heading::sort; empty: headings do not sort
   std::ptrdiff_t sorted = -1;          // the column by which the rows are sorted; -1: none
   bool is_descending = false;
+  std::ptrdiff_t wanted = -1;  // the row that is brought into view; -1: the first selected one
   // The tooltip of a row, made when it is pointed at; null: TableRow::tooltip.
   std::function<std::vector<Fact>(std::size_t row)> facts = nullptr;
 };

@@ -96,23 +96,6 @@ struct StateCopyRow {
 // "B before forward: copy, columns 1 -> 2, bias 0": the row without its reason.
 std::string copy_row_sentence(const StateCopyRow& row);
 
-// The columns of that list.
-inline constexpr std::array<ColumnWords, 7> kCopyColumns = {{
-    {"Request", "Whose state"},
-    {"When",
-     "First (a block copy), before the forward pass (pre-copy), or after sampling (post-copy): the "
-     "order in which the step makes them"},
-    {"Outcome",
-     "What the rule decided; only block copy, copy and within_block_shift move anything"},
-    {"Columns",
-     "Conv source, temporal source where it is another, and destination: columns of the "
-     "request's block table (src_col, src_col + accept_token_bias, dst_col). Block copies: cache "
-     "is a block in none of its columns, which the prefix cache has"},
-    {"Bias", "accept_token_bias: how many accepted tokens the state lies behind the source column"},
-    {"Why", "The outcome; the formula with its numbers is below"},
-    {"Rule", "The function that decides"},
-}};
-
 // A column of the request's block table and the block that the copy used for it.
 struct CopyPlace {
   std::int32_t column = -1;
@@ -191,7 +174,11 @@ std::string decisions_words(const StateCopiesModel& model);
 // Requires: run.step() > 0.
 StateCopiesModel make_state_copies_model(ShownRun& run, const Selection& selection);
 
-// What the panel shows. Requires: a step is shown.
+// The list of decisions, then their formulas and what moves as tables. Requires: a step is shown.
 Picture state_copies_picture(Workbench& workbench);
+Picture state_copies_picture(const StateCopiesModel& model, Workbench& workbench);
+
+// Does the decision differ from the other run of a comparison?
+bool differs_in(Workbench& workbench, const std::string& request, CopyMoment moment);
 
 }  // namespace hybridscope

@@ -1,20 +1,62 @@
 // The decisions about copies, their formulas and what moves, as tables.
 #include <fmt/core.h>
 
+#include <array>
+#include <iterator>
+
+#include "gui/model/command_arguments.h"
 #include "gui/model/state_copies_model.h"
 #include "gui/model/workbench.h"
 
 namespace hybridscope {
 namespace {
 
-Table decisions_table(const StateCopiesModel& model) {
+constexpr std::array<ColumnWords, 7> kCopyColumns = {{
+    {"Request", "Whose state", ColumnKind::words, true},
+    {"When",
+     "First (a block copy), before the forward pass (pre-copy), or after sampling (post-copy): the "
+     "order in which the step makes them",
+     ColumnKind::words, true},
+    {"Outcome", "What the rule decided; only block copy, copy and within_block_shift move anything",
+     ColumnKind::words, true},
+    {"Columns",
+     "Conv source, temporal source where it is another, and destination: columns of the "
+     "request's block table (src_col, src_col + accept_token_bias, dst_col). Block copies: cache "
+     "is a block in none of its columns, which the prefix cache has",
+     ColumnKind::words, true},
+    {"Bias", "accept_token_bias: how many accepted tokens the state lies behind the source column",
+     ColumnKind::number, true},
+    {"Why", "The outcome; the formula with its numbers is below", ColumnKind::wrapped},
+    {"Rule", "The function that decides", ColumnKind::remark, true},
+}};
+
+TableRow decision_row(const StateCopyRow& row) {
+  const Tone tone = row.copies ? Tone::normal : Tone::dim;
+  TableRow cells = {
+      words_cell(row.name),
+      words_cell(copy_moment_name(row.moment), tone),
+      words_cell(row.outcome, tone),
+      words_cell(row.columns, tone),
+      row.bias ? TableCell(std::int64_t{*row.bias}, tone) : TableCell(),
+      with_extras(words_cell(row.why, tone), {.whole = copy_row_sentence(row) + "\n" + row.why}),
+      words_cell(row.rule, tone)};
+  if (row.request.value >= 0) cells.clicks = {{"select.request", quoted_word(row.name)}};
+  cells.tooltip = row.in_words;
+  return cells;
+}
+
+Table decisions_table(const StateCopiesModel& model, Workbench& workbench) {
   Table table{
       .title = "Decisions", .note = decisions_words(model), .headings = headings_of(kCopyColumns)};
-  for (const StateCopyRow& row : model.rows)
-    table.rows.push_back({words_cell(row.name), words_cell(copy_moment_name(row.moment)),
-                          words_cell(row.outcome), words_cell(row.columns),
-                          row.bias ? number_cell(*row.bias) : TableCell(), words_cell(row.why),
-                          words_cell(row.rule)});
+  for (const StateCopyRow& row : model.rows) {
+    const auto index = std::ssize(table.rows);
+    TableRow& cells = table.rows.emplace_back(decision_row(row));
+    cells.mark = fmt::format("decision {} {}", row.name, index);
+    cells.is_selected = row.request == model.request;
+    cells.differs = differs_in(workbench, row.name, row.moment);
+    // The selected request's first decision that differs from the other run.
+    if (cells.differs && cells.is_selected && table.wanted < 0) table.wanted = index;
+  }
   return table;
 }
 
@@ -65,11 +107,22 @@ Table block_copies_table(const std::string& title, const StateCopyDetail& detail
 
 }  // namespace
 
+bool differs_in(Workbench& workbench, const std::string& request, CopyMoment moment) {
+  const DifferenceMarks* const marks = workbench.differences();
+  const RequestDifferences* const of = marks != nullptr ? marks->of(request) : nullptr;
+  if (of == nullptr || moment == CopyMoment::first) return false;
+  return moment == CopyMoment::before_forward ? of->pre_copy : of->post_copy;
+}
+
 Picture state_copies_picture(Workbench& workbench) {
-  const StateCopiesModel model = make_state_copies_model(*workbench.run(), workbench.selection());
+  return state_copies_picture(make_state_copies_model(*workbench.run(), workbench.selection()),
+                              workbench);
+}
+
+Picture state_copies_picture(const StateCopiesModel& model, Workbench& workbench) {
   if (model.rows.empty()) return {.notes = {model.empty}};
   Picture content;
-  content.tables.push_back(decisions_table(model));
+  content.tables.push_back(decisions_table(model, workbench));
   for (const StateCopyDetail& detail : model.details) {
     const std::string title = fmt::format("{}, {}", model.name, detail.title);
     if (!detail.block_copies.empty()) {

@@ -91,13 +91,12 @@ Json array_data(const PaddedArray& array) {
   for (const PaddedElement& element : array.elements)
     elements.push_back({{"text", element.text}, {"part", part_words(element.part).css}});
   return {{"name", array.name},
-          {"note", array.note},
-          {"stale", array.stale},
+          {"note", (array.stale ? "Stale. " : "") + array.note},
           {"elements", std::move(elements)}};
 }
 
 Json group_data(const PaddedGroup& group) {
-  Json data = {{"title", group.title}, {"note", group.note}, {"stale", group.stale}};
+  Json data = {{"title", group.title}, {"note", (group.stale ? "Stale: " : "") + group.note}};
   data["arrays"] = Json::array();
   for (const PaddedArray& array : group.arrays) data["arrays"].push_back(array_data(array));
   return data;

@@ -44,8 +44,8 @@ function arrayTable(group, parts) {
         el("span", { text: (part.sign ? part.sign + " " : "") + element.text }),
         part.sign ? spoken(" " + part.words) : null);
     }))),
-    el("td", { class: "long", text: (array.stale ? "Stale. " : "") + array.note }))));
-  return titledTable(group.title, (group.stale ? "Stale: " : "") + group.note, { class: "plain" },
+    el("td", { class: "long", text: array.note }))));
+  return titledTable(group.title, group.note, { class: "plain" },
     head, body);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/check/symbolic_state.h"
 #include "gui/model/meant_state.h"
+#include "gui/model/workbench.h"
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 #include "tests/storage/recorded_run.h"
@@ -366,6 +367,25 @@ TEST(StateCopiesModel, ANarrowListHasASentenceForEachRow) {
   EXPECT_EQ(copy_row_sentence(fresh), "B before forward: fresh_state, columns none -> 1");
   fresh.columns = "-";
   EXPECT_EQ(copy_row_sentence(fresh), "B before forward: fresh_state");
+}
+
+// Step 2 of A: 6 + 2 tokens, of which the draft is accepted, end at the boundary of a block.
+TEST(StateCopiesPicture, ADecisionHasColumnsAndIsASentenceWhereThereIsNoRoomForThem) {
+  Workbench workbench(test::panels_named({"state_copies"}));
+  workbench.open(test::scenario_at("align_boundary_by_accepted_drafts", 2));
+  const Table table = state_copies_picture(workbench).tables.at(0);
+  ASSERT_EQ(table.rows.size(), 2u);
+  const TableRow& shift = table.rows[1];
+  EXPECT_EQ(shift.mark, "decision A 1");
+  EXPECT_EQ(shift.clicks.at(0).command, "select.request");
+  EXPECT_EQ(shown_words(shift.cells[2]), "within_block_shift");
+  EXPECT_EQ(shown_words(shift.cells[4]), "1");
+  EXPECT_EQ(table.rows[0].cells[2].tone, Tone::dim) << "it copies nothing";
+  EXPECT_EQ(shift.cells[5].extras->whole,
+            "A after sampling: within_block_shift, columns 0, 1 -> 0, bias 1\n" +
+                shown_words(shift.cells[5]));
+  for (std::size_t column = 0; column < table.headings.size(); ++column)
+    EXPECT_EQ(table.headings[column].is_spare, column != 5) << table.headings[column].title;
 }
 
 }  // namespace

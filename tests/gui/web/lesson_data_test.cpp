@@ -156,6 +156,7 @@ TEST_F(LessonData, PaddingHasItsBarsItsGraphAndItsArrays) {
        "words": "1 padding"}]})"));
   EXPECT_EQ(padding["captured"][1]["sizes"], Json::parse(R"([{"text": "2", "css": ""},
       {"text": "4 \u2190 this step", "css": "picked"}])"));
+  EXPECT_FALSE(padding["groups"][0].contains("stale")) << "its note says so";
   EXPECT_EQ(padding["groups"][0]["arrays"][1]["elements"][3],
             Json::parse(R"({"text": "0", "part": "padding"})"));
   const Json axis = panels_of(data_of("graph_padding"), 2)["batch_rows"]["axis"];
