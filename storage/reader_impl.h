@@ -7,6 +7,7 @@
 
 #include "storage/held_blocks_reader.h"
 #include "storage/last_rows.h"
+#include "storage/request_history.h"
 #include "storage/session_reader.h"
 #include "storage/step_loader.h"
 #include "storage/table_cursor.h"
@@ -43,6 +44,7 @@ struct SessionReader::Impl {
   ReadStatement request_step;
   ReadStatement prefill_rows;  // of a step
   LastRows last_rows;
+  RequestHistory request_history;
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
   StepLoader loader;

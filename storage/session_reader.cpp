@@ -40,6 +40,7 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
           "SELECT request, num_computed_tokens, num_computed_tokens + num_scheduled_tokens "
           "FROM rows WHERE session = ? AND step = ? AND row_class = ?"),
       last_rows(context),
+      request_history(context),
       loader(context, info.header),
       stamps(make_stamp_cursor(context)) {
   find_extent();
@@ -180,15 +181,16 @@ std::int64_t SessionReader::request_first_step(RequestId request) const {
   return impl_->number(impl_->request_step, {request.value});
 }
 
-Result<std::vector<std::int64_t>> SessionReader::admissions(RequestId request) {
-  std::vector<std::int64_t> steps;
-  ReadStatement query(impl_->context,
-                      "SELECT step FROM lookups WHERE session = ? AND request = ? AND admitted = 1 "
-                      "ORDER BY step");
-  query.start(std::vector<std::int64_t>{impl_->context.session, request.value});
-  while (query.step()) steps.push_back(sqlite3_column_int64(query.get(), 0));
-  query.stop();
-  return impl_->answer(std::move(steps));
+Status SessionReader::each_request_change(std::int64_t after,
+                                          const std::function<void(const StepTrace&)>& take) {
+  impl_->request_history.each_change(after, take);
+  return impl_->status();
+}
+
+Result<std::vector<std::int64_t>> SessionReader::counting_steps(RequestId request,
+                                                                std::int64_t admitted,
+                                                                std::int64_t step) {
+  return impl_->answer(impl_->request_history.counting_steps(request, admitted, step));
 }
 
 Result<std::vector<std::int64_t>> SessionReader::steps_with_block_copies(std::int64_t after) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -61,8 +62,14 @@ class SessionReader {
   // Empty for a number that no step has named.
   std::string request_name(RequestId request) const;
   std::int64_t request_first_step(RequestId request) const;  // first step that names it; 0: none
-  // Steps that admitted the request, ascending; empty below level blocks.
-  Result<std::vector<std::int64_t>> admissions(RequestId request);
+  // Calls `take` for each step after `after` in which a request comes, is admitted, is aborted or
+  // finishes, in order, with a trace of only that (RequestHistory::each_change). At level counts
+  // only commands are known.
+  Status each_request_change(std::int64_t after, const std::function<void(const StepTrace&)>& take);
+  // The steps from which the request's counts at the end of `step` follow, ascending, if step
+  // `admitted` admitted it last (RequestHistory::counting_steps); empty below level blocks.
+  Result<std::vector<std::int64_t>> counting_steps(RequestId request, std::int64_t admitted,
+                                                   std::int64_t step);
   // Steps after `after` that copied whole blocks (CacheEventKind::copied_from), ascending; empty at
   // level counts. Reads the events of all these steps.
   Result<std::vector<std::int64_t>> steps_with_block_copies(std::int64_t after = 0);

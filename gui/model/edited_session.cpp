@@ -9,7 +9,7 @@ Result<std::unique_ptr<LiveRun>> make_edited_session(const ShownRun& session, co
                                                      std::int64_t step) {
   const auto recorded = session.source();
   if (!recorded.ok()) return recorded.error();
-  auto run = LiveRun::create(plan, session.header().check);
+  auto run = LiveRun::create(plan, {.scope = session.header().check});
   if (!run.ok()) return run.error();
   ForkGuard guard(*recorded.value(), step + 1);
   StepDigester digester(run.value()->names().request);

@@ -142,8 +142,6 @@ TEST(HeldBlocksOfASession, LabelsAreThoseTheCheckerKnows) {
     EXPECT_EQ(label_tokens(reader->held_blocks(at.first).value()->at(at.second)), tokens)
         << "step " << at.first << " block " << at.second;
   EXPECT_THAT((expected[{6, 5}]), testing::ElementsAre(24, 20));
-  EXPECT_THAT(reader->admissions({0}).value(), testing::ElementsAre(1));
-  EXPECT_THAT(reader->admissions({1}).value(), testing::ElementsAre(9));
 }
 
 // Some hundred steps, enough writes for several keyframes.

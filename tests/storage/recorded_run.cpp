@@ -79,7 +79,8 @@ Status record_run(const RunPlan& plan, const Recording& recording) {
   }
   if (!recording.finishes) return Ok{};
   return writer.value()->finish(
-      run.end() == EndReason::finished ? SessionStatus::complete : SessionStatus::stopped, "");
+      run.end() == EndReason::finished ? SessionStatus::complete : SessionStatus::stopped,
+      run.end() == EndReason::no_progress ? "it cannot progress" : "");
 }
 
 void while_locked(const std::string& file, const std::function<void()>& work) {

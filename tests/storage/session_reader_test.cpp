@@ -282,7 +282,14 @@ std::int64_t sqlite_operations_to_know_counts_after_waiting(std::int64_t num_tok
   const auto plan = plan_scenario(parse_scenario({.text = scenario, .file = "s.json"}).value(), "");
   EXPECT_TRUE(record_run(plan.value(), {.place = place}).ok());
   const auto reader = SessionReader::open(place).value();
-  const std::int64_t admitted = reader->admissions({1}).value().front();
+  std::int64_t admitted = 0;
+  EXPECT_TRUE(reader
+                  ->each_request_change(0,
+                                        [&](const StepTrace& trace) {
+                                          for (const ScheduledTrace& row : trace.scheduled)
+                                            if (row.request == RequestId{1}) admitted = trace.step;
+                                        })
+                  .ok());
   EXPECT_GT(admitted, num_tokens_of_a);
   std::int64_t operations = 0;
   sqlite3_progress_handler(

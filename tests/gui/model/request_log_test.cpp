@@ -1,4 +1,4 @@
-#include "gui/model/cache_log.h"
+#include "gui/model/request_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,6 +45,11 @@ class RequestLogOf : public testing::Test {
     fourth.commands.push_back({.command = CommandKind::abort, .request = {1}});
     log_.take(fourth);
   }
+  // -1: it was not admitted up to there.
+  std::int32_t hit_of(RequestId request, std::int64_t step) const {
+    const auto* admitted = log_.admitted(request, step);
+    return admitted == nullptr ? -1 : admitted->num_hit_tokens;
+  }
   RequestLog log_;
 };
 
@@ -56,20 +61,47 @@ TEST_F(RequestLogOf, ARequestIsThereFromItsArrivalToItsEnd) {
 }
 
 TEST_F(RequestLogOf, AHitIsThatOfTheLastAdmissionUpToTheStep) {
-  EXPECT_EQ(log_.num_hit_tokens({0}, 2), 8);
-  EXPECT_EQ(log_.num_hit_tokens({1}, 1), -1);
-  EXPECT_EQ(log_.num_hit_tokens({1}, 2), 0);
-  EXPECT_EQ(log_.num_hit_tokens({1}, 4), 16);
-  EXPECT_EQ(log_.num_hit_tokens({7}, 4), -1);
+  EXPECT_EQ(hit_of({0}, 2), 8);
+  EXPECT_EQ(hit_of({1}, 1), -1);
+  EXPECT_EQ(hit_of({1}, 2), 0);
+  EXPECT_EQ(hit_of({1}, 4), 16);
+  EXPECT_EQ(hit_of({7}, 4), -1);
 }
 
 TEST_F(RequestLogOf, WhatIsForgottenHasNotHappened) {
   log_.forget_after(2);
   EXPECT_THAT(log_.unfinished(3), ElementsAre(RequestId{1}));
   EXPECT_THAT(log_.unfinished(4), ElementsAre(RequestId{1}));
-  EXPECT_EQ(log_.num_hit_tokens({1}, 4), 0);
+  EXPECT_EQ(hit_of({1}, 4), 0);
   log_.forget_after(1);
   EXPECT_THAT(log_.unfinished(3), ElementsAre(RequestId{0}, RequestId{1}));
+}
+
+// Its frame of step 2 returns in step 3, which does not schedule it; step 4 does.
+TEST(RequestLog, CountsAreThoseAtTheEndOfAStepThatDoesNotScheduleTheRequest) {
+  RequestLog log;
+  for (const std::int64_t number : {1, 2, 3, 4, 5}) {
+    StepTrace trace = step(number);
+    if (number == 1)
+      trace.commands.push_back({.command = CommandKind::add_request, .request = {0}});
+    if (number != 3 && number != 5) {
+      admit(trace, 0, number == 1 ? Admission::new_request : Admission::running, 0);
+      trace.scheduled.back().num_prompt_tokens = 4;
+      trace.scheduled.back().num_computed_tokens = static_cast<std::int32_t>(10 * number);
+      trace.scheduled.back().num_scheduled_tokens = 1;
+    }
+    if (number == 3) {
+      CommitTrace back;
+      back.request = {0};
+      back.num_computed_tokens = 19;
+      back.num_tokens = 6;
+      trace.committed.push_back(back);
+    }
+    log.take(trace);
+  }
+  EXPECT_EQ(log.counts({0}, 3).num_computed_tokens, 19);
+  EXPECT_EQ(log.counts({0}, 3).num_generated, 2);
+  EXPECT_EQ(log.counts({0}, 5).num_computed_tokens, 41);
 }
 
 }  // namespace
