@@ -7,7 +7,6 @@
 
 #include "storage/held_blocks_reader.h"
 #include "storage/last_rows.h"
-#include "storage/request_history.h"
 #include "storage/session_reader.h"
 #include "storage/step_loader.h"
 #include "storage/table_cursor.h"
@@ -42,9 +41,6 @@ struct SessionReader::Impl {
   ReadStatement after;   // the first step after a step
   ReadStatement name;
   ReadStatement request_step;
-  ReadStatement prefill_rows;  // of a step
-  LastRows last_rows;
-  RequestHistory request_history;
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
   StepLoader loader;
@@ -53,6 +49,7 @@ struct SessionReader::Impl {
   StepStamp stamp;
   std::optional<WriteHistory> history;            // created on first use
   std::optional<HeldBlocksReader> held;           // created on first use
+  std::optional<LastRows> last_rows;              // created on first use
   std::vector<std::optional<std::string>> names;  // by request, filled on first use
 };
 

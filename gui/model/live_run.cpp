@@ -11,6 +11,7 @@
 #include "sessions/live/fork.h"
 #include "sessions/record/live_source.h"
 #include "sessions/record/session_plan.h"
+#include "sessions/run/drive.h"
 #include "storage/session_text.h"
 
 namespace hybridscope {
@@ -32,6 +33,12 @@ StepMark mark_of(const StepTrace& trace, std::span<const Finding> findings) {
   return mark;
 }
 
+// How the limit of the history is shared: two logs of writes, the lanes of the timeline, and
+// snapshots of the engine. A log holds twice what it is told to while it grows.
+constexpr std::size_t kPartOfOneLog = 16;
+constexpr std::size_t kPartOfActivities = 32;
+constexpr std::size_t kSixteenthsOfSnapshots = 11;
+
 // What was never written has no fingerprint, whatever the checker keeps in its place.
 HeldContent held_or_none(const WriteEvent& event, Fingerprint fingerprint) {
   return {event, event.kind == WriteKind::never ? 0 : fingerprint};
@@ -44,7 +51,6 @@ LiveRun::LiveRun(RunPlan plan, const Options& options)
       options_(options),
       log_({.num_blocks = plan.setup.config.kv_cache_config.num_blocks,
             .mamba_cache_mode = plan.setup.config.mamba_cache_mode}),
-      stores_checkpoints_(stores_checkpoints(plan.setup.config.kv_cache_config)),
       cache_log_(plan_.emplace(std::move(plan)), names_) {}
 
 Result<std::unique_ptr<LiveRun>> LiveRun::create(RunPlan plan, const Options& options) {
@@ -92,6 +98,9 @@ void LiveRun::take(const CheckedStep& step) {
   marks_.push_back(mark_of(step.trace, step.findings));
   activities_.take(activity_of(step.trace));
   requests_.take(step.trace);
+  for (const ScheduledTrace& scheduled : step.trace.scheduled)
+    if (scheduled.checkpoint_position > 0)
+      checkpoints_[{step.trace.step, scheduled.request}] = scheduled.checkpoint_position;
   cache_log_.take(step.trace);
   take_findings(step);
 }
@@ -99,20 +108,13 @@ void LiveRun::take(const CheckedStep& step) {
 // While the step is at hand, the decision behind a chain that begins in it is found.
 void LiveRun::take_findings(const CheckedStep& step) {
   const std::size_t before = findings().size();
-  for (const Finding& finding : step.findings) {
-    block_faults_.take(finding);
-    finding_log_.take(finding, names_);
-  }
+  note_findings(step.findings);
   if (findings().size() == before) return;
   const std::vector<FindingChain> chains = finding_log_.chains();
   for (std::size_t i = before; i < chains.size(); ++i)
-    if (const Finding& finding = findings()[i].finding; is_first_of(chains[i], i))
-      finding_log_.set_decision(
-          i, decision_behind(finding,
-                             {.trace = step.trace,
-                              .names = names_,
-                              .own = requests_.own_count(finding.request, step.trace.step)},
-                             findings()));
+    if (is_first_of(chains[i], i))
+      note_decision(i, step.trace,
+                    player_->own_counts().before(step.trace.step, findings()[i].finding.request));
 }
 
 void LiveRun::note_registrations(const StepTrace& trace) {
@@ -186,12 +188,13 @@ bool LiveRun::continue_with(const RunPlan& plan, std::int64_t step) {
   title_ = plan.name;
   coming_behind_ = -1;
   log_.forget_after(step);
+  older_log_.reset();
   for (auto& steps : registrations_)
     while (!steps.empty() && steps.back() > step) steps.pop_back();
   marks_.resize(number + 1);
   activities_.forget_from(number + 1);
   requests_.forget_after(step);
-  requests_.note_counts(player_->trace());
+  std::erase_if(checkpoints_, [step](const auto& stored) { return stored.first.first > step; });
   cache_log_.forget_after(step);
   finding_log_.forget_after(step);
   block_faults_.forget_after(step);
@@ -225,7 +228,10 @@ std::vector<StepActivity> LiveRun::activities(std::size_t first, std::size_t cou
   std::vector<StepActivity> found;
   for (std::size_t number = first; number < first + count; ++number) {
     const StepActivity* activity = activities_.find(number);
-    found.push_back(activity != nullptr ? *activity : StepActivity{.step = marks_[number].step});
+    const std::int64_t step = marks_[number].step;
+    found.push_back(activity != nullptr    ? *activity
+                    : step == this->step() ? activity_of(player_->trace())
+                                           : StepActivity{.step = step});
   }
   return found;
 }
@@ -246,9 +252,9 @@ BlockFacts LiveRun::block_facts(std::int32_t block) {
   const BlockLabel& label = state.labels[static_cast<std::size_t>(block)];
   const auto last_of_window = static_cast<std::size_t>(state.config.conv_kernel - 2);
   const WriteEvent& write = state.state.temporal(block).event;
-  const auto chunk = write.kind == WriteKind::prefill && stores_checkpoints_
-                         ? requests_.chunk(write.request, write.step)
-                         : std::nullopt;
+  const auto stored = write.kind == WriteKind::prefill
+                          ? checkpoints_.find({write.step, write.request})
+                          : checkpoints_.end();
   BlockFacts facts{
       .registered = label.registered,
       .label_group = label.group,
@@ -260,7 +266,9 @@ BlockFacts LiveRun::block_facts(std::int32_t block) {
       .conv = held_or_none(state.state.conv_event(block), state.state.conv(block)[last_of_window]),
       .attention =
           held_or_none(state.state.attention(block).event, state.state.attention(block).last),
-      .checkpoint = chunk && chunk->passes(write.num_tokens) ? write.num_tokens : 0};
+      .checkpoint = stored != checkpoints_.end() && stored->second == write.num_tokens
+                        ? write.num_tokens
+                        : 0};
   const KVCacheConfig& cache = config().kv_cache_config;
   if (label.registered) note_prefix_end(facts, label.group, label.num_tokens, cache);
   for (const auto& [labelled, more] : state.more_labels)
@@ -269,7 +277,61 @@ BlockFacts LiveRun::block_facts(std::int32_t block) {
 }
 
 Result<WriteChain> LiveRun::write_chain(std::int32_t block, ContentKind content) {
-  return log_.chain(block, content, step());
+  const SymbolicState& state = player_->run().state().state;
+  const WriteEvent& last = content == ContentKind::temporal ? state.temporal(block).event
+                           : content == ContentKind::conv   ? state.conv_event(block)
+                                                            : state.attention(block).event;
+  WriteChain chain;
+  if (last.kind == WriteKind::never) return chain;
+  WriteLog::Search from = log_.last(block, content, last.step);
+  log_.follow(from, chain);
+  const WriteLog* log = &log_;
+  for (int i = 0; i < kMostLogsAgain && chain.end == ChainEnd::cut; ++i) {
+    log = log_before(std::min(log->first_step(), from.step + 1));
+    if (log == nullptr) break;
+    log->follow(from, chain);
+  }
+  return chain;
+}
+
+// The log of the steps before this one, which are run again; null: there are too many.
+const WriteLog* LiveRun::log_before(std::int64_t step) {
+  if (older_log_ && older_log_end_ == step) return &*older_log_;
+  if (std::ranges::lower_bound(marks_, step, {}, &StepMark::step) - marks_.begin() >
+      kMostStepsAgain)
+    return nullptr;
+  auto run = CheckedRun::create(*plan_, {.check = options_.scope});
+  if (!run.ok()) return nullptr;
+  run.value().log_writes();
+  WriteLog& log =
+      older_log_.emplace(WriteLog::Options{.num_blocks = config().kv_cache_config.num_blocks,
+                                           .mamba_cache_mode = config().mamba_cache_mode});
+  log.set_capacity(log_.capacity());
+  older_log_end_ = step;
+  std::int64_t made = 0;
+  (void)drive(
+      run.value(),
+      [&](const CheckedStep& again) {
+        made = again.trace.step;
+        if (made < step) log.take(again.trace, again.writes);
+      },
+      [&] { return made + 1 >= step; });
+  return &log;
+}
+
+void LiveRun::limit_history(std::size_t bytes) {
+  if (bytes == history_limit_) return;
+  history_limit_ = bytes;
+  log_.set_capacity(WriteLog::capacity_for(bytes / kPartOfOneLog));
+  activities_.set_limit(bytes / kPartOfActivities / sizeof(RequestActivity));
+  constexpr std::size_t kMostSnapshots = 32;
+  player_->set_max_snapshots(std::min(
+      kMostSnapshots, bytes / 16 * kSixteenthsOfSnapshots / LivePlayer::snapshot_bytes(config())));
+}
+
+std::size_t LiveRun::history_bytes() const {
+  return log_.bytes() + (older_log_ ? older_log_->bytes() : 0) + activities_.bytes() +
+         player_->num_snapshots() * LivePlayer::snapshot_bytes(config());
 }
 
 Status LiveRun::set_bookmark(std::int64_t step, std::string_view note) {

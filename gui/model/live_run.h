@@ -1,8 +1,10 @@
 // A run that an engine makes while it is shown.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gui/model/cache_log.h"
@@ -17,6 +19,11 @@ class LiveRun : public ShownRun {
  public:
   // Longer moves are run a few steps at a time between two frames.
   static constexpr std::int64_t kMostStepsAtOnce = 24;
+
+  // What write_chain() needs of steps whose writes are no longer kept is made again, by running so
+  // many first steps at most, so often at most.
+  static constexpr std::int64_t kMostStepsAgain = 4000;
+  static constexpr int kMostLogsAgain = 2;
 
   struct Options {
     CheckScope scope = CheckScope::step;
@@ -42,7 +49,7 @@ class LiveRun : public ShownRun {
   const NamedStepArrays& previous_arrays() override { return previous_; }
   BlockFacts block_facts(std::int32_t block) override;
   std::optional<OwnCount> own_count(RequestId request) const override {
-    return requests_.own_count(request, step());
+    return player_->own_counts().before(step(), request);
   }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
   std::vector<StepActivity> activities(std::size_t first, std::size_t count) override;
@@ -51,6 +58,9 @@ class LiveRun : public ShownRun {
   Status remove_bookmarks(std::int64_t step) override;
   // Takes the bookmarks of the run that this one is an edit of. Requires: ordered by step.
   void take_over(std::vector<ShownBookmark> bookmarks) { bookmarks_ = std::move(bookmarks); }
+  void limit_history(std::size_t bytes) override;
+  // What counts against the limit, about.
+  std::size_t history_bytes() const;
   ShownSpeech speech() override;
   void speak_with(const std::shared_ptr<const LanguageModel>& speaking) override;
   // Takes what the language model has said.
@@ -75,11 +85,12 @@ class LiveRun : public ShownRun {
   ComingStep look_ahead() override;
   const RequestLog* requests() const override { return &requests_; }
   RequestCounts counts_since(RequestId request, std::int64_t) override {
-    return requests_.counts(request, step());
+    return player_->counts(request);
   }
   void take(const CheckedStep& step);
   void take_findings(const CheckedStep& step);
   void note_end();
+  const WriteLog* log_before(std::int64_t step);
   NamedStepArrays arrays_here() const;
   std::string name_of(RequestId request) const;
   void note_registrations(const StepTrace& trace);
@@ -88,16 +99,20 @@ class LiveRun : public ShownRun {
   Options options_;
   std::vector<std::string> request_names_;  // of all requests that a known step names
   WriteLog log_;
+  std::optional<WriteLog> older_log_;  // of steps before older_log_end_
+  std::int64_t older_log_end_ = 0;
   ActivityLog activities_;
   std::vector<std::vector<std::int32_t>> registrations_;  // [num_blocks] steps, ascending
   RequestLog requests_;
-  bool stores_checkpoints_ = false;
+  // Of each step and request: the tokens before a state that its prefill stored on its way.
+  std::map<std::pair<std::int64_t, RequestId>, std::int32_t> checkpoints_;
   CacheLog cache_log_;
   // Copied when the step is left, because the engine overwrites it; going back runs one more step.
   NamedStepArrays previous_;
   ComingStep coming_;                // behind step coming_behind_
   std::int64_t coming_behind_ = -1;  // -1: not known of any
   std::int64_t num_looked_ahead_ = 0;
+  std::size_t history_limit_ = 0;  // that was set last; 0: none was
   std::unique_ptr<LivePlayer> player_;
   std::unique_ptr<LiveSpeech> speech_;  // null: no language model runs
 };

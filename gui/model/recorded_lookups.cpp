@@ -10,12 +10,10 @@ namespace hybridscope {
 bool RecordedRun::load_more() {
   const bool lacks_activities = std::exchange(lacks_activities_, false);
   const bool has_read_speech = read_speech();
-  bool has_remade = false;
-  if (remade_ != nullptr && remade_->is_behind()) {
-    remade_->go_on();
-    has_remade = !remade_->is_behind();
-  }
-  return decide_next() || lacks_activities || has_read_speech || has_remade;
+  if (decide_next() || lacks_activities || has_read_speech) return true;
+  if (remade_ == nullptr || !remade_->is_behind()) return false;
+  remade_->go_on();
+  return !remade_->is_behind();
 }
 
 bool RecordedRun::awaits_more() {
@@ -56,7 +54,7 @@ const RequestLog* RecordedRun::requests() const {
   if (const std::int64_t read = std::exchange(requests_read_, last_known_step());
       read < requests_read_) {
     const Status taken = reader().each_request_change(
-        read, [this](const StepTrace& trace) { requests_.take_lives(trace); });
+        read, [this](const RequestChange& change) { requests_.take(change); });
     requests_unreadable_ = !taken.ok();
     if (!taken.ok())
       trouble_ = "which requests wait, and their hits, are not known: " + taken.error().message;
@@ -95,12 +93,7 @@ bool RecordedRun::decide_next() {
   if (beside() == nullptr) return false;
   const auto record = beside()->read(finding.step);
   if (!record.ok()) return false;
-  finding_log_.set_decision(
-      index, decision_behind(finding,
-                             {.trace = record.value()->trace,
-                              .names = names_,
-                              .own = reader().own_count(finding.request, finding.step)},
-                             findings()));
+  note_decision(index, record.value()->trace, reader().own_count(finding.request, finding.step));
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "core/base/check.h"
@@ -70,10 +71,7 @@ Status RecordedRun::load_findings(std::int64_t after) {
   // One more than are followed, to know that there are more.
   const auto loaded = reader().findings(FindingLog::kMostARule + 1, after);
   if (!loaded.ok()) return loaded.error();
-  for (const Finding& finding : loaded.value()) {
-    block_faults_.take(finding);
-    finding_log_.take(finding, names_);
-  }
+  note_findings(loaded.value());
   list_undecided();
   return Ok{};
 }
@@ -238,16 +236,17 @@ const HeldBlocks* RecordedRun::held_blocks() {
 // Tokens before the state, if the chunk that wrote it in the step ran on past it; 0: it did not.
 std::int32_t RecordedRun::checkpoint_of(RequestId request, std::int64_t step,
                                         std::int32_t num_tokens) {
-  auto known = prefill_rows_.find(step);
-  if (known == prefill_rows_.end()) {
-    if (prefill_rows_.size() >= kMostPrefillSteps) prefill_rows_.clear();
-    const auto rows = reader().prefill_rows(step);
-    known = prefill_rows_.emplace(step, rows.ok() ? rows.value() : std::vector<PrefillRow>()).first;
+  auto known = prefill_chunks_.find(step);
+  if (known == prefill_chunks_.end()) {
+    if (prefill_chunks_.size() >= kMostPrefillSteps) prefill_chunks_.clear();
+    known = prefill_chunks_.emplace(step, std::map<RequestId, RanChunk>()).first;
+    if (const StepRecord* record = schedule_beside(step))
+      for (const RowTrace& row : record->trace.rows)
+        if (const auto chunk = prefill_chunk(record->trace, row))
+          known->second.emplace(row.request, *chunk);
   }
-  const auto row = std::ranges::find(known->second, request, &PrefillRow::request);
-  const bool passes =
-      row != known->second.end() && RanChunk{row->start, row->end}.passes(num_tokens);
-  return passes ? num_tokens : 0;
+  const auto chunk = known->second.find(request);
+  return chunk != known->second.end() && chunk->second.passes(num_tokens) ? num_tokens : 0;
 }
 
 BlockFacts RecordedRun::block_facts(std::int32_t block) {
@@ -283,14 +282,19 @@ BlockFacts RecordedRun::block_facts(std::int32_t block) {
   return facts;
 }
 
+// They follow from the request's last row, the return of its frame, which is in the same step or
+// the one after it, and a preemption since.
 RequestCounts RecordedRun::counts_since(RequestId request, std::int64_t admitted) {
   RequestCounts counts;
-  if (beside() == nullptr) return counts;
-  const auto steps = beside()->counting_steps(request, admitted, step());
-  if (!steps.ok()) return counts;
-  for (const std::int64_t step : steps.value())
-    if (const StepRecord* record = schedule_beside(step); record != nullptr)
-      take_counts(counts, record->trace, request);
+  const auto own = beside() == nullptr ? std::nullopt : beside()->own_count(request, step() + 1);
+  if (!own || own->step < admitted) return counts;
+  std::set<std::int64_t> steps{own->step, requests_.preempted_in(request, step())};
+  const auto row = static_cast<std::size_t>(mark_index(marks_, own->step));
+  if (row + 1 < marks_.size()) steps.insert(marks_[row + 1].step);
+  for (const std::int64_t part : steps)
+    if (part >= own->step && part <= step())
+      if (const StepRecord* record = schedule_beside(part))
+        take_counts(record->trace, [&](RequestId of) { return of == request ? &counts : nullptr; });
   return counts;
 }
 

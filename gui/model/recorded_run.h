@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/policy_set.h"
+#include "gui/model/prefill_chunk.h"
 #include "gui/model/remade_run.h"
 #include "gui/model/shown_run.h"
 #include "sessions/record/record_views.h"
@@ -128,7 +129,7 @@ class RecordedRun final : public ShownRun {
   std::string last_trouble_;          // each is reported once
   const HeldBlocks* held_ = nullptr;  // at the end of the shown step; null: not read
   bool is_unreadable_ = false;        // reading it failed and is not tried again
-  std::map<std::int64_t, std::vector<PrefillRow>> prefill_rows_;  // by step, as far as read
+  std::map<std::int64_t, std::map<RequestId, RanChunk>> prefill_chunks_;  // by step, as far as read
 };
 
 }  // namespace hybridscope

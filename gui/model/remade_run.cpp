@@ -3,6 +3,40 @@
 #include "storage/session_reader.h"
 
 namespace hybridscope {
+namespace {
+
+// Moves on by a step, and if it is made for the first time, compares it with the recorded one.
+// False: there is none. Errors: those of the run and of ForkGuard.
+Result<bool> step_as_recorded(LiveRun& run, ForkGuard& guard, StepDigester& digester) {
+  const std::int64_t known = run.last_known_step();
+  const Result<bool> moved = run.forward();
+  if (!moved.ok() || !moved.value() || run.step() <= known) return moved;
+  const StepView view = run.view();
+  if (Status same = guard.check(view.trace.step, digester.digest(view.trace, view.findings));
+      !same.ok())
+    return same.error();
+  return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LiveRun>> make_edited_session(const ShownRun& session, const RunPlan& plan,
+                                                     std::int64_t step) {
+  const auto recorded = session.source();
+  if (!recorded.ok()) return recorded.error();
+  auto run = LiveRun::create(plan, {.scope = session.header().check});
+  if (!run.ok()) return run.error();
+  ForkGuard guard(*recorded.value(), step + 1);
+  StepDigester digester(run.value()->names().request);
+  while (run.value()->step() < step) {
+    const Result<bool> moved = step_as_recorded(*run.value(), guard, digester);
+    if (!moved.ok()) return moved.error();
+    if (moved.value()) continue;
+    if (Status same = guard.finish(); !same.ok()) return same.error();
+    break;
+  }
+  return run;
+}
 
 LiveRun* RemadeRun::at(std::int64_t step) {
   wanted_step_ = step;
@@ -21,23 +55,10 @@ bool RemadeRun::begin() {
   if (!recorded.ok() || !run.ok()) return false;
   recorded_ = std::move(recorded).value();
   run_ = std::move(run).value();
+  run_->limit_history(kHistoryBytes);
   guard_.emplace(*recorded_, std::numeric_limits<std::int64_t>::max());
   digester_.emplace(run_->names().request);
   return true;
-}
-
-// False: the step after this one is not that of the recording.
-bool RemadeRun::step_forward() {
-  const std::int64_t before = run_->step();
-  const bool is_new = before == run_->last_known_step();
-  const Result<bool> moved = run_->forward();
-  bool same = moved.ok() && moved.value();
-  if (same && is_new) {
-    const StepView view = run_->view();
-    same = guard_->check(view.trace.step, digester_->digest(view.trace, view.findings)).ok();
-  }
-  if (!same) limit_ = before;
-  return same;
 }
 
 std::int64_t RemadeRun::goal() const {
@@ -55,7 +76,12 @@ void RemadeRun::go_on() {
     if (!run_->begin_go_to(way) && !run_->go_to(way).ok()) limit_ = 0;
   std::size_t num_rows = 0;
   for (int i = 0; i < kStepsASlice && num_rows < kRowsASlice && run_->step() < goal; ++i) {
-    if (!step_forward()) break;
+    const std::int64_t before = run_->step();
+    const Result<bool> moved = step_as_recorded(*run_, *guard_, *digester_);
+    if (!moved.ok() || !moved.value()) {
+      limit_ = before;
+      break;
+    }
     num_rows += run_->view().trace.rows.size();
   }
 }

@@ -15,6 +15,11 @@
 
 namespace hybridscope {
 
+// A live run of a session's edited plan that has come to `step`, the last one before the edit.
+// Error: a step up to there that the session has otherwise or lacks; those of both runs.
+Result<std::unique_ptr<LiveRun>> make_edited_session(const ShownRun& session, const RunPlan& plan,
+                                                     std::int64_t step);
+
 class RemadeRun {
  public:
   // Of a longer run the first steps are made again, and not its cache report.
@@ -22,6 +27,7 @@ class RemadeRun {
   // What go_on() makes at once: so many steps, or steps with so many rows.
   static constexpr int kStepsASlice = 12;
   static constexpr std::size_t kRowsASlice = 500;
+  static constexpr std::size_t kHistoryBytes = 256 << 20;
 
   // Requires: the recording's digests have this program's version. `plan` must outlive this.
   RemadeRun(const RunPlan& plan, CheckScope scope, SessionPlace recording)
@@ -44,7 +50,6 @@ class RemadeRun {
   // The step to go to next; 0: none.
   std::int64_t goal() const;
   bool begin();
-  bool step_forward();
 
   const RunPlan& plan_;
   CheckScope scope_;

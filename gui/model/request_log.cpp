@@ -2,102 +2,69 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
-
-#include "sessions/cache_report/group_retention.h"
 
 namespace hybridscope {
 
-bool take_counts(RequestCounts& counts, const StepTrace& trace, RequestId request) {
-  bool has_part = false;
-  for (const ScheduledTrace& scheduled : trace.scheduled) {
-    if (scheduled.request != request) continue;
-    has_part = true;
-    counts = {.num_prompt_tokens = scheduled.num_prompt_tokens,
-              .num_computed_tokens = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens,
-              .num_generated = std::max(scheduled.num_tokens - scheduled.num_prompt_tokens, 0),
-              .num_preemptions = scheduled.run};
-  }
-  for (const CommitTrace& commit : trace.committed) {
-    if (commit.request != request || commit.outcome == CommitOutcome::left_the_engine) continue;
-    has_part = true;
-    counts.num_computed_tokens = commit.num_computed_tokens;
-    if (counts.num_prompt_tokens >= 0)
-      counts.num_generated = std::max(commit.num_tokens - counts.num_prompt_tokens, 0);
-  }
-  for (const RequestId preempted : trace.preempted) {
-    if (preempted != request) continue;
-    has_part = true;
-    counts.num_computed_tokens = 0;
-    if (counts.num_preemptions >= 0) ++counts.num_preemptions;
-  }
-  return has_part;
-}
-
-void RequestLog::take_lives(const StepTrace& trace) {
+void RequestLog::take(const StepTrace& trace) {
+  using Kind = RequestChange::Kind;
+  const auto take = [&](Kind kind, RequestId request) {
+    this->take(RequestChange{.kind = kind, .request = request, .step = trace.step});
+  };
   for (const CommandTrace& command : trace.commands) {
     if (command.outcome != CommandOutcome::done) continue;
-    if (command.command == CommandKind::add_request)
-      lives_.try_emplace(command.request, Life{.first_step = trace.step,
-                                               .admissions = {},
-                                               .chunks = {},
-                                               .counts = {},
-                                               .stretches = {}});
-    const auto aborted =
-        command.command == CommandKind::abort ? lives_.find(command.request) : lives_.end();
-    if (aborted == lives_.end()) continue;
-    aborted->second.ended_in = trace.step;
-    aborted->second.aborted = true;
+    if (command.command == CommandKind::add_request) take(Kind::arrives, command.request);
+    if (command.command == CommandKind::abort) take(Kind::is_aborted, command.request);
   }
+  for (const RequestId request : trace.preempted) take(Kind::is_preempted, request);
   for (const ScheduledTrace& scheduled : trace.scheduled) {
     if (scheduled.admission == Admission::running) continue;
-    CachedPrompt prompt{.num_prompt_tokens = scheduled.num_prompt_tokens};
+    RequestChange change{.kind = Kind::is_admitted,
+                         .request = scheduled.request,
+                         .step = trace.step,
+                         .num_hit_tokens = scheduled.num_hit_tokens,
+                         .num_prompt_tokens = scheduled.num_prompt_tokens};
     for (const AdmissionLookup& lookup : trace.lookups)
-      if (lookup.request == scheduled.request) prompt.shared_prefix_boundary = junction_of(lookup);
-    lives_[scheduled.request].admissions.push_back({trace.step, scheduled.num_hit_tokens, prompt});
+      if (lookup.request == scheduled.request)
+        change.longest_hit_length = lookup.explanation.longest_hit_length;
+    this->take(change);
   }
   for (const CommitTrace& commit : trace.committed)
-    if (commit.finished) lives_[commit.request].ended_in = trace.step;
+    if (commit.finished) take(Kind::finishes, commit.request);
 }
 
-void RequestLog::take(const StepTrace& trace) {
-  take_lives(trace);
-  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    const RowTrace& row = trace.rows[r];
-    Life& life = lives_[row.request];
-    life.counts.push_back(own_count_left(trace, r));
-    if (const auto chunk = prefill_chunk(trace, row)) life.chunks.push_back({trace.step, *chunk});
-  }
-  note_counts(trace);
-}
-
-void RequestLog::note_counts(const StepTrace& trace) {
-  std::set<RequestId> named(trace.preempted.begin(), trace.preempted.end());
-  for (const ScheduledTrace& scheduled : trace.scheduled) named.insert(scheduled.request);
-  for (const CommitTrace& commit : trace.committed) named.insert(commit.request);
-  for (const RequestId request : named) {
-    const auto life = lives_.find(request);
-    if (life == lives_.end()) continue;
-    auto& stretches = life->second.stretches;
-    RequestCounts counts = stretches.empty() ? RequestCounts() : stretches.back().counts;
-    if (!take_counts(counts, trace, request)) continue;
-    const bool scheduled = std::ranges::find(trace.scheduled, request, &ScheduledTrace::request) !=
-                           trace.scheduled.end();
-    if (stretches.empty() || !scheduled || !stretches.back().scheduled ||
-        stretches.back().last_step + 1 < trace.step)
-      stretches.push_back({.first_step = trace.step, .scheduled = scheduled});
-    stretches.back().last_step = trace.step;
-    stretches.back().counts = counts;
+void RequestLog::take(const RequestChange& change) {
+  Life& life = lives_[change.request];
+  switch (change.kind) {
+    case RequestChange::Kind::arrives:
+      if (life.first_step == 0) life.first_step = change.step;
+      break;
+    case RequestChange::Kind::is_admitted: {
+      // junction_of: a longer prefix than the hit is shared.
+      const bool shares_more = change.longest_hit_length > change.num_hit_tokens;
+      life.admissions.push_back(
+          {change.step, change.num_hit_tokens,
+           CachedPrompt{.num_prompt_tokens = change.num_prompt_tokens,
+                        .shared_prefix_boundary = shares_more ? change.longest_hit_length : 0}});
+      break;
+    }
+    case RequestChange::Kind::is_preempted:
+      life.preemptions.push_back(change.step);
+      break;
+    case RequestChange::Kind::is_aborted:
+      life.aborted = true;
+      [[fallthrough]];
+    case RequestChange::Kind::finishes:
+      life.ended_in = change.step;
+      break;
   }
 }
 
-RequestCounts RequestLog::counts(RequestId request, std::int64_t step) const {
+std::int64_t RequestLog::preempted_in(RequestId request, std::int64_t step) const {
   const auto life = lives_.find(request);
-  RequestCounts counts;
-  if (life == lives_.end()) return counts;
-  for (const Stretch& stretch : life->second.stretches)
-    if (stretch.last_step <= step) counts = stretch.counts;
-  return counts;
+  if (life == lives_.end()) return 0;
+  const auto& steps = life->second.preemptions;
+  const auto behind = std::ranges::upper_bound(steps, step);
+  return behind == steps.begin() ? 0 : *std::prev(behind);
 }
 
 void RequestLog::forget_after(std::int64_t step) {
@@ -112,11 +79,7 @@ void RequestLog::forget_after(std::int64_t step) {
     }
     std::erase_if(life->second.admissions,
                   [&](const Admitted& admitted) { return admitted.step > step; });
-    auto& stretches = life->second.stretches;
-    std::erase_if(stretches, [&](const Stretch& stretch) { return stretch.first_step > step; });
-    if (!stretches.empty()) stretches.back().last_step = std::min(stretches.back().last_step, step);
-    std::erase_if(life->second.chunks, [&](const RanInStep& ran) { return ran.step > step; });
-    std::erase_if(life->second.counts, [&](const OwnCount& count) { return count.step > step; });
+    std::erase_if(life->second.preemptions, [&](std::int64_t number) { return number > step; });
     ++life;
   }
 }
@@ -141,23 +104,6 @@ const RequestLog::Admitted* RequestLog::admitted(RequestId request, std::int64_t
   const auto& admissions = life->second.admissions;
   const auto behind = std::ranges::upper_bound(admissions, step, {}, &Admitted::step);
   return behind == admissions.begin() ? nullptr : &*std::prev(behind);
-}
-
-std::optional<OwnCount> RequestLog::own_count(RequestId request, std::int64_t step) const {
-  const auto life = lives_.find(request);
-  if (life == lives_.end()) return std::nullopt;
-  const auto& counts = life->second.counts;
-  const auto behind = std::ranges::lower_bound(counts, step, {}, &OwnCount::step);
-  return behind == counts.begin() ? std::nullopt : std::optional(*std::prev(behind));
-}
-
-std::optional<RanChunk> RequestLog::chunk(RequestId request, std::int64_t step) const {
-  const auto life = lives_.find(request);
-  if (life == lives_.end()) return std::nullopt;
-  const auto& chunks = life->second.chunks;
-  const auto ran = std::ranges::lower_bound(chunks, step, {}, &RanInStep::step);
-  if (ran == chunks.end() || ran->step != step) return std::nullopt;
-  return ran->chunk;
 }
 
 }  // namespace hybridscope

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "gui/model/finding_chains.h"
 #include "gui/model/level_notes.h"
 #include "sessions/cache_report/planned_requests.h"
 #include "sessions/explain/explain_step.h"
@@ -114,9 +115,7 @@ std::vector<std::int32_t> ShownRun::conv_tokens(std::int32_t block) const {
   // The engine has released the tokens of finished requests.
   if (event.kind == WriteKind::never || !std::ranges::binary_search(unfinished(), event.request))
     return {};
-  const std::ptrdiff_t planned = find_planned(*plan_, names_.request(event.request));
-  Fingerprint prefix = seed_fingerprint(
-      planned < 0 ? 0 : plan_->requests[static_cast<std::size_t>(planned)].request.cache_salt);
+  Fingerprint prefix = seed_fingerprint(run->engine().cache_salt(event.request));
   const std::span<const Fingerprint> positions = state.conv(block);
   std::vector<std::int32_t> tokens;
   for (const Fingerprint position : positions)
@@ -161,6 +160,20 @@ RequestCounts ShownRun::request_counts(RequestId request) {
           .num_computed_tokens = 0,
           .num_generated = 0,
           .num_preemptions = 0};
+}
+
+void ShownRun::note_findings(std::span<const Finding> found) {
+  for (const Finding& finding : found) {
+    block_faults_.take(finding);
+    finding_log_.take(finding, names_);
+  }
+}
+
+void ShownRun::note_decision(std::size_t index, const StepTrace& trace,
+                             const std::optional<OwnCount>& own) {
+  finding_log_.set_decision(
+      index, decision_behind(findings()[index].finding,
+                             {.trace = trace, .names = names_, .own = own}, findings()));
 }
 
 RunEnd ShownRun::end() const {

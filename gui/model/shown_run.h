@@ -28,6 +28,7 @@
 #include "sessions/cache_report/cache_report.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/own_counts.h"
+#include "sessions/live/live_player.h"
 #include "sessions/live/write_log.h"
 #include "sessions/record/session_header.h"
 #include "sessions/record/step_record.h"
@@ -234,6 +235,10 @@ class ShownRun {
   virtual Status remove_bookmarks(std::int64_t step) = 0;
   const std::string& note() const { return note_; }  // on the whole run
 
+  // Bounds what a live run keeps in memory of its steps, copies of its engine included; older steps
+  // are then made again from further back. The list of steps and requests is not counted.
+  virtual void limit_history(std::size_t) {}
+
   // What a language model said up to the shown step.
   virtual ShownSpeech speech() = 0;
   // Lets the model run on the decisions of a live run, instead of another one; what it says comes
@@ -250,6 +255,10 @@ class ShownRun {
 
  protected:
   ShownRun(std::string title, RecordLevel level) : title_(std::move(title)), level_(level) {}
+  // Takes the findings of steps, in order.
+  void note_findings(std::span<const Finding> found);
+  // Keeps the decision behind findings()[index], of whose step this is the trace.
+  void note_decision(std::size_t index, const StepTrace& trace, const std::optional<OwnCount>& own);
   // Moves to a known step. Errors: those of the engine or the file; the run stays where it is.
   virtual Status show(std::int64_t known) = 0;
   // From the last known step to the one after it. False: there is none.

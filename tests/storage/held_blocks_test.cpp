@@ -168,7 +168,7 @@ TEST_F(LongHeldSession, BlocksHoldTheLastWriteInAnyOrderOfSteps) {
          {std::pair{ContentKind::temporal, held->at(block).temporal},
           std::pair{ContentKind::conv, held->at(block).conv},
           std::pair{ContentKind::attention, held->at(block).attention}}) {
-      const StateWrite write = reader->last_write(block, content, step).value();
+      const StateWrite write = last_write(*reader, block, content, step);
       RC_ASSERT(now.event == write.event);
       RC_ASSERT(now.fingerprint == write.fingerprint);
       num_written += write.event.kind == WriteKind::never ? 0 : 1;

@@ -77,32 +77,5 @@ TEST_F(RequestLogOf, WhatIsForgottenHasNotHappened) {
   EXPECT_THAT(log_.unfinished(3), ElementsAre(RequestId{0}, RequestId{1}));
 }
 
-// Its frame of step 2 returns in step 3, which does not schedule it; step 4 does.
-TEST(RequestLog, CountsAreThoseAtTheEndOfAStepThatDoesNotScheduleTheRequest) {
-  RequestLog log;
-  for (const std::int64_t number : {1, 2, 3, 4, 5}) {
-    StepTrace trace = step(number);
-    if (number == 1)
-      trace.commands.push_back({.command = CommandKind::add_request, .request = {0}});
-    if (number != 3 && number != 5) {
-      admit(trace, 0, number == 1 ? Admission::new_request : Admission::running, 0);
-      trace.scheduled.back().num_prompt_tokens = 4;
-      trace.scheduled.back().num_computed_tokens = static_cast<std::int32_t>(10 * number);
-      trace.scheduled.back().num_scheduled_tokens = 1;
-    }
-    if (number == 3) {
-      CommitTrace back;
-      back.request = {0};
-      back.num_computed_tokens = 19;
-      back.num_tokens = 6;
-      trace.committed.push_back(back);
-    }
-    log.take(trace);
-  }
-  EXPECT_EQ(log.counts({0}, 3).num_computed_tokens, 19);
-  EXPECT_EQ(log.counts({0}, 3).num_generated, 2);
-  EXPECT_EQ(log.counts({0}, 5).num_computed_tokens, 41);
-}
-
 }  // namespace
 }  // namespace hybridscope::request_log_test
