@@ -41,8 +41,6 @@ struct SessionReader::Impl {
   ReadStatement after;   // the first step after a step
   ReadStatement name;
   ReadStatement request_step;
-  ReadStatement prefill_rows;  // of a step
-  LastRows last_rows;
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
   StepLoader loader;
@@ -51,6 +49,7 @@ struct SessionReader::Impl {
   StepStamp stamp;
   std::optional<WriteHistory> history;            // created on first use
   std::optional<HeldBlocksReader> held;           // created on first use
+  std::optional<LastRows> last_rows;              // created on first use
   std::vector<std::optional<std::string>> names;  // by request, filled on first use
 };
 

@@ -146,23 +146,6 @@ SessionReader& SessionPlayer::reader() { return *impl_->reader; }
 std::int64_t SessionPlayer::step() const { return impl_->step; }
 Status SessionPlayer::go_to(std::int64_t step) { return impl_->move_to(step); }
 
-Result<bool> SessionPlayer::step_forward() {
-  auto next = impl_->reader->step_after(impl_->step);
-  if (!next) return next.error();
-  if (next.value() == 0) return false;
-  if (Status moved = go_to(next.value()); !moved) return moved.error();
-  return true;
-}
-
-Result<bool> SessionPlayer::step_back() {
-  if (impl_->step == 0) return false;
-  auto before = impl_->reader->step_at_or_before(impl_->step - 1);
-  if (!before) return before.error();
-  if (before.value() == 0) return false;
-  if (Status moved = go_to(before.value()); !moved) return moved.error();
-  return true;
-}
-
 const StepRecord& SessionPlayer::record() const {
   HS_EXPECT(impl_->record != nullptr);
   return *impl_->record;

@@ -27,9 +27,6 @@ class SessionPlayer {
   // Error not_found: no such step; the player stays where it is. Errors corrupt and io: the player
   // is before the first step afterwards.
   Status go_to(std::int64_t step);
-  // False: there is no next step, and the player stays where it is.
-  Result<bool> step_forward();
-  Result<bool> step_back();
 
   // The record of the current step; valid until the next move.
   const StepRecord& record() const;

@@ -35,11 +35,6 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
       after(context, "SELECT min(step) FROM steps WHERE session = ? AND step > ?"),
       name(context, "SELECT name FROM requests WHERE session = ? AND request = ?"),
       request_step(context, "SELECT first_step FROM requests WHERE session = ? AND request = ?"),
-      prefill_rows(
-          context,
-          "SELECT request, num_computed_tokens, num_computed_tokens + num_scheduled_tokens "
-          "FROM rows WHERE session = ? AND step = ? AND row_class = ?"),
-      last_rows(context),
       loader(context, info.header),
       stamps(make_stamp_cursor(context)) {
   find_extent();
@@ -180,15 +175,50 @@ std::int64_t SessionReader::request_first_step(RequestId request) const {
   return impl_->number(impl_->request_step, {request.value});
 }
 
-Result<std::vector<std::int64_t>> SessionReader::admissions(RequestId request) {
-  std::vector<std::int64_t> steps;
-  ReadStatement query(impl_->context,
-                      "SELECT step FROM lookups WHERE session = ? AND request = ? AND admitted = 1 "
-                      "ORDER BY step");
-  query.start(std::vector<std::int64_t>{impl_->context.session, request.value});
-  while (query.step()) steps.push_back(sqlite3_column_int64(query.get(), 0));
-  query.stop();
-  return impl_->answer(std::move(steps));
+namespace {
+
+// A lookup is found before its row, and a step before its commits; without the signs SQLite would
+// read all later rows instead of those of the step. The codes are
+// those of RequestChange::Kind, CommandKind and CommandOutcome.
+constexpr const char* kRequestChanges =
+    "SELECT CASE command WHEN 0 THEN 0 ELSE 1 END, request, step, 0, 0, 0 FROM commands "
+    "WHERE session = ?1 AND step > ?2 AND outcome = 0 AND command IN (0, 2) "
+    "UNION ALL SELECT 2, r.request, l.step, r.num_hit_tokens, r.num_prompt_tokens, "
+    "l.longest_hit_length FROM lookups l CROSS JOIN rows r "
+    "ON r.session = l.session AND r.step = +l.step AND r.request = l.request "
+    "WHERE l.session = ?1 AND l.step > ?2 AND l.admitted = 1 "
+    "UNION ALL SELECT 3, request, step, 0, 0, 0 FROM preemptions "
+    "WHERE session = ?1 AND step > ?2 "
+    "UNION ALL SELECT 4, c.request, s.step, 0, 0, 0 FROM steps s CROSS JOIN commits c "
+    "ON c.session = s.session AND c.step = +s.step "
+    "WHERE s.session = ?1 AND s.step > ?2 AND s.num_finished > 0 AND c.finished = 1";
+static_assert(static_cast<int>(CommandKind::add_request) == 0 &&
+              static_cast<int>(CommandKind::abort) == 2 &&
+              static_cast<int>(CommandOutcome::done) == 0);
+
+}  // namespace
+
+Status SessionReader::each_request_change(std::int64_t after,
+                                          const std::function<void(const RequestChange&)>& take) {
+  ReadStatement query(impl_->context, kRequestChanges);
+  query.start({impl_->context.session, after});
+  while (query.step()) {
+    const auto number = [&](int column) { return sqlite3_column_int(query.get(), column); };
+    const RequestChange change{.kind = static_cast<RequestChange::Kind>(number(0)),
+                               .request = {number(1)},
+                               .step = sqlite3_column_int64(query.get(), 2),
+                               .num_hit_tokens = number(3),
+                               .num_prompt_tokens = number(4),
+                               .longest_hit_length = number(5)};
+    if (change.request.value < 0 || change.request.value >= num_requests()) {
+      impl_->context.fail(ErrorKind::corrupt,
+                          fmt::format("step {}: request {}, expected 0 to {}", change.step,
+                                      change.request.value, num_requests() - 1));
+      break;
+    }
+    take(change);
+  }
+  return impl_->status();
 }
 
 Result<std::vector<std::int64_t>> SessionReader::steps_with_block_copies(std::int64_t after) {
@@ -216,13 +246,6 @@ Result<WriteHistory*> history_of(SessionReader::Impl& impl) {
 }
 
 }  // namespace
-
-Result<StateWrite> SessionReader::last_write(std::int32_t block, ContentKind content,
-                                             std::int64_t step) {
-  auto history = history_of(*impl_);
-  if (!history) return history.error();
-  return impl_->answer(history.value()->last(block, content, step).value_or(StateWrite{}));
-}
 
 Result<WriteChain> SessionReader::write_chain(std::int32_t block, ContentKind content,
                                               std::int64_t step) {
@@ -254,21 +277,9 @@ Result<const HeldBlocks*> SessionReader::held_blocks(std::int64_t step) {
 
 std::optional<OwnCount> SessionReader::own_count(RequestId request, std::int64_t step) {
   if (request.value < 0 || !info().header.knows_own_counts()) return std::nullopt;
-  const auto found = impl_->last_rows.before(
-      request, step, [this, request] { return request_first_step(request); });
+  if (!impl_->last_rows) impl_->last_rows.emplace(impl_->context, info().header);
+  const auto found = impl_->last_rows->before(request, step);
   return impl_->answer(found).ok() ? found : std::nullopt;
-}
-
-Result<std::vector<PrefillRow>> SessionReader::prefill_rows(std::int64_t step) {
-  std::vector<PrefillRow> rows;
-  ReadStatement& query = impl_->prefill_rows;
-  query.start({impl_->context.session, step, static_cast<std::int64_t>(RowClass::prefill)});
-  while (query.step())
-    rows.push_back({.request = {sqlite3_column_int(query.get(), 0)},
-                    .start = sqlite3_column_int(query.get(), 1),
-                    .end = sqlite3_column_int(query.get(), 2)});
-  query.stop();
-  return impl_->answer(std::move(rows));
 }
 
 Result<std::vector<Finding>> SessionReader::findings(std::int64_t max_per_rule,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -18,11 +19,16 @@
 
 namespace hybridscope {
 
-// Which tokens a prefill row of a step ran.
-struct PrefillRow {
+// A step in which a request comes, is admitted, preempted, or leaves.
+struct RequestChange {
+  enum class Kind : std::uint8_t { arrives, is_aborted, is_admitted, is_preempted, finishes };
+  Kind kind = Kind::arrives;
   RequestId request{};
-  std::int32_t start = 0;  // tokens computed before
-  std::int32_t end = 0;    // tokens computed after
+  std::int64_t step = 0;
+  // Tokens, as the admission had them.
+  std::int32_t num_hit_tokens = 0;
+  std::int32_t num_prompt_tokens = 0;
+  std::int32_t longest_hit_length = 0;  // LookupExplanation's
 };
 
 // Not thread-safe. Sees the file as it was when the session was opened, or by see_new_steps().
@@ -61,21 +67,20 @@ class SessionReader {
   // Empty for a number that no step has named.
   std::string request_name(RequestId request) const;
   std::int64_t request_first_step(RequestId request) const;  // first step that names it; 0: none
-  // Steps that admitted the request, ascending; empty below level blocks.
-  Result<std::vector<std::int64_t>> admissions(RequestId request);
+  // Calls `take` for the changes in steps after `after`: for each request in the order of its
+  // steps. Level counts keeps only arrivals and aborts.
+  Status each_request_change(std::int64_t after,
+                             const std::function<void(const RequestChange&)>& take);
   // Steps after `after` that copied whole blocks (CacheEventKind::copied_from), ascending; empty at
   // level counts. Reads the events of all these steps.
   Result<std::vector<std::int64_t>> steps_with_block_copies(std::int64_t after = 0);
   std::int32_t num_requests() const;
   Result<std::vector<Bookmark>> bookmarks() const;  // ordered by step
 
-  // The write that put this kind of content into the block, as of the end of the step; kind never
-  // if nothing was written since the block was allocated. Error invalid_input: the session's level
-  // is not full.
-  Result<StateWrite> last_write(std::int32_t block, ContentKind content, std::int64_t step);
-  // That write, the write whose result it copied or continued, and so on, latest first; at most
-  // kMaxChainLinks. Each link through a forward pass has to read its step, about a millisecond.
-  // Empty: nothing was written.
+  // The write that put this kind of content into the block, as of the end of the step, the write
+  // whose result it copied or continued, and so on, latest first; at most kMaxChainLinks. Each link
+  // through a forward pass has to read its step, about a millisecond. Empty: nothing was written
+  // since the block was allocated. Error invalid_input: the session's level is not full.
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content, std::int64_t step);
 
   // What the blocks hold and are registered as at the end of the step: contents from level full on,
@@ -85,8 +90,6 @@ class SessionReader {
   // What the request's last row before the step left (count_left); empty: there is none, it cannot
   // be read, or the session does not tell it (SessionHeader::knows_own_counts).
   std::optional<OwnCount> own_count(RequestId request, std::int64_t step);
-  // Empty at level counts.
-  Result<std::vector<PrefillRow>> prefill_rows(std::int64_t step);
 
   // The findings of all steps after `after`, in order; at most `max_per_rule` of each rule.
   Result<std::vector<Finding>> findings(std::int64_t max_per_rule, std::int64_t after = 0);

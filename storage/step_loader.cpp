@@ -62,6 +62,13 @@ bool StepLoader::load_schedule(std::int64_t step, StepRecord& record) {
   return !context_.error;
 }
 
+bool StepLoader::load_rows_and_copies(std::int64_t step, StepRecord& record) {
+  if (!load_step(step, record)) return false;
+  if (level_ >= RecordLevel::blocks) load_rows(record.trace);
+  if (level_ >= RecordLevel::blocks) load_copies(record.trace);
+  return !context_.error;
+}
+
 bool StepLoader::load(std::int64_t step, StepRecord& record) {
   if (!load_step(step, record)) return false;
   StepTrace& trace = record.trace;

@@ -26,6 +26,8 @@ class StepLoader {
   // Only the step's own fields and its schedule: requests preempted, skipped and returned, lookups
   // and rows.
   bool load_schedule(std::int64_t step, StepRecord& record);
+  // Only the step's own fields, its rows, and the decisions about state copies.
+  bool load_rows_and_copies(std::int64_t step, StepRecord& record);
 
  private:
   struct Cursors;

@@ -43,14 +43,6 @@ std::optional<WriteHistory::PlacedWrite> WriteHistory::before(std::int32_t block
   return found;
 }
 
-std::optional<StateWrite> WriteHistory::last(std::int32_t block, ContentKind content,
-                                             std::int64_t step) {
-  const auto found =
-      before(block, content, {.step = step, .place = std::numeric_limits<std::int64_t>::max()});
-  if (!found || context_.error) return std::nullopt;
-  return found->write;
-}
-
 std::vector<StateWrite> WriteHistory::chain(std::int32_t block, ContentKind content,
                                             std::int64_t step, const Source& source,
                                             std::size_t limit) {

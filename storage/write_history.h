@@ -16,11 +16,10 @@ class WriteHistory {
  public:
   explicit WriteHistory(ReadContext& context);
 
-  // The write whose result the block held at the end of the step; empty: nothing was written since
-  // the block was allocated. Errors go to the context.
-  std::optional<StateWrite> last(std::int32_t block, ContentKind content, std::int64_t step);
-  // That write, the write of the block it was made from (`source` returns the block, empty for
-  // none), and so on, latest first; at most `limit` + 1 writes.
+  // The write whose result the block held at the end of the step, the write of the block it was
+  // made from (`source` returns the block, empty for none), and so on, latest first; at most
+  // `limit` + 1 writes. Empty: nothing was written since the block was allocated. Errors go to the
+  // context.
   using Source = std::function<std::optional<std::int32_t>(const StateWrite&)>;
   std::vector<StateWrite> chain(std::int32_t block, ContentKind content, std::int64_t step,
                                 const Source& source, std::size_t limit);

@@ -5,7 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "core/base/check.h"
 #include "sessions/record/session_plan.h"
@@ -28,11 +31,13 @@ RunPlan long_run() {
       .value();
 }
 
-void record(const SessionPlace& place) {
-  CheckedRun run = CheckedRun::create(long_run(), {.max_steps = kRecordedSteps}).value();
+void record(const SessionPlace& place, RecordLevel level, std::int64_t num_steps) {
+  CheckedRun run = CheckedRun::create(long_run(), {.max_steps = num_steps}).value();
+  if (level == RecordLevel::full) run.log_writes();
   const EngineConfig& config = run.engine().config();
   const auto name = [&](RequestId id) { return run.engine().name_of(id); };
   SessionHeader header;
+  header.level = level;
   header.source = "bench";
   header.model = "tiny-gdn";
   header.engine = "safe";
@@ -41,10 +46,10 @@ void record(const SessionPlace& place) {
   auto begun = SessionWriter::begin(
       place, header, {.program = "hybridscope_bench", .request_name = name, .finding_text = {}});
   const auto writer = std::move(begun).value();
-  StepRecorder recorder(config, RecordLevel::blocks, name);
+  StepRecorder recorder(config, level, name);
   while (!run.has_ended()) {
     const CheckedStep step = run.step().value();
-    recorder.record(step.trace, step.findings, {}, writer->next_record());
+    recorder.record(step.trace, step.findings, step.writes, writer->next_record());
     HS_EXPECT(writer->push().ok());
   }
   HS_EXPECT(writer->finish(SessionStatus::stopped, "").ok());
@@ -52,13 +57,13 @@ void record(const SessionPlace& place) {
 
 class TemporarySession {
  public:
-  TemporarySession() {
+  TemporarySession(RecordLevel level, std::int64_t num_steps) {
     std::string folder = (std::filesystem::temp_directory_path() / "hybridscope_XXXXXX").string();
     HS_EXPECT(mkdtemp(folder.data()) != nullptr);
     folder_ = folder;
     place_ = {.file = folder + "/bench.db", .name = "bench"};
-    record(place_);
-    std::fprintf(stderr, "recorded %lld steps, %.0f MB\n", static_cast<long long>(kRecordedSteps),
+    record(place_, level, num_steps);
+    std::fprintf(stderr, "recorded %lld steps, %.0f MB\n", static_cast<long long>(num_steps),
                  static_cast<double>(std::filesystem::file_size(place_.file)) / 1e6);
   }
   ~TemporarySession() {
@@ -76,9 +81,11 @@ class TemporarySession {
 
 }  // namespace
 
-const SessionPlace& recorded_session() {
-  static const TemporarySession session;
-  return session.place();
+const SessionPlace& recorded_session(RecordLevel level, std::int64_t num_steps) {
+  static std::map<std::pair<RecordLevel, std::int64_t>, std::unique_ptr<TemporarySession>> sessions;
+  auto& session = sessions[{level, num_steps}];
+  if (session == nullptr) session = std::make_unique<TemporarySession>(level, num_steps);
+  return session->place();
 }
 
 }  // namespace hybridscope::bench

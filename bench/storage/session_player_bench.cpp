@@ -50,7 +50,8 @@ void session_step_back(benchmark::State& state) {
   const auto player = SessionPlayer::open(recorded_session()).value();
   HS_EXPECT(player->go_to(player->reader().last_step()).ok());
   const std::int64_t before = test::num_allocations();
-  for ([[maybe_unused]] auto _ : state) HS_EXPECT(player->step_back().value());
+  for ([[maybe_unused]] auto _ : state)
+    HS_EXPECT(player->go_to(player->reader().step_at_or_before(player->step() - 1).value()).ok());
   report(state, 1, test::num_allocations() - before);
 }
 BENCHMARK(session_step_back)->Iterations(300)->Unit(benchmark::kMillisecond);
@@ -58,7 +59,8 @@ BENCHMARK(session_step_back)->Iterations(300)->Unit(benchmark::kMillisecond);
 void session_step_forward(benchmark::State& state) {
   const auto player = SessionPlayer::open(recorded_session()).value();
   const std::int64_t before = test::num_allocations();
-  for ([[maybe_unused]] auto _ : state) HS_EXPECT(player->step_forward().value());
+  for ([[maybe_unused]] auto _ : state)
+    HS_EXPECT(player->go_to(player->reader().step_after(player->step()).value()).ok());
   report(state, 1, test::num_allocations() - before);
 }
 BENCHMARK(session_step_forward)->Iterations(5000)->Unit(benchmark::kMicrosecond);

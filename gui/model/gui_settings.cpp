@@ -37,6 +37,8 @@ class SettingsReader {
       settings.layout = read_layout_name(member.value);
     else if (member.key == "window")
       settings.window = read_window(member.value);
+    else if (member.key == "history_mib")
+      settings.history_mib = member.value.int32({.min = kMinHistoryMib, .max = kMaxHistoryMib});
     else
       note_unknown(member);
   }
@@ -121,6 +123,7 @@ std::string settings_to_json(const GuiSettings& settings) {
   json["layout"] = settings.layout;
   json["window"]["width"] = settings.window.width;
   json["window"]["height"] = settings.window.height;
+  json["history_mib"] = settings.history_mib;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

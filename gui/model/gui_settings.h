@@ -17,6 +17,8 @@ inline constexpr double kMinUiScale = 0.5;
 inline constexpr double kMaxUiScale = 4.0;
 inline constexpr std::int32_t kMinWindowSide = 200;
 inline constexpr std::int32_t kMaxWindowSide = 16384;
+inline constexpr std::int32_t kMinHistoryMib = 16;
+inline constexpr std::int32_t kMaxHistoryMib = 1 << 20;
 
 struct WindowSize {
   std::int32_t width = 1600;  // kMinWindowSide to kMaxWindowSide, as is the height
@@ -30,6 +32,9 @@ struct GuiSettings {
   std::vector<std::string> recent_files;  // newest first, at most kMaxRecentFiles, none twice
   std::string layout;                     // name of the last one; empty: none
   WindowSize window;
+  // What a live run may keep of its steps (ShownRun::limit_history), kMinHistoryMib to
+  // kMaxHistoryMib.
+  std::int32_t history_mib = 2048;
   friend bool operator==(const GuiSettings&, const GuiSettings&) = default;
 };
 

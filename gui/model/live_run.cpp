@@ -4,14 +4,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
-#include "sessions/cache_report/changed_plan.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/live/fork.h"
 #include "sessions/record/live_source.h"
 #include "sessions/record/session_plan.h"
-#include "sessions/scenario/arriving_request.h"
+#include "sessions/run/drive.h"
 #include "storage/session_text.h"
 
 namespace hybridscope {
@@ -33,29 +33,51 @@ StepMark mark_of(const StepTrace& trace, std::span<const Finding> findings) {
   return mark;
 }
 
+// How the limit of the history is shared: two logs of writes, the lanes of the timeline, and
+// snapshots of the engine. A log holds twice what it is told to while it grows.
+constexpr std::size_t kPartOfOneLog = 16;
+constexpr std::size_t kPartOfActivities = 32;
+constexpr std::size_t kSixteenthsOfSnapshots = 11;
+
+// What was never written has no fingerprint, whatever the checker keeps in its place.
+HeldContent held_or_none(const WriteEvent& event, Fingerprint fingerprint) {
+  return {event, event.kind == WriteKind::never ? 0 : fingerprint};
+}
+
 }  // namespace
 
-LiveRun::LiveRun(RunPlan plan, CheckScope scope)
-    : plan_(std::move(plan)),
-      scope_(scope),
-      log_({.num_blocks = plan_.setup.config.kv_cache_config.num_blocks,
-            .mamba_cache_mode = plan_.setup.config.mamba_cache_mode}),
-      stores_checkpoints_(stores_checkpoints(plan_.setup.config.kv_cache_config)),
-      cache_log_(plan_, names_) {}
+LiveRun::LiveRun(RunPlan plan, const Options& options)
+    : ShownRun(plan.name, RecordLevel::full),
+      options_(options),
+      log_({.num_blocks = plan.setup.config.kv_cache_config.num_blocks,
+            .mamba_cache_mode = plan.setup.config.mamba_cache_mode}),
+      cache_log_(plan_.emplace(std::move(plan)), names_) {}
 
-Result<std::unique_ptr<LiveRun>> LiveRun::create(RunPlan plan, CheckScope scope) {
-  std::unique_ptr<LiveRun> run(new LiveRun(std::move(plan), scope));
-  LivePlayer::Options options;
-  options.scope = scope;
-  options.logs_writes = true;
-  options.on_new_step = [made = run.get()](const CheckedStep& step) { made->take(step); };
-  auto player = LivePlayer::create(run->plan_, std::move(options));
-  if (!player.ok()) return player.error();
-  run->player_ = std::move(player).value();
-  run->names_ = make_names(
-      run->config(), [made = run.get()](RequestId request) { return made->name_of(request); });
-  run->whole_ = run->player_->done();
+Result<std::unique_ptr<LiveRun>> LiveRun::create(RunPlan plan, const Options& options) {
+  std::unique_ptr<LiveRun> run(new LiveRun(std::move(plan), options));
+  if (Status begun = run->begin(); !begun.ok()) return begun.error();
   return run;
+}
+
+Status LiveRun::begin() {
+  LivePlayer::Options options;
+  options.scope = options_.scope;
+  options.logs_writes = options_.logs_writes;
+  options.on_new_step = [this](const CheckedStep& step) { take(step); };
+  auto player = LivePlayer::create(*plan_, std::move(options));
+  if (!player.ok()) return player.error();
+  player_ = std::move(player).value();
+  names_ = make_names(config(), [this](RequestId request) { return name_of(request); });
+  note_end();
+  return Ok{};
+}
+
+void LiveRun::note_end() {
+  end_.reset();
+  if (!player_->done()) return;
+  end_.emplace();
+  if (player_->run().end() == EndReason::no_progress)
+    end_ = RunEnd{SessionStatus::stopped, "it cannot progress"};
 }
 
 // Panels and files also name requests that arrive after the shown step, which the engine no longer
@@ -76,6 +98,9 @@ void LiveRun::take(const CheckedStep& step) {
   marks_.push_back(mark_of(step.trace, step.findings));
   activities_.take(activity_of(step.trace));
   requests_.take(step.trace);
+  for (const ScheduledTrace& scheduled : step.trace.scheduled)
+    if (scheduled.checkpoint_position > 0)
+      checkpoints_[{step.trace.step, scheduled.request}] = scheduled.checkpoint_position;
   cache_log_.take(step.trace);
   take_findings(step);
 }
@@ -83,20 +108,13 @@ void LiveRun::take(const CheckedStep& step) {
 // While the step is at hand, the decision behind a chain that begins in it is found.
 void LiveRun::take_findings(const CheckedStep& step) {
   const std::size_t before = findings().size();
-  for (const Finding& finding : step.findings) {
-    block_faults_.take(finding);
-    finding_log_.take(finding, names_);
-  }
+  note_findings(step.findings);
   if (findings().size() == before) return;
   const std::vector<FindingChain> chains = finding_log_.chains();
   for (std::size_t i = before; i < chains.size(); ++i)
-    if (const Finding& finding = findings()[i].finding; is_first_of(chains[i], i))
-      finding_log_.set_decision(
-          i, decision_behind(finding,
-                             {.trace = step.trace,
-                              .names = names_,
-                              .own = requests_.own_count(finding.request, step.trace.step)},
-                             findings()));
+    if (is_first_of(chains[i], i))
+      note_decision(i, step.trace,
+                    player_->own_counts().before(step.trace.step, findings()[i].finding.request));
 }
 
 void LiveRun::note_registrations(const StepTrace& trace) {
@@ -114,21 +132,12 @@ std::int64_t LiveRun::registered_in(std::int32_t block) const {
   return behind == steps.begin() ? 0 : *(behind - 1);
 }
 
-Result<bool> LiveRun::forward() {
+Result<bool> LiveRun::make_next() {
   if (player_->done()) return false;
   NamedStepArrays before = arrays_here();
   if (Status moved = player_->step(); !moved.ok()) return moved.error();
   previous_ = std::move(before);
-  if (step() == last_known_step()) whole_ = player_->done();
-  return true;
-}
-
-Result<bool> LiveRun::back() {
-  const auto known = player_->known_steps();
-  if (step() == 0 || step() == known.front()) return false;
-  const auto at = std::lower_bound(known.begin(), known.end(), step());
-  if (Status moved = stand_at(static_cast<std::size_t>(at - known.begin()) - 1); !moved.ok())
-    return moved.error();
+  note_end();
   return true;
 }
 
@@ -136,33 +145,20 @@ NamedStepArrays LiveRun::arrays_here() const {
   return step() == 0 ? NamedStepArrays() : step_arrays(player_->trace());
 }
 
-// Moves to the known step with index `known`, via the one before it.
-Status LiveRun::stand_at(std::size_t known) {
-  const std::int64_t target = player_->known_steps()[known];
-  if (target == step()) return Ok{};
+// Moves via the step before it.
+Status LiveRun::show(std::int64_t known) {
+  if (known == step()) return Ok{};
+  const auto steps = player_->known_steps();
+  const auto at = std::lower_bound(steps.begin(), steps.end(), known);
   NamedStepArrays before;
   previous_ = {};
-  if (known > 0) {
-    if (Status moved = player_->go_to(player_->known_steps()[known - 1]); !moved.ok()) return moved;
+  if (at != steps.begin()) {
+    if (Status moved = player_->go_to(*std::prev(at)); !moved.ok()) return moved;
     before = arrays_here();
   }
-  if (Status moved = player_->go_to(target); !moved.ok()) return moved;
+  if (Status moved = player_->go_to(known); !moved.ok()) return moved;
   previous_ = std::move(before);
   return Ok{};
-}
-
-Status LiveRun::go_to(std::int64_t step) {
-  while (last_known_step() < step && !whole_) {
-    if (!player_->known_steps().empty())
-      if (Status moved = stand_at(player_->known_steps().size() - 1); !moved.ok()) return moved;
-    const Result<bool> moved = forward();
-    if (!moved.ok()) return moved.error();
-  }
-  const auto known = player_->known_steps();
-  const auto at = std::upper_bound(known.begin(), known.end(), step);
-  if (at == known.begin())
-    return Error{ErrorKind::not_found, "there is no step " + std::to_string(step) + " or before"};
-  return stand_at(static_cast<std::size_t>(at - known.begin()) - 1);
 }
 
 std::optional<std::int64_t> LiveRun::begin_go_to(std::int64_t step) {
@@ -180,35 +176,38 @@ std::optional<std::int64_t> LiveRun::begin_go_to(std::int64_t step) {
 bool LiveRun::continue_with(const RunPlan& plan, std::int64_t step) {
   const auto known = player_->known_steps();
   const auto at = std::lower_bound(known.begin(), known.end(), step);
-  if (at == known.end() || *at != step || num_agreed_steps(plan_, plan) < step) return false;
+  if (at == known.end() || *at != step || num_agreed_steps(*plan_, plan) < step) return false;
   const auto number = static_cast<std::size_t>(at - known.begin());
   const std::int64_t before = this->step();
-  if (!stand_at(number).ok() || !player_->can_continue()) {
+  if (!show(step).ok() || !player_->can_continue()) {
     (void)go_to(before);
     return false;
   }
   player_->continue_with(plan);
   plan_ = plan;
+  title_ = plan.name;
   coming_behind_ = -1;
   log_.forget_after(step);
+  older_log_.reset();
   for (auto& steps : registrations_)
     while (!steps.empty() && steps.back() > step) steps.pop_back();
   marks_.resize(number + 1);
   activities_.forget_from(number + 1);
   requests_.forget_after(step);
-  requests_.note_counts(player_->trace());
+  std::erase_if(checkpoints_, [step](const auto& stored) { return stored.first.first > step; });
   cache_log_.forget_after(step);
   finding_log_.forget_after(step);
   block_faults_.forget_after(step);
   request_names_.resize(static_cast<std::size_t>(player_->run().engine().num_requests()));
-  whole_ = player_->done();
-  if (speech_ != nullptr) speech_->continue_with(plan_, step);
+  note_end();
+  if (speech_ != nullptr) speech_->continue_with(*plan_, step);
   return true;
 }
 
 void LiveRun::speak_with(const std::shared_ptr<const LanguageModel>& speaking) {
   if (speaking == (speech_ == nullptr ? nullptr : speech_->speaking())) return;
-  speech_ = speaking == nullptr ? nullptr : std::make_unique<LiveSpeech>(speaking, plan_, scope_);
+  speech_ = speaking == nullptr ? nullptr
+                                : std::make_unique<LiveSpeech>(speaking, *plan_, options_.scope);
 }
 
 bool LiveRun::load_more() {
@@ -217,20 +216,22 @@ bool LiveRun::load_more() {
   return speech_->take();
 }
 
-bool LiveRun::awaits_speech() const {
-  return speech_ != nullptr && (speech_->is_busy() || speech_->lacks(step()));
-}
-
 ShownSpeech LiveRun::speech() {
-  if (speech_ == nullptr) return ShownRun::speech();
-  return {.speech = speech_->speech(), .is_awaited = awaits_speech(), .why = speech_->trouble()};
+  if (speech_ == nullptr)
+    return {.why = "This run is shown without a language model: run.weights gives it one."};
+  return {.speech = speech_->speech(),
+          .is_awaited = speech_->is_busy() || speech_->lacks(step()),
+          .why = speech_->trouble()};
 }
 
 std::vector<StepActivity> LiveRun::activities(std::size_t first, std::size_t count) {
   std::vector<StepActivity> found;
   for (std::size_t number = first; number < first + count; ++number) {
     const StepActivity* activity = activities_.find(number);
-    found.push_back(activity != nullptr ? *activity : StepActivity{.step = marks_[number].step});
+    const std::int64_t step = marks_[number].step;
+    found.push_back(activity != nullptr    ? *activity
+                    : step == this->step() ? activity_of(player_->trace())
+                                           : StepActivity{.step = step});
   }
   return found;
 }
@@ -251,19 +252,23 @@ BlockFacts LiveRun::block_facts(std::int32_t block) {
   const BlockLabel& label = state.labels[static_cast<std::size_t>(block)];
   const auto last_of_window = static_cast<std::size_t>(state.config.conv_kernel - 2);
   const WriteEvent& write = state.state.temporal(block).event;
-  const auto chunk = write.kind == WriteKind::prefill && stores_checkpoints_
-                         ? requests_.chunk(write.request, write.step)
-                         : std::nullopt;
+  const auto stored = write.kind == WriteKind::prefill
+                          ? checkpoints_.find({write.step, write.request})
+                          : checkpoints_.end();
   BlockFacts facts{
       .registered = label.registered,
       .label_group = label.group,
       .label_num_tokens = label.num_tokens,
       .block_hash = label.block_hash,
       .registered_in = label.registered ? registered_in(block) : 0,
-      .temporal = {state.state.temporal(block).event, state.state.temporal(block).fingerprint},
-      .conv = {state.state.conv_event(block), state.state.conv(block)[last_of_window]},
-      .attention = {state.state.attention(block).event, state.state.attention(block).last},
-      .checkpoint = chunk && chunk->passes(write.num_tokens) ? write.num_tokens : 0};
+      .temporal =
+          held_or_none(state.state.temporal(block).event, state.state.temporal(block).fingerprint),
+      .conv = held_or_none(state.state.conv_event(block), state.state.conv(block)[last_of_window]),
+      .attention =
+          held_or_none(state.state.attention(block).event, state.state.attention(block).last),
+      .checkpoint = stored != checkpoints_.end() && stored->second == write.num_tokens
+                        ? write.num_tokens
+                        : 0};
   const KVCacheConfig& cache = config().kv_cache_config;
   if (label.registered) note_prefix_end(facts, label.group, label.num_tokens, cache);
   for (const auto& [labelled, more] : state.more_labels)
@@ -271,39 +276,62 @@ BlockFacts LiveRun::block_facts(std::int32_t block) {
   return facts;
 }
 
-std::vector<std::int32_t> LiveRun::conv_tokens(std::int32_t block) const {
-  const SymbolicState& state = player_->run().state().state;
-  const WriteEvent& event = state.conv_event(block);
-  const std::vector<RequestId> known = unfinished();
-  // The engine has released the tokens of finished requests.
-  if (event.kind == WriteKind::never || !std::ranges::binary_search(known, event.request))
-    return {};
-  const Engine& engine = player_->run().engine();
-  const auto arrived =
-      std::ranges::find(plan_.requests, names_.request(event.request),
-                        [](const ArrivingRequest& arriving) { return arriving.request.name; });
-  Fingerprint prefix =
-      seed_fingerprint(arrived == plan_.requests.end() ? 0 : arrived->request.cache_salt);
-  const std::span<const Fingerprint> positions = state.conv(block);
-  std::vector<std::int32_t> tokens;
-  for (const Fingerprint position : positions)
-    tokens.push_back(position == kBeforeFirstToken ? kConvBeforeFirst
-                     : position == kPoison         ? kConvNotWritten
-                                                   : kConvOtherToken);
-  for (std::int32_t token = 1; token <= event.num_tokens; ++token) {
-    prefix = extend_fingerprint(prefix, engine.token(event.request, token - 1));
-    for (std::size_t i = 0; i < positions.size(); ++i)
-      if (positions[i] == prefix) tokens[i] = token;
-  }
-  return tokens;
-}
-
 Result<WriteChain> LiveRun::write_chain(std::int32_t block, ContentKind content) {
-  return log_.chain(block, content, step());
+  const SymbolicState& state = player_->run().state().state;
+  const WriteEvent& last = content == ContentKind::temporal ? state.temporal(block).event
+                           : content == ContentKind::conv   ? state.conv_event(block)
+                                                            : state.attention(block).event;
+  WriteChain chain;
+  if (last.kind == WriteKind::never) return chain;
+  WriteLog::Search from = log_.last(block, content, last.step);
+  log_.follow(from, chain);
+  const WriteLog* log = &log_;
+  for (int i = 0; i < kMostLogsAgain && chain.end == ChainEnd::cut; ++i) {
+    log = log_before(std::min(log->first_step(), from.step + 1));
+    if (log == nullptr) break;
+    log->follow(from, chain);
+  }
+  return chain;
 }
 
-std::optional<std::vector<std::int32_t>> LiveRun::free_queue() const {
-  return player_->run().engine().kv_cache().pool().free_queue();
+// The log of the steps before this one, which are run again; null: there are too many.
+const WriteLog* LiveRun::log_before(std::int64_t step) {
+  if (older_log_ && older_log_end_ == step) return &*older_log_;
+  if (std::ranges::lower_bound(marks_, step, {}, &StepMark::step) - marks_.begin() >
+      kMostStepsAgain)
+    return nullptr;
+  auto run = CheckedRun::create(*plan_, {.check = options_.scope});
+  if (!run.ok()) return nullptr;
+  run.value().log_writes();
+  WriteLog& log =
+      older_log_.emplace(WriteLog::Options{.num_blocks = config().kv_cache_config.num_blocks,
+                                           .mamba_cache_mode = config().mamba_cache_mode});
+  log.set_capacity(log_.capacity());
+  older_log_end_ = step;
+  std::int64_t made = 0;
+  (void)drive(
+      run.value(),
+      [&](const CheckedStep& again) {
+        made = again.trace.step;
+        if (made < step) log.take(again.trace, again.writes);
+      },
+      [&] { return made + 1 >= step; });
+  return &log;
+}
+
+void LiveRun::limit_history(std::size_t bytes) {
+  if (bytes == history_limit_) return;
+  history_limit_ = bytes;
+  log_.set_capacity(WriteLog::capacity_for(bytes / kPartOfOneLog));
+  activities_.set_limit(bytes / kPartOfActivities / sizeof(RequestActivity));
+  constexpr std::size_t kMostSnapshots = 32;
+  player_->set_max_snapshots(std::min(
+      kMostSnapshots, bytes / 16 * kSixteenthsOfSnapshots / LivePlayer::snapshot_bytes(config())));
+}
+
+std::size_t LiveRun::history_bytes() const {
+  return log_.bytes() + (older_log_ ? older_log_->bytes() : 0) + activities_.bytes() +
+         player_->num_snapshots() * LivePlayer::snapshot_bytes(config());
 }
 
 Status LiveRun::set_bookmark(std::int64_t step, std::string_view note) {
@@ -326,43 +354,25 @@ Status LiveRun::remove_bookmarks(std::int64_t step) {
   return Error{ErrorKind::not_found, fmt::format("step {} has no bookmark", step)};
 }
 
-Result<std::unique_ptr<StepSource>> LiveRun::source() const {
-  auto source = LiveSource::create(plan_, RecordLevel::full, title(), scope_);
-  if (!source.ok()) return source.error();
-  return std::unique_ptr<StepSource>(std::move(source).value());
-}
-
-Result<std::unique_ptr<StepSource>> LiveRun::source_to_keep() const {
-  if (speech_ == nullptr || speech_->speech() == nullptr) return source();
-  auto source = LiveSource::create(plan_, RecordLevel::full, title(),
-                                   speaking_options(*speech_->speaking(), scope_));
+Result<std::unique_ptr<StepSource>> LiveRun::source(With with) const {
+  const bool speaks = with == With::speech && speech_ != nullptr && speech_->speech() != nullptr;
+  CheckedRunOptions options;
+  options.check = options_.scope;
+  if (speaks) options = speaking_options(*speech_->speaking(), options_.scope);
+  auto source = LiveSource::create(*plan_, RecordLevel::full, title(), std::move(options));
   if (!source.ok()) return source.error();
   return std::unique_ptr<StepSource>(std::move(source).value());
 }
 
 SessionHeader LiveRun::header() const {
-  SessionHeader header = run_header(plan_, scope_);
+  SessionHeader header = run_header(*plan_, options_.scope);
   header.level = RecordLevel::full;
   if (speech_ != nullptr && speech_->speech() != nullptr)
     header.language = speech_->speech()->info();
   return header;
 }
 
-// A request that no step has scheduled yet has the numbers of the plan.
-RequestCounts LiveRun::request_counts(RequestId request) {
-  RequestCounts counts = requests_.counts(request, step());
-  if (counts.num_prompt_tokens >= 0) return counts;
-  const std::ptrdiff_t index = find_planned(plan_, names_.request(request));
-  if (index < 0) return counts;
-  const auto& planned = plan_.requests[static_cast<std::size_t>(index)].request;
-  return {.num_prompt_tokens = static_cast<std::int32_t>(hybridscope::num_prompt_tokens(planned)),
-          .num_computed_tokens = 0,
-          .num_generated = 0,
-          .num_preemptions = 0};
-}
-
-ComingStep LiveRun::coming_step() {
-  if (whole_ || step() < last_known_step()) return ShownRun::coming_step();
+ComingStep LiveRun::look_ahead() {
   if (coming_behind_ == step()) return coming_;
   coming_behind_ = step();
   coming_ = {};

@@ -48,6 +48,12 @@ Result<Scenario> scenario_at(std::string_view place) {
   return read_scenario_file(std::string(place));
 }
 
+template <class Run>
+Result<std::unique_ptr<ShownRun>> shown(Result<std::unique_ptr<Run>> run) {
+  if (!run.ok()) return run.error();
+  return std::unique_ptr<ShownRun>(std::move(run).value());
+}
+
 }  // namespace
 
 bool is_traffic(const std::string& path) { return recognise_traffic_file(path) != nullptr; }
@@ -58,26 +64,18 @@ Result<std::unique_ptr<ShownRun>> open_traffic(const std::string& path) {
   auto plan = plan_traffic(std::move(traffic).value(),
                            {.name = path, .model = kDefaultTrafficModel, .settings = {}});
   if (!plan.ok()) return plan.error();
-  auto run = LiveRun::create(std::move(plan).value());
-  if (!run.ok()) return run.error();
-  return std::unique_ptr<ShownRun>(std::move(run).value());
+  return shown(LiveRun::create(std::move(plan).value()));
 }
 
 Result<std::unique_ptr<ShownRun>> open_run(const std::string& place) {
-  if (names_session(place)) {
-    auto recorded = RecordedRun::open(parse_session_place(place));
-    if (!recorded.ok()) return recorded.error();
-    return std::unique_ptr<ShownRun>(std::move(recorded).value());
-  }
+  if (names_session(place)) return shown(RecordedRun::open(parse_session_place(place)));
   if (is_traffic(place)) return open_traffic(place);
   if (names_trace(place)) return open_trace(place);
   auto scenario = scenario_at(place);
   if (!scenario.ok()) return scenario.error();
   auto plan = plan_scenario(scenario.value(), place);
   if (!plan.ok()) return plan.error();
-  auto run = LiveRun::create(std::move(plan).value());
-  if (!run.ok()) return run.error();
-  return std::unique_ptr<ShownRun>(std::move(run).value());
+  return shown(LiveRun::create(std::move(plan).value()));
 }
 
 InputFile opened_file(const std::string& place) {

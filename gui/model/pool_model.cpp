@@ -157,7 +157,8 @@ std::size_t queue_shown(std::size_t kept, std::size_t length, float room, float 
 }
 
 std::string queue_words(const PoolModel& pool) {
-  if (!pool.queue_known) return "Order of the free queue: sessions do not keep it.";
+  if (!pool.queue_known)
+    return "Order of the free queue: not known; it is where a recorded run can be made again.";
   return fmt::format("Free queue, given out next from the left ({} block{}):", pool.queue_length,
                      pool.queue_length == 1 ? "" : "s");
 }

@@ -17,9 +17,4 @@ std::optional<RanChunk> prefill_chunk(const StepTrace& trace, const RowTrace& ro
   return RanChunk{start, start + trace.scheduled_of(row).num_scheduled_tokens};
 }
 
-std::optional<RanChunk> find_prefill_chunk(const StepTrace& trace, RequestId request) {
-  const auto row = std::ranges::find(trace.rows, request, &RowTrace::request);
-  return row == trace.rows.end() ? std::nullopt : prefill_chunk(trace, *row);
-}
-
 }  // namespace hybridscope

@@ -25,7 +25,5 @@ bool stores_checkpoints(const KVCacheConfig& config);
 
 // The chunk that a prefill row ran; empty: it is not a prefill row.
 std::optional<RanChunk> prefill_chunk(const StepTrace& trace, const RowTrace& row);
-// The chunk that the request ran in the step; empty: it has no prefill row in it.
-std::optional<RanChunk> find_prefill_chunk(const StepTrace& trace, RequestId request);
 
 }  // namespace hybridscope

@@ -8,11 +8,16 @@
 namespace hybridscope {
 
 bool RecordedRun::load_more() {
-  hit_reads_left_ = kHitReadsASlice;
-  const bool lacks_hits = std::exchange(lacks_hits_, false);
   const bool lacks_activities = std::exchange(lacks_activities_, false);
   const bool has_read_speech = read_speech();
-  return decide_next() || lacks_activities || lacks_hits || has_read_speech;
+  if (decide_next() || lacks_activities || has_read_speech) return true;
+  if (remade_ == nullptr || !remade_->is_behind()) return false;
+  remade_->go_on();
+  return !remade_->is_behind();
+}
+
+bool RecordedRun::awaits_more() {
+  return awaits_speech() || (remade_ != nullptr && remade_->is_behind());
 }
 
 // A slice of what a language model said up to the shown step.
@@ -44,45 +49,31 @@ ShownSpeech RecordedRun::speech() {
   return {.speech = &*speech_, .is_awaited = awaits_speech(), .why = speech_trouble_};
 }
 
-bool RecordedRun::may_read_hits() {
-  if (hit_reads_left_ > 0) return --hit_reads_left_ >= 0;
-  lacks_hits_ = true;
-  return false;
-}
-
-// The request's admissions; null: not read yet. In steps that have come since they were read, a
-// request was admitted again if it was preempted once more.
-const RecordedRun::Admissions* RecordedRun::admissions_of(RequestId request) {
-  auto found = admissions_of_.find(request);
-  if (found != admissions_of_.end() && step() <= found->second.read_up_to) return &found->second;
-  const auto scheduled = std::ranges::find(trace_->scheduled, request, &ScheduledTrace::request);
-  const std::int32_t run = scheduled == trace_->scheduled.end() ? -1 : scheduled->run;
-  if (found != admissions_of_.end() && (run < 0 || run == found->second.run)) return &found->second;
-  if (!may_read_hits()) return nullptr;
-  auto steps = reader().admissions(request);
-  Admissions read{.read_up_to = last_known_step(), .run = run};
-  if (steps.ok()) read.steps = std::move(steps).value();
-  return &(admissions_of_[request] = std::move(read));
-}
-
-std::int32_t RecordedRun::num_hit_tokens(RequestId request) {
-  if (level() == RecordLevel::counts) return -1;
-  const Admissions* admissions = admissions_of(request);
-  if (admissions == nullptr) return -1;
-  const auto behind = std::ranges::upper_bound(admissions->steps, step());
-  if (behind == admissions->steps.begin()) return -1;
-  const std::int64_t admitted = *std::prev(behind);
-  auto hits = hits_.find(admitted);
-  if (hits == hits_.end()) {
-    if (!may_read_hits()) return -1;
-    hits = hits_.emplace(admitted, std::map<RequestId, std::int32_t>()).first;
-    if (const StepRecord* record = schedule_beside(admitted); record != nullptr)
-      for (const ScheduledTrace& scheduled : record->trace.scheduled)
-        if (scheduled.admission != Admission::running)
-          hits->second[scheduled.request] = scheduled.num_hit_tokens;
+const RequestLog* RecordedRun::requests() const {
+  if (level() == RecordLevel::counts || requests_unreadable_) return nullptr;
+  if (const std::int64_t read = std::exchange(requests_read_, last_known_step());
+      read < requests_read_) {
+    const Status taken = reader().each_request_change(
+        read, [this](const RequestChange& change) { requests_.take(change); });
+    requests_unreadable_ = !taken.ok();
+    if (!taken.ok())
+      trouble_ = "which requests wait, and their hits, are not known: " + taken.error().message;
   }
-  const auto hit = hits->second.find(request);
-  return hit == hits->second.end() ? -1 : hit->second;
+  return requests_unreadable_ ? nullptr : &requests_;
+}
+
+const CheckedRun* RecordedRun::made_here() const {
+  const LiveRun* made = remade_ == nullptr || mark_index(marks_, step()) >= RemadeRun::kMostSteps
+                            ? nullptr
+                            : remade_->at(step());
+  return made == nullptr ? nullptr : &made->player().run();
+}
+
+const CacheReport* RecordedRun::cache_report() {
+  const bool asks = remade_ != nullptr && level() != RecordLevel::counts &&
+                    static_cast<std::int64_t>(marks_.size()) <= RemadeRun::kMostSteps;
+  LiveRun* made = asks ? remade_->up_to(last_known_step()) : nullptr;
+  return made == nullptr ? nullptr : made->cache_report();
 }
 
 // After more findings were loaded: those that begin a chain.
@@ -102,12 +93,7 @@ bool RecordedRun::decide_next() {
   if (beside() == nullptr) return false;
   const auto record = beside()->read(finding.step);
   if (!record.ok()) return false;
-  finding_log_.set_decision(
-      index, decision_behind(finding,
-                             {.trace = record.value()->trace,
-                              .names = names_,
-                              .own = reader().own_count(finding.request, finding.step)},
-                             findings()));
+  note_decision(index, record.value()->trace, reader().own_count(finding.request, finding.step));
   return true;
 }
 

@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "core/base/check.h"
-#include "gui/model/cache_log.h"
 #include "gui/model/prefill_chunk.h"
-#include "sessions/cache_report/changed_plan.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/run/finding_list.h"
-#include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/scripted_policies.h"
 
 namespace hybridscope {
@@ -32,11 +30,17 @@ StepMark mark_of(const StepStamp& stamp) {
 }  // namespace
 
 RecordedRun::RecordedRun(std::unique_ptr<SessionPlayer> player, SessionPlace place, Options options)
-    : place_(std::move(place)),
+    : ShownRun(options.title.empty() ? player->reader().title() : options.title,
+               player->reader().info().header.level),
+      place_(std::move(place)),
       options_(std::move(options)),
       player_(std::move(player)),
       config_(player_->reader().info().header.config),
-      views_(config_) {}
+      views_(config_) {
+  is_recorded_ = true;
+  note_ = info().note;
+  note_end();
+}
 
 Result<std::unique_ptr<RecordedRun>> RecordedRun::open(const SessionPlace& place, Options options) {
   auto player = SessionPlayer::open(place);
@@ -67,10 +71,7 @@ Status RecordedRun::load_findings(std::int64_t after) {
   // One more than are followed, to know that there are more.
   const auto loaded = reader().findings(FindingLog::kMostARule + 1, after);
   if (!loaded.ok()) return loaded.error();
-  for (const Finding& finding : loaded.value()) {
-    block_faults_.take(finding);
-    finding_log_.take(finding, names_);
-  }
+  note_findings(loaded.value());
   list_undecided();
   return Ok{};
 }
@@ -79,10 +80,12 @@ Status RecordedRun::load_findings(std::int64_t after) {
 void RecordedRun::load_plan() {
   auto plan = read_session_plan(info().header.plan, reader().title());
   if (!plan.ok()) {
-    plan_error_ = plan.error().message;
+    why_no_plan_ = "the session's plan cannot be read: " + plan.error().message;
     return;
   }
   plan_ = std::move(plan).value();
+  if (info().header.digest_version == kDigestVersion)
+    remade_ = std::make_unique<RemadeRun>(*plan_, info().header.check, place_);
   ScriptedPolicies scripted(plan_->settings);
   for (const ScriptStep& step : plan_->script)
     if (const auto policies = scripted.change(step))
@@ -125,8 +128,8 @@ Result<bool> RecordedRun::see_new_steps() {
     if (Status seen = beside_->see_new_steps(); !seen.ok()) return seen.error();
   if (Status marks = load_marks(); !marks.ok()) return marks.error();
   if (Status findings = load_findings(before); !findings.ok()) return findings.error();
-  admitted_ = {};
   speech_is_whole_ = !speech_;
+  note_end();
   return true;
 }
 
@@ -145,31 +148,9 @@ void RecordedRun::return_to(std::int64_t before) {
   if (before > 0 && player_->go_to(before).ok()) attach();
 }
 
-Result<bool> RecordedRun::forward() {
+Status RecordedRun::show(std::int64_t known) {
   const std::int64_t before = step();
-  const auto moved = player_->step_forward();
-  if (!moved.ok()) return_to(before);
-  if (moved.ok() && moved.value()) attach();
-  return moved;
-}
-
-Result<bool> RecordedRun::back() {
-  const std::int64_t before = step();
-  if (before == 0) return false;
-  const auto moved = player_->step_back();
-  if (!moved.ok()) return_to(before);
-  if (moved.ok() && moved.value()) attach();
-  return moved;
-}
-
-Status RecordedRun::go_to(std::int64_t step) {
-  const auto nearest = reader().step_at_or_before(step);
-  if (!nearest.ok()) return nearest.error();
-  if (nearest.value() == 0)
-    return Error{ErrorKind::not_found, fmt::format("there is no step {} or before", step)};
-  const std::int64_t before = this->step();
-  if (nearest.value() == before) return Ok{};
-  Status moved = player_->go_to(nearest.value());
+  Status moved = player_->go_to(known);
   if (moved.ok())
     attach();
   else
@@ -255,16 +236,17 @@ const HeldBlocks* RecordedRun::held_blocks() {
 // Tokens before the state, if the chunk that wrote it in the step ran on past it; 0: it did not.
 std::int32_t RecordedRun::checkpoint_of(RequestId request, std::int64_t step,
                                         std::int32_t num_tokens) {
-  auto known = prefill_rows_.find(step);
-  if (known == prefill_rows_.end()) {
-    if (prefill_rows_.size() >= kMostPrefillSteps) prefill_rows_.clear();
-    const auto rows = reader().prefill_rows(step);
-    known = prefill_rows_.emplace(step, rows.ok() ? rows.value() : std::vector<PrefillRow>()).first;
+  auto known = prefill_chunks_.find(step);
+  if (known == prefill_chunks_.end()) {
+    if (prefill_chunks_.size() >= kMostPrefillSteps) prefill_chunks_.clear();
+    known = prefill_chunks_.emplace(step, std::map<RequestId, RanChunk>()).first;
+    if (const StepRecord* record = schedule_beside(step))
+      for (const RowTrace& row : record->trace.rows)
+        if (const auto chunk = prefill_chunk(record->trace, row))
+          known->second.emplace(row.request, *chunk);
   }
-  const auto row = std::ranges::find(known->second, request, &PrefillRow::request);
-  const bool passes =
-      row != known->second.end() && RanChunk{row->start, row->end}.passes(num_tokens);
-  return passes ? num_tokens : 0;
+  const auto chunk = known->second.find(request);
+  return chunk != known->second.end() && chunk->second.passes(num_tokens) ? num_tokens : 0;
 }
 
 BlockFacts RecordedRun::block_facts(std::int32_t block) {
@@ -300,39 +282,19 @@ BlockFacts RecordedRun::block_facts(std::int32_t block) {
   return facts;
 }
 
-std::optional<CachedPrompt> RecordedRun::cached_prompt(RequestId request) {
-  if (request != admitted_) {
-    auto steps = reader().admissions(request);
-    admissions_ = steps.ok() ? std::move(steps).value() : std::vector<std::int64_t>();
-    admitted_ = request;
-  }
-  const auto behind = std::ranges::upper_bound(admissions_, step());
-  if (behind == admissions_.begin()) return std::nullopt;
-  const std::int64_t admitted = *std::prev(behind);
-  const StepRecord* record = admitted == step() ? &player_->record() : schedule_beside(admitted);
-  return record == nullptr ? std::nullopt : find_cached_prompt(record->trace, request);
-}
-
-// Steps that the request had a part in, from the shown one back to the one that scheduled it, in
-// their order.
-RequestCounts RecordedRun::request_counts(RequestId request) {
-  std::vector<StepTrace> steps;
-  const std::ptrdiff_t here = mark_index(marks_, step());
-  for (std::ptrdiff_t i = here; i > std::max<std::ptrdiff_t>(here - kMostStepsBack, 0); --i) {
-    const StepRecord* record = schedule_beside(marks_[static_cast<std::size_t>(i) - 1].step);
-    if (record == nullptr) break;
-    RequestCounts found;
-    if (!take_counts(found, record->trace, request)) continue;
-    steps.push_back(record->trace);
-    if (found.num_prompt_tokens >= 0) break;
-  }
+// They follow from the request's last row, the return of its frame, which is in the same step or
+// the one after it, and a preemption since.
+RequestCounts RecordedRun::counts_since(RequestId request, std::int64_t admitted) {
   RequestCounts counts;
-  for (auto trace = steps.rbegin(); trace != steps.rend(); ++trace)
-    take_counts(counts, *trace, request);
-  if (counts.num_prompt_tokens < 0 && plan() != nullptr)
-    if (const std::ptrdiff_t index = find_planned(*plan(), names().request(request)); index >= 0)
-      counts.num_prompt_tokens = static_cast<std::int32_t>(
-          num_prompt_tokens(plan()->requests[static_cast<std::size_t>(index)].request));
+  const auto own = beside() == nullptr ? std::nullopt : beside()->own_count(request, step() + 1);
+  if (!own || own->step < admitted) return counts;
+  std::set<std::int64_t> steps{own->step, requests_.preempted_in(request, step())};
+  const auto row = static_cast<std::size_t>(mark_index(marks_, own->step));
+  if (row + 1 < marks_.size()) steps.insert(marks_[row + 1].step);
+  for (const std::int64_t part : steps)
+    if (part >= own->step && part <= step())
+      if (const StepRecord* record = schedule_beside(part))
+        take_counts(record->trace, [&](RequestId of) { return of == request ? &counts : nullptr; });
   return counts;
 }
 
@@ -340,20 +302,17 @@ Result<WriteChain> RecordedRun::write_chain(std::int32_t block, ContentKind cont
   return reader().write_chain(block, content, step());
 }
 
-Result<std::unique_ptr<StepSource>> RecordedRun::source() const {
+Result<std::unique_ptr<StepSource>> RecordedRun::source(With) const {
   return open_session_source(place_);
 }
 
 SessionHeader RecordedRun::header() const { return info().header; }
 
-std::string RecordedRun::why_no_plan() const {
-  return plan_error_.empty() ? ShownRun::why_no_plan()
-                             : "the session's plan cannot be read: " + plan_error_;
-}
-
-RunEnd RecordedRun::end() const {
-  if (info().status != SessionStatus::recording) return {info().status, info().status_reason};
-  return {SessionStatus::interrupted, "its recording had not ended when it was copied"};
+// A session that is being recorded counts as interrupted.
+void RecordedRun::note_end() {
+  end_ = info().status != SessionStatus::recording
+             ? RunEnd{info().status, info().status_reason}
+             : RunEnd{SessionStatus::interrupted, "its recording had not ended when it was copied"};
 }
 
 }  // namespace hybridscope

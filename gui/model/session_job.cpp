@@ -133,7 +133,7 @@ class SessionJob final : public FileJob {
 }  // namespace
 
 Result<std::unique_ptr<StepSource>> known_steps(const ShownRun& run) {
-  auto source = run.source_to_keep();
+  auto source = run.source(ShownRun::With::speech);
   if (!source.ok()) return source.error();
   return std::unique_ptr<StepSource>(
       std::make_unique<StepsUpTo>(std::move(source).value(), run.last_known_step()));

@@ -3,9 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "gui/model/finding_chains.h"
 #include "gui/model/level_notes.h"
+#include "sessions/cache_report/changed_plan.h"
 #include "sessions/explain/explain_step.h"
+#include "sessions/run/checked_run.h"
+#include "sessions/scenario/arriving_request.h"
 
 namespace hybridscope {
 
@@ -67,9 +72,112 @@ std::string mark_words(const StepMark& mark) {
   return fmt::format("step {}{}", mark.step, words);
 }
 
+Result<bool> ShownRun::forward() {
+  const auto next = std::ranges::upper_bound(marks_, step(), {}, &StepMark::step);
+  if (next == marks_.end()) return end_ ? Result<bool>(false) : make_next();
+  if (Status moved = show(next->step); !moved.ok()) return moved.error();
+  return true;
+}
+
+Result<bool> ShownRun::back() {
+  const auto here = std::ranges::lower_bound(marks_, step(), {}, &StepMark::step);
+  if (here == marks_.begin()) return false;
+  if (Status moved = show(std::prev(here)->step); !moved.ok()) return moved.error();
+  return true;
+}
+
+Status ShownRun::go_to(std::int64_t step) {
+  while (last_known_step() < step && !end_) {
+    if (this->step() < last_known_step())
+      if (Status moved = show(last_known_step()); !moved.ok()) return moved;
+    const Result<bool> made = make_next();
+    if (!made.ok()) return made.error();
+    if (!made.value()) break;
+  }
+  const auto behind = std::ranges::upper_bound(marks_, step, {}, &StepMark::step);
+  if (behind == marks_.begin())
+    return Error{ErrorKind::not_found, fmt::format("there is no step {} or before", step)};
+  const std::int64_t known = std::prev(behind)->step;
+  return known == this->step() ? Status(Ok{}) : show(known);
+}
+
+std::optional<std::vector<std::int32_t>> ShownRun::free_queue() const {
+  const CheckedRun* run = level_ == RecordLevel::counts ? nullptr : made_here();
+  if (run == nullptr) return std::nullopt;
+  return run->engine().kv_cache().pool().free_queue();
+}
+
+std::vector<std::int32_t> ShownRun::conv_tokens(std::int32_t block) const {
+  const CheckedRun* run = level_ == RecordLevel::full ? made_here() : nullptr;
+  if (run == nullptr) return {};
+  const SymbolicState& state = run->state().state;
+  const WriteEvent& event = state.conv_event(block);
+  // The engine has released the tokens of finished requests.
+  if (event.kind == WriteKind::never || !std::ranges::binary_search(unfinished(), event.request))
+    return {};
+  Fingerprint prefix = seed_fingerprint(run->engine().cache_salt(event.request));
+  const std::span<const Fingerprint> positions = state.conv(block);
+  std::vector<std::int32_t> tokens;
+  for (const Fingerprint position : positions)
+    tokens.push_back(position == kBeforeFirstToken ? kConvBeforeFirst
+                     : position == kPoison         ? kConvNotWritten
+                                                   : kConvOtherToken);
+  for (std::int32_t token = 1; token <= event.num_tokens; ++token) {
+    prefix = extend_fingerprint(prefix, run->engine().token(event.request, token - 1));
+    for (std::size_t i = 0; i < positions.size(); ++i)
+      if (positions[i] == prefix) tokens[i] = token;
+  }
+  return tokens;
+}
+
+std::vector<RequestId> ShownRun::unfinished() const {
+  const RequestLog* log = requests();
+  return log == nullptr ? std::vector<RequestId>() : log->unfinished(step());
+}
+
+std::int32_t ShownRun::num_hit_tokens(RequestId request) const {
+  const RequestLog* log = requests();
+  const auto* admitted = log == nullptr ? nullptr : log->admitted(request, step());
+  return admitted == nullptr ? -1 : admitted->num_hit_tokens;
+}
+
+std::optional<CachedPrompt> ShownRun::cached_prompt(RequestId request) const {
+  const RequestLog* log = requests();
+  const auto* admitted = log == nullptr ? nullptr : log->admitted(request, step());
+  return admitted == nullptr ? std::nullopt : std::optional(admitted->prompt);
+}
+
+// A request that no step has scheduled yet has the numbers of the plan.
+RequestCounts ShownRun::request_counts(RequestId request) {
+  const RequestLog* log = requests();
+  if (const auto* admitted = log == nullptr ? nullptr : log->admitted(request, step()))
+    return counts_since(request, admitted->step);
+  const std::ptrdiff_t index =
+      log == nullptr || !plan_ ? -1 : find_planned(*plan_, names_.request(request));
+  if (index < 0) return {};
+  const auto& planned = plan_->requests[static_cast<std::size_t>(index)].request;
+  return {.num_prompt_tokens = static_cast<std::int32_t>(num_prompt_tokens(planned)),
+          .num_computed_tokens = 0,
+          .num_generated = 0,
+          .num_preemptions = 0};
+}
+
+void ShownRun::note_findings(std::span<const Finding> found) {
+  for (const Finding& finding : found) {
+    block_faults_.take(finding);
+    finding_log_.take(finding, names_);
+  }
+}
+
+void ShownRun::note_decision(std::size_t index, const StepTrace& trace,
+                             const std::optional<OwnCount>& own) {
+  finding_log_.set_decision(
+      index, decision_behind(findings()[index].finding,
+                             {.trace = trace, .names = names_, .own = own}, findings()));
+}
+
 RunEnd ShownRun::end() const {
-  if (is_whole()) return {};
-  return {SessionStatus::stopped, "saved from the workbench before its end"};
+  return end_.value_or(RunEnd{SessionStatus::stopped, "saved from the workbench before its end"});
 }
 
 std::ptrdiff_t mark_index(std::span<const StepMark> marks, std::int64_t step) {
@@ -86,36 +194,11 @@ std::vector<ShownBookmark> bookmarks_of_known_steps(const ShownRun& run) {
   return known;
 }
 
-bool take_counts(RequestCounts& counts, const StepTrace& trace, RequestId request) {
-  bool has_part = false;
-  for (const ScheduledTrace& scheduled : trace.scheduled) {
-    if (scheduled.request != request) continue;
-    has_part = true;
-    counts = {.num_prompt_tokens = scheduled.num_prompt_tokens,
-              .num_computed_tokens = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens,
-              .num_generated = std::max(scheduled.num_tokens - scheduled.num_prompt_tokens, 0),
-              .num_preemptions = scheduled.run};
-  }
-  for (const CommitTrace& commit : trace.committed) {
-    if (commit.request != request || commit.outcome == CommitOutcome::left_the_engine) continue;
-    has_part = true;
-    counts.num_computed_tokens = commit.num_computed_tokens;
-    if (counts.num_prompt_tokens >= 0)
-      counts.num_generated = std::max(commit.num_tokens - counts.num_prompt_tokens, 0);
-  }
-  for (const RequestId preempted : trace.preempted) {
-    if (preempted != request) continue;
-    has_part = true;
-    counts.num_computed_tokens = 0;
-    if (counts.num_preemptions >= 0) ++counts.num_preemptions;
-  }
-  return has_part;
-}
-
 ComingStep ShownRun::coming_step() {
   const std::span<const StepMark> known = marks();
   const auto next = std::ranges::upper_bound(known, step(), {}, &StepMark::step);
-  if (next == known.end()) return {.known = is_whole(), .ends = is_whole(), .names = {}};
+  if (next == known.end())
+    return end_ ? ComingStep{.known = true, .ends = true, .names = {}} : look_ahead();
   const auto index = static_cast<std::size_t>(next - known.begin());
   ComingStep coming{.activity = activities(index, 1).front(), .names = {}};
   coming.known = coming.activity.known;

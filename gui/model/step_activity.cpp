@@ -84,6 +84,10 @@ void ActivityLog::forget_from(std::size_t number) {
   dropped_ = std::min(dropped_, number);
 }
 
+std::size_t ActivityLog::bytes() const {
+  return size_ * sizeof(RequestActivity) + steps_.size() * sizeof(StepActivity);
+}
+
 const StepActivity* ActivityLog::find(std::size_t number) const {
   if (number < dropped_ || number - dropped_ >= steps_.size()) return nullptr;
   return &steps_[number - dropped_];

@@ -56,6 +56,8 @@ class ActivityLog {
   explicit ActivityLog(std::size_t limit = 1'000'000) : limit_(limit) {}
 
   void take(StepActivity activity);
+  void set_limit(std::size_t limit) { limit_ = limit; }  // from the next step on
+  std::size_t bytes() const;
   // The activity of the step with this index. Null: it was dropped.
   const StepActivity* find(std::size_t number) const;
   // Forgets the steps from this index on.

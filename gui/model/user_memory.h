@@ -57,6 +57,9 @@ class UserMemory {
   void add_recent_file(const std::string& file);
   const WindowSize& window() const { return settings_.window; }
   void set_window(WindowSize window) { settings_.window = window; }
+  std::size_t history_bytes() const {
+    return static_cast<std::size_t>(settings_.history_mib) << 20;
+  }
 
   // Layouts by name; error not_available where nothing is remembered. "last" is reserved for
   // keep().

@@ -7,7 +7,6 @@
 
 #include "core/base/check.h"
 #include "gui/model/command_table.h"
-#include "gui/model/edited_session.h"
 #include "gui/model/live_run.h"
 #include "gui/model/shown_plan.h"
 #include "sessions/scenario/scenario.h"
@@ -238,6 +237,7 @@ void Workbench::speak_with(std::shared_ptr<const LanguageModel> speaking) {
 }
 
 void Workbench::load_more(ShownRun& run) {
+  run.limit_history(memory_.history_bytes());
   run.speak_with(speaking_);
   if (run.load_more()) touch();
   if (std::string trouble = run.take_trouble(); !trouble.empty())

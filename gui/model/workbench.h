@@ -83,8 +83,8 @@ class Workbench {
   bool is_busy() const {
     return is_moving() || job_ != nullptr || cause_job_.is_busy() ||
            (comparison_ != nullptr &&
-            (comparison_->is_busy() || comparison_->other().awaits_speech())) ||
-           (run_ != nullptr && run_->awaits_speech()) ||
+            (comparison_->is_busy() || comparison_->other().awaits_more())) ||
+           (run_ != nullptr && run_->awaits_more()) ||
            (attached_ != nullptr && attached_->is_awaited());
   }
 

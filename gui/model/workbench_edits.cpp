@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "gui/model/edited_session.h"
 #include "gui/model/live_run.h"
+#include "gui/model/remade_run.h"
 #include "gui/model/workbench.h"
 #include "sessions/scenario/scenario.h"
 

@@ -9,6 +9,30 @@
 
 namespace hybridscope {
 
+void take_counts(const StepTrace& trace, const std::function<RequestCounts*(RequestId)>& of) {
+  // A reset may preempt a request in the step that admits it again.
+  for (const RequestId preempted : trace.preempted)
+    if (RequestCounts* counts = of(preempted)) {
+      counts->num_computed_tokens = 0;
+      if (counts->num_preemptions >= 0) ++counts->num_preemptions;
+    }
+  for (const ScheduledTrace& scheduled : trace.scheduled)
+    if (RequestCounts* counts = of(scheduled.request))
+      *counts = {
+          .num_prompt_tokens = scheduled.num_prompt_tokens,
+          .num_computed_tokens = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens,
+          .num_generated = std::max(scheduled.num_tokens - scheduled.num_prompt_tokens, 0),
+          .num_preemptions = scheduled.run};
+  for (const CommitTrace& commit : trace.committed) {
+    RequestCounts* counts =
+        commit.outcome == CommitOutcome::left_the_engine ? nullptr : of(commit.request);
+    if (counts == nullptr) continue;
+    counts->num_computed_tokens = commit.num_computed_tokens;
+    if (counts->num_prompt_tokens >= 0)
+      counts->num_generated = std::max(commit.num_tokens - counts->num_prompt_tokens, 0);
+  }
+}
+
 Result<std::unique_ptr<LivePlayer>> LivePlayer::create(RunPlan plan, Options options) {
   HS_EXPECT(options.max_snapshots >= 3 && options.spacing >= 1);
   auto run = CheckedRun::create(std::move(plan), {.check = options.scope});
@@ -46,14 +70,6 @@ Status LivePlayer::step() {
     return Error{ErrorKind::not_found,
                  "the run ends with step " + std::to_string(number_of(live_.position))};
   return run_next();
-}
-
-Status LivePlayer::step_back() {
-  if (position_ <= 1)
-    return Error{ErrorKind::not_found,
-                 position_ == 0 ? "no step was run yet"
-                                : "step " + std::to_string(number()) + " is the first one"};
-  return move_to(position_ - 1);
 }
 
 Status LivePlayer::go_to(std::int64_t step) {
@@ -150,6 +166,12 @@ Status LivePlayer::run_unguarded() {
   step_.emplace(stepped.value());
   worker_changes_.clear();
   live_.tables.take(step_->trace, TableReach::whole_row, worker_changes_);
+  live_.own_counts.take(step_->trace);
+  take_counts(step_->trace, [this](RequestId request) {
+    const auto id = static_cast<std::size_t>(request.value);
+    if (id >= live_.counts.size()) live_.counts.resize(id + 1);
+    return &live_.counts[id];
+  });
   ++num_steps_run_;
   ++live_.position;
   if (static_cast<std::size_t>(live_.position) > numbers_.size()) {
@@ -167,6 +189,22 @@ void LivePlayer::continue_with(const RunPlan& plan) {
   std::erase_if(snapshots_, [&](const Stand& stand) { return stand.position > position_; });
   for (Stand& snapshot : snapshots_) snapshot.run.follow(shared);
   live_.run.follow(shared);
+}
+
+std::size_t LivePlayer::snapshot_bytes(const EngineConfig& config) {
+  // The pool's entry and key, what the checker keeps of three contents, label and references.
+  constexpr std::size_t kBytesOfABlock = 320;
+  constexpr std::size_t kBytesBesides = 1 << 16;
+  const std::size_t conv =
+      sizeof(Fingerprint) *
+      static_cast<std::size_t>(config.conv_kernel - 1 + config.num_speculative_tokens);
+  return static_cast<std::size_t>(config.kv_cache_config.num_blocks) * (kBytesOfABlock + conv) +
+         kBytesBesides;
+}
+
+void LivePlayer::set_max_snapshots(std::size_t most) {
+  options_.max_snapshots = std::max<std::size_t>(most, 3);
+  while (snapshots_.size() > options_.max_snapshots) thin_snapshots();
 }
 
 void LivePlayer::keep_snapshot() {

@@ -13,10 +13,23 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "sessions/explain/explain_decision.h"
 #include "sessions/record/step_tables.h"
 #include "sessions/run/checked_run.h"
 
 namespace hybridscope {
+
+// Numbers of a request when it last had a part in a step; -1: not known.
+struct RequestCounts {
+  std::int32_t num_prompt_tokens = -1;
+  std::int32_t num_computed_tokens = -1;  // as the scheduler counts, tokens in flight included
+  std::int32_t num_generated = -1;        // output tokens that have returned
+  std::int32_t num_preemptions = -1;
+  friend bool operator==(const RequestCounts&, const RequestCounts&) = default;
+};
+// Takes what the step says of the requests that have a part in it. `of` returns a request's counts;
+// null: it is left out.
+void take_counts(const StepTrace& trace, const std::function<RequestCounts*(RequestId)>& of);
 
 class LivePlayer {
  public:
@@ -41,8 +54,6 @@ class LivePlayer {
   // Runs the next step. Errors: not_found, the run is done; those of CheckedRun::step, after which
   // the player can only go back. An exception also leaves the player at the step before.
   Status step();
-  // Error not_found: the player is at the first step.
-  Status step_back();
   // Error not_found: no such step (idle steps are left out); the player stays where it is.
   Status go_to(std::int64_t step);
 
@@ -75,6 +86,17 @@ class LivePlayer {
   std::int64_t number() const { return number_of(position_); }  // 0: before the first step
   const CheckedRun& run() const { return live_.run; }
 
+  // Up to the current step.
+  const OwnCounts& own_counts() const { return live_.own_counts; }
+  RequestCounts counts(RequestId request) const {
+    const auto id = static_cast<std::size_t>(request.value);
+    return id < live_.counts.size() ? live_.counts[id] : RequestCounts();
+  }
+
+  // About what a snapshot takes in memory: nearly all of it is kept for each block.
+  static std::size_t snapshot_bytes(const EngineConfig& config);
+  // Keeps at most so many snapshots from now on, at least 3.
+  void set_max_snapshots(std::size_t most);
   std::size_t num_snapshots() const { return snapshots_.size(); }
   std::int64_t num_steps_run() const { return num_steps_run_; }  // repeated steps included
 
@@ -83,8 +105,10 @@ class LivePlayer {
   struct Stand {
     CheckedRun run;
     StepTables tables;
+    OwnCounts own_counts = {};
+    std::vector<RequestCounts> counts = {};  // by request id
     std::int64_t position = 0;
-    Stand clone() const { return {run.clone(), tables, position}; }
+    Stand clone() const { return {run.clone(), tables, own_counts, counts, position}; }
   };
 
   LivePlayer(Stand start, Options options);

@@ -33,8 +33,27 @@ void WriteLog::take(const StepTrace& trace, std::span<const StateWrite> writes) 
   if (entries_.size() > capacity_) drop_oldest();
 }
 
+std::size_t WriteLog::capacity_for(std::size_t bytes) {
+  return std::max<std::size_t>(bytes / (sizeof(Entry) + kNumberBytes), 2);
+}
+
+// What was reserved for more is given back.
+void WriteLog::set_capacity(std::size_t capacity) {
+  if (capacity == capacity_) return;
+  capacity_ = std::max<std::size_t>(capacity, 2);
+  if (entries_.size() > capacity_) drop_oldest();
+  entries_.shrink_to_fit();
+}
+
+// Drops whole steps, but not the last one.
 void WriteLog::drop_oldest() {
-  const std::size_t dropped = entries_.size() - capacity_ / 2;
+  const std::size_t least = entries_.size() - capacity_ / 2;
+  const std::int32_t last = entries_.back().write.event.step;
+  first_step_ = std::min(entries_[least - 1].write.event.step + 1, last);
+  const auto kept = std::partition_point(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.write.event.step < first_step_;
+  });
+  const auto dropped = static_cast<std::size_t>(kept - entries_.begin());
   entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(dropped));
   first_ += dropped;
   for (std::vector<std::size_t>& numbers : of_block_)
@@ -46,47 +65,59 @@ void WriteLog::forget_after(std::int64_t step) {
     return entry.write.event.step <= step;
   });
   entries_.erase(kept, entries_.end());
+  first_step_ = std::min(first_step_, step + 1);
   const std::size_t end = first_ + entries_.size();
   for (std::vector<std::size_t>& numbers : of_block_)
     numbers.erase(std::lower_bound(numbers.begin(), numbers.end(), end), numbers.end());
 }
 
-std::size_t WriteLog::before(std::int32_t block, ContentKind content, const Moment& moment) const {
-  if (block < 0 || static_cast<std::size_t>(block) >= of_block_.size()) return npos;
-  const std::vector<std::size_t>& numbers = of_block_[static_cast<std::size_t>(block)];
-  auto place = std::lower_bound(numbers.begin(), numbers.end(), first_ + moment.end);
+std::size_t WriteLog::find(const Search& search) const {
+  if (search.block < 0 || static_cast<std::size_t>(search.block) >= of_block_.size()) return npos;
+  const std::vector<std::size_t>& numbers = of_block_[static_cast<std::size_t>(search.block)];
+  auto place = std::lower_bound(numbers.begin(), numbers.end(), search.end);
   while (place != numbers.begin()) {
     const std::size_t index = *--place - first_;
     const StateWrite& write = entries_[index].write;
+    if (write.event.step > search.step) continue;
     if (write.event.kind == WriteKind::never) return index;
-    const bool excepted = write.event.step == moment.step && write.event.kind == moment.except;
-    if (write.content == content && !excepted) return index;
+    const bool excepted = write.event.step == search.step && write.event.kind == search.except;
+    if (write.content == search.content && !excepted) return index;
   }
   return npos;
 }
 
-WriteChain WriteLog::chain(std::int32_t block, ContentKind content, std::int64_t step) const {
-  WriteChain chain;
+WriteLog::Search WriteLog::last(std::int32_t block, ContentKind content, std::int64_t step) const {
   const auto end = std::partition_point(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return entry.write.event.step <= step;
   });
-  Moment moment{.end = static_cast<std::size_t>(end - entries_.begin()), .step = step};
+  return {.block = block,
+          .content = content,
+          .step = step,
+          .end = first_ + static_cast<std::size_t>(end - entries_.begin())};
+}
+
+void WriteLog::follow(Search& from, WriteChain& chain) const {
+  chain.end = ChainEnd::beginning;
   for (;;) {
-    const std::size_t found = before(block, content, moment);
+    const std::size_t found = find(from);
     if (found == npos) {
-      if (first_ > 0) chain.end = ChainEnd::cut;
-      return chain;
+      if (first_step_ > 1) chain.end = ChainEnd::cut;
+      from.end = npos;  // numbers of another log are others, and its steps come before
+      return;
     }
     const Entry& entry = entries_[found];
-    if (entry.write.event.kind == WriteKind::never) return chain;
+    if (entry.write.event.kind == WriteKind::never) return;
     if (chain.writes.size() == kMaxChainLinks) {
       chain.end = ChainEnd::limit;
-      return chain;
+      return;
     }
     chain.writes.push_back(entry.write);
-    if (entry.source_block < 0) return chain;
-    block = entry.source_block;
-    moment = {.end = found, .step = entry.write.event.step, .except = entry.write.event.kind};
+    if (entry.source_block < 0) return;
+    from = {.block = entry.source_block,
+            .content = from.content,
+            .step = entry.write.event.step,
+            .end = first_ + found,
+            .except = entry.write.event.kind};
   }
 }
 

@@ -38,7 +38,7 @@ class GrowingSession : public testing::Test {
   // Returns when the steps are in the file.
   void write_up_to(std::int64_t last) {
     for (; num_written_ < last; ++num_written_) {
-      ASSERT_TRUE(whole_->step_forward().value());
+      ASSERT_TRUE(step_forward(*whole_));
       writer_->next_record() = whole_->record();
       ASSERT_TRUE(writer_->push().ok());
     }

@@ -142,8 +142,6 @@ TEST(HeldBlocksOfASession, LabelsAreThoseTheCheckerKnows) {
     EXPECT_EQ(label_tokens(reader->held_blocks(at.first).value()->at(at.second)), tokens)
         << "step " << at.first << " block " << at.second;
   EXPECT_THAT((expected[{6, 5}]), testing::ElementsAre(24, 20));
-  EXPECT_THAT(reader->admissions({0}).value(), testing::ElementsAre(1));
-  EXPECT_THAT(reader->admissions({1}).value(), testing::ElementsAre(9));
 }
 
 // Some hundred steps, enough writes for several keyframes.
@@ -170,7 +168,7 @@ TEST_F(LongHeldSession, BlocksHoldTheLastWriteInAnyOrderOfSteps) {
          {std::pair{ContentKind::temporal, held->at(block).temporal},
           std::pair{ContentKind::conv, held->at(block).conv},
           std::pair{ContentKind::attention, held->at(block).attention}}) {
-      const StateWrite write = reader->last_write(block, content, step).value();
+      const StateWrite write = last_write(*reader, block, content, step);
       RC_ASSERT(now.event == write.event);
       RC_ASSERT(now.fingerprint == write.fingerprint);
       num_written += write.event.kind == WriteKind::never ? 0 : 1;

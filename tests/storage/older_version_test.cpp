@@ -67,8 +67,8 @@ TEST_P(OlderVersion, StepsAreAsTheyAreRecordedToday) {
   ASSERT_TRUE(older.ok()) << older.error().message;
   auto newer = SessionPlayer::open(today).value();
   int num_steps = 0;
-  for (; newer->step_forward().value(); ++num_steps) {
-    ASSERT_TRUE(older.value()->step_forward().value());
+  for (; step_forward(*newer); ++num_steps) {
+    ASSERT_TRUE(step_forward(*older.value()));
     EXPECT_EQ(as_before(older.value()->record()), as_before(newer->record()));
     EXPECT_TRUE(older.value()->record().trace.token_terms.empty());
     EXPECT_FALSE(newer->record().trace.token_terms.empty());

@@ -12,6 +12,7 @@
 #include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/traffic/synthetic_traffic.h"
+#include "storage/reader_impl.h"
 
 namespace hybridscope::test {
 
@@ -79,7 +80,22 @@ Status record_run(const RunPlan& plan, const Recording& recording) {
   }
   if (!recording.finishes) return Ok{};
   return writer.value()->finish(
-      run.end() == EndReason::finished ? SessionStatus::complete : SessionStatus::stopped, "");
+      run.end() == EndReason::finished ? SessionStatus::complete : SessionStatus::stopped,
+      run.end() == EndReason::no_progress ? "it cannot progress" : "");
+}
+
+bool step_forward(SessionPlayer& player) {
+  const std::int64_t next = player.reader().step_after(player.step()).value();
+  return next > 0 && player.go_to(next).ok();
+}
+
+StateWrite last_write(SessionReader& reader, std::int32_t block, ContentKind content,
+                      std::int64_t step) {
+  WriteHistory history(reader.impl().context);
+  const auto chain = history.chain(
+      block, content, step, [](const StateWrite&) { return std::optional<std::int32_t>(); }, 1);
+  EXPECT_FALSE(reader.impl().context.error.has_value());
+  return chain.empty() ? StateWrite() : chain.front();
 }
 
 void while_locked(const std::string& file, const std::function<void()>& work) {

@@ -8,6 +8,7 @@
 
 #include "core/check/check_context.h"
 #include "sessions/run/run_plan.h"
+#include "storage/session_player.h"
 #include "storage/session_writer.h"
 #include "tests/support/temporary_folder.h"
 
@@ -31,6 +32,13 @@ struct Recording {
 
 // Runs the plan under the checker and records a session. Returns the last status of storage.
 Status record_run(const RunPlan& plan, const Recording& recording);
+
+// To the next recorded step. False: there is none.
+bool step_forward(SessionPlayer& player);
+// The write whose result the block held at the end of the step; kind never: nothing was written
+// since it was allocated.
+StateWrite last_write(SessionReader& reader, std::int32_t block, ContentKind content,
+                      std::int64_t step);
 
 // The header that record_run gives.
 SessionHeader header_of(const RunPlan& plan, RecordLevel level);

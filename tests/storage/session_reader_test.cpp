@@ -7,9 +7,12 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
 
 #include "sessions/explain/explain_decision.h"
+#include "sessions/scenario/scenario_reader.h"
 #include "storage/reader_impl.h"
 #include "tests/storage/record_lines.h"
 #include "tests/storage/recorded_run.h"
@@ -271,8 +274,8 @@ TEST(OwnCount, IsWhatTheLastOfAllRowsBeforeTheStepLeft) {
 }
 
 // B waits until A has ended.
-std::int64_t sqlite_operations_to_know_counts_after_waiting(std::int64_t num_tokens_of_a) {
-  const TemporaryFolder folder;
+std::unique_ptr<SessionReader> reader_of_a_wait(const TemporaryFolder& folder,
+                                                std::int64_t num_tokens_of_a) {
   const SessionPlace place{.file = folder / "runs.db", .name = "a run"};
   const std::string scenario = fmt::format(
       R"({{"version": 1, "model": "tiny-mamba2", "settings": {{"max_num_seqs": 1,
@@ -281,15 +284,46 @@ std::int64_t sqlite_operations_to_know_counts_after_waiting(std::int64_t num_tok
       num_tokens_of_a);
   const auto plan = plan_scenario(parse_scenario({.text = scenario, .file = "s.json"}).value(), "");
   EXPECT_TRUE(record_run(plan.value(), {.place = place}).ok());
-  const auto reader = SessionReader::open(place).value();
-  const std::int64_t admitted = reader->admissions({1}).value().front();
-  EXPECT_GT(admitted, num_tokens_of_a);
+  return SessionReader::open(place).value();
+}
+
+// That `work` takes.
+std::int64_t sqlite_operations(SessionReader& reader, const std::function<void()>& work) {
   std::int64_t operations = 0;
   sqlite3_progress_handler(
-      reader->impl().file.database().getHandle(), 1,
+      reader.impl().file.database().getHandle(), 1,
       [](void* count) { return ++*static_cast<std::int64_t*>(count), 0; }, &operations);
-  EXPECT_EQ(reader->own_count({1}, admitted), std::nullopt);
+  work();
   return operations;
+}
+
+std::int64_t admission_of_b(SessionReader& reader) {
+  std::int64_t admitted = 0;
+  const auto note = [&](const RequestChange& change) {
+    if (change.request == RequestId{1} && change.kind == RequestChange::Kind::is_admitted)
+      admitted = change.step;
+  };
+  EXPECT_TRUE(reader.each_request_change(0, note).ok());
+  return admitted;
+}
+
+std::int64_t sqlite_operations_to_know_counts_after_waiting(std::int64_t num_tokens_of_a) {
+  const TemporaryFolder folder;
+  const auto reader = reader_of_a_wait(folder, num_tokens_of_a);
+  const std::int64_t admitted = admission_of_b(*reader);
+  EXPECT_GT(admitted, num_tokens_of_a);
+  return sqlite_operations(*reader,
+                           [&] { EXPECT_EQ(reader->own_count({1}, admitted), std::nullopt); });
+}
+
+// Of a step only the rows of what it admits and what ends in it are read.
+TEST(RequestChanges, TakeNoSearchThroughTheStepsBetween) {
+  const auto operations = [](std::int64_t num_tokens_of_a) {
+    const TemporaryFolder folder;
+    const auto reader = reader_of_a_wait(folder, num_tokens_of_a);
+    return sqlite_operations(*reader, [&] { admission_of_b(*reader); });
+  };
+  EXPECT_LT(operations(200), 10 * operations(20));
 }
 
 TEST(OwnCount, OfARequestThatHasWaitedTakesNoSearchThroughTheStepsInWhichItWaited) {

@@ -18,7 +18,8 @@ GuiSettings all_changed() {
           .ui_scale = 1.25,
           .recent_files = {"/data/b.db", "/data/a.db"},
           .layout = "Two screens",
-          .window = {.width = 1920, .height = 1200}};
+          .window = {.width = 1920, .height = 1200},
+          .history_mib = 256};
 }
 
 TEST(GuiSettings, AreWrittenWithAllMembers) {
@@ -33,7 +34,8 @@ TEST(GuiSettings, AreWrittenWithAllMembers) {
   "window": {
     "width": 1920,
     "height": 1200
-  }
+  },
+  "history_mib": 256
 }
 )");
 }
@@ -120,6 +122,8 @@ TEST(GuiSettings, WhatIsBrokenIsRefusedWithPlaceFoundAndExpected) {
       {R"({"window": {"width": 199}})",
        "settings.json: /window/width: expected an integer from 200 to 16384, found "
        "199"},
+      {R"({"history_mib": 15})",
+       "settings.json: /history_mib: expected an integer from 16 to 1048576, found 15"},
       {R"({"window": {"height": 16385}})",
        "settings.json: /window/height: expected an integer from 200 to 16384, "
        "found 16385"}};

@@ -87,7 +87,7 @@ TEST(HeatMapModel, SaysTheLastWriteOfTheSelectedBlock) {
   run->speak_with(std::make_shared<const LanguageModel>(
       LanguageModel{"tiny", NumericForm::recurrent,
                     std::make_shared<const HybridModel>(test::small_language_model())}));
-  while (run->awaits_speech()) (void)run->load_more();
+  while (run->awaits_more()) (void)run->load_more();
   const HeatMapModel all = make_heat_map_model(*run, {});
   ASSERT_FALSE(all.blocks.empty());
   const HeatMapModel model = make_heat_map_model(*run, {.block = all.blocks.front()});

@@ -1,5 +1,6 @@
 #include "gui/model/live_run.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "sessions/live/fork.h"
@@ -29,11 +30,15 @@ struct Shown {
   friend bool operator==(const Shown&, const Shown&) = default;
 };
 
-Shown shown(LiveRun& run, std::size_t number) {
+StepDigests digests_here(const LiveRun& run) {
   const StepView view = run.view();
   StepDigester digester([&](RequestId id) { return view.names.request(id); });
+  return digester.digest(view.trace, view.findings);
+}
+
+Shown shown(LiveRun& run, std::size_t number) {
   Shown result{.step = run.step(),
-               .digests = digester.digest(view.trace, view.findings),
+               .digests = digests_here(run),
                .activity = run.activities(number, 1)[0].requests,
                .chains = {}};
   const std::int32_t num_blocks = run.config().kv_cache_config.num_blocks;
@@ -113,6 +118,69 @@ TEST(LiveRun, APlanThatDiffersEarlierIsNotFollowed) {
   EXPECT_EQ(run->step(), 3);
   EXPECT_TRUE(run->continue_with(changed, 1));
   EXPECT_EQ(run->marks().size(), 1u);
+}
+
+// 60 requests come one after the other and share a prefix.
+RunPlan long_plan() {
+  std::string requests;
+  for (int i = 0; i < 60; ++i)
+    requests += fmt::format(
+        R"({}{{"id": "R{}", "at_step": {}, "max_tokens": 24,
+        "prompt": {{"tokens": 25, "share": "system", "share_tokens": 16}}}})",
+        i == 0 ? "" : ", ", i, 1 + 8 * i);
+  return test::plan_of_text(R"({
+    "version": 1, "name": "long", "model": "tiny-gdn",
+    "settings": {"mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 48,
+                 "max_model_len": 128,
+                 "speculative_config": {"method": "mtp", "num_speculative_tokens": 2}},
+    "requests": [)" + requests +
+                            "]}");
+}
+
+// The bounded run has the same chains, or a first part of them and says that it is cut.
+void expect_the_same_chains(LiveRun& bounded, LiveRun& whole) {
+  int num_whole = 0;
+  for (std::int32_t block = 1; block < 48; block += 3) {
+    const WriteChain expected = whole.write_chain(block, ContentKind::temporal).value();
+    const WriteChain found = bounded.write_chain(block, ContentKind::temporal).value();
+    ASSERT_EQ(found.writes.empty(), expected.writes.empty()) << "block " << block;
+    ASSERT_LE(found.writes.size(), expected.writes.size()) << "block " << block;
+    EXPECT_TRUE(std::equal(found.writes.begin(), found.writes.end(), expected.writes.begin()));
+    if (found.end == ChainEnd::cut) continue;
+    EXPECT_EQ(found.end, expected.end);
+    EXPECT_EQ(found.writes.size(), expected.writes.size());
+    num_whole += 1;
+  }
+  EXPECT_GT(num_whole, 5);
+}
+
+TEST(LiveRun, ALongRunStaysWithinItsHistoryAndAnswersForOldStepsAsIfItKeptThem) {
+  const auto whole = LiveRun::create(long_plan()).value();
+  const auto bounded = LiveRun::create(long_plan()).value();
+  constexpr std::size_t kLimit = 600'000;
+  bounded->limit_history(kLimit);
+  while (whole->forward().value()) {
+    ASSERT_TRUE(bounded->forward().value());
+    ASSERT_LE(bounded->history_bytes(), kLimit) << bounded->step();
+  }
+  ASSERT_GT(whole->marks().size(), 400u);
+  EXPECT_GT(whole->history_bytes(), 4 * kLimit);
+  EXPECT_FALSE(bounded->activities(0, 1)[0].known);
+  for (const std::size_t number : {0u, 5u, 61u, 333u, 3u}) {
+    const std::int64_t step = whole->marks()[number].step;
+    SCOPED_TRACE(step);
+    ASSERT_TRUE(whole->go_to(step).ok());
+    ASSERT_TRUE(bounded->go_to(step).ok());
+    EXPECT_EQ(digests_here(*bounded), digests_here(*whole));
+    EXPECT_EQ(bounded->activities(number, 1)[0].requests, whole->activities(number, 1)[0].requests);
+    expect_the_same_chains(*bounded, *whole);
+    for (std::int32_t request = 0; request < whole->num_requests(); ++request) {
+      EXPECT_EQ(bounded->own_count({request}), whole->own_count({request}));
+      EXPECT_EQ(bounded->num_hit_tokens({request}), whole->num_hit_tokens({request}));
+    }
+    EXPECT_EQ(bounded->free_queue(), whole->free_queue());
+    ASSERT_LE(bounded->history_bytes(), kLimit);
+  }
 }
 
 }  // namespace

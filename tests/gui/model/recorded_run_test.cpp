@@ -200,6 +200,50 @@ TEST_F(RecordedRunOf, BlocksThatCannotBeReadAreNotKnownAndThatIsToldOnce) {
   EXPECT_EQ(run->take_trouble(), "");
 }
 
+TEST_F(RecordedRunOf, RequestsThatCannotBeReadAreNotKnownAndThatIsToldOnce) {
+  (void)record(test::shipped_scenario("preemption_and_resume"), RecordLevel::blocks);
+  test::execute(folder_ / "runs.db", "UPDATE commits SET request = 99 WHERE finished = 1");
+  const auto run = RecordedRun::open({.file = folder_ / "runs.db", .name = ""}).value();
+  ASSERT_TRUE(run->go_to(5).ok());
+  EXPECT_TRUE(run->unfinished().empty());
+  EXPECT_EQ(run->num_hit_tokens({0}), -1);
+  EXPECT_THAT(run->take_trouble(), HasSubstr("request 99, expected 0 to"));
+  EXPECT_TRUE(run->unfinished().empty());
+  EXPECT_EQ(run->take_trouble(), "");
+}
+
+// What is asked of a run that is made again beside its recording, when nothing is left to make.
+std::optional<std::vector<std::int32_t>> free_queue_at(RecordedRun& run, std::int64_t step) {
+  EXPECT_TRUE(run.go_to(step).ok());
+  for (int i = 0; i < 100; ++i) {
+    (void)run.free_queue();
+    if (!run.load_more() && !run.awaits_more()) break;
+  }
+  return run.free_queue();
+}
+
+TEST_F(RecordedRunOf, TheFreeQueueIsKnownAsFarAsTheRunIsMadeAgainAsItWasRecorded) {
+  const auto live = LiveRun::create(test::shipped_scenario("preemption_and_resume")).value();
+  (void)record(test::shipped_scenario("preemption_and_resume"), RecordLevel::blocks);
+  // As if the program that recorded it had decided otherwise in step 5.
+  test::execute(folder_ / "runs.db", "UPDATE digests SET schedule = 1 WHERE step = 5");
+  const auto run = RecordedRun::open({.file = folder_ / "runs.db", .name = ""}).value();
+  ASSERT_TRUE(live->go_to(4).ok());
+  EXPECT_EQ(free_queue_at(*run, 4), live->free_queue());
+  EXPECT_EQ(free_queue_at(*run, 5), std::nullopt);
+  EXPECT_EQ(free_queue_at(*run, 20), std::nullopt);
+  EXPECT_EQ(run->cache_report(), nullptr);
+  EXPECT_EQ(free_queue_at(*run, 4), live->free_queue());
+}
+
+TEST_F(RecordedRunOf, NothingIsMadeAgainBesideARecordingWithOtherDigests) {
+  (void)record(test::shipped_scenario("plain_decode"), RecordLevel::full);
+  test::execute(folder_ / "runs.db", "UPDATE sessions SET digest_version = 1");
+  const auto run = RecordedRun::open({.file = folder_ / "runs.db", .name = ""}).value();
+  EXPECT_EQ(free_queue_at(*run, 2), std::nullopt);
+  EXPECT_TRUE(run->conv_tokens(1).empty());
+}
+
 TEST_F(RecordedRunOf, TheConfigIsTheOneInForceDuringTheStep) {
   RunPlan plan = test::shipped_scenario("preemption_and_resume");
   ForkAt at;

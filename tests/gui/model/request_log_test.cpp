@@ -1,4 +1,4 @@
-#include "gui/model/cache_log.h"
+#include "gui/model/request_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,6 +45,11 @@ class RequestLogOf : public testing::Test {
     fourth.commands.push_back({.command = CommandKind::abort, .request = {1}});
     log_.take(fourth);
   }
+  // -1: it was not admitted up to there.
+  std::int32_t hit_of(RequestId request, std::int64_t step) const {
+    const auto* admitted = log_.admitted(request, step);
+    return admitted == nullptr ? -1 : admitted->num_hit_tokens;
+  }
   RequestLog log_;
 };
 
@@ -56,18 +61,18 @@ TEST_F(RequestLogOf, ARequestIsThereFromItsArrivalToItsEnd) {
 }
 
 TEST_F(RequestLogOf, AHitIsThatOfTheLastAdmissionUpToTheStep) {
-  EXPECT_EQ(log_.num_hit_tokens({0}, 2), 8);
-  EXPECT_EQ(log_.num_hit_tokens({1}, 1), -1);
-  EXPECT_EQ(log_.num_hit_tokens({1}, 2), 0);
-  EXPECT_EQ(log_.num_hit_tokens({1}, 4), 16);
-  EXPECT_EQ(log_.num_hit_tokens({7}, 4), -1);
+  EXPECT_EQ(hit_of({0}, 2), 8);
+  EXPECT_EQ(hit_of({1}, 1), -1);
+  EXPECT_EQ(hit_of({1}, 2), 0);
+  EXPECT_EQ(hit_of({1}, 4), 16);
+  EXPECT_EQ(hit_of({7}, 4), -1);
 }
 
 TEST_F(RequestLogOf, WhatIsForgottenHasNotHappened) {
   log_.forget_after(2);
   EXPECT_THAT(log_.unfinished(3), ElementsAre(RequestId{1}));
   EXPECT_THAT(log_.unfinished(4), ElementsAre(RequestId{1}));
-  EXPECT_EQ(log_.num_hit_tokens({1}, 4), 0);
+  EXPECT_EQ(hit_of({1}, 4), 0);
   log_.forget_after(1);
   EXPECT_THAT(log_.unfinished(3), ElementsAre(RequestId{0}, RequestId{1}));
 }

@@ -76,7 +76,7 @@ TEST(TextModel, HasTheTextUpToTheShownStepAndTheProbabilitiesOfItsLastToken) {
   run->speak_with(std::make_shared<const LanguageModel>(
       LanguageModel{"tiny/", NumericForm::recurrent,
                     std::make_shared<const HybridModel>(test::small_language_model())}));
-  while (run->awaits_speech()) (void)run->load_more();
+  while (run->awaits_more()) (void)run->load_more();
   const TextModel model = make_text_model(*run, {}, {});
   EXPECT_EQ(model.model, "Language model tiny, form recurrent");
   ASSERT_EQ(model.requests.size(), 1U);

@@ -221,7 +221,8 @@ TEST(Workbench, AFaultOfTheOtherRunOfAComparisonIsToldInABanner) {
   Workbench broken;
   apply(broken, {"file.open", kScenario});
   EXPECT_THROW((void)broken.compare_with(faulty(test::FaultIn::go_to)), ContractViolation);
-  EXPECT_FALSE(broken.apply({"run.step"}).ok());
+  apply(broken, {"run.step"});  // to step 2, at which the other run stands
+  EXPECT_FALSE(broken.apply({"run.step_back"}).ok());
   EXPECT_THAT(broken.banner(), HasSubstr("cells: 3 of 2"));
 }
 

@@ -102,7 +102,7 @@ TEST(LessonRun, AMistakeThatNamesAFieldWithoutAValueIsAnError) {
 TEST(LessonRun, AnswersStayWhenSomebodyMovesThePlayer) {
   LessonRun run = run_with(json::object());
   EXPECT_EQ(run.player().number(), 2);
-  ASSERT_TRUE(run.player().step_back().ok());
+  ASSERT_TRUE(run.player().go_to(1).ok());
   EXPECT_EQ(run.player().number(), 1);
   EXPECT_EQ(run.check(0, "0").value().verdict, AnswerVerdict::right);
 }

@@ -87,7 +87,7 @@ TEST(LivePlayer, AFaultInsideAStepLeavesItAtTheOneBefore) {
   EXPECT_EQ(player->last_known_step(), 29);
   EXPECT_EQ(shown(*player), steps[28]);
   EXPECT_THAT(player->step().error().message, HasSubstr("fault of the program"));
-  ASSERT_TRUE(player->step_back().ok());
+  ASSERT_TRUE(player->go_to(28).ok());
   EXPECT_EQ(shown(*player), steps[27]);
   faulty = false;
   ASSERT_TRUE(player->go_to(30).ok());
@@ -102,10 +102,9 @@ TEST(LivePlayer, StepsBackToTheFirstStepAndForthAgain) {
         LivePlayer::create(plan_of_file(path), {.max_snapshots = 3, .spacing = 2}).value();
     for (std::size_t i = 0; i < steps.size(); ++i) ASSERT_TRUE(player->step().ok());
     for (std::size_t i = steps.size() - 1; i > 0; --i) {
-      ASSERT_TRUE(player->step_back().ok());
+      ASSERT_TRUE(player->go_to(steps[i - 1].step).ok());
       ASSERT_EQ(shown(*player), steps[i - 1]);
     }
-    EXPECT_THAT(player->step_back().error().message, HasSubstr("is the first one"));
     for (std::size_t i = 1; i < steps.size(); ++i) {
       ASSERT_TRUE(player->step().ok());
       ASSERT_EQ(shown(*player), steps[i]);
@@ -173,8 +172,38 @@ TEST(LivePlayer, KeepsEachStepsWritesWhereToldTo) {
   const std::vector<StateWrite> writes(player->writes().begin(), player->writes().end());
   EXPECT_FALSE(writes.empty());
   ASSERT_TRUE(player->go_to(4).ok());
-  ASSERT_TRUE(player->step_back().ok());  // from a snapshot
+  ASSERT_TRUE(player->go_to(3).ok());  // from a snapshot
   EXPECT_TRUE(std::ranges::equal(player->writes(), writes));
+}
+
+// Its row of step 2 has tokens 20 to 22; step 3 takes one back; step 4 preempts it, and a reset may
+// do so in the step that admits it again.
+TEST(RequestCounts, AreThoseOfTheLastStepInWhichTheRequestHadAPart) {
+  RequestCounts counts;
+  const auto take = [&counts](const StepTrace& trace) {
+    take_counts(trace, [&](RequestId of) { return of == RequestId{7} ? &counts : nullptr; });
+    return counts;
+  };
+  StepTrace second;
+  second.scheduled.push_back({.request = {7},
+                              .num_computed_tokens = 20,
+                              .num_scheduled_tokens = 3,
+                              .num_tokens = 21,
+                              .num_prompt_tokens = 18});
+  EXPECT_EQ(take(second), (RequestCounts{18, 23, 3, 0}));
+  StepTrace third;
+  third.committed.push_back({.request = {7}, .num_computed_tokens = 22, .num_tokens = 22});
+  EXPECT_EQ(take(third), (RequestCounts{18, 22, 4, 0}));
+  StepTrace fourth;
+  fourth.preempted.push_back({7});
+  EXPECT_EQ(take(fourth), (RequestCounts{18, 0, 4, 1}));
+  fourth.scheduled.push_back({.request = {7},
+                              .admission = Admission::resumed,
+                              .run = 1,
+                              .num_scheduled_tokens = 22,
+                              .num_tokens = 22,
+                              .num_prompt_tokens = 18});
+  EXPECT_EQ(take(fourth), (RequestCounts{18, 22, 4, 1}));
 }
 
 // Budgets of 4 tokens never reach the boundary of a block of 8: the engine would go on for ever.

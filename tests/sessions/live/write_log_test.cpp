@@ -108,6 +108,42 @@ TEST(WriteLog, AFullLogSaysThatOlderWritesAreGone) {
   EXPECT_THAT(blocks_of(log.chain(5, ContentKind::temporal, 5)), testing::ElementsAre(5));
 }
 
+// Half of its capacity are 2 writes, in the middle of step 3.
+TEST(WriteLog, StepsAreDroppedWhole) {
+  WriteLog log({.num_blocks = 8, .capacity = 4});
+  for (std::int32_t step = 1; step <= 3; ++step)
+    log.take(step_with(step), std::vector{temporal_write(WriteKind::decode, step, 1, step),
+                                          temporal_write(WriteKind::decode, step, 2, step),
+                                          temporal_write(WriteKind::decode, step, 3, step)});
+  EXPECT_EQ(log.first_step(), 3);
+  EXPECT_EQ(log.size(), 3u);
+  log.forget_after(1);
+  EXPECT_EQ(log.first_step(), 2);  // of what comes now nothing is missing
+  EXPECT_EQ(log.size(), 0u);
+}
+
+// Step 1 computes 8 tokens into block 2, step 2 copies them to block 3, step 3 those to block 4.
+TEST(WriteLog, ALogOfEarlierStepsGoesOnWithAChainThatIsCut) {
+  const WriteLog earlier = log_of_a_copy();
+  WriteLog log({.num_blocks = 8, .capacity = 2});
+  log.take(step_with(1), std::vector{temporal_write(WriteKind::prefill, 1, 2, 8)});
+  StepTrace second = step_with(2);
+  add_post_copy(second, 2, 3);
+  log.take(second, std::vector{temporal_write(WriteKind::post_copy, 2, 3, 8)});
+  StepTrace third = step_with(3);
+  add_post_copy(third, 3, 4);
+  log.take(third, std::vector{temporal_write(WriteKind::post_copy, 3, 4, 8)});
+  ASSERT_EQ(log.first_step(), 3);
+  WriteLog::Search from = log.last(4, ContentKind::temporal, 3);
+  WriteChain chain;
+  log.follow(from, chain);
+  EXPECT_THAT(blocks_of(chain), testing::ElementsAre(4));
+  EXPECT_EQ(chain.end, ChainEnd::cut);
+  earlier.follow(from, chain);
+  EXPECT_THAT(blocks_of(chain), testing::ElementsAre(4, 3, 2));
+  EXPECT_EQ(chain.end, ChainEnd::beginning);
+}
+
 TEST(WriteLog, TheLastWriteIsTheOneTheCheckerKnowsInEveryShippedScenario) {
   for (const std::string& path : test::shipped_scenarios()) {
     SCOPED_TRACE(path);
