@@ -20,7 +20,7 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/shown_text.h"
 #include "sessions/traffic/load_traffic.h"
-#include "storage/file_header.h"
+#include "storage/open_database.h"
 
 namespace hybridscope {
 namespace {

@@ -18,7 +18,6 @@
 #include "sessions/job/version.h"
 #include "sessions/judge/trace_writer.h"
 #include "sessions/live/rerun.h"
-#include "sessions/record/interruptible_source.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/record/step_digests.h"
 #include "sessions/record/step_source.h"

@@ -11,8 +11,8 @@
 #include "cli/report_error.h"
 #include "cli/sessions_command.h"
 #include "sessions/live/rerun.h"
-#include "sessions/record/interruptible_source.h"
 #include "sessions/record/live_source.h"
+#include "sessions/record/step_source.h"
 #include "sessions/text/number_words.h"
 #include "storage/session_reader.h"
 

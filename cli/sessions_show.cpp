@@ -19,7 +19,7 @@
 #include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"
 #include "storage/session_player.h"
-#include "storage/spoken_session.h"
+#include "storage/session_sink.h"
 
 namespace hybridscope {
 namespace {

@@ -22,7 +22,7 @@
 #include "sessions/job/step_json.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
-#include "storage/file_header.h"
+#include "storage/open_database.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <imgui.h>
+#include <cstdint>
+#include <optional>
 
 #include "gui/model/block_cell.h"
+#include "gui/panel.h"
 
 namespace hybridscope {
 
@@ -33,5 +36,33 @@ CellLayout cell_layout(const CellBox& box, const BlockCell& cell, ImVec2 text, f
 
 // Does the cell have arrows or a diamond at its left?
 bool has_left_signs(const BlockCell& cell);
+
+// Ctrl and the mouse wheel over tables of cells: what is under the mouse stays there.
+
+// A table as it is drawn in this frame.
+struct ZoomedGrid {
+  std::int32_t number = 0;  // among the panel's tables
+  ImVec2 origin;            // of its first cell, on the screen
+  ImVec2 cell;              // pixels
+};
+
+class CellZoom {
+ public:
+  // Call when the table is the last item drawn.
+  void over(PanelContext& context, const ZoomedGrid& grid);
+  // Call beside the tables, in the window that scrolls them; `points`: the size of a cell.
+  void beside(PanelContext& context, std::int32_t points);
+
+ private:
+  struct Point {
+    std::int32_t number = 0;
+    float height = 0;  // of the cells before
+    ImVec2 cell;       // column and row, with fractions
+    ImVec2 mouse;
+  };
+  void keep_in_place(const ZoomedGrid& grid);
+
+  std::optional<Point> point_;  // of the frame before
+};
 
 }  // namespace hybridscope

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gui/cell_drawing.h"
-#include "gui/model/facts.h"
+#include "gui/model/selection.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "gui/gui_session.h"
 #include "sessions/run/gui_start.h"
 
 namespace hybridscope {
@@ -16,5 +17,12 @@ Status run_gui(GuiStart start);
 // The libraries behind the window, one line: "ImGui 1.86, GLFW 3.3.8, OpenGL 4.5 (llvmpipe), font
 // DejaVu, no display".
 std::string describe_gui();
+
+// How fast the workbench draws and scrubs, as a table: the bench mode.
+
+// Draws the first frame of what is open, then the same step repeatedly, then known steps at
+// random; a window is then left idle. Returns a table with one figure per line: milliseconds from a
+// command until the pixels are there. Errors: those of going to a step.
+Result<std::string> run_gui_bench(GuiSession& session);
 
 }  // namespace hybridscope

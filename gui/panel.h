@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gui/look.h"
-#include "gui/model/gui_command.h"
+#include "gui/model/command_arguments.h"
 #include "gui/model/key_chord.h"
 #include "gui/model/workbench.h"
 #include "sessions/live/fork.h"

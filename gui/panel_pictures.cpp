@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "gui/png_file.h"
+#include "gui/surface.h"
 
 namespace hybridscope {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "gui/model/row_snap.h"
+#include "gui/model/word_wrap.h"
 
 namespace hybridscope {
 

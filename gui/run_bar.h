@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gui/model/ruler_model.h"
+#include "gui/model/timeline_model.h"
 #include "gui/panel.h"
 
 namespace hybridscope {

@@ -81,4 +81,9 @@ std::string opengl_words();
 // The current content of the surface.
 Image read_pixels(const Surface& surface);
 
+// Images as PNG files.
+
+// Writes the whole file or nothing. Error device: the file cannot be written.
+Status write_png(const Image& image, const std::string& path);
+
 }  // namespace hybridscope

@@ -6,7 +6,7 @@
 
 #include "gui/model/command_table.h"
 #include "gui/model/content_render.h"
-#include "gui/model/tab_drop.h"
+#include "gui/model/layout_areas.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {

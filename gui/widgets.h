@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "gui/look.h"
-#include "gui/model/facts.h"
 #include "gui/model/picture.h"
+#include "gui/model/selection.h"
 
 namespace hybridscope {
 

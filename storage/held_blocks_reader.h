@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "storage/held_blocks.h"
-#include "storage/keyframe_query.h"
+#include "storage/keyframe.h"
 #include "storage/table_cursor.h"
 
 namespace hybridscope {

@@ -15,6 +15,21 @@ class Database;
 
 namespace hybridscope {
 
+// Checks the file at a path before SQLite opens it, for errors that SQLite would report late or not
+// at all.
+
+enum class FoundFile : std::uint8_t {
+  nothing,   // or an empty file; a database can be created
+  database,  // begins like an SQLite database and is as long as its header says
+};
+
+// Errors: not_found, no such file or directory; corrupt, a directory, not a database, or shorter
+// than its header says; not_available, the file or its directory cannot be read or written.
+Result<FoundFile> look_at_file(const std::string& path, FileAccess access);
+
+// Does the write-ahead log beside the database contain anything?
+bool has_write_ahead_log(const std::string& path);
+
 struct OpenOptions {
   FileAccess access = FileAccess::read;
   std::int64_t busy_timeout_ms = 10000;  // how long to wait for other programs that write

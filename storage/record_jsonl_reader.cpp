@@ -16,8 +16,8 @@
 #include "sessions/text/name_hash.h"
 #include "storage/record_jsonl.h"
 #include "storage/record_lists.h"
-#include "storage/session_config.h"
-#include "storage/session_text.h"
+#include "storage/session_file.h"
+#include "storage/session_rows.h"
 
 namespace hybridscope {
 namespace {

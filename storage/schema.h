@@ -7,6 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/result.h"
+
+namespace SQLite {
+class Database;
+}
+
 namespace hybridscope {
 
 // "HyS1": PRAGMA application_id of a session file.
@@ -32,5 +38,16 @@ std::vector<EnumName> enum_names();
 
 // The version of the SQLite library at run time: "3.40.1".
 std::string sqlite_version();
+
+// Whether a file's tables, indexes and views are those that this program makes. SQLite runs what a
+// schema says: a view in place of a table, or a trigger, would let a file decide what a command
+// does, and for how long.
+
+// Error corrupt: what of the schema of this version is missing or another; an index that somebody
+// added to one of its tables; any trigger. Other tables and views may be there.
+Status check_schema(SQLite::Database& database, std::int64_t version, const std::string& file);
+
+// The tables of the newest version that have rows of sessions.
+std::vector<std::string> tables_of_sessions();
 
 }  // namespace hybridscope

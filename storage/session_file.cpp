@@ -3,16 +3,19 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/core.h>
 #include <sqlite3.h>
-
+#include <sys/stat.h>
+#include <algorithm>
 #include <array>
 #include <utility>
 
+#include "sessions/judge/trace_reader.h"
+#include "sessions/record/session_plan.h"
 #include "sessions/record/speech_json.h"
 #include "sessions/scenario/engine_profile.h"
 #include "storage/open_database.h"
 #include "storage/recorder_lock.h"
-#include "storage/schema_check.h"
-#include "storage/session_text.h"
+#include "storage/schema.h"
+#include "storage/session_rows.h"
 #include "storage/sql_error.h"
 
 namespace hybridscope {
@@ -308,6 +311,55 @@ Result<std::vector<Bookmark>> SessionFile::bookmarks(std::int64_t session) const
                            .note = query.getColumn(2).getString()});
     return bookmarks;
   });
+}
+
+namespace {
+
+bool is_file(const std::string& path) {
+  struct stat found {};
+  return stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
+}
+
+}  // namespace
+
+bool is_session_file_name(std::string_view file) {
+  std::string lower(file);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return std::ranges::any_of(std::array{".db", ".db3", ".sqlite", ".sqlite3"},
+                             [&](const char* ending) { return lower.ends_with(ending); });
+}
+
+SessionPlace parse_session_place(std::string_view text) {
+  if (is_file(std::string(text))) return {.file = std::string(text), .name = {}};
+  for (auto colon = text.rfind(':'); colon != std::string_view::npos && colon > 0;
+       colon = text.rfind(':', colon - 1)) {
+    const std::string file(text.substr(0, colon));
+    if (is_session_file_name(file) || is_file(file))
+      return {.file = file, .name = std::string(text.substr(colon + 1))};
+  }
+  return {.file = std::string(text), .name = {}};
+}
+
+namespace {
+
+Result<EngineConfig> read_judge_config(const SessionInfo& info, const std::string& place) {
+  TraceReader reader(place);
+  const auto line = reader.read_line(std::string_view(info.header.plan), 1);
+  if (!line) return line.error();
+  if (line.value() != TraceLine::header)
+    return Error{ErrorKind::corrupt, place + ": the plan of a judged session is not a header line"};
+  return reader.header().config;
+}
+
+}  // namespace
+
+Result<EngineConfig> read_session_config(const SessionInfo& info, const std::string& file) {
+  const std::string place = file + ": plan of session '" + info.header.name + "'";
+  if (info.header.kind == SessionKind::judge) return read_judge_config(info, place);
+  auto setup = read_session_plan_setup(info.header.plan, place);
+  if (!setup) return setup.error();
+  return std::move(setup).value().config;
 }
 
 }  // namespace hybridscope

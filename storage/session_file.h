@@ -114,4 +114,10 @@ class SessionFile {
 inline constexpr std::size_t kMaxNameBytes = 200;
 inline constexpr std::size_t kMaxNoteBytes = 1 << 20;
 
+// The engine settings of a recorded session, read from its plan.
+
+// The plan of a run has its engine's settings; the plan of a judged session is its trace's header
+// line. Error, with `file`: the plan cannot be read.
+Result<EngineConfig> read_session_config(const SessionInfo& info, const std::string& file);
+
 }  // namespace hybridscope

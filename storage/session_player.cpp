@@ -6,7 +6,6 @@
 
 #include "storage/block_rows.h"
 #include "storage/keyframe.h"
-#include "storage/keyframe_query.h"
 #include "storage/reader_impl.h"
 
 namespace hybridscope {

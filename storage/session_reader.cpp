@@ -9,9 +9,9 @@
 #include "sessions/explain/write_source.h"
 #include "sessions/record/record_views.h"
 #include "storage/reader_impl.h"
-#include "storage/session_config.h"
+#include "storage/session_file.h"
 #include "storage/sql_error.h"
-#include "storage/step_cursors.h"
+#include "storage/step_loader.h"
 
 namespace hybridscope {
 namespace {

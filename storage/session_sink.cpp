@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/language/language_values.h"
+#include "core/language/spoken_texts.h"
 #include "sessions/explain/explain_finding.h"
 
 namespace hybridscope {
@@ -49,6 +50,21 @@ Result<Going> SessionSink::take(const CheckedStep& step) {
 
 Status SessionSink::finish(SessionStatus status, const std::string& reason) {
   return writer_->finish(status, reason);
+}
+
+Result<std::optional<SpokenWords>> spoken_session(SessionReader& reader, const Names& names) {
+  const std::optional<SpeechInfo>& language = reader.info().header.language;
+  if (!language) return std::optional<SpokenWords>();
+  const auto speech = reader.speech();
+  if (!speech.ok()) return speech.error();
+  SpokenTexts texts;
+  bool keeps_words = false;
+  for (const StepSpeech& step : speech.value()) {
+    texts.add(step.words);
+    keeps_words = keeps_words || !step.words.prompts.empty() || !step.words.tokens.empty();
+  }
+  if (!keeps_words) return std::optional<SpokenWords>();
+  return std::optional(spoken_words(texts.taken(), language->vocab_size, names));
 }
 
 }  // namespace hybridscope

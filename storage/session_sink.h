@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/result.h"
@@ -11,6 +12,8 @@
 #include "sessions/record/session_header.h"
 #include "sessions/record/step_recorder.h"
 #include "sessions/run/drive.h"
+#include "sessions/run/spoken_words.h"
+#include "storage/session_reader.h"
 #include "storage/session_writer.h"
 
 namespace hybridscope {
@@ -47,5 +50,11 @@ class SessionSink final : public StepSink {
   std::unique_ptr<SessionWriter> writer_;
   std::int64_t num_steps_ = 0;
 };
+
+// What a language model said in a recorded session.
+
+// Its texts, as far as the scheduler took their tokens; empty: no language model ran, or the
+// session keeps none of its words. Errors: those of SessionReader::speech.
+Result<std::optional<SpokenWords>> spoken_session(SessionReader& reader, const Names& names);
 
 }  // namespace hybridscope

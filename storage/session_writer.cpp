@@ -17,7 +17,6 @@
 #include "storage/keyframe.h"
 #include "storage/open_database.h"
 #include "storage/session_rows.h"
-#include "storage/session_text.h"
 #include "storage/sql_error.h"
 #include "storage/step_queue.h"
 #include "storage/step_rows.h"

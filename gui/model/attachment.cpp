@@ -1,13 +1,13 @@
 #include "gui/model/attachment.h"
 
 #include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <exception>
+#include <system_error>
 #include <utility>
 
-#include "gui/model/temporary_folder.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/record/session_plan.h"
 
@@ -294,6 +294,20 @@ void Attachment::finish_session(SessionStatus status, const std::string& reason)
   } catch (const std::exception&) {
   }
   recording_.reset();
+}
+
+Result<std::shared_ptr<TemporaryFolder>> TemporaryFolder::make() {
+  std::error_code failure;
+  const std::filesystem::path base = std::filesystem::temp_directory_path(failure);
+  std::string name = (base / "hybridscope-XXXXXX").string();
+  if (failure || ::mkdtemp(name.data()) == nullptr)
+    return Error{ErrorKind::io, fmt::format("{}: no folder can be made there", base.string())};
+  return std::shared_ptr<TemporaryFolder>(new TemporaryFolder(name));
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace hybridscope

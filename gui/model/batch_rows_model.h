@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "gui/model/block_cell.h"
-#include "gui/model/facts.h"
 #include "gui/model/picture.h"
 #include "gui/model/selection.h"
 #include "gui/model/shown_run.h"

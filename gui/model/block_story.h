@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/model/facts.h"
 #include "gui/model/finding_chains.h"
 #include "gui/model/picture.h"
+#include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {

@@ -7,7 +7,6 @@
 
 #include "gui/model/block_verdict.h"
 #include "gui/model/level_notes.h"
-#include "gui/model/stale_replay.h"
 #include "gui/model/workbench.h"
 #include "sessions/explain/cell_role.h"
 #include "sessions/text/number_words.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "gui/model/facts.h"
 #include "gui/model/picture.h"
+#include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {

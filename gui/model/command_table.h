@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "gui/model/view_state.h"
 
 namespace hybridscope {
 
@@ -80,5 +81,11 @@ bool answer_moves_on(const LessonSession& lesson, const std::string& argument);
 std::string what_it_needs(CommandNeeds needs, const ShownRun* run);
 // "there is no command "run.stp", did you mean "run.step"?", or where the ids are listed.
 std::string no_such_command(std::string_view id);
+
+// The ids that commands and scripts are written with, as text.
+
+// A line for each command (id, argument, menu and title, keys; an asterisk: it changes the run),
+// and for each panel (id, title). Ends with a newline.
+std::string command_list(std::span<const PanelInfo> panels);
 
 }  // namespace hybridscope

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "gui/model/command_arguments.h"
-#include "gui/model/fuzzy_match.h"
+#include "gui/model/palette_model.h"
 #include "gui/model/workbench.h"
 #include "sessions/diff/collected_diff.h"
 

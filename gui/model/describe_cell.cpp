@@ -7,7 +7,6 @@
 #include "gui/model/block_table_model.h"
 #include "gui/model/block_verdict.h"
 #include "gui/model/metadata_model.h"
-#include "gui/model/stale_replay.h"
 #include "sessions/explain/forward_rows.h"
 #include "sessions/record/value_names.h"
 #include "sessions/text/number_words.h"

@@ -64,4 +64,9 @@ Result<bool> advance_job(FileJob& job, const JobSlice& slice);
 // "writing runs.db: step 120 of 3,000".
 std::string progress_words(const FileJob& job);
 
+// The known steps of a run again, as a source for files.
+
+// Independent of the run afterwards. Errors: those of ShownRun::source.
+Result<std::unique_ptr<StepSource>> known_steps(const ShownRun& run);
+
 }  // namespace hybridscope

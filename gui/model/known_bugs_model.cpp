@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/engine/policy_table.h"
-#include "gui/model/fuzzy_match.h"
 #include "gui/model/open_run.h"
+#include "gui/model/palette_model.h"
 #include "gui/model/workbench.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/known_bugs/bug_report.h"

@@ -12,7 +12,7 @@
 #include "sessions/record/live_source.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/run/drive.h"
-#include "storage/session_text.h"
+#include "storage/session_rows.h"
 
 namespace hybridscope {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gui/model/edits.h"
 #include "gui/model/picture.h"
-#include "gui/model/planned_step.h"
 #include "gui/model/workbench.h"
 
 namespace hybridscope {

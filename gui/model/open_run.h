@@ -32,4 +32,11 @@ Result<std::unique_ptr<ShownRun>> open_run(const std::string& place);
 // The file that open_run() reads; its path is empty for what ships with the program.
 InputFile opened_file(const std::string& place);
 
+// Decisions of another engine as a run to show: judged once, and kept in a temporary session file
+// that is deleted with the run.
+
+// The first trace of TRACE.jsonl[.zst]. Errors: those of TraceReader and TraceJudge, with file and
+// line; a file without a step; no room for the session in the folder for temporary files.
+Result<std::unique_ptr<ShownRun>> open_trace(const std::string& path);
+
 }  // namespace hybridscope

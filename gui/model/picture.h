@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "gui/model/facts.h"
+#include "gui/model/selection.h"
 
 namespace hybridscope {
 

@@ -40,4 +40,12 @@ Selection with_request(Selection chosen, std::string name);
 // before it; the block of the same cell, or with the same number.
 Selection selection_in(const ShownRun& run, const Selection& chosen);
 
+// Facts for tooltips and details, one per line.
+
+struct Fact {
+  std::string label;
+  std::string value;
+  friend bool operator==(const Fact&, const Fact&) = default;
+};
+
 }  // namespace hybridscope

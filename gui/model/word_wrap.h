@@ -3,7 +3,9 @@
 // with the text only once where all of it is shown.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,5 +27,28 @@ std::string cut_middle(std::string_view text, float width, const MeasureText& me
 
 // The beginning of the text, in whole letters: at most `bytes` of it.
 std::string_view first_bytes(std::string_view text, std::size_t bytes);
+
+// Lines of fixed width that give way to a narrow panel.
+
+// Each line of the text cut at spaces into lines of at most `columns` code points. The pieces are
+// indented under the words behind the line's label, which two spaces end, but by half of the
+// columns at most; a longer word is cut. Requires: columns > 0.
+std::string wrap_lines(std::string_view text, std::size_t columns);
+
+// Where a list of rows of different heights scrolls to, so that it begins with a whole row.
+
+// Pixels from the beginning of the list; `edges`: the tops of its rows and the end of the last one.
+struct RowsToScroll {
+  std::span<const float> edges{};
+  std::size_t wanted = 0;  // the row to show; < edges.size() - 1
+  float scroll = 0;        // the place that is at the top now
+  float room = 0;          // that is visible
+};
+
+// The place to put at the top: the present one if the wanted row is seen as a whole and a row
+// begins there; else the top of a row, so that the wanted one is seen, from its beginning if it is
+// higher than the room. It may be beyond the last place to which a list without room below it can
+// scroll.
+float snapped_scroll(const RowsToScroll& rows);
 
 }  // namespace hybridscope

@@ -4,7 +4,7 @@
 
 #include "gui/model/batch_rows_model.h"
 #include "gui/table_view.h"
-#include "gui/token_axis.h"
+#include "gui/token_strip.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {

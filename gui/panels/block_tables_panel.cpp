@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "gui/cell_zoom.h"
+#include "gui/cell_layout.h"
 #include "gui/grid_texture.h"
 #include "gui/model/command_arguments.h"
 #include "gui/model/level_notes.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "gui/model/wrapped_words.h"
+#include "gui/model/word_wrap.h"
 #include "gui/widgets.h"
 #include "sessions/text/text_page.h"
 

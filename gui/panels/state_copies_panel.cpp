@@ -7,7 +7,6 @@
 
 #include "gui/cell_drawing.h"
 #include "gui/conv_drawing.h"
-#include "gui/copy_drawing.h"
 #include "gui/model/state_copies_model.h"
 #include "gui/table_view.h"
 #include "gui/widgets.h"

@@ -9,10 +9,9 @@
 
 #include "sessions/job/right_command.h"
 #include "sessions/job/settings_options.h"
-#include "sessions/record/forwarded_source.h"
-#include "sessions/record/interruptible_source.h"
 #include "sessions/record/live_source.h"
 #include "sessions/record/session_header.h"
+#include "sessions/record/step_source.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/setting_names.h"
@@ -20,7 +19,7 @@
 #include "sessions/text/shown_text.h"
 #include "storage/session_file.h"
 #include "storage/session_reader.h"
-#include "storage/spoken_session.h"
+#include "storage/session_sink.h"
 
 namespace hybridscope {
 namespace {

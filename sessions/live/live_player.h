@@ -14,7 +14,7 @@
 
 #include "core/base/result.h"
 #include "sessions/explain/explain_decision.h"
-#include "sessions/record/step_tables.h"
+#include "sessions/record/worker_tables.h"
 #include "sessions/run/checked_run.h"
 
 namespace hybridscope {

@@ -11,7 +11,7 @@
 #include "core/engine/engine_config.h"
 #include "sessions/record/step_digests.h"
 #include "sessions/record/step_record.h"
-#include "sessions/record/step_tables.h"
+#include "sessions/record/worker_tables.h"
 #include "sessions/run/run_summary.h"
 
 namespace hybridscope {

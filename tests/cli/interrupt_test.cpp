@@ -16,7 +16,7 @@
 
 #include "cli/command_line.h"
 #include "cli/interrupt.h"
-#include "sessions/record/interruptible_source.h"
+#include "sessions/record/step_source.h"
 #include "storage/session_file.h"
 #include "tests/cli/program.h"
 #include "tests/cli/running_program.h"

@@ -1,7 +1,7 @@
 // The reader of layouts. What it accepts is written and read again, which changes nothing, and its
 // leaves and splitters cover a window.
 #include "gui/model/layout_areas.h"
-#include "gui/model/layout_json.h"
+#include "gui/model/layout_tree.h"
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 

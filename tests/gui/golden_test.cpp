@@ -9,7 +9,7 @@
 #include <ostream>
 
 #include "gui/keyboard.h"
-#include "gui/png_file.h"
+#include "gui/surface.h"
 #include "tests/gui/gui_driver.h"
 #include "tests/gui/image_difference.h"
 #include "tests/gui/model/made_plan.h"

@@ -8,7 +8,7 @@
 
 #include <utility>
 
-#include "gui/model/gui_command.h"
+#include "gui/model/command_arguments.h"
 
 namespace hybridscope::test {
 namespace {

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gui/model/command_list.h"
-#include "gui/model/fuzzy_match.h"
+#include "gui/model/command_table.h"
 #include "gui/model/panel_infos.h"
 #include "gui/panels/panel_table.h"
 #include "sessions/text/json_reader.h"

@@ -1,4 +1,4 @@
-#include "storage/session_text.h"
+#include "storage/session_rows.h"
 
 #include <gmock/gmock.h>
 

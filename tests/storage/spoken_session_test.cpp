@@ -1,6 +1,6 @@
 // Sessions of runs with a language model: what it said and held is read back, from the file and
 // from JSON Lines.
-#include "storage/spoken_session.h"
+#include "storage/session_sink.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "gui/model/attached_model.h"
+#include "gui/model/attached_engine.h"
 #include "gui/model/workbench.h"
 #include "tests/gui/model/drive.h"
 #include "tests/sessions/judge/judged_run.h"

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gui/model/stale_replay.h"
 #include "sessions/explain/forward_rows.h"
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"

@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "gui/model/palette_model.h"
-#include "gui/model/ruler_model.h"
+#include "gui/model/timeline_model.h"
 #include "gui/model/workbench.h"
 #include "storage/session_file.h"
 #include "tests/gui/model/shown_scenario.h"

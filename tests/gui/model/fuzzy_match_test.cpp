@@ -1,4 +1,4 @@
-#include "gui/model/fuzzy_match.h"
+#include "gui/model/palette_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "gui/model/gui_command.h"
+#include "gui/model/command_arguments.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

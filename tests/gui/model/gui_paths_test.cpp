@@ -1,4 +1,4 @@
-#include "gui/model/gui_paths.h"
+#include "gui/model/gui_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "gui/model/layout_json.h"
+#include "gui/model/layout_tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

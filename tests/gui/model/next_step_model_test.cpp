@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/engine/row_inputs_policies.h"
+#include "gui/model/edits.h"
 #include "gui/model/live_run.h"
-#include "gui/model/planned_step.h"
 #include "sessions/live/fork.h"
 
 namespace hybridscope::next_step_model_test {

@@ -1,4 +1,4 @@
-#include "gui/model/row_snap.h"
+#include "gui/model/word_wrap.h"
 
 #include <gtest/gtest.h>
 

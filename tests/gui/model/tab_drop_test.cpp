@@ -1,4 +1,4 @@
-#include "gui/model/tab_drop.h"
+#include "gui/model/layout_areas.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

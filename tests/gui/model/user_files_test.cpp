@@ -1,4 +1,4 @@
-#include "gui/model/user_files.h"
+#include "gui/model/user_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "gui/model/wrapped_words.h"
+#include "gui/model/word_wrap.h"
 
 #include <gtest/gtest.h>
 

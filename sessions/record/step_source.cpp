@@ -1,4 +1,4 @@
-#include "sessions/record/interruptible_source.h"
+#include "sessions/record/step_source.h"
 
 namespace hybridscope {
 

@@ -1,16 +1,16 @@
-// Pixels from OpenGL, and into PNG files.
+#include "gui/surface.h"
+
 #include <GL/gl.h>
 #include <fmt/core.h>
 #include <png.h>
-
 #include <algorithm>
 #include <string>
 
-#include "gui/png_file.h"
-#include "gui/surface.h"
 #include "sessions/text/output_file.h"
 
 namespace hybridscope {
+
+// Pixels from OpenGL, and into PNG files.
 
 Image read_pixels(const Surface& surface) {
   Image image{.size = surface.size(), .rgba = {}};

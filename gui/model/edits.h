@@ -1,4 +1,5 @@
-// The plans of an edited run, for undo and redo.
+// Edits of a run: what is planned for a step that has not been made yet, and the plans for undo and
+// redo.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,8 @@
 #include "sessions/run/run_plan.h"
 
 namespace hybridscope {
+
+// The plans of an edited run, for undo and redo.
 
 struct PlanVersion {
   std::shared_ptr<const RunPlan> plan;
@@ -48,5 +51,21 @@ class PlanHistory {
 
 // The changes in words: "accept 2 of A; preempt B in step 3".
 std::string words_of(const ForkAt& changes);
+
+// What is planned for a step that has not been made yet: from the script and edits, the requests
+// that join, and its settings.
+
+struct PlannedStep {
+  ScriptStep script = {};               // the script's changes in this step; may be empty
+  std::vector<std::string> words = {};  // for all of it, joining requests included
+  std::int32_t budget = 0;              // tokens
+  EngineProfile profile = EngineProfile::safe;
+  PolicyOverrides policies = {};  // that override the profile
+};
+
+PlannedStep planned_step(const RunPlan& plan, std::int64_t step);
+
+// A script's step in words, one phrase each: "accept 2 of A", "preempt B".
+std::vector<std::string> words_of(const ScriptStep& changes);
 
 }  // namespace hybridscope
