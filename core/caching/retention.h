@@ -2,14 +2,10 @@
 // v1/core/single_type_kv_cache_manager.py, reachable_block_mask).
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
-
-#include "core/base/math.h"
-#include "core/caching/retention_policies.h"
 
 namespace hybridscope {
 
@@ -62,38 +58,9 @@ class RetainedStates {
   std::int32_t num_columns_ = 0;
 };
 
-// The rule of the retention interval's boundaries, for retention.cpp and retention.cpp.
-
-// Calls visit(KeptFor, tokens) for each boundary that the rule keeps besides the interval's own, in
-// its order: the end of the block that holds the state, 0 if there is none. Requires:
-// rule.interval. `drops_eagle_block`: the group's last block is dropped from a hit.
-template <class Visit>
-void for_each_kept_boundary(const RetentionRule& rule, const CachedPrompt& prompt,
-                            std::int32_t block_size, bool drops_eagle_block, const Visit& visit) {
-  const std::int32_t step = rule.scheduler_block_size;
-  const std::int32_t alignment =
-      rule.boundaries >= ReachableBoundaries::on_hit_grid ? rule.hit_alignment : step;
-  const auto keep = [&](KeptFor reason, std::int32_t num_tokens) {
-    visit(reason, round_down(round_down(std::max(num_tokens, 0), alignment), block_size));
-  };
-  const std::int32_t last = std::max(prompt.num_prompt_tokens - 1, 0);
-  if (rule.boundaries >= ReachableBoundaries::replay && rule.eagle_block_drop) {
-    // Where a resend of the prompt and one that extends it end their hits.
-    keep(KeptFor::prompt_end, round_down(last, step) - step);
-    keep(KeptFor::longer_prompt, round_down(prompt.num_prompt_tokens, step) - step);
-  } else {
-    keep(KeptFor::prompt_end, last);
-  }
-  if (rule.boundaries == ReachableBoundaries::prompt_end) return;
-  keep(KeptFor::junction, prompt.shared_prefix_boundary);
-  if (rule.boundaries >= ReachableBoundaries::replay_and_block_before_junction && drops_eagle_block)
-    keep(KeptFor::block_before_junction, prompt.shared_prefix_boundary - block_size);
-}
-
 // The states that a retention interval keeps besides its own grid, as a list with reasons for
 // explanations (semantics: retention; vLLM v1/core/single_type_kv_cache_manager.py,
 // reachable_block_mask).
-
 struct KeptBoundary {
   KeptFor reason = KeptFor::prompt_end;
   std::int32_t num_tokens = 0;  // before the state; a multiple of the group's block size
