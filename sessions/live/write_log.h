@@ -48,8 +48,9 @@ class WriteLog {
     std::int32_t block = 0;
     ContentKind content = ContentKind::none;
     std::int64_t step = 0;  // up to this one
-    // Counts of the writes in `step` those before this number of an entry, but none of kind `except`: the
-    // copies of one launch, and the rows of one forward pass, all read before any of them writes.
+    // It counts, of the writes in `step`, those before this number of an entry, but none of kind
+    // `except`: the copies of one launch, and the rows of one forward pass, all read before any of
+    // them writes.
     std::size_t end = static_cast<std::size_t>(-1);
     WriteKind except = WriteKind::never;
   };
