@@ -186,8 +186,14 @@ void TableView::measure(const PanelContext& context, const Table& table) {
     });
   });
   needs_.clear();
-  for (std::size_t column = 0; column < table.headings.size(); ++column)
+  whole_widths_.clear();
+  for (std::size_t column = 0; column < table.headings.size(); ++column) {
     needs_.push_back(measured_column(context.look, table, column));
+    float& widest = whole_widths_.emplace_back();
+    for (const TableRow& row : table.rows)
+      if (const CellExtras* extras = row.cells[column].extras.get(); extras != nullptr)
+        widest = std::max(widest, text_width(ImGui::GetFont(), extras->whole) + 1);
+  }
 }
 
 // Spare columns are left out first. Words are wrapped before there is less padding, which comes
@@ -215,7 +221,10 @@ TableView::Fit TableView::fit(const Look& look, const Table& table, const TableP
   fitted.is_short = wrapped > 0 && room_with(style.CellPadding.x) - beside <
                                        std::min(wrapped, look.px(kRoomForSpare));
   for (std::size_t column = 0; column < needs.size(); ++column)
-    if (fitted.is_short && table.headings[column].is_spare) needs[column] = {};
+    if (fitted.is_short && table.headings[column].is_spare)
+      needs[column] = {};
+    else if (fitted.is_short)
+      needs[column].wanted = std::max(needs[column].wanted, whole_widths_[column]);
   float wanted = 0;  // wrapped words need as little as they may have
   for (const ColumnNeed& need : needs) wanted += wraps_ ? need.least : need.wanted;
   fitted.padding = wanted <= room_with(style.CellPadding.x) ? style.CellPadding.x : kTightPadding;

@@ -56,7 +56,8 @@ class TableView {
   void draw_cell(PanelContext& context, const Table& table, const TableRow& row,
                  std::size_t column) const;
 
-  std::vector<ColumnNeed> needs_;  // [columns]
+  std::vector<ColumnNeed> needs_;    // [columns]
+  std::vector<float> whole_widths_;  // [columns] pixels that CellExtras::whole wants
   std::uint64_t revision_ = 0;
   float font_size_ = 0;
   bool wraps_ = false;        // rows differ in height

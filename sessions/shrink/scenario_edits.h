@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -63,21 +61,5 @@ Scenario with_scripted_draws(const Scenario& scenario, std::span<const Draw> dra
 // than its output up to then.
 Scenario cut_behind(const Scenario& scenario, std::int64_t step,
                     std::span<const std::int32_t> num_output_tokens, std::int32_t margin);
-
-// The numbers of a scenario that could be smaller, each with its least value.
-
-struct ScenarioNumber {
-  std::int64_t value = 0;
-  std::int64_t least = 0;  // below `value`
-  // Returns the scenario with another value. Dependent numbers are lowered too (a prompt's shared
-  // tokens, counts above K + 1).
-  std::function<Scenario(const Scenario&, std::int64_t)> set;
-};
-
-// In this order: each request's prompt, shared tokens and output tokens; the steps at which
-// something happens, first moved together with all later ones, then alone; arrival, salt and
-// priority; the script's counts and budgets; integer settings except the seed. Numbers at their
-// least value are left out.
-std::vector<ScenarioNumber> scenario_numbers(const Scenario& scenario);
 
 }  // namespace hybridscope

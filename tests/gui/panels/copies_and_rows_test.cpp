@@ -36,6 +36,16 @@ TEST_F(CopiesAndRows, TheListOfDecisionsIsAsHighAsItsRows) {
   EXPECT_LE(driver_->marks().at("decision A 1").max.y, list.max.y);
 }
 
+// "A before forward: same_column, columns 2 -> 2, bias 0" and its reason: a line is 15 pixels high.
+TEST_F(CopiesAndRows, ADecisionTakesTwoLinesWhereItsSentencesHaveRoom) {
+  driver_ = nullptr;
+  driver_ = GuiDriver::create({1600, 1000});
+  open("preemption_and_resume", 6, "state_copies");
+  driver_->frames(4);
+  const ItemBox row = driver_->marks().at("decision A 0");
+  EXPECT_LT(row.max.y - row.min.y, 40);
+}
+
 // At 1280 x 800 the sentence about the step's graph has three lines.
 TEST_F(CopiesAndRows, TheWordsAboutTheBatchWrap) {
   driver_ = nullptr;
