@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/metadata/metadata_description.h"
-#include "gui/model/facts.h"
 #include "gui/model/picture.h"
+#include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
 #include "gui/model/step_arrays.h"
 

@@ -16,6 +16,7 @@
 #include "sessions/shrink/list_reduction.h"
 #include "sessions/shrink/probe_run.h"
 #include "sessions/shrink/scenario_edits.h"
+#include "sessions/shrink/scenario_numbers.h"
 
 namespace hybridscope {
 namespace {

@@ -1,4 +1,4 @@
-#include "sessions/shrink/scenario_edits.h"
+#include "sessions/shrink/scenario_numbers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
