@@ -9,26 +9,31 @@
 #include <utility>
 
 #include "sessions/explain/explain_finding.h"
-#include "sessions/record/session_plan.h"
 
 namespace hybridscope {
-namespace {
-
-constexpr CheckScope kCheckScope = CheckScope::step;
-
-}  // namespace
 
 Attachment::Attachment(Options options)
     : options_(std::move(options)),
       input_(options_.place, [this] { return stop_.load(); }),
       lines_(input_),
-      judged_(options_.place, kCheckScope),
+      judging_{.input = options_.place,
+               .follow = true,
+               .finds_causes = false,
+               .record = {.place = options_.record,
+                          .level = options_.level,
+                          .begun = [this](const SessionPlace& place) { begin_trace(place); },
+                          .committed =
+                              [this](std::int64_t num_steps) {
+                                const std::lock_guard lock(mutex_);
+                                status_.num_written = num_steps;
+                              }}},
+      session_(judging_),
       reader_([this] { read(); }) {}
 
 Attachment::~Attachment() {
   stop_ = true;
   reader_.join();
-  finish_session(SessionStatus::complete, "");
+  finish(SessionStatus::complete, "");
 }
 
 AttachStatus Attachment::status() const {
@@ -71,27 +76,44 @@ Status Attachment::resume() {
 }
 
 void Attachment::read() {
-  while (!stop_) {
-    const auto line = lines_.next();
-    if (stop_) return;
-    if (!line.ok()) return end_trace(line.error());
+  session_.add(*this);
+  if (options_.record.empty()) {
+    auto folder = TemporaryFolder::make();
+    if (!folder.ok()) return end_trace(folder.error());
+    judging_.record.place = folder.value()->file("judged.db") + ":trace";
+    folder_ = std::move(folder).value();
+  }
+  while (!stop_ && !is_unreadable_) {
     try {
-      take(line.value());
+      const Status judged = judge_lines(judging_, *this, session_, [this] { return !stop_; });
+      if (!judged.ok() && !has_failed_) end_trace(judged.error());
     } catch (const std::exception& fault) {  // a ContractViolation, or what nobody thought of
       return end_trace({ErrorKind::corrupt, fmt::format("internal error: {}", fault.what())});
     }
-    note_waiting(lines_);
   }
 }
 
-void Attachment::take(const FollowedLine& line) {
-  switch (line.kind) {
-    case FollowedLine::Kind::trace:
-      return take_trace_line(line);
-    case FollowedLine::Kind::control:
-      return take_control(line.control);
-    case FollowedLine::Kind::ended:
-      return take_end_of_stream();
+Result<std::optional<TraceLines::Line>> Attachment::next() {
+  for (;;) {
+    note_waiting();
+    const auto line = lines_.next();
+    if (stop_) return std::optional<Line>();
+    if (!line.ok()) {
+      is_unreadable_ = true;
+      return line.error();
+    }
+    switch (line.value().kind) {
+      case FollowedLine::Kind::trace:
+        if (!is_news(line.value())) break;
+        line_number_ = line.value().number;
+        return std::optional(Line{.text = line.value().text, .number = line_number_});
+      case FollowedLine::Kind::control:
+        take_control(line.value().control);
+        break;
+      case FollowedLine::Kind::ended:
+        take_end_of_stream();
+        break;
+    }
   }
 }
 
@@ -117,79 +139,29 @@ void Attachment::take_end_of_stream() {
 
 // Lines that are here already are left out. Where another line stands in their place, this is
 // another trace, of which the lines that were left out are needed too.
-void Attachment::take_trace_line(const FollowedLine& line) {
+bool Attachment::is_news(const FollowedLine& line) {
   switch (known_.take(line.text.text)) {
     case KnownLines::Is::news:
       break;
     case KnownLines::Is::known: {
       const std::lock_guard lock(mutex_);
       if (status_.state == AttachState::lost) status_.state = AttachState::live;
-      return;
+      return false;
     }
     case KnownLines::Is::another: {
       const bool has_left_out = known_.position() > 0;
       known_.forget();
-      if (has_left_out) return lines_.start_over();
+      if (has_left_out) {
+        lines_.start_over();
+        return false;
+      }
       (void)known_.take(line.text.text);
     }
   }
-  judge_line(line);
+  return true;
 }
 
-void Attachment::judge_line(const FollowedLine& line) {
-  const auto judged = judged_.take(line.text, line.number);
-  if (!judged.ok()) {
-    if (!has_failed_) end_trace(judged.error());
-    return;
-  }
-  Status done = Ok{};
-  if (judged.value().step)
-    done = add_step(*judged.value().step);
-  else if (judged.value().kind == TraceLine::header)
-    done = begin_trace(line.text.text);
-  if (done.ok()) return;
-  judged_.end();
-  end_trace(done.error());
-}
-
-// The place of the next trace's session: a temporary file for each, or in the file to record to,
-// where the second one cannot have the first one's name.
-Result<SessionPlace> Attachment::next_place(std::shared_ptr<const void>& owner) const {
-  if (options_.record.empty()) {
-    auto folder = TemporaryFolder::make();
-    if (!folder.ok()) return folder.error();
-    SessionPlace place{.file = folder.value()->file("judged.db"), .name = "trace"};
-    owner = std::move(folder).value();
-    return place;
-  }
-  SessionPlace place = parse_session_place(options_.record);
-  if (!place.name.empty() && status_.trace > 0) place.name += fmt::format("-{}", status_.trace + 1);
-  return place;
-}
-
-Status Attachment::begin_trace(std::string_view header_line) {
-  finish_session(SessionStatus::complete, "");
-  std::shared_ptr<const void> owner;
-  auto place = next_place(owner);
-  if (!place.ok()) return place.error();
-  const ForeignHeader& foreign = judged_.reader().header();
-  SessionHeader header = judge_header({.source = judged_.file(),
-                                       .engine = foreign.engine,
-                                       .header_line = header_line,
-                                       .config = foreign.config,
-                                       .scope = kCheckScope});
-  header.level = options_.level;
-  auto recording = SessionSink::begin(std::move(header), judged_.names(),
-                                      {.place = place.value(),
-                                       .program = options_.program,
-                                       .committed = [this](std::int64_t num_steps) {
-                                         const std::lock_guard lock(mutex_);
-                                         status_.num_written = num_steps;
-                                       }});
-  if (!recording.ok()) return recording.error();
-  recording_ = std::move(recording).value();
-  if (recording_->wants_writes()) judged_.log_writes();
-  place.value().name = recording_->name();
+void Attachment::begin_trace(const SessionPlace& place) {
   has_failed_ = false;
   const std::lock_guard lock(mutex_);
   status_.state = AttachState::live;
@@ -198,27 +170,25 @@ Status Attachment::begin_trace(std::string_view header_line) {
   status_.no_more.clear();
   status_.untold.clear();
   ++status_.trace;
-  status_.engine = judged_.reader().header().engine;
-  status_.session = std::move(place).value();
-  status_.session_owner = std::move(owner);
+  status_.engine = session_.report().traces.back().engine;
+  status_.session = place;
+  status_.session_owner = folder_;
   status_.num_judged = 0;
   status_.num_written = 0;
   status_.hold.reset();
   status_.hold_asked_for.reset();
-  return Ok{};
 }
 
-Status Attachment::add_step(const CheckedStep& step) {
-  if (const auto kept = recording_->take(step); !kept.ok()) return kept.error();
+Result<Going> Attachment::take(const CheckedStep& step) {
   {
     const std::lock_guard lock(mutex_);
     status_.state = AttachState::live;
     ++status_.num_judged;
-    status_.untold = judged_.trace_judge().untold().words();
+    status_.untold = session_.report().traces.back().untold;
     status_.num_request_steps += static_cast<std::int64_t>(step.trace.rows.size());
   }
   check_rules(step);
-  return Ok{};
+  return Going::on;
 }
 
 void Attachment::check_rules(const CheckedStep& step) {
@@ -234,7 +204,7 @@ void Attachment::check_rules(const CheckedStep& step) {
   }
   const BreakStep asked{.trace = step.trace, .findings = step.findings, .writes = step.writes};
   for (BreakCondition& condition : conditions_)
-    if (auto hit = condition.holds(asked, judged_.names().request))
+    if (auto hit = condition.holds(asked, session_.names().request))
       report_hit({.trace = 0,
                   .step = step.trace.step,
                   .breakpoint = condition.text(),
@@ -247,7 +217,7 @@ void Attachment::check_rules(const CheckedStep& step) {
   report_hit({.trace = 0,
               .step = step.trace.step,
               .breakpoint = {},
-              .words = explain_finding(first, judged_.names()),
+              .words = explain_finding(first, session_.names()),
               .request = first.request,
               .block = -1,
               .trouble = {}});
@@ -268,32 +238,34 @@ void Attachment::report_hit(ArrivedHit hit) {
   hits_.push_back(std::move(hit));
 }
 
-void Attachment::note_waiting(const FollowedTrace& lines) {
+// What is known before the next line is waited for.
+void Attachment::note_waiting() {
   constexpr double kLeastShare = 0.01;
-  const double share = std::max(1.0 / static_cast<double>(++lines_taken_), kLeastShare);
-  const auto bytes = static_cast<double>(lines.bytes_taken() - bytes_taken_);
-  bytes_taken_ = lines.bytes_taken();
   const std::lock_guard lock(mutex_);
-  status_.num_waiting = lines.lines_waiting();
-  mean_line_bytes_ += (bytes - mean_line_bytes_) * share;
+  status_.num_waiting = lines_.lines_waiting();
   known_lines_ahead_ = static_cast<std::int64_t>(known_.count() - known_.position());
+  const std::int64_t bytes =
+      lines_.bytes_taken() - std::exchange(bytes_taken_, lines_.bytes_taken());
+  if (bytes == 0) return;
+  const double share = std::max(1.0 / static_cast<double>(++lines_taken_), kLeastShare);
+  mean_line_bytes_ += (static_cast<double>(bytes) - mean_line_bytes_) * share;
 }
 
 void Attachment::end_trace(const Error& error) {
   has_failed_ = true;
-  finish_session(SessionStatus::failed, error.message);
+  finish(SessionStatus::failed, error.message);
+  session_.forget_file_failure();
   const std::lock_guard lock(mutex_);
   status_.state = AttachState::ended;
   status_.error = error.message;
 }
 
 // If the file cannot be written, or the writer broke, adding steps has said so.
-void Attachment::finish_session(SessionStatus status, const std::string& reason) {
+void Attachment::finish(SessionStatus status, const std::string& reason) {
   try {
-    if (recording_ != nullptr) (void)recording_->finish(status, reason);
+    session_.finish(status, reason);
   } catch (const std::exception&) {
   }
-  recording_.reset();
 }
 
 Result<std::shared_ptr<TemporaryFolder>> TemporaryFolder::make() {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,10 +15,11 @@
 #include "core/base/result.h"
 #include "gui/model/attach_status.h"
 #include "sessions/breakpoint/break_condition.h"
+#include "sessions/job/judge_session.h"
 #include "sessions/judge/followed_trace.h"
-#include "sessions/judge/judged_trace.h"
+#include "sessions/run/drive.h"
 #include "sessions/text/followed_input.h"
-#include "storage/session_sink.h"
+#include "storage/session_file.h"
 
 namespace hybridscope {
 
@@ -28,17 +30,31 @@ struct HoldRules {
   friend bool operator==(const HoldRules&, const HoldRules&) = default;
 };
 
-class Attachment {
+// A folder for files that are only kept while they are shown; it is deleted with all that is in it.
+class TemporaryFolder {
+ public:
+  // In the system's folder for temporary files. Error io: none can be made there.
+  static Result<std::shared_ptr<TemporaryFolder>> make();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string file(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+class Attachment : private TraceLines, private StepSink {
  public:
   struct Options {
     std::string place;   // FILE or unix:PATH
     std::string record;  // FILE.db[:NAME]; empty: a temporary file
     RecordLevel level = RecordLevel::blocks;
-    std::string program = "hybridscope";
   };
   explicit Attachment(Options options);
   // Ends the session of the trace under way.
-  ~Attachment();
+  ~Attachment() override;
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
 
@@ -54,21 +70,22 @@ class Attachment {
   Status resume();
 
  private:
-  // On the reader's thread:
+  // On the reader's thread. Lines that are here already come no second time.
+  Result<std::optional<Line>> next() override;
+  std::int64_t line_number() const override { return line_number_; }
+  std::int64_t bytes_taken() const override { return lines_.bytes_taken(); }
+  Result<Going> take(const CheckedStep& step) override;
+
   void read();
-  void take(const FollowedLine& line);
+  bool is_news(const FollowedLine& line);
   void take_control(const ControlLine& control);
   void take_end_of_stream();
-  void take_trace_line(const FollowedLine& line);
-  void judge_line(const FollowedLine& line);
-  Status begin_trace(std::string_view header_line);
-  Result<SessionPlace> next_place(std::shared_ptr<const void>& owner) const;
-  Status add_step(const CheckedStep& step);
+  void begin_trace(const SessionPlace& place);
   void check_rules(const CheckedStep& step);
   void report_hit(ArrivedHit hit);
-  void note_waiting(const FollowedTrace& lines);
+  void note_waiting();
   void end_trace(const Error& error);
-  void finish_session(SessionStatus status, const std::string& reason);
+  void finish(SessionStatus status, const std::string& reason);
 
   Options options_;
   std::atomic<bool> stop_ = false;
@@ -85,32 +102,18 @@ class Attachment {
   // The reader's own.
   FollowedTrace lines_;
   KnownLines known_;
-  JudgedTrace judged_;
+  std::int64_t line_number_ = 0;
+  std::shared_ptr<const TemporaryFolder> folder_;  // of the session; null: it is kept
+  JudgeOptions judging_;
+  JudgeSession session_;
+  bool is_unreadable_ = false;
   bool has_failed_ = false;  // lines are read only to find another header
   std::int64_t lines_taken_ = 0;
   std::int64_t bytes_taken_ = 0;
   std::vector<BreakCondition> conditions_;
   bool holds_at_findings_ = false;
   std::uint64_t conditions_version_ = 0;
-  std::unique_ptr<SessionSink> recording_;
   std::thread reader_;  // uses all of the above
-};
-
-// A folder for files that are only kept while they are shown.
-
-// Deletes the folder with all that is in it.
-class TemporaryFolder {
- public:
-  // In the system's folder for temporary files. Error io: none can be made there.
-  static Result<std::shared_ptr<TemporaryFolder>> make();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
 };
 
 }  // namespace hybridscope

@@ -63,7 +63,7 @@ Status LiveRun::begin() {
   LivePlayer::Options options;
   options.scope = options_.scope;
   options.logs_writes = options_.logs_writes;
-  options.on_new_step = [this](const CheckedStep& step) { take(step); };
+  options.sinks = {this};
   auto player = LivePlayer::create(*plan_, std::move(options));
   if (!player.ok()) return player.error();
   player_ = std::move(player).value();
@@ -88,7 +88,7 @@ std::string LiveRun::name_of(RequestId request) const {
                                        : player_->run().engine().name_of(request);
 }
 
-void LiveRun::take(const CheckedStep& step) {
+Result<Going> LiveRun::take(const CheckedStep& step) {
   const Engine& engine = player_->run().engine();
   for (auto next = static_cast<std::int32_t>(request_names_.size()); next < engine.num_requests();
        ++next)
@@ -103,6 +103,7 @@ void LiveRun::take(const CheckedStep& step) {
       checkpoints_[{step.trace.step, scheduled.request}] = scheduled.checkpoint_position;
   cache_log_.take(step.trace);
   take_findings(step);
+  return Going::on;
 }
 
 // While the step is at hand, the decision behind a chain that begins in it is found.

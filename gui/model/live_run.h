@@ -15,7 +15,7 @@
 
 namespace hybridscope {
 
-class LiveRun : public ShownRun {
+class LiveRun : public ShownRun, private StepSink {
  public:
   // Longer moves are run a few steps at a time between two frames.
   static constexpr std::int64_t kMostStepsAtOnce = 24;
@@ -87,7 +87,7 @@ class LiveRun : public ShownRun {
   RequestCounts counts_since(RequestId request, std::int64_t) override {
     return player_->counts(request);
   }
-  void take(const CheckedStep& step);
+  Result<Going> take(const CheckedStep& step) override;
   void take_findings(const CheckedStep& step);
   void note_end();
   const WriteLog* log_before(std::int64_t step);

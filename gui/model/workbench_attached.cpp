@@ -18,7 +18,6 @@ constexpr std::int64_t kSeldomUs = 200'000;
 
 void Workbench::attach(Attachment::Options options) {
   open(nullptr);
-  options.program = program_;
   if (!options.place.starts_with("unix:"))
     note_read({.what = "the trace of the engine,", .path = options.place});
   if (!options.record.empty())

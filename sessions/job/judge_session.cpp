@@ -101,13 +101,6 @@ Result<std::optional<CheckedStep>> JudgeSession::judge(std::string_view text, st
   return follow(trace_.take(text, line), text);
 }
 
-Result<Going> JudgeSession::take(std::string_view text, std::int64_t line) {
-  const auto step = judge(text, line);
-  if (!step.ok()) return step.error();
-  if (!step.value()) return Going::on;
-  return note_failure(hand_on(*step.value(), sinks_));
-}
-
 Driven JudgeSession::note_failure(Driven handed) {
   if (!handed.ok() && handed.refused_by == &files_) file_failure_ = handed.error();
   return handed;
@@ -291,9 +284,9 @@ void JudgeSession::finish(SessionStatus status, const std::string& reason) {
 }
 
 // Empty: the end, or nobody wants more.
-Result<std::optional<TraceInput::Line>> JudgedLines::next_line() {
+Result<std::optional<TraceLines::Line>> JudgedLines::next_line() {
   auto line = source_.next();
-  if (!go_on_()) return std::optional<TraceInput::Line>();
+  if (!go_on_()) return std::optional<TraceLines::Line>();
   if (!line.ok() || line.value() || source_.ended_early().empty()) return line;
   return invalid_input(fmt::format("{}: the stream ended early after step {}, {}",
                                    session_.report().input, session_.last_step(),
@@ -340,7 +333,7 @@ Result<std::optional<CheckedStep>> JudgedLines::next() {
   }
 }
 
-Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
+Status judge_lines(const JudgeOptions& options, TraceLines& source, JudgeSession& session,
                    const std::function<bool()>& go_on) {
   JudgedLines steps(options, source, session, go_on);
   const Driven driven = session.note_failure(drive(steps, session.sinks()));

@@ -28,16 +28,27 @@
 
 namespace hybridscope {
 
-// The lines that `judge` reads: a file or standard input to its end, or with --follow a file that
-// grows or a socket, without the engine's control lines.
-
-class TraceInput {
+// Where the lines of traces come from.
+class TraceLines {
  public:
   struct Line {
     PaddedLine text;  // valid until the next call
     std::int64_t number = 0;
   };
 
+  virtual ~TraceLines() = default;
+  // The next line; empty: the end. Error: what keeps it from being read.
+  virtual Result<std::optional<Line>> next() = 0;
+  virtual std::int64_t line_number() const = 0;  // of the last line
+  virtual std::int64_t bytes_taken() const = 0;
+  // Why the lines ended before their trace did: "in the middle of a line"; empty: they did not.
+  virtual std::string ended_early() const { return {}; }
+};
+
+// The lines that `judge` reads: a file or standard input to its end, or with --follow a file that
+// grows or a socket, without the engine's control lines.
+class TraceInput final : public TraceLines {
+ public:
   // Ends too when `stop` holds while there is nothing to read. Error: those of LineSource::open.
   static Result<TraceInput> open(const std::string& path, std::function<bool()> stop);
   // `stop` ends it, and so does a socket that is closed. `note` gets what the engine says of its
@@ -45,14 +56,13 @@ class TraceInput {
   static TraceInput follow(const std::string& place, std::function<bool()> stop,
                            std::function<void(std::string_view words)> note);
 
-  // The next line; empty: the end. Errors: those of LineSource::next and FollowedTrace::next.
-  Result<std::optional<Line>> next();
-  std::int64_t line_number() const { return number_; }  // of the last line
-  // Why a stream ended before its trace did: "in the middle of a line"; empty: it did not.
-  const std::string& ended_early() const { return ended_early_; }
-  std::int64_t bytes_taken() const {
+  // Errors: those of LineSource::next and FollowedTrace::next.
+  Result<std::optional<Line>> next() override;
+  std::int64_t line_number() const override { return number_; }
+  std::int64_t bytes_taken() const override {
     return lines_ ? lines_->bytes_taken() : followed_->trace.bytes_taken();
   }
+  std::string ended_early() const override { return ended_early_; }
 
  private:
   struct Followed {
@@ -119,13 +129,12 @@ class JudgeSession {
   // What became of the steps that its sinks got: notes what keeps a file from being written.
   Driven note_failure(Driven handed);
 
-  // Judges one line of a trace and hands its step to the sinks. Going::stop: a sink wants no more.
-  Result<Going> take(std::string_view text, std::int64_t line);
-
   // Ends the trace under way; `status` and `reason` are how its session ends.
   void finish(SessionStatus status, const std::string& reason);
   // What keeps a file from being written; no more lines then.
   const std::optional<Error>& file_failure() const { return file_failure_; }
+  // The next trace is tried again, with a file of its own.
+  void forget_file_failure() { file_failure_.reset(); }
   // With only_first: another trace has begun.
   bool has_more_traces() const { return has_more_traces_; }
   // The number of the trace's last step; 0: none.
@@ -167,7 +176,7 @@ class JudgeSession {
 // were judged. All that it is made of must outlive it.
 class JudgedLines final : public JudgedSteps {
  public:
-  JudgedLines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
+  JudgedLines(const JudgeOptions& options, TraceLines& source, JudgeSession& session,
               std::function<bool()> go_on)
       : options_(options), source_(source), session_(session), go_on_(std::move(go_on)) {}
 
@@ -177,12 +186,12 @@ class JudgedLines final : public JudgedSteps {
   Result<std::optional<CheckedStep>> next() override;
 
  private:
-  Result<std::optional<TraceInput::Line>> next_line();
+  Result<std::optional<TraceLines::Line>> next_line();
   Status convert(const std::string& vector, std::int64_t line);
   Result<std::optional<CheckedStep>> judge_line();
 
   const JudgeOptions& options_;
-  TraceInput& source_;
+  TraceLines& source_;
   JudgeSession& session_;
   std::function<bool()> go_on_;
   bool has_ended_ = false;
@@ -191,7 +200,7 @@ class JudgedLines final : public JudgedSteps {
 
 // Drives the steps of `source` into the session's sinks, as JudgedLines says. Error: bad input, or
 // a sink's.
-Status judge_lines(const JudgeOptions& options, TraceInput& source, JudgeSession& session,
+Status judge_lines(const JudgeOptions& options, TraceLines& source, JudgeSession& session,
                    const std::function<bool()>& go_on);
 
 }  // namespace hybridscope

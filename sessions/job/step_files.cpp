@@ -101,10 +101,12 @@ Result<std::unique_ptr<StepFile>> begin_recorded_session(const StepFileOptions& 
   auto header = source.header();
   if (!header.ok()) return header.error();
   header.value().level = option.level;
-  auto sink =
-      SessionSink::begin(std::move(header).value(), source.names,
-                         {.place = place, .program = std::string("hybridscope ") + kVersion});
+  auto sink = SessionSink::begin(std::move(header).value(), source.names,
+                                 {.place = place,
+                                  .program = std::string("hybridscope ") + kVersion,
+                                  .committed = option.committed});
   if (!sink.ok()) return sink.error();
+  if (option.begun) option.begun({.file = place.file, .name = sink.value()->name()});
   return std::unique_ptr<StepFile>(
       std::make_unique<RecordedSession>(option, place.file, std::move(sink).value()));
 }

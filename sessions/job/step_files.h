@@ -2,6 +2,7 @@
 // step_files.cpp adds one for all commands that run or judge.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "sessions/record/step_record.h"
 #include "sessions/run/drive.h"
 #include "sessions/run/run_plan.h"
+#include "storage/session_file.h"
 
 namespace hybridscope {
 
@@ -22,6 +24,11 @@ struct RecordOption {
   RecordLevel level = RecordLevel::blocks;
   // Gets what was recorded, in words, when it is; may be empty.
   std::function<void(const std::string& words)> tell = {};
+  // Somebody reads the session while it is written: gets where it is, before its first step, and
+  // how many steps are in the file whenever there are more, soon and from another thread. Both are
+  // empty, or neither.
+  std::function<void(const SessionPlace& place)> begun = {};
+  std::function<void(std::int64_t num_steps)> committed = {};
 };
 
 struct StepFileOptions {

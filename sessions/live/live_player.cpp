@@ -37,7 +37,6 @@ Result<std::unique_ptr<LivePlayer>> LivePlayer::create(RunPlan plan, Options opt
   HS_EXPECT(options.max_snapshots >= 3 && options.spacing >= 1);
   auto run = CheckedRun::create(std::move(plan), {.check = options.scope});
   if (!run.ok()) return run.error();
-  if (options.logs_writes) run.value().log_writes();
   StepTables tables(run.value().engine().config());
   Stand start{std::move(run).value(), std::move(tables)};
   return std::unique_ptr<LivePlayer>(new LivePlayer(std::move(start), std::move(options)));
@@ -77,8 +76,7 @@ Status LivePlayer::go_to(std::int64_t step) {
   if (numbers_.empty() || numbers_.back() < step) {
     if (Status moved = move_to(static_cast<std::int64_t>(numbers_.size())); !moved.ok())
       return moved;
-    while (!done() && number() < step)
-      if (Status stepped = run_next(); !stepped.ok()) return stepped;
+    if (Status stepped = run_until([&] { return number() >= step; }); !stepped.ok()) return stepped;
   }
   const auto found = std::lower_bound(numbers_.begin(), numbers_.end(), step);
   if (found != numbers_.end() && *found == step) return move_to(found - numbers_.begin() + 1);
@@ -128,9 +126,7 @@ Status LivePlayer::begin_go_to(std::int64_t step) {
 Status LivePlayer::move_to(std::int64_t position) {
   if (position == position_) return Ok{};
   if (const Stand* restart = restart_for(position)) stand_on(*restart);
-  while (position_ < position)
-    if (Status stepped = run_next(); !stepped.ok()) return stepped;
-  return Ok{};
+  return run_until([&] { return position_ >= position; });
 }
 
 void LivePlayer::stand_on(const Stand& snapshot) {
@@ -142,44 +138,52 @@ void LivePlayer::stand_on(const Stand& snapshot) {
 }
 
 Status LivePlayer::run_next() {
+  return run_until([this, from = position_] { return position_ > from; });
+}
+
+// Runs steps until this holds, or the run has ended.
+Status LivePlayer::run_until(const StopAsked& reached) {
   if (refused_) return *refused_;
-  keep_snapshot();
-  const std::int64_t position = position_;
+  StepSink* const sinks[] = {this};
   try {
-    return run_unguarded();
+    const Driven driven = drive(live_.run, sinks, [&] {
+      if (reached()) return true;
+      keep_snapshot();
+      return false;
+    });
+    if (driven.ok()) return Ok{};
+    refused_ = driven.error();
+    return driven.error();
   } catch (...) {
     // A failed step leaves no usable state, so this returns to the step before it.
+    const std::int64_t position = position_;
     stand_on(snapshot_before(position));
-    while (position_ < position)
-      if (!run_unguarded().ok()) break;
+    (void)drive(live_.run, sinks, [&] { return position_ >= position; });
     refused_ = Error{ErrorKind::corrupt, "the next step ended in a fault of the program"};
     throw;
   }
 }
 
-Status LivePlayer::run_unguarded() {
-  const auto stepped = live_.run.step();
-  if (!stepped.ok()) {
-    refused_ = stepped.error();
-    return stepped.error();
-  }
-  step_.emplace(stepped.value());
+Result<Going> LivePlayer::take(const CheckedStep& step) {
+  step_.emplace(step);
   worker_changes_.clear();
-  live_.tables.take(step_->trace, TableReach::whole_row, worker_changes_);
-  live_.own_counts.take(step_->trace);
-  take_counts(step_->trace, [this](RequestId request) {
+  live_.tables.take(step.trace, TableReach::whole_row, worker_changes_);
+  live_.own_counts.take(step.trace);
+  take_counts(step.trace, [this](RequestId request) {
     const auto id = static_cast<std::size_t>(request.value);
     if (id >= live_.counts.size()) live_.counts.resize(id + 1);
     return &live_.counts[id];
   });
   ++num_steps_run_;
   ++live_.position;
+  Driven handed = Going::on;
   if (static_cast<std::size_t>(live_.position) > numbers_.size()) {
-    if (options_.on_new_step) options_.on_new_step(*step_);
-    numbers_.push_back(step_->trace.step);
+    handed = hand_on(step, options_.sinks);
+    if (!handed.ok()) return handed;
+    numbers_.push_back(step.trace.step);
   }
   position_ = live_.position;
-  return Ok{};
+  return handed;
 }
 
 void LivePlayer::continue_with(const RunPlan& plan) {

@@ -16,6 +16,7 @@
 #include "sessions/explain/explain_decision.h"
 #include "sessions/record/worker_tables.h"
 #include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 
 namespace hybridscope {
 
@@ -31,15 +32,15 @@ struct RequestCounts {
 // null: it is left out.
 void take_counts(const StepTrace& trace, const std::function<RequestCounts*(RequestId)>& of);
 
-class LivePlayer {
+class LivePlayer final : private StepSink {
  public:
   struct Options {
     std::size_t max_snapshots = 32;  // at least 3; the start is always one of them
     std::int64_t spacing = 16;       // steps between two snapshots when going forward
     CheckScope scope = CheckScope::step;
     bool logs_writes = false;  // the checker logs writes to state
-    // Called for each step when it is run for the first time; may be empty.
-    std::function<void(const CheckedStep&)> on_new_step = {};
+    // These, which must outlive the player, get each step when it is run for the first time.
+    std::vector<StepSink*> sinks = {};
   };
 
   // Starts before the first step. Error: what CheckedRun::create refuses.
@@ -51,8 +52,8 @@ class LivePlayer {
   // progress.
   bool done() const { return live_.run.has_ended(); }
 
-  // Runs the next step. Errors: not_found, the run is done; those of CheckedRun::step, after which
-  // the player can only go back. An exception also leaves the player at the step before.
+  // Runs the next step. Errors: not_found, the run is done; those of drive(), after which the
+  // player can only go back. An exception also leaves the player at the step before.
   Status step();
   // Error not_found: no such step (idle steps are left out); the player stays where it is.
   Status go_to(std::int64_t step);
@@ -117,8 +118,10 @@ class LivePlayer {
   const Stand* restart_for(std::int64_t position) const;
   const Stand& snapshot_before(std::int64_t position) const;
   void stand_on(const Stand& snapshot);
+  bool wants_writes() const override { return options_.logs_writes; }
+  Result<Going> take(const CheckedStep& step) override;
   Status run_next();
-  Status run_unguarded();
+  Status run_until(const StopAsked& reached);
   Status move_to(std::int64_t position);
   void keep_snapshot();
   void thin_snapshots();

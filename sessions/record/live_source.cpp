@@ -33,10 +33,10 @@ std::string LiveSource::request_name(RequestId request) const {
 }
 
 Result<const StepStamp*> LiveSource::next() {
-  if (run_.has_ended()) return nullptr;
-  const auto stepped = run_.step();
+  const auto stepped = run_.next();
   if (!stepped.ok()) return stepped.error();
-  const CheckedStep& step = stepped.value();
+  if (!stepped.value()) return nullptr;
+  const CheckedStep& step = *stepped.value();
   recorder_.record(step.trace, step.findings, step.writes, record_);
   if (step.speech != nullptr) record_.speech = *step.speech;
   stamp_ = {.step = step.trace.step, .digests = record_.digests, .counts = record_.counts};

@@ -54,8 +54,8 @@ struct Driven : Result<Going> {
 
 bool any_wants_writes(std::span<StepSink* const> sinks);
 
-// Hands a step to all sinks, in their order. Going::stop: one of them wants no more. A step that a
-// sink refused reaches none behind it.
+// Hands a step to all sinks, in their order: what a sink does that stands for several. Going::stop:
+// one of them wants no more. A step that a sink refused reaches none behind it.
 Driven hand_on(const CheckedStep& step, std::span<StepSink* const> sinks);
 
 // Hands each step that is left to all sinks, in their order, until the run has ended (the result is

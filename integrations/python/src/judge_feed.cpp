@@ -18,6 +18,20 @@ nlohmann::ordered_json with_line(nlohmann::ordered_json finding, std::int64_t li
 
 }  // namespace
 
+void FedLine::feed(std::string_view text) {
+  padded_.assign(text);
+  padded_.append(kLinePadding, '\0');
+  is_taken_ = false;
+  ++number_;
+  bytes_ += static_cast<std::int64_t>(text.size()) + 1;
+}
+
+Result<std::optional<TraceLines::Line>> FedLine::next() {
+  if (std::exchange(is_taken_, true)) return std::optional<Line>();
+  const std::string_view text(padded_.data(), padded_.size() - kLinePadding);
+  return std::optional(Line{.text = {text}, .number = number_});
+}
+
 JudgeFeed::JudgeFeed(JudgeOptions options)
     : options_(std::move(options)),
       session_(options_, [this](const std::string& words) { notes_.push_back(words); }) {
@@ -27,15 +41,16 @@ JudgeFeed::JudgeFeed(JudgeOptions options)
 Result<std::vector<nlohmann::ordered_json>> JudgeFeed::feed(std::string_view line) {
   step_.reset();
   found_.clear();
-  ++line_;
-  if (const auto taken = session_.take(line, line_); !taken.ok()) return taken.error();
+  line_.feed(line);
+  const Status judged = judge_lines(options_, line_, session_, [] { return true; });
+  if (!judged.ok()) return judged.error();
   return std::move(found_);
 }
 
 Result<Going> JudgeFeed::take(const CheckedStep& step) {
   step_.emplace(step);
   for (const Finding& finding : step.findings)
-    found_.push_back(with_line(finding_to_json(finding, session_.names()), line_));
+    found_.push_back(with_line(finding_to_json(finding, session_.names()), line()));
   return Going::on;
 }
 

@@ -14,6 +14,22 @@
 
 namespace hybridscope {
 
+// The line that comes next, as the only one.
+class FedLine final : public TraceLines {
+ public:
+  void feed(std::string_view text);
+
+  Result<std::optional<Line>> next() override;
+  std::int64_t line_number() const override { return number_; }
+  std::int64_t bytes_taken() const override { return bytes_; }
+
+ private:
+  std::string padded_;  // the line and kLinePadding bytes
+  bool is_taken_ = true;
+  std::int64_t number_ = 0;
+  std::int64_t bytes_ = 0;  // of all lines
+};
+
 class JudgeFeed final : private StepSink {
  public:
   // `options.input`: the name of the trace in messages.
@@ -21,11 +37,11 @@ class JudgeFeed final : private StepSink {
   JudgeFeed(const JudgeFeed&) = delete;  // the session refers to this object
   JudgeFeed& operator=(const JudgeFeed&) = delete;
 
-  // Takes the next line and returns all its findings as JSON. Errors: those of JudgeSession::take;
-  // then only a header can follow.
+  // Takes the next line and returns all its findings as JSON. Errors: those of judge_lines; then
+  // only a header can follow.
   Result<std::vector<nlohmann::ordered_json>> feed(std::string_view line);
 
-  std::int64_t line() { return line_; }  // lines fed so far
+  std::int64_t line() { return line_.line_number(); }  // lines fed so far
   // Steps and request-steps of the trace under way or the last one; 0 before the first.
   std::int64_t num_steps() { return trace().steps; }
   std::int64_t num_request_steps() { return trace().request_steps; }
@@ -46,7 +62,7 @@ class JudgeFeed final : private StepSink {
 
   JudgeOptions options_;
   JudgeSession session_;
-  std::int64_t line_ = 0;
+  FedLine line_;
   std::optional<CheckedStep> step_;  // of the last line
   std::vector<nlohmann::ordered_json> found_;
   std::vector<std::string> notes_;

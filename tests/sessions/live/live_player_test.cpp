@@ -76,12 +76,10 @@ TEST(LivePlayer, AFaultInsideAStepLeavesItAtTheOneBefore) {
   const RunPlan plan = traffic_plan(true);
   const auto steps = digests_of(plan, 40);
   bool faulty = true;
-  const auto player = LivePlayer::create(plan, {.on_new_step =
-                                                    [&](const CheckedStep& step) {
-                                                      if (faulty && step.trace.step == 30)
-                                                        throw std::logic_error("a bug");
-                                                    }})
-                          .value();
+  SinkOf sink([&](const CheckedStep& step) {
+    if (faulty && step.trace.step == 30) throw std::logic_error("a bug");
+  });
+  const auto player = LivePlayer::create(plan, {.sinks = {&sink}}).value();
   while (player->number() < 29) ASSERT_TRUE(player->step().ok());
   EXPECT_THROW((void)player->step(), std::logic_error);
   EXPECT_EQ(player->last_known_step(), 29);

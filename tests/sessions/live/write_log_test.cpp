@@ -150,11 +150,8 @@ TEST(WriteLog, TheLastWriteIsTheOneTheCheckerKnowsInEveryShippedScenario) {
     const RunPlan plan = test::plan_of_file(path);
     WriteLog log({.num_blocks = plan.setup.config.kv_cache_config.num_blocks,
                   .mamba_cache_mode = plan.setup.config.mamba_cache_mode});
-    const auto player =
-        LivePlayer::create(
-            plan, {.logs_writes = true,
-                   .on_new_step = [&](const auto& step) { log.take(step.trace, step.writes); }})
-            .value();
+    SinkOf sink([&](const CheckedStep& step) { log.take(step.trace, step.writes); });
+    const auto player = LivePlayer::create(plan, {.logs_writes = true, .sinks = {&sink}}).value();
     while (!player->done()) {
       ASSERT_TRUE(player->step().ok());
       const SymbolicState& state = player->run().state().state;
