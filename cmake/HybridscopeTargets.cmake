@@ -185,6 +185,32 @@ function(hybridscope_library name)
   endif()
 endfunction()
 
+# hybridscope_text(NAME HEADER FILES a.css ... [FROM folder] [JOINED name=a.js,b.js ...])
+# Text files of the folder as constants of HEADER.h, which sources of hybridscope_NAME include as if
+# it stood in their folder: what cmake/EmbedText.cmake makes of them, in namespace
+# hybridscope::HEADER.
+function(hybridscope_text name header)
+  cmake_parse_arguments(ARG "" "FROM" "FILES;JOINED" ${ARGN})
+  set(from ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FROM})
+  set(joined_files ${ARG_JOINED})
+  list(TRANSFORM joined_files REPLACE "^[^=]+=" "")
+  string(REPLACE "," ";" joined_files "${joined_files}")
+  set(files ${ARG_FILES} ${joined_files})
+  list(TRANSFORM files PREPEND ${from}/)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}
+             OUTPUT_VARIABLE folder)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
+  add_custom_command(
+    OUTPUT ${generated}/${folder}/${header}.h
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${ARG_FILES}" "-DJOINED=${ARG_JOINED}" -DFROM=${from}
+            -DNAMESPACE=hybridscope::${header} -DTO=${generated}/${folder}/${header}.h
+            -P ${PROJECT_SOURCE_DIR}/cmake/EmbedText.cmake
+    DEPENDS ${files} ${PROJECT_SOURCE_DIR}/cmake/EmbedText.cmake
+    VERBATIM)
+  target_sources(hybridscope_${name} PRIVATE ${generated}/${folder}/${header}.h)
+  target_include_directories(hybridscope_${name} PRIVATE ${generated})
+endfunction()
+
 # Test programs that take longest, the longest last. CTest starts them first, so that no processor
 # waits for one of them at the end.
 set(hybridscope_long_tests storage gui core_engine sessions judge cli)

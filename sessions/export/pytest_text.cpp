@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "core/engine/scheduler_setup.h"
-#include "sessions/export/pytest_body.h"
+#include "sessions/export/test_files.h"
 #include "sessions/export/python_run.h"
 #include "sessions/export/runner_test_text.h"
 
@@ -99,9 +99,9 @@ Result<std::string> pytest_text(const ExportedRun& run) {
         "(expected false: --no-async-scheduling)");
   const std::string heading = python_heading(
       run, {.about = kAbout, .test = PartTest::pytest, .runner_test = check_runner_test(run).ok()});
-  return heading + std::string(kPytestImports) + config_text(run) + python_groups(run) +
+  return heading + std::string(test_files::pytest_imports_py) + config_text(run) + python_groups(run) +
          python_requests(run) + steps_text(run) + std::string(kKnownArguments) +
-         std::string(kPytestBody);
+         std::string(test_files::pytest_body_py);
 }
 
 }  // namespace hybridscope

@@ -5,8 +5,7 @@
 
 #include "sessions/explain/explain_names.h"
 #include "sessions/export/python_run.h"
-#include "sessions/export/runner_test_body.h"
-#include "sessions/export/runner_test_runner.h"
+#include "sessions/export/test_files.h"
 #include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
@@ -120,9 +119,9 @@ Result<std::string> runner_test_text(const ExportedRun& run) {
   if (Status refused = check_runner_test(run); !refused.ok()) return refused.error();
   const std::string heading = python_heading(
       run, {.about = kAboutRunner, .test = PartTest::runner_test, .runner_test = true});
-  return heading + std::string(kRunnerTestImports) + runner_config_text(run) + python_groups(run) +
+  return heading + std::string(test_files::runner_test_imports_py) + runner_config_text(run) + python_groups(run) +
          python_requests(run) + runner_steps_text(run) + std::string(kKnownArguments) +
-         std::string(kRunnerTestRunner) + std::string(kRunnerTestBody);
+         std::string(test_files::runner_test_runner_py) + std::string(test_files::runner_test_body_py);
 }
 
 }  // namespace hybridscope

@@ -1,12 +1,4 @@
-// The part of an exported runner test that takes the runner through the steps, in Python. It does
-// not depend on the run. Written for this project; the names are vLLM's.
-#pragma once
 
-#include <string_view>
-
-namespace hybridscope {
-
-inline constexpr std::string_view kRunnerTestBody = R"py(
 
 def scheduler_output(step):
     new, cached = [], CachedRequestData.make_empty()
@@ -248,6 +240,3 @@ def test_rows_counts_copies_and_states(monkeypatch):
     layers = Layers(runner)
     for step in STEPS:
         run_step(runner, layers, step)
-)py";
-
-}  // namespace hybridscope

@@ -1,36 +1,4 @@
-// The parts of an exported test that do not depend on the run, in Python: what it imports, and how
-// it takes vLLM's KVCacheManager through the steps. Written for this project; the names are vLLM's.
-#pragma once
 
-#include <string_view>
-
-namespace hybridscope {
-
-inline constexpr std::string_view kPytestImports = R"py(import inspect
-import os
-from types import SimpleNamespace
-from unittest import mock
-
-import pytest
-import torch
-
-from vllm.sampling_params import SamplingParams
-from vllm.utils.hashing import sha256
-from vllm.v1.core.kv_cache_manager import KVCacheManager
-from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
-from vllm.v1.core.sched.scheduler import Scheduler
-from vllm.v1.kv_cache_interface import (
-    FullAttentionSpec,
-    KVCacheConfig,
-    KVCacheGroupSpec,
-    MambaSpec,
-)
-from vllm.v1.request import Request, RequestStatus
-
-pytestmark = pytest.mark.cpu_test
-)py";
-
-inline constexpr std::string_view kPytestBody = R"py(
 
 def make_group(number, group):
     if group["type"] == "full_attention":
@@ -243,6 +211,3 @@ def test_hits_split_blocks_and_labels():
                 manager.cache_blocks(request, row["registered"])
             if row["finished"]:
                 manager.free(request)
-)py";
-
-}  // namespace hybridscope
