@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "app/vector_kernels.h"
-#include "kernels/cpu/available_memory.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "kernels/cuda/cuda_state_backend.h"
 #include "kernels/cuda/describe_cuda.h"
 #include "kernels/language/cuda_language_machine.h"
-#include "sessions/run/state_memory_plan.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 namespace {

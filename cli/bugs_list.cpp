@@ -1,4 +1,4 @@
-#include "cli/bugs_list.h"
+#include "cli/bugs_command.h"
 
 #include <fmt/core.h>
 #include <fmt/format.h>
@@ -13,17 +13,16 @@
 #include <utility>
 #include <vector>
 
-#include "cli/bugs_run.h"
 #include "cli/common_options.h"
-#include "cli/lesson_text.h"
-#include "cli/report_error.h"
+#include "cli/lessons_command.h"
+#include "cli/process.h"
 #include "core/engine/policy_table.h"
 #include "core/engine/releases.h"
 #include "sessions/job/right_command.h"
 #include "sessions/known_bugs/bug_report.h"
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/run/finding_list.h"
-#include "sessions/scenario/scenario_writer.h"
+#include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"
@@ -39,13 +38,7 @@ Json life_json(const BugLife& life) {
           {"fixed", life.fixed ? Json(date_text(*life.fixed)) : Json()}};
 }
 
-}  // namespace
-
-int fail_bugs(std::string_view subcommand, const Error& error) {
-  const int code = report_error(fmt::format("bugs {}", subcommand), error);
-  return error.kind == ErrorKind::not_found ? static_cast<int>(kExitUsage) : code;
-}
-
+// {id, number, part, title, upstream, function, policies, v1, v2, dates, users_saw, mechanism}.
 Json bug_to_json(const BugExhibit& exhibit) {
   const KnownBug& bug = *exhibit.bug;
   Json policies = Json::object();
@@ -63,6 +56,13 @@ Json bug_to_json(const BugExhibit& exhibit) {
           {"dates", exhibit.dates},
           {"users_saw", exhibit.users_saw},
           {"mechanism", exhibit.mechanism}};
+}
+
+}  // namespace
+
+int fail_bugs(std::string_view subcommand, const Error& error) {
+  const int code = report_error(fmt::format("bugs {}", subcommand), error);
+  return error.kind == ErrorKind::not_found ? static_cast<int>(kExitUsage) : code;
 }
 
 void print_bugs_json(const Json& json) {

@@ -1,4 +1,4 @@
-#include "cli/bugs_run.h"
+#include "cli/bugs_command.h"
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -12,16 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "cli/bugs_list.h"
 #include "cli/common_options.h"
-#include "cli/publish_tests.h"
-#include "cli/report_error.h"
-#include "cli/run_tests.h"
+#include "cli/process.h"
+#include "cli/test_reports.h"
 #include "core/check/finding.h"
 #include "core/engine/releases.h"
-#include "sessions/job/output_targets.h"
 #include "sessions/job/right_command.h"
 #include "sessions/job/state_option.h"
+#include "sessions/job/step_files.h"
 #include "sessions/job/version.h"
 #include "sessions/known_bugs/bug_report.h"
 #include "sessions/known_bugs/bug_run.h"

@@ -15,29 +15,19 @@
 #include <type_traits>
 #include <vector>
 
-#include "cli/bugs_list.h"
+#include "cli/bugs_command.h"
+#include "cli/commands.h"
 #include "cli/conformance_command.h"
-#include "cli/diff_command.h"
-#include "cli/doctor_command.h"
-#include "cli/explain_cache_command.h"
-#include "cli/export_command.h"
-#include "cli/gui_command.h"
-#include "cli/interrupt.h"
-#include "cli/judge_command.h"
-#include "cli/lessons_command.h"
 #include "cli/matrix_command.h"
-#include "cli/model_command.h"
 #include "cli/plan_command.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "cli/run_command.h"
-#include "cli/safe_streams.h"
 #include "cli/sessions_command.h"
-#include "cli/shrink_command.h"
 #include "sessions/job/version.h"
-#include "sessions/scenario/not_modelled.h"
+#include "sessions/scenario/settings_json.h"
+#include "sessions/text/input_file.h"
 #include "sessions/text/output_file.h"
 #include "sessions/text/shown_text.h"
-#include "sessions/text/stop_request.h"
 
 namespace hybridscope {
 namespace {
@@ -154,6 +144,15 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& error, int ar
   for (const std::string& setting : unmodelled_options(argc, argv))
     fmt::print(stderr, "{}\n", setting);
   return kExitUsage;
+}
+
+// By its name or alias; null: there is none.
+const ProgramCommand* find_program_command(std::string_view name) {
+  const auto found =
+      std::ranges::find_if(program_commands(), [name](const ProgramCommand& command) {
+        return command.name == name || (!name.empty() && command.alias == name);
+      });
+  return found == program_commands().end() ? nullptr : &*found;
 }
 
 int parse_and_run(int argc, char** argv, const Backends& backends) {
@@ -296,12 +295,5 @@ constexpr ProgramCommand kCommands[] = {
 }  // namespace
 
 std::span<const ProgramCommand> program_commands() { return kCommands; }
-
-const ProgramCommand* find_program_command(std::string_view name) {
-  const auto found = std::ranges::find_if(kCommands, [name](const ProgramCommand& command) {
-    return command.name == name || (!name.empty() && command.alias == name);
-  });
-  return found == std::end(kCommands) ? nullptr : found;
-}
 
 }  // namespace hybridscope

@@ -3,9 +3,8 @@
 
 #include <functional>
 #include <span>
-#include <string_view>
 
-#include "cli/cli_fwd.h"
+#include "cli/common_options.h"
 #include "sessions/job/backends.h"
 
 namespace hybridscope {
@@ -28,8 +27,5 @@ struct ProgramCommand {
 
 // In the order of the help.
 std::span<const ProgramCommand> program_commands();
-
-// By its name or alias; null: there is none.
-const ProgramCommand* find_program_command(std::string_view name);
 
 }  // namespace hybridscope

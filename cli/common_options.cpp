@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "sessions/record/session_header.h"
-#include "sessions/scenario/setting_names.h"
+#include "sessions/record/step_record.h"
+#include "sessions/scenario/settings_json.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/number_words.h"
 #include "sessions/traffic/load_traffic.h"

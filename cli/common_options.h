@@ -2,13 +2,18 @@
 // the value, which must outlive the parsing.
 #pragma once
 
-#include "cli/cli_fwd.h"
 #include "sessions/breakpoint/break_condition.h"
 #include "sessions/job/run_options.h"
-#include "sessions/job/settings_options.h"
 #include "sessions/job/state_option.h"
 #include "sessions/job/step_files.h"
 #include "sessions/traffic/load_traffic.h"
+
+// CLI11's classes by name, for headers: all of CLI/CLI.hpp is 81,000 lines.
+
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
 
 namespace hybridscope {
 

@@ -8,12 +8,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "cli/report_error.h"
-#include "core/base/check.h"
-#include "sessions/job/output_targets.h"
+#include "cli/process.h"
+#include "core/base/result.h"
 #include "sessions/job/right_command.h"
+#include "sessions/job/step_files.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/text_page.h"
 
@@ -25,6 +23,13 @@ constexpr std::size_t kMaxIdsListed = 8;
 
 std::string_view kind_name(const FileReport& file) {
   return file.kind == nullptr ? "unknown" : file.kind->name;
+}
+
+// A hint for a file name that matches no kind of vector; empty: the name is fine.
+std::string name_hint(const FileReport& file) {
+  if (file.fields_of == nullptr || (file.failed.empty() && file.invalid.empty())) return "";
+  return fmt::format("{}: its name says {}, but its fields are those of {}", file.path,
+                     kind_name(file), file.fields_of->name);
 }
 
 std::string seconds_text(double seconds) { return fmt::format("{:.3f}", seconds); }
@@ -238,12 +243,6 @@ std::int64_t ConformanceReport::invalid() const {
 
 bool ConformanceReport::device_failed() const {
   return !files.empty() && files.back().kernel_error.has_value();
-}
-
-std::string name_hint(const FileReport& file) {
-  if (file.fields_of == nullptr || (file.failed.empty() && file.invalid.empty())) return "";
-  return fmt::format("{}: its name says {}, but its fields are those of {}", file.path,
-                     kind_name(file), file.fields_of->name);
 }
 
 std::string format_conformance(const ConformanceReport& report) {

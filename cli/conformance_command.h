@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/cli_fwd.h"
+#include "cli/common_options.h"
 #include "cli/test_reports.h"
 #include "sessions/conformance/conformance.h"
 #include "sessions/job/backends.h"
@@ -33,9 +33,6 @@ struct ConformanceReport {
   std::int64_t invalid() const;  // lines that are not vectors and files that cannot be read
   bool device_failed() const;    // while the last file was checked
 };
-
-// What is wrong with the file's name; "" when nothing is.
-std::string name_hint(const FileReport& file);
 
 // A table with one row per file, the first difference of each file in full, and the totals; on a
 // device also how many cases were not run there.

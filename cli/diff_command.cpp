@@ -1,4 +1,4 @@
-#include "cli/diff_command.h"
+#include "cli/commands.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -13,15 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "cli/interrupt.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "sessions/job/diff_comparison.h"
 #include "sessions/job/diff_report.h"
-#include "sessions/job/output_targets.h"
+#include "sessions/job/step_files.h"
 #include "sessions/job/version.h"
-#include "sessions/report/diff_page.h"
+#include "sessions/report/html_report.h"
 #include "sessions/scenario/engine_profile.h"
-#include "sessions/text/html_text.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 #include "sessions/text/text_page.h"

@@ -1,14 +1,13 @@
-#include "cli/doctor_command.h"
+#include "cli/commands.h"
 
 #include <fmt/core.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "core/check/finding.h"
 #include "core/model/model_presets.h"
 #include "sessions/job/version.h"

@@ -1,4 +1,4 @@
-#include "cli/explain_cache_command.h"
+#include "cli/commands.h"
 
 #include <fmt/core.h>
 
@@ -12,9 +12,7 @@
 
 #include "cli/common_options.h"
 #include "cli/explain_cache_report.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "sessions/cache_report/changed_plan.h"
 #include "sessions/job/plan_job.h"
 #include "sessions/job/right_command.h"

@@ -114,6 +114,19 @@ Json changes_to_json(const ExplainedLookup& lookup) {
   return changes;
 }
 
+Json cache_totals_to_json(const CacheReportView& view) {
+  const CacheTotals& totals = view.cache.totals();
+  return {{"num_lookups", totals.lookups},
+          {"num_resumed", totals.resumed},
+          {"num_lookups_with_common_tokens", totals.lookups_with_common_tokens},
+          {"num_lookups_with_hit", totals.lookups_with_hit},
+          {"num_tokens", totals.tokens},
+          {"num_common_tokens", totals.common_tokens},
+          {"num_hit_tokens", totals.hit_tokens},
+          {"num_lost_tokens", totals.common_tokens - totals.hit_tokens},
+          {"lost", lost_to_json(totals.lost)}};
+}
+
 }  // namespace
 
 std::string format_cache_heading(const CacheReportView& view) {
@@ -238,19 +251,6 @@ Json lookup_to_json(const ExplainedLookup& lookup, const CacheReportView& view) 
       {"all_changes_tried", lookup.all_tried}};
   if (lookup.settings) json["settings"] = settings_to_json(*lookup.settings);
   return json;
-}
-
-Json cache_totals_to_json(const CacheReportView& view) {
-  const CacheTotals& totals = view.cache.totals();
-  return {{"num_lookups", totals.lookups},
-          {"num_resumed", totals.resumed},
-          {"num_lookups_with_common_tokens", totals.lookups_with_common_tokens},
-          {"num_lookups_with_hit", totals.lookups_with_hit},
-          {"num_tokens", totals.tokens},
-          {"num_common_tokens", totals.common_tokens},
-          {"num_hit_tokens", totals.hit_tokens},
-          {"num_lost_tokens", totals.common_tokens - totals.hit_tokens},
-          {"lost", lost_to_json(totals.lost)}};
 }
 
 Json cache_report_to_json(const CacheReportView& view) {

@@ -43,7 +43,6 @@ std::string format_cache_sentences(const CacheReportView& view);
 std::string format_cache_totals(const CacheReportView& view);
 
 nlohmann::ordered_json lookup_to_json(const ExplainedLookup& lookup, const CacheReportView& view);
-nlohmann::ordered_json cache_totals_to_json(const CacheReportView& view);
 // {name, model, ..., smallest_cacheable_prefix, totals, lookups}
 nlohmann::ordered_json cache_report_to_json(const CacheReportView& view);
 

@@ -1,4 +1,4 @@
-#include "cli/export_command.h"
+#include "cli/commands.h"
 
 #include <fmt/core.h>
 
@@ -10,17 +10,16 @@
 #include <vector>
 
 #include "cli/common_options.h"
-#include "cli/interrupt.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "sessions/export/exported_run.h"
 #include "sessions/export/markdown_report.h"
-#include "sessions/export/pytest_text.h"
+#include "sessions/export/python_run.h"
 #include "sessions/export/runner_test_text.h"
 #include "sessions/export/step_actions.h"
-#include "sessions/job/output_targets.h"
 #include "sessions/job/right_command.h"
-#include "sessions/job/settings_options.h"
-#include "sessions/record/session_header.h"
+#include "sessions/job/run_options.h"
+#include "sessions/job/step_files.h"
+#include "sessions/record/step_record.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/output_file.h"

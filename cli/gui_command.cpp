@@ -1,4 +1,4 @@
-#include "cli/gui_command.h"
+#include "cli/commands.h"
 
 #include <fmt/core.h>
 
@@ -9,12 +9,11 @@
 #include <utility>
 
 #include "cli/common_options.h"
-#include "cli/interrupt.h"
-#include "cli/report_error.h"
-#include "sessions/job/output_targets.h"
+#include "cli/process.h"
 #include "sessions/job/right_command.h"
 #include "sessions/job/run_options.h"
 #include "sessions/job/state_option.h"
+#include "sessions/job/step_files.h"
 #include "sessions/job/version.h"
 #include "sessions/plan/plan_file.h"
 #include "sessions/scenario/scenario_reader.h"

@@ -1,4 +1,4 @@
-#include "cli/judge_command.h"
+#include "cli/commands.h"
 
 #include <fmt/core.h>
 
@@ -8,16 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common_options.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "cli/publish_tests.h"
-#include "cli/report_error.h"
-#include "cli/run_tests.h"
+#include "cli/process.h"
+#include "cli/test_reports.h"
 #include "sessions/job/judge_session.h"
-#include "sessions/job/output_targets.h"
 #include "sessions/job/right_command.h"
-#include "sessions/job/settings_options.h"
+#include "sessions/job/run_options.h"
 #include "sessions/job/state_option.h"
+#include "sessions/job/step_files.h"
 #include "sessions/job/version.h"
 #include "sessions/judge/engine_comparison.h"
 #include "sessions/text/shown_text.h"
@@ -84,6 +81,11 @@ Result<TraceInput> open_source(const JudgeCommandOptions& options) {
   if (!options.follow || options.input == "-")
     return TraceInput::open(options.input, was_interrupted);
   return TraceInput::follow(options.input, was_interrupted, report_note);
+}
+
+// Where its text goes (text_stream).
+std::FILE* text_stream_of(const JudgeCommandOptions& options) {
+  return text_stream({{"--junit", options.junit}, {"--tap", options.tap}});
 }
 
 void print_report(const JudgeCommandOptions& options, const JudgeReport& report) {
@@ -167,8 +169,8 @@ int exit_code(const JudgeCommandOptions& options, const JudgeReport& report, con
   return report.num_not_judged() > 0 ? kExitInput : kExitFine;
 }
 
-}  // namespace
-
+// Judged traces as tested units, one per trace; one more, named after the input, when judging was
+// cut short or found no trace.
 std::vector<TestedUnit> tested_traces(const JudgeCommandOptions& options,
                                       const JudgeReport& report) {
   std::vector<TestedUnit> units;
@@ -184,6 +186,19 @@ std::vector<TestedUnit> tested_traces(const JudgeCommandOptions& options,
   units.push_back(std::move(unit));
   return units;
 }
+
+// What it reads and writes.
+CommandFiles files_of(const JudgeCommandOptions& options) {
+  CommandFiles files = files_of(static_cast<const JudgeOptions&>(options));
+  files.inputs.push_back({"of the language model", options.state.weights});
+  files.outputs.insert(files.outputs.begin(), {document("--json", options.json),
+                                               document("--convert", options.convert),
+                                               {"--junit", options.junit},
+                                               {"--tap", options.tap}});
+  return files;
+}
+
+}  // namespace
 
 void add_judge_options(CLI::App& command, JudgeCommandOptions& options) {
   command.footer(
@@ -258,20 +273,6 @@ void add_judge_options(CLI::App& command, JudgeCommandOptions& options) {
   command.add_flag("-q,--quiet", options.quiet, "print the summary only");
   add_record_options(command, options.record);
   convert->excludes(command.get_option("--record"));
-}
-
-CommandFiles files_of(const JudgeCommandOptions& options) {
-  CommandFiles files = files_of(static_cast<const JudgeOptions&>(options));
-  files.inputs.push_back({"of the language model", options.state.weights});
-  files.outputs.insert(files.outputs.begin(), {document("--json", options.json),
-                                               document("--convert", options.convert),
-                                               {"--junit", options.junit},
-                                               {"--tap", options.tap}});
-  return files;
-}
-
-std::FILE* text_stream_of(const JudgeCommandOptions& options) {
-  return text_stream({{"--junit", options.junit}, {"--tap", options.tap}});
 }
 
 int judge_command(JudgeCommandOptions options, const Backends& backends) {

@@ -1,4 +1,4 @@
-#include "cli/lesson_play.h"
+#include "cli/lessons_command.h"
 
 #include <fmt/core.h>
 
@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/interrupt.h"
-#include "cli/lesson_text.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "cli/step_table.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/lessons/lesson_run.h"
@@ -55,6 +53,39 @@ constexpr std::string_view kGoesOnWords = " The same command goes on where you l
 
 // What follows a question.
 enum class Move : std::uint8_t { next, back, leave };
+
+}  // namespace
+
+std::span<const StepTopic> topics_of_panel(std::string_view panel) {
+  const auto* row = std::ranges::find(kPanels, panel, &PanelTopics::panel);
+  if (row == kPanels.end()) --row;
+  return std::span(row->topics).first(row->count);
+}
+
+namespace {
+
+// The panel of the part at its step. Error: the scenario does not run that far.
+Result<std::string> format_lesson_view(const Lesson& lesson, const LessonPart& part) {
+  auto plan = plan_lesson(lesson, part);
+  if (!plan.ok()) return plan.error();
+  auto created = LivePlayer::create(std::move(plan).value(), {});
+  if (!created.ok()) return created.error();
+  LivePlayer& player = *created.value();
+  const Engine& engine = player.run().engine();
+  const Names names = make_names(engine);
+  std::vector<StepRow> rows;
+  while (player.number() < part.step) {
+    if (Status stepped = player.step(); !stepped.ok()) return stepped.error();
+    rows.push_back(describe_step(player.trace(), names, player.findings()));
+  }
+  const std::string table = part.show.panel == "timeline" ? format_step_table(rows) + "\n" : "";
+  return table + explain_topics({.trace = player.trace(),
+                                 .config = engine.config(),
+                                 .names = names,
+                                 .scheduler_tables = player.tables().scheduler(),
+                                 .findings = player.findings()},
+                                topics_of_panel(part.show.panel));
+}
 
 // Plays one lesson and counts the answers.
 class LessonPlay {
@@ -270,34 +301,6 @@ int LessonPlay::finish() const {
 }
 
 }  // namespace
-
-std::span<const StepTopic> topics_of_panel(std::string_view panel) {
-  const auto* row = std::ranges::find(kPanels, panel, &PanelTopics::panel);
-  if (row == kPanels.end()) --row;
-  return std::span(row->topics).first(row->count);
-}
-
-Result<std::string> format_lesson_view(const Lesson& lesson, const LessonPart& part) {
-  auto plan = plan_lesson(lesson, part);
-  if (!plan.ok()) return plan.error();
-  auto created = LivePlayer::create(std::move(plan).value(), {});
-  if (!created.ok()) return created.error();
-  LivePlayer& player = *created.value();
-  const Engine& engine = player.run().engine();
-  const Names names = make_names(engine);
-  std::vector<StepRow> rows;
-  while (player.number() < part.step) {
-    if (Status stepped = player.step(); !stepped.ok()) return stepped.error();
-    rows.push_back(describe_step(player.trace(), names, player.findings()));
-  }
-  const std::string table = part.show.panel == "timeline" ? format_step_table(rows) + "\n" : "";
-  return table + explain_topics({.trace = player.trace(),
-                                 .config = engine.config(),
-                                 .names = names,
-                                 .scheduler_tables = player.tables().scheduler(),
-                                 .findings = player.findings()},
-                                topics_of_panel(part.show.panel));
-}
 
 int play_lesson(const TakenLesson& taken, AnswerSource source, LineSource& answers,
                 LessonProgress& progress) {

@@ -1,4 +1,4 @@
-#include "cli/lessons_command.h"
+#include "cli/commands.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -14,14 +14,10 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/environment.h"
-#include "cli/interrupt.h"
-#include "cli/lesson_play.h"
-#include "cli/lesson_text.h"
-#include "cli/lessons_export.h"
-#include "cli/report_error.h"
+#include "cli/lessons_command.h"
+#include "cli/process.h"
 #include "sessions/job/right_command.h"
-#include "sessions/lessons/lesson_reader.h"
+#include "sessions/lessons/lesson.h"
 #include "sessions/lessons/lesson_run.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"

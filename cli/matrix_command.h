@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/cli_fwd.h"
+#include "cli/common_options.h"
 #include "core/base/result.h"
 #include "sessions/job/backends.h"
 #include "sessions/job/matrix_job.h"

@@ -1,4 +1,4 @@
-#include "cli/model_command.h"
+#include "cli/commands.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common_options.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "core/model/model_presets.h"
 #include "sessions/explain/explain_model.h"
 #include "sessions/explain/explain_start_up.h"

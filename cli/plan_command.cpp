@@ -3,27 +3,22 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "cli/interrupt.h"
-#include "cli/plan_fit.h"
-#include "cli/plan_options.h"
-#include "cli/progress.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "sessions/explain/explain_start_up.h"
-#include "sessions/job/output_targets.h"
 #include "sessions/job/plan_job.h"
 #include "sessions/job/right_command.h"
+#include "sessions/job/step_files.h"
 #include "sessions/plan/plan_file.h"
-#include "sessions/plan/plan_page.h"
 #include "sessions/plan/plan_story.h"
+#include "sessions/plan/recorded_steps.h"
 #include "sessions/plan/size_answer.h"
-#include "sessions/plan/size_words.h"
-#include "sessions/plan/startup_log.h"
 #include "sessions/scenario/hf_config.h"
 #include "sessions/text/number_words.h"
 #include "sessions/traffic/load_traffic.h"
@@ -43,12 +38,21 @@ std::string plan_progress_words(const PlanPass& pass, const PlanProgress& at, do
   return words;
 }
 
-std::string PlanClock::text(const PlanProgress& at) const {
-  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
-  return plan_progress_words(pass_, at, passed.count());
-}
-
 namespace {
+
+// How far a pass is, by the time that it has taken.
+class PlanClock {
+ public:
+  explicit PlanClock(const PlanPass& pass) : pass_(pass) {}
+  std::string text(const PlanProgress& at) const {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    return plan_progress_words(pass_, at, passed.count());
+  }
+
+ private:
+  PlanPass pass_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 std::optional<RequestShape> shape_of(const PlanCommandOptions& options) {
   if (options.prompt == 0 && options.output == 0 && options.shared == 0) return std::nullopt;
@@ -100,8 +104,7 @@ void print_answer(const PlanCommandOptions& options, const PlanQuestion& questio
   if (question.line) fmt::print("{}", serve_line_text(*question.line, wanted, answer.setup.layout));
 }
 
-}  // namespace
-
+// Without traffic: what a model and its settings hold.
 int plan_sizes(const PlanCommandOptions& options) {
   if (const std::string wrong = misuse(options); !wrong.empty()) return report_usage("plan", wrong);
   const auto question = read_plan_question(options);
@@ -123,8 +126,6 @@ int plan_sizes(const PlanCommandOptions& options) {
   print_answer(options, asked, answer.value(), changes);
   return kExitFine;
 }
-
-namespace {
 
 // Where the page goes, made before the runs so that a wrong place is reported at once; empty: none
 // is asked for.

@@ -1,18 +1,53 @@
-// hybridscope plan: what a model and its settings hold, and which settings for its traffic.
+// hybridscope plan: what a model and its settings hold, and which settings for its traffic; its
+// options (plan_options.cpp), and hybridscope plan fit (plan_fit.cpp).
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "cli/cli_fwd.h"
-#include "cli/plan_options.h"
+#include "cli/common_options.h"
+#include "sessions/job/plan_question.h"
+#include "sessions/job/step_files.h"
 #include "sessions/plan/plan_jobs.h"
+#include "sessions/plan/recorded_steps.h"
+#include "sessions/plan/step_time_fit.h"
 
 namespace hybridscope {
+
+// The options of hybridscope plan.
+
+struct PlanCommandOptions : PlanJobOptions {
+  bool json = false;
+
+  // Without traffic.
+  std::int32_t prompt = 0;  // 0: not given
+  std::int32_t output = 0;
+  std::int32_t shared = 0;
+  bool startup_log = false;
+
+  // With traffic.
+  std::int64_t top = 0;            // rows of the table, 0: kDefaultRows
+  std::string html;                // page, "-": standard output
+  std::vector<std::string> merge;  // result files
+  bool list = false;
+  bool quiet = false;
+};
+
+// `options` must outlive the parsing.
+void add_plan_options(CLI::App& command, PlanCommandOptions& options);
+
+// What it reads and writes.
+CommandFiles files_of(const PlanCommandOptions& options);
+
+// An option that was given and means nothing for result files; empty: none.
+std::string_view option_not_for_merge(const PlanCommandOptions& options);
+// An option that was given and means nothing without traffic; empty: none.
+std::string_view option_for_traffic(const PlanCommandOptions& options);
 
 // How far a plan is, and how long the rest may take.
 
@@ -26,21 +61,32 @@ struct PlanPass {
 // `seconds`: since the pass began; the estimate is for the later ones too.
 std::string plan_progress_words(const PlanPass& pass, const PlanProgress& at, double seconds);
 
-class PlanClock {
- public:
-  explicit PlanClock(const PlanPass& pass) : pass_(pass) {}
-  std::string text(const PlanProgress& at) const;
-
- private:
-  PlanPass pass_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-// hybridscope plan without traffic: what a model and its settings hold.
-
-int plan_sizes(const PlanCommandOptions& options);
-
 // Adds the options and the subcommand `fit`; the result runs what was given.
 std::function<int()> add_plan_command(CLI::App& plan);
+
+// hybridscope plan fit: a step time from recorded traces.
+
+// What hybridscope plan fit prints and writes.
+
+// All references must outlive the view.
+struct PlanFitView {
+  const StepTimeFit& fit;
+  const RecordedSteps& recorded;
+  const TimedSteps& timed;
+  std::string traces;        // "run.jsonl", "3 traces"
+  bool knows_states = true;  // were copied bytes counted?
+};
+
+// For people.
+std::string plan_fit_text(const PlanFitView& view);
+
+// {step_time, terms, num_steps, ...}.
+nlohmann::ordered_json plan_fit_json(const PlanFitView& view);
+
+// A file that --step-time takes: what was fitted as lines with #, then the sum.
+std::string plan_fit_file(const PlanFitView& view);
+
+// Adds the subcommand; the result runs it.
+std::function<int()> add_plan_fit(CLI::App& plan);
 
 }  // namespace hybridscope

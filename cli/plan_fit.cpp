@@ -1,4 +1,4 @@
-#include "cli/plan_fit.h"
+#include "cli/plan_command.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -9,17 +9,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "cli/common_options.h"
-#include "cli/progress.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "sessions/explain/explain_step.h"
-#include "sessions/job/output_targets.h"
 #include "sessions/job/right_command.h"
+#include "sessions/job/step_files.h"
 #include "sessions/scenario/hf_config.h"
-#include "sessions/scenario/setting_names.h"
+#include "sessions/scenario/settings_json.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/input_file.h"
 #include "sessions/text/number_words.h"

@@ -1,4 +1,4 @@
-#include "cli/plan_options.h"
+#include "cli/plan_command.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "cli/publish_tests.h"
+#include "cli/test_reports.h"
 
 #include <fmt/core.h>
 #include <array>
@@ -7,9 +7,7 @@
 #include <fstream>
 #include <vector>
 
-#include "cli/interrupt.h"
-#include "cli/report_error.h"
-#include "cli/test_reports.h"
+#include "cli/process.h"
 #include "sessions/text/output_file.h"
 #include "sessions/text/shown_text.h"
 

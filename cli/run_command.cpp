@@ -6,26 +6,19 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "cli/publish_tests.h"
-#include "cli/report_error.h"
-#include "cli/run_tests.h"
+#include "cli/process.h"
 #include "cli/step_table.h"
-#include "cli/suite_command.h"
-#include "cli/twin_command.h"
+#include "cli/test_reports.h"
 #include "core/trace/block_table_mirror.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_step.h"
-#include "sessions/job/output_targets.h"
 #include "sessions/job/reported_run.h"
 #include "sessions/job/right_command.h"
-#include "sessions/job/run_report.h"
-#include "sessions/job/step_json.h"
+#include "sessions/job/session_json.h"
+#include "sessions/job/step_files.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {

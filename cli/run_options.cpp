@@ -1,4 +1,4 @@
-#include "cli/run_options.h"
+#include "cli/run_command.h"
 
 #include <fmt/core.h>
 #include <fnmatch.h>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "cli/common_options.h"
-#include "sessions/job/output_targets.h"
+#include "sessions/job/step_files.h"
 #include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope {
@@ -64,25 +64,6 @@ bool SuiteOptions::is_suite() const {
   if (paths.size() > 1 || shard || !filter.empty() || !failed_in.empty()) return true;
   std::error_code error;
   return paths.size() == 1 && std::filesystem::is_directory(paths.front(), error);
-}
-
-void add_suite_options(CLI::App& command, SuiteOptions& options) {
-  command
-      .add_option_function<std::string>(
-          "--shard",
-          [&options](const std::string& text) { options.shard = parse_shard(text).value(); },
-          "run one of N parts of the scenarios, chosen by their names (also GTEST_TOTAL_SHARDS "
-          "with GTEST_SHARD_INDEX)")
-      ->check(kShard)
-      ->type_name("I/N");
-  command
-      .add_option("--filter", options.filter,
-                  "only scenarios whose name (or file name without .json) matches (* ? [a-z])")
-      ->type_name("GLOB");
-  command
-      .add_option("--rerun-failed", options.failed_in,
-                  "only scenarios that are \"not ok\" in this report of --tap")
-      ->type_name("FILE.tap");
 }
 
 std::vector<SuiteEntry> find_scenarios(std::span<const std::string> paths) {
@@ -142,6 +123,25 @@ constexpr const char* kRunExamples =
     "\n"
     "Exit codes: 0 no findings, 1 findings or unmet expectations, 2 usage, 3 invalid input,\n"
     "4 environment. Of several scenarios the worst counts.";
+
+void add_suite_options(CLI::App& command, SuiteOptions& options) {
+  command
+      .add_option_function<std::string>(
+          "--shard",
+          [&options](const std::string& text) { options.shard = parse_shard(text).value(); },
+          "run one of N parts of the scenarios, chosen by their names (also GTEST_TOTAL_SHARDS "
+          "with GTEST_SHARD_INDEX)")
+      ->check(kShard)
+      ->type_name("I/N");
+  command
+      .add_option("--filter", options.filter,
+                  "only scenarios whose name (or file name without .json) matches (* ? [a-z])")
+      ->type_name("GLOB");
+  command
+      .add_option("--rerun-failed", options.failed_in,
+                  "only scenarios that are \"not ok\" in this report of --tap")
+      ->type_name("FILE.tap");
+}
 
 }  // namespace
 

@@ -1,17 +1,15 @@
-#include "cli/run_tests.h"
+#include "cli/test_reports.h"
 
 #include <fmt/core.h>
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
-#include "cli/interrupt.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/job/version.h"
 #include "sessions/text/number_words.h"

@@ -1,12 +1,17 @@
 // `hybridscope sessions ...`: what can be done with recorded sessions, one row per subcommand.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "cli/cli_fwd.h"
+#include "cli/common_options.h"
 #include "core/base/result.h"
+#include "core/check/step_checker.h"
+#include "sessions/live/fork.h"
 #include "sessions/run/run_plan.h"
 #include "storage/session_file.h"
 
@@ -38,5 +43,63 @@ struct SessionsSubcommand {
 
 // Adds the subcommands to `sessions`; returns a function that runs the one that was given.
 std::function<int()> add_sessions_command(CLI::App& sessions);
+
+// `sessions export`: a recorded session as an HTML report, as JSON Lines, as a trace.
+
+SessionsSubcommand add_sessions_export(CLI::App& sessions);
+
+// `sessions import`: turns a session's JSON Lines back into a session in a file.
+
+SessionsSubcommand add_sessions_import(CLI::App& sessions);
+
+// `sessions query` and `sessions stats`: a session file as numbers.
+
+SessionsSubcommand add_sessions_query(CLI::App& sessions);
+SessionsSubcommand add_sessions_stats(CLI::App& sessions);
+
+// `sessions show`: a session in the terminal: what it is, its steps, one step in words.
+
+SessionsSubcommand add_sessions_show(CLI::App& sessions);
+
+// `hybridscope sessions rerun`: does a recorded session reproduce?
+
+struct SessionsRerunOptions {
+  std::string place = {};                // FILE.db[:NAME]
+  std::optional<CheckScope> check = {};  // otherwise as it was recorded
+  bool json = false;
+};
+
+// The command, below `sessions`.
+CLI::App& add_sessions_rerun(CLI::App& sessions, SessionsRerunOptions& options);
+
+// kExitFine: every step is as it was recorded; kExitFindings: not.
+int sessions_rerun_command(const SessionsRerunOptions& options);
+
+// `hybridscope sessions fork`: runs a recorded session again with changes from a step on.
+
+struct SessionsForkOptions {
+  std::string place = {};  // FILE.db[:NAME]
+  std::int32_t step = 0;
+  std::vector<std::string> accept = {};  // "A=2"
+  std::vector<std::string> drafts = {};
+  std::vector<std::string> preempt = {};
+  std::vector<std::string> abort = {};
+  std::vector<std::string> policies = {};  // "no_draft_step=column_zero"
+  std::string engine = {};                 // empty: stays
+  std::int32_t budget = 0;                 // 0: stays
+  bool reset = false;
+  bool reset_running = false;
+  bool drop_script = false;
+  RecordOption record = {};
+};
+
+// The command, below `sessions`.
+CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options);
+
+// What the options ask for. Error: text that is not a count or not a policy.
+Result<ForkAt> fork_of(const SessionsForkOptions& options);
+
+// kExitFine: it ran without an error finding; kExitFindings: with one.
+int sessions_fork_command(const SessionsForkOptions& options);
 
 }  // namespace hybridscope

@@ -1,26 +1,24 @@
-#include "cli/sessions_export.h"
+#include "cli/sessions_command.h"
 
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "cli/interrupt.h"
-#include "cli/report_error.h"
-#include "sessions/job/output_targets.h"
+#include "cli/process.h"
 #include "sessions/job/right_command.h"
 #include "sessions/job/session_json.h"
+#include "sessions/job/step_files.h"
 #include "sessions/job/version.h"
 #include "sessions/judge/trace_writer.h"
-#include "sessions/live/rerun.h"
+#include "sessions/live/fork.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/record/step_digests.h"
-#include "sessions/record/step_source.h"
+#include "sessions/record/step_record.h"
 #include "sessions/report/html_report.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"

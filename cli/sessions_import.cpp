@@ -1,4 +1,4 @@
-#include "cli/sessions_import.h"
+#include "cli/sessions_command.h"
 
 #include <fmt/core.h>
 
@@ -7,11 +7,10 @@
 #include <string>
 
 #include "cli/common_options.h"
-#include "cli/interrupt.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "sessions/explain/explain_finding.h"
-#include "sessions/job/output_targets.h"
 #include "sessions/job/right_command.h"
+#include "sessions/job/step_files.h"
 #include "sessions/job/version.h"
 #include "sessions/text/input_file.h"
 #include "storage/record_jsonl.h"

@@ -1,4 +1,4 @@
-#include "cli/sessions_query.h"
+#include "cli/sessions_command.h"
 
 #include <fmt/core.h>
 
@@ -8,9 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/interrupt.h"
-#include "cli/report_error.h"
-#include "cli/sessions_command.h"
+#include "cli/process.h"
 #include "sessions/job/right_command.h"
 #include "sessions/job/session_json.h"
 #include "sessions/text/number_words.h"

@@ -1,14 +1,13 @@
-#include "cli/sessions_show.h"
+#include "cli/sessions_command.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "cli/step_table.h"
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_finding.h"
@@ -19,7 +18,7 @@
 #include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"
 #include "storage/session_player.h"
-#include "storage/session_sink.h"
+#include "storage/session_writer.h"
 
 namespace hybridscope {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/shrink_command.h"
+#include "cli/commands.h"
 
 #include <fmt/core.h>
 
@@ -11,16 +11,14 @@
 #include <vector>
 
 #include "cli/common_options.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "core/check/finding.h"
-#include "sessions/job/output_targets.h"
+#include "core/check/step_checker.h"
 #include "sessions/job/right_command.h"
-#include "sessions/job/settings_options.h"
-#include "sessions/record/session_header.h"
+#include "sessions/job/run_options.h"
+#include "sessions/job/step_files.h"
+#include "sessions/record/step_record.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/shrink_scenario.h"
 #include "sessions/shrink/shrink_trace.h"
 #include "sessions/text/input_file.h"
@@ -31,10 +29,34 @@
 #include "sessions/text/text_page.h"
 
 namespace hybridscope {
-
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// One number of the result: what it was and what it is.
+struct ShrinkChange {
+  std::string_view key;   // JSON
+  std::string_view what;  // for people
+  std::int64_t before = 0;
+  std::int64_t after = 0;
+};
+
+enum class ShrinkInput : std::uint8_t { scenario, trace };
+
+struct ShrinkReport {
+  ShrinkInput input = ShrinkInput::scenario;
+  Rule rule = Rule::running_state_wrong;
+  std::int64_t violation_step = 0;
+  std::string text;  // the finding in words
+  CauseWords cause;  // of a scenario's finding
+  std::vector<ShrinkChange> changes;
+  std::int64_t num_runs = 0;
+  std::int64_t max_runs = 0;
+  ShrinkEnd end = ShrinkEnd::smallest;
+  CheckScope check = CheckScope::step;
+  std::string file;     // of the result, "-": standard output
+  std::string content;  // of that file
+};
 
 std::string_view end_name(ShrinkEnd end) {
   switch (end) {
@@ -66,8 +88,6 @@ std::string reproduce_words(const ShrinkReport& report) {
                      shell_word(report.file),
                      report.check == CheckScope::all ? " --check all" : "");
 }
-
-using Json = nlohmann::ordered_json;
 
 struct ShrinkCommandOptions {
   std::string input;
@@ -203,6 +223,51 @@ Result<ShrinkReport> shrink_trace_file(const ShrinkCommandOptions& options,
       .content = std::move(content)};
 }
 
+// The finding, one line per number that is not 0 before and after, how it ended; with a file also
+// the commands that reproduce the finding.
+std::string format_shrink_report(const ShrinkReport& report) {
+  std::string text = printable(report.text, 2000) + "\n";
+  if (report.input == ShrinkInput::scenario) text += cause_line(report.cause);
+  for (const ShrinkChange& change : report.changes)
+    if (change.before != 0 || change.after != 0)
+      text += fmt::format("{:>24}  {} -> {}\n", change.what, grouped_number(change.before),
+                          grouped_number(change.after));
+  text += end_words(report) + "\n";
+  if (report.file == "-") return text;
+  const std::string reproduce = reproduce_words(report);
+  return text + fmt::format("written:   {}\nreproduce: {}\n           {} --explain {}\n",
+                            report.file, reproduce, reproduce, report.violation_step);
+}
+
+// {rule, step, text, file, end, attempts, before, after, reproduce}, of a scenario also cause (or
+// null) and scenario.
+Json shrink_report_to_json(const ShrinkReport& report) {
+  Json before = Json::object();
+  Json after = Json::object();
+  for (const ShrinkChange& change : report.changes) {
+    before[std::string(change.key)] = change.before;
+    after[std::string(change.key)] = change.after;
+  }
+  Json json = {{"rule", rule_info(report.rule).slug},
+               {"step", report.violation_step},
+               {"text", report.text},
+               {"file", report.file},
+               {"end", end_name(report.end)},
+               {"attempts", report.num_runs},
+               {"before", std::move(before)},
+               {"after", std::move(after)},
+               {"reproduce", reproduce_words(report)}};
+  if (report.input == ShrinkInput::scenario) {
+    const auto or_null = [](const std::string& words) {
+      return words.empty() ? Json() : Json(words);
+    };
+    json["cause"] = or_null(report.cause.cause);
+    json["cause_not_known"] = or_null(report.cause.not_known);
+    json["scenario"] = Json::parse(report.content);
+  }
+  return json;
+}
+
 // "Nothing to shrink" is a result, not an input error.
 int fail(const ShrinkCommandOptions& options, const Error& error) {
   if (was_interrupted()) {
@@ -254,47 +319,6 @@ int shrink_command(const ShrinkCommandOptions& options) {
 }
 
 }  // namespace
-
-std::string format_shrink_report(const ShrinkReport& report) {
-  std::string text = printable(report.text, 2000) + "\n";
-  if (report.input == ShrinkInput::scenario) text += cause_line(report.cause);
-  for (const ShrinkChange& change : report.changes)
-    if (change.before != 0 || change.after != 0)
-      text += fmt::format("{:>24}  {} -> {}\n", change.what, grouped_number(change.before),
-                          grouped_number(change.after));
-  text += end_words(report) + "\n";
-  if (report.file == "-") return text;
-  const std::string reproduce = reproduce_words(report);
-  return text + fmt::format("written:   {}\nreproduce: {}\n           {} --explain {}\n",
-                            report.file, reproduce, reproduce, report.violation_step);
-}
-
-Json shrink_report_to_json(const ShrinkReport& report) {
-  Json before = Json::object();
-  Json after = Json::object();
-  for (const ShrinkChange& change : report.changes) {
-    before[std::string(change.key)] = change.before;
-    after[std::string(change.key)] = change.after;
-  }
-  Json json = {{"rule", rule_info(report.rule).slug},
-               {"step", report.violation_step},
-               {"text", report.text},
-               {"file", report.file},
-               {"end", end_name(report.end)},
-               {"attempts", report.num_runs},
-               {"before", std::move(before)},
-               {"after", std::move(after)},
-               {"reproduce", reproduce_words(report)}};
-  if (report.input == ShrinkInput::scenario) {
-    const auto or_null = [](const std::string& words) {
-      return words.empty() ? Json() : Json(words);
-    };
-    json["cause"] = or_null(report.cause.cause);
-    json["cause_not_known"] = or_null(report.cause.not_known);
-    json["scenario"] = Json::parse(report.content);
-  }
-  return json;
-}
 
 std::function<int()> add_shrink_command(CLI::App& shrink) {
   const auto options = std::make_shared<ShrinkCommandOptions>();

@@ -1,4 +1,4 @@
-#include "cli/suite_command.h"
+#include "cli/run_command.h"
 
 #include <fmt/core.h>
 
@@ -10,16 +10,10 @@
 #include <optional>
 #include <utility>
 
-#include "cli/environment.h"
-#include "cli/interrupt.h"
-#include "cli/publish_tests.h"
-#include "cli/report_error.h"
-#include "cli/run_options.h"
-#include "cli/run_tests.h"
-#include "cli/suite_run.h"
+#include "cli/process.h"
 #include "cli/test_reports.h"
-#include "sessions/job/output_targets.h"
-#include "sessions/job/step_json.h"
+#include "sessions/job/session_json.h"
+#include "sessions/job/step_files.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 #include "storage/open_database.h"

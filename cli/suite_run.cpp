@@ -1,9 +1,8 @@
-#include "cli/suite_run.h"
+#include "cli/run_command.h"
 
 #include <fmt/core.h>
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -11,8 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/interrupt.h"
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "sessions/job/reported_run.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"

@@ -1,15 +1,14 @@
-#include "cli/twin_command.h"
+#include "cli/run_command.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <vector>
 
-#include "cli/report_error.h"
+#include "cli/process.h"
 #include "sessions/explain/explain_sections.h"
 #include "sessions/job/state_option.h"
 #include "sessions/scenario/settings_json.h"
@@ -192,28 +191,7 @@ Json row_to_json(const TwinRow* row) {
   return json;
 }
 
-}  // namespace
-
-int twin_command(const RunCommandOptions& options, const Backends& backends) {
-  if (options.scenario.empty()) {
-    return report_usage("run", "--twin needs a scenario file");
-  }
-  const auto scenario = read_scenario(options);
-  const auto language = load_language(options.state, backends);
-  if (!language.ok()) return report_error("run", language.error());
-  const auto twins = scenario.ok() ? run_twins(scenario.value(), options.scenario, language.value())
-                                   : Result<Twins>(scenario.error());
-  if (!twins.ok()) {
-    return report_error("run", twins.error());
-  }
-  if (options.output == RunOutput::json)
-    fmt::print("{}\n", twins_to_json(scenario.value(), twins.value()).dump(2));
-  else
-    fmt::print("{}", format_twins(scenario.value(), twins.value()));
-  const bool clean = twins.value().base.num_findings + twins.value().twin.num_findings == 0;
-  return twins.value().agree() && clean ? kExitFine : kExitFindings;
-}
-
+// One row per frame and request, at most 100 columns, then the reason and what was compared.
 std::string format_twins(const Scenario& scenario, const Twins& twins) {
   TextPage page;
   page.title(fmt::format("{}: {} beside {}", scenario.name, twins.name_of(twins.base),
@@ -236,6 +214,7 @@ std::string format_twins(const Scenario& scenario, const Twins& twins) {
   return page.take();
 }
 
+// {config, frames, comparison}.
 Json twins_to_json(const Scenario& scenario, const Twins& twins) {
   Json frames = Json::array();
   for (const Pair& pair : pairs_of(twins))
@@ -278,6 +257,28 @@ Json twins_to_json(const Scenario& scenario, const Twins& twins) {
             {"twin_name", twins.name_of(twins.twin)}}},
           {"frames", std::move(frames)},
           {"comparison", std::move(result)}};
+}
+
+}  // namespace
+
+int twin_command(const RunCommandOptions& options, const Backends& backends) {
+  if (options.scenario.empty()) {
+    return report_usage("run", "--twin needs a scenario file");
+  }
+  const auto scenario = read_scenario(options);
+  const auto language = load_language(options.state, backends);
+  if (!language.ok()) return report_error("run", language.error());
+  const auto twins = scenario.ok() ? run_twins(scenario.value(), options.scenario, language.value())
+                                   : Result<Twins>(scenario.error());
+  if (!twins.ok()) {
+    return report_error("run", twins.error());
+  }
+  if (options.output == RunOutput::json)
+    fmt::print("{}\n", twins_to_json(scenario.value(), twins.value()).dump(2));
+  else
+    fmt::print("{}", format_twins(scenario.value(), twins.value()));
+  const bool clean = twins.value().base.num_findings + twins.value().twin.num_findings == 0;
+  return twins.value().agree() && clean ? kExitFine : kExitFindings;
 }
 
 }  // namespace hybridscope

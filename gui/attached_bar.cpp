@@ -6,11 +6,11 @@
 #include <fstream>
 #include <vector>
 
-#include "gui/gui_loop.h"
+#include "gui/gui_session.h"
 #include "gui/model/attached_engine.h"
 #include "gui/widgets.h"
+#include "sessions/text/input_file.h"
 #include "sessions/text/number_words.h"
-#include "sessions/text/stop_request.h"
 
 namespace hybridscope {
 namespace {

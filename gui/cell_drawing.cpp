@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include "core/base/ids.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gui/cell_drawing.h"
-#include "gui/model/selection.h"
+#include "gui/model/view_state.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {

@@ -6,14 +6,20 @@
 
 #include "gui/cell_drawing.h"
 #include "gui/model/block_cell.h"
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
 
-ImU32 conv_copy_colour(const Look& look) { return packed(look.theme.palette.conv_copy); }
-
 namespace {
+
+// Points of scale 1, the same for the columns above: the words on the left, then cells.
+constexpr float kCopyLabelWidth = 128;
+constexpr float kCopyCellWidth = 36;
+constexpr float kCopyCellHeight = 22;
+
+// The colour of everything that belongs to a conv window.
+ImU32 conv_copy_colour(const Look& look) { return packed(look.theme.palette.conv_copy); }
 
 // Points of scale 1.
 constexpr float kNumberHeight = 15;  // of position numbers

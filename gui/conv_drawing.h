@@ -9,13 +9,6 @@
 
 namespace hybridscope {
 
-// Points of scale 1, the same for the columns above: the words on the left, then cells.
-inline constexpr float kCopyLabelWidth = 128;
-inline constexpr float kCopyCellWidth = 36;
-inline constexpr float kCopyCellHeight = 22;
-// The colour of everything that belongs to a conv window.
-ImU32 conv_copy_colour(const Look& look);
-
 // Its width in pixels.
 float conv_copy_width(const Look& look, const StateCopyDrawing& drawing);
 // A line for each position that moves.

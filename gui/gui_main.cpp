@@ -13,18 +13,17 @@
 #include <vector>
 
 #include "gui/attached_bar.h"
-#include "gui/gui_loop.h"
 #include "gui/gui_session.h"
 #include "gui/model/command_table.h"
 #include "gui/model/live_run.h"
 #include "gui/model/open_run.h"
 #include "gui/model/panel_infos.h"
-#include "gui/panels/panel_table.h"
+#include "gui/panels/panels.h"
 #include "gui/surface.h"
 #include "sessions/live/live_player.h"
+#include "sessions/text/input_file.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/shown_text.h"
-#include "sessions/text/stop_request.h"
 
 namespace hybridscope {
 namespace {
@@ -136,72 +135,6 @@ Status take_screenshot(GuiSession& session, const GuiStart& start) {
   }
   return write_png(read_pixels(session.surface()), start.screenshot);
 }
-
-Status print_bench(GuiSession& session) {
-  const auto report = session.workbench().attached() == nullptr ? run_gui_bench(session)
-                                                                : run_attached_bench(session);
-  if (!report.ok()) return report.error();
-  fmt::print("{}", report.value());
-  return Ok{};
-}
-
-// The requested size, or that of the last window that stayed.
-PixelSize window_size(const GuiStart& start, bool stays) {
-  if (start.width > 0) return {start.width, start.height};
-  WindowSize size;
-  if (stays) {
-    auto memory = UserMemory::at(variable);
-    ViewState ignored;
-    if (memory.ok()) (void)memory.value().recall(ignored);
-    if (memory.ok()) size = memory.value().window();
-  }
-  return {size.width, size.height};
-}
-
-}  // namespace
-
-Status run_gui(GuiStart start) {
-  if (start.lists_commands) {
-    fmt::print("{}", command_list(panel_infos()));
-    return Ok{};
-  }
-  const bool stays = start.screenshot.empty() && !start.bench;
-  auto session =
-      GuiSession::create({.size = window_size(start, stays), .offscreen = start.offscreen});
-  if (!session.ok()) return session.error();
-  Workbench& workbench = session.value()->workbench();
-  workbench.set_program(start.program);
-  const auto commands = commands_of(start);
-  if (!commands.ok()) return commands.error();
-  recall(workbench, stays);
-  if (Status opened = open_start(workbench, start, stays); !opened.ok() && !stays) return opened;
-  if (Status speaks = start_to_speak(workbench, start); !speaks.ok()) return speaks;
-  if (!stays && !start.bench) wait_for_engine(workbench);
-  if (!stays && stop_requested()) return interrupted_reading();
-  if (workbench.run() == nullptr) workbench.list_shipped();
-  if (Status done = carry_out(*session.value(), commands.value()); !done.ok() && !stays)
-    return done;
-  if (start.bench) return print_bench(*session.value());
-  if (!stays) return take_screenshot(*session.value(), start);
-  run_loop(*session.value(), [&start] { return start.is_interrupted && start.is_interrupted(); });
-  const PixelSize size = session.value()->surface().size();
-  workbench.memory().set_window({.width = size.width, .height = size.height});
-  return workbench.memory().keep(workbench.view());
-}
-
-std::string describe_gui() {
-  const char* display = std::getenv("DISPLAY");
-  const std::string where =
-      display == nullptr || *display == '\0' ? "no display" : fmt::format("display {}", display);
-  auto session = GuiSession::create({.size = {320, 320}, .offscreen = true});
-  if (!session.ok())
-    return fmt::format("ImGui {}, {}, {}", IMGUI_VERSION, where, session.error().message);
-  session.value()->draw_frame();
-  return fmt::format("ImGui {}, OpenGL {}, font {}, {}", IMGUI_VERSION, opengl_words(),
-                     session.value()->look().fonts.source, where);
-}
-
-namespace {
 
 constexpr int kWarmUpFrames = 10;
 constexpr int kFrames = 200;
@@ -336,8 +269,9 @@ std::string time_standing_still(GuiSession& session) {
   return fmt::format("left alone for {:.0f} s: {:.2f} % of a core\n", kIdleSeconds, share * 100);
 }
 
-}  // namespace
-
+// Draws the first frame of what is open, then the same step repeatedly, then known steps at
+// random; a window is then left idle. Returns a table with one figure per line: milliseconds from a
+// command until the pixels are there. Errors: those of going to a step.
 Result<std::string> run_gui_bench(GuiSession& session) {
   session.draw_frame();
   const double first = ms_of_process();
@@ -354,6 +288,70 @@ Result<std::string> run_gui_bench(GuiSession& session) {
   }
   if (session.surface().is_window()) report += "\n" + time_standing_still(session);
   return report;
+}
+
+Status print_bench(GuiSession& session) {
+  const auto report = session.workbench().attached() == nullptr ? run_gui_bench(session)
+                                                                : run_attached_bench(session);
+  if (!report.ok()) return report.error();
+  fmt::print("{}", report.value());
+  return Ok{};
+}
+
+// The requested size, or that of the last window that stayed.
+PixelSize window_size(const GuiStart& start, bool stays) {
+  if (start.width > 0) return {start.width, start.height};
+  WindowSize size;
+  if (stays) {
+    auto memory = UserMemory::at(variable);
+    ViewState ignored;
+    if (memory.ok()) (void)memory.value().recall(ignored);
+    if (memory.ok()) size = memory.value().window();
+  }
+  return {size.width, size.height};
+}
+
+}  // namespace
+
+Status run_gui(GuiStart start) {
+  if (start.lists_commands) {
+    fmt::print("{}", command_list(panel_infos()));
+    return Ok{};
+  }
+  const bool stays = start.screenshot.empty() && !start.bench;
+  auto session =
+      GuiSession::create({.size = window_size(start, stays), .offscreen = start.offscreen});
+  if (!session.ok()) return session.error();
+  Workbench& workbench = session.value()->workbench();
+  workbench.set_program(start.program);
+  const auto commands = commands_of(start);
+  if (!commands.ok()) return commands.error();
+  recall(workbench, stays);
+  if (Status opened = open_start(workbench, start, stays); !opened.ok() && !stays) return opened;
+  if (Status speaks = start_to_speak(workbench, start); !speaks.ok()) return speaks;
+  if (!stays && !start.bench) wait_for_engine(workbench);
+  if (!stays && stop_requested()) return interrupted_reading();
+  if (workbench.run() == nullptr) workbench.list_shipped();
+  if (Status done = carry_out(*session.value(), commands.value()); !done.ok() && !stays)
+    return done;
+  if (start.bench) return print_bench(*session.value());
+  if (!stays) return take_screenshot(*session.value(), start);
+  run_loop(*session.value(), [&start] { return start.is_interrupted && start.is_interrupted(); });
+  const PixelSize size = session.value()->surface().size();
+  workbench.memory().set_window({.width = size.width, .height = size.height});
+  return workbench.memory().keep(workbench.view());
+}
+
+std::string describe_gui() {
+  const char* display = std::getenv("DISPLAY");
+  const std::string where =
+      display == nullptr || *display == '\0' ? "no display" : fmt::format("display {}", display);
+  auto session = GuiSession::create({.size = {320, 320}, .offscreen = true});
+  if (!session.ok())
+    return fmt::format("ImGui {}, {}, {}", IMGUI_VERSION, where, session.error().message);
+  session.value()->draw_frame();
+  return fmt::format("ImGui {}, OpenGL {}, font {}, {}", IMGUI_VERSION, opengl_words(),
+                     session.value()->look().fonts.source, where);
 }
 
 }  // namespace hybridscope

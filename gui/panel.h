@@ -5,13 +5,11 @@
 
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "gui/look.h"
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/model/key_chord.h"
 #include "gui/model/workbench.h"
 #include "sessions/live/fork.h"

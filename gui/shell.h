@@ -4,13 +4,12 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 #include "gui/dialogs.h"
-#include "gui/fault_guard.h"
-#include "gui/model/layout_areas.h"
+#include "gui/model/layout_tree.h"
 #include "gui/model/palette_model.h"
 #include "gui/panel.h"
+#include "gui/panels/panels.h"
 #include "gui/run_bar.h"
 #include "gui/tab_drag.h"
 

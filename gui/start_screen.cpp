@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {

@@ -6,7 +6,7 @@
 
 #include "gui/model/command_table.h"
 #include "gui/model/content_render.h"
-#include "gui/model/layout_areas.h"
+#include "gui/model/layout_tree.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/model/layout_areas.h"
+#include "gui/model/layout_tree.h"
 #include "gui/panel.h"
 
 namespace hybridscope {

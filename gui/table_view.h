@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "gui/model/column_fit.h"
 #include "gui/model/picture.h"
+#include "gui/model/word_wrap.h"
 #include "gui/panel.h"
-#include "gui/row_scroll.h"
+#include "gui/widgets.h"
 
 namespace hybridscope {
 

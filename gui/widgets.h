@@ -3,13 +3,16 @@
 
 #include <imgui.h>
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gui/look.h"
 #include "gui/model/picture.h"
-#include "gui/model/selection.h"
+#include "gui/model/view_state.h"
 
 namespace hybridscope {
 
@@ -69,5 +72,24 @@ float wrapped_height(std::string_view text, float width);
 std::string fit_text(ImFont* font, std::string_view text, float width);
 // The text, or as much of its beginning and end as fits, with "..." between them.
 std::string fit_middle(ImFont* font, std::string_view text, float width);
+
+// Brings the selected row of a table into view, below a whole row. For tables that draw all rows.
+
+class RowScroll {
+ public:
+  // Call before the rows; `header`: pixels of the row that stays above them.
+  void begin(float header);
+  // Call when the item that spans a row was drawn; `follows`: the list has to show it.
+  void add(bool follows);
+  // Call behind the last row, in the table.
+  void end();
+
+ private:
+  std::vector<float> edges_;  // [rows, + 1 at the end] tops, pixels below the header
+  std::optional<std::size_t> wanted_;
+  float end_ = 0;  // of the last row
+  float header_ = 0;
+  float room_below_ = 0;  // an empty row at the end, without which the list could not scroll so far
+};
 
 }  // namespace hybridscope

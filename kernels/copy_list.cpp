@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 namespace {

@@ -6,10 +6,9 @@
 #include <cstdint>
 
 #include "core/base/fingerprint.h"
-#include "core/base/host_device.h"
+#include "core/base/math.h"
 #include "core/state/state_ops.h"
 #include "kernels/memory_view.h"
-#include "kernels/state_view.h"
 
 namespace hybridscope {
 

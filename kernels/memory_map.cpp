@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "core/base/check.h"
 #include "core/trace/step_trace.h"
 #include "kernels/forward_bodies.h"
 

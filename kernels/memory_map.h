@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "core/base/result.h"
@@ -11,7 +10,6 @@
 #include "core/state/state_memory.h"
 #include "core/state/state_ops.h"
 #include "kernels/memory_view.h"
-#include "kernels/state_view.h"
 
 namespace hybridscope {
 

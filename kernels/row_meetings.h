@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/numeric/paged_attention.h"
+#include "core/numeric/dense_layers.h"
 #include "core/numeric/state_rows.h"
 
 namespace hybridscope {

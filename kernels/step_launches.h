@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/base/check.h"
 #include "core/base/result.h"
 #include "kernels/copy_bodies.h"
 #include "kernels/forward_bodies.h"

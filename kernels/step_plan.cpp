@@ -1,7 +1,6 @@
 #include "kernels/step_plan.h"
 
 #include <algorithm>
-#include <span>
 
 namespace hybridscope {
 

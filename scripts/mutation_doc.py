@@ -47,7 +47,7 @@ speed, and none changes the checker; six that turned out to corrupt nothing were
 
 No vector can notice a mistake in the boundary copies of mode all (`all_mode_misses_last_boundary`,
 `all_mode_bias`, `all_mode_resets_at_any_copy`): the reference makes no such copies. A scenario does,
-and so do the tests of `core/state/all_mode.h`.
+and so do the tests of `core/state/mode_copies.h`.
 """
 
 

@@ -1,17 +1,19 @@
 #include "storage/held_blocks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "core/base/check.h"
-#include "sessions/record/enum_codes.h"
-#include "storage/blob_coding.h"
+#include "core/base/result.h"
+#include "sessions/record/value_names.h"
+#include "storage/keyframe.h"
 
 namespace hybridscope {
 namespace {
 
-// A packed blob (blob_coding.h): version, then temporal, conv and attention contents, then labels.
+// A packed blob (keyframe.h): version, then temporal, conv and attention contents, then labels.
 // Each is a list of blocks (put_ids), then a column for each member, in the order of the blocks:
 // numbers minus the one before, fingerprints as words.
 constexpr std::uint64_t kBlocksVersion = 1;
@@ -239,6 +241,62 @@ Result<HeldBlocks> decode_blocks(std::span<const std::uint8_t> blob, const Block
   if (!columns.ok() || !in.at_end()) return damaged_keyframe("labels that cannot be");
   for (std::size_t i = 0; i < ids.size(); ++i) blocks.at(ids[i]).labels.push_back(labels[i]);
   return blocks;
+}
+
+namespace {
+
+void check_range(const TableCursor& cursor, std::string_view column, std::int32_t value,
+                 std::int32_t least, std::int32_t end) {
+  if (value < least || value >= end)
+    cursor.fail(column, fmt::format("{}, expected {} to {}", value, least, end - 1));
+}
+
+}  // namespace
+
+BlockLimits block_limits(const EngineConfig& config) {
+  return {.num_groups = static_cast<std::int32_t>(config.kv_cache_config.groups.size()),
+          .num_blocks = config.kv_cache_config.num_blocks};
+}
+
+TableCursor make_event_cursor(ReadContext& context) {
+  return {context,
+          "block_events",
+          {"ordinal"},
+          fields::columns<CacheEvent>({"at_commit"}, fields::kEvent)};
+}
+
+BlockEventRow read_block_event(const TableCursor& cursor, const BlockLimits& limits) {
+  BlockEventRow row;
+  RowFields columns(cursor, 1);
+  columns("at_commit", row.at_commit);
+  fields::kEvent(row.event, columns);
+  const CacheEvent& event = row.event;
+  const bool of_table =
+      event.kind == CacheEventKind::column_set || event.kind == CacheEventKind::table_dropped;
+  check_range(cursor, "block", event.block, 0, limits.num_blocks);
+  check_range(cursor, "grp", event.group, of_table ? 0 : -1, limits.num_groups);
+  if (!of_table) return row;
+  check_range(cursor, "request", event.request.value, 0, cursor.context().num_requests);
+  if (event.kind == CacheEventKind::column_set)
+    check_range(cursor, "col", event.column, 0, kMaxTableColumns);
+  return row;
+}
+
+TableCursor make_change_cursor(ReadContext& context) {
+  return {context,
+          "worker_table_changes",
+          {"ordinal"},
+          fields::columns<WorkerTableChange>({}, fields::kChange)};
+}
+
+WorkerTableChange read_worker_change(const TableCursor& cursor, const BlockLimits& limits) {
+  WorkerTableChange change;
+  RowFields columns(cursor, 1);
+  fields::kChange(change, columns);
+  check_range(cursor, "request", change.request.value, 0, cursor.context().num_requests);
+  check_range(cursor, "grp", change.group, 0, limits.num_groups);
+  check_range(cursor, "col", change.column, 0, kMaxTableColumns);
+  return change;
 }
 
 }  // namespace hybridscope

@@ -1,14 +1,14 @@
 #include "storage/keyframe.h"
 
-#include <algorithm>
-#include <utility>
+#include <zstd.h>
 
-#include "storage/blob_coding.h"
+#include <algorithm>
+#include <cstddef>
 
 namespace hybridscope {
 namespace {
 
-// A packed blob (blob_coding.h) of these numbers:
+// A packed blob of these numbers:
 // version, num_groups,
 // scheduler tables, deferred blocks, worker tables.
 // Tables: number of requests; for each request: its id minus the previous one, then for each group
@@ -144,6 +144,165 @@ const Keyframes& KeyframeMaker::add(const StepRecord& record) {
   tables_pace_.num_changes += num_events + static_cast<std::int64_t>(record.worker_changes.size());
   blocks_pace_.num_changes += num_events + static_cast<std::int64_t>(record.writes.size());
   return keyframes_;
+}
+
+namespace {
+
+constexpr int kZstdLevel = 1;
+constexpr std::size_t kMaxBlobBytes = std::size_t{1} << 30;  // when unpacked
+constexpr std::int64_t kMaxChange = std::int64_t{1} << 33;
+constexpr int kWordBits = 64;
+
+}  // namespace
+
+void VarintWriter::put(std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<std::uint8_t>(value | 0x80));
+  bytes_.push_back(static_cast<std::uint8_t>(value));
+}
+
+void VarintWriter::put_signed(std::int64_t value) {
+  put(static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63));
+}
+
+void VarintWriter::put_word(std::uint64_t value) {
+  for (int shift = 0; shift < kWordBits; shift += 8)
+    bytes_.push_back(static_cast<std::uint8_t>(value >> shift));
+}
+
+void VarintWriter::put_ids(std::span<const std::int32_t> ids) {
+  put(ids.size());
+  std::int64_t before = 0;
+  for (const std::int32_t id : ids) put_signed(id - std::exchange(before, id));
+}
+
+std::uint64_t VarintReader::take() {
+  std::uint64_t value = 0;
+  for (int shift = 0; ok_ && shift < kWordBits; shift += 7) {
+    if (next_ == bytes_.size()) break;
+    const std::uint8_t byte = bytes_[next_++];
+    value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+    if ((byte & 0x80) == 0) return value;
+  }
+  ok_ = false;
+  return 0;
+}
+
+std::int64_t VarintReader::take_below(std::int64_t end) {
+  const std::uint64_t value = take();
+  if (ok_ && value < static_cast<std::uint64_t>(std::max<std::int64_t>(end, 0)))
+    return static_cast<std::int64_t>(value);
+  ok_ = false;
+  return 0;
+}
+
+std::int64_t VarintReader::take_signed(std::int64_t limit) {
+  const std::uint64_t folded = take();
+  const auto value =
+      static_cast<std::int64_t>(folded >> 1) ^ -static_cast<std::int64_t>(folded & 1);
+  if (value >= -limit && value <= limit) return value;
+  ok_ = false;
+  return 0;
+}
+
+std::uint64_t VarintReader::take_word() {
+  ok_ = ok_ && left_bytes() >= kWordBits / 8;
+  if (!ok_) return 0;
+  std::uint64_t value = 0;
+  for (int shift = 0; shift < kWordBits; shift += 8)
+    value |= std::uint64_t{bytes_[next_++]} << shift;
+  return value;
+}
+
+void VarintReader::take_ids(std::int64_t least, std::int64_t end, std::vector<std::int32_t>& ids) {
+  ids.clear();
+  std::int64_t before = 0;
+  // Each id takes at least one byte.
+  for (std::int64_t left = take_below(left_bytes() + 1); ok_ && left > 0; --left) {
+    before += take_signed(kMaxChange);
+    ok_ = ok_ && before >= least && before < end;
+    ids.push_back(static_cast<std::int32_t>(before));
+  }
+}
+
+std::vector<std::uint8_t> pack_blob(std::span<const std::uint8_t> bytes) {
+  std::vector<std::uint8_t> blob(ZSTD_compressBound(bytes.size()));
+  const std::size_t size =
+      ZSTD_compress(blob.data(), blob.size(), bytes.data(), bytes.size(), kZstdLevel);
+  HS_EXPECT(ZSTD_isError(size) == 0);
+  blob.resize(size);
+  return blob;
+}
+
+Result<std::vector<std::uint8_t>> unpack_blob(std::span<const std::uint8_t> blob) {
+  const unsigned long long size = ZSTD_getFrameContentSize(blob.data(), blob.size());
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > kMaxBlobBytes)
+    return damaged_keyframe("no zstd frame of a known size");
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
+  if (ZSTD_decompress(bytes.data(), bytes.size(), blob.data(), blob.size()) != bytes.size())
+    return damaged_keyframe("zstd cannot unpack it");
+  return bytes;
+}
+
+Error damaged_keyframe(const std::string& what) {
+  return Error{ErrorKind::corrupt, "the keyframe is damaged: " + what};
+}
+
+HeldBlocksReader::HeldBlocksReader(ReadContext& context, const BlockLimits& limits)
+    : context_(context),
+      limits_(limits),
+      keyframes_(context, "block_keyframes", "blocks"),
+      events_(make_event_cursor(context)),
+      writes_(context, "write_events", {"place"}, fields::columns<StateWrite>({}, fields::kWrite)),
+      blocks_(limits.num_blocks) {}
+
+void HeldBlocksReader::forget() {
+  blocks_ = HeldBlocks(limits_.num_blocks);
+  next_ = 0;
+}
+
+void HeldBlocksReader::take_keyframe(std::int64_t step) {
+  auto found = keyframes_.last(next_, step, [this](std::span<const std::uint8_t> blob) {
+    return decode_blocks(blob, limits_, context_.num_requests);
+  });
+  if (!found) return;
+  blocks_ = std::move(found->content);
+  next_ = found->step;
+}
+
+void HeldBlocksReader::take_step(std::int64_t number) {
+  for (; events_.has_row() && events_.next_step() == number; events_.advance()) {
+    const BlockEventRow row = read_block_event(events_, limits_);
+    if (context_.error) return;
+    blocks_.apply(row.event, static_cast<std::int32_t>(number));
+  }
+  for (; writes_.has_row() && writes_.next_step() == number; writes_.advance()) {
+    StateWrite write;
+    RowFields columns(writes_, 1);
+    fields::kWrite(write, columns);
+    write.event.step = static_cast<std::int32_t>(number);
+    if (write.block < 0 || write.block >= limits_.num_blocks)
+      writes_.fail("block",
+                   fmt::format("{}, expected 0 to {}", write.block, limits_.num_blocks - 1));
+    if (context_.error) return;
+    blocks_.apply(write);
+  }
+}
+
+const HeldBlocks& HeldBlocksReader::at(std::int64_t step) {
+  if (next_ > step + 1) forget();
+  take_keyframe(step);
+  if (!context_.error && next_ <= step) {
+    events_.seek(next_);
+    writes_.seek(next_);
+    for (;;) {
+      const std::int64_t number = std::min(events_.next_step(), writes_.next_step());
+      if (number > step || context_.error) break;
+      take_step(number);
+    }
+    next_ = step + 1;
+  }
+  if (context_.error) forget();
+  return blocks_;
 }
 
 }  // namespace hybridscope

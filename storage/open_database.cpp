@@ -15,10 +15,10 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/check.h"
-#include "sessions/text/stop_request.h"
+#include "core/base/result.h"
+#include "sessions/text/input_file.h"
 #include "storage/schema.h"
-#include "storage/sql_error.h"
+#include "storage/table_cursor.h"
 
 namespace hybridscope {
 namespace {
@@ -251,10 +251,11 @@ Status check_kind(SQLite::Database& database, const std::string& path) {
   const std::int64_t application = pragma(database, "application_id");
   const std::int64_t version = pragma(database, "user_version");
   if (application != kApplicationId)
-    return Error{ErrorKind::corrupt,
-                 fmt::format("{}: no session file: a database of another program (application_id "
-                             "{}, expected {})",
-                             path, application, kApplicationId)};
+    return Error{
+        ErrorKind::corrupt,
+        fmt::format(
+            "{}: no session file: a database of another program (application_id {}, expected {})",
+            path, application, kApplicationId)};
   if (version > kSchemaVersion)
     return Error{ErrorKind::corrupt,
                  fmt::format("{}: written by a newer hybridscope: version {} of the file, this "

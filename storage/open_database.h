@@ -33,7 +33,7 @@ bool has_write_ahead_log(const std::string& path);
 struct OpenOptions {
   FileAccess access = FileAccess::read;
   std::int64_t busy_timeout_ms = 10000;  // how long to wait for other programs that write
-  // Whether reading ends when the program is asked to stop (stop_request.h). Writing never does: it
+  // Whether reading ends when the program is asked to stop (input_file.h). Writing never does: it
   // may be what a recording needs to end well.
   bool ends_when_asked = true;
 };

@@ -8,14 +8,13 @@
 #include <span>
 #include <utility>
 
-#include "sessions/record/enum_codes.h"
 #include "sessions/record/speech_json.h"
+#include "sessions/record/value_names.h"
 #include "sessions/scenario/engine_profile.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"
 #include "storage/record_jsonl.h"
-#include "storage/record_lists.h"
 #include "storage/session_file.h"
 #include "storage/session_rows.h"
 

@@ -13,10 +13,9 @@
 #include "sessions/record/speech_json.h"
 #include "sessions/scenario/engine_profile.h"
 #include "storage/open_database.h"
-#include "storage/recorder_lock.h"
 #include "storage/schema.h"
 #include "storage/session_rows.h"
-#include "storage/sql_error.h"
+#include "storage/table_cursor.h"
 
 namespace hybridscope {
 namespace {

@@ -4,13 +4,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/record/session_header.h"
+#include "sessions/record/step_record.h"
 
 namespace SQLite {
 class Database;

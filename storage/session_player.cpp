@@ -4,9 +4,9 @@
 #include <limits>
 #include <utility>
 
-#include "storage/block_rows.h"
+#include "storage/held_blocks.h"
 #include "storage/keyframe.h"
-#include "storage/reader_impl.h"
+#include "storage/step_history.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/trace/block_table_mirror.h"
-#include "sessions/record/worker_tables.h"
+#include "sessions/record/record_views.h"
 #include "storage/session_reader.h"
 
 namespace hybridscope {

@@ -5,13 +5,12 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "sessions/text/shown_text.h"
 #include "storage/open_database.h"
-#include "storage/sql_error.h"
+#include "storage/table_cursor.h"
 
 namespace hybridscope {
 namespace {
@@ -73,9 +72,9 @@ std::string tables_hint(SQLite::Database& database, std::string_view message) tr
   if (!message.starts_with("no such table")) return {};
   std::string hint;
   for (const char* type : {"table", "view"}) {
-    SQLite::Statement names(database,
-                            "SELECT name FROM sqlite_schema WHERE type = ? AND name NOT LIKE "
-                            "'sqlite_%' ORDER BY name");
+    SQLite::Statement names(
+        database,
+        "SELECT name FROM sqlite_schema WHERE type = ? AND name NOT LIKE 'sqlite_%' ORDER BY name");
     names.bind(1, type);
     std::string list;
     while (names.executeStep()) list += (list.empty() ? "" : ", ") + names.getColumn(0).getString();

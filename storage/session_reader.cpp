@@ -3,15 +3,13 @@
 #include <SQLiteCpp/Database.h>
 #include <fmt/core.h>
 
-#include <limits>
 #include <utility>
 
-#include "sessions/explain/write_source.h"
+#include "sessions/explain/forward_rows.h"
 #include "sessions/record/record_views.h"
-#include "storage/reader_impl.h"
-#include "storage/session_file.h"
-#include "storage/sql_error.h"
+#include "storage/step_history.h"
 #include "storage/step_loader.h"
+#include "storage/table_cursor.h"
 
 namespace hybridscope {
 namespace {
@@ -181,17 +179,14 @@ namespace {
 // read all later rows instead of those of the step. The codes are
 // those of RequestChange::Kind, CommandKind and CommandOutcome.
 constexpr const char* kRequestChanges =
-    "SELECT CASE command WHEN 0 THEN 0 ELSE 1 END, request, step, 0, 0, 0 FROM commands "
-    "WHERE session = ?1 AND step > ?2 AND outcome = 0 AND command IN (0, 2) "
-    "UNION ALL SELECT 2, r.request, l.step, r.num_hit_tokens, r.num_prompt_tokens, "
-    "l.longest_hit_length FROM lookups l CROSS JOIN rows r "
-    "ON r.session = l.session AND r.step = +l.step AND r.request = l.request "
-    "WHERE l.session = ?1 AND l.step > ?2 AND l.admitted = 1 "
-    "UNION ALL SELECT 3, request, step, 0, 0, 0 FROM preemptions "
-    "WHERE session = ?1 AND step > ?2 "
-    "UNION ALL SELECT 4, c.request, s.step, 0, 0, 0 FROM steps s CROSS JOIN commits c "
-    "ON c.session = s.session AND c.step = +s.step "
-    "WHERE s.session = ?1 AND s.step > ?2 AND s.num_finished > 0 AND c.finished = 1";
+    "SELECT CASE command WHEN 0 THEN 0 ELSE 1 END, request, step, 0, 0, 0 FROM commands WHERE "
+    "session = ?1 AND step > ?2 AND outcome = 0 AND command IN (0, 2) UNION ALL SELECT 2, "
+    "r.request, l.step, r.num_hit_tokens, r.num_prompt_tokens, l.longest_hit_length FROM lookups l "
+    "CROSS JOIN rows r ON r.session = l.session AND r.step = +l.step AND r.request = l.request "
+    "WHERE l.session = ?1 AND l.step > ?2 AND l.admitted = 1 UNION ALL SELECT 3, request, step, 0, "
+    "0, 0 FROM preemptions WHERE session = ?1 AND step > ?2 UNION ALL SELECT 4, c.request, s.step, "
+    "0, 0, 0 FROM steps s CROSS JOIN commits c ON c.session = s.session AND c.step = +s.step WHERE "
+    "s.session = ?1 AND s.step > ?2 AND s.num_finished > 0 AND c.finished = 1";
 static_assert(static_cast<int>(CommandKind::add_request) == 0 &&
               static_cast<int>(CommandKind::abort) == 2 &&
               static_cast<int>(CommandOutcome::done) == 0);
@@ -224,8 +219,8 @@ Status SessionReader::each_request_change(std::int64_t after,
 Result<std::vector<std::int64_t>> SessionReader::steps_with_block_copies(std::int64_t after) {
   std::vector<std::int64_t> steps;
   ReadStatement query(impl_->context,
-                      "SELECT DISTINCT step FROM block_events WHERE session = ? AND kind = ? "
-                      "AND step > ? ORDER BY step");
+                      "SELECT DISTINCT step FROM block_events WHERE session = ? AND kind = ? AND "
+                      "step > ? ORDER BY step");
   query.start(
       {impl_->context.session, static_cast<std::int64_t>(CacheEventKind::copied_from), after});
   while (query.step()) steps.push_back(sqlite3_column_int64(query.get(), 0));

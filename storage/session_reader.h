@@ -13,7 +13,7 @@
 #include "core/check/state_write.h"
 #include "sessions/explain/explain_decision.h"
 #include "sessions/live/write_log.h"
-#include "sessions/record/step_source.h"
+#include "sessions/record/step_record.h"
 #include "storage/held_blocks.h"
 #include "storage/session_file.h"
 

@@ -1,9 +1,15 @@
 #include "storage/session_rows.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
-#include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "core/model/model_layout.h"
@@ -55,8 +61,8 @@ void insert_groups(SQLite::Database& database, std::int64_t session, const KVCac
 void set_parent(SQLite::Database& database, std::int64_t session, const SessionHeader& header) {
   if (header.parent_name.empty()) return;
   SQLite::Statement update(database,
-                           "UPDATE sessions SET parent_name = ?1, forked_at = ?2, parent = "
-                           "(SELECT session FROM sessions WHERE session = ?3) WHERE session = ?4");
+                           "UPDATE sessions SET parent_name = ?1, forked_at = ?2, parent = (SELECT "
+                           "session FROM sessions WHERE session = ?3) WHERE session = ?4");
   update.bind(1, header.parent_name);
   update.bind(2, header.forked_at);
   update.bind(3, header.parent);
@@ -71,8 +77,8 @@ void insert_row(SQLite::Database& database, const NewSession& session, BegunSess
       database,
       "INSERT INTO sessions (name, kind, status, level, created_us, program, source, model, "
       "mamba_cache_mode, engine, runner, async_scheduling, num_speculative_tokens, num_blocks, "
-      "plan, check_scope, digest_version, keeps_count_resets, language) "
-      "VALUES (?, ?, 'recording', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "plan, check_scope, digest_version, keeps_count_resets, language) VALUES (?, ?, 'recording', "
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   int column = 0;
   const auto text = [&](std::string_view value) { insert.bind(++column, std::string(value)); };
   const auto number = [&](std::int64_t value) { insert.bind(++column, value); };
@@ -128,8 +134,8 @@ void SessionRowTotals::add(const StepRecord& record) {
 bool update_totals(SQLite::Database& database, const BegunSession& session,
                    const SessionRowTotals& totals) {
   SQLite::Statement update(database,
-                           "UPDATE sessions SET num_steps = ?, num_request_steps = ?, "
-                           "num_errors = ?, num_warnings = ? WHERE session = ? AND created_us = ?");
+                           "UPDATE sessions SET num_steps = ?, num_request_steps = ?, num_errors = "
+                           "?, num_warnings = ? WHERE session = ? AND created_us = ?");
   update.bind(1, totals.num_steps);
   update.bind(2, totals.num_request_steps);
   update.bind(3, totals.num_errors);
@@ -141,9 +147,9 @@ bool update_totals(SQLite::Database& database, const BegunSession& session,
 
 bool update_status(SQLite::Database& database, const BegunSession& session, SessionStatus status,
                    const std::string& reason) {
-  SQLite::Statement update(database,
-                           "UPDATE sessions SET status = ?, status_reason = ? "
-                           "WHERE session = ? AND created_us = ?");
+  SQLite::Statement update(
+      database,
+      "UPDATE sessions SET status = ?, status_reason = ? WHERE session = ? AND created_us = ?");
   update.bind(1, std::string(session_status_name(status)));
   update.bind(2, reason);
   update.bind(3, session.session);
@@ -252,6 +258,96 @@ std::string name_of_source(std::string_view source) {
     name += code < 0x20 || code >= 0x7F ? '_' : byte;
   }
   return name.empty() ? "session" : name;
+}
+
+namespace {
+
+// Locked while a recorder makes its lock or looks whether it is the last one; no session began at
+// this time.
+constexpr off_t kGate = 0;
+
+// SQLite too puts its files beside the file that a link points to.
+std::string lock_file(const std::string& database) {
+  std::error_code error;
+  const auto target = std::filesystem::weakly_canonical(database, error);
+  return (error ? database : target.string()) + "-lock";
+}
+
+// A lock that belongs to the open file, not to the process: closing another descriptor of the same
+// file keeps it. `length` 0: up to the end of all numbers.
+bool lock(int descriptor, int command, short type, off_t begin, off_t length) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = begin;
+  lock.l_len = length;
+  int code = 0;
+  do code = fcntl(descriptor, command, &lock);
+  while (code != 0 && errno == EINTR);
+  return code == 0 && (command != F_OFD_GETLK || lock.l_type == F_UNLCK);
+}
+
+// Could this range be locked, as nobody else has a lock in it?
+bool is_free(int descriptor, off_t begin, off_t length) {
+  return lock(descriptor, F_OFD_GETLK, F_WRLCK, begin, length);
+}
+
+// Is it still the file of this name? The last recorder may have removed it.
+bool has_name(int descriptor, const std::string& file) {
+  struct stat opened {};
+  struct stat named {};
+  return fstat(descriptor, &opened) == 0 && stat(file.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+Error cannot_lock(const std::string& file) {
+  return {ErrorKind::not_available,
+          fmt::format("{}: cannot lock it, which shows that a session is being recorded: {}", file,
+                      std::strerror(errno))};
+}
+
+}  // namespace
+
+RecorderLock::RecorderLock(std::string file, int descriptor)
+    : file_(std::move(file)), descriptor_(descriptor) {}
+
+RecorderLock::RecorderLock(RecorderLock&& other) noexcept
+    : file_(std::move(other.file_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+RecorderLock& RecorderLock::operator=(RecorderLock&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+Result<RecorderLock> RecorderLock::acquire(const std::string& database, std::int64_t created_us) {
+  const std::string file = lock_file(database);
+  for (;;) {
+    const int descriptor = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) return cannot_lock(file);
+    RecorderLock made(file, descriptor);  // closes it on an error
+    if (!lock(descriptor, F_OFD_SETLKW, F_WRLCK, kGate, 1)) return cannot_lock(file);
+    if (!has_name(descriptor, file)) continue;
+    if (!lock(descriptor, F_OFD_SETLK, F_WRLCK, created_us, 1)) return cannot_lock(file);
+    lock(descriptor, F_OFD_SETLK, F_UNLCK, kGate, 1);
+    return made;
+  }
+}
+
+void RecorderLock::release() {
+  if (descriptor_ < 0) return;
+  const bool at_gate = lock(descriptor_, F_OFD_SETLKW, F_WRLCK, kGate, 1);
+  if (at_gate && has_name(descriptor_, file_) && is_free(descriptor_, kGate + 1, 0))
+    unlink(file_.c_str());
+  close(std::exchange(descriptor_, -1));
+}
+
+bool has_living_recorder(const std::string& database, std::int64_t created_us) {
+  const int descriptor = open(lock_file(database).c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return errno != ENOENT;
+  const bool living = !is_free(descriptor, created_us, 1);
+  close(descriptor);
+  return living;
 }
 
 }  // namespace hybridscope

@@ -5,11 +5,9 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <new>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -17,9 +15,8 @@
 #include "storage/keyframe.h"
 #include "storage/open_database.h"
 #include "storage/session_rows.h"
-#include "storage/sql_error.h"
-#include "storage/step_queue.h"
 #include "storage/step_rows.h"
+#include "storage/table_cursor.h"
 
 namespace hybridscope {
 
@@ -202,11 +199,10 @@ bool SessionWriter::Recorder::has_moved() const {
 }
 
 Error SessionWriter::Recorder::was_replaced() const {
-  return {
-      ErrorKind::not_available,
-      fmt::format("{}: was removed, renamed or replaced while session \"{}\" was being recorded "
-                  "in it: the recording is not complete",
-                  file_, begun_.name)};
+  return {ErrorKind::not_available,
+          fmt::format("{}: was removed, renamed or replaced while session \"{}\" was being "
+                      "recorded in it: the recording is not complete",
+                      file_, begun_.name)};
 }
 
 // The recorder's thread: runs transactions until the queue is closed or an error occurs.

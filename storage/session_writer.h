@@ -5,19 +5,84 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/record/session_header.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/record/step_record.h"
+#include "sessions/record/step_recorder.h"
+#include "sessions/run/drive.h"
+#include "sessions/run/spoken_words.h"
 #include "storage/session_file.h"
-#include "storage/step_queue.h"
+#include "storage/session_reader.h"
 
 namespace hybridscope {
+
+// The queue of steps from the engine's thread to the writer's. Bounded: the pusher waits while
+// kMaxQueuedSteps are in use. Steps are reused.
+
+// A step, with the texts that must be made on the pusher's thread.
+struct QueuedStep {
+  StepRecord record;
+  struct NewRequest {
+    RequestId request{};
+    std::string name;
+  };
+  std::vector<NewRequest> new_requests;    // requests that this step names first
+  std::vector<std::string> finding_texts;  // [findings]
+};
+
+class StepQueue {
+ public:
+  using Steps = std::vector<std::unique_ptr<QueuedStep>>;
+
+  struct Sizes {
+    std::size_t max_steps = 0;  // steps in use
+    std::size_t wake = 0;       // queued steps at which the writer is woken
+  };
+  explicit StepQueue(Sizes sizes) : sizes_(sizes) {}
+
+  // For the pusher. A step to fill; waits while the queue is full.
+  std::unique_ptr<QueuedStep> take_free();
+  void push(std::unique_ptr<QueuedStep> step);
+  // No more steps will come.
+  void close();
+  // The writer's error; after one, nothing waits any more.
+  std::optional<Error> failure();
+
+  // For the writer. Waits until there are enough steps to wake it, until the oldest one has waited
+  // for `patience`, or until the queue is closed. Empty: closed, and no steps are left.
+  Steps take(std::chrono::milliseconds patience, std::size_t at_most);
+  // Does not wait. Empty: nothing is queued.
+  Steps take_queued(std::size_t at_most);
+  // Returns written steps for reuse.
+  void give_back(Steps steps);
+  void fail(Error error);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Steps take_locked(std::size_t at_most);
+
+  std::mutex mutex_;
+  std::condition_variable space_;
+  std::condition_variable work_;
+  Sizes sizes_;
+  std::size_t num_out_ = 0;  // being filled, queued or being written
+  Steps free_;
+  std::deque<std::unique_ptr<QueuedStep>> queued_;
+  Clock::time_point oldest_{};  // when the first of queued_ was pushed
+  bool closed_ = false;
+  std::optional<Error> failure_;
+};
 
 // Tracks the requests that a session's steps have named so far.
 class RequestNames {
@@ -88,5 +153,46 @@ class SessionWriter {
   std::unique_ptr<Recorder> recorder_;
   bool made_file_;
 };
+
+// Keeps the steps of a run as a session: what --record, Python and the window record with.
+
+class SessionSink final : public StepSink {
+ public:
+  struct Options {
+    SessionPlace place;   // without a name, one is chosen after the header's source
+    std::string program;  // "hybridscope 0.1.0"
+    // Somebody reads the session while it is written: as SessionWriter's, and steps are in the file
+    // as soon as possible. May be empty.
+    std::function<void(std::int64_t)> committed;
+  };
+  // The name is the place's, and the digests are this version's, whatever the header says of them.
+  // Errors: those of SessionWriter::begin.
+  static Result<std::unique_ptr<SessionSink>> begin(SessionHeader header, const Names& names,
+                                                    Options options);
+
+  // Steps need their writes at level full only.
+  bool wants_writes() const override { return level() == RecordLevel::full; }
+  // Error: what keeps the file from being written; committed steps stay.
+  Result<Going> take(const CheckedStep& step) override;
+  // How the run ended. Error: as take().
+  Status finish(SessionStatus status, const std::string& reason);
+
+  RecordLevel level() const { return recorder_.level(); }
+  const std::string& name() const { return writer_->name(); }
+  std::int64_t num_steps() const { return num_steps_; }
+
+ private:
+  SessionSink(StepRecorder recorder, std::unique_ptr<SessionWriter> writer);
+
+  StepRecorder recorder_;
+  std::unique_ptr<SessionWriter> writer_;
+  std::int64_t num_steps_ = 0;
+};
+
+// What a language model said in a recorded session.
+
+// Its texts, as far as the scheduler took their tokens; empty: no language model ran, or the
+// session keeps none of its words. Errors: those of SessionReader::speech.
+Result<std::optional<SpokenWords>> spoken_session(SessionReader& reader, const Names& names);
 
 }  // namespace hybridscope

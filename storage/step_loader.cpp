@@ -4,8 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "storage/block_rows.h"
-
 namespace hybridscope {
 namespace {
 
@@ -29,14 +27,82 @@ void read_items(TableCursor& cursor, std::int64_t step, std::vector<Item>& items
   }
 }
 
+using fields::columns;
+
+std::vector<std::string> append(std::vector<std::string> names,
+                                const std::vector<std::string>& more) {
+  names.insert(names.end(), more.begin(), more.end());
+  return names;
+}
+
+// A cursor over the keys and the fields of a T.
+template <class T, class ForEach>
+TableCursor cursor(ReadContext& context, const char* table, std::vector<std::string> keys,
+                   ForEach for_each) {
+  return {context, table, std::move(keys), columns<T>({}, for_each)};
+}
+
 }  // namespace
+
+TableCursor make_steps_cursor(ReadContext& context) {
+  return {
+      context,
+      "steps LEFT JOIN digests USING (session, step)",
+      {},
+      append(columns<StepRecord>({}, fields::kStep), columns<StepDigests>({}, fields::kDigests))};
+}
+
+TableCursor make_finding_cursor(ReadContext& context) {
+  return cursor<Finding>(context, "findings", {"ordinal"}, fields::kFinding);
+}
+
+TableCursor make_speech_cursor(ReadContext& context) { return {context, "speech", {}, {"words"}}; }
+
+struct StepLoader::Cursors {
+  ReadContext& context;
+  TableCursor steps = make_steps_cursor(context);
+  TableCursor graph_padding = cursor<StepTrace>(context, "graph_padding", {}, fields::kGraph);
+  TableCursor commands = cursor<CommandTrace>(context, "commands", {"ordinal"}, fields::kCommand);
+  TableCursor findings = make_finding_cursor(context);
+  TableCursor rows{context,
+                   "rows",
+                   {"scheduled"},
+                   append(columns<ScheduledTrace>({}, fields::kScheduled),
+                          columns<RowTrace>({"row"}, fields::kRow))};
+  TableCursor commits = cursor<CommitTrace>(context, "commits", {"ordinal"}, fields::kCommit);
+  TableCursor preemptions =
+      cursor<RequestId>(context, "preemptions", {"ordinal"}, fields::kPreempted);
+  TableCursor skipped_requests =
+      cursor<SkippedRequest>(context, "skipped_requests", {"ordinal"}, fields::kSkipped);
+  TableCursor token_terms = cursor<TokenTerms>(context, "token_terms", {"ordinal"}, fields::kTerms);
+  TableCursor lookups = cursor<AdmissionLookup>(context, "lookups", {"ordinal"}, fields::kLookup);
+  TableCursor lookup_groups =
+      cursor<GroupLookup>(context, "lookup_groups", {"ordinal", "grp"}, fields::kGroupLookup);
+  TableCursor step_groups = cursor<GroupTrace>(context, "step_groups", {"grp"}, fields::kGroup);
+  TableCursor block_events = make_event_cursor(context);
+  TableCursor worker_table_changes = make_change_cursor(context);
+  TableCursor copy_decisions{context,
+                             "copy_decisions",
+                             {"launch", "decision"},
+                             columns<CopyDecisionTrace>({"row"}, fields::kDecision)};
+  TableCursor state_copies =
+      cursor<StateCopyTrace>(context, "state_copies", {"launch", "ordinal"}, fields::kCopy);
+  TableCursor attention_writes = cursor<AttentionWrite>(
+      context, "attention_writes", {"grp", "ordinal"}, fields::kAttentionWrite);
+  TableCursor metadata_arrays{context,
+                              "metadata_arrays",
+                              {"ordinal"},
+                              append(columns<ArrayRecord>({}, fields::kArray), {"elements"})};
+  TableCursor write_events = cursor<StateWrite>(context, "write_events", {"place"}, fields::kWrite);
+  TableCursor speech = make_speech_cursor(context);
+};
 
 StepLoader::StepLoader(ReadContext& context, const SessionHeader& header)
     : context_(context),
       level_(header.level),
       groups_(make_group_traces(header.config.kv_cache_config)),
       limits_(block_limits(header.config)),
-      cursors_(std::make_unique<Cursors>(context)) {
+      cursors_(new Cursors{context}) {
   if (header.language) speech_ = speech_limits(context, header);
 }
 
@@ -271,62 +337,6 @@ void read_stamp(const TableCursor& cursor, StepStamp& stamp) {
   stamp.step = cursor.next_step();
   stamp.counts = record.counts;
 }
-
-using fields::columns;
-
-namespace {
-
-std::vector<std::string> append(std::vector<std::string> names,
-                                const std::vector<std::string>& more) {
-  names.insert(names.end(), more.begin(), more.end());
-  return names;
-}
-
-}  // namespace
-
-TableCursor make_steps_cursor(ReadContext& context) {
-  return {
-      context,
-      "steps LEFT JOIN digests USING (session, step)",
-      {},
-      append(columns<StepRecord>({}, fields::kStep), columns<StepDigests>({}, fields::kDigests))};
-}
-
-TableCursor make_finding_cursor(ReadContext& context) {
-  return {context, "findings", {"ordinal"}, fields::columns<Finding>({}, fields::kFinding)};
-}
-
-TableCursor make_speech_cursor(ReadContext& context) { return {context, "speech", {}, {"words"}}; }
-
-StepLoader::Cursors::Cursors(ReadContext& context)
-    : steps(make_steps_cursor(context)),
-      graph_padding(context, "graph_padding", {}, columns<StepTrace>({}, fields::kGraph)),
-      commands(context, "commands", {"ordinal"}, columns<CommandTrace>({}, fields::kCommand)),
-      findings(make_finding_cursor(context)),
-      rows(context, "rows", {"scheduled"},
-           append(columns<ScheduledTrace>({}, fields::kScheduled),
-                  columns<RowTrace>({"row"}, fields::kRow))),
-      commits(context, "commits", {"ordinal"}, columns<CommitTrace>({}, fields::kCommit)),
-      preemptions(context, "preemptions", {"ordinal"}, columns<RequestId>({}, fields::kPreempted)),
-      skipped_requests(context, "skipped_requests", {"ordinal"},
-                       columns<SkippedRequest>({}, fields::kSkipped)),
-      token_terms(context, "token_terms", {"ordinal"}, columns<TokenTerms>({}, fields::kTerms)),
-      lookups(context, "lookups", {"ordinal"}, columns<AdmissionLookup>({}, fields::kLookup)),
-      lookup_groups(context, "lookup_groups", {"ordinal", "grp"},
-                    columns<GroupLookup>({}, fields::kGroupLookup)),
-      step_groups(context, "step_groups", {"grp"}, columns<GroupTrace>({}, fields::kGroup)),
-      block_events(make_event_cursor(context)),
-      worker_table_changes(make_change_cursor(context)),
-      copy_decisions(context, "copy_decisions", {"launch", "decision"},
-                     columns<CopyDecisionTrace>({"row"}, fields::kDecision)),
-      state_copies(context, "state_copies", {"launch", "ordinal"},
-                   columns<StateCopyTrace>({}, fields::kCopy)),
-      attention_writes(context, "attention_writes", {"grp", "ordinal"},
-                       columns<AttentionWrite>({}, fields::kAttentionWrite)),
-      metadata_arrays(context, "metadata_arrays", {"ordinal"},
-                      append(columns<ArrayRecord>({}, fields::kArray), {"elements"})),
-      write_events(context, "write_events", {"place"}, columns<StateWrite>({}, fields::kWrite)),
-      speech(make_speech_cursor(context)) {}
 
 void read_array(const TableCursor& cursor, ArrayRecord& array) {
   RowFields of_row(cursor, 1);

@@ -6,13 +6,10 @@
 #include <optional>
 
 #include "core/engine/engine_config.h"
-#include "sessions/record/session_header.h"
 #include "sessions/record/speech_json.h"
 #include "sessions/record/step_record.h"
-#include "sessions/record/step_source.h"
-#include "storage/block_rows.h"
+#include "storage/held_blocks.h"
 #include "storage/table_cursor.h"
-#include "storage/table_fields.h"
 
 namespace hybridscope {
 
@@ -77,30 +74,5 @@ TableCursor make_speech_cursor(ReadContext& context);
 
 // A row of metadata_arrays, with its elements.
 void read_array(const TableCursor& cursor, ArrayRecord& array);
-
-struct StepLoader::Cursors {
-  explicit Cursors(ReadContext& context);
-
-  TableCursor steps;
-  TableCursor graph_padding;
-  TableCursor commands;
-  TableCursor findings;
-  TableCursor rows;
-  TableCursor commits;
-  TableCursor preemptions;
-  TableCursor skipped_requests;
-  TableCursor token_terms;
-  TableCursor lookups;
-  TableCursor lookup_groups;
-  TableCursor step_groups;
-  TableCursor block_events;
-  TableCursor worker_table_changes;
-  TableCursor copy_decisions;
-  TableCursor state_copies;
-  TableCursor attention_writes;
-  TableCursor metadata_arrays;
-  TableCursor write_events;
-  TableCursor speech;
-};
 
 }  // namespace hybridscope

@@ -4,11 +4,10 @@
 #include <SQLiteCpp/Exception.h>
 #include <bit>
 #include <nlohmann/json.hpp>
-#include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "sessions/record/speech_json.h"
-#include "storage/table_fields.h"
+#include "storage/table_cursor.h"
 
 namespace hybridscope {
 
@@ -122,70 +121,52 @@ std::vector<std::string> finding_columns() {
   return names;
 }
 
+std::vector<std::string> array_columns() {
+  auto names = columns<ArrayRecord>({"step", "ordinal"}, fields::kArray);
+  names.emplace_back("elements");
+  return names;
+}
+
 }  // namespace
 
 struct StepRows::Inserts {
-  Inserts(SQLite::Database& db, std::int64_t s)
-      : requests(db, "requests", s, {"request", "name", "first_step"}),
-        steps(db, "steps", s, columns<StepRecord>({"step"}, fields::kStep)),
-        digests(db, "digests", s, columns<StepDigests>({"step"}, fields::kDigests)),
-        graph_padding(db, "graph_padding", s, columns<StepTrace>({"step"}, fields::kGraph)),
-        commands(db, "commands", s, columns<CommandTrace>({"step", "ordinal"}, fields::kCommand)),
-        rows(db, "rows", s, row_columns()),
-        commits(db, "commits", s, columns<CommitTrace>({"step", "ordinal"}, fields::kCommit)),
-        preemptions(db, "preemptions", s, {"step", "ordinal", "request"}),
-        skipped_requests(db, "skipped_requests", s,
-                         columns<SkippedRequest>({"step", "ordinal"}, fields::kSkipped)),
-        token_terms(db, "token_terms", s, columns<TokenTerms>({"step", "ordinal"}, fields::kTerms)),
-        lookups(db, "lookups", s, columns<AdmissionLookup>({"step", "ordinal"}, fields::kLookup)),
-        lookup_groups(db, "lookup_groups", s,
-                      columns<GroupLookup>({"step", "ordinal", "grp"}, fields::kGroupLookup)),
-        step_groups(db, "step_groups", s, columns<GroupTrace>({"step", "grp"}, fields::kGroup)),
-        block_events(db, "block_events", s,
-                     columns<CacheEvent>({"step", "ordinal", "at_commit"}, fields::kEvent)),
-        worker_table_changes(db, "worker_table_changes", s,
-                             columns<WorkerTableChange>({"step", "ordinal"}, fields::kChange)),
-        copy_decisions(
-            db, "copy_decisions", s,
-            columns<CopyDecisionTrace>({"step", "launch", "decision", "row"}, fields::kDecision)),
-        state_copies(db, "state_copies", s,
-                     columns<StateCopyTrace>({"step", "launch", "ordinal"}, fields::kCopy)),
-        attention_writes(
-            db, "attention_writes", s,
-            columns<AttentionWrite>({"step", "grp", "ordinal"}, fields::kAttentionWrite)),
-        metadata_arrays(db, "metadata_arrays", s,
-                        {"step", "ordinal", "grp", "name", "dtype", "dims", "num_rows", "num_cols",
-                         "elements"}),
-        write_events(db, "write_events", s, columns<StateWrite>({"step", "place"}, fields::kWrite)),
-        findings(db, "findings", s, finding_columns()),
-        keyframes(db, "keyframes", s, {"step", "tables"}),
-        block_keyframes(db, "block_keyframes", s, {"step", "blocks"}),
-        speech(db, "speech", s, {"step", "words"}) {}
+  SQLite::Database& db;
+  std::int64_t s;  // session
 
-  Insert requests;
-  Insert steps;
-  Insert digests;
-  Insert graph_padding;
-  Insert commands;
-  Insert rows;
-  Insert commits;
-  Insert preemptions;
-  Insert skipped_requests;
-  Insert token_terms;
-  Insert lookups;
-  Insert lookup_groups;
-  Insert step_groups;
-  Insert block_events;
-  Insert worker_table_changes;
-  Insert copy_decisions;
-  Insert state_copies;
-  Insert attention_writes;
-  Insert metadata_arrays;
-  Insert write_events;
-  Insert findings;
-  Insert keyframes;
-  Insert block_keyframes;
-  Insert speech;
+  // Into the step, `keys` and the fields of a T.
+  template <class T, class ForEach>
+  Insert of(std::string_view table, std::vector<std::string> keys, ForEach for_each) {
+    keys.insert(keys.begin(), "step");
+    return Insert(db, table, s, columns<T>(std::move(keys), for_each));
+  }
+
+  Insert requests{db, "requests", s, {"request", "name", "first_step"}};
+  Insert steps = of<StepRecord>("steps", {}, fields::kStep);
+  Insert digests = of<StepDigests>("digests", {}, fields::kDigests);
+  Insert graph_padding = of<StepTrace>("graph_padding", {}, fields::kGraph);
+  Insert commands = of<CommandTrace>("commands", {"ordinal"}, fields::kCommand);
+  Insert rows{db, "rows", s, row_columns()};
+  Insert commits = of<CommitTrace>("commits", {"ordinal"}, fields::kCommit);
+  Insert preemptions{db, "preemptions", s, {"step", "ordinal", "request"}};
+  Insert skipped_requests = of<SkippedRequest>("skipped_requests", {"ordinal"}, fields::kSkipped);
+  Insert token_terms = of<TokenTerms>("token_terms", {"ordinal"}, fields::kTerms);
+  Insert lookups = of<AdmissionLookup>("lookups", {"ordinal"}, fields::kLookup);
+  Insert lookup_groups = of<GroupLookup>("lookup_groups", {"ordinal", "grp"}, fields::kGroupLookup);
+  Insert step_groups = of<GroupTrace>("step_groups", {"grp"}, fields::kGroup);
+  Insert block_events = of<CacheEvent>("block_events", {"ordinal", "at_commit"}, fields::kEvent);
+  Insert worker_table_changes =
+      of<WorkerTableChange>("worker_table_changes", {"ordinal"}, fields::kChange);
+  Insert copy_decisions =
+      of<CopyDecisionTrace>("copy_decisions", {"launch", "decision", "row"}, fields::kDecision);
+  Insert state_copies = of<StateCopyTrace>("state_copies", {"launch", "ordinal"}, fields::kCopy);
+  Insert attention_writes =
+      of<AttentionWrite>("attention_writes", {"grp", "ordinal"}, fields::kAttentionWrite);
+  Insert metadata_arrays{db, "metadata_arrays", s, array_columns()};
+  Insert write_events = of<StateWrite>("write_events", {"place"}, fields::kWrite);
+  Insert findings{db, "findings", s, finding_columns()};
+  Insert keyframes{db, "keyframes", s, {"step", "tables"}};
+  Insert block_keyframes{db, "block_keyframes", s, {"step", "blocks"}};
+  Insert speech{db, "speech", s, {"step", "words"}};
 
   void flush() {
     for (Insert* insert : {&requests,        &steps,           &digests,
@@ -224,7 +205,7 @@ void insert_one(Insert& insert, std::int64_t step, const T& value, ForEach for_e
 }  // namespace
 
 StepRows::StepRows(SQLite::Database& database, std::int64_t session)
-    : inserts_(std::make_unique<Inserts>(database, session)) {}
+    : inserts_(new Inserts{database, session}) {}
 
 StepRows::~StepRows() = default;
 
@@ -340,9 +321,8 @@ void StepRows::write_groups(const StepRecord& record) {
   std::int64_t ordinal = 0;
   for (const ArrayRecord& array : record.arrays) {
     Insert& insert = inserts_->metadata_arrays;
-    insert.row(step).integer(ordinal++).integer(array.group).text(array.name);
-    insert.integer(static_cast<std::int64_t>(array.dtype)).integer(array.dims);
-    insert.integer(array.rows).integer(array.cols);
+    insert.row(step).integer(ordinal++);
+    fields::kArray(array, insert);
     if (array.present) insert.blob(array.values);
     insert.run();
   }

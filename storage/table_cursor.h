@@ -2,6 +2,7 @@
 // table; only going back or far ahead searches it. Every value is checked before it is used.
 #pragma once
 
+#include <SQLiteCpp/Exception.h>
 #include <sqlite3.h>
 
 #include <cstdint>
@@ -13,12 +14,15 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/check/finding.h"
-#include "sessions/record/enum_codes.h"
+#include "sessions/record/step_fields.h"
+#include "sessions/record/step_record.h"
+#include "sessions/record/value_names.h"
 
 namespace hybridscope {
 
@@ -148,3 +152,100 @@ class RowFields {
 };
 
 }  // namespace hybridscope
+
+// Converts SQLite's errors to Errors. Exceptions of SQLiteCpp end here.
+
+struct sqlite3;
+
+namespace hybridscope {
+
+// The message names the file and what to do. not_available: locked, read-only, disk full; corrupt:
+// not a database, or a damaged one; io: anything else. `handle`: the connection; null if there is
+// none.
+Error sqlite_error(const std::string& file, const SQLite::Exception& exception,
+                   sqlite3* handle = nullptr);
+
+// The result of `work` (a Result or Status), or the error it threw.
+template <class Work>
+auto catch_sqlite(const std::string& file, sqlite3* handle, Work&& work) -> decltype(work()) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const SQLite::Exception& exception) {
+    return sqlite_error(file, exception, handle);
+  }
+}
+
+}  // namespace hybridscope
+
+namespace hybridscope::fields {
+
+// The columns of each table with parts of steps: the field lists of sessions/record/step_fields.h
+// as values that can be passed on. Writing and reading use the same lists.
+
+inline constexpr auto kStep = [](auto& record, auto& visit) {
+  for_each_step_field(record.trace, visit);
+  for_each_count_field(record.counts, visit);
+};
+inline constexpr auto kDigests = [](auto& digests, auto& visit) {
+  for (std::size_t i = 0; i < kNumStepSections; ++i)
+    visit(step_section_name(static_cast<StepSection>(i)), digests.of[i]);
+};
+inline constexpr auto& kGraph = for_each_graph_field;
+inline constexpr auto& kCommand = for_each_command_field;
+inline constexpr auto& kScheduled = for_each_scheduled_field;
+inline constexpr auto kRow = [](auto& row, auto& visit) {
+  for_each_row_field(row, visit);
+  for_each_layout_field(row, visit);
+};
+inline constexpr auto& kCommit = for_each_commit_field;
+inline constexpr auto kPreempted = [](auto& request, auto& visit) { visit("request", request); };
+inline constexpr auto& kSkipped = for_each_skipped_field;
+inline constexpr auto& kTerms = for_each_terms_field;
+inline constexpr auto& kLookup = for_each_lookup_field;
+inline constexpr auto& kGroupLookup = for_each_group_lookup_field;
+inline constexpr auto& kGroup = for_each_group_field;
+inline constexpr auto& kEvent = for_each_cache_event_field;
+inline constexpr auto kChange = [](auto& change, auto& visit) {
+  visit("request", change.request);
+  visit("group", change.group);
+  visit("col", change.column);
+  visit("block", change.block);
+};
+inline constexpr auto& kDecision = for_each_decision_field;
+inline constexpr auto& kCopy = for_each_copy_field;
+inline constexpr auto& kAttentionWrite = for_each_attention_write_field;
+// The elements follow as a blob.
+inline constexpr auto kArray = [](auto& array, auto& visit) {
+  visit("group", array.group);
+  visit("name", array.name);
+  visit("dtype", array.dtype);
+  visit("dims", array.dims);
+  visit("num_rows", array.rows);
+  visit("num_cols", array.cols);
+};
+inline constexpr auto& kWrite = for_each_write_field;
+inline constexpr auto& kFinding = for_each_finding_field;
+
+// The names of what `for_each` shows of a T.
+template <class T, class ForEach>
+std::vector<std::string> field_names(ForEach for_each) {
+  std::vector<std::string> names;
+  const auto append = [&names](std::string_view name, const auto&) { names.emplace_back(name); };
+  const T sample{};
+  for_each(sample, append);
+  return names;
+}
+
+// The column of a field. GROUP is an SQL keyword, so the field `group` has the column `grp`.
+inline std::string_view column_of(std::string_view field) {
+  return field == "group" ? "grp" : field;
+}
+
+// `keys`, then the columns of the fields that `for_each` visits in a T.
+template <class T, class ForEach>
+std::vector<std::string> columns(std::vector<std::string> keys, ForEach for_each) {
+  for (const std::string& name : field_names<T>(for_each)) keys.emplace_back(column_of(name));
+  return keys;
+}
+
+}  // namespace hybridscope::fields

@@ -8,7 +8,7 @@
 
 #include "bench/support/measure.h"
 #include "kernels/cpu/cpu_state_backend.h"
-#include "kernels/cpu/elements_cpu.h"
+#include "kernels/cpu/state_copy_cpu.h"
 #include "kernels/memory_map.h"
 
 namespace hybridscope::bench {

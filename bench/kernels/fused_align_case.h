@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "core/state/state_layout.h"
+#include "core/state/state_memory.h"
 #include "kernels/cuda/device_buffer.cuh"
 #include "kernels/cuda/fused_align.h"
 

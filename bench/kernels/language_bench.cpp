@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
-#include <string>
 #include <vector>
 
 #include "kernels/language/cuda_language_machine.h"

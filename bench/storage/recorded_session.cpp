@@ -3,18 +3,17 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/record/step_recorder.h"
 #include "sessions/run/checked_run.h"
-#include "sessions/traffic/synthetic_traffic.h"
+#include "sessions/traffic/traffic_load.h"
 #include "storage/session_writer.h"
 
 namespace hybridscope::bench {

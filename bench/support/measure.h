@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "tests/support/allocation_counter.h"
 
 namespace hybridscope::bench {

@@ -1,9 +1,13 @@
-// Integer helpers, named as in the reference.
+// Integer helpers, named as in the reference; they run on the host and on the device.
 #pragma once
 
-#include <cstdint>
+// Marks functions that are compiled for the host and, by nvcc, for the device as well.
 
-#include "core/base/host_device.h"
+#if defined(__CUDACC__)
+#define HS_HOST_DEVICE __host__ __device__
+#else
+#define HS_HOST_DEVICE
+#endif
 
 namespace hybridscope {
 

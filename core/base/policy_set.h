@@ -1,11 +1,12 @@
 // The policies of an engine: for each place where engines have behaved differently, which behaviour
 // it has. This header names no policy. The enum of one stands beside the unit that obeys it
-// (UNIT_policies.h), core/engine/policy_table.cpp lists all; docs/adding.md says how to add one.
+// (*_policies.h), core/engine/policy_table.cpp lists all; docs/adding.md says how to add one.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 namespace hybridscope {
@@ -80,5 +81,28 @@ class PolicySet {
 
 // Profile `safe`: state is never corrupted.
 constexpr PolicySet safe_policies() { return {}; }
+
+// The policies that a cache was made with. They cannot change while an engine runs, so the cache,
+// its parts and all copies of it share one set.
+
+class FixedPolicies {
+ public:
+  FixedPolicies(const PolicySet& policies = {})
+      : policies_(std::make_shared<const PolicySet>(policies)) {}
+
+  const PolicySet& set() const { return *policies_; }
+
+  template <IsPolicy Value>
+  Value get() const {
+    return policies_->get<Value>();
+  }
+  template <IsPolicy Value>
+  bool is(Value value) const {
+    return policies_->is(value);
+  }
+
+ private:
+  std::shared_ptr<const PolicySet> policies_;
+};
 
 }  // namespace hybridscope

@@ -1,12 +1,31 @@
-// Result<T>: a value, or an Error that says what is wrong with the input (a file, a setting, a
-// vector that breaks a precondition).
+// Two kinds of failure. Result<T>: a value, or an Error that says what is wrong with the input (a
+// file, a setting, a vector that breaks a precondition). HS_EXPECT: a bug of hybridscope itself.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
 
-#include "core/base/check.h"
+// HS_EXPECT guards contracts between our own units. A failure is a bug of hybridscope, never of its
+// input: it throws ContractViolation, which is caught where a command is applied (exit code 5).
+
+namespace hybridscope {
+
+class ContractViolation : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+[[noreturn]] void contract_violation(const char* condition, const char* file, int line);
+
+}  // namespace hybridscope
+
+#define HS_EXPECT(condition)                                             \
+  do {                                                                   \
+    if (!(condition)) [[unlikely]]                                       \
+      ::hybridscope::contract_violation(#condition, __FILE__, __LINE__); \
+  } while (false)
 
 namespace hybridscope {
 

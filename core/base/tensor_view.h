@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/base/host_device.h"
+#include "core/base/math.h"
 
 namespace hybridscope {
 

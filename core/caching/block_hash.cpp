@@ -1,6 +1,6 @@
 #include "core/caching/block_hash.h"
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 

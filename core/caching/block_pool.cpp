@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "core/caching/block_pool_policies.h"
 
 namespace hybridscope {

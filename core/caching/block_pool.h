@@ -4,14 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/base/fingerprint.h"
 #include "core/base/ids.h"
+#include "core/base/policy_set.h"
 #include "core/caching/cache_events.h"
-#include "core/caching/fixed_policies.h"
 
 namespace hybridscope {
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/math.h"
-#include "core/caching/full_attention_manager.h"
 #include "core/caching/hybrid_coordinator_policies.h"
 #include "core/caching/mamba_manager.h"
 

@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "core/caching/block_hash.h"
 #include "core/caching/block_pool.h"
-#include "core/caching/cache_hit.h"
+#include "core/caching/cache_events.h"
 #include "core/caching/single_type_manager.h"
 #include "core/model/kv_cache_spec.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/caching/kv_cache_manager.h"
-#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/manager_policies.h"
 
 namespace hybridscope {
 

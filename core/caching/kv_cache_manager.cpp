@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <utility>
 
-#include "core/base/check.h"
 #include "core/caching/block_pool_policies.h"
-#include "core/caching/full_attention_manager_policies.h"
-#include "core/caching/mamba_manager_policies.h"
-#include "core/caching/retention_policies.h"
+#include "core/caching/manager_policies.h"
 
 namespace hybridscope {
 namespace {

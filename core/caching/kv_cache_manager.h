@@ -19,18 +19,16 @@
 #include "core/caching/block_hash.h"
 #include "core/caching/block_pool.h"
 #include "core/caching/cache_events.h"
-#include "core/caching/cache_hit.h"
-#include "core/caching/full_attention_manager.h"
 #include "core/caching/hybrid_coordinator.h"
 #include "core/caching/mamba_manager.h"
-#include "core/caching/request_status.h"
 #include "core/caching/retention.h"
 #include "core/caching/single_type_manager.h"
 #include "core/model/kv_cache_spec.h"
 
 namespace hybridscope {
 
-// Input and answer of KVCacheManager::allocate_slots (semantics: allocate-slots). Plain values.
+// Where a request is in its life (semantics: allocate-slots, schedule-waiting).
+enum class RequestStatus : std::uint8_t { waiting, running, preempted, finished };
 
 struct AllocateSlotsArgs {
   std::int32_t num_new_tokens = 0;                // positive

@@ -5,7 +5,7 @@
 
 #include "core/base/math.h"
 #include "core/caching/block_pool_policies.h"
-#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/manager_policies.h"
 
 namespace hybridscope {
 namespace {

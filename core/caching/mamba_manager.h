@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "core/base/policy_set.h"
-#include "core/caching/fixed_policies.h"
 #include "core/caching/retention.h"
 #include "core/caching/single_type_manager.h"
 #include "core/model/kv_cache_spec.h"
-#include "core/model/prefill_checkpoint.h"
 
 namespace hybridscope {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/math.h"
-#include "core/caching/retention_policies.h"
+#include "core/caching/manager_policies.h"
 
 namespace hybridscope {
 namespace {

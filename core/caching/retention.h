@@ -15,7 +15,7 @@ struct RetentionRule {
   // Tokens between two states that are kept, 0: none but those at reachable boundaries; empty:
   // every state is kept.
   std::optional<std::int32_t> interval = {};
-  ReachableBoundaries boundaries{};  // prompt_end; the enum is in retention_policies.h
+  ReachableBoundaries boundaries{};  // prompt_end; the enum is in manager_policies.h
   std::int32_t scheduler_block_size = 16;
   std::int32_t hit_alignment = 16;  // hits end on multiples of it
   bool eagle_block_drop = false;    // some group's last block is dropped from a hit

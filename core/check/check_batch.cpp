@@ -1,4 +1,4 @@
-#include "core/check/check_batch.h"
+#include "core/check/check_rules.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,9 +1,7 @@
-#include "core/check/check_blocks.h"
+#include "core/check/check_rules.h"
 
 #include <algorithm>
 #include <vector>
-
-#include "core/check/check_references.h"
 
 namespace hybridscope {
 namespace {

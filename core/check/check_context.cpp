@@ -1,7 +1,5 @@
 #include "core/check/check_context.h"
 
-#include <algorithm>
-
 namespace hybridscope {
 
 std::int32_t CheckConfig::num_inner_hash_blocks() const {

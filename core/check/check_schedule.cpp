@@ -1,4 +1,4 @@
-#include "core/check/check_schedule.h"
+#include "core/check/check_rules.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,9 +1,8 @@
-#include <algorithm>
 #include <vector>
 
 #include "core/check/check_context.h"
-#include "core/check/check_hits.h"
-#include "core/check/execute_forward.h"
+#include "core/check/check_rules.h"
+#include "core/check/execute_step.h"
 
 namespace hybridscope {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/check/execute_copies.h"
+#include "core/check/execute_step.h"
 
 #include <algorithm>
 #include <utility>

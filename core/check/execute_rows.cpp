@@ -1,9 +1,8 @@
-#include "core/check/execute_rows.h"
+#include "core/check/execute_step.h"
 
 #include <algorithm>
 
-#include "core/check/conv_variants.h"
-#include "core/check/log_ops.h"
+#include "core/check/state_mirror.h"
 
 namespace hybridscope {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 namespace {

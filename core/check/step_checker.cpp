@@ -2,14 +2,8 @@
 
 #include <algorithm>
 
-#include "core/check/check_batch.h"
-#include "core/check/check_blocks.h"
-#include "core/check/check_copies.h"
-#include "core/check/check_hits.h"
-#include "core/check/check_schedule.h"
-#include "core/check/execute_copies.h"
-#include "core/check/execute_forward.h"
-#include "core/check/log_ops.h"
+#include "core/check/check_rules.h"
+#include "core/check/state_mirror.h"
 
 namespace hybridscope {
 namespace {

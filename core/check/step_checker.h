@@ -8,7 +8,7 @@
 #include "core/base/result.h"
 #include "core/check/check_context.h"
 #include "core/check/check_progress.h"
-#include "core/check/execute_copies.h"
+#include "core/check/execute_step.h"
 #include "core/check/symbolic_state.h"
 
 namespace hybridscope {

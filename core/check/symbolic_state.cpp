@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base/check.h"
-
 namespace hybridscope {
 
 SymbolicState::SymbolicState(const SymbolicStateSize& size)

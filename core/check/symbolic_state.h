@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "core/base/check.h"
 #include "core/base/fingerprint.h"
+#include "core/base/result.h"
 #include "core/check/finding.h"
 #include "core/state/state_ops.h"
 #include "core/trace/step_trace.h"

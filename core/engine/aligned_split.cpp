@@ -1,13 +1,11 @@
 #include "core/engine/aligned_split.h"
 
 #include <algorithm>
-#include <array>
-#include <initializer_list>
 
 #include "core/base/math.h"
-#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/manager_policies.h"
 #include "core/engine/aligned_split_policies.h"
-#include "core/model/prefill_checkpoint.h"
+#include "core/model/kv_cache_spec.h"
 
 namespace hybridscope {
 namespace {

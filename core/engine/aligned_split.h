@@ -8,7 +8,7 @@
 namespace hybridscope {
 
 enum class AlignedSplit : std::uint8_t;     // aligned_split_policies.h
-enum class CheckpointStart : std::uint8_t;  // core/caching/mamba_manager_policies.h
+enum class CheckpointStart : std::uint8_t;  // core/caching/manager_policies.h
 
 // What the split reads of an engine. Sizes in tokens.
 struct AlignedSplitSettings {

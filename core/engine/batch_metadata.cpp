@@ -1,18 +1,15 @@
 #include "core/engine/batch_metadata.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "core/base/check.h"
 #include "core/base/math.h"
-#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/manager_policies.h"
 #include "core/engine/batch_metadata_policies.h"
-#include "core/engine/copy_rows_policies.h"
-#include "core/engine/cudagraph_setup.h"
 #include "core/engine/kernel_policies.h"
 #include "core/engine/scheduler_setup.h"
+#include "core/engine/worker_policies.h"
+#include "core/metadata/builder_policies.h"
 #include "core/metadata/graph_padding.h"
-#include "core/metadata/mamba_builder_policies.h"
 
 namespace hybridscope {
 namespace {

@@ -1,16 +1,14 @@
 #include <algorithm>
 
-#include "core/base/check.h"
-#include "core/engine/all_mode_copies_policies.h"
+#include "core/base/result.h"
 #include "core/engine/batch_metadata.h"
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/kernel_policies.h"
 #include "core/engine/row_inputs.h"
 #include "core/engine/row_inputs_policies.h"
-#include "core/engine/worker_v2_policies.h"
+#include "core/engine/worker_policies.h"
+#include "core/metadata/builder_policies.h"
 #include "core/metadata/common_attention_metadata.h"
-#include "core/metadata/gdn_builder_policies.h"
-#include "core/metadata/mamba_builder_policies.h"
 
 namespace hybridscope {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/base/ids.h"
-#include "core/engine/accepted_count.h"
 #include "core/engine/block_table.h"
+#include "core/engine/engine_request.h"
 
 namespace hybridscope {
 

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/base/ids.h"
-#include "core/engine/accepted_count.h"
 #include "core/engine/block_table.h"
-#include "core/state/align_mode.h"
+#include "core/engine/engine_request.h"
+#include "core/state/mode_copies.h"
 
 namespace hybridscope {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/base/check.h"
 #include "core/base/ids.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 

@@ -2,10 +2,9 @@
 
 #include <cstddef>
 
-#include "core/engine/accepted_count.h"
-#include "core/engine/copy_rows_policies.h"
-#include "core/state/all_mode.h"
-#include "core/state/copy_launch.h"
+#include "core/engine/engine_request.h"
+#include "core/engine/worker_policies.h"
+#include "core/state/mode_copies.h"
 
 namespace hybridscope {
 

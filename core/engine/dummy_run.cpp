@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/ids.h"
-#include "core/engine/cudagraph_setup.h"
-#include "core/engine/dummy_run_policies.h"
+#include "core/engine/scheduler_setup.h"
+#include "core/engine/worker_policies.h"
 
 namespace hybridscope {
 

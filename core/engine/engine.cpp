@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/base/check.h"
 #include "core/base/math.h"
-#include "core/caching/mamba_manager_policies.h"
-#include "core/engine/prompt_folding.h"
+#include "core/caching/manager_policies.h"
+#include "core/engine/prefix_fingerprints.h"
 #include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {

@@ -83,7 +83,7 @@ struct EngineConfig {
   double acceptance_rate = 0.7;
   std::uint64_t seed = 0;
 
-  // CUDA graphs, as requested; cudagraph_setup.h resolves them.
+  // CUDA graphs, as requested; scheduler_setup.h resolves them.
   CUDAGraphMode cudagraph_mode = CUDAGraphMode::full_and_piecewise;
   std::vector<std::int32_t> cudagraph_capture_sizes;  // tokens, ascending; empty: the default list
   std::optional<std::int32_t> max_cudagraph_capture_size;  // tokens, of the default list

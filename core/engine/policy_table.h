@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/base/policy_set.h"
-#include "core/engine/policy_overrides.h"
+#include "core/engine/releases.h"
 
 namespace hybridscope {
 

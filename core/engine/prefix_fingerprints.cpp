@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
+#include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {
 namespace {
@@ -91,6 +92,34 @@ Fingerprint PrefixFingerprints::at(const TokenSequence& tokens, std::int32_t pos
 
 void PrefixFingerprints::remember(std::int32_t position, Fingerprint fingerprint) {
   recent_[static_cast<std::size_t>(position) % kWindow] = {position, fingerprint};
+}
+
+namespace {
+
+// Fingerprints are kept this often when prefix caching is off and hash blocks mean nothing.
+constexpr std::int32_t kFingerprintSpacing = 512;
+
+}  // namespace
+
+PromptFolding prompt_folding(const EngineConfig& config) {
+  return {.hash_block_size =
+              config.enable_prefix_caching ? config.hash_block_size : kFingerprintSpacing,
+          .num_before_boundary = config.conv_kernel - 2,
+          .num_lookahead_tokens = num_hash_lookahead_tokens(config),
+          .seed = config.seed};
+}
+
+PrefixFingerprints fold_prompt(const PromptFolding& folding, std::uint64_t cache_salt,
+                               const TokenSequence& prompt) {
+  PrefixFingerprints folded(cache_salt, folding.hash_block_size, folding.num_before_boundary,
+                            folding.num_lookahead_tokens);
+  folded.extend_to(prompt, prompt.num_prompt_tokens());
+  return folded;
+}
+
+PrefixFingerprints fold_prompt(const PromptFolding& folding, const AddRequest& request) {
+  return fold_prompt(folding, request.cache_salt,
+                     TokenSequence(request.prompt, folding.seed, request.key));
 }
 
 }  // namespace hybridscope

@@ -1,14 +1,17 @@
 // Fingerprints F(p) of one request's prefixes: kept at hash-block boundaries, where they are the
 // block hashes, for a few positions before each boundary and for the last few positions asked for;
-// the rest is folded again on demand.
+// the rest is folded again on demand. Also whole prompts, folded once for many engines.
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "core/base/fingerprint.h"
+#include "core/engine/command.h"
+#include "core/engine/engine_config.h"
 #include "core/engine/token_sequence.h"
 
 namespace hybridscope {
@@ -61,5 +64,24 @@ class PrefixFingerprints {
   std::vector<Fingerprint> before_boundary_;  // [block hashes, num_before_boundary_]
   std::array<Recent, kWindow> recent_{};      // position p is kept in element p % kWindow
 };
+
+// Prompts folded to fingerprints outside an engine, for callers that run many engines on the same
+// requests.
+
+// How an engine with this configuration folds prompts: it is equal for two configurations whose
+// fold_prompt is.
+struct PromptFolding {
+  std::int32_t hash_block_size = 1;
+  std::int32_t num_before_boundary = 0;
+  std::int32_t num_lookahead_tokens = 0;
+  std::uint64_t seed = 0;  // of generated tokens in prompts
+  friend auto operator<=>(const PromptFolding&, const PromptFolding&) = default;
+};
+PromptFolding prompt_folding(const EngineConfig& config);
+// The fingerprints that such an engine keeps of the request's prompt when it joins.
+PrefixFingerprints fold_prompt(const PromptFolding& folding, const AddRequest& request);
+// Fingerprints as above, of a prompt that is a sequence already.
+PrefixFingerprints fold_prompt(const PromptFolding& folding, std::uint64_t cache_salt,
+                               const TokenSequence& prompt);
 
 }  // namespace hybridscope

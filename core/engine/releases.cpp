@@ -1,31 +1,19 @@
 #include "core/engine/releases.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/caching/block_pool_policies.h"
-#include "core/caching/full_attention_manager_policies.h"
 #include "core/caching/hybrid_coordinator_policies.h"
-#include "core/caching/mamba_manager_policies.h"
-#include "core/caching/retention_policies.h"
+#include "core/caching/manager_policies.h"
 #include "core/engine/aligned_split_policies.h"
-#include "core/engine/all_mode_copies_policies.h"
 #include "core/engine/batch_metadata_policies.h"
-#include "core/engine/copy_rows_policies.h"
-#include "core/engine/dummy_run_policies.h"
 #include "core/engine/kernel_policies.h"
-#include "core/engine/policy_overrides.h"
 #include "core/engine/policy_table.h"
 #include "core/engine/row_inputs_policies.h"
 #include "core/engine/scheduler_policies.h"
-#include "core/engine/worker_v1_policies.h"
-#include "core/engine/worker_v2_policies.h"
-#include "core/metadata/capture_sizes_policies.h"
-#include "core/metadata/gdn_builder_policies.h"
-#include "core/metadata/graph_padding_policies.h"
-#include "core/metadata/mamba_builder_policies.h"
-#include "core/model/checkpoint_layers.h"
-#include "core/model/conv_state_sizing.h"
+#include "core/engine/worker_policies.h"
+#include "core/metadata/builder_policies.h"
+#include "core/model/model_policies.h"
 
 namespace hybridscope {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/base/policy_set.h"
-#include "core/engine/acceptance.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/engine_request.h"
+#include "core/engine/token_sequence.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {

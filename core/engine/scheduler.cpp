@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "core/engine/aligned_split_policies.h"
 #include "core/engine/scheduler_policies.h"
 

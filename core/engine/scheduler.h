@@ -13,8 +13,8 @@
 #include "core/caching/kv_cache_manager.h"
 #include "core/engine/aligned_split.h"
 #include "core/engine/engine_config.h"
-#include "core/engine/request.h"
-#include "core/trace/schedule_trace.h"
+#include "core/engine/engine_request.h"
+#include "core/trace/step_trace.h"
 
 namespace hybridscope {
 

@@ -1,18 +1,15 @@
-#include "core/engine/worker_v1.h"
+#include "core/engine/worker.h"
 
 #include <algorithm>
 
-#include "core/base/check.h"
 #include "core/base/math.h"
-#include "core/engine/all_mode_copies_policies.h"
+#include "core/base/result.h"
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/copy_rows.h"
-#include "core/engine/copy_rows_policies.h"
 #include "core/engine/dummy_run.h"
-#include "core/engine/worker_v1_policies.h"
-#include "core/state/align_mode.h"
-#include "core/state/all_mode.h"
+#include "core/engine/worker_policies.h"
 #include "core/state/copy_launch.h"
+#include "core/state/mode_copies.h"
 
 namespace hybridscope {
 namespace {

@@ -1,19 +1,16 @@
-#include "core/engine/worker_v2.h"
+#include "core/engine/worker.h"
 
 #include <algorithm>
 #include <numeric>
 #include <string_view>
 #include <tuple>
 
-#include "core/engine/all_mode_copies_policies.h"
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/copy_rows.h"
-#include "core/engine/copy_rows_policies.h"
 #include "core/engine/dummy_run.h"
-#include "core/engine/worker_v2_policies.h"
-#include "core/state/align_mode.h"
-#include "core/state/all_mode.h"
+#include "core/engine/worker_policies.h"
 #include "core/state/copy_launch.h"
+#include "core/state/mode_copies.h"
 
 namespace hybridscope {
 

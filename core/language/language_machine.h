@@ -1,6 +1,6 @@
 // Where a language model runs: the blocks of its layers, and the forward pass over them. A step's
 // work is given in order; what it asked to keep is there when finish() returns. The host's is
-// host_language_machine.h, a GPU's is in kernels/language; both leave the same bits, in form
+// here, a GPU's is in kernels/language; both leave the same bits, in form
 // chunked numbers within its tolerances.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
@@ -100,5 +101,36 @@ struct LanguageMachineRequest {
 // kernels for; no such device.
 using MakeLanguageMachine =
     std::function<Result<std::unique_ptr<LanguageMachine>>(const LanguageMachineRequest& request)>;
+
+// A language model in this machine's memory: work is done when it is given.
+
+class HostLanguageMachine final : public LanguageMachine {
+ public:
+  // Errors: those of NumericMemory::create.
+  static Result<std::unique_ptr<LanguageMachine>> create(const LanguageMachineRequest& request);
+
+  const LanguageLayout& layout() const override { return memory_.layout(); }
+  void poison(std::span<const std::int32_t> blocks) override;
+  void zero(std::span<const std::int32_t> blocks) override;
+  void copy(std::span<const StateCopyOp> copies, bool shifts_last_position_first) override;
+  void copy_blocks(std::span<const BlockCopy> copies) override;
+  void forward(const MachineForward& batch) override;
+  std::size_t keep_state(const BlockElementRange& place) override;
+  std::size_t keep_logits(std::int32_t token) override;
+  Status finish() override;
+  std::span<const float> kept(std::size_t number) const override;
+  std::int32_t greedy(std::size_t number) const override;
+
+ private:
+  HostLanguageMachine(const HybridModel& model, NumericMemory memory);
+  std::size_t keep(std::span<const float> values);
+
+  NumericMemory memory_;
+  ModelForward forward_;
+  std::vector<float> logits_;           // of one token
+  std::vector<float> values_;           // what the step keeps, one after the other
+  std::vector<std::size_t> ends_ = {};  // [kept]
+  bool finished_ = false;               // what is given next is the next step's
+};
 
 }  // namespace hybridscope

@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "core/caching/cache_events.h"
-#include "core/language/host_language_machine.h"
-#include "core/language/state_judge.h"
-#include "core/numeric/logits.h"
+#include "core/numeric/hybrid_model.h"
 
 namespace hybridscope {
 namespace {

@@ -8,12 +8,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/language/block_writers.h"
 #include "core/language/group_rows.h"
 #include "core/language/language_machine.h"
 #include "core/language/language_values.h"
@@ -21,7 +19,6 @@
 #include "core/language/spoken_texts.h"
 #include "core/language/state_judge.h"
 #include "core/language/step_copies.h"
-#include "core/language/token_ids.h"
 #include "core/language/twin_sequence.h"
 #include "core/model/kv_cache_spec.h"
 #include "core/numeric/model_forward.h"

@@ -6,7 +6,7 @@
 
 #include "core/base/ids.h"
 #include "core/model/kv_cache_spec.h"
-#include "core/numeric/logits.h"
+#include "core/numeric/hybrid_model.h"
 
 namespace hybridscope {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/numeric/logits.h"
+#include "core/numeric/hybrid_model.h"
 
 namespace hybridscope {
 namespace {

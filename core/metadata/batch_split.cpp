@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <string>
 
-#include "core/metadata/common_attention_metadata.h"
-
 namespace hybridscope {
 namespace {
 

@@ -7,7 +7,6 @@
 
 #include "core/base/result.h"
 #include "core/metadata/common_attention_metadata.h"
-#include "core/metadata/row_class.h"
 
 namespace hybridscope {
 

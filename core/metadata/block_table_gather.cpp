@@ -1,6 +1,5 @@
 #include "core/metadata/block_table_gather.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string>

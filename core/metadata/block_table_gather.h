@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <span>
 
-#include "core/base/check.h"
-#include "core/base/host_device.h"
 #include "core/base/math.h"
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"

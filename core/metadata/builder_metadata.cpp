@@ -2,7 +2,6 @@
 
 #include <numeric>
 #include <utility>
-#include <variant>
 
 namespace hybridscope {
 namespace {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/metadata/gdn_metadata.h"
-#include "core/metadata/mamba2_metadata.h"
 #include "core/metadata/mamba_metadata.h"
 #include "core/metadata/metadata_description.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/math.h"
-#include "core/metadata/capture_sizes_policies.h"
+#include "core/metadata/builder_policies.h"
 
 namespace hybridscope {
 namespace {

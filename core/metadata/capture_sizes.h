@@ -12,7 +12,7 @@
 
 namespace hybridscope {
 
-enum class CaptureList : std::uint8_t;  // capture_sizes_policies.h
+enum class CaptureList : std::uint8_t;  // builder_policies.h
 
 // A change that start-up makes to the requested settings, in the order of the rules.
 enum class CudagraphCorrectionKind : std::uint8_t {

@@ -1,5 +1,6 @@
-// How the scan kernels cut the packed tokens of several sequences into chunks: Mamba2 SSD on packed
-// and on absolute positions, FLA (GDN, KDA) inside each sequence.
+// How kernels cut the packed tokens of several sequences: into chunks of the scans (Mamba2 SSD on
+// packed and on absolute positions, FLA inside each sequence: GDN, KDA), into blocks of the varlen
+// causal conv, and at the states that prefills store inside themselves.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,9 @@
 
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
+#include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
+#include "core/metadata/metadata_description.h"
 
 namespace hybridscope {
 
@@ -62,6 +66,55 @@ class FlaChunkBuilder {
  private:
   std::vector<std::int32_t> chunk_indices_;
   std::vector<std::int32_t> chunk_offsets_;
+};
+
+// Owns the two pointer arrays. A call costs time for the programs of this and the previous call,
+// not for the arrays' length. Results are valid until the next call.
+class CausalConv1dMetadataBuilder {
+ public:
+  // query_start_loc: int32 [rows + 1]. Errors: empty array, a row of -8 tokens or less.
+  Result<CausalConv1dMetadata> compute(std::span<const std::int32_t> query_start_loc);
+
+ private:
+  void clear_and_reserve(std::int32_t tot);
+
+  std::vector<std::int32_t> nums_;
+  std::vector<std::int32_t> batch_ptr_;               // -1 from dirty_ on
+  std::vector<std::int32_t> token_chunk_offset_ptr_;  // -1 from dirty_ on
+  std::int32_t dirty_ = 0;
+};
+
+// Tells which states prefills store inside themselves (semantics: checkpoint-metadata; vLLM
+// layers/mamba/checkpoint.py, MambaPrefillCheckpointBuilder).
+
+// Results are valid until the next call.
+class CheckpointMetadataBuilder {
+ public:
+  explicit CheckpointMetadataBuilder(const MambaBuilderConfig& config)
+      : settings_(config.checkpoint), block_size_(config.block_size) {}
+
+  // The metadata of the rows from `first_row` on, without those whose element in `left_out`
+  // ([num_reqs] or empty) is set. Errors: a block column outside the table.
+  Result<CheckpointMetadata> build(const CommonAttentionMetadata& common, std::int32_t first_row,
+                                   std::span<const std::uint8_t> left_out);
+
+  // The metadata of another group's builder with the blocks of this group's table.
+  // Errors: a table without one of its rows or columns.
+  Result<CheckpointMetadata> with_table(const CheckpointMetadata& metadata,
+                                        const TensorView<std::int32_t>& block_table);
+
+ private:
+  // The blocks of the table at the rows and columns.
+  Status gather(const TensorView<std::int32_t>& block_table,
+                const TensorView<std::int32_t>& request_rows,
+                const TensorView<std::int32_t>& block_cols);
+
+  CheckpointSettings settings_;
+  std::int32_t block_size_;
+  std::vector<std::int32_t> offsets_;
+  std::vector<std::int32_t> request_rows_;
+  std::vector<std::int32_t> block_cols_;
+  std::vector<std::int32_t> state_indices_;
 };
 
 }  // namespace hybridscope

@@ -1,5 +1,6 @@
 // One step's batch as every metadata builder sees it (vLLM v1/attention/backend.py,
-// CommonAttentionMetadata): views of arrays that the runner owns.
+// CommonAttentionMetadata), as views of arrays that the runner owns, and what a row
+// of it is.
 #pragma once
 
 #include <cstddef>
@@ -38,5 +39,14 @@ inline std::int32_t query_len(const CommonAttentionMetadata& common, std::int32_
 inline std::int32_t num_computed_tokens(const CommonAttentionMetadata& common, std::int32_t row) {
   return common.seq_lens[static_cast<std::size_t>(row)] - query_len(common, row);
 }
+
+// What a row of the batch is. The class comes from the request (semantics: row-class); some
+// policies guess it from the row's shape instead.
+enum class RowClass : std::uint8_t {
+  decode,   // one token that is no draft; no speculation configured
+  verify,   // decode row under speculation: query length 1 + d, d >= 0 draft tokens
+  prefill,  // tokens of the prompt, or of a resumed request that is computed again
+  padding   // row of a captured graph without a request: query length 0
+};
 
 }  // namespace hybridscope

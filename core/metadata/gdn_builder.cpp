@@ -4,9 +4,7 @@
 #include <numeric>
 #include <string>
 
-#include "core/metadata/common_attention_metadata.h"
-#include "core/metadata/gdn_builder_policies.h"
-#include "core/metadata/mamba_builder_config.h"
+#include "core/metadata/builder_policies.h"
 
 namespace hybridscope {
 namespace {

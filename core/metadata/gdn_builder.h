@@ -10,13 +10,10 @@
 #include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/metadata/block_table_gather.h"
-#include "core/metadata/causal_conv1d_metadata_builder.h"
-#include "core/metadata/checkpoint_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/gdn_decode_buffers.h"
 #include "core/metadata/gdn_metadata.h"
-#include "core/metadata/gdn_row_classes.h"
 #include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/metadata_build_inputs.h"
 

@@ -6,7 +6,6 @@
 
 #include "core/base/ids.h"
 #include "core/base/math.h"
-#include "core/metadata/metadata_description.h"
 
 namespace hybridscope {
 namespace {

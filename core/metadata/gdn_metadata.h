@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "core/base/tensor_view.h"
-#include "core/metadata/causal_conv1d_metadata.h"
-#include "core/metadata/checkpoint_metadata.h"
 #include "core/metadata/metadata_description.h"
 
 namespace hybridscope {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/math.h"
-#include "core/metadata/graph_padding_policies.h"
+#include "core/metadata/builder_policies.h"
 
 namespace hybridscope {
 namespace {

@@ -13,7 +13,7 @@
 
 namespace hybridscope {
 
-enum class DecodeGraphs : std::uint8_t;  // graph_padding_policies.h
+enum class DecodeGraphs : std::uint8_t;  // builder_policies.h
 
 // What was captured at start-up.
 struct CudagraphDispatchConfig {

@@ -9,11 +9,10 @@
 
 #include "core/base/policy_set.h"
 #include "core/base/result.h"
-#include "core/metadata/checkpoint_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
-#include "core/metadata/mamba2_metadata.h"
 #include "core/metadata/mamba_builder.h"
 #include "core/metadata/mamba_builder_config.h"
+#include "core/metadata/mamba_metadata.h"
 #include "core/metadata/metadata_build_inputs.h"
 
 namespace hybridscope {

@@ -4,10 +4,7 @@
 #include <string>
 
 #include "core/base/math.h"
-#include "core/metadata/block_table_gather.h"
-#include "core/metadata/common_attention_metadata.h"
-#include "core/metadata/mamba_builder_config.h"
-#include "core/metadata/mamba_builder_policies.h"
+#include "core/metadata/builder_policies.h"
 
 namespace hybridscope {
 namespace {

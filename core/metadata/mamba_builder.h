@@ -11,7 +11,6 @@
 #include "core/base/result.h"
 #include "core/metadata/batch_split.h"
 #include "core/metadata/block_table_gather.h"
-#include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/mamba_builder_config.h"
@@ -21,7 +20,7 @@
 
 namespace hybridscope {
 
-enum class AllModeArrays : std::uint8_t;   // mamba_builder_policies.h
+enum class AllModeArrays : std::uint8_t;   // builder_policies.h
 enum class PaddedRowClass : std::uint8_t;  // the same
 
 struct MambaBuildInputs {

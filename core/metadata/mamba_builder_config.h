@@ -8,7 +8,6 @@
 #include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/model/kv_cache_spec.h"
-#include "core/model/prefill_checkpoint.h"
 
 namespace hybridscope {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/math.h"
-#include "core/metadata/mamba_builder_policies.h"
+#include "core/metadata/builder_policies.h"
 
 namespace hybridscope {
 namespace {

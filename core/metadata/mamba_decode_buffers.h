@@ -15,7 +15,7 @@
 
 namespace hybridscope {
 
-enum class AllModeArrays : std::uint8_t;  // mamba_builder_policies.h
+enum class AllModeArrays : std::uint8_t;  // builder_policies.h
 enum class MissingCounts : std::uint8_t;  // the same
 
 // All rows of the buffers. kNeverWritten: no build has written the element yet.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/metadata/metadata_description.h"
-
 namespace hybridscope {
 namespace {
 
@@ -186,5 +184,158 @@ MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t /*num_rows*/) {
 }
 
 ChunkView chunk_view(const MambaMetadata& /*m*/, std::int32_t /*num_rows*/) { return {}; }
+
+namespace {
+
+void expect_prep_initial_states(const Mamba2Metadata& m, BatchMismatches& check) {
+  if (m.base.num_prefills == 0) return;
+  const auto& flags = m.base.has_initial_states_p;
+  const bool any_flag = std::any_of(flags.data, flags.data + m.base.num_prefills,
+                                    [](std::uint8_t flag) { return flag != 0; });
+  bool any_computed = false;
+  for (std::int32_t row = m.base.num_decodes; row < check.num_real_rows(); ++row)
+    any_computed =
+        any_computed || check.batch.rows[static_cast<std::size_t>(row)].num_computed_tokens > 0;
+  // If it is what the rows say, a flag is wrong instead, which is found where the row runs.
+  if (m.prep_initial_states != any_computed)
+    check.expect_equal(any_flag, m.prep_initial_states, "prep_initial_states");
+}
+
+// Chunks cross neither a row nor a multiple of chunk_size of the row's own positions, nor a row's
+// checkpoint (semantics: compute-chunk-metadata).
+void expect_chunks(const Mamba2Metadata& m, BatchMismatches& check) {
+  const TensorView<std::int32_t>& ends = m.cu_chunk_seqlen_p;
+  if (m.chunk_size < 1 || !ends.present || !m.seq_idx_p.present || !m.last_chunk_indices_p.present)
+    return check.add({MismatchKind::inconsistent, 1, 0, "prefill chunks"});
+  if (check.batch.chunk_size > 0 &&
+      !check.expect_equal(check.batch.chunk_size, m.chunk_size, "chunk_size"))
+    return;
+  const std::int32_t size = m.chunk_size;
+  const std::int32_t first_row = m.base.num_decodes;
+  const TensorView<std::int32_t> starts = prefill_starts(m.base);
+  std::int32_t chunk = 0;
+  for (std::int32_t row = 0; row + 1 < starts.rows; ++row) {
+    const auto wrong = [&](MismatchKind kind, std::int32_t expected, std::int32_t seen,
+                           std::string_view detail) {
+      check.add({kind, expected, seen, detail, first_row + row});
+    };
+    const std::int32_t computed =
+        check.batch.rows[static_cast<std::size_t>(first_row + row)].num_computed_tokens;
+    const std::int32_t row_end = starts.at(row + 1);
+    const TensorView<std::int32_t>& offsets = m.checkpoint_meta.checkpoint_offsets;
+    const std::int32_t checkpoint =
+        offsets.present && row < offsets.rows ? starts.at(row) + offsets.at(row) : row_end;
+    const bool stores = checkpoint < row_end && checkpoint > starts.at(row);
+    std::int32_t checkpoint_chunk = 0;
+    for (std::int32_t token = starts.at(row); token < row_end; ++chunk) {
+      const std::int32_t position = computed + token - starts.at(row);
+      std::int32_t end = std::min(row_end, token + size - position % size);
+      if (token < checkpoint) end = std::min(end, checkpoint);
+      for (const auto& [entry, bound] : {std::pair(chunk, token), std::pair(chunk + 1, end)})
+        if (const std::int32_t seen = element_or(ends, entry, -1); seen != bound)
+          return wrong(MismatchKind::inconsistent, bound, seen, "cu_chunk_seqlen_p");
+      const std::int32_t owner = chunk < m.seq_idx_p.rows ? m.seq_idx_p.at(chunk) : -1;
+      if (owner != row) return wrong(MismatchKind::foreign_row, row, owner, "seq_idx_p");
+      token = end;
+      if (stores && token == checkpoint) checkpoint_chunk = chunk;
+    }
+    const std::int32_t stored = element_or(m.checkpoint_chunk_idx, row, -1);
+    if (stores && stored != checkpoint_chunk)
+      return wrong(MismatchKind::inconsistent, checkpoint_chunk, stored, "checkpoint_chunk_idx");
+    const std::int32_t last =
+        row < m.last_chunk_indices_p.rows ? m.last_chunk_indices_p.at(row) : -1;
+    if (row_end > starts.at(row) && last != chunk - 1)
+      return wrong(MismatchKind::inconsistent, chunk - 1, last, "last_chunk_indices_p");
+  }
+  check.expect_equal(chunk + 1, ends.rows, "entries of cu_chunk_seqlen_p");
+}
+
+void mark_last_chunks(const Mamba2Metadata& m, ChunkView& view) {
+  const TensorView<std::int32_t>& named = m.last_chunk_indices_p;
+  if (!named.present) return mark_last_chunks(view);
+  const auto rows = std::min(named.rows, static_cast<std::int32_t>(view.sequences.size()));
+  for (std::int32_t row = 0; row < rows; ++row)
+    if (const auto last = static_cast<std::size_t>(named.at(row));
+        named.at(row) >= 0 && last < view.chunks.size())
+      view.chunks[last].is_last = true;
+}
+
+// The boundary chunks of prefill row `index`.
+BoundaryChunks boundary_chunks_of(const Mamba2Metadata& m, const ForwardContext& context,
+                                  std::int32_t index) {
+  const TensorView<std::int32_t>& last = m.last_chunk_indices_p;
+  const bool known = m.cu_chunk_seqlen_p.present && m.seq_idx_p.present && last.present &&
+                     m.base.num_computed_tokens_p.present && m.chunk_size > 0;
+  if (!known || context.block_size < m.chunk_size) return {};
+  const std::int32_t stride = context.block_size / m.chunk_size;
+  const std::int32_t computed = element_or(m.base.num_computed_tokens_p, index, 0);
+  const std::int32_t row_chunk = index == 0 ? 0 : element_or(last, index - 1, -1) + 1;
+  return {.cu_chunk_seqlen = m.cu_chunk_seqlen_p,
+          .seq_idx = m.seq_idx_p,
+          .sequence = index,
+          .first_token = element_or(m.base.query_start_loc_p, index, 0),
+          .first_chunk = row_chunk + stride - 1 - computed % context.block_size / m.chunk_size,
+          .stride = stride};
+}
+
+}  // namespace
+
+void append_needed_arrays(const Mamba2Metadata& m, const ForwardContext& context,
+                          std::vector<NeededArray>& out) {
+  append_needed_arrays(m.base, context, out);
+}
+
+void append_state_accesses(const Mamba2Metadata& m, const ForwardContext& context,
+                           std::vector<StateAccess>& out) {
+  const std::size_t first = out.size();
+  append_state_accesses(m.base, context, out);
+  const CheckpointMetadata& checkpoints = m.checkpoint_meta;
+  std::int32_t index = 0;
+  for (std::size_t i = first; i < out.size(); ++i) {
+    if (out[i].is_decode) continue;
+    out[i].checkpoint_tokens = element_or(checkpoints.checkpoint_offsets, index, 0);
+    out[i].checkpoint_block = element_or(checkpoints.state_indices, index, 0);
+    if (out[i].by_column) out[i].boundary_chunks = boundary_chunks_of(m, context, index);
+    ++index;
+  }
+}
+
+void append_mismatches(const Mamba2Metadata& m, const MetadataBatch& batch,
+                       std::vector<MetadataMismatch>& out) {
+  BatchMismatches check{batch, out};
+  expect_prep_initial_states(m, check);
+  if (append_mamba_mismatches(m.base, check)) expect_chunks(m, check);
+}
+
+bool refreshes_persistent_buffers(const Mamba2Metadata& m, std::int32_t num_spec) {
+  return refreshes_persistent_buffers(m.base, num_spec);
+}
+
+MetadataRows metadata_rows(const Mamba2Metadata& m, std::int32_t num_rows) {
+  return metadata_rows(m.base, num_rows);
+}
+
+ChunkView chunk_view(const Mamba2Metadata& m, std::int32_t num_rows) {
+  ChunkView view{.cuts_chunks = true};
+  const MambaMetadata& base = m.base;
+  const TensorView<std::int32_t>& ends = m.cu_chunk_seqlen_p;
+  if (!ends.present || !base.query_start_loc_p.present) return view;
+  view.rule =
+      "A logical chunk ends with its sequence and where the sequence's own position is a "
+      "multiple of chunk_size (_compute_chunk_metadata), not on the grid of packed tokens.";
+  view.chunk_size = std::max(m.chunk_size, 1);
+  const TensorView<std::int32_t> starts = prefill_starts(base);
+  for (std::int32_t i = 0; i + 1 < starts.rows; ++i)
+    if (const std::int32_t row = base.num_decodes + i; row >= 0 && row < num_rows)
+      view.sequences.push_back({row, starts.at(i), starts.at(i + 1)});
+  for (std::int32_t c = 0; c + 1 < ends.rows; ++c)
+    view.chunks.push_back({m.seq_idx_p.present && c < m.seq_idx_p.rows ? m.seq_idx_p.at(c) : -1,
+                           ends.at(c), ends.at(c + 1)});
+  mark_last_chunks(m, view);
+  view.arrays = {{"cu_chunk_seqlen_p", ends},
+                 {"seq_idx_p", m.seq_idx_p},
+                 {"last_chunk_indices_p", m.last_chunk_indices_p}};
+  return view;
+}
 
 }  // namespace hybridscope

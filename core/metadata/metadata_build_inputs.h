@@ -7,7 +7,7 @@
 #include "core/base/tensor_view.h"
 #include "core/metadata/batch_split.h"
 #include "core/metadata/common_attention_metadata.h"
-#include "core/metadata/gdn_row_classes.h"
+#include "core/metadata/gdn_decode_buffers.h"
 
 namespace hybridscope {
 

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "core/base/check.h"
-#include "core/base/policy_set.h"
-
 namespace hybridscope {
 namespace {
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <variant>
 

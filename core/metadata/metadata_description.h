@@ -1,6 +1,7 @@
-// Plain values that describe metadata of any kind: which state its rows read and write, which
-// arrays a forward needs, how its tokens are cut into chunks, and where it contradicts the batch.
-// Each kind makes them next to its struct; builder_metadata.h dispatches on the kind.
+// Plain values that metadata of any kind is made of and described by: programs of the causal conv,
+// states inside prefills, which state its rows read and write, which arrays a forward needs, how
+// its tokens are cut into chunks, and where it contradicts the batch. Each kind makes them next to
+// its struct; builder_metadata.h dispatches on the kind.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,43 @@
 #include <vector>
 
 #include "core/base/tensor_view.h"
-#include "core/metadata/causal_conv1d_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
 #include "core/model/kv_cache_spec.h"
 
 namespace hybridscope {
+
+// Which program of the varlen causal conv kernel works on which row and token block
+// (semantics: compute-causal-conv1d-metadata; BLOCK_M 8 only).
+
+inline constexpr std::int32_t kCausalConv1dBlockM = 8;
+
+// Views of arrays that a CausalConv1dMetadataBuilder owns. absent: the reference's None for
+// nums_dict, batch_ptr and token_chunk_offset_ptr.
+struct CausalConv1dMetadata {
+  bool present = false;
+  std::int32_t tot = 0;                               // programs; also mlist_len
+  TensorView<std::int32_t> nums{};                    // [rows] programs per row
+  TensorView<std::int32_t> batch_ptr{};               // [2 * max(1024, tot)], -1 from tot on
+  TensorView<std::int32_t> token_chunk_offset_ptr{};  // [2 * max(1024, tot)], -1 from tot on
+
+  // int64 in the reference.
+  TensorView<std::int32_t> mlist() const { return vector_view(batch_ptr.data, tot); }
+  TensorView<std::int32_t> offsetlist() const {
+    return vector_view(token_chunk_offset_ptr.data, tot);
+  }
+};
+
+// States that prefills store inside themselves, as the layers are told (semantics:
+// checkpoint-metadata; vLLM MambaPrefillCheckpointMetadata).
+
+// Views of arrays that a CheckpointMetadataBuilder owns; absent if no row stores a state.
+struct CheckpointMetadata {
+  TensorView<std::int32_t> checkpoint_offsets{};  // [rows] tokens of the row before it; 0: none
+  TensorView<std::int32_t> state_indices{};       // [rows] block that gets it; 0: none
+  // Where state_indices comes from, for the table of another group; not handed to the layers.
+  TensorView<std::int32_t> request_rows{};  // [rows] rows of the block table
+  TensorView<std::int32_t> block_cols{};    // [rows] its columns; -1: none
+};
 
 // A field of a metadata class. Each class lists its fields once (for_each_field), for code that
 // prints, stores or reads metadata without knowing its kind.

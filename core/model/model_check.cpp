@@ -1,4 +1,4 @@
-#include "core/model/model_check.h"
+#include "core/model/model_layout.h"
 
 #include <limits>
 #include <span>

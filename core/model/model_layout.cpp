@@ -5,10 +5,7 @@
 #include <numeric>
 
 #include "core/base/math.h"
-#include "core/model/checkpoint_layers.h"
-#include "core/model/conv_state_sizing.h"
-#include "core/model/model_check.h"
-#include "core/model/state_shape.h"
+#include "core/model/model_policies.h"
 
 namespace hybridscope {
 

@@ -13,7 +13,6 @@
 #include "core/model/kv_cache_spec.h"
 #include "core/model/model_spec.h"
 #include "core/model/page_size.h"
-#include "core/model/prefill_checkpoint.h"
 #include "core/model/state_shape.h"
 
 namespace hybridscope {
@@ -44,8 +43,8 @@ struct LayerGroups {
 // Error: no kind has a layer.
 Result<LayerGroups> make_layer_groups(std::span<const LayersOfKind> kinds);
 
-enum class ConvStateSizing : std::uint8_t;   // conv_state_sizing.h
-enum class CheckpointLayers : std::uint8_t;  // checkpoint_layers.h
+enum class ConvStateSizing : std::uint8_t;   // model_policies.h
+enum class CheckpointLayers : std::uint8_t;  // model_policies.h
 
 struct KVCacheSettings {
   std::optional<MambaCacheMode> mamba_cache_mode = {};  // absent: choose_mamba_cache_mode
@@ -135,5 +134,18 @@ Result<ModelLayout> build_kv_cache_config(const ModelSpec& model, const KVCacheS
 std::string_view mamba_cache_mode_name(MambaCacheMode mode);
 // "mamba1", "mamba2", "linear_attention", "short_conv", "gdn_attention", "kda".
 std::string_view mamba_type_name(MambaType mamba_type);
+
+// Checks that a model's dimensions and a user's cache settings are in the supported range.
+
+// The largest dimension allowed, so that products of three of them can be guarded.
+inline constexpr std::int64_t kMaxModelDim = std::int64_t{1} << 24;
+
+// Dimensions must be 1 .. kMaxModelDim (conv kernels from 2; chunk_size and qk_rope_head_dim from
+// 0), max_model_len 1 .. 2^31-1; at most 100,000 layers, at least one recurrent. Error: the first
+// violation, with the name and value of the field.
+Status check_model(const ModelSpec& model);
+
+// check_model, and each setting within its range.
+Status check_model_and_settings(const ModelSpec& model, const KVCacheSettings& settings);
 
 }  // namespace hybridscope

@@ -1,10 +1,9 @@
-#include "core/numeric/chunked.h"
+#include "core/numeric/recurrences.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "core/numeric/arithmetic.h"
-#include "core/numeric/recurrences.h"
 
 namespace hybridscope {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/numeric/logits.h"
+#include "core/numeric/hybrid_model.h"
 
 namespace hybridscope {
 namespace {

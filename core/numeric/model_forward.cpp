@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "core/numeric/arithmetic.h"
 
 namespace hybridscope {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "core/numeric/chunked.h"
 #include "core/numeric/hybrid_model.h"
+#include "core/numeric/recurrences.h"
 #include "core/numeric/state_rows.h"
 
 namespace hybridscope {

@@ -1,12 +1,12 @@
-// The recurrences of recurrent layers, token after token: Mamba1, Mamba2, lightning attention and
-// the gated delta rule. Form chunked of two of them: chunked.h.
+// What recurrent layers compute: the recurrences of Mamba1, Mamba2, lightning attention and the
+// gated delta rule, token after token and, for two of them, chunk by chunk; and causal
+// convolutions.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "core/numeric/state_rows.h"
 
@@ -140,5 +140,76 @@ class DeltaRuleSizes {
   std::size_t Hk_, Hv_, Dk_, Dv_;
   float scale_;  // of queries
 };
+
+// Causal depthwise convolution over the tokens of a row and the ones before them, which a conv
+// block keeps (numerics: causal depthwise convolution; vLLM causal_conv1d_fn,
+// causal_conv1d_update).
+
+enum class ConvActivation : std::uint8_t { none, silu };
+
+// Weights and layout of one convolution. A block of its pool is [state_len, dim]: tokens as they
+// came in, oldest first.
+struct ConvLayer {
+  std::int32_t dim = 0;
+  std::int32_t width = 0;         // W >= 2
+  std::int32_t state_len = 0;     // W - 1 + drafts
+  std::span<const float> weight;  // [dim, W]; column W - 1 multiplies the current token
+  std::span<const float> bias{};  // [dim], or empty
+  ConvActivation activation = ConvActivation::silu;
+  // Known bug 47: decode rows with counts of fewer tokens roll their block as if they had so many;
+  // 0: right.
+  std::int32_t rolled_tokens = 0;
+  // Known bug 58, mode all: the j-th boundary of a prompt row (j from 0) is stored only if the row
+  // has a piece j + 1 of 8 tokens; what its window lacks in front is taken from the batch.
+  bool stores_boundaries_by_piece = false;
+};
+inline constexpr std::int32_t kConvPieceTokens = 8;  // of a program of causal_conv1d_fn
+
+// The layer's inputs and outputs [tokens, dim]; outputs of tokens that no row has stay.
+struct ConvTokens {
+  std::span<const float> x;
+  std::span<float> y;
+  // Known bug 58: [n, dim] the tokens in front of x in the batch, oldest first.
+  std::span<const float> in_front{};
+};
+
+// Prompt rows: history is positions [0, W - 1) of the source, and the destination's become the last
+// W - 1 tokens. Mode all: those of every boundary too.
+void conv_prefill(const ConvLayer& layer, const PrefillRows& rows, const StatePool& pool,
+                  const ConvTokens& tokens);
+
+// Decode rows: with counts the history begins at position a - 1, and the row's tokens are appended
+// behind the W - 2 that are kept; without, the last W - 1 tokens are kept.
+void conv_update(const ConvLayer& layer, const DecodeRows& rows, const StatePool& pool,
+                 const ConvTokens& tokens);
+
+// Form chunked: prompt rows computed chunk by chunk with matrix products, cut where the builders'
+// chunk arrays say (numerics: two forms; Mamba2; GatedDeltaNet; vLLM
+// mamba_chunk_scan_combined_varlen, chunk_gated_delta_rule). Other bits than form recurrent: within
+// the tolerances. Form recurrent reads no chunk arrays: a wrong one shows only here.
+
+// Physical chunk k is tokens [cu_chunk_seqlen[k], cu_chunk_seqlen[k + 1]) of row seq_idx[k]; what
+// lies outside the tokens, or names no row, is left out.
+struct Mamba2Chunks {
+  std::span<const std::int32_t> cu_chunk_seqlen;     // [chunks + 1]
+  std::span<const std::int32_t> seq_idx;             // [chunks]
+  std::span<const std::int32_t> last_chunk_indices;  // [rows]
+  std::int32_t chunk_size = 0;                       // tokens
+};
+// Final states are those at the end of a row's last chunk. Mode all: states at block boundaries are
+// those at the end of every (block size / chunk size)-th chunk of the row, as upstream takes them.
+void mamba2_prefill_chunked(const Mamba2Layer& layer, const PrefillRows& rows,
+                            const StatePool& pool, const Mamba2Tokens& tokens,
+                            bool prep_initial_states, const Mamba2Chunks& chunks);
+
+// Tokens [first, last) of a row, one after the other from the row's first token on.
+struct RowChunk {
+  std::int32_t row = 0;
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+};
+void delta_rule_prefill_chunked(const DeltaRuleLayer& layer, const PrefillRows& rows,
+                                const StatePool& pool, const DeltaRuleTokens& tokens,
+                                std::span<const RowChunk> chunks);
 
 }  // namespace hybridscope

@@ -1,7 +1,5 @@
 #include "core/numeric/state_rows.h"
 
-#include <algorithm>
-
 namespace hybridscope {
 
 std::vector<BoundaryState> boundary_states(const PrefillRows& rows, std::int32_t row) {

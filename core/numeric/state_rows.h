@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "core/base/check.h"
-#include "core/base/host_device.h"
 #include "core/base/ids.h"
+#include "core/base/math.h"
+#include "core/base/result.h"
 #include "core/base/tensor_view.h"
 
 namespace hybridscope {

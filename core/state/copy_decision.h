@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/base/host_device.h"
 #include "core/base/math.h"
 
 namespace hybridscope {

@@ -1,7 +1,5 @@
 #include "core/state/copy_launch.h"
 
-#include <cstddef>
-
 namespace hybridscope {
 
 void collect_mamba_copy_meta(const StateCopyDecision& decision, const DecidedRow& decided,

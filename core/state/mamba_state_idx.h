@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/check.h"
 #include "core/base/ids.h"
 #include "core/base/result.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/fingerprint.h"
-#include "core/base/host_device.h"
+#include "core/base/math.h"
 
 namespace hybridscope {
 

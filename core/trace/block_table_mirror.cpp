@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "gui/model/attach_status.h"
 #include "gui/model/attachment.h"
-#include "gui/model/breakpoints.h"
 #include "gui/model/recorded_run.h"
+#include "gui/model/run_control.h"
 #include "gui/model/shown_run.h"
 
 namespace hybridscope {

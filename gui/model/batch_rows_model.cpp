@@ -6,7 +6,7 @@
 #include <array>
 #include <numeric>
 
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/model/workbench.h"
 #include "sessions/explain/explain_parts.h"
 #include "sessions/explain/forward_rows.h"

@@ -2,7 +2,6 @@
 // means the same in every panel.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "gui/model/block_verdict.h"
-#include "gui/model/level_notes.h"
+#include "gui/model/shown_run.h"
 #include "gui/model/workbench.h"
 #include "sessions/explain/forward_rows.h"
 #include "sessions/record/value_names.h"

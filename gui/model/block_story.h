@@ -9,8 +9,8 @@
 
 #include "gui/model/finding_chains.h"
 #include "gui/model/picture.h"
-#include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
+#include "gui/model/view_state.h"
 
 namespace hybridscope {
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "gui/model/block_verdict.h"
-#include "gui/model/level_notes.h"
+#include "gui/model/shown_run.h"
 #include "gui/model/workbench.h"
 #include "sessions/explain/cell_role.h"
 #include "sessions/text/number_words.h"

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "gui/model/block_cell.h"
-#include "gui/model/panel_options.h"
 #include "gui/model/picture.h"
-#include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
+#include "gui/model/view_state.h"
 
 namespace hybridscope {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gui/model/picture.h"
-#include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
+#include "gui/model/view_state.h"
 
 namespace hybridscope {
 

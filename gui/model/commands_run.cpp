@@ -1,10 +1,12 @@
-// Commands that move in the run and set breakpoints.
+// Commands that move in the run, set breakpoints, and hold an attached engine.
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <vector>
 
-#include "gui/model/command_arguments.h"
 #include "gui/model/command_table.h"
 #include "gui/model/workbench.h"
 #include "sessions/scenario/scenario.h"
@@ -154,17 +156,13 @@ Status go_to_finding(Workbench& workbench, bool forward) {
   return Ok{};
 }
 
-Status next_finding(Workbench& workbench, const std::string&) {
-  return go_to_finding(workbench, true);
+template <bool forward>
+Status finding_to(Workbench& workbench, const std::string&) {
+  return go_to_finding(workbench, forward);
 }
-Status previous_finding(Workbench& workbench, const std::string&) {
-  return go_to_finding(workbench, false);
-}
-Status next_event(Workbench& workbench, const std::string&) {
-  return go_to_mark(workbench, true, has_event, "a mark");
-}
-Status previous_event(Workbench& workbench, const std::string&) {
-  return go_to_mark(workbench, false, has_event, "a mark");
+template <bool forward>
+Status event_to(Workbench& workbench, const std::string&) {
+  return go_to_mark(workbench, forward, has_event, "a mark");
 }
 
 Status set_speed(Workbench& workbench, const std::string& argument) {
@@ -173,12 +171,9 @@ Status set_speed(Workbench& workbench, const std::string& argument) {
   workbench.control().set_speed(static_cast<int>(speed.value() - 1));
   return Ok{};
 }
-Status faster(Workbench& workbench, const std::string&) {
-  workbench.control().set_speed(workbench.control().speed() + 1);
-  return Ok{};
-}
-Status slower(Workbench& workbench, const std::string&) {
-  workbench.control().set_speed(workbench.control().speed() - 1);
+template <int change>
+Status change_speed(Workbench& workbench, const std::string&) {
+  workbench.control().set_speed(workbench.control().speed() + change);
   return Ok{};
 }
 
@@ -224,14 +219,14 @@ constexpr CommandRow kRunCommands[] = {
      go_to_end},
     {"run.to_breakpoint", "Run", "Run to the next breakpoint", "Ctrl+F5", "", kNeedsRun,
      run_to_breakpoint},
-    {"run.next_event", "Run", "Next mark", "Ctrl+Right", "", kNeedsRun, next_event},
-    {"run.previous_event", "Run", "Previous mark", "Ctrl+Left", "", kNeedsRun, previous_event},
-    {"run.next_finding", "Run", "Next finding", "F4", "", kNeedsRun, next_finding},
+    {"run.next_event", "Run", "Next mark", "Ctrl+Right", "", kNeedsRun, event_to<true>},
+    {"run.previous_event", "Run", "Previous mark", "Ctrl+Left", "", kNeedsRun, event_to<false>},
+    {"run.next_finding", "Run", "Next finding", "F4", "", kNeedsRun, finding_to<true>},
     {"run.previous_finding", "Run", "Previous finding", "Shift+F4", "", kNeedsRun,
-     previous_finding},
+     finding_to<false>},
     {"run.speed", "Run", "Set the speed", "", "1..5", kNeedsNothing, set_speed},
-    {"run.faster", "Run", "Play faster", "]", "", kNeedsNothing, faster},
-    {"run.slower", "Run", "Play slower", "[", "", kNeedsNothing, slower},
+    {"run.faster", "Run", "Play faster", "]", "", kNeedsNothing, change_speed<1>},
+    {"run.slower", "Run", "Play slower", "[", "", kNeedsNothing, change_speed<-1>},
     {"breakpoint.add", "Run", "Add a breakpoint", "F9", "EXPRESSION", kNeedsNothing,
      add_breakpoint},
     {"breakpoint.remove", "Run", "Remove a breakpoint", "", "NUMBER", kNeedsNothing,
@@ -245,5 +240,70 @@ constexpr CommandRow kRunCommands[] = {
 }  // namespace
 
 std::span<const CommandRow> run_commands() { return kRunCommands; }
+
+// Commands for the engine that the window is attached to.
+
+namespace {
+
+Status follow(Workbench& workbench, const std::string&) {
+  AttachedEngine& engine = *workbench.attached();
+  if (!engine.follows()) return workbench.follow_newest();
+  engine.stay();
+  return Ok{};
+}
+
+Status hold(Workbench& workbench, const std::string&) {
+  if (workbench.attached()->status().hold) return invalid_input("the engine is held already");
+  return workbench.attached()->hold();
+}
+
+Status resume(Workbench& workbench, const std::string&) { return workbench.attached()->resume(); }
+
+Status hold_at_findings(Workbench& workbench, const std::string&) {
+  AttachedEngine& engine = *workbench.attached();
+  engine.hold_at_findings(!engine.holds_at_findings());
+  return Ok{};
+}
+
+Status wait_for_step(Workbench& workbench, const std::string& argument) {
+  constexpr std::int64_t kMostSeconds = 86'400;
+  const auto words = words_of(argument);
+  if (!words.ok()) return words.error();
+  const std::vector<std::string>& given = words.value();
+  if (given.empty() || given.size() > 2)
+    return invalid_input(fmt::format("expected STEP [SECONDS], found {} words", given.size()));
+  const auto step = read_number(given[0], {"STEP", 1, kMaxStep});
+  if (!step.ok()) return step.error();
+  std::int64_t seconds = AttachedEngine::kPatienceSeconds;
+  if (given.size() == 2) {
+    const auto read = read_number(given[1], {"SECONDS", 1, kMostSeconds});
+    if (!read.ok()) return read.error();
+    seconds = read.value();
+  }
+  workbench.attached()->wait_for(step.value(), seconds);
+  return Ok{};
+}
+
+Status detach(Workbench& workbench, const std::string&) {
+  workbench.detach();
+  return Ok{};
+}
+
+constexpr CommandNeeds kAttached = CommandNeeds::attached;
+
+constexpr CommandRow kEngineCommands[] = {
+    {"engine.follow", "Run", "Engine: follow the newest step, or stay at this one", "F", "",
+     kAttached, follow},
+    {"engine.hold", "Run", "Engine: hold before its next step", "H", "", kAttached, hold},
+    {"engine.continue", "Run", "Engine: let it continue", "C", "", kAttached, resume},
+    {"engine.hold_at_findings", "Run", "Engine: hold at findings, or no longer", "", "", kAttached,
+     hold_at_findings},
+    {"engine.wait", "", "Engine: wait for a step", "", "STEP [SECONDS]", kAttached, wait_for_step},
+    {"engine.detach", "Run", "Engine: detach, and keep what was read", "", "", kAttached, detach},
+};
+
+}  // namespace
+
+std::span<const CommandRow> engine_commands() { return kEngineCommands; }
 
 }  // namespace hybridscope

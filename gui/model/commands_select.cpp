@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "gui/model/command_arguments.h"
 #include "gui/model/command_table.h"
 #include "gui/model/workbench.h"
 

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "gui/model/command_arguments.h"
 #include "gui/model/command_table.h"
 #include "gui/model/workbench.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "gui/model/shown_plan.h"
 #include "gui/model/workbench.h"
 #include "sessions/text/number_words.h"
@@ -28,18 +28,18 @@ std::string flat(std::string_view text) {
   return line;
 }
 
-std::string words_of(const TableCell& cell);
+std::string told_words(const TableCell& cell);
 
 // "a; b; ": what stands above the words of a cell.
 std::string lines_above(const TableCell& cell) {
   std::string lines;
   if (cell.extras == nullptr) return lines;
   for (const TableCell& line : cell.extras->above)
-    if (const std::string words = words_of(line); !words.empty()) lines += words + "; ";
+    if (const std::string words = told_words(line); !words.empty()) lines += words + "; ";
   return lines;
 }
 
-std::string words_of(const TableCell& cell) {
+std::string told_words(const TableCell& cell) {
   if (const auto* number = std::get_if<std::int64_t>(&cell.value))
     return fmt::format("{}", *number);
   if (const auto* flag = std::get_if<bool>(&cell.value)) return *flag ? "yes" : "no";
@@ -53,7 +53,7 @@ std::vector<std::vector<std::string>> lines_of(const Table& table) {
   for (const std::size_t c : copied_columns(table)) {
     lines[0].push_back(table.headings[c].title);
     for (std::size_t row = 0; row < table.rows.size(); ++row)
-      lines[row + 1].push_back(words_of(table.rows[row].cells[c]));
+      lines[row + 1].push_back(told_words(table.rows[row].cells[c]));
   }
   return lines;
 }
@@ -305,7 +305,7 @@ nlohmann::ordered_json cell_json(const TableCell& cell) {
   if (const auto* flag = std::get_if<bool>(&cell.value)) return *flag;
   if (std::holds_alternative<std::monostate>(cell.value) && lines_above(cell).empty())
     return nullptr;
-  return words_of(cell);
+  return told_words(cell);
 }
 
 std::string content_json(const PanelDocument& document) {

@@ -11,7 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "gui/model/picture.h"
-#include "gui/model/selection.h"
+#include "gui/model/view_state.h"
 
 namespace hybridscope {
 

@@ -1,5 +1,6 @@
-// Writes a run to a file, a slice of work at a time: as a session or as a report. Has its own
-// source of steps, so it continues while the run is viewed, edited or closed.
+// Writes what is shown to files and to the clipboard. A run is written a slice of work at a time,
+// as a session or as a report. Has its own source of steps, so it continues while the run is
+// viewed, edited or closed.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "gui/model/content_render.h"
 #include "gui/model/shown_run.h"
 #include "sessions/text/command_files.h"
 
@@ -68,5 +70,20 @@ std::string progress_words(const FileJob& job);
 
 // Independent of the run afterwards. Errors: those of ShownRun::source.
 Result<std::unique_ptr<StepSource>> known_steps(const ShownRun& run);
+
+// Exports a panel: to the clipboard, or as a picture to a file.
+
+class Workbench;
+
+// Puts the content of the panel in focus on the clipboard and reports its size. Requires: a step is
+// shown. Error: no panel is shown.
+Status copy_panel_in_focus(Workbench& workbench, ContentFormat format);
+// "FORMAT [PANEL]": of any panel, shown or not.
+Status copy_panel(Workbench& workbench, const std::string& argument);
+
+// "FILE.png [PANEL]": shows the panel and asks for a picture of it.
+Status order_panel_picture(Workbench& workbench, const std::string& argument);
+// "block_tables-step-3.png", for the panel in focus.
+std::string suggested_picture(const Workbench& workbench);
 
 }  // namespace hybridscope

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 #include <utility>
 
+#include "core/base/result.h"
 #include "gui/model/workbench.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/run/finding_list.h"
@@ -36,6 +38,36 @@ std::string findings_note(const ShownRun& run) {
   return fresh_arrays_words(stale->finding.step);
 }
 
+std::string decision_behind(const Finding& finding, RootContext context,
+                            std::span<const ShownFinding> findings) {
+  for (const ShownFinding& shown : findings)
+    if (shown.finding.request == finding.request &&
+        rule_info(shown.finding.rule).severity == Severity::warning &&
+        shown.finding.step <= finding.step)
+      context.warning = shown.finding;
+  return root_decision(finding, context);
+}
+
+ChainStart chain_start(const ShownRun& run, std::size_t index) {
+  const FindingChain chain = run.finding_log().chains()[index];
+  if (chain.first < 0) return {};
+  const ShownFinding& first = run.findings()[static_cast<std::size_t>(chain.first)];
+  return {.step = first.finding.step,
+          .words = first.decision.empty() ? first.text : first.decision};
+}
+
+namespace {
+
+// A row of the list: findings of one chain that differ only in group and kind of state are told in
+// one (explain_findings).
+struct FindingRow {
+  ShownFinding shown;                // the first; its text tells them all
+  std::vector<std::size_t> members;  // indices of run.findings()
+  std::string chain;                 // chain_words()
+  bool is_first = false;             // of its chain
+};
+
+// In the order of their first findings.
 std::vector<FindingRow> finding_rows(const ShownRun& run) {
   const std::vector<FindingChain> chains = run.finding_log().chains();
   std::map<std::int64_t, std::vector<std::size_t>> following;  // by the first finding's index
@@ -69,26 +101,6 @@ std::vector<FindingRow> finding_rows(const ShownRun& run) {
   std::ranges::sort(rows, {}, [](const FindingRow& row) { return row.members.front(); });
   return rows;
 }
-
-std::string decision_behind(const Finding& finding, RootContext context,
-                            std::span<const ShownFinding> findings) {
-  for (const ShownFinding& shown : findings)
-    if (shown.finding.request == finding.request &&
-        rule_info(shown.finding.rule).severity == Severity::warning &&
-        shown.finding.step <= finding.step)
-      context.warning = shown.finding;
-  return root_decision(finding, context);
-}
-
-ChainStart chain_start(const ShownRun& run, std::size_t index) {
-  const FindingChain chain = run.finding_log().chains()[index];
-  if (chain.first < 0) return {};
-  const ShownFinding& first = run.findings()[static_cast<std::size_t>(chain.first)];
-  return {.step = first.finding.step,
-          .words = first.decision.empty() ? first.text : first.decision};
-}
-
-namespace {
 
 constexpr std::array<ColumnWords, kFindingColumns.size()> kFindingHeadings = {{
     {kFindingColumns[0]},
@@ -160,6 +172,29 @@ Picture findings_picture(Workbench& workbench) {
   Picture picture{.tables = {std::move(table)}};
   add_note(picture, findings_note(run));
   return picture;
+}
+
+void CauseJob::begin(const RunPlan& plan, const ShownFinding& finding, CheckScope scope) {
+  HS_EXPECT(!is_busy());
+  std::erase_if(dropped_, [](const std::future<FindingCause>& search) {
+    return search.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  });
+  finding_ = finding.text;
+  search_ = std::async(std::launch::async, [plan, found = finding.finding, scope] {
+    return find_cause(plan, found,
+                      {.scope = scope, .most_request_steps = kMostUnaskedRequestSteps});
+  });
+}
+
+void CauseJob::drop() {
+  if (is_busy()) dropped_.push_back(std::move(search_));
+  search_ = {};
+}
+
+std::optional<CauseJob::Found> CauseJob::take() {
+  if (!is_busy() || search_.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready)
+    return std::nullopt;
+  return Found{.finding = std::move(finding_), .cause = search_.get()};
 }
 
 }  // namespace hybridscope

@@ -1,15 +1,19 @@
-// Which finding of a run follows from which, and what is behind the first of a chain.
+// Which finding of a run follows from which, and what is behind the first of a chain: the decision,
+// and the known bug, which is searched on a thread of its own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
-#include "sessions/explain/root_decision.h"
+#include "sessions/explain/finding_roots.h"
+#include "sessions/known_bugs/finding_cause.h"
 
 namespace hybridscope {
 
@@ -20,18 +24,8 @@ bool is_first_of(const FindingChain& chain, std::size_t index);
 // which the finding at `index` follows.
 std::string chain_words(const FindingChain& chain, std::size_t index);
 
-// A row of the list: findings of one chain that differ only in group and kind of state are told in
-// one (explain_findings).
-struct FindingRow {
-  ShownFinding shown;                // the first; its text tells them all
-  std::vector<std::size_t> members;  // indices of run.findings()
-  std::string chain;                 // chain_words()
-  bool is_first = false;             // of its chain
-};
-// A sentence on all of them, empty: there is none to say (fresh_arrays_words).
+// A sentence on all findings of the run, empty: there is none to say (fresh_arrays_words).
 std::string findings_note(const ShownRun& run);
-// In the order of their first findings.
-std::vector<FindingRow> finding_rows(const ShownRun& run);
 
 // The list of all findings so far. Requires: a step is shown.
 Picture findings_picture(Workbench& workbench);
@@ -48,5 +42,32 @@ struct ChainStart {
   std::string words;
 };
 ChainStart chain_start(const ShownRun& run, std::size_t index);
+
+// The search for the known bug behind a finding, on a thread of its own.
+
+// Request-steps of a search that nobody asked for: a tenth of a second at most. A longer one needs
+// a click.
+inline constexpr std::int64_t kMostUnaskedRequestSteps = 20'000;
+
+class CauseJob {
+ public:
+  // Copies what it needs. `scope`: of the run's checks. Requires: no search is under way.
+  void begin(const RunPlan& plan, const ShownFinding& finding, CheckScope scope);
+  // Gives the search up; its thread ends by itself, at the latest with this object.
+  void drop();
+  bool is_busy() const { return search_.valid(); }
+
+  struct Found {
+    std::string finding;  // its text
+    FindingCause cause;
+  };
+  // Once the search has ended; waits a millisecond for it.
+  std::optional<Found> take();
+
+ private:
+  std::string finding_;
+  std::future<FindingCause> search_;
+  std::vector<std::future<FindingCause>> dropped_;  // that may still run
+};
 
 }  // namespace hybridscope

@@ -1,7 +1,6 @@
 #include "gui/model/finding_log.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/base/ids.h"
 #include "sessions/explain/explain_finding.h"

@@ -1,12 +1,11 @@
 #include "gui/model/graph_padding_model.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/base/ids.h"
-#include "core/engine/cudagraph_setup.h"
+#include "core/engine/scheduler_setup.h"
 #include "core/metadata/graph_padding.h"
 #include "gui/model/block_verdict.h"
 #include "gui/model/metadata_model.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "sessions/text/json_value.h"
 
 namespace hybridscope {

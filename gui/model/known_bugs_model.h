@@ -1,7 +1,6 @@
 // The catalogue of known bugs as a list, and one bug in words.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,10 +1,10 @@
-#include "gui/model/layout_areas.h"
+#include "gui/model/layout_tree.h"
 
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"
 

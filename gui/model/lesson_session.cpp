@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "gui/model/live_run.h"
 #include "gui/model/workbench.h"
-#include "sessions/lessons/lesson_reader.h"
+#include "sessions/lessons/lesson.h"
 
 namespace hybridscope {
 

@@ -9,8 +9,8 @@
 
 #include "sessions/explain/explain_finding.h"
 #include "sessions/live/fork.h"
-#include "sessions/record/live_source.h"
 #include "sessions/record/session_plan.h"
+#include "sessions/record/step_recorder.h"
 #include "sessions/run/drive.h"
 #include "storage/session_rows.h"
 

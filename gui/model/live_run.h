@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "gui/model/cache_log.h"
 #include "gui/model/live_speech.h"
+#include "gui/model/prefix_cache_model.h"
 #include "gui/model/shown_run.h"
 #include "sessions/live/live_player.h"
 #include "sessions/run/finding_list.h"

@@ -8,7 +8,6 @@
 #include "core/metadata/metadata_builders.h"
 #include "core/metadata/persistent_buffer.h"
 #include "gui/model/block_verdict.h"
-#include "gui/model/table_arrays.h"
 #include "gui/model/workbench.h"
 #include "sessions/explain/explain_parts.h"
 

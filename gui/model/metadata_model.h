@@ -10,9 +10,9 @@
 
 #include "core/metadata/metadata_description.h"
 #include "gui/model/picture.h"
-#include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
 #include "gui/model/step_arrays.h"
+#include "gui/model/view_state.h"
 
 namespace hybridscope {
 
@@ -103,5 +103,15 @@ std::string element_text(std::int64_t value);
 
 // What the panel shows. Requires: a step is shown.
 Picture metadata_picture(Workbench& workbench);
+
+// The arrays that tell a group's layers where tokens go: the worker's block table of the batch, and
+// for attention the slot of each token.
+
+// block_table_tensor if the trace has it, up to the last column that holds a block, and
+// slot_mapping of an attention group that wrote. Padding rows and tokens are included.
+std::vector<MetadataArray> table_arrays(const StepView& view, const GroupTrace& group);
+
+inline constexpr std::string_view kTableNote =
+    "block_table_tensor: columns behind the last block are left out";
 
 }  // namespace hybridscope

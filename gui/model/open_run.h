@@ -1,9 +1,12 @@
-// Opens a scenario, session, trace or traffic file that the user names as a run to show.
+// Opens a scenario, session, trace or traffic file that the user names as a run to show; what can
+// be opened without a path.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/result.h"
 #include "gui/model/shown_run.h"
@@ -38,5 +41,39 @@ InputFile opened_file(const std::string& place);
 // The first trace of TRACE.jsonl[.zst]. Errors: those of TraceReader and TraceJudge, with file and
 // line; a file without a step; no room for the session in the folder for temporary files.
 Result<std::unique_ptr<ShownRun>> open_trace(const std::string& path);
+
+// What can be opened without a path: built-in scenarios and lessons, and recent files.
+
+// The sessions to choose from when a file is named without a session.
+
+struct SessionChoice {
+  std::string name;
+  std::string place;  // "runs.db:before"
+  std::string level;
+  std::string status;  // session_status_name
+  std::int64_t num_steps = 0;
+  std::int64_t num_findings = 0;
+};
+
+// The one begun last comes first. Empty: `place` names one, or is not a session file.
+std::vector<SessionChoice> session_choices(const std::string& place);
+
+// "; other sessions in the file: bad, worse (open FILE.db:NAME)"; empty: there are none.
+std::string other_sessions_words(const std::vector<SessionChoice>& choices);
+
+struct StartEntry {
+  std::string title;
+  std::string teaches;  // one sentence; empty: unknown
+  std::string path;
+};
+
+// The built-in scenarios and lessons; a scenario's path is "shipped:NAME", a lesson's its name.
+std::vector<StartEntry> scenario_entries();
+std::vector<StartEntry> lesson_entries();
+// The known bugs: the path is an id, the sentence says which runner had the bug and when.
+std::vector<StartEntry> known_bug_entries();
+// The recent files that still exist and recent shipped scenarios, newest first; a session file's
+// sentence says how its session ended ("interrupted after 12 steps"), or how many it has.
+std::vector<StartEntry> recent_entries(const std::vector<std::string>& recent_files);
 
 }  // namespace hybridscope

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "gui/model/selection.h"
+#include "gui/model/view_state.h"
 
 namespace hybridscope {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "gui/model/workbench.h"
-#include "sessions/plan/plan_columns.h"
+#include "sessions/plan/plan_goals.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {

@@ -5,14 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "gui/model/panel_options.h"
 #include "gui/model/picture.h"
 #include "gui/model/shown_plan.h"
+#include "gui/model/view_state.h"
 
 namespace hybridscope {
 

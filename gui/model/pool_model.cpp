@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "gui/model/block_verdict.h"
-#include "gui/model/level_notes.h"
+#include "gui/model/shown_run.h"
 #include "gui/model/workbench.h"
 
 namespace hybridscope {

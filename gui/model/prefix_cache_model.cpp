@@ -1,12 +1,21 @@
 #include "gui/model/prefix_cache_model.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "gui/model/level_notes.h"
-#include "gui/model/retention_model.h"
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "core/base/result.h"
+#include "gui/model/shown_run.h"
 #include "gui/model/workbench.h"
 #include "sessions/cache_report/cache_words.h"
+#include "sessions/cache_report/changed_plan.h"
+#include "sessions/cache_report/prefix_tree.h"
 #include "sessions/explain/explain_schedule.h"
+#include "sessions/run/checked_run.h"
+#include "sessions/run/drive.h"
 
 namespace hybridscope {
 namespace {
@@ -166,6 +175,123 @@ Picture prefix_cache_picture(Workbench& workbench) {
   if (const auto retention = make_retention_model(run, workbench.selection().request))
     content.tables.push_back(retention_table(*retention));
   return content;
+}
+
+// An edit may replace the plan, so requests are looked up on demand.
+CacheReport CacheLog::empty_report(const EngineConfig& config) const {
+  return CacheReport(config, [this](RequestId id) -> const AddRequest& {
+    const std::ptrdiff_t index = find_planned(plan_, names_.request(id));
+    HS_EXPECT(index >= 0);
+    return plan_.requests[static_cast<std::size_t>(index)].request;
+  });
+}
+
+void CacheLog::take(const StepTrace& trace) {
+  if (outdated_) return;
+  if (!report_) report_.emplace(empty_report(plan_.setup.config));
+  report_->add(trace);
+  last_step_ = trace.step;
+}
+
+void CacheLog::forget_after(std::int64_t step) { outdated_ = outdated_ || last_step_ > step; }
+
+// Forgotten steps cannot be removed from a report, so it is made again by a quick run without
+// checks.
+void CacheLog::make_again(std::int64_t last_step) {
+  auto run = CheckedRun::create(plan_, {.check = std::nullopt});
+  if (!run.ok()) return;
+  CacheReport again = empty_report(plan_.setup.config);
+  std::int64_t made = 0;
+  const auto driven = drive(
+      run.value(),
+      [&](const CheckedStep& step) {
+        again.add(step.trace);
+        made = step.trace.step;
+      },
+      [&] { return made >= last_step; });
+  if (!driven.ok()) return;
+  report_ = std::move(again);
+  last_step_ = made;
+  outdated_ = false;
+}
+
+const CacheReport* CacheLog::report(std::int64_t last_known_step) {
+  if (outdated_ && last_known_step <= kMostStepsAgain) make_again(last_known_step);
+  return report_ && !outdated_ ? &*report_ : nullptr;
+}
+
+namespace {
+
+constexpr std::size_t kMostDroppedNamed = 8;
+
+std::string sentence(std::string words) {
+  words.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(words.front())));
+  return words + ".";
+}
+
+std::string why_dropped(std::int32_t period) {
+  return period > 0 ? fmt::format("no multiple of {}, and no other boundary that is kept", period)
+                    : std::string("interval 0 keeps no state but those where a known hit can end");
+}
+
+std::vector<PromptBoundary> boundaries_of(const GroupRetention& retention,
+                                          const std::vector<KeptBoundary>& kept,
+                                          std::int32_t num_prompt_tokens) {
+  const bool dense = !retention.rule.interval;
+  const std::int32_t period = dense ? 0 : kept_period(retention.rule, retention.block_size);
+  std::vector<PromptBoundary> boundaries;
+  for (std::int32_t end = retention.block_size; end <= num_prompt_tokens;
+       end += retention.block_size) {
+    const auto reached = std::ranges::find(kept, end, &KeptBoundary::num_tokens);
+    if (dense)
+      boundaries.push_back({end, true, "every state is kept"});
+    else if (period > 0 && end % period == 0)
+      boundaries.push_back({end, true, fmt::format("a multiple of {}", period)});
+    else if (reached != kept.end())
+      boundaries.push_back({end, true, std::string(kept_reason_words(reached->reason))});
+    else
+      boundaries.push_back({end, false, why_dropped(period)});
+  }
+  return boundaries;
+}
+
+std::string dropped_words(const std::vector<PromptBoundary>& boundaries) {
+  std::vector<std::string> named;
+  std::size_t count = 0;
+  std::string why;
+  for (const PromptBoundary& boundary : boundaries) {
+    if (boundary.kept) continue;
+    why = boundary.why;
+    if (++count <= kMostDroppedNamed) named.push_back(fmt::format("{}", boundary.num_tokens));
+  }
+  if (count == 0) return {};
+  return fmt::format("Dropped: {}{}: {}.", fmt::join(named, ", "),
+                     count > named.size() ? fmt::format(" and {} more", count - named.size()) : "",
+                     why);
+}
+
+}  // namespace
+
+std::optional<RetentionModel> make_retention_model(ShownRun& run, RequestId selected) {
+  if (selected.value < 0) return std::nullopt;
+  const std::optional<GroupRetention> retention = group_retention(run.config());
+  const std::optional<CachedPrompt> prompt = retention ? run.cached_prompt(selected) : std::nullopt;
+  if (!prompt) return std::nullopt;
+  const std::vector<KeptBoundary> kept = kept_boundaries(
+      retention->rule, *prompt, retention->block_size, retention->drops_eagle_block);
+  RetentionModel model{
+      .name = run.names().request(selected),
+      .group_name = run.names().group(retention->group),
+      .num_prompt_tokens = prompt->num_prompt_tokens,
+      .block_size = retention->block_size,
+      .words =
+          retention->rule.interval
+              ? sentence(retention_words(*retention->rule.interval, kept, retention->block_size))
+              : std::string("No retention interval is set: every state is kept."),
+      .boundaries = boundaries_of(*retention, kept, prompt->num_prompt_tokens),
+      .dropped = {}};
+  model.dropped = dropped_words(model.boundaries);
+  return model;
 }
 
 }  // namespace hybridscope

@@ -3,16 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <utility>
 
-#include "core/base/check.h"
-#include "gui/model/prefill_chunk.h"
+#include "core/base/result.h"
+#include "gui/model/request_log.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/run/finding_list.h"
-#include "sessions/scenario/scripted_policies.h"
+#include "sessions/scenario/scenario_requests.h"
 
 namespace hybridscope {
 namespace {

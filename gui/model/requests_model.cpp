@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <tuple>
 #include <utility>
 
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/model/workbench.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_schedule.h"
@@ -176,22 +175,6 @@ std::int64_t request_number(const RequestRow& row, RequestColumn column) {
   return -1;
 }
 
-std::string_view request_state_name(RequestState state) {
-  switch (state) {
-    case RequestState::scheduled:
-      return "scheduled";
-    case RequestState::running:
-      return "running, no tokens";
-    case RequestState::waiting:
-      return "waiting";
-    case RequestState::preempted:
-      return "preempted";
-    case RequestState::finished:
-      return "finished";
-  }
-  return {};
-}
-
 std::string listed_words(const RequestsModel& model) {
   std::string words = fmt::format("{} listed", model.rows.size());
   if (model.num_waiting > 0) words += fmt::format(", {} in the waiting queue", model.num_waiting);
@@ -221,6 +204,22 @@ std::string_view request_column_name(RequestColumn column) {
 }
 
 namespace {
+
+std::string_view request_state_name(RequestState state) {
+  switch (state) {
+    case RequestState::scheduled:
+      return "scheduled";
+    case RequestState::running:
+      return "running, no tokens";
+    case RequestState::waiting:
+      return "waiting";
+    case RequestState::preempted:
+      return "preempted";
+    case RequestState::finished:
+      return "finished";
+  }
+  return {};
+}
 
 TableCell state_cell(const RequestRow& row) {
   std::string words(request_state_name(row.state));

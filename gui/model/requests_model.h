@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/model/panel_options.h"
 #include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
+#include "gui/model/view_state.h"
 
 namespace hybridscope {
 
@@ -21,7 +21,6 @@ enum class RequestState : std::uint8_t {
   preempted,  // in this step
   finished,   // in this step
 };
-std::string_view request_state_name(RequestState state);
 
 // Numbers that are not known from the step are -1.
 struct RequestRow {

@@ -3,6 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
+
+#include "gui/model/workbench.h"
+#include "sessions/breakpoint/break_fields.h"
 
 namespace hybridscope {
 
@@ -69,6 +74,131 @@ std::optional<MotionEnd> RunControl::advance(ShownRun& run, Breakpoints& breakpo
     now = slice.clock_us();
   } while (now - start < slice.budget_us);
   return std::nullopt;
+}
+
+namespace {
+
+Status check_kept(const BreakCondition& condition, RecordLevel level) {
+  if (level == RecordLevel::full || !condition.reads_writes()) return Ok{};
+  return invalid_input(
+      fmt::format("the breakpoint \"{}\" asks about writes, which are kept at level full; this "
+                  "session is at level {}",
+                  condition.text(), record_level_name(level)));
+}
+
+void count(Breakpoint& breakpoint, std::int64_t step) {
+  std::vector<std::int64_t>& held = breakpoint.held;
+  const auto place = std::ranges::lower_bound(held, step);
+  if (place == held.end() || *place != step) held.insert(place, step);
+}
+
+}  // namespace
+
+Status Breakpoints::check_level(RecordLevel level) const {
+  for (const Breakpoint& breakpoint : list_)
+    if (breakpoint.enabled)
+      if (Status kept = check_kept(breakpoint.condition, level); !kept.ok()) return kept;
+  return Ok{};
+}
+
+Status Breakpoints::add(std::string_view expression, RecordLevel level) {
+  auto condition = BreakCondition::parse(expression);
+  if (!condition.ok()) return condition.error();
+  if (Status kept = check_kept(condition.value(), level); !kept.ok()) return kept;
+  const bool known = std::ranges::any_of(list_, [&](const Breakpoint& breakpoint) {
+    return breakpoint.condition.text() == condition.value().text();
+  });
+  if (known)
+    return invalid_input("there is a breakpoint \"" + std::string(expression) + "\" already");
+  list_.push_back({.condition = std::move(condition).value()});
+  return Ok{};
+}
+
+bool Breakpoints::remove(std::size_t index) {
+  if (index >= list_.size()) return false;
+  list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(index));
+  return true;
+}
+
+bool Breakpoints::toggle(std::size_t index) {
+  if (index >= list_.size()) return false;
+  list_[index].enabled = !list_[index].enabled;
+  return true;
+}
+
+void Breakpoints::count_hit(std::string_view expression, std::int64_t step) {
+  for (Breakpoint& breakpoint : list_)
+    if (breakpoint.condition.text() == expression) count(breakpoint, step);
+}
+
+void Breakpoints::clear_hits() {
+  for (Breakpoint& breakpoint : list_) breakpoint.held.clear();
+}
+
+void Breakpoints::forget_hits_after(std::int64_t step) {
+  for (Breakpoint& breakpoint : list_)
+    std::erase_if(breakpoint.held, [step](std::int64_t held) { return held > step; });
+}
+
+std::optional<Breakpoints::Stop> Breakpoints::check(const StepView& view) {
+  std::optional<Stop> stop;
+  const BreakStep step{.trace = view.trace, .findings = view.findings, .writes = view.writes};
+  for (std::size_t i = 0; i < list_.size(); ++i) {
+    if (!list_[i].enabled) continue;
+    std::optional<BreakHit> hit = list_[i].condition.holds(step, view.names.request);
+    if (!hit) continue;
+    count(list_[i], view.trace.step);
+    if (!stop) stop = Stop{.index = i, .hit = *std::move(hit)};
+  }
+  return stop;
+}
+
+namespace {
+
+constexpr std::array<ColumnWords, 4> kBreakpointColumns = {{
+    {"On", "Does the run stop there?", ColumnKind::words},
+    {"Hits", "The steps for which it held"},
+    {"Expression", {}, ColumnKind::wrapped},
+    {"Remove", {}, ColumnKind::action},
+}};
+
+TableRow row_of(const Breakpoint& breakpoint, std::size_t index) {
+  const std::string number = fmt::format("{}", index + 1);
+  return {with_extras(flag_cell(breakpoint.enabled), {.clicks = {{"breakpoint.toggle", number}},
+                                                      .mark = "breakpoint on " + number}),
+          number_cell(breakpoint.hits()), words_cell(breakpoint.condition.text()),
+          with_extras({}, {.clicks = {{"breakpoint.remove", number}},
+                           .label = "Remove",
+                           .mark = "breakpoint remove " + number})};
+}
+
+Status check_expression(const std::string& expression) { return Breakpoints().add(expression); }
+
+}  // namespace
+
+Picture breakpoints_picture(Workbench& workbench) {
+  Picture picture{.fields = {{.mark = "breakpoint field",
+                              .hint = "finding    copy.copies && copy.src_col==copy.dst_col    "
+                                      "block==17 && written",
+                              .command = "breakpoint.add",
+                              .button = "Add",
+                              .check = check_expression}},
+                  .buttons = {{"Run on",
+                               {"run.to_breakpoint"},
+                               "To the next step for which one of them holds (Ctrl+F5)"}},
+                  .help_title = "What can be asked",
+                  .help = break_help()};
+  const std::vector<Breakpoint>& list = workbench.breakpoints().list();
+  if (list.empty()) {
+    add_note(picture,
+             "No breakpoint is set. An expression asks about one step; the run stops at each step "
+             "for which it holds.");
+    return picture;
+  }
+  Table table{.title = "Breakpoints", .headings = headings_of(kBreakpointColumns)};
+  for (std::size_t i = 0; i < list.size(); ++i) table.rows.push_back(row_of(list[i], i));
+  picture.tables.push_back(std::move(table));
+  return picture;
 }
 
 }  // namespace hybridscope

@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "core/model/model_presets.h"
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/model/live_run.h"
 #include "sessions/plan/plan_run.h"
-#include "sessions/plan/step_time.h"
 #include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {

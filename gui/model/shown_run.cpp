@@ -6,11 +6,10 @@
 #include <iterator>
 
 #include "gui/model/finding_chains.h"
-#include "gui/model/level_notes.h"
 #include "sessions/cache_report/changed_plan.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/run/checked_run.h"
-#include "sessions/scenario/arriving_request.h"
+#include "sessions/scenario/scenario_requests.h"
 
 namespace hybridscope {
 
@@ -211,6 +210,20 @@ std::string known_steps_words(const ShownRun& run) {
   const std::size_t count = run.marks().size();
   return fmt::format("{} step{}{}", count, count == 1 ? "" : "s",
                      run.is_whole() ? "" : " so far, more can come");
+}
+
+std::string not_kept(const ShownRun& run, std::string_view what) {
+  if (run.level() != RecordLevel::counts) return {};
+  return fmt::format("The session keeps no {}: it was recorded at level {}.", what,
+                     record_level_name(run.level()));
+}
+
+std::string contents_not_kept(const ShownRun& run) {
+  if (run.level() != RecordLevel::blocks) return {};
+  return fmt::format(
+      "The session does not keep what blocks hold: it was recorded at level {}. Cells with a dash "
+      "are not known to be written, and running and speculative blocks look like held ones.",
+      record_level_name(run.level()));
 }
 
 }  // namespace hybridscope

@@ -22,17 +22,14 @@
 #include "gui/model/finding_log.h"
 #include "gui/model/live_speech.h"
 #include "gui/model/request_log.h"
-#include "gui/model/step_activity.h"
 #include "gui/model/step_arrays.h"
 #include "sessions/cache_report/cache_report.h"
 #include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/live/live_player.h"
 #include "sessions/live/write_log.h"
-#include "sessions/record/session_header.h"
+#include "sessions/record/record_views.h"
 #include "sessions/record/step_record.h"
-#include "sessions/record/step_source.h"
-#include "sessions/record/worker_tables.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/text/text_page.h"
 
@@ -299,5 +296,14 @@ std::ptrdiff_t mark_index(std::span<const StepMark> marks, std::int64_t step);
 std::string known_steps_words(const ShownRun& run);
 // The run's bookmarks whose step is known.
 std::vector<ShownBookmark> bookmarks_of_known_steps(const ShownRun& run);
+
+// What panels say where a session's level does not record what they show.
+
+// "The session keeps no block tables: it was recorded at level counts." Empty: its level is above
+// counts.
+std::string not_kept(const ShownRun& run, std::string_view what);
+
+// For sessions with block tables but no contents; empty for all others.
+std::string contents_not_kept(const ShownRun& run);
 
 }  // namespace hybridscope

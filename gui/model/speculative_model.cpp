@@ -9,9 +9,9 @@
 
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/row_inputs_policies.h"
-#include "core/engine/worker_v1_policies.h"
-#include "gui/model/command_arguments.h"
-#include "gui/model/meant_state.h"
+#include "core/engine/worker_policies.h"
+#include "gui/model/block_verdict.h"
+#include "gui/model/command_table.h"
 #include "gui/model/workbench.h"
 #include "sessions/explain/explain_parts.h"
 #include "sessions/record/value_names.h"

@@ -2,15 +2,14 @@
 // step will read.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gui/model/picture.h"
-#include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
+#include "gui/model/view_state.h"
 #include "sessions/explain/forward_rows.h"
 
 namespace hybridscope {

@@ -3,11 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
-#include "core/base/check.h"
-#include "gui/model/meant_state.h"
+#include "core/base/result.h"
+#include "gui/model/block_verdict.h"
 #include "sessions/explain/explain_decision.h"
 #include "sessions/explain/forward_rows.h"
 #include "sessions/record/value_names.h"

@@ -1,7 +1,6 @@
 // The decisions of a step about copying state, and what one request's copies move where.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,9 +9,9 @@
 
 #include "gui/model/block_table_model.h"
 #include "gui/model/picture.h"
-#include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
-#include "sessions/explain/block_copies.h"
+#include "gui/model/view_state.h"
+#include "sessions/explain/explain_parts.h"
 
 namespace hybridscope {
 

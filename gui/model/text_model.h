@@ -8,10 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/model/panel_options.h"
 #include "gui/model/picture.h"
-#include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
+#include "gui/model/view_state.h"
 
 namespace hybridscope {
 

@@ -1,6 +1,6 @@
 #include "gui/model/theme.h"
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/metadata/row_class.h"
+#include "core/metadata/common_attention_metadata.h"
 #include "gui/model/block_cell.h"
 #include "sessions/palette/palette.h"
 

@@ -1,12 +1,16 @@
-// How the window is arranged and looks; changed only by commands.
+// What the user chose: how the window is arranged and looks, the options of each panel, and the
+// selection; changed only by commands.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/ids.h"
 #include "gui/model/layout_tree.h"
 #include "gui/model/theme.h"
 
@@ -76,5 +80,135 @@ void bring_back(LayoutTree& layout, const std::string& panel, std::string_view n
 
 // Block tables in the largest leaf, the rest around it; panels that do not exist are left out.
 LayoutTree default_layout(std::span<const PanelInfo> panels);
+
+// The user's choices in each panel; part of the workbench, changed by commands.
+
+// Whose block tables.
+enum class TableSide : std::uint8_t { scheduler, worker };
+
+struct BlockTablesOptions {
+  TableSide side = TableSide::scheduler;
+  std::int32_t cell_size = 0;  // pixels at scale 1, kReadableCells or kAllCells
+};
+
+// Cells with their numbers, larger where there is room; the panel scrolls if they do not fit.
+inline constexpr std::int32_t kReadableCells = 0;
+// All cells of all tables at once. If rows would then be very low, each table fits the panel
+// by itself, and the panel scrolls from one to the next.
+inline constexpr std::int32_t kAllCells = -1;
+
+// The next larger or smaller size of a cell: about a quarter more or less, at least by one pixel.
+inline constexpr std::int32_t kLeastCellSize = 2;
+inline constexpr std::int32_t kMostCellSize = 100;
+constexpr std::int32_t larger_cell(std::int32_t size) {
+  return std::clamp(size * 5 / 4 + 1, kLeastCellSize, kMostCellSize);
+}
+constexpr std::int32_t smaller_cell(std::int32_t size) {
+  return std::clamp(std::min(size * 4 / 5, size - 1), kLeastCellSize, kMostCellSize);
+}
+
+// The array that is shown in full; empty: none.
+struct MetadataOptions {
+  std::int32_t group = -1;  // -1: of the whole batch
+  std::string array;
+};
+
+// What requests are sorted by.
+enum class RequestColumn : std::uint8_t {
+  name,  // the order in which they came
+  state,
+  prompt,
+  computed,
+  scheduled,
+  generated,
+  hit,
+  blocks,
+  preemptions,
+  accepted,
+};
+inline constexpr std::size_t kNumRequestColumns = 10;
+
+struct RequestsOptions {
+  RequestColumn sort = RequestColumn::name;
+  bool descending = false;
+};
+
+inline constexpr std::int32_t kMostTimelineSteps = 120;
+struct TimelineOptions {
+  std::int32_t num_steps = 21;  // around the shown step
+};
+
+// The differences that are listed, and visited with F8 and F7: those that contain the text
+// (ignoring case); empty: all.
+struct DifferencesOptions {
+  std::string filter;
+};
+
+// The known bugs that are listed: those that contain the text (ignoring case); empty: all.
+struct KnownBugsOptions {
+  std::string filter;
+};
+
+// What the panel Text shows of the selected request.
+struct TextOptions {
+  std::int32_t token = 0;  // generated token, from 1, whose probabilities are shown; 0: the last
+};
+
+// What combinations of a plan are sorted by.
+struct PlanOptions {
+  std::string sort = "rank";  // or the name of a column
+  bool descending = false;
+};
+
+struct PanelOptions {
+  BlockTablesOptions block_tables;
+  MetadataOptions metadata;
+  RequestsOptions requests;
+  TimelineOptions timeline;
+  DifferencesOptions differences;
+  KnownBugsOptions known_bugs;
+  TextOptions text;
+  PlanOptions plan;
+};
+
+// The selection, shared by all panels. Stepping never changes it. It identifies requests by name
+// and blocks by the cell in which they were picked, so that two compared runs show the same.
+
+class ShownRun;
+
+// Members that select nothing are -1 or empty.
+struct Selection {
+  RequestId request{};  // in the run that is drawn; -1 also if that lacks the name
+  std::int32_t group = -1;
+  std::int32_t column = -1;  // of the request's block table in the group
+  std::int32_t block = -1;
+  std::string request_name = {};
+  // The block was selected as the content of the cell (request, group, column) of this table.
+  bool is_cell = false;
+  TableSide side = TableSide::scheduler;
+  std::ptrdiff_t finding = -1;  // index in the run's list of the last one gone to
+  friend bool operator==(const Selection&, const Selection&) = default;
+};
+
+// The block of the cell at the shown step; -1: none, or no step is shown.
+std::int32_t block_of_cell(const ShownRun& run, const Selection& cell);
+
+// `chosen` with this block instead: in the chosen cell if that has it, else with a request and
+// group that hold it (the chosen request if it does), else without a request.
+Selection with_block(const ShownRun& run, Selection chosen, std::int32_t block);
+// `chosen` with this request instead, and without the previous cell and block.
+Selection with_request(Selection chosen, std::string name);
+
+// What `chosen` means in `run`: the request with that name at the shown step, or the last one
+// before it; the block of the same cell, or with the same number.
+Selection selection_in(const ShownRun& run, const Selection& chosen);
+
+// Facts for tooltips and details, one per line.
+
+struct Fact {
+  std::string label;
+  std::string value;
+  friend bool operator==(const Fact&, const Fact&) = default;
+};
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 // Words broken into lines or cut, in a font that is measured by the caller. Texts may come from
 // elsewhere and be of any length: what is measured grows with what is shown, not with the text, and
-// with the text only once where all of it is shown.
+// with the text only once where all of it is shown. Also the widths of columns whose room is given.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hybridscope {
 
@@ -50,5 +51,33 @@ struct RowsToScroll {
 // higher than the room. It may be beyond the last place to which a list without room below it can
 // scroll.
 float snapped_scroll(const RowsToScroll& rows);
+
+// Widths of the columns of a table whose room is given.
+
+// Pixels.
+struct ColumnNeed {
+  float wanted = 0;       // shows every cell in full; 0: the column is left out
+  float least = 0;        // at most `wanted`; less: may be cut with "..."
+  bool is_first = false;  // gives way before the others
+};
+
+struct ColumnFit {
+  std::vector<float> widths;  // [columns]
+  bool fits = true;           // false: all have what they want, and the table scrolls sideways
+};
+
+// What is missing is taken from the columns that give way first, then from the others; columns of
+// one kind share it in proportion to how far they can give way.
+ColumnFit fit_columns(std::span<const ColumnNeed> needs, float room);
+
+// For a table that scrolls sideways: the width of as many of its first columns as the room shows
+// whole, so that the visible edge cuts none; each column takes `gap` more than its width. The room
+// if it does not show `least` columns.
+struct WholeColumns {
+  float room = 0;
+  float gap = 0;
+  std::size_t least = 1;
+};
+float whole_columns(std::span<const float> widths, const WholeColumns& in);
 
 }  // namespace hybridscope

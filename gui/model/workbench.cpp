@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "gui/model/command_table.h"
 #include "gui/model/live_run.h"
 #include "gui/model/shown_plan.h"

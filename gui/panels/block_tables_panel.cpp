@@ -9,10 +9,9 @@
 
 #include "gui/cell_layout.h"
 #include "gui/grid_texture.h"
-#include "gui/model/command_arguments.h"
-#include "gui/model/level_notes.h"
+#include "gui/model/command_table.h"
+#include "gui/model/shown_run.h"
 #include "gui/panels/cell_metrics.h"
-#include "gui/panels/grid_labels.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {

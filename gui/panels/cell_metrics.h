@@ -1,4 +1,4 @@
-// The size of the cells of a block table, and which of them are visible.
+// The size of the cells of a block table, which of them are visible, and the names at its edges.
 #pragma once
 
 #include <imgui.h>
@@ -11,6 +11,7 @@
 #include "gui/cell_drawing.h"
 #include "gui/look.h"
 #include "gui/model/block_table_model.h"
+#include "gui/panel.h"
 
 namespace hybridscope {
 
@@ -66,5 +67,14 @@ struct Visible {
 };
 Visible visible_columns(const BlockTableGrid& grid, const CellMetrics& cells, ImVec2 origin);
 Visible visible_rows(const BlockTableGrid& grid, const CellMetrics& cells, ImVec2 origin);
+
+// The names and column numbers of a block table. They stay at the edges of the window while the
+// table scrolls below them.
+
+// The right edge of the names, on the screen.
+float names_end(const CellMetrics& cells, ImVec2 origin);
+// Call after the cells are drawn. `origin`: of the first cell. As many as fit are written.
+void draw_grid_labels(PanelContext& context, const BlockTableGrid& grid, const CellMetrics& cells,
+                      ImVec2 origin);
 
 }  // namespace hybridscope

@@ -7,7 +7,7 @@
 
 #include "gui/cell_drawing.h"
 #include "gui/model/chunks_model.h"
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {

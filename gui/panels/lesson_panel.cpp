@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gui/widgets.h"
-#include "sessions/lessons/lesson_reader.h"
+#include "sessions/lessons/lesson.h"
 
 namespace hybridscope {
 namespace {

@@ -4,9 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <cstdio>
 
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/model/next_step_model.h"
 #include "gui/widgets.h"
 

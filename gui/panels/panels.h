@@ -1,8 +1,14 @@
-// The panels of the workbench, one source file each; panel_table.cpp has a row for each.
+// The panels of the workbench, one source file each, with a row for each in panels.cpp; and drawing
+// them so that a fault does not end the program.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 
+#include "gui/model/view_state.h"
 #include "gui/panel.h"
 
 namespace hybridscope {
@@ -58,5 +64,35 @@ std::unique_ptr<Panel> make_text_panel();
 
 // What requests did in the steps around the shown one, one lane per request.
 std::unique_ptr<Panel> make_timeline_panel();
+
+// What draws each panel: its own drawing code, which has a row in panels.cpp, or its picture.
+
+// Requires: the panel has drawing code or PanelInfo::make.
+std::unique_ptr<Panel> make_panel(const PanelInfo& info);
+
+// Drawing whose faults do not end the program.
+
+class FaultGuard {
+ public:
+  // Draws into the current ImGui window. A contract violation in `draw` is shown in the banner,
+  // open ImGui scopes are closed, and nothing is drawn until another step is shown. True: it was
+  // drawn.
+  bool draw(Workbench& workbench, const std::function<void()>& draw);
+  const std::string& fault() const { return fault_; }  // empty: none
+
+ private:
+  std::string fault_;
+  std::uint64_t fault_step_revision_ = 0;
+};
+
+// A panel that is made when it is first drawn, and again after a fault.
+class GuardedPanel {
+ public:
+  void draw(PanelContext& context, std::string_view id);
+
+ private:
+  FaultGuard guard_;
+  std::unique_ptr<Panel> panel_;
+};
 
 }  // namespace hybridscope

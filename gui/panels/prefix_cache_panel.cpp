@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "gui/cell_drawing.h"
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/model/prefix_cache_model.h"
-#include "gui/model/retention_model.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {

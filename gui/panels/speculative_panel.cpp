@@ -1,7 +1,5 @@
 #include "gui/panels/panels.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "gui/model/block_story.h"
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {

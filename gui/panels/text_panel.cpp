@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/model/text_model.h"
 #include "gui/widgets.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "gui/cell_drawing.h"
-#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
 #include "gui/model/timeline_model.h"
 #include "gui/widgets.h"
 

@@ -5,8 +5,8 @@
 
 #include "gui/model/block_table_model.h"
 #include "gui/model/theme.h"
-#include "gui/web/panel_data.h"
-#include "gui/web/theme_css.h"
+#include "gui/web/lesson_data.h"
+#include "gui/web/lesson_site.h"
 
 namespace hybridscope {
 namespace {

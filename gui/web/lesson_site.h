@@ -2,6 +2,8 @@
 // and one style sheet. The pages show the view-models of the window in the window's colours.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -11,5 +13,13 @@ namespace hybridscope {
 
 // index.html, lesson.css, lesson.js, then NAME.html for each lesson. As MakeLessonSite.
 Result<std::vector<SiteFile>> make_lesson_site(const LessonSiteInput& input);
+
+// The colours of the window as custom properties of a style sheet.
+
+// The light theme; the dark one where the reader prefers it, or has chosen it (data-theme on the
+// root element). With it a class for each role of a cell ("role-null-block") and each mark.
+std::string theme_css();
+// "null-block": the class of the role `null block`, without its prefix.
+std::string css_word(std::string_view name);
 
 }  // namespace hybridscope

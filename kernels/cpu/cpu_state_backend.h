@@ -1,5 +1,6 @@
 // State in host memory. The reference for what the CUDA backend does, and fast enough for every
 // shipped scenario: elements are copied in runs, and one by one only where that cannot be avoided.
+// Also rows of a layer kernel, and how much memory is left.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,34 @@
 #include <vector>
 
 #include "core/state/state_backend.h"
-#include "kernels/cpu/forward_cpu.h"
+#include "core/state/state_ops.h"
 #include "kernels/cpu/state_copy_cpu.h"
 #include "kernels/memory_map.h"
 
 namespace hybridscope {
+
+// Rows of a layer kernel on host memory, one after the other. What is equal in all layers (the
+// elements of a token, of a state that layers agree on) is made once and copied.
+
+class ForwardCpu {
+ public:
+  // Carries out one row of `ops` on the memory. Requires: expect_valid(map, ops).
+  void run(const MemoryMap& map, const StateOps& ops, const ForwardRow& row);
+
+ private:
+  void fold_layers(const MemoryMap& map, const StateOps& ops, const ForwardRow& row,
+                   std::int32_t kind);
+  void write_temporal(const MemoryMap& map, const StateOps& ops, const ForwardRow& row,
+                      std::int32_t kind);
+  void make_token_rows(const StateView& state, const StateOps& ops, const ForwardRow& row,
+                       std::int32_t conv_kernel);
+  void write_conv(const StateView& state, const StateOps& ops, const ForwardRow& row,
+                  std::int32_t conv_kernel);
+
+  std::vector<Fingerprint> folded_;    // [layers, num_writes]
+  std::vector<std::byte> token_rows_;  // [token positions of all writes, dim] elements
+  std::vector<std::byte> prior_rows_;  // [W - 1, dim] elements
+};
 
 class CpuStateBackend final : public StateBackend {
  public:
@@ -47,5 +71,11 @@ class CpuStateBackend final : public StateBackend {
   PlanCopiesCpu copies_;
   std::vector<std::byte> image_;
 };
+
+// How much memory this machine still has for a process.
+
+// Bytes; Linux: the smaller of what is available without swapping and what the control group
+// leaves. -1: not known.
+std::int64_t available_memory_bytes();
 
 }  // namespace hybridscope

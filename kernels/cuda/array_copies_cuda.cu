@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "kernels/cuda/array_copies_cuda.h"
-#include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/describe_cuda.h"
 #include "kernels/cuda/device_memory.h"
 

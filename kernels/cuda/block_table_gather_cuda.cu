@@ -1,9 +1,9 @@
 #include "kernels/cuda/block_table_gather_cuda.h"
 
+#include "kernels/copy_bodies.h"
 #include "kernels/cuda/describe_cuda.h"
 #include "kernels/cuda/device_upload.h"
 #include "kernels/cuda/lane_kernel.cuh"
-#include "kernels/gather_body.h"
 
 namespace hybridscope {
 namespace {

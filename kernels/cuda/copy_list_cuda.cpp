@@ -2,12 +2,10 @@
 
 #include <vector>
 
-#include "core/base/check.h"
 #include "kernels/copy_list.h"
 #include "kernels/cuda/copy_list_kernels.h"
-#include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/describe_cuda.h"
-#include "kernels/cuda/device_states.h"
+#include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/device_upload.h"
 #include "kernels/cuda/launch_graph.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/state/state_copy.h"
-#include "core/state/state_layout.h"
+#include "core/state/state_memory.h"
 #include "kernels/cuda/launch_order.h"
 
 namespace hybridscope {

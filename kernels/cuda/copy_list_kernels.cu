@@ -1,6 +1,6 @@
 #include "kernels/cuda/copy_list_kernels.h"
 #include "kernels/cuda/lane_kernel.cuh"
-#include "kernels/state_view.h"
+#include "kernels/memory_view.h"
 
 namespace hybridscope {
 namespace {

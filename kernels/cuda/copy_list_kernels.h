@@ -6,7 +6,7 @@
 
 #include "core/base/result.h"
 #include "kernels/copy_list.h"
-#include "kernels/cuda/launch_context.h"
+#include "kernels/cuda/launch_graph.h"
 
 namespace hybridscope {
 

@@ -4,14 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 
 #include "core/base/result.h"
 #include "core/state/state_memory.h"
-#include "kernels/content_bodies.h"
+#include "kernels/copy_bodies.h"
 #include "kernels/cuda/cuda_state_backend.h"
 #include "kernels/cuda/device_memory.h"
-#include "kernels/cuda/device_step.h"
 #include "kernels/cuda/device_upload.h"
 #include "kernels/memory_map.h"
 #include "kernels/step_plan.h"

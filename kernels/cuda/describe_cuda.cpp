@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/device_memory.h"
 
 namespace hybridscope {
 namespace {

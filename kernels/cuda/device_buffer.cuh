@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/device_memory.h"
 
 namespace hybridscope {
 

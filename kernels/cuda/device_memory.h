@@ -1,5 +1,6 @@
 // Owners of CUDA resources: device memory, pinned host memory, streams, events. Each belongs to the
-// device that was current when it was made. Empty after being moved from.
+// device that was current when it was made. Empty after being moved from. Also return codes of the
+// CUDA runtime as errors.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 #include "core/base/result.h"
@@ -66,4 +68,20 @@ class PinnedMemory {
 // Error: not_available, with the needed, the free and the total bytes.
 Status expect_free_memory(int device, std::int64_t num_bytes);
 
+// "CUDA device 0: cudaMemcpyAsync: an illegal memory access was encountered
+// (cudaErrorIllegalAddress)", kind device.
+Error cuda_error(cudaError_t code, const char* call, int device);
+
+// Ok, or that error. `call` names what was called.
+Status cuda_status(cudaError_t code, const char* call, int device);
+// On the current device. `call` says more: "cudaMalloc of 4096 bytes".
+Status cuda_status(cudaError_t code, const std::string& call);
+
 }  // namespace hybridscope
+
+// In a function that returns Status or Result: leaves it with the error of `function(...)`.
+#define HS_CUDA(device, function, ...)                                             \
+  do {                                                                             \
+    if (const cudaError_t hs_code = function(__VA_ARGS__); hs_code != cudaSuccess) \
+      return ::hybridscope::cuda_error(hs_code, #function, device);                \
+  } while (false)

@@ -1,4 +1,6 @@
-// Arrays on their way to a device: laid out one after the other, copied in one piece on a stream.
+// Arrays on their way to a device: laid out one after the other, copied in one piece on a stream;
+// what the launches of one step upload besides the states; and copies of host states. Not for other
+// folders: it includes CUDA's headers.
 #pragma once
 
 #include <array>
@@ -10,9 +12,12 @@
 
 #include "core/base/math.h"
 #include "core/base/result.h"
+#include "core/state/state_backend.h"
+#include "core/state/state_memory.h"
 #include "kernels/cuda/device_memory.h"
-#include "kernels/cuda/launch_context.h"
+#include "kernels/cuda/launch_graph.h"
 #include "kernels/memory_map.h"
+#include "kernels/step_launches.h"
 
 namespace hybridscope {
 
@@ -87,5 +92,66 @@ struct DeviceMap {
 
 // `map` was made with the device's base address.
 Status send_map(const MemoryMap& map, const LaunchContext& context, DeviceMap& device_map);
+
+// What the launches of one step use besides the states themselves: operations, folded fingerprints,
+// scratch for conflicting copies.
+
+// Scratch for conflicting copies, which run as many lanes at a time as fit.
+inline constexpr std::int64_t kCopyScratchBytes = std::int64_t{16} << 20;
+
+class DeviceStep {
+ public:
+  // Makes room for steps of that size, with at most `most_meeting` conflicting copies in one
+  // launch. Requires: no step is in progress. Error: the device's.
+  Status reserve(const StepSize& size, std::int64_t most_meeting, const DeviceMap& map, int device);
+  // Sends the step to the device; neither waits nor allocates if room was made and the device is
+  // less than kPiecesUnderWay steps behind. The launches that follow never do.
+  Status prepare(const StateOps& ops, const StepPlan& plan, const DeviceMap& map,
+                 const LaunchContext& context);
+  const StepArrays& arrays() const { return arrays_; }
+
+  std::int64_t num_allocations() const;
+  std::int64_t num_waits() const { return upload_.num_waits(); }
+
+ private:
+  Status reserve_results(std::int64_t num_writes, std::int64_t most_meeting, const DeviceMap& map,
+                         int device);
+
+  ArrayPiece piece_;
+  DeviceUpload upload_;
+  DeviceMemory folded_;
+  DeviceMemory scratch_;
+  StepArrays arrays_;
+};
+
+// Copies of host states on a device.
+
+// States that overlap in host memory overlap on the device; others lie 256 bytes or more apart.
+class DeviceStates {
+ public:
+  // Copies the bytes on the stream and waits for it. Errors: too little memory on the device, the
+  // device's.
+  static Result<DeviceStates> upload(HostStateBytes states, const LaunchContext& context);
+
+  // [states] where element [0, 0, ...] of each lies on the device.
+  std::span<std::byte* const> bases() const { return bases_; }
+  // Copies the device's bytes to where they came from; waits for the stream.
+  Status download(const LaunchContext& context) const;
+
+ private:
+  // A run of host bytes that states share, and where it lies on the device.
+  struct Run {
+    std::byte* begin = nullptr;
+    std::byte* end = nullptr;
+    std::int64_t offset = 0;
+  };
+  static std::vector<Run> runs_of(HostStateBytes states);
+  std::byte* base_of(std::span<std::byte> state) const;
+  Status copy_all(cudaMemcpyKind kind, const LaunchContext& context) const;
+
+  std::vector<Run> runs_;  // ascending
+  DeviceMemory memory_;
+  std::vector<std::byte*> bases_;
+};
 
 }  // namespace hybridscope

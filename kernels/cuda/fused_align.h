@@ -9,7 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/state/copy_decision.h"
-#include "core/state/state_layout.h"
+#include "core/state/state_memory.h"
 #include "kernels/cuda/launch_order.h"
 
 struct CUstream_st;
@@ -25,7 +25,7 @@ using CudaStream = CUstream_st*;  // cudaStream_t
 using DeviceBlockTables = std::span<const std::int32_t* const>;
 
 // run_fused_postprocess (semantics: postprocess-mamba): see PostprocessV1Inputs
-// (core/state/align_mode.h).
+// (core/state/mode_copies.h).
 struct PostprocessV1Device {
   std::int32_t num_reqs = 0;
   const std::int32_t* num_accepted_tokens = nullptr;   // [num_reqs]
@@ -52,7 +52,7 @@ struct PostprocessV2Device {
 };
 
 // preprocess_mamba_align_fused_kernel (semantics: preprocess-mamba-align): see AlignAdvanceInputs
-// (core/state/align_mode.h), which refuses padding rows; this one skips them. In place:
+// (core/state/mode_copies.h), which refuses padding rows; this one skips them. In place:
 // state_idx and num_accepted_tokens of the rows' slots.
 struct AlignAdvanceDevice {
   std::int32_t num_reqs = 0;

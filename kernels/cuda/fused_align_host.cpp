@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "core/base/check.h"
 #include "core/base/math.h"
-#include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/describe_cuda.h"
-#include "kernels/cuda/device_states.h"
+#include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/device_upload.h"
 #include "kernels/cuda/fused_align.h"
 #include "kernels/cuda/launch_graph.h"
 

@@ -1,5 +1,5 @@
 // The fused launches of mode align for state bytes in host memory: decided and copied by the
-// kernels of fused_align, with the results of core/state/align_mode and align_precopy.
+// kernels of fused_align, with the results of core/state/mode_copies.
 // Arrays and states go to the device and back; the launches run from a CUDA graph.
 #pragma once
 
@@ -7,8 +7,8 @@
 #include <span>
 
 #include "core/base/result.h"
-#include "core/state/align_mode.h"
-#include "core/state/state_layout.h"
+#include "core/state/mode_copies.h"
+#include "core/state/state_memory.h"
 
 namespace hybridscope {
 

@@ -1,19 +1,23 @@
-// Runs a body on the device: its items in tiles of lanes, one tile per block of threads. Any number
-// of items and lanes: only the x dimension of the grid is used, and blocks loop.
+// How kernels are launched: bodies over items in tiles of lanes, and short kernels while the one
+// before them still runs.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 
 #include "core/base/math.h"
 #include "core/base/result.h"
-#include "kernels/cuda/cuda_check.h"
-#include "kernels/cuda/launch_context.h"
+#include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/launch_graph.h"
 
 namespace hybridscope {
+
+// Runs a body on the device: its items in tiles of lanes, one tile per block of threads. Any number
+// of items and lanes: only the x dimension of the grid is used, and blocks loop.
 
 inline constexpr int kTileThreads = 256;
 inline constexpr std::int64_t kTileLanes = 2048;
@@ -80,6 +84,47 @@ Status launch_lanes(const Body& body, std::int64_t num_items, const LaunchContex
   if (grid.num_tiles == 0) return Ok{};
   run_lanes<<<num_blocks(grid), kTileThreads, 0, context.stream>>>(body, grid);
   return cuda_status(cudaGetLastError(), "kernel launch", context.device);
+}
+
+// A short kernel is launched while the one before it on its stream still runs, and waits for it by
+// itself (programmatic dependent launch of sm_90): launching costs as much as a few microseconds of
+// its work. The order of a stream stays as it is.
+
+// A kernel that is launched early calls it before it reads what others write, or writes.
+__device__ inline void wait_for_previous_kernel() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+struct LaunchShape {
+  dim3 grid;
+  unsigned int threads = 0;
+  std::size_t dynamic_bytes = 0;  // of shared memory
+};
+
+template <class... Parameters>
+cudaError_t launch_early(void (*kernel)(Parameters...), const LaunchShape& shape,
+                         cudaStream_t stream, const Parameters&... arguments) {
+  int device = 0;
+  int major = 0;
+  if (const cudaError_t error = cudaGetDevice(&device); error != cudaSuccess) return error;
+  if (const cudaError_t error =
+          cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+      error != cudaSuccess)
+    return error;
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = shape.grid;
+  config.blockDim = dim3(shape.threads);
+  config.dynamicSmemBytes = shape.dynamic_bytes;
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = major >= 9 ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
 }  // namespace hybridscope

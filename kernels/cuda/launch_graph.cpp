@@ -1,6 +1,6 @@
 #include "kernels/cuda/launch_graph.h"
 
-#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/device_memory.h"
 
 namespace hybridscope {
 namespace {

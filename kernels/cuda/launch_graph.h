@@ -1,14 +1,25 @@
-// Launches recorded in a CUDA graph. Not for other folders: it includes CUDA's headers.
+// Where kernels are launched, and launches recorded in a CUDA graph. Not for other folders: it
+// includes CUDA's headers.
 #pragma once
+
+#include <cuda_runtime_api.h>
 
 #include <functional>
 #include <memory>
 #include <type_traits>
 
 #include "core/base/result.h"
-#include "kernels/cuda/launch_context.h"
+#include "kernels/cuda/launch_order.h"
 
 namespace hybridscope {
+
+// Where kernels are launched, and in which order their blocks of threads begin.
+
+struct LaunchContext {
+  cudaStream_t stream = nullptr;
+  int device = 0;
+  LaunchOrder order;
+};
 
 struct DestroyGraphExec {
   void operator()(cudaGraphExec_t graph) const { static_cast<void>(cudaGraphExecDestroy(graph)); }

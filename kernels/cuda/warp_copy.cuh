@@ -1,7 +1,7 @@
 // Moves made by warps, with loads and stores: any alignment, any device.
 #pragma once
 
-#include "kernels/cuda/fused_moves.cuh"
+#include "kernels/cuda/fused_types.cuh"
 
 namespace hybridscope::fused {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 namespace hybridscope {
 namespace {
@@ -208,6 +207,19 @@ DeviceForwardBatch StagedBatch::in(const std::byte* piece) const {
   DeviceForwardBatch batch = batch_;
   visit_arrays(batch, ToAddresses{piece});
   return batch;
+}
+
+Status DeviceLanguageStep::send(DeviceUpload& upload, const LaunchContext& context) {
+  const Uploaded<std::byte> rest = front_.add(rest_.bytes());
+  const std::vector<StepLaunch> launches = std::exchange(launches_, {});
+  const Status sent = upload.send(front_, context);
+  front_.clear();
+  rest_.clear();
+  if (!sent) return sent;
+  const StepPieces pieces{.front = upload.data(), .rest = rest.in(upload.data())};
+  for (const StepLaunch& launch : launches)
+    if (Status launched = launch(pieces); !launched) return launched;
+  return Ok{};
 }
 
 }  // namespace hybridscope

@@ -1,14 +1,18 @@
 // A batch of a language model on a CUDA device: the arrays of a MachineForward, and what the host
-// knows of them for the launches. Not for other folders: it includes CUDA's headers.
+// knows of them for the launches; and the work of one step, queued until it is sent. Not for other
+// folders: it includes CUDA's headers.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "core/base/result.h"
 #include "core/language/language_machine.h"
 #include "kernels/cuda/device_upload.h"
-#include "kernels/numeric/chunk_plan.h"
+#include "kernels/numeric/recurrences_cuda.h"
 #include "kernels/row_meetings.h"
 
 namespace hybridscope {
@@ -84,6 +88,34 @@ class StagedBatch {
   std::int32_t most_tokens_ = 0;
   std::int32_t most_pieces_ = 0;
   std::vector<std::int64_t> key_;
+};
+
+// The work of one step of a language model on a CUDA device, queued until it is sent: arrays in one
+// piece, launches in order.
+
+// Where the arrays of a step lie on the device.
+struct StepPieces {
+  const std::byte* front = nullptr;
+  const std::byte* rest = nullptr;
+};
+using StepLaunch = std::function<Status(const StepPieces& pieces)>;
+
+class DeviceLanguageStep {
+ public:
+  // Arrays in front lie at the same place in every step that has the same ones: those that a CUDA
+  // graph reads.
+  ArrayPiece& front() { return front_; }
+  ArrayPiece& rest() { return rest_; }
+  void add(StepLaunch launch) { launches_.push_back(std::move(launch)); }
+  bool empty() const { return launches_.empty(); }
+
+  // Sends the arrays and launches everything, then begins anew. Error: that of a launch, the
+  // device's.
+  Status send(DeviceUpload& upload, const LaunchContext& context);
+
+ private:
+  ArrayPiece front_, rest_;
+  std::vector<StepLaunch> launches_;
 };
 
 }  // namespace hybridscope

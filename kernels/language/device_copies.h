@@ -1,16 +1,23 @@
 // Copies of recurrent states that the fused kernels of mode align decide and make on a device, out
-// of what the engine's own kernels are given. Not for other folders: it includes CUDA's headers.
+// of what the engine's own kernels are given; and the order of copies that meet. Not for other
+// folders: it includes CUDA's headers.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "core/caching/cache_events.h"
 #include "core/language/language_machine.h"
+#include "core/language/numeric_memory.h"
+#include "core/numeric/model_forward.h"
+#include "core/state/state_ops.h"
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/device_upload.h"
 #include "kernels/cuda/fused_align.h"
+#include "kernels/language/language_kernels.h"
 
 namespace hybridscope {
 
@@ -55,5 +62,31 @@ class DeviceCopies {
   std::int64_t num_layouts_ = 0;
   DeviceMemory counts_;  // the accepted counts that launches leave
 };
+
+// Copies between blocks of a device's pools that meet: a block that one writes is read or written
+// by another. Sources are all read before anything is written, and what is written last stays, as
+// NumericMemory does it.
+
+struct PoolMoves {
+  // Read into an array, and then a window that moves inside its block, losing positions.
+  struct Read {
+    std::vector<PlacedFloats> floats;
+    std::optional<StateCopyOp> shift;
+  };
+  std::vector<Read> reads;           // in order
+  std::vector<PlacedFloats> writes;  // in order, out of the same array
+  std::int64_t num_floats = 0;       // of the array
+};
+
+// `layers`: the pools on the device.
+PoolMoves meeting_state_moves(const LanguageLayout& layout, std::span<const LayerMemory> layers,
+                              std::span<const StateCopyOp> copies, bool shifts_last_position_first);
+PoolMoves meeting_block_moves(const LanguageLayout& layout, std::span<const LayerMemory> layers,
+                              std::span<const BlockCopy> copies);
+
+// The copies between blocks that exist.
+std::vector<BlockCopy> copies_of_blocks(const LanguageLayout& layout,
+                                        std::span<const BlockCopy> copies);
+bool do_meet(std::span<const BlockCopy> copies);
 
 }  // namespace hybridscope

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
-#include "kernels/cuda/cuda_check.h"
-#include "kernels/language/column_kernels.h"
+#include "core/base/math.h"
 #include "kernels/language/device_mixers.h"
+#include "kernels/language/language_kernels.h"
 #include "kernels/numeric/dense_cuda.h"
-#include "kernels/numeric/tokens_cuda.h"
+#include "kernels/numeric/recurrences_cuda.h"
 
 namespace hybridscope {
 namespace {
@@ -171,6 +172,46 @@ Status DeviceForward::launch_logits(std::span<const std::int32_t> tokens, std::s
     first += count;
   }
   return Ok{};
+}
+
+// Scratch of the mixers: how much, and its parts.
+
+std::span<float> DeviceScratch::take(std::int64_t count) {
+  const std::int64_t first = used_;
+  used_ += round_up(count, kAlignment);
+  HS_EXPECT(used_ <= size_);
+  return {data_ + first, static_cast<std::size_t>(count)};
+}
+
+std::int64_t piece_floats(const HybridLayer& layer) {
+  return std::visit(
+      []<class Mixer>(const Mixer& mixer) -> std::int64_t {
+        if constexpr (requires { piece_floats(mixer.recurrence); })
+          return piece_floats(mixer.recurrence);
+        else
+          return 0;
+      },
+      layer.mixer);
+}
+
+std::int64_t scratch_floats(const HybridLayer& layer, std::int32_t hidden_size) {
+  struct Projected {
+    std::int64_t operator()(const Mamba2Mixer& mixer) const {
+      return 6 * std::int64_t{mixer.in_proj.outputs};
+    }
+    std::int64_t operator()(const GatedDeltaNetMixer& mixer) const {
+      return 5 * std::int64_t{mixer.in_proj_qkv.outputs} + 3 * mixer.in_proj_z.outputs +
+             2 * (mixer.in_proj_a.outputs + mixer.in_proj_b.outputs);
+    }
+    std::int64_t operator()(const ShortConvMixer& mixer) const {
+      return 3 * std::int64_t{mixer.in_proj.outputs};
+    }
+    std::int64_t operator()(const AttentionMixer& mixer) const {
+      return 3 * std::int64_t{mixer.q_proj.outputs} + 2 * mixer.k_proj.outputs;
+    }
+  };
+  const std::int64_t mixer = std::visit(Projected{}, layer.mixer);
+  return hidden_size + std::max(mixer, 2 * std::int64_t{layer.feed_forward.gate.outputs});
 }
 
 }  // namespace hybridscope

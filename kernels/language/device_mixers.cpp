@@ -4,11 +4,8 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/cuda_check.h"
-#include "kernels/language/column_kernels.h"
-#include "kernels/numeric/attention_cuda.h"
-#include "kernels/numeric/chunked_cuda.h"
-#include "kernels/numeric/conv_cuda.h"
+#include "kernels/cuda/device_memory.h"
+#include "kernels/language/language_kernels.h"
 #include "kernels/numeric/dense_cuda.h"
 #include "kernels/numeric/recurrences_cuda.h"
 

@@ -12,11 +12,10 @@
 
 #include "kernels/cuda/launch_graph.h"
 #include "kernels/language/cuda_language_machine.h"
+#include "kernels/language/device_batch.h"
 #include "kernels/language/device_copies.h"
 #include "kernels/language/device_forward.h"
-#include "kernels/language/device_language_step.h"
-#include "kernels/language/device_pools.h"
-#include "kernels/language/pool_moves.h"
+#include "kernels/language/device_model.h"
 #include "kernels/step_plan.h"
 
 namespace hybridscope {

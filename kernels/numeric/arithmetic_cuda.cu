@@ -4,10 +4,10 @@
 
 #include <bit>
 
-#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/device_memory.h"
+#include "kernels/numeric/pool_rows.cuh"
 #include "kernels/numeric/quick_exp.h"
 #include "kernels/numeric/quick_silu_bf16.cuh"
-#include "kernels/numeric/state_elements.cuh"
 #include "kernels/numeric/warp_sums.cuh"
 
 namespace hybridscope {

@@ -1,7 +1,7 @@
 // A launch writes the keys and values of all rows; a second one has a block of threads for each
 // query head of each token. It takes its positions in pieces, twice: for the largest score, then
 // for the weights, so that no sequence is too long for shared memory.
-#include "kernels/numeric/attention_cuda.h"
+#include "kernels/numeric/dense_cuda.h"
 
 #include <cuda_runtime.h>
 
@@ -9,9 +9,8 @@
 #include <limits>
 #include <string>
 
-#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/device_memory.h"
 #include "kernels/numeric/quick_exp.h"
-#include "kernels/numeric/thread_sums.cuh"
 #include "kernels/numeric/warp_sums.cuh"
 
 namespace hybridscope {

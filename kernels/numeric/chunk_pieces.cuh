@@ -2,12 +2,11 @@
 // kernels leave each other in the caller's scratch.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 
-#include "core/numeric/chunked.h"
-#include "kernels/numeric/chunk_plan.h"
+#include "core/numeric/recurrences.h"
+#include "kernels/numeric/recurrences_cuda.h"
 #include "kernels/numeric/warp_sums.cuh"
 
 namespace hybridscope::numeric_cuda {

@@ -1,4 +1,4 @@
-#include "kernels/numeric/chunk_plan.h"
+#include "kernels/numeric/recurrences_cuda.h"
 
 #include <algorithm>
 

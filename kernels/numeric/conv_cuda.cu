@@ -1,13 +1,12 @@
-#include "kernels/numeric/conv_cuda.h"
+#include "kernels/numeric/recurrences_cuda.h"
 
 #include <cuda_runtime.h>
 
 #include <string>
 
-#include "kernels/cuda/cuda_check.h"
-#include "kernels/numeric/conv_decode.cuh"
-#include "kernels/numeric/conv_prefill.cuh"
-#include "kernels/numeric/conv_staged_launch.cuh"
+#include "kernels/cuda/device_memory.h"
+#include "kernels/numeric/conv_rows.cuh"
+#include "kernels/numeric/conv_staged.cuh"
 
 namespace hybridscope {
 namespace {

@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/numeric/conv_cuda.h"
+#include "kernels/numeric/pool_rows.cuh"
 #include "kernels/numeric/quick_exp.h"
 #include "kernels/numeric/quick_silu_bf16.cuh"
-#include "kernels/numeric/row_walks.cuh"
-#include "kernels/numeric/state_elements.cuh"
+#include "kernels/numeric/recurrences_cuda.h"
 
 namespace hybridscope::numeric_cuda {
 

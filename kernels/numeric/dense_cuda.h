@@ -1,6 +1,6 @@
-// What the layers of a model share, on a CUDA device and of many tokens at once, bit for bit as in
-// core/numeric; what holds for all functions is said in recurrences_cuda.h. Outputs are written
-// whole.
+// What the layers of a model share, and what begins and ends its step, on a CUDA device and of many
+// tokens at once, bit for bit as in core/numeric; what holds for all functions is said in
+// recurrences_cuda.h. Outputs are written whole.
 #pragma once
 
 #include <cstdint>
@@ -46,5 +46,32 @@ struct RopeTokens {
 };
 // Turns `heads` [tokens, heads, head_dim] in place.
 Status rope_cuda(const RopeTokens& tokens, std::span<float> heads, CUstream_st* stream);
+
+// Paged attention.
+
+// The two parts of it: all rows' keys and values first, then the queries. `o` must have the batch's
+// size in both. Outputs of rows without a sequence become zeros too. Rows of one launch must not
+// write one slot. Head dimensions up to 1,024.
+Status write_keys_cuda(const AttentionLayer& layer, const AttentionRows& rows, const KvCache& cache,
+                       const AttentionTokens& tokens, CUstream_st* stream);
+Status attend_cuda(const AttentionLayer& layer, const AttentionRows& rows, const KvCache& cache,
+                   const AttentionTokens& tokens, CUstream_st* stream);
+
+Status paged_attention_cuda(const AttentionLayer& layer, const AttentionRows& rows,
+                            const KvCache& cache, const AttentionTokens& tokens,
+                            CUstream_st* stream);
+
+// Embeddings and greedy tokens.
+
+// x[t] = embedding[token_ids[t]]; `embedding`: [vocabulary, hidden size], `x`: [tokens, hidden
+// size]. Ids below 0 (placeholders) run as token 0. Requires: ids below the vocabulary's size.
+Status embed_tokens_cuda(std::span<const std::int32_t> token_ids, std::span<const float> embedding,
+                         std::span<float> x, CUstream_st* stream);
+
+// The smallest index among equal maxima of each row of `logits` [tokens, vocabulary]. NaN is below
+// every number; the last index where all are NaN, as greedy_token. Requires: token_ids is not empty
+// if logits is not.
+Status greedy_tokens_cuda(std::span<const float> logits, std::span<std::int32_t> token_ids,
+                          CUstream_st* stream);
 
 }  // namespace hybridscope

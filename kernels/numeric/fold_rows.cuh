@@ -23,8 +23,8 @@
 #include <string>
 #include <type_traits>
 
-#include "kernels/cuda/cuda_check.h"
-#include "kernels/numeric/row_walks.cuh"
+#include "kernels/cuda/device_memory.h"
+#include "kernels/numeric/pool_rows.cuh"
 #include "kernels/numeric/state_part.cuh"
 #include "kernels/numeric/team.cuh"
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/cuda/describe_cuda.h"
+#include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/launch_graph.h"
 #include "kernels/numeric/stage_arguments.h"
-#include "kernels/numeric/staged_call.h"
 
 namespace hybridscope {
 namespace {
@@ -161,61 +163,14 @@ Status NumericOnHost::paged_attention(const AttentionLayer& layer, const Attenti
                     [](const auto&... in) { return paged_attention_cuda(in...); });
 }
 
-Status NumericOnHost::conv_prefill(const ConvLayer& layer, const PrefillRows& rows,
-                                   const StatePool& pool, const ConvTokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return conv_prefill_cuda(in...); });
-}
-
-Status NumericOnHost::conv_update(const ConvLayer& layer, const DecodeRows& rows,
-                                  const StatePool& pool, const ConvTokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return conv_update_cuda(in...); });
-}
-
-Status NumericOnHost::conv_update(const ConvLayer& layer, const DecodeRows& rows,
-                                  const Bf16StatePool& pool, const Bf16ConvTokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return conv_update_cuda(in...); });
-}
-
-Status NumericOnHost::short_conv_prefill(const ConvLayer& layer, const PrefillRows& rows,
-                                         const StatePool& pool,
-                                         const ShortConvTokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return short_conv_prefill_cuda(in...); });
-}
-
-Status NumericOnHost::short_conv_update(const ConvLayer& layer, const DecodeRows& rows,
-                                        const StatePool& pool,
-                                        const ShortConvTokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return short_conv_update_cuda(in...); });
-}
-
-Status NumericOnHost::mamba1_update(const Mamba1Layer& layer, const DecodeRows& rows,
-                                    const StatePool& pool, const Mamba1Tokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return mamba1_update_cuda(in...); });
-}
-
-Status NumericOnHost::mamba1_prefill(const Mamba1Layer& layer, const PrefillRows& rows,
-                                     const StatePool& pool, const Mamba1Tokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return mamba1_prefill_cuda(in...); });
-}
-
-Status NumericOnHost::mamba2_update(const Mamba2Layer& layer, const DecodeRows& rows,
-                                    const StatePool& pool, const Mamba2Tokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return mamba2_update_cuda(in...); });
-}
-
-Status NumericOnHost::mamba2_update(const Mamba2Layer& layer, const DecodeRows& rows,
-                                    const Bf16StatePool& pool, const Mamba2Tokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return mamba2_update_cuda(in...); });
-}
+#define HS_DEFINE(name, Layer, Rows, Pool, Tokens)                                   \
+  Status NumericOnHost::name(const Layer& layer, const Rows& rows, const Pool& pool, \
+                             const Tokens& tokens) const {                           \
+    return call_layer(device_, layer, rows, pool, tokens,                            \
+                      [](const auto&... in) { return name##_cuda(in...); });         \
+  }
+HS_LAYER_FUNCTIONS(HS_DEFINE)
+#undef HS_DEFINE
 
 Status NumericOnHost::mamba2_prefill(const Mamba2Layer& layer, const PrefillRows& rows,
                                      const StatePool& pool, const Mamba2Tokens& tokens,
@@ -265,38 +220,54 @@ Status NumericOnHost::delta_rule_prefill_chunked(const DeltaRuleLayer& layer,
   });
 }
 
-Status NumericOnHost::delta_rule_update(const DeltaRuleLayer& layer, const DecodeRows& rows,
-                                        const StatePool& pool,
-                                        const DeltaRuleTokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return delta_rule_update_cuda(in...); });
+StagedCall::StagedCall(std::int32_t device) : device_(device) {
+  Status status = expect_cuda_device(device);
+  if (status) status = cuda_status(cudaSetDevice(device), "cudaSetDevice", device);
+  if (!status) error_ = status.error();
 }
 
-Status NumericOnHost::delta_rule_update(const DeltaRuleLayer& layer, const DecodeRows& rows,
-                                        const Bf16StatePool& pool,
-                                        const DeltaRuleTokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return delta_rule_update_cuda(in...); });
+std::byte* StagedCall::reserve(std::size_t num_bytes) {
+  if (error_ || num_bytes == 0) return nullptr;
+  void* memory = nullptr;
+  if (const cudaError_t code = cudaMalloc(&memory, num_bytes); code != cudaSuccess) {
+    error_ = cuda_error(code, "cudaMalloc", device_);
+    return nullptr;
+  }
+  memory_.emplace_back(static_cast<std::byte*>(memory));
+  return memory_.back().get();
 }
 
-Status NumericOnHost::delta_rule_prefill(const DeltaRuleLayer& layer, const PrefillRows& rows,
-                                         const StatePool& pool,
-                                         const DeltaRuleTokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return delta_rule_prefill_cuda(in...); });
+std::byte* StagedCall::upload(std::span<const std::byte> host, std::byte* back) {
+  std::byte* memory = reserve(host.size());
+  if (memory == nullptr) return nullptr;
+  const cudaError_t code = cudaMemcpy(memory, host.data(), host.size(), cudaMemcpyHostToDevice);
+  if (code != cudaSuccess) {
+    error_ = cuda_error(code, "cudaMemcpy", device_);
+    return nullptr;
+  }
+  if (back != nullptr) downloads_.push_back({{memory, host.size()}, back});
+  return memory;
 }
 
-Status NumericOnHost::lightning_update(const LightningLayer& layer, const DecodeRows& rows,
-                                       const StatePool& pool, const LightningTokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return lightning_update_cuda(in...); });
+Status StagedCall::launch_recorded(const std::function<Status(CUstream_st*)>& launch) {
+  const auto stream = make_stream(device_);
+  if (!stream) return stream.error();
+  const LaunchContext context{.stream = stream.value().get(), .device = device_, .order = {}};
+  HS_CUDA(device_, cudaDeviceSynchronize);  // uploads were on no stream of ours
+  const auto graph = LaunchGraph::record(context, [&] { return launch(context.stream); });
+  if (!graph) return graph.error();
+  if (Status status = graph.value().launch(); !status) return status;
+  HS_CUDA(device_, cudaStreamSynchronize, context.stream);
+  return Ok{};
 }
 
-Status NumericOnHost::lightning_prefill(const LightningLayer& layer, const PrefillRows& rows,
-                                        const StatePool& pool,
-                                        const LightningTokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return lightning_prefill_cuda(in...); });
+Status StagedCall::run(const std::function<Status(CUstream_st*)>& launch) {
+  if (error_) return *error_;
+  if (Status status = launch_recorded(launch); !status) return status;
+  for (const Download& download : downloads_)
+    HS_CUDA(device_, cudaMemcpy, download.host, download.device.data(), download.device.size(),
+            cudaMemcpyDeviceToHost);
+  return Ok{};
 }
 
 }  // namespace hybridscope

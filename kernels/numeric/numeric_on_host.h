@@ -8,12 +8,8 @@
 
 #include "core/base/result.h"
 #include "kernels/numeric/arithmetic_cuda.h"
-#include "kernels/numeric/attention_cuda.h"
-#include "kernels/numeric/chunked_cuda.h"
-#include "kernels/numeric/conv_cuda.h"
 #include "kernels/numeric/dense_cuda.h"
 #include "kernels/numeric/recurrences_cuda.h"
-#include "kernels/numeric/tokens_cuda.h"
 
 namespace hybridscope {
 
@@ -46,43 +42,18 @@ class NumericOnHost {
   Status paged_attention(const AttentionLayer& layer, const AttentionRows& rows,
                          const KvCache& cache, const AttentionTokens& tokens) const;
 
-  Status conv_prefill(const ConvLayer& layer, const PrefillRows& rows, const StatePool& pool,
-                      const ConvTokens& tokens) const;
-  Status conv_update(const ConvLayer& layer, const DecodeRows& rows, const StatePool& pool,
-                     const ConvTokens& tokens) const;
-  Status conv_update(const ConvLayer& layer, const DecodeRows& rows, const Bf16StatePool& pool,
-                     const Bf16ConvTokens& tokens) const;
-  Status short_conv_prefill(const ConvLayer& layer, const PrefillRows& rows, const StatePool& pool,
-                            const ShortConvTokens& tokens) const;
-  Status short_conv_update(const ConvLayer& layer, const DecodeRows& rows, const StatePool& pool,
-                           const ShortConvTokens& tokens) const;
-
-  Status mamba1_update(const Mamba1Layer& layer, const DecodeRows& rows, const StatePool& pool,
-                       const Mamba1Tokens& tokens) const;
-  Status mamba1_prefill(const Mamba1Layer& layer, const PrefillRows& rows, const StatePool& pool,
-                        const Mamba1Tokens& tokens) const;
-  Status mamba2_update(const Mamba2Layer& layer, const DecodeRows& rows, const StatePool& pool,
-                       const Mamba2Tokens& tokens) const;
-  Status mamba2_update(const Mamba2Layer& layer, const DecodeRows& rows, const Bf16StatePool& pool,
-                       const Mamba2Tokens& tokens) const;
+#define HS_DECLARE(name, Layer, Rows, Pool, Tokens) \
+  Status name(const Layer& layer, const Rows& rows, const Pool& pool, const Tokens& tokens) const;
+  HS_LAYER_FUNCTIONS(HS_DECLARE)
+#undef HS_DECLARE
   Status mamba2_prefill(const Mamba2Layer& layer, const PrefillRows& rows, const StatePool& pool,
                         const Mamba2Tokens& tokens, bool prep_initial_states) const;
   Status mamba2_prefill_chunked(const Mamba2Layer& layer, const PrefillRows& rows,
                                 const StatePool& pool, const Mamba2Tokens& tokens,
                                 bool prep_initial_states, const Mamba2Chunks& chunks) const;
-  Status delta_rule_update(const DeltaRuleLayer& layer, const DecodeRows& rows,
-                           const StatePool& pool, const DeltaRuleTokens& tokens) const;
-  Status delta_rule_update(const DeltaRuleLayer& layer, const DecodeRows& rows,
-                           const Bf16StatePool& pool, const DeltaRuleTokens& tokens) const;
-  Status delta_rule_prefill(const DeltaRuleLayer& layer, const PrefillRows& rows,
-                            const StatePool& pool, const DeltaRuleTokens& tokens) const;
   Status delta_rule_prefill_chunked(const DeltaRuleLayer& layer, const PrefillRows& rows,
                                     const StatePool& pool, const DeltaRuleTokens& tokens,
                                     std::span<const RowChunk> chunks) const;
-  Status lightning_update(const LightningLayer& layer, const DecodeRows& rows,
-                          const StatePool& pool, const LightningTokens& tokens) const;
-  Status lightning_prefill(const LightningLayer& layer, const PrefillRows& rows,
-                           const StatePool& pool, const LightningTokens& tokens) const;
 
  private:
   std::int32_t device_;

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/base/host_device.h"
+#include "core/base/math.h"
 #include "core/numeric/arithmetic.h"
 
 namespace hybridscope {

@@ -1,51 +1,107 @@
-// Arguments of the kernels with their arrays on the device. Not for other folders: it includes
-// CUDA's headers.
+// A call of kernels on arrays of host memory, and its arguments with their arrays on the device.
+// Not for other folders: it includes CUDA's headers.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/tensor_view.h"
 #include "core/numeric/dense_layers.h"
-#include "core/numeric/paged_attention.h"
-#include "kernels/numeric/chunked_cuda.h"
-#include "kernels/numeric/conv_cuda.h"
+#include "kernels/cuda/device_memory.h"
 #include "kernels/numeric/recurrences_cuda.h"
-#include "kernels/numeric/staged_call.h"
 
 namespace hybridscope {
 
-inline DecodeRows staged(StagedCall& call, DecodeRows rows) {
-  rows.state_indices = call.in(rows.state_indices);
-  rows.query_start_loc = call.in(rows.query_start_loc);
-  rows.num_accepted_tokens = call.in(rows.num_accepted_tokens);
-  rows.source_column = call.in(rows.source_column);
-  rows.destination_column = call.in(rows.destination_column);
-  rows.conv_source_column = call.in(rows.conv_source_column);
-  return rows;
+// A call of kernels on arrays of host memory: they are uploaded, the launches are recorded in a
+// CUDA graph and launched from it, results are downloaded.
+class StagedCall {
+ public:
+  explicit StagedCall(std::int32_t device);
+
+  // The array on the device, which lives as long as this. After an error all arrays are empty and
+  // run() returns the error.
+  template <class T>
+  std::span<const T> in(std::span<const T> host) {
+    return device_span<const T>(upload(std::as_bytes(host), nullptr), host.size());
+  }
+  template <class T>
+  TensorView<T> in(TensorView<T> host) {
+    const auto size = static_cast<std::size_t>(host.size());
+    host.data = in(std::span<const T>(host.data, size)).data();
+    return host;
+  }
+  // run() brings back what it holds then.
+  template <class T>
+  std::span<T> in_out(std::span<T> host) {
+    const auto bytes = std::as_writable_bytes(host);
+    return device_span<T>(upload(bytes, bytes.data()), host.size());
+  }
+  // Room that nobody reads afterwards.
+  std::span<float> room(std::size_t size) {
+    return device_span<float>(reserve(size * sizeof(float)), size);
+  }
+
+  // Waits for the device.
+  Status run(const std::function<Status(CUstream_st*)>& launch);
+
+ private:
+  struct Download {
+    std::span<const std::byte> device;
+    std::byte* host = nullptr;
+  };
+
+  template <class T>
+  static std::span<T> device_span(std::byte* data, std::size_t size) {
+    return data == nullptr ? std::span<T>() : std::span<T>(reinterpret_cast<T*>(data), size);
+  }
+  // Where the uploaded bytes lie on the device; null: there is nothing to upload, or an error.
+  // `back`: where run() copies them to; null: nowhere.
+  std::byte* upload(std::span<const std::byte> host, std::byte* back);
+  std::byte* reserve(std::size_t num_bytes);
+  Status launch_recorded(const std::function<Status(CUstream_st*)>& launch);
+
+  std::int32_t device_;
+  std::optional<Error> error_;
+  std::vector<std::unique_ptr<std::byte, FreeDevice>> memory_;
+  std::vector<Download> downloads_;
+};
+
+// The value with the arrays `members` of it on the device.
+template <class Value, class... Array>
+Value staged_members(StagedCall& call, Value value, Array Value::*... members) {
+  ((value.*members = call.in(value.*members)), ...);
+  return value;
 }
 
-inline PrefillRows staged(StagedCall& call, PrefillRows rows) {
-  rows.query_start_loc = call.in(rows.query_start_loc);
-  rows.has_initial_states = call.in(rows.has_initial_states);
-  rows.state_indices = call.in(rows.state_indices);
-  rows.block_idx_first_scheduled_token = call.in(rows.block_idx_first_scheduled_token);
-  rows.block_idx_last_scheduled_token = call.in(rows.block_idx_last_scheduled_token);
-  rows.block_idx_last_computed_token = call.in(rows.block_idx_last_computed_token);
-  rows.num_computed_tokens = call.in(rows.num_computed_tokens);
-  rows.checkpoint_offsets = call.in(rows.checkpoint_offsets);
-  rows.checkpoint_blocks = call.in(rows.checkpoint_blocks);
-  return rows;
+inline DecodeRows staged(StagedCall& call, const DecodeRows& rows) {
+  return staged_members(call, rows, &DecodeRows::state_indices, &DecodeRows::query_start_loc,
+                        &DecodeRows::num_accepted_tokens, &DecodeRows::source_column,
+                        &DecodeRows::destination_column, &DecodeRows::conv_source_column);
 }
 
-inline Mamba2Chunks staged(StagedCall& call, Mamba2Chunks chunks) {
-  chunks.cu_chunk_seqlen = call.in(chunks.cu_chunk_seqlen);
-  chunks.seq_idx = call.in(chunks.seq_idx);
-  chunks.last_chunk_indices = call.in(chunks.last_chunk_indices);
-  return chunks;
+inline PrefillRows staged(StagedCall& call, const PrefillRows& rows) {
+  return staged_members(call, rows, &PrefillRows::query_start_loc, &PrefillRows::has_initial_states,
+                        &PrefillRows::state_indices, &PrefillRows::block_idx_first_scheduled_token,
+                        &PrefillRows::block_idx_last_scheduled_token,
+                        &PrefillRows::block_idx_last_computed_token,
+                        &PrefillRows::num_computed_tokens, &PrefillRows::checkpoint_offsets,
+                        &PrefillRows::checkpoint_blocks);
 }
 
-inline AttentionRows staged(StagedCall& call, AttentionRows rows) {
-  rows.query_start_loc = call.in(rows.query_start_loc);
-  rows.seq_lens = call.in(rows.seq_lens);
-  rows.block_table = call.in(rows.block_table);
-  return rows;
+inline Mamba2Chunks staged(StagedCall& call, const Mamba2Chunks& chunks) {
+  return staged_members(call, chunks, &Mamba2Chunks::cu_chunk_seqlen, &Mamba2Chunks::seq_idx,
+                        &Mamba2Chunks::last_chunk_indices);
+}
+
+inline AttentionRows staged(StagedCall& call, const AttentionRows& rows) {
+  return staged_members(call, rows, &AttentionRows::query_start_loc, &AttentionRows::seq_lens,
+                        &AttentionRows::block_table);
 }
 
 template <class Pool>
@@ -61,42 +117,27 @@ inline KvCache staged(StagedCall& call, const KvCache& cache) {
   return {.keys = call.in_out(cache.keys), .values = call.in_out(cache.values)};
 }
 
-inline ConvLayer staged(StagedCall& call, ConvLayer layer) {
-  layer.weight = call.in(layer.weight);
-  layer.bias = call.in(layer.bias);
-  return layer;
+inline ConvLayer staged(StagedCall& call, const ConvLayer& layer) {
+  return staged_members(call, layer, &ConvLayer::weight, &ConvLayer::bias);
 }
-inline Mamba1Layer staged(StagedCall& call, Mamba1Layer layer) {
-  layer.A_log = call.in(layer.A_log);
-  layer.D = call.in(layer.D);
-  layer.dt_bias = call.in(layer.dt_bias);
-  return layer;
+inline Mamba1Layer staged(StagedCall& call, const Mamba1Layer& layer) {
+  return staged_members(call, layer, &Mamba1Layer::A_log, &Mamba1Layer::D, &Mamba1Layer::dt_bias);
 }
-inline Mamba2Layer staged(StagedCall& call, Mamba2Layer layer) {
-  layer.A_log = call.in(layer.A_log);
-  layer.D = call.in(layer.D);
-  layer.dt_bias = call.in(layer.dt_bias);
-  return layer;
+inline Mamba2Layer staged(StagedCall& call, const Mamba2Layer& layer) {
+  return staged_members(call, layer, &Mamba2Layer::A_log, &Mamba2Layer::D, &Mamba2Layer::dt_bias);
 }
-inline DeltaRuleLayer staged(StagedCall& call, DeltaRuleLayer layer) {
-  layer.A_log = call.in(layer.A_log);
-  layer.dt_bias = call.in(layer.dt_bias);
-  return layer;
+inline DeltaRuleLayer staged(StagedCall& call, const DeltaRuleLayer& layer) {
+  return staged_members(call, layer, &DeltaRuleLayer::A_log, &DeltaRuleLayer::dt_bias);
 }
-inline LightningLayer staged(StagedCall& call, LightningLayer layer) {
-  layer.rate = call.in(layer.rate);
-  return layer;
+inline LightningLayer staged(StagedCall& call, const LightningLayer& layer) {
+  return staged_members(call, layer, &LightningLayer::rate);
 }
 inline AttentionLayer staged(StagedCall&, const AttentionLayer& layer) { return layer; }
-inline RmsNorm staged(StagedCall& call, RmsNorm norm) {
-  norm.weight = call.in(norm.weight);
-  return norm;
+inline RmsNorm staged(StagedCall& call, const RmsNorm& norm) {
+  return staged_members(call, norm, &RmsNorm::weight);
 }
-inline GatedMlp staged(StagedCall& call, GatedMlp mlp) {
-  mlp.gate = call.in(mlp.gate);
-  mlp.up = call.in(mlp.up);
-  mlp.down = call.in(mlp.down);
-  return mlp;
+inline GatedMlp staged(StagedCall& call, const GatedMlp& mlp) {
+  return staged_members(call, mlp, &GatedMlp::gate, &GatedMlp::up, &GatedMlp::down);
 }
 
 inline ConvTokens staged(StagedCall& call, const ConvTokens& io) {

@@ -1,8 +1,6 @@
 // OrderedSum by a warp: lane l adds terms l, l + 32, ... from 0 on, then lanes are halved.
 #pragma once
 
-#include <cstdint>
-
 namespace hybridscope::numeric_cuda {
 
 inline constexpr int kWarp = 32;
@@ -75,6 +73,17 @@ __device__ inline float sum_of_lanes(float term) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2)
     term += __shfl_xor_sync(kWholeWarp, term, distance);
   return term;
+}
+
+// OrderedSum by one thread, whose lanes are registers.
+
+// Halves the lanes; `lanes` is lost.
+__device__ inline float total_of_lanes(float (&lanes)[kWarp]) {
+#pragma unroll
+  for (int half = kWarp / 2; half > 0; half /= 2)
+#pragma unroll
+    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  return lanes[0];
 }
 
 }  // namespace hybridscope::numeric_cuda

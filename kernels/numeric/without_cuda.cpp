@@ -11,36 +11,18 @@ Error without_cuda() {
 
 }  // namespace
 
-Status mamba1_update_cuda(const Mamba1Layer&, const DecodeRows&, const StatePool&,
-                          const Mamba1Tokens&, CUstream_st*) {
-  return without_cuda();
-}
-Status mamba1_prefill_cuda(const Mamba1Layer&, const PrefillRows&, const StatePool&,
-                           const Mamba1Tokens&, CUstream_st*) {
-  return without_cuda();
-}
-Status mamba2_update_cuda(const Mamba2Layer&, const DecodeRows&, const StatePool&,
-                          const Mamba2Tokens&, CUstream_st*) {
-  return without_cuda();
-}
-Status mamba2_update_cuda(const Mamba2Layer&, const DecodeRows&, const Bf16StatePool&,
-                          const Mamba2Tokens&, CUstream_st*) {
-  return without_cuda();
-}
+#define HS_DEFINE(name, Layer, Rows, Pool, Tokens)                                          \
+  Status name##_cuda(const Layer&, const Rows&, const Pool&, const Tokens&, CUstream_st*) { \
+    return without_cuda();                                                                  \
+  }                                                                                         \
+  Status NumericOnHost::name(const Layer&, const Rows&, const Pool&, const Tokens&) const { \
+    return without_cuda();                                                                  \
+  }
+HS_LAYER_FUNCTIONS(HS_DEFINE)
+#undef HS_DEFINE
+
 Status mamba2_prefill_cuda(const Mamba2Layer&, const PrefillRows&, const StatePool&,
                            const Mamba2Tokens&, bool, CUstream_st*) {
-  return without_cuda();
-}
-Status delta_rule_update_cuda(const DeltaRuleLayer&, const DecodeRows&, const StatePool&,
-                              const DeltaRuleTokens&, CUstream_st*) {
-  return without_cuda();
-}
-Status delta_rule_update_cuda(const DeltaRuleLayer&, const DecodeRows&, const Bf16StatePool&,
-                              const DeltaRuleTokens&, CUstream_st*) {
-  return without_cuda();
-}
-Status delta_rule_prefill_cuda(const DeltaRuleLayer&, const PrefillRows&, const StatePool&,
-                               const DeltaRuleTokens&, CUstream_st*) {
   return without_cuda();
 }
 std::int64_t piece_floats(const Mamba2Layer&) { return 0; }
@@ -53,34 +35,6 @@ Status mamba2_prefill_chunked_cuda(const Mamba2Layer&, const PrefillRows&, const
 Status delta_rule_prefill_chunked_cuda(const DeltaRuleLayer&, const PrefillRows&, const StatePool&,
                                        const DeltaRuleTokens&, std::span<const RowChunk>,
                                        const ChunkLaunch&, CUstream_st*) {
-  return without_cuda();
-}
-Status lightning_update_cuda(const LightningLayer&, const DecodeRows&, const StatePool&,
-                             const LightningTokens&, CUstream_st*) {
-  return without_cuda();
-}
-Status lightning_prefill_cuda(const LightningLayer&, const PrefillRows&, const StatePool&,
-                              const LightningTokens&, CUstream_st*) {
-  return without_cuda();
-}
-Status conv_prefill_cuda(const ConvLayer&, const PrefillRows&, const StatePool&, const ConvTokens&,
-                         CUstream_st*) {
-  return without_cuda();
-}
-Status conv_update_cuda(const ConvLayer&, const DecodeRows&, const StatePool&, const ConvTokens&,
-                        CUstream_st*) {
-  return without_cuda();
-}
-Status conv_update_cuda(const ConvLayer&, const DecodeRows&, const Bf16StatePool&,
-                        const Bf16ConvTokens&, CUstream_st*) {
-  return without_cuda();
-}
-Status short_conv_prefill_cuda(const ConvLayer&, const PrefillRows&, const StatePool&,
-                               const ShortConvTokens&, CUstream_st*) {
-  return without_cuda();
-}
-Status short_conv_update_cuda(const ConvLayer&, const DecodeRows&, const StatePool&,
-                              const ShortConvTokens&, CUstream_st*) {
   return without_cuda();
 }
 Status linear_cuda(const LinearShape&, std::span<const float>, std::span<const float>,
@@ -163,42 +117,6 @@ Status NumericOnHost::paged_attention(const AttentionLayer&, const AttentionRows
                                       const AttentionTokens&) const {
   return without_cuda();
 }
-Status NumericOnHost::conv_prefill(const ConvLayer&, const PrefillRows&, const StatePool&,
-                                   const ConvTokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::conv_update(const ConvLayer&, const DecodeRows&, const StatePool&,
-                                  const ConvTokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::conv_update(const ConvLayer&, const DecodeRows&, const Bf16StatePool&,
-                                  const Bf16ConvTokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::short_conv_prefill(const ConvLayer&, const PrefillRows&, const StatePool&,
-                                         const ShortConvTokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::short_conv_update(const ConvLayer&, const DecodeRows&, const StatePool&,
-                                        const ShortConvTokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::mamba1_update(const Mamba1Layer&, const DecodeRows&, const StatePool&,
-                                    const Mamba1Tokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::mamba1_prefill(const Mamba1Layer&, const PrefillRows&, const StatePool&,
-                                     const Mamba1Tokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::mamba2_update(const Mamba2Layer&, const DecodeRows&, const StatePool&,
-                                    const Mamba2Tokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::mamba2_update(const Mamba2Layer&, const DecodeRows&, const Bf16StatePool&,
-                                    const Mamba2Tokens&) const {
-  return without_cuda();
-}
 Status NumericOnHost::mamba2_prefill(const Mamba2Layer&, const PrefillRows&, const StatePool&,
                                      const Mamba2Tokens&, bool) const {
   return without_cuda();
@@ -211,26 +129,6 @@ Status NumericOnHost::mamba2_prefill_chunked(const Mamba2Layer&, const PrefillRo
 Status NumericOnHost::delta_rule_prefill_chunked(const DeltaRuleLayer&, const PrefillRows&,
                                                  const StatePool&, const DeltaRuleTokens&,
                                                  std::span<const RowChunk>) const {
-  return without_cuda();
-}
-Status NumericOnHost::delta_rule_update(const DeltaRuleLayer&, const DecodeRows&, const StatePool&,
-                                        const DeltaRuleTokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::delta_rule_update(const DeltaRuleLayer&, const DecodeRows&,
-                                        const Bf16StatePool&, const DeltaRuleTokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::delta_rule_prefill(const DeltaRuleLayer&, const PrefillRows&,
-                                         const StatePool&, const DeltaRuleTokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::lightning_update(const LightningLayer&, const DecodeRows&, const StatePool&,
-                                       const LightningTokens&) const {
-  return without_cuda();
-}
-Status NumericOnHost::lightning_prefill(const LightningLayer&, const PrefillRows&, const StatePool&,
-                                        const LightningTokens&) const {
   return without_cuda();
 }
 

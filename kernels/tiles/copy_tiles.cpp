@@ -4,8 +4,6 @@
 #include <limits>
 #include <string>
 
-#include "core/base/math.h"
-
 namespace hybridscope {
 namespace {
 

@@ -1,7 +1,6 @@
 #include "sessions/breakpoint/break_fields.h"
 
 #include <fmt/core.h>
-#include <string>
 #include <utility>
 
 #include "sessions/breakpoint/break_kinds.h"

@@ -67,15 +67,12 @@ class BreakParser {
     std::string_view text;
     BreakOp op;
   };
-  static constexpr std::array kComparisons = {
-      BinaryOperator{"==", BreakOp::equal},         BinaryOperator{"!=", BreakOp::unequal},
-      BinaryOperator{"<=", BreakOp::less_equal},    BinaryOperator{"<", BreakOp::less},
-      BinaryOperator{">=", BreakOp::greater_equal}, BinaryOperator{">", BreakOp::greater}};
-  static constexpr std::array kSums = {BinaryOperator{"+", BreakOp::add},
-                                       BinaryOperator{"-", BreakOp::subtract}};
-  static constexpr std::array kProducts = {BinaryOperator{"*", BreakOp::multiply},
-                                           BinaryOperator{"/", BreakOp::divide},
-                                           BinaryOperator{"%", BreakOp::remainder}};
+  static constexpr BinaryOperator kComparisons[] = {
+      {"==", BreakOp::equal}, {"!=", BreakOp::unequal},       {"<=", BreakOp::less_equal},
+      {"<", BreakOp::less},   {">=", BreakOp::greater_equal}, {">", BreakOp::greater}};
+  static constexpr BinaryOperator kSums[] = {{"+", BreakOp::add}, {"-", BreakOp::subtract}};
+  static constexpr BinaryOperator kProducts[] = {
+      {"*", BreakOp::multiply}, {"/", BreakOp::divide}, {"%", BreakOp::remainder}};
 
   const BreakToken& token() const { return tokens_[at_]; }
   bool is_op(std::string_view op) const {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "sessions/breakpoint/break_fields.h"
-#include "sessions/record/enum_codes.h"
 #include "sessions/record/value_names.h"
 
 namespace hybridscope::break_kinds_of {

@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "sessions/breakpoint/break_kinds.h"
-#include "sessions/record/metadata_arrays.h"
 #include "sessions/record/step_fields.h"
 
 namespace hybridscope::break_kinds_of {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/check.h"
 #include "core/base/math.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 namespace {

@@ -14,7 +14,6 @@
 #include "core/trace/step_trace.h"
 #include "sessions/cache_report/lookup_report.h"
 #include "sessions/cache_report/prefix_tree.h"
-#include "sessions/cache_report/stored_states.h"
 
 namespace hybridscope {
 

@@ -64,14 +64,12 @@ std::string unkeyed_words(const Cut& cut, const LookupReport& report, const Cach
   const std::string key =
       report.next_key > 0
           ? fmt::format(
-                "that of this block is after token {}, and this look-up can use keys of at "
-                "most {}",
+                "that of this block is after token {}, and this look-up can use keys of at most {}",
                 report.next_key, tokens(longest_key(rules, report.num_tokens)))
           : std::string("none of this block is of tokens that are in common");
   return fmt::format(
       "{} (block granularity): they had been computed, but inside a block of {} tokens only the "
-      "end "
-      "of a prompt has a key; {}.",
+      "end of a prompt has a key; {}.",
       cut.words(), rules.block_size, key);
 }
 
@@ -93,8 +91,8 @@ std::string eagle_words(const Cut& cut, const CacheRules& rules) {
 std::string not_computed_words(const Cut& cut, const LookupReport& report, const CacheRules& rules,
                                const Names& names) {
   return fmt::format(
-      "{} (not yet computed): no request had computed and published them{} when {} was "
-      "looked up in step {}.",
+      "{} (not yet computed): no request had computed and published them{} when {} was looked up "
+      "in step {}.",
       cut.words(),
       rules.eagle_block > 0 ? fmt::format(" and the {} after them, which the draft model needs",
                                           tokens(rules.eagle_block))
@@ -162,17 +160,10 @@ std::string sentence_of(MissReason reason, const Cut& cut, const LookupReport& r
 }  // namespace
 
 std::string_view kept_reason_words(KeptFor reason) {
-  switch (reason) {
-    case KeptFor::prompt_end:
-      return "the end of the prompt";
-    case KeptFor::longer_prompt:
-      return "the end for a longer prompt";
-    case KeptFor::junction:
-      return "the junction";
-    case KeptFor::block_before_junction:
-      return "the block before it";
-  }
-  return {};
+  static constexpr std::string_view kNames[] = {"the end of the prompt",
+                                                "the end for a longer prompt", "the junction",
+                                                "the block before it"};
+  return name_at(kNames, reason);
 }
 
 std::string retention_words(std::int32_t interval, std::span<const KeptBoundary> kept,
@@ -265,8 +256,7 @@ std::string inside_block_words(const LookupReport& report, const CacheRules& rul
   if (inside == 0 || !rules.has_states) return {};
   return fmt::format(
       "The hit ends {} into a block of {}, because prefix_match_unit is {}; the request gets a "
-      "copy "
-      "of that block and writes on in it.",
+      "copy of that block and writes on in it.",
       tokens(inside), rules.block_size, config.hash_block_size);
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "core/engine/engine.h"
 #include "sessions/text/name_hash.h"
 

@@ -13,9 +13,8 @@
 #include "core/caching/block_pool.h"
 #include "core/caching/cache_events.h"
 #include "core/engine/engine_config.h"
-#include "core/trace/schedule_trace.h"
+#include "core/trace/step_trace.h"
 #include "sessions/cache_report/prefix_tree.h"
-#include "sessions/cache_report/stored_states.h"
 
 namespace hybridscope {
 

@@ -4,15 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 #include <utility>
 
-#include "sessions/conformance/model_check.h"
 #include "sessions/conformance/numeric_check.h"
-#include "sessions/conformance/recognise.h"
-#include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"
 
 namespace hybridscope {
@@ -61,17 +57,114 @@ class FileChecker {
     release_ = release_of_file(path);
   }
 
-  FileReport run();
+  FileReport run() {
+    const auto start = std::chrono::steady_clock::now();
+    auto lines = LineReader::open(path_, options_.stop);
+    try {
+      if (lines.ok())
+        read(lines.value());
+      else
+        invalid(0, lines.error().message);
+    } catch (const VectorKernelError& failed) {
+      report_.kernel_error = failed.error();
+    }
+    report_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return std::move(report_);
+  }
 
  private:
   Result<json> parse(const NumberedLine& line) const {
     return parse_json({.text = line.text, .file = path_, .line = static_cast<int>(line.number)});
   }
   bool is_stopped() const { return options_.stop && options_.stop(); }
-  void read(LineReader& lines);
-  void recognise(LineReader& lines);
-  void check_line(const NumberedLine& line);
-  void check_case(const NumberedLine& line, const json& vector);
+  void read(LineReader& lines) {
+    if (!lines.peek(1).empty())
+      recognise(lines);
+    else if (lines.fault())
+      report_.kind = recognise_by_name(path_);
+    else if (!is_stopped())
+      return invalid(0, fmt::format("{}: no vector (expected one JSON object a line)", path_));
+    while (report_.kind != nullptr && !is_stopped()) {
+      const auto line = lines.next();
+      if (!line || is_stopped()) break;  // one that reading left half is none
+      check_line(*line);
+      if (options_.progress) options_.progress(report_.cases);
+      // A small compressed file may unpack to any number of bad lines.
+      if (kept_bytes_ > options_.max_error_bytes)
+        return invalid(line->number, fmt::format("{}:{}: what is wrong with this file takes more "
+                                                 "than {} bytes; nothing behind this line was read",
+                                                 path_, line->number, options_.max_error_bytes));
+    }
+    if (const auto& fault = lines.fault())
+      invalid(fault->line, fmt::format("{}:{}: {}", path_, fault->line, fault->error.message));
+  }
+
+  void recognise(LineReader& lines) {
+    std::vector<json> cases;
+    std::optional<InvalidCase> first_error;
+    for (const NumberedLine& line : lines.peek(kCasesToRecognise)) {
+      auto vector = parse(line);
+      if (vector.ok())
+        cases.push_back(std::move(vector).value());
+      else if (!first_error)
+        first_error = {.line = line.number, .message = vector.error().message};
+    }
+    report_.kind = recognise_by_name(path_);
+    if (report_.kind != nullptr) {
+      report_.fields_of = other_kind_by_fields(*report_.kind, cases);
+      return;
+    }
+    if (cases.empty() && first_error)
+      return invalid(
+          first_error->line,
+          first_error->message +
+              "; none of the first lines is JSON, and the file's name names no kind of vector");
+    const auto kind = recognise_by_fields(cases);
+    if (kind.ok())
+      report_.kind = kind.value();
+    else
+      invalid(0, fmt::format("{}: {}", path_, kind.error().message));
+  }
+
+  void check_line(const NumberedLine& line) {
+    const auto vector = parse(line);
+    if (!vector.ok()) return invalid(line.number, vector.error().message);
+    try {
+      check_case(line, vector.value());
+    } catch (const JsonFault& error) {
+      invalid(line.number, error.error(fmt::format("{}:{}", path_, line.number)).message);
+    }
+  }
+  void check_case(const NumberedLine& line, const json& vector) {
+    const std::string id = JsonValue(vector)["id"].string();
+    if (id.find(options_.filter) == std::string::npos) return;
+    if (options_.kernels.on_device && report_.kind->on_device.empty()) {
+      ++report_.not_run;
+      return;
+    }
+    num_launches_ = 0;
+    const auto difference = check_vector(*report_.kind, vector, kernels_,
+                                         {.release = release_, .folder = folder_of(path_)});
+    if (!difference && options_.kernels.on_device && num_launches_ == 0) {
+      ++report_.not_run;
+      return;
+    }
+    ++report_.cases;
+    if (!difference) {
+      ++report_.passed;
+      return;
+    }
+    FailedCase differs;
+    differs.id = id;
+    differs.line = line.number;
+    if (report_.failed.size() < kFailuresInFull) {
+      differs.difference = *difference;
+      differs.input = what_led_to(*report_.kind, vector, difference->pointer).dump();
+    }
+    failed(std::move(differs));
+  }
+
   void invalid(std::int64_t line, std::string message) {
     kept_bytes_ += sizeof(InvalidCase) + message.size();
     report_.invalid.push_back({.line = line, .message = std::move(message)});
@@ -91,109 +184,6 @@ class FileChecker {
   std::optional<Release> release_;  // in the file's name
   std::size_t kept_bytes_ = 0;      // of failed and invalid cases
 };
-
-FileReport FileChecker::run() {
-  const auto start = std::chrono::steady_clock::now();
-  auto lines = LineReader::open(path_, options_.stop);
-  try {
-    if (lines.ok())
-      read(lines.value());
-    else
-      invalid(0, lines.error().message);
-  } catch (const VectorKernelError& failed) {
-    report_.kernel_error = failed.error();
-  }
-  report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return std::move(report_);
-}
-
-void FileChecker::read(LineReader& lines) {
-  if (!lines.peek(1).empty())
-    recognise(lines);
-  else if (lines.fault())
-    report_.kind = recognise_by_name(path_);
-  else if (!is_stopped())
-    return invalid(0, fmt::format("{}: no vector (expected one JSON object a line)", path_));
-  while (report_.kind != nullptr && !is_stopped()) {
-    const auto line = lines.next();
-    if (!line || is_stopped()) break;  // one that reading left half is none
-    check_line(*line);
-    if (options_.progress) options_.progress(report_.cases);
-    // A small compressed file may unpack to any number of bad lines.
-    if (kept_bytes_ > options_.max_error_bytes)
-      return invalid(line->number,
-                     fmt::format("{}:{}: what is wrong with this file takes more than {} bytes; "
-                                 "nothing behind this line was read",
-                                 path_, line->number, options_.max_error_bytes));
-  }
-  if (const auto& fault = lines.fault())
-    invalid(fault->line, fmt::format("{}:{}: {}", path_, fault->line, fault->error.message));
-}
-
-void FileChecker::recognise(LineReader& lines) {
-  std::vector<json> cases;
-  std::optional<InvalidCase> first_error;
-  for (const NumberedLine& line : lines.peek(kCasesToRecognise)) {
-    auto vector = parse(line);
-    if (vector.ok())
-      cases.push_back(std::move(vector).value());
-    else if (!first_error)
-      first_error = {.line = line.number, .message = vector.error().message};
-  }
-  report_.kind = recognise_by_name(path_);
-  if (report_.kind != nullptr) {
-    report_.fields_of = other_kind_by_fields(*report_.kind, cases);
-    return;
-  }
-  if (cases.empty() && first_error)
-    return invalid(first_error->line, first_error->message +
-                                          "; none of the first lines is JSON, and the "
-                                          "file's name names no kind of vector");
-  const auto kind = recognise_by_fields(cases);
-  if (kind.ok())
-    report_.kind = kind.value();
-  else
-    invalid(0, fmt::format("{}: {}", path_, kind.error().message));
-}
-
-void FileChecker::check_line(const NumberedLine& line) {
-  const auto vector = parse(line);
-  if (!vector.ok()) return invalid(line.number, vector.error().message);
-  try {
-    check_case(line, vector.value());
-  } catch (const JsonFault& error) {
-    invalid(line.number, error.error(fmt::format("{}:{}", path_, line.number)).message);
-  }
-}
-
-void FileChecker::check_case(const NumberedLine& line, const json& vector) {
-  const std::string id = JsonValue(vector)["id"].string();
-  if (id.find(options_.filter) == std::string::npos) return;
-  if (options_.kernels.on_device && report_.kind->on_device.empty()) {
-    ++report_.not_run;
-    return;
-  }
-  num_launches_ = 0;
-  const auto difference = check_vector(*report_.kind, vector, kernels_,
-                                       {.release = release_, .folder = folder_of(path_)});
-  if (!difference && options_.kernels.on_device && num_launches_ == 0) {
-    ++report_.not_run;
-    return;
-  }
-  ++report_.cases;
-  if (!difference) {
-    ++report_.passed;
-    return;
-  }
-  FailedCase differs;
-  differs.id = id;
-  differs.line = line.number;
-  if (report_.failed.size() < kFailuresInFull) {
-    differs.difference = *difference;
-    differs.input = what_led_to(*report_.kind, vector, difference->pointer).dump();
-  }
-  failed(std::move(differs));
-}
 
 // A pipe or a socket is left out: opening it would block. A broken link stays in the list, so that
 // the error names it.
@@ -329,6 +319,7 @@ std::optional<NumberedLine> LineReader::read() {
     if (text.find_first_not_of(" \t\r") != std::string::npos)
       return NumberedLine{.number = number_, .text = std::move(text)};
   }
+
   return std::nullopt;
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/conformance/compare.h"
+#include "sessions/conformance/recognise.h"
 #include "sessions/conformance/vector_kinds.h"
 #include "sessions/text/input_file.h"
 #include "sessions/text/json_reader.h"

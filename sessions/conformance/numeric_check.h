@@ -1,15 +1,14 @@
-// Decides when an answer equals those of a vector of real recurrences: `bits` bit for bit, and
-// `expect` within the tolerances of each form (numerics: tolerances and verdicts).
+// Decides when an answer equals those of a vector of real recurrences or of a whole model: `bits`
+// bit for bit, and `expect` within the tolerances of each form (numerics: tolerances and verdicts).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "sessions/conformance/compare.h"
 #include "sessions/conformance/numeric_ops.h"
+#include "sessions/conformance/recognise.h"
 #include "sessions/conformance/vector_kernels.h"
 
 namespace hybridscope {
@@ -53,5 +52,16 @@ std::optional<VectorDifference> differing_values(std::span<const ComparedFloats>
 // |got - expected| <= relative |expected| + the smallest normal float, for each value.
 std::optional<VectorDifference> differing_elements(std::span<const ComparedFloats> parts,
                                                    double relative);
+
+// Vectors of whole models: weights in a folder beside the file, prompts, and what the model makes
+// of them.
+
+// Runs the model of `folder`/CONFIG.FOLDER in form recurrent. `config.what`: logits (of a prompt
+// in one piece and in the pieces of `split`, which must not differ in a bit), state (of every
+// recurrent layer after the prompt), greedy (the tokens it goes on with), missing_tokens (logits
+// behind recurrent states that miss the prompt's last tokens). Returns the first place that
+// differs. Throws JsonFault, also where the weights cannot be loaded.
+std::optional<VectorDifference> check_model_vector(const nlohmann::json& vector,
+                                                   const std::string& folder);
 
 }  // namespace hybridscope

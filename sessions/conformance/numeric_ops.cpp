@@ -4,9 +4,6 @@
 #include <algorithm>
 
 #include "core/numeric/dense_layers.h"
-#include "sessions/conformance/numeric_values.h"
-#include "sessions/conformance/vector_kernels.h"
-#include "sessions/conformance/vector_table.h"
 
 namespace hybridscope {
 namespace {

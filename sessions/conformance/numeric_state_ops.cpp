@@ -2,19 +2,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <span>
+#include <type_traits>
 
-#include "core/numeric/chunked.h"
-#include "core/numeric/conv.h"
 #include "core/numeric/recurrences.h"
 #include "sessions/conformance/numeric_ops.h"
-#include "sessions/conformance/numeric_values.h"
 #include "sessions/conformance/vector_kernels.h"
 
 namespace hybridscope {
 namespace {
 
-enum class Part : std::uint8_t { prefill, prefill_chunked, update };
-
+using Part = NumericPart;
 using Shape = std::vector<std::int32_t>;
 
 NumericTensor read_shaped(const JsonValue& value, const Shape& shape) {
@@ -64,41 +62,26 @@ struct ConvCase {
   }
 };
 
-// `prefill(rows)` or `update(rows)` for the rows of a batch of `tokens`.
-template <class Prefill, class Update>
-void run_part(Part part, const JsonValue& input, std::int32_t tokens, const NumericPool& pool,
-              Prefill&& prefill, Update&& update) {
-  if (part == Part::prefill) {
-    const NumericPrefillRows rows(input, tokens, pool.shape.front());
-    expect_launched(prefill(rows.rows()));
-  } else {
-    const NumericDecodeRows rows(input, tokens, pool.shape.front());
-    expect_launched(update(rows.rows()));
-  }
-}
-
 void expect_reads_inside(const JsonValue& input, const ConvLayer& layer, const DecodeRows& rows) {
   for (std::int32_t row = 0; row < rows.num_rows(); ++row)
     if (rows.offset(row) + layer.width - 1 > layer.state_len)
       input["num_accepted_tokens"].fail(fmt::format("row {} reads behind its block", row));
 }
 
-NumericAnswer run_conv_case(Part part, const NumericCase& vector) {
-  const auto& [op, config, input, kernels] = vector;
-  const NumericTensor x = read_numeric_tensor(input["x"], 2);
-  ConvCase conv(input, x.size(1));
-  const ConvLayer layer = conv.layer(read_activation(config));
-  std::vector<float> y(x.data.size());
-  run_part(
-      part, input, x.size(0), conv.pool,
-      [&](const PrefillRows& rows) {
-        return vector.kernels.conv_prefill(layer, rows, conv.pool.view(), {x.data, y});
-      },
-      [&](const DecodeRows& rows) {
-        expect_reads_inside(vector.input, layer, rows);
-        return vector.kernels.conv_update(layer, rows, conv.pool.view(), {x.data, y});
-      });
-  return answer_of(std::move(y), "conv_state", std::move(conv.pool));
+// Runs `prefill` or `update` on the layer, the rows of a batch of `num_tokens`, the pool and
+// `tokens`.
+template <class Prefill, class Update, class Layer, class... Tokens>
+void run_part(Part part, const JsonValue& input, std::int32_t num_tokens, NumericPool& pool,
+              const Prefill& prefill, const Update& update, const Layer& layer,
+              const Tokens&... tokens) {
+  if (part == Part::prefill) {
+    const NumericPrefillRows rows(input, num_tokens, pool.shape.front());
+    expect_launched(prefill(layer, rows.rows(), pool.view(), tokens...));
+  } else {
+    const NumericDecodeRows rows(input, num_tokens, pool.shape.front());
+    if constexpr (std::is_same_v<Layer, ConvLayer>) expect_reads_inside(input, layer, rows.rows());
+    expect_launched(update(layer, rows.rows(), pool.view(), tokens...));
+  }
 }
 
 // The chunks of a Mamba2 batch, as its builder cuts them.
@@ -134,8 +117,21 @@ std::vector<RowChunk> row_chunks(const PrefillRows& rows) {
   return chunks;
 }
 
+}  // namespace
+
+NumericAnswer run_conv(Part part, const NumericCase& vector) {
+  const auto& [op, config, input, kernels] = vector;
+  const NumericTensor x = read_numeric_tensor(input["x"], 2);
+  ConvCase conv(input, x.size(1));
+  const ConvLayer layer = conv.layer(read_activation(config));
+  std::vector<float> y(x.data.size());
+  run_part(part, input, x.size(0), conv.pool, kernels.conv_prefill, kernels.conv_update, layer,
+           ConvTokens{x.data, y});
+  return answer_of(std::move(y), "conv_state", std::move(conv.pool));
+}
+
 NumericAnswer run_mamba2(Part part, const NumericCase& vector) {
-  const JsonValue& input = vector.input;
+  const auto& [op, config, input, kernels] = vector;
   const NumericTensor x = read_numeric_tensor(input["x"], 3);
   const NumericTensor B = read_numeric_tensor(input["B"], 3);
   const std::int32_t heads = x.size(1);
@@ -159,25 +155,21 @@ NumericAnswer run_mamba2(Part part, const NumericCase& vector) {
   if (part == Part::prefill_chunked) {
     const NumericPrefillRows rows(input, x.size(0), pool.shape.front());
     const ChunkArrays chunks(input, rows.rows().num_rows());
-    expect_launched(vector.kernels.mamba2_prefill_chunked(
-        layer, rows.rows(), pool.view(), tokens, input["prep_initial_states"].int32({0, 1}) == 1,
-        chunks.view()));
+    expect_launched(kernels.mamba2_prefill_chunked(layer, rows.rows(), pool.view(), tokens,
+                                                   input["prep_initial_states"].int32({0, 1}) == 1,
+                                                   chunks.view()));
   } else {
-    run_part(
-        part, input, x.size(0), pool,
-        [&](const PrefillRows& rows) {
-          return vector.kernels.mamba2_prefill(layer, rows, pool.view(), tokens,
-                                               input["prep_initial_states"].int32({0, 1}) == 1);
-        },
-        [&](const DecodeRows& rows) {
-          return vector.kernels.mamba2_update(layer, rows, pool.view(), tokens);
-        });
+    const auto prefill = [&](const auto&... all) {
+      return vector.kernels.mamba2_prefill(all...,
+                                           vector.input["prep_initial_states"].int32({0, 1}) == 1);
+    };
+    run_part(part, input, x.size(0), pool, prefill, kernels.mamba2_update, layer, tokens);
   }
   return answer_of(std::move(y), "ssm_state", std::move(pool));
 }
 
 NumericAnswer run_mamba1(Part part, const NumericCase& vector) {
-  const JsonValue& input = vector.input;
+  const auto& [op, config, input, kernels] = vector;
   const NumericTensor x = read_numeric_tensor(input["x"], 2);
   const NumericTensor B = read_numeric_tensor(input["B"], 2);
   const std::int32_t channels = x.size(1);
@@ -195,19 +187,13 @@ NumericAnswer run_mamba1(Part part, const NumericCase& vector) {
                           .dt_bias = dt_bias.data};
   std::vector<float> y(x.data.size());
   const Mamba1Tokens tokens{x.data, delta.data, B.data, C.data, z.data, y};
-  run_part(
-      part, input, x.size(0), pool,
-      [&](const PrefillRows& rows) {
-        return vector.kernels.mamba1_prefill(layer, rows, pool.view(), tokens);
-      },
-      [&](const DecodeRows& rows) {
-        return vector.kernels.mamba1_update(layer, rows, pool.view(), tokens);
-      });
+  run_part(part, input, x.size(0), pool, kernels.mamba1_prefill, kernels.mamba1_update, layer,
+           tokens);
   return answer_of(std::move(y), "ssm_state", std::move(pool));
 }
 
 NumericAnswer run_delta_rule(Part part, DecayOf decay_of, const NumericCase& vector) {
-  const JsonValue& input = vector.input;
+  const auto& [op, config, input, kernels] = vector;
   const NumericTensor q = read_numeric_tensor(input["q"], 3);
   const NumericTensor v = read_numeric_tensor(input["v"], 3);
   const std::int32_t tokens = q.size(0);
@@ -236,23 +222,17 @@ NumericAnswer run_delta_rule(Part part, DecayOf decay_of, const NumericCase& vec
   const DeltaRuleTokens io{q.data, k.data, v.data, a.data, b.data, o};
   if (part == Part::prefill_chunked) {
     const NumericPrefillRows rows(input, tokens, pool.shape.front());
-    expect_launched(vector.kernels.delta_rule_prefill_chunked(layer, rows.rows(), pool.view(), io,
-                                                              row_chunks(rows.rows())));
+    expect_launched(kernels.delta_rule_prefill_chunked(layer, rows.rows(), pool.view(), io,
+                                                       row_chunks(rows.rows())));
   } else {
-    run_part(
-        part, input, tokens, pool,
-        [&](const PrefillRows& rows) {
-          return vector.kernels.delta_rule_prefill(layer, rows, pool.view(), io);
-        },
-        [&](const DecodeRows& rows) {
-          return vector.kernels.delta_rule_update(layer, rows, pool.view(), io);
-        });
+    run_part(part, input, tokens, pool, kernels.delta_rule_prefill, kernels.delta_rule_update,
+             layer, io);
   }
   return answer_of(std::move(o), "ssm_state", std::move(pool));
 }
 
 NumericAnswer run_lightning(Part part, const NumericCase& vector) {
-  const JsonValue& input = vector.input;
+  const auto& [op, config, input, kernels] = vector;
   const NumericTensor q = read_numeric_tensor(input["q"], 3);
   const NumericTensor k = read_shaped(input["k"], q.shape);
   const NumericTensor v = read_shaped(input["v"], q.shape);
@@ -261,24 +241,9 @@ NumericAnswer run_lightning(Part part, const NumericCase& vector) {
   const LightningLayer layer{.num_heads = q.size(1), .head_dim = q.size(2), .rate = rate.data};
   std::vector<float> o(q.data.size());
   const LightningTokens io{q.data, k.data, v.data, o};
-  run_part(
-      part, input, q.size(0), pool,
-      [&](const PrefillRows& rows) {
-        return vector.kernels.lightning_prefill(layer, rows, pool.view(), io);
-      },
-      [&](const DecodeRows& rows) {
-        return vector.kernels.lightning_update(layer, rows, pool.view(), io);
-      });
+  run_part(part, input, q.size(0), pool, kernels.lightning_prefill, kernels.lightning_update, layer,
+           io);
   return answer_of(std::move(o), "kv_state", std::move(pool));
-}
-
-}  // namespace
-
-NumericAnswer run_conv_prefill(const NumericCase& vector) {
-  return run_conv_case(Part::prefill, vector);
-}
-NumericAnswer run_conv_update(const NumericCase& vector) {
-  return run_conv_case(Part::update, vector);
 }
 
 NumericAnswer run_short_conv(const NumericCase& vector) {
@@ -290,56 +255,9 @@ NumericAnswer run_short_conv(const NumericCase& vector) {
   const Part part =
       config["part"].one_of({"prefill", "update"}) == 0 ? Part::prefill : Part::update;
   std::vector<float> y(BCx.data.size() / 3);
-  run_part(
-      part, input, BCx.size(0), conv.pool,
-      [&](const PrefillRows& rows) {
-        return vector.kernels.short_conv_prefill(layer, rows, conv.pool.view(), BCx.data, y);
-      },
-      [&](const DecodeRows& rows) {
-        expect_reads_inside(vector.input, layer, rows);
-        return vector.kernels.short_conv_update(layer, rows, conv.pool.view(), BCx.data, y);
-      });
+  run_part(part, input, BCx.size(0), conv.pool, kernels.short_conv_prefill,
+           kernels.short_conv_update, layer, BCx.data, std::span<float>(y));
   return answer_of(std::move(y), "conv_state", std::move(conv.pool));
-}
-
-NumericAnswer run_mamba2_prefill(const NumericCase& vector) {
-  return run_mamba2(Part::prefill, vector);
-}
-NumericAnswer run_mamba2_prefill_chunked(const NumericCase& vector) {
-  return run_mamba2(Part::prefill_chunked, vector);
-}
-NumericAnswer run_mamba2_update(const NumericCase& vector) {
-  return run_mamba2(Part::update, vector);
-}
-NumericAnswer run_mamba1_prefill(const NumericCase& vector) {
-  return run_mamba1(Part::prefill, vector);
-}
-NumericAnswer run_mamba1_update(const NumericCase& vector) {
-  return run_mamba1(Part::update, vector);
-}
-NumericAnswer run_gdn_prefill(const NumericCase& vector) {
-  return run_delta_rule(Part::prefill, DecayOf::head, vector);
-}
-NumericAnswer run_gdn_prefill_chunked(const NumericCase& vector) {
-  return run_delta_rule(Part::prefill_chunked, DecayOf::head, vector);
-}
-NumericAnswer run_gdn_update(const NumericCase& vector) {
-  return run_delta_rule(Part::update, DecayOf::head, vector);
-}
-NumericAnswer run_kda_prefill(const NumericCase& vector) {
-  return run_delta_rule(Part::prefill, DecayOf::key_channel, vector);
-}
-NumericAnswer run_kda_prefill_chunked(const NumericCase& vector) {
-  return run_delta_rule(Part::prefill_chunked, DecayOf::key_channel, vector);
-}
-NumericAnswer run_kda_update(const NumericCase& vector) {
-  return run_delta_rule(Part::update, DecayOf::key_channel, vector);
-}
-NumericAnswer run_lightning_prefill(const NumericCase& vector) {
-  return run_lightning(Part::prefill, vector);
-}
-NumericAnswer run_lightning_update(const NumericCase& vector) {
-  return run_lightning(Part::update, vector);
 }
 
 }  // namespace hybridscope

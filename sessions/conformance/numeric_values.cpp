@@ -1,4 +1,4 @@
-#include "sessions/conformance/numeric_values.h"
+#include "sessions/conformance/numeric_ops.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 #include <numeric>
 #include <span>
 
-#include "sessions/conformance/vector_table.h"
+#include "sessions/conformance/vector_states.h"
 
 namespace hybridscope {
 namespace {

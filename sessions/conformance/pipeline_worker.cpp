@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/state/align_mode.h"
-#include "sessions/conformance/answer_json.h"
-#include "sessions/conformance/vector_states.h"
+#include "core/state/mode_copies.h"
 
 namespace hybridscope {
 

@@ -13,11 +13,10 @@
 #include "core/base/result.h"
 #include "core/engine/batch_rows_v1.h"
 #include "core/state/mamba_state_idx.h"
-#include "core/state/state_layout.h"
+#include "core/state/state_memory.h"
 #include "sessions/conformance/answer_json.h"
-#include "sessions/conformance/vector_memory.h"
+#include "sessions/conformance/vector_kernels.h"
 #include "sessions/conformance/vector_states.h"
-#include "sessions/conformance/vector_table.h"
 #include "sessions/replay/scheduler_replay.h"
 #include "sessions/text/json_value.h"
 

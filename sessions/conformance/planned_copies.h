@@ -1,6 +1,7 @@
-// The copies of a launch as the vectors list them: what each moves in each state of each layer.
-// Blocks become bytes in core/state/copy_of_state.h and state_copy.h, as in the backends that hold
-// state; here are the checks of foreign numbers and the two forms of the lists.
+// The copies of a launch as the vectors list them: what each moves in each state of each layer, and
+// the chunks that a prefill is cut into. Blocks become bytes in core/state/state_copy.h and
+// state_copy.h, as in the backends that hold state; here are the checks of foreign numbers and the
+// two forms of the lists.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,7 @@
 #include "core/model/state_shape.h"
 #include "core/state/copy_launch.h"
 #include "core/state/state_copy.h"
-#include "core/state/state_layout.h"
-#include "core/state/state_tensor.h"
+#include "core/state/state_memory.h"
 
 namespace hybridscope {
 
@@ -72,5 +72,21 @@ Result<CopySpec> get_copy_spec(const StateTensor& state, const CopySpecArgs& arg
 
 // Byte offset of block `block_id` in the tensor; negative ids count from the end.
 Result<std::int64_t> block_byte_offset(const StateTensor& state, std::int32_t block_id);
+
+// compute_varlen_chunk_metadata, which the reference's tests call and no builder does: chunks on
+// the grid of packed positions, cut by the chunk builder of Mamba2.
+
+struct VarlenChunkMetadata {
+  std::vector<std::int32_t> cu_chunk_seqlens{};    // [chunks + 1] exclusive prefix sum, tokens
+  std::vector<std::int32_t> last_chunk_indices{};  // [sequences], -1: empty sequence
+  std::vector<std::int32_t> seq_idx_chunks{};      // [chunks]
+  friend bool operator==(const VarlenChunkMetadata&, const VarlenChunkMetadata&) = default;
+};
+
+// Chunks that cross neither a sequence nor a multiple of chunk_size in the packed tokens
+// (semantics: compute-varlen-chunk-metadata). query_start_loc: [sequences + 1]. Errors: empty
+// array, first element not 0, lengths that do not add up to the last element, chunk_size < 1.
+Result<VarlenChunkMetadata> compute_varlen_chunk_metadata(
+    std::span<const std::int32_t> query_start_loc, std::int32_t chunk_size);
 
 }  // namespace hybridscope

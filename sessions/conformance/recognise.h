@@ -1,4 +1,5 @@
-// Finds the kind of a vector file by its name, else by the fields of its cases.
+// Which kind of vector a file holds (by its name, else by the fields of its cases), and whether an
+// answer equals the output of a case.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -41,5 +42,23 @@ const VectorKind* other_kind_by_fields(const VectorKind& named,
 // kind is missing or `config` has a member that the kind does not know.
 VectorCase open_vector(const VectorKind& kind, const nlohmann::json& vector,
                        std::optional<Release> release = {});
+
+// Decides when an answer equals a vector's `output` (tests/golden/README.md, "Every case").
+
+// The first place where two answers differ.
+struct VectorDifference {
+  std::string pointer;  // into `output`, RFC 6901
+  // JSON text, or "absent"; for arrays of different length, the length and the first differing
+  // element.
+  std::string expected;
+  std::string got;
+};
+
+// The first difference in the order of the expected document; empty when there is none. Two objects
+// that both have a string member "error" are equal. A null element of an array "data" equals any
+// number, boolean or null (memory the reference never wrote), but not a row. Everything else must
+// match exactly: missing or extra members, lengths, null, and 1 versus 1.0.
+std::optional<VectorDifference> first_difference(const nlohmann::json& expected,
+                                                 const nlohmann::json& got);
 
 }  // namespace hybridscope

@@ -1,10 +1,13 @@
 // The functions that recompute each kind of vector file (vector_kinds.h, Recompute), by source
-// file.
+// file, and the engine settings that several of them read.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/engine/engine_config.h"
+#include "core/engine/releases.h"
 #include "sessions/conformance/vector_kinds.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -53,5 +56,24 @@ nlohmann::json recompute_release_split(const VectorCase& vector, const VectorKer
 // recompute_scheduler.cpp
 nlohmann::json recompute_scheduler(const VectorCase& vector, const VectorKernels& kernels);
 nlohmann::json recompute_pipeline(const VectorCase& vector, const VectorKernels& kernels);
+
+// Reads `config` of the caching and scheduling vectors as engine settings.
+
+// Groups, sizes and flags of the KV cache; profile `reference`. Settings that cache_hits vectors
+// lack get values that limit nothing: caching on, no watermark, any length.
+EngineConfig read_cache_config(const JsonValue& config);
+
+// Reads the cache's settings and those of the scheduler.
+EngineConfig read_scheduler_config(const JsonValue& config);
+
+// The settings of a run of an installed release, with its policies.
+EngineConfig read_release_config(const JsonValue& config, Release release);
+
+// The settings of a run of a release's worker alone, with its policies.
+EngineConfig read_release_worker_config(const JsonValue& config, Release release);
+
+// Throws when the answers to all calls, many of which list every block, would be larger than any
+// vector file.
+void check_pool_size(const JsonValue& config, const JsonValue& calls);
 
 }  // namespace hybridscope

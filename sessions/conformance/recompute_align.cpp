@@ -3,12 +3,11 @@
 #include <span>
 #include <vector>
 
-#include "core/state/align_mode.h"
+#include "core/state/mode_copies.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
-#include "sessions/conformance/vector_memory.h"
+#include "sessions/conformance/vector_kernels.h"
 #include "sessions/conformance/vector_states.h"
-#include "sessions/conformance/vector_table.h"
 
 namespace hybridscope {
 

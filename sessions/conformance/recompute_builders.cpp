@@ -6,17 +6,15 @@
 #include "core/engine/scheduler.h"
 #include "core/metadata/batch_split.h"
 #include "core/metadata/block_table_gather.h"
-#include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/gdn_builder.h"
 #include "core/metadata/mamba2_builder.h"
 #include "core/metadata/mamba_builder.h"
 #include "sessions/conformance/answer_json.h"
-#include "sessions/conformance/builder_json.h"
+#include "sessions/conformance/planned_copies.h"
 #include "sessions/conformance/recompute.h"
-#include "sessions/conformance/varlen_chunks.h"
-#include "sessions/conformance/vector_table.h"
+#include "sessions/conformance/vector_states.h"
 
 namespace hybridscope {
 

@@ -14,12 +14,28 @@
 #include "core/engine/scheduler_setup.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
-#include "sessions/conformance/vector_engine_config.h"
 #include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
 namespace {
+
+constexpr std::int32_t kMaxCallTokens = 1 << 17;
+
+std::vector<TokenContent> read_token_ids(const JsonValue& ids) {
+  std::vector<TokenContent> tokens;
+  for (const std::int64_t id : ids.int64s()) tokens.push_back(static_cast<TokenContent>(id));
+  return tokens;
+}
+
+std::int32_t read_call_count(const JsonValue& value) { return value.int32({0, kMaxCallTokens}); }
+
+RequestStatus read_status(const JsonValue& name) {
+  // The status of an ended request is one of the FINISHED names.
+  if (name.string().starts_with("FINISHED")) return RequestStatus::finished;
+  return std::array{RequestStatus::waiting, RequestStatus::running,
+                    RequestStatus::preempted}[name.one_of({"WAITING", "RUNNING", "PREEMPTED"})];
+}
 
 class CacheCalls {
  public:
@@ -43,8 +59,28 @@ class CacheCalls {
   nlohmann::json append_output_token_ids(const JsonValue& call);
   nlohmann::json evict_blocks(const JsonValue& call);
 
-  Request& request_of(const JsonValue& call);
-  RequestCacheView view_of(const JsonValue& call);
+  Request& request_of(const JsonValue& call) {
+    const JsonValue id = call["request"]["id"];
+    const auto found = requests_.find(id.string());
+    if (found == requests_.end()) id.fail("no such request was added");
+    return found->second;
+  }
+  RequestCacheView view_of(const JsonValue& call) {
+    const JsonValue fields = call["request"];
+    const Request& request = request_of(call);
+    const JsonValue num_tokens = fields["num_tokens"];
+    if (num_tokens.int32() != request.hashes.num_tokens)
+      num_tokens.fail(fmt::format("expected {}, as many as were given", request.hashes.num_tokens));
+    const JsonValue num_prompt_tokens = fields["num_prompt_tokens"];
+    if (num_prompt_tokens.int32() != request.num_prompt_tokens)
+      num_prompt_tokens.fail(fmt::format("expected {}, the prompt's", request.num_prompt_tokens));
+    return {.id = request.id,
+            .block_hashes = request.hashes.block_hashes,
+            .num_tokens = request.hashes.num_tokens,
+            .num_computed_tokens = read_call_count(fields["num_computed_tokens"]),
+            .status = read_status(fields["status"])};
+  }
+
   nlohmann::json blocks_json(RequestId request, std::int32_t group,
                              std::int32_t first_column) const;
   void add_changed_pool_state(nlohmann::json& result);
@@ -59,23 +95,6 @@ class CacheCalls {
 using nlohmann::json;
 
 // One call may add this many null blocks to a block list.
-constexpr std::int32_t kMaxCallTokens = 1 << 17;
-
-std::vector<TokenContent> read_token_ids(const JsonValue& ids) {
-  std::vector<TokenContent> tokens;
-  for (const std::int64_t id : ids.int64s()) tokens.push_back(static_cast<TokenContent>(id));
-  return tokens;
-}
-
-std::int32_t read_call_count(const JsonValue& value) { return value.int32({0, kMaxCallTokens}); }
-
-RequestStatus read_status(const JsonValue& name) {
-  // The status of an ended request is one of the FINISHED names.
-  if (name.string().starts_with("FINISHED")) return RequestStatus::finished;
-  return std::array{RequestStatus::waiting, RequestStatus::running,
-                    RequestStatus::preempted}[name.one_of({"WAITING", "RUNNING", "PREEMPTED"})];
-}
-
 using nlohmann::json;
 
 constexpr std::int32_t kMaxHitTokens = 1 << 20;
@@ -180,29 +199,6 @@ json CacheCalls::run(const JsonValue& call) {
     default:
       return {{"result", manager_.get_num_common_prefix_blocks(request_of(call).id)}};
   }
-}
-
-CacheCalls::Request& CacheCalls::request_of(const JsonValue& call) {
-  const JsonValue id = call["request"]["id"];
-  const auto found = requests_.find(id.string());
-  if (found == requests_.end()) id.fail("no such request was added");
-  return found->second;
-}
-
-RequestCacheView CacheCalls::view_of(const JsonValue& call) {
-  const JsonValue fields = call["request"];
-  const Request& request = request_of(call);
-  const JsonValue num_tokens = fields["num_tokens"];
-  if (num_tokens.int32() != request.hashes.num_tokens)
-    num_tokens.fail(fmt::format("expected {}, as many as were given", request.hashes.num_tokens));
-  const JsonValue num_prompt_tokens = fields["num_prompt_tokens"];
-  if (num_prompt_tokens.int32() != request.num_prompt_tokens)
-    num_prompt_tokens.fail(fmt::format("expected {}, the prompt's", request.num_prompt_tokens));
-  return {.id = request.id,
-          .block_hashes = request.hashes.block_hashes,
-          .num_tokens = request.hashes.num_tokens,
-          .num_computed_tokens = read_call_count(fields["num_computed_tokens"]),
-          .status = read_status(fields["status"])};
 }
 
 json CacheCalls::add_request(const JsonValue& call) {

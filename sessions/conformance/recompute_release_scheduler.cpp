@@ -2,18 +2,16 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/manager_policies.h"
 #include "core/engine/releases.h"
 #include "core/engine/scheduler_policies.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
-#include "sessions/conformance/vector_engine_config.h"
 #include "sessions/replay/scheduler_replay.h"
 #include "sessions/text/json_value.h"
 

@@ -13,7 +13,6 @@
 #include "core/engine/worker.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
-#include "sessions/conformance/vector_engine_config.h"
 #include "sessions/text/json_value.h"
 
 namespace hybridscope {

@@ -1,22 +1,18 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/manager_policies.h"
 #include "core/engine/aligned_split.h"
 #include "core/engine/aligned_split_policies.h"
-#include "core/engine/cudagraph_setup.h"
 #include "core/engine/releases.h"
 #include "core/engine/row_inputs_policies.h"
+#include "core/engine/scheduler_setup.h"
+#include "core/metadata/builder_policies.h"
 #include "core/metadata/gdn_builder.h"
-#include "core/metadata/gdn_builder_policies.h"
 #include "core/metadata/mamba2_builder.h"
 #include "core/metadata/mamba_builder.h"
-#include "core/metadata/mamba_builder_policies.h"
 #include "sessions/conformance/answer_json.h"
-#include "sessions/conformance/builder_json.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/text/json_value.h"
 

@@ -1,24 +1,25 @@
-// What recomputing a vector leaves to kernels. They are implemented in kernels/ and passed in by
-// app/, so that sessions/ and kernels/ stay independent.
+// What recomputing a vector leaves to kernels, and the memory that they work on. Kernels are
+// implemented in kernels/ and passed in by app/, so that sessions/ and kernels/ stay independent.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/metadata/block_table_gather.h"
-#include "core/numeric/chunked.h"
-#include "core/numeric/conv.h"
 #include "core/numeric/dense_layers.h"
-#include "core/numeric/paged_attention.h"
 #include "core/numeric/recurrences.h"
-#include "core/state/align_mode.h"
+#include "core/state/mode_copies.h"
 #include "core/state/state_copy.h"
-#include "core/state/state_layout.h"
+#include "core/state/state_memory.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -34,8 +35,7 @@ void count_calls(std::function<Out(In...)>& kernel, std::int64_t& num_launches) 
   };
 }
 
-// What vectors of real recurrences leave to kernels. Those of a device are implemented in kernels/
-// and passed in by app/.
+// What vectors of real recurrences leave to kernels.
 
 // All take and leave what they work on in host memory, of all tokens of a batch at once; `x`, `y`
 // and `z` are [tokens, n].
@@ -149,5 +149,55 @@ void expect_launched(const Status& status);
 // The kernels of `kernels`, each of which adds 1 to `num_launches` when it is called.
 // `num_launches` must outlive them.
 VectorKernels counted(VectorKernels kernels, std::int64_t& num_launches);
+
+// The raw buffers that hold a vector's state tensors, and whether copies of one launch conflict.
+
+// Bytes [begin, end) of a buffer that one copy reads or writes.
+struct ByteRange {
+  std::size_t buffer = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::size_t owner = 0;  // index of the copy
+  bool written = false;
+};
+
+// Do two ranges of different copies overlap, at least one of them written?
+bool ranges_conflict(std::vector<ByteRange> ranges);
+
+class VectorMemory {
+ public:
+  // Reads `config.memory`; `tensors` were read from the same config. Throws when a state leaves its
+  // buffer or the buffers are larger than a test vector needs.
+  VectorMemory(const JsonValue& config, const MambaStateTensors& tensors);
+
+  // Runs the copies in order, if any of them moves anything. Throws when one leaves its buffer, and
+  // as expect_launched().
+  void execute(std::span<const StateCopy> copies, const VectorKernels& kernels);
+  // Bytes of each state, by flat state index, for a launch that makes these copies by itself.
+  // Throws when one leaves its buffer.
+  std::vector<std::span<std::byte>> bytes_for(std::span<const StateCopy> copies);
+  // Does one copy write what another one reads or writes? Then their order would matter.
+  bool conflict(std::span<const StateCopy> copies) const;
+
+  nlohmann::json raw_crc32() const;    // per raw buffer
+  nlohmann::json state_crc32() const;  // [layer][state], logical elements without padding
+
+ private:
+  struct Place {
+    StateTensor tensor;
+    std::size_t raw = 0;
+    std::size_t byte_offset = 0;
+  };
+  const Place& place_of(const StateCopy& copy) const;
+  void read_raw_buffers(const JsonValue& memory);
+  Place read_place(const JsonValue& state, const StateTensor& tensor) const;
+  void check(const StateCopy& copy) const;
+  std::uint32_t crc32_of(const Place& place) const;
+
+  std::string pointer_;  // of `config.memory`
+  std::size_t num_kinds_ = 0;
+  std::vector<Place> places_;  // by flat state index
+  std::vector<std::vector<std::byte>> raw_;
+};
 
 }  // namespace hybridscope

@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "sessions/conformance/numeric_ops.h"
 #include "sessions/conformance/recompute.h"
 
 namespace hybridscope {
@@ -89,8 +88,7 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
      "input", "steps", &recompute_precopy_align, "advance, fused pre-copy and post-copy"},
     {"ctx_init", "where states lie, flattened for kernels",
      "layout block_size num_speculative_blocks num_kv_cache_groups mamba_groups max_num_reqs "
-     "memory "
-     "fault",
+     "memory fault",
      "input", "block_table_strides", &recompute_ctx_init},
     {"stage_inputs", "arrays staged for the fused copies", "max_num_reqs", "input", "steps",
      &recompute_stage_inputs},
@@ -117,10 +115,10 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
      &recompute_pipeline, "copy list, fused post-copy"},
     {.name = "release_split",
      .covers = "chunks of mode align in a release",
-     .config_fields = "block_size scheduler_block_size hash_block_size fine eagle eagle_drop "
-                      "num_hash_lookahead_tokens has_prefill_checkpoint_blocks "
-                      "prefill_checkpoint_alignment shared_prefix_checkpoint "
-                      "max_num_scheduled_tokens long_prefill_token_threshold",
+     .config_fields =
+         "block_size scheduler_block_size hash_block_size fine eagle eagle_drop "
+         "num_hash_lookahead_tokens has_prefill_checkpoint_blocks prefill_checkpoint_alignment "
+         "shared_prefix_checkpoint max_num_scheduled_tokens long_prefill_token_threshold",
      .input_field = "input",
      .input_fields = "num_computed_tokens num_new_local_computed_tokens num_new_tokens "
                      "num_prompt_tokens num_tokens junction",
@@ -140,15 +138,14 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
      .input_fields = "",
      .recompute = &recompute_release_scheduler,
      .word_before_release = "scheduler",
-     .asking_call_fields = "op id prompt max_tokens priority arrival reset_running_requests step "
-                           "sampled drafts"},
+     .asking_call_fields =
+         "op id prompt max_tokens priority arrival reset_running_requests step sampled drafts"},
     {.name = "release_builders",
      .covers = "metadata of a release's builders, call by call",
-     .config_fields =
-         "class mamba_cache_mode block_size num_spec max_num_seqs max_model_len "
-         "max_cudagraph_capture_size full_cudagraph runner chunk_size hash_block_size "
-         "cache_hit_alignment_tokens num_prefill_checkpoint_blocks prefill_checkpoint_alignment "
-         "eagle_drop num_hash_lookahead_tokens",
+     .config_fields = "class mamba_cache_mode block_size num_spec max_num_seqs max_model_len "
+                      "max_cudagraph_capture_size full_cudagraph runner chunk_size hash_block_size "
+                      "cache_hit_alignment_tokens num_prefill_checkpoint_blocks "
+                      "prefill_checkpoint_alignment eagle_drop num_hash_lookahead_tokens",
      .input_field = "calls",
      .input_fields = "batch num_accepted_tokens num_decode_draft_tokens",
      .recompute = &recompute_release_builders,
@@ -188,37 +185,46 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
     numeric_kind(
         "conv_prefill", "causal convolution of prompt rows", "mode width activation",
         "x weight bias conv_state query_start_loc_p has_initial_states_p state_indices_tensor_p",
-        &run_conv_prefill),
+        &run_as<run_conv, NumericPart::prefill>),
     numeric_kind("conv_update", "causal convolution of decode and verify rows",
                  "kind width K activation", "x weight bias conv_state state_indices_tensor_d",
-                 &run_conv_update),
+                 &run_as<run_conv, NumericPart::update>),
     numeric_kind("short_conv", "the short convolution of LFM2", "part width",
                  "BCx weight bias conv_state", &run_short_conv),
     numeric_kind("mamba2_prefill", "the recurrence of Mamba2, prompt rows", "mode",
-                 "x dt B C A_log D dt_bias ssm_state prep_initial_states", &run_mamba2_prefill,
-                 &run_mamba2_prefill_chunked),
+                 "x dt B C A_log D dt_bias ssm_state prep_initial_states",
+                 &run_as<run_mamba2, NumericPart::prefill>,
+                 &run_as<run_mamba2, NumericPart::prefill_chunked>),
     numeric_kind("mamba2_update", "the recurrence of Mamba2, decode and verify rows", "kind",
-                 "x dt B C A_log D dt_bias ssm_state state_indices_tensor_d", &run_mamba2_update),
+                 "x dt B C A_log D dt_bias ssm_state state_indices_tensor_d",
+                 &run_as<run_mamba2, NumericPart::update>),
     numeric_kind("mamba1_prefill", "the recurrence of Mamba1, prompt rows", "mode",
-                 "x delta z B C A_log D dt_bias ssm_state query_start_loc_p", &run_mamba1_prefill),
+                 "x delta z B C A_log D dt_bias ssm_state query_start_loc_p",
+                 &run_as<run_mamba1, NumericPart::prefill>),
     numeric_kind("mamba1_update", "the recurrence of Mamba1, decode rows", "kind",
                  "x delta z B C A_log D dt_bias ssm_state state_indices_tensor_d",
-                 &run_mamba1_update),
+                 &run_as<run_mamba1, NumericPart::update>),
     numeric_kind("gdn_prefill", "the gated delta rule, prompt rows", "mode",
-                 "q k v a b A_log dt_bias ssm_state query_start_loc_p", &run_gdn_prefill,
-                 &run_gdn_prefill_chunked),
+                 "q k v a b A_log dt_bias ssm_state query_start_loc_p",
+                 &run_as<run_delta_rule, NumericPart::prefill, DecayOf::head>,
+                 &run_as<run_delta_rule, NumericPart::prefill_chunked, DecayOf::head>),
     numeric_kind("gdn_update", "the gated delta rule, decode and verify rows", "kind",
-                 "q k v a b A_log dt_bias ssm_state state_indices_tensor_d", &run_gdn_update),
+                 "q k v a b A_log dt_bias ssm_state state_indices_tensor_d",
+                 &run_as<run_delta_rule, NumericPart::update, DecayOf::head>),
     numeric_kind("kda_prefill", "the delta rule with a decay for each key channel, prompt rows",
-                 "mode", "q k v f b A_log dt_bias ssm_state query_start_loc_p", &run_kda_prefill,
-                 &run_kda_prefill_chunked),
+                 "mode", "q k v f b A_log dt_bias ssm_state query_start_loc_p",
+                 &run_as<run_delta_rule, NumericPart::prefill, DecayOf::key_channel>,
+                 &run_as<run_delta_rule, NumericPart::prefill_chunked, DecayOf::key_channel>),
     numeric_kind("kda_update",
                  "the delta rule with a decay for each key channel, decode and verify rows", "kind",
-                 "q k v f b A_log dt_bias ssm_state state_indices_tensor_d", &run_kda_update),
+                 "q k v f b A_log dt_bias ssm_state state_indices_tensor_d",
+                 &run_as<run_delta_rule, NumericPart::update, DecayOf::key_channel>),
     numeric_kind("lightning_prefill", "lightning attention, prompt rows", "mode",
-                 "q k v rate kv_state query_start_loc_p", &run_lightning_prefill),
+                 "q k v rate kv_state query_start_loc_p",
+                 &run_as<run_lightning, NumericPart::prefill>),
     numeric_kind("lightning_update", "lightning attention, decode rows", "kind",
-                 "q k v rate kv_state state_indices_tensor_d", &run_lightning_update),
+                 "q k v rate kv_state state_indices_tensor_d",
+                 &run_as<run_lightning, NumericPart::update>),
     {.name = "model",
      .covers = "whole models: logits, states, tokens",
      .config_fields = "folder what",

@@ -49,7 +49,7 @@ struct VectorKind {
   // (numeric_check.h).
   NumericOp numeric_op = nullptr;  // form recurrent
   NumericOp chunked_op = nullptr;  // form chunked; null: there is none
-  bool of_model = false;  // of a whole model, whose weights lie beside the file (model_check.h)
+  bool of_model = false;  // of a whole model, whose weights lie beside the file (model_layout.h)
 
   bool is_of_a_release() const { return !word_before_release.empty(); }
 };

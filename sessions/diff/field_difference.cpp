@@ -1,9 +1,11 @@
 #include "sessions/diff/field_difference.h"
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <algorithm>
-#include <vector>
+
+#include "core/model/model_layout.h"
+#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
 namespace {
@@ -140,6 +142,154 @@ std::vector<FieldCount> count_by_field(const DiffSummary& summary) {
   }
   std::ranges::stable_sort(counts, std::ranges::greater{}, &FieldCount::count);
   return counts;
+}
+
+namespace {
+
+// The setting as text; "-" when it is not set.
+std::string setting_text(const EngineSettings& settings, const Setting& setting) {
+  const auto value = get_setting(settings, setting);
+  if (!value) return "-";
+  if (const auto* flag = std::get_if<bool>(&*value)) return *flag ? "true" : "false";
+  if (const auto* number = std::get_if<std::int64_t>(&*value)) return std::to_string(*number);
+  if (const auto* fraction = std::get_if<double>(&*value)) return fmt::format("{}", *fraction);
+  if (const auto* text = std::get_if<std::string>(&*value)) return *text;
+  return fmt::format("{}", fmt::join(std::get<std::vector<std::int64_t>>(*value), ","));
+}
+
+std::string group_text(const KVCacheGroup& group) {
+  const auto* mamba = std::get_if<MambaSpec>(&group.spec);
+  return fmt::format("{} with blocks of {}",
+                     mamba != nullptr ? mamba_type_name(mamba->mamba_type) : "attention",
+                     group.block_size());
+}
+
+std::string groups_text(const EngineConfig& config) {
+  std::vector<std::string> texts;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups)
+    texts.push_back(group_text(group));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
+std::vector<ConfigDifference> compare_configs(const EngineConfig& a, const EngineConfig& b) {
+  std::vector<ConfigDifference> differences;
+  const EngineSettings settings_a = settings_of(a);
+  const EngineSettings settings_b = settings_of(b);
+  const auto add = [&](std::string name, std::string value_a, std::string value_b) {
+    if (value_a != value_b)
+      differences.push_back({std::move(name), std::move(value_a), std::move(value_b)});
+  };
+  for (const Setting& setting : settings_table())
+    add(setting_path(setting), setting_text(settings_a, setting),
+        setting_text(settings_b, setting));
+  add("kv_cache_groups", groups_text(a), groups_text(b));
+  add("conv_kernel", std::to_string(a.conv_kernel), std::to_string(b.conv_kernel));
+  add("chunk_size", std::to_string(a.chunk_size), std::to_string(b.chunk_size));
+  add("scheduler_block_size", std::to_string(a.scheduler_block_size),
+      std::to_string(b.scheduler_block_size));
+  add("hash_block_size", std::to_string(a.hash_block_size), std::to_string(b.hash_block_size));
+  return differences;
+}
+
+std::vector<std::string> reasons_against_steps(const EngineConfig& a, const EngineConfig& b) {
+  std::vector<std::string> reasons;
+  if (a.mamba_cache_mode != b.mamba_cache_mode)
+    reasons.push_back(fmt::format(
+        "the modes differ ({} and {}): states lie in other columns and chunks end elsewhere",
+        mamba_cache_mode_name(a.mamba_cache_mode), mamba_cache_mode_name(b.mamba_cache_mode)));
+  const bool same_groups = groups_text(a) == groups_text(b);
+  if (!same_groups)
+    reasons.push_back(
+        fmt::format("the KV-cache groups differ ({}; and {}): models or block sizes are not the "
+                    "same, nor are block tables and hits",
+                    groups_text(a), groups_text(b)));
+  if (a.num_speculative_tokens != b.num_speculative_tokens)
+    reasons.push_back(fmt::format("K differs ({} and {}): steps accept other numbers of tokens",
+                                  a.num_speculative_tokens, b.num_speculative_tokens));
+  if (a.async_scheduling != b.async_scheduling)
+    reasons.push_back(
+        "only one is scheduled asynchronously: there a frame returns a step later, so every step "
+        "differs");
+  return reasons;
+}
+
+std::int32_t RequestNumbers::number(int side, RequestId request) {
+  if (request.value < 0) return -1;
+  auto& numbers = numbers_[side];
+  const auto id = static_cast<std::size_t>(request.value);
+  if (id >= numbers.size()) numbers.resize(id + 1, -1);
+  if (numbers[id] >= 0) return numbers[id];
+  std::string name = sources_[side]->request_name(request);
+  auto found = by_name_.find(name);
+  if (found == by_name_.end()) {
+    names_.push_back(std::move(name));
+    found = by_name_.emplace(names_.back(), static_cast<std::int32_t>(names_.size() - 1)).first;
+  }
+  return numbers[id] = found->second;
+}
+
+ElementMatcher::ElementMatcher(RequestNumbers& names, const IgnoreRules& rules)
+    : names_(names), rules_(rules) {
+  for (const DiffListInfo& info : diff_lists())
+    present_[static_cast<std::size_t>(info.list)] = field_names(info.list).size() - 1;
+}
+
+void ElementMatcher::begin() {
+  elements_[0].clear();
+  elements_[1].clear();
+}
+
+void ElementMatcher::add(int side, RequestId request, ListElement element) {
+  element.request = names_.number(side, request);
+  if (element.request >= 0 && rules_.ignores_request(names_.name(element.request))) return;
+  elements_[side].push_back(element);
+}
+
+FieldDifference* ElementMatcher::differ(DiffList list, const ListElement& element,
+                                        std::size_t field, std::string_view name) {
+  if (rules_.ignores_field(list, field)) return nullptr;
+  return &found_->emplace_back(
+      FieldDifference{.list = list,
+                      .section = section_of(list, name),
+                      .request = element.request,
+                      .group = element.group,
+                      .column = element.column,
+                      .part = element.part,
+                      .detail = element.detail,
+                      .place = element.place,
+                      .occurrence = element.number > 0 ? element.number : occurrence_,
+                      .field_number = static_cast<std::uint32_t>(field),
+                      .field = name,
+                      .a = {},
+                      .b = {}});
+}
+
+void ElementMatcher::report_one_sided(DiffList list, const ListElement& element, int side) {
+  FieldDifference* difference =
+      differ(list, element, present_[static_cast<std::size_t>(list)], kPresentField);
+  if (difference == nullptr) return;
+  (side == 0 ? difference->a : difference->b) =
+      element.block < 0 ? DiffValue{DiffValueKind::flag, 1}
+                        : DiffValue{DiffValueKind::block, element.block};
+}
+
+void ElementMatcher::sort() {
+  for (auto& elements : elements_)
+    if (!std::ranges::is_sorted(elements, {}, &ListElement::key))
+      std::ranges::stable_sort(elements, {}, &ListElement::key);
+}
+
+void ElementMatcher::count_occurrence(std::size_t i, std::size_t j, const ListElement::Key& key) {
+  const auto has = [&key](const std::vector<ListElement>& elements, std::size_t place) {
+    return place < elements.size() && elements[place].key() == key;
+  };
+  const auto& [a, b] = elements_;
+  if ((i > 0 && has(a, i - 1)) || (j > 0 && has(b, j - 1)))
+    ++occurrence_;
+  else
+    occurrence_ = has(a, i + 1) || has(b, j + 1) ? 1 : 0;
 }
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
 // Compares copies, blocks, metadata and what the step wrote.
-#include "sessions/diff/record_comparer.h"
+#include "sessions/diff/session_diff.h"
 
 #include "sessions/explain/explain_parts.h"
 #include "sessions/record/step_fields.h"

@@ -5,12 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/check/finding.h"
-#include "sessions/record/step_source.h"
+#include "sessions/record/step_record.h"
 
 namespace hybridscope {
 

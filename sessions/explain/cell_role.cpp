@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "sessions/explain/forward_rows.h"
+#include "sessions/explain/explain_names.h"
 
 namespace hybridscope {
 namespace {
@@ -101,27 +101,10 @@ class Uses {
 }  // namespace
 
 std::string_view role_name(CellRole role) {
-  switch (role) {
-    case CellRole::null_block:
-      return "null block";
-    case CellRole::held:
-      return "held";
-    case CellRole::running:
-      return "running";
-    case CellRole::speculative:
-      return "speculative";
-    case CellRole::cached:
-      return "cached";
-    case CellRole::shared:
-      return "shared";
-    case CellRole::free_block:
-      return "free";
-    case CellRole::stale:
-      return "stale";
-    case CellRole::padding:
-      return "padding";
-  }
-  return "";
+  static constexpr std::string_view kNames[] = {"running", "speculative", "cached",
+                                                "shared",  "held",        "null block",
+                                                "free",    "stale",       "padding"};
+  return name_at(kNames, role);
 }
 
 char role_letter(CellRole role) { return "RSCHB0FTP"[static_cast<std::size_t>(role)]; }

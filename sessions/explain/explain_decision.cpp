@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/engine/all_mode_copies_policies.h"
+#include "core/engine/worker_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -200,8 +200,8 @@ std::string snapshot_words(const Decision& d) {
     return text + fmt::format(" < running {}: ", d.num_tokens_running_state);
   return text +
          fmt::format(
-             " >= running {}: bias = aligned - running = {}; source column {}, "
-             "destination column {} / {} - 1 = {}: ",
+             " >= running {}: bias = aligned - running = {}; source column {}, destination column "
+             "{} / {} - 1 = {}: ",
              d.num_tokens_running_state,
              value_words(d.aligned_new_computed - d.num_tokens_running_state, d.accept_token_bias),
              value_words(d.mamba_state_idx, d.src_col), d.aligned_new_computed, d.block_size,
@@ -231,8 +231,7 @@ std::string precopy_v2(const Decision& d) {
 
 std::string all_mode_boundary(const Decision& d) {
   return fmt::format(
-      "boundary {} lies in c + 1 .. c + a = {} .. {}; query token t went to column L + t, L "
-      "= {}: "
+      "boundary {} lies in c + 1 .. c + a = {} .. {}; query token t went to column L + t, L = {}: "
       "bias = {} - c - 1 = {} - {} - 1 = {}; destination column {} / {} - 1 = {}: ",
       d.aligned_new_computed, d.num_tokens_running_state, d.new_num_computed_tokens, d.src_col,
       d.aligned_new_computed, d.aligned_new_computed, d.num_computed_tokens, d.accept_token_bias,
@@ -337,23 +336,10 @@ std::string_view decision_source(StateCopyRule rule) {
 }
 
 std::string_view outcome_name(StateCopyOutcome outcome) {
-  switch (outcome) {
-    case StateCopyOutcome::copy:
-      return "copy";
-    case StateCopyOutcome::within_block_shift:
-      return "within_block_shift";
-    case StateCopyOutcome::self_copy_skipped:
-      return "self_copy_skipped";
-    case StateCopyOutcome::no_boundary:
-      return "no_boundary";
-    case StateCopyOutcome::fresh_state:
-      return "fresh_state";
-    case StateCopyOutcome::same_column:
-      return "same_column";
-    case StateCopyOutcome::padded_row:
-      return "padded_row";
-  }
-  return {};
+  static constexpr std::string_view kNames[] = {
+      "copy",        "within_block_shift", "self_copy_skipped", "no_boundary",
+      "fresh_state", "same_column",        "padded_row"};
+  return name_at(kNames, outcome);
 }
 
 }  // namespace hybridscope

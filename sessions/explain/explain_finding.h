@@ -1,10 +1,12 @@
-// A finding in words and as JSON, the same for every command and report.
+// A finding in words and as JSON, the same for every command and report, and the sentences of each
+// rule.
 #pragma once
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/check/finding.h"
@@ -36,3 +38,37 @@ std::string explain_findings(std::span<const Finding* const> line, const Names& 
 nlohmann::ordered_json finding_to_json(const Finding& finding, const Names& names);
 
 }  // namespace hybridscope
+
+namespace hybridscope::finding_words {
+
+// The sentences of findings, rule by rule (finding_words.cpp), their sources and stable names
+// (explain_finding.cpp).
+
+// The sentence of one variant of a rule.
+struct Phrase {
+  Rule rule = Rule::running_state_wrong;
+  std::string_view detail{};               // prefix of the finding's detail
+  bool (*when)(const Finding&) = nullptr;  // null: always
+  std::string_view text{};                 // with placeholders in braces
+};
+
+// The table of phrases; the first one that fits a finding is used.
+std::span<const Phrase> phrases();
+std::string fill(const Phrase& phrase, const Finding& finding, const Names& names);
+
+// What is wrong, with the numbers; a clause without its full stop.
+std::string what(const Finding& finding, const Names& names);
+
+// "written by the post-copy of step 12"; empty when no write caused the finding.
+std::string cause(const Finding& finding);
+
+// vLLM's file and function of the broken rule or of the write that caused the finding.
+std::string_view source(const Finding& finding, const Names& names);
+
+// "post_copy"; empty for WriteKind::never.
+std::string_view write_kind_name(WriteKind kind);
+
+// "temporal"; empty for ContentKind::none.
+std::string_view content_name(ContentKind content);
+
+}  // namespace hybridscope::finding_words

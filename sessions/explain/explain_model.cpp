@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/model/conv_state_sizing.h"
+#include "core/model/model_policies.h"
 #include "core/model/state_shape.h"
-#include "sessions/explain/explain_model_words.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -245,17 +244,18 @@ void add_blocks(const ModelLayout& layout, Report& report) {
   const std::string count = grouped_number(layout.kv_cache_config.num_blocks);
   if (page.kv_cache_memory_bytes > 0)
     report.row("pool",
-               fmt::format("{} blocks = floor({} bytes / ({} * {} layers)); block 0 is the "
-                           "null block and is never given out",
+               fmt::format("{} blocks = floor({} bytes / ({} * {} layers)); block 0 is the null "
+                           "block and is never given out",
                            count, grouped_number(page.kv_cache_memory_bytes),
                            grouped_number(page.choice.page_size), page.layer_groups.group_size));
   else
-    report.row("pool",
-               fmt::format("{} blocks, as asked for ({} bytes); block 0 is the null block and is "
-                           "never given out",
-                           count,
-                           grouped_number(layout.kv_cache_config.num_blocks *
-                                          page.choice.page_size * page.layer_groups.group_size)));
+    report.row(
+        "pool",
+        fmt::format(
+            "{} blocks, as asked for ({} bytes); block 0 is the null block and is never given out",
+            count,
+            grouped_number(layout.kv_cache_config.num_blocks * page.choice.page_size *
+                           page.layer_groups.group_size)));
 }
 
 void add_needs(const ModelLayout& layout, Report& report) {
@@ -276,8 +276,8 @@ void add_needs(const ModelLayout& layout, Report& report) {
     const std::int64_t usable = layout.kv_cache_config.num_blocks - 1;
     if (need.mamba_cache_mode == layout.mamba_cache_mode && need.total_blocks > usable)
       report.line(
-          fmt::format("The pool has {} blocks to give out, so in mode {} a request of that "
-                      "length cannot be served.",
+          fmt::format("The pool has {} blocks to give out, so in mode {} a request of that length "
+                      "cannot be served.",
                       grouped_number(usable), name));
   }
 }

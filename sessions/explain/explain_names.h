@@ -1,15 +1,15 @@
 // The names of requests and KV cache groups in explanations. The caller supplies them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 
 #include "core/base/ids.h"
-#include "core/metadata/row_class.h"
+#include "core/metadata/common_attention_metadata.h"
 #include "core/model/kv_cache_spec.h"
-#include "core/trace/schedule_trace.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {
@@ -32,6 +32,15 @@ Names make_names(const Engine& engine);
 
 // "r5" and "group 1", for callers without names.
 Names numbered_names();
+
+// The name of an enum's value in the list of all of them, in the order of the enum; `unknown` of a
+// code that no enumerator has.
+template <class Enum, std::size_t N>
+constexpr std::string_view name_at(const std::string_view (&names)[N], Enum value,
+                                   std::string_view unknown = {}) {
+  const auto code = static_cast<std::size_t>(value);
+  return code < N ? names[code] : unknown;
+}
 
 // Names of a trace's enums, the same in all tables, texts and files.
 

@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/engine/cudagraph_setup.h"
-#include "sessions/explain/explain_names.h"
+#include "core/engine/scheduler_setup.h"
 #include "sessions/explain/explain_sections.h"
 #include "sessions/text/number_words.h"
 
@@ -38,18 +37,8 @@ std::string explain_sample(const ScheduledTrace& scheduled, const RowTrace& row)
 }
 
 std::string_view array_dtype_name(ArrayDtype dtype) {
-  switch (dtype) {
-    case ArrayDtype::boolean:
-    case ArrayDtype::host_bool:
-      return "bool";
-    case ArrayDtype::int32:
-      return "int32";
-    case ArrayDtype::int64:
-      return "int64";
-    case ArrayDtype::host_int:
-      return "int";
-  }
-  return {};
+  static constexpr std::string_view kNames[] = {"bool", "int32", "int64", "int", "bool"};
+  return name_at(kNames, dtype);
 }
 
 std::string array_shape(const NamedArray& array) {
@@ -126,19 +115,52 @@ std::string explain_dispatch(const DispatchToExplain& step) {
 }
 
 std::string_view cudagraph_mode_name(CUDAGraphMode mode) {
-  switch (mode) {
-    case CUDAGraphMode::none:
-      return "NONE";
-    case CUDAGraphMode::piecewise:
-      return "PIECEWISE";
-    case CUDAGraphMode::full:
-      return "FULL";
-    case CUDAGraphMode::full_decode_only:
-      return "FULL_DECODE_ONLY";
-    case CUDAGraphMode::full_and_piecewise:
-      return "FULL_AND_PIECEWISE";
+  static constexpr std::string_view kNames[] = {"NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY",
+                                                "FULL_AND_PIECEWISE"};
+  return name_at(kNames, mode);
+}
+
+namespace {
+
+// The column that the step puts the block into; -1: none.
+std::int32_t column_of(const StepTrace& trace, const BlockCopy& copy) {
+  for (const CacheEvent& event : trace.cache_events)
+    if (event.kind == CacheEventKind::column_set && event.request == copy.request &&
+        event.group == copy.group && event.block == copy.block)
+      return event.column;
+  return -1;
+}
+
+}  // namespace
+
+std::vector<ExplainedBlockCopy> explained_block_copies(const StepTrace& trace,
+                                                       const KVCacheConfig& config) {
+  std::vector<ExplainedBlockCopy> copies;
+  for (const BlockCopy& copy : block_copies_of(trace.cache_events)) {
+    if (copy.group < 0 || static_cast<std::size_t>(copy.group) >= config.groups.size()) continue;
+    copies.push_back({.copy = copy,
+                      .column = column_of(trace, copy),
+                      .num_tokens = copied_tokens(trace, copy),
+                      .is_mamba = config.groups[static_cast<std::size_t>(copy.group)].is_mamba()});
   }
-  return {};
+  return copies;
+}
+
+std::string block_copy_words(const ExplainedBlockCopy& explained, const Names& names) {
+  const BlockCopy& copy = explained.copy;
+  const std::string blocks = fmt::format("block {} -> {}: ", copy.source_block, copy.block);
+  const std::string who =
+      copy.request.value >= 0 ? names.request(copy.request) : std::string("the request");
+  const std::int32_t tokens = explained.num_tokens;
+  if (explained.column >= 0)
+    return blocks + fmt::format("the hit{} ends inside block {}, so {} writes on in a copy",
+                                tokens > 0 ? fmt::format(" of {} tokens", tokens) : "",
+                                copy.source_block, who);
+  const std::string content = tokens == 0          ? std::string("what was registered")
+                              : explained.is_mamba ? fmt::format("S({})", tokens)
+                                                   : fmt::format("the prefix of {} tokens", tokens);
+  return blocks + fmt::format("{} writes on in block {}, and the prefix cache keeps {} in the copy",
+                              who, copy.source_block, content);
 }
 
 }  // namespace hybridscope

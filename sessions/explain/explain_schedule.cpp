@@ -6,7 +6,6 @@
 
 #include "core/base/math.h"
 #include "core/caching/hybrid_coordinator_policies.h"
-#include "core/engine/aligned_split_policies.h"
 #include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {
@@ -78,8 +77,7 @@ std::string stop_words(const GroupToExplain& g) {
       return missing_words(g);
     case LookupStop::eagle_drop:
       return missing +
-             "the last block is computed again, because the draft model needs its hidden "
-             "states";
+             "the last block is computed again, because the draft model needs its hidden states";
     case LookupStop::alignment:
       return missing + alignment_words(g);
     case LookupStop::cut_to_other_group:

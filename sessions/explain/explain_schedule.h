@@ -7,7 +7,7 @@
 #include "core/engine/aligned_split_policies.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/scheduler.h"
-#include "core/trace/schedule_trace.h"
+#include "core/trace/step_trace.h"
 #include "sessions/explain/explain_names.h"
 
 namespace hybridscope {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "sessions/explain/explain_step.h"
 #include "sessions/text/text_page.h"
@@ -22,8 +21,8 @@ void add_copies(const StepToExplain& step, const CopyLaunch& launch, TextPage& p
 void add_metadata(const StepToExplain& step, TextPage& page);   // explain_step_forward.cpp
 void add_attention(const StepToExplain& step, TextPage& page);  // explain_step_forward.cpp
 void add_forward(const StepToExplain& step, TextPage& page);    // explain_step_forward.cpp
-void add_sample(const StepToExplain& step, TextPage& page);     // explain_step_commit.cpp
-void add_commit(const StepToExplain& step, TextPage& page);     // explain_step_commit.cpp
+void add_sample(const StepToExplain& step, TextPage& page);     // explain_step.cpp
+void add_commit(const StepToExplain& step, TextPage& page);     // explain_step.cpp
 
 // Level counts keeps how many tokens were scheduled, but not for which requests.
 inline bool lacks_requests(const StepTrace& trace) {

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/engine/cudagraph_setup.h"
-#include "core/metadata/graph_padding_policies.h"
+#include "core/engine/scheduler_setup.h"
+#include "core/metadata/builder_policies.h"
 #include "sessions/explain/explain_parts.h"
 #include "sessions/text/text_page.h"
 
@@ -42,23 +42,14 @@ std::string_view support_name(AttentionCGSupport support) {
 }
 
 std::string_view kind_name(Kind kind) {
-  switch (kind) {
-    case Kind::sizes_above_batched_tokens:
-      return "sizes_above_batched_tokens";
-    case Kind::largest_size_lowered:
-      return "largest_size_lowered";
-    case Kind::not_compiled_piecewise:
-      return "not_compiled_piecewise";
-    case Kind::full_needs_always:
-      return "full_needs_always";
-    case Kind::never_supported:
-      return "never_supported";
-    case Kind::drafts_need_uniform_batch:
-      return "drafts_need_uniform_batch";
-    case Kind::sizes_rounded:
-      return "sizes_rounded";
-  }
-  return {};
+  static constexpr std::string_view kNames[] = {"sizes_above_batched_tokens",
+                                                "largest_size_lowered",
+                                                "not_compiled_piecewise",
+                                                "full_needs_always",
+                                                "never_supported",
+                                                "drafts_need_uniform_batch",
+                                                "sizes_rounded"};
+  return name_at(kNames, kind);
 }
 
 bool is_about_the_mode(Kind kind) {

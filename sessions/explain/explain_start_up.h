@@ -4,7 +4,6 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "core/base/ids.h"
-#include "core/engine/worker_v2_policies.h"
+#include "core/engine/worker_policies.h"
 #include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_parts.h"
@@ -176,10 +176,9 @@ std::string_view order_words(const PolicySet& policies) {
   const bool every_row = policies.is(FullRowsFirst::every_row);
   switch (policies.get<RowOrder>()) {
     case RowOrder::decodes_then_query_len:
-      return every_row
-                 ? "1 + K tokens first, then by class, decodes first, then by ascending query "
-                   "length"
-                 : "class, decodes first, then by ascending query length";
+      return every_row ? "1 + K tokens first, then by class, decodes first, then by ascending "
+                         "query length"
+                       : "class, decodes first, then by ascending query length";
     case RowOrder::query_len:
       return every_row ? "1 + K tokens first, then by ascending query length"
                        : "ascending query length";
@@ -255,11 +254,11 @@ void add_tables(const StepToExplain& step, TextPage& page) {
 void add_rows(const StepToExplain& step, TextPage& page) {
   const StepTrace& trace = step.trace;
   if (trace.rows.empty()) return;
-  page.heading("Rows",
-               step.config.runner == ModelRunner::v2
-                   ? "vLLM v1/worker/gpu/model_runner.py prepare_inputs, v1/worker/gpu/states.py"
-                   : "vLLM v1/worker/gpu_model_runner.py _update_states, "
-                     "v1/worker/gpu_input_batch.py");
+  page.heading(
+      "Rows",
+      step.config.runner == ModelRunner::v2
+          ? "vLLM v1/worker/gpu/model_runner.py prepare_inputs, v1/worker/gpu/states.py"
+          : "vLLM v1/worker/gpu_model_runner.py _update_states, v1/worker/gpu_input_batch.py");
   const bool slots = has_slots(trace);
   std::vector<std::vector<std::string>> rows;
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 
 #include "core/caching/block_pool_policies.h"
 #include "core/engine/aligned_split_policies.h"

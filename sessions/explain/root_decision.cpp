@@ -1,4 +1,4 @@
-#include "sessions/explain/root_decision.h"
+#include "sessions/explain/finding_roots.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/base/math.h"
 #include "sessions/explain/explain_decision.h"
-#include "sessions/explain/finding_words.h"
+#include "sessions/explain/explain_finding.h"
 #include "sessions/explain/forward_rows.h"
 
 namespace hybridscope {

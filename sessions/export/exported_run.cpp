@@ -12,7 +12,6 @@
 #include "core/trace/block_table_mirror.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/explain/finding_words.h"
 #include "sessions/live/write_log.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"

@@ -6,9 +6,9 @@
 #include <map>
 #include <utility>
 
+#include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/finding_roots.h"
-#include "sessions/explain/finding_words.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/known_bugs/finding_cause.h"
 #include "sessions/run/checked_run.h"

@@ -10,7 +10,7 @@
 #include "sessions/explain/explain_names.h"
 #include "sessions/export/runner_test_text.h"
 #include "sessions/export/vllm_flags.h"
-#include "sessions/scenario/scenario_writer.h"
+#include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 

@@ -1,4 +1,5 @@
-// What both exported tests say of a run in Python: its first comment, its groups and its requests.
+// What both exported tests say of a run in Python, its first comment, its groups and its requests;
+// and the one of them that tests the KV cache manager.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/result.h"
 #include "sessions/export/exported_run.h"
 
 namespace hybridscope {
@@ -50,5 +52,13 @@ std::string python_heading(const ExportedRun& run, const PythonHeading& heading)
 std::string python_groups(const ExportedRun& run);
 // REQUESTS = {...}: tokens, lengths and salt of each request that ran.
 std::string python_requests(const ExportedRun& run);
+
+// A test of vLLM's KV cache manager and of its scheduler's split that expects our engine's
+// decisions: one Python file that needs vLLM and pytest, but no GPU.
+
+// Uses the names of vLLM main at 61ab70ec3; arguments that a version does not know are left out.
+// Error invalid_input: asynchronous scheduling, because the test would have to guess the counts
+// that the manager receives.
+Result<std::string> pytest_text(const ExportedRun& run);
 
 }  // namespace hybridscope

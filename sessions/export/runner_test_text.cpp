@@ -119,9 +119,10 @@ Result<std::string> runner_test_text(const ExportedRun& run) {
   if (Status refused = check_runner_test(run); !refused.ok()) return refused.error();
   const std::string heading = python_heading(
       run, {.about = kAboutRunner, .test = PartTest::runner_test, .runner_test = true});
-  return heading + std::string(test_files::runner_test_imports_py) + runner_config_text(run) + python_groups(run) +
-         python_requests(run) + runner_steps_text(run) + std::string(kKnownArguments) +
-         std::string(test_files::runner_test_runner_py) + std::string(test_files::runner_test_body_py);
+  return heading + std::string(test_files::runner_test_imports_py) + runner_config_text(run) +
+         python_groups(run) + python_requests(run) + runner_steps_text(run) +
+         std::string(kKnownArguments) + std::string(test_files::runner_test_runner_py) +
+         std::string(test_files::runner_test_body_py);
 }
 
 }  // namespace hybridscope

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "sessions/export/python_run.h"
 
 namespace hybridscope {

@@ -8,18 +8,17 @@
 #include <vector>
 
 #include "sessions/job/right_command.h"
-#include "sessions/job/settings_options.h"
-#include "sessions/record/live_source.h"
-#include "sessions/record/session_header.h"
-#include "sessions/record/step_source.h"
+#include "sessions/job/run_options.h"
+#include "sessions/record/step_record.h"
+#include "sessions/record/step_recorder.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/scenario/setting_names.h"
+#include "sessions/scenario/settings_json.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/shown_text.h"
 #include "storage/session_file.h"
 #include "storage/session_reader.h"
-#include "storage/session_sink.h"
+#include "storage/session_writer.h"
 
 namespace hybridscope {
 namespace {

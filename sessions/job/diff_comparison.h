@@ -11,9 +11,7 @@
 
 #include "core/base/result.h"
 #include "sessions/job/diff_report.h"
-#include "sessions/record/session_header.h"
 #include "sessions/record/step_record.h"
-#include "sessions/record/step_source.h"
 #include "sessions/run/spoken_words.h"
 
 namespace hybridscope {

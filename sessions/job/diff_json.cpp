@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sessions/job/diff_report.h"
-#include "sessions/record/session_header.h"
+#include "sessions/record/step_record.h"
 
 namespace hybridscope {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "sessions/record/session_header.h"
+#include "sessions/record/step_record.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"
 

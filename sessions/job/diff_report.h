@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sessions/diff/collected_diff.h"
-#include "sessions/diff/config_difference.h"
+#include "sessions/diff/field_difference.h"
 #include "sessions/diff/request_totals.h"
 #include "sessions/run/spoken_words.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/judge/engine_difference.h"
+#include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/foreign_importer.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/run/spoken_words.h"

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/engine/cudagraph_setup.h"
+#include "core/engine/scheduler_setup.h"
 #include "core/numeric/hybrid_model.h"
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/explain/explain_step.h"
-#include "sessions/job/output_targets.h"
-#include "sessions/judge/pipeline_trace.h"
-#include "sessions/known_bugs/likely_bugs.h"
+#include "sessions/job/step_files.h"
+#include "sessions/judge/trace_writer.h"
+#include "sessions/known_bugs/policy_runs.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/text/input_file.h"
 

@@ -17,13 +17,13 @@
 #include "sessions/job/judge_report.h"
 #include "sessions/job/step_files.h"
 #include "sessions/judge/engine_comparison.h"
-#include "sessions/judge/followed_trace.h"
 #include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_cause.h"
+#include "sessions/judge/trace_reader.h"
 #include "sessions/run/drive.h"
 #include "sessions/run/step_judge.h"
 #include "sessions/text/command_files.h"
-#include "sessions/text/followed_input.h"
+#include "sessions/text/growing_file.h"
 #include "sessions/text/input_file.h"
 
 namespace hybridscope {

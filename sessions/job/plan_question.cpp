@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sessions/scenario/release_defaults.h"
+#include "sessions/scenario/engine_setup.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {

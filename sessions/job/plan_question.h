@@ -11,7 +11,7 @@
 
 #include "core/base/result.h"
 #include "core/model/model_layout.h"
-#include "sessions/job/settings_options.h"
+#include "sessions/job/run_options.h"
 #include "sessions/plan/plan_goals.h"
 #include "sessions/plan/serve_line.h"
 #include "sessions/traffic/load_traffic.h"

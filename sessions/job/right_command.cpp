@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
-#include "sessions/lessons/lesson_reader.h"
+#include "sessions/lessons/lesson.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/input_file.h"
 #include "sessions/text/shown_text.h"

@@ -1,13 +1,17 @@
-// Session files as JSON.
+// Session files and steps as JSON.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 
 #include "core/base/result.h"
+#include "core/check/finding.h"
+#include "core/trace/step_trace.h"
 #include "sessions/explain/explain_names.h"
+#include "sessions/record/step_record.h"
 #include "sessions/run/finding_list.h"
 #include "storage/session_file.h"
 #include "storage/session_player.h"
@@ -52,5 +56,15 @@ FindingList::FindCauses session_cause_finder(const SessionInfo& info);
 
 // "hybridscope sessions show runs.db:before --step 12 --explain".
 std::string show_step_words(const SessionPlace& place, std::int64_t step);
+
+// One step as one JSON object (`hybridscope run --jsonl`, `hybridscope sessions show --json`).
+
+nlohmann::ordered_json step_to_json(const StepTrace& trace, const Names& names,
+                                    std::span<const Finding> findings);
+
+// A recorded step in the same form, with its sums as "counts". Lists that the level does not keep
+// are left out: an empty one would say that there was nothing.
+nlohmann::ordered_json record_to_json(const StepRecord& record, RecordLevel level,
+                                      const Names& names);
 
 }  // namespace hybridscope

@@ -7,7 +7,6 @@
 
 #include "sessions/job/version.h"
 #include "sessions/text/name_hash.h"
-#include "sessions/text/program_digest.h"
 
 namespace hybridscope {
 namespace {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/check.h"
 #include "core/base/fingerprint.h"
-#include "core/language/host_language_machine.h"
+#include "core/base/result.h"
+#include "core/language/language_machine.h"
 #include "core/numeric/hybrid_model.h"
-#include "sessions/run/state_memory_plan.h"
+#include "sessions/run/run_plan.h"
 #include "sessions/text/number_words.h"
 #include "sessions/weights/load_model.h"
 

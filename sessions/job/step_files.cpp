@@ -1,6 +1,7 @@
 #include "sessions/job/step_files.h"
 
 #include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -14,7 +15,7 @@
 #include "sessions/text/output_file.h"
 #include "sessions/text/shown_text.h"
 #include "storage/session_file.h"
-#include "storage/session_sink.h"
+#include "storage/session_writer.h"
 
 namespace hybridscope {
 namespace {
@@ -147,6 +148,33 @@ Result<std::unique_ptr<StepFile>> begin_trace_file(const StepFileOptions& option
     return written.error();
   return std::unique_ptr<StepFile>(
       std::make_unique<TraceFile>(std::move(file).value(), std::move(writer)));
+}
+
+OutputTarget document(std::string_view option, bool is_asked_for) {
+  return {.option = option, .path = is_asked_for ? "-" : ""};
+}
+
+OutputTarget recording(const std::string& place) {
+  return {.option = "--record",
+          .path = place.empty() ? "" : parse_session_place(place).file,
+          .use = FileUse::session};
+}
+
+InputFile session_input(const std::string& place) {
+  return {.what = "the session file",
+          .path = place.empty() ? "" : parse_session_place(place).file,
+          .use = FileUse::session};
+}
+
+Result<std::optional<OutputFile>> open_output(const std::string& path) {
+  if (path.empty()) return std::optional<OutputFile>();
+  auto file = OutputFile::create(path);
+  if (!file.ok()) return file.error();
+  return std::optional<OutputFile>(std::move(file).value());
+}
+
+std::FILE* text_stream(const std::vector<OutputTarget>& outputs) {
+  return std::ranges::any_of(outputs, is_on_standard_output) ? stderr : stdout;
 }
 
 }  // namespace hybridscope

@@ -1,20 +1,25 @@
-// The files that a command writes step by step, as --record and --trace ask for. A row in
-// step_files.cpp adds one for all commands that run or judge.
+// The files that a job reads and writes: where its text goes, and what is written step by step, as
+// --record and --trace ask for. A row in step_files.cpp adds a file of steps for all commands that
+// run or judge.
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/engine/engine.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/record/session_header.h"
 #include "sessions/record/step_record.h"
 #include "sessions/run/drive.h"
 #include "sessions/run/run_plan.h"
+#include "sessions/text/command_files.h"
+#include "sessions/text/output_file.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {
@@ -93,5 +98,21 @@ Result<std::unique_ptr<StepFile>> begin_recorded_session(const StepFileOptions& 
 // the source has an engine and a plan.
 Result<std::unique_ptr<StepFile>> begin_trace_file(const StepFileOptions& options,
                                                    const StepFileSource& source);
+
+// The files that a job reads and writes, and where its text goes.
+
+// "--json", whose document is on standard output.
+OutputTarget document(std::string_view option, bool is_asked_for);
+// The file of `--record FILE.db:NAME`.
+OutputTarget recording(const std::string& place);
+// The session file of "FILE.db:NAME" that is read.
+InputFile session_input(const std::string& place);
+
+// The file at `path`, if one is asked for (empty: none). Made before long work, so that a missing
+// folder is reported at once. Error: it cannot be written.
+Result<std::optional<OutputFile>> open_output(const std::string& path);
+
+// Where the text for people goes: standard error where one of these is on standard output.
+std::FILE* text_stream(const std::vector<OutputTarget>& outputs);
 
 }  // namespace hybridscope

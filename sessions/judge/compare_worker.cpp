@@ -1,4 +1,4 @@
-#include "sessions/judge/compare_worker.h"
+#include "sessions/judge/engine_comparison.h"
 
 #include <algorithm>
 #include <compare>
@@ -7,7 +7,7 @@
 #include "core/metadata/builder_metadata.h"
 #include "core/metadata/metadata_builders.h"
 #include "sessions/explain/explain_parts.h"
-#include "sessions/judge/foreign_metadata.h"
+#include "sessions/judge/foreign_trace.h"
 
 namespace hybridscope {
 namespace {

@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/state/align_mode.h"
-#include "core/state/all_mode.h"
+#include "core/state/mode_copies.h"
 #include "sessions/judge/foreign_importer.h"
 
 namespace hybridscope {

@@ -73,10 +73,10 @@ Status ForeignBlockTables::take_block_copies(const ForeignStep& step, StepTrace&
     const ForeignBlockCopy& copy = step.kv_cache_block_copies[i];
     const CopyPlace place = place_of(copy, trace, tables_);
     if (place.group < 0)
-      return invalid_input(fmt::format(
-          "/scheduler_output/kv_cache_block_copies/{}: no scheduled request holds block {} or "
-          "block {}, expected req_id and group",
-          i, copy.src_block_id, copy.dst_block_id));
+      return invalid_input(
+          fmt::format("/scheduler_output/kv_cache_block_copies/{}: no scheduled request holds "
+                      "block {} or block {}, expected req_id and group",
+                      i, copy.src_block_id, copy.dst_block_id));
     const KVCacheGroup& group =
         config_.kv_cache_config.groups[static_cast<std::size_t>(place.group)];
     if (Status checked = check_depth(copy, i, place, group.block_size()); !checked) return checked;

@@ -16,8 +16,6 @@
 #include "core/state/mamba_state_idx.h"
 #include "core/trace/step_trace.h"
 #include "sessions/judge/foreign_block_tables.h"
-#include "sessions/judge/foreign_metadata.h"
-#include "sessions/judge/foreign_requests.h"
 #include "sessions/judge/foreign_trace.h"
 
 namespace hybridscope {
@@ -159,7 +157,7 @@ class ForeignImporter {
   void place_rowless_copy(const ForeignCopy& traced, CopyLaunch& launch) const;
   std::int32_t decision_of(const ForeignCopy& traced, CopyLaunch& launch);
 
-  // foreign_copy_owner.cpp
+  // foreign_importer.cpp
   RequestId owner_of(const ForeignCopy& traced, const std::vector<ForeignCopy>& all,
                      const CopyLaunch& launch) const;
   bool carries_out(const ForeignCopy& traced, const StateCopyDecision& decision) const;

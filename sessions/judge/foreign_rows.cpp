@@ -9,7 +9,7 @@
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/token_sequence.h"
 #include "core/metadata/builder_metadata.h"
-#include "core/state/all_mode.h"
+#include "core/state/mode_copies.h"
 #include "sessions/judge/foreign_importer.h"
 
 namespace hybridscope {
@@ -22,7 +22,7 @@ bool goes_on_running(const ForeignStep& step, RequestId request) {
   });
 }
 
-constexpr std::int32_t kMaxGraphTokens = 1 << 24;
+constexpr std::int32_t kMaxPaddedTokens = 1 << 24;
 // Stands for the last step's samples if the trace ends before it has them.
 constexpr std::array<std::int32_t, 1> kUntracedToken = {0};
 
@@ -278,10 +278,10 @@ Status ForeignImporter::check_counts(const ForeignStep& step) const {
         trace_.scheduled[static_cast<std::size_t>(requests_.at(row->request).scheduled)]
             .num_computed_tokens;
     if (traced >= 0 && traced != computed)
-      return invalid_input(fmt::format(
-          "/input_batch/num_computed_tokens_cpu/{}: {} for a request that the scheduler has at {}, "
-          "expected the same",
-          row - step.rows.data(), traced, computed));
+      return invalid_input(
+          fmt::format("/input_batch/num_computed_tokens_cpu/{}: {} for a request that the "
+                      "scheduler has at {}, expected the same",
+                      row - step.rows.data(), traced, computed));
   }
   return Ok{};
 }
@@ -315,12 +315,12 @@ Status ForeignImporter::dispatch(const ForeignStep& step) {
   if (graph.pads_metadata() &&
       (graph.num_reqs_padded < num_reqs || graph.num_reqs_padded > config_.max_num_seqs ||
        graph.num_tokens_padded < trace_.num_scheduled_tokens ||
-       graph.num_tokens_padded > kMaxGraphTokens))
+       graph.num_tokens_padded > kMaxPaddedTokens))
     return invalid_input(
         fmt::format("/cudagraph: {} rows and {} tokens; the batch has {} rows and {} tokens, "
                     "expected at least those, at most {} rows (max_num_seqs) and {} tokens",
                     graph.num_reqs_padded, graph.num_tokens_padded, num_reqs,
-                    trace_.num_scheduled_tokens, config_.max_num_seqs, kMaxGraphTokens));
+                    trace_.num_scheduled_tokens, config_.max_num_seqs, kMaxPaddedTokens));
   trace_.uniform_decode = traced.uniform.value_or(false);
   if (graph.pads_metadata() && traced.uniform)
     // Mode FULL has no graphs of its own for uniform decodes.

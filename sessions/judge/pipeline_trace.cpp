@@ -1,4 +1,4 @@
-#include "sessions/judge/pipeline_trace.h"
+#include "sessions/judge/trace_writer.h"
 
 #include <fmt/core.h>
 
@@ -51,7 +51,7 @@ Json header_json(const std::string& id, const JsonValue& config) {
 
 // The layout of one kind of state in memory, to map byte offsets to blocks; all layers of a group
 // agree.
-struct StatePlace {
+struct TracedState {
   std::int64_t block_stride = 0;  // bytes
   std::int64_t row_stride = 0;    // bytes per conv position (SD layout)
 };
@@ -220,7 +220,7 @@ class PipelineCase {
       made["temporal_src_block_id"] = block;
       return;
     }
-    const StatePlace& conv = groups_.at(place.group)[place.state];
+    const TracedState& conv = groups_.at(place.group)[place.state];
     made["conv_src_block_id"] = block;
     made["accept_token_bias"] = (source.int64() - block * conv.block_stride) / conv.row_stride;
   }
@@ -253,7 +253,7 @@ class PipelineCase {
 
   const JsonValue& vector_;
   std::vector<std::string> kinds_;
-  std::map<std::int32_t, std::vector<StatePlace>> groups_;
+  std::map<std::int32_t, std::vector<TracedState>> groups_;
   std::map<std::string, JsonValue> added_;
   std::set<std::string> introduced_;  // requests that had blocks
   Json step_;                         // the current step; empty before the first schedule

@@ -1,5 +1,5 @@
-// Reads the parts of a trace's step line: the live requests and limits that the readers share, then
-// one reader per member of the line.
+// Reads the lines of a trace: the header, then the parts of a step line, one reader per member,
+// with the live requests and limits that the readers share.
 #pragma once
 
 #include <fmt/core.h>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/base/result.h"
 #include "core/engine/engine_config.h"
 #include "sessions/judge/foreign_trace.h"
 #include "sessions/text/json_value.h"
@@ -164,5 +165,15 @@ void for_each_parallel(const JsonValue& object, std::string_view key, std::size_
   });
   if (found != count) list->fail(fmt::format("length {}, expected {} (as {})", found, count, like));
 }
+
+// Reads the first line of a trace into an EngineConfig.
+
+inline constexpr std::int64_t kTraceVersion = 1;
+
+// The member that marks a line as a header.
+inline constexpr std::string_view kVersionKey = "hybridscope_trace";
+
+// `line`: a parsed header line. A JsonFault says what is missing, of the wrong type or unsupported.
+ForeignHeader read_header(const JsonValue& line);
 
 }  // namespace hybridscope

@@ -3,9 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <optional>
 
-#include "core/engine/batch_metadata_policies.h"
 #include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_reader.h"

@@ -1,16 +1,12 @@
 #include "sessions/judge/trace_writer.h"
 
 #include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/engine/cudagraph_setup.h"
 #include "core/engine/scheduler_setup.h"
 #include "core/metadata/builder_metadata.h"
 #include "core/metadata/metadata_builders.h"
 #include "sessions/judge/foreign_trace.h"
-#include "sessions/judge/traced_cache.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/scenario/settings_table.h"
 

@@ -1,4 +1,4 @@
-#include "sessions/judge/traced_cache.h"
+#include "sessions/judge/trace_writer.h"
 
 #include <algorithm>
 #include <vector>

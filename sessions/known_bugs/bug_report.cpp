@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "core/engine/policy_table.h"
-#include "sessions/known_bugs/bug_exhibit.h"
-#include "sessions/scenario/release_defaults.h"
-#include "sessions/scenario/scenario_writer.h"
+#include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {

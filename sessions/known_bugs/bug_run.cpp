@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "core/base/fingerprint.h"
 #include "core/numeric/hybrid_model.h"
@@ -13,7 +12,6 @@
 #include "sessions/explain/explain_step.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
-#include "sessions/run/run_summary.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/number_words.h"
 

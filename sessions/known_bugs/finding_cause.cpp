@@ -2,11 +2,10 @@
 
 #include <fmt/core.h>
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "core/engine/policy_table.h"
-#include "sessions/scenario/scripted_policies.h"
+#include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {

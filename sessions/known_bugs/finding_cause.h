@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/check/finding.h"
-#include "sessions/known_bugs/likely_bugs.h"
 #include "sessions/known_bugs/policy_runs.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/run/run_plan.h"
@@ -46,7 +45,7 @@ struct FindingCause {
 //   profile safe; else as many of them as bring it about together.
 // - If the finding is there without each of them: the fewest bugs without all of which it is gone.
 // - Without such bugs the same is asked of single policies.
-// - Of bugs that the same policies bring back, the likely ones are named (likely_bugs.h).
+// - Of bugs that the same policies bring back, the likely ones are named (policy_runs.h).
 std::vector<FindingCause> find_causes(const RunPlan& plan, std::span<const Finding> findings,
                                       const CauseSearchOptions& options = {});
 FindingCause find_cause(const RunPlan& plan, const Finding& finding,

@@ -1,5 +1,6 @@
 // Runs of one plan with some of its policies as profile safe has them: which of the findings that
-// are looked for each of them has. The search for causes asks them (finding_cause.h).
+// are looked for each of them has, and which known bugs that makes likely. The search for causes
+// asks them (finding_cause.h).
 #pragma once
 
 #include <bitset>
@@ -7,14 +8,16 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/check/finding.h"
 #include "core/check/step_checker.h"
-#include "core/engine/policy_overrides.h"
+#include "core/engine/releases.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/run/step_judge.h"
+#include "sessions/scenario/known_bug_table.h"
 
 namespace hybridscope {
 
@@ -96,5 +99,26 @@ class PolicyRuns {
   std::vector<WantedFinding> wanted_;
   std::map<PolicyPlaces, std::optional<Occurs>, BySetOrder> runs_;
 };
+
+// Which of several known bugs that the same policies bring back a finding comes from, and the words
+// for it.
+
+// What tells bugs of the same policies apart.
+struct BugEvidence {
+  const Finding& finding;
+  std::int32_t num_prompt_tokens = 0;           // of the finding's request; 0: not known
+  EngineProfile profile = EngineProfile::safe;  // of the engine; safe: not known
+  ModelRunner runner = ModelRunner::v1;
+};
+
+// The bugs that the evidence fits, among bugs that the same policies bring back: the engine's
+// release or day has them, what only one of them shows is there, their files expect a finding of
+// this rule. Evidence that fits none of them is left out of account.
+std::vector<const KnownBug*> likely_bugs(std::span<const KnownBug* const> bugs,
+                                         const BugEvidence& evidence);
+
+// "known bug 48, skipped-step-forgets-accepted-count"; "known bug 18, ..., or known bug 19, ...:
+// the same policy brings each of them back, and the finding fits each".
+std::string bug_cause_words(std::span<const KnownBug* const> bugs);
 
 }  // namespace hybridscope

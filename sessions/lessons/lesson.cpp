@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <array>
 #include <charconv>
-#include <cstdint>
 
 #include "sessions/run/twin.h"
 

@@ -1,6 +1,6 @@
 // A lesson: a scenario, steps of it to stop at, text about what can be seen there, and questions
-// whose answers the engine gives (docs/lessons.md). Plain values; lesson_reader reads the files,
-// lesson_run plays them.
+// whose answers the engine gives (docs/lessons.md). Plain values and their reader
+// (lesson_reader.cpp); lesson_run.h plays them.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "core/base/result.h"
 #include "sessions/breakpoint/break_fields.h"
 #include "sessions/scenario/scenario.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -130,5 +131,40 @@ struct SiteFile {
 // Errors: what the engine refuses; a part or a question that the run cannot answer, with the names
 // of lesson and part; not_available: `on_lesson` stopped it.
 using MakeLessonSite = Result<std::vector<SiteFile>> (*)(const LessonSiteInput&);
+
+// Reads lesson files and texts into Lesson values (docs/lessons.md).
+
+// One question of a lesson file. For lesson_reader.cpp.
+LessonQuestion read_lesson_question(const JsonValue& place);
+
+// Returns the text of the file at a path.
+using ReadText = std::function<Result<std::string>(const std::string& path)>;
+
+struct LessonText {
+  std::string_view text;
+  std::string_view file;  // its stem is the lesson's name; scenario paths are relative to it
+};
+
+// `read` returns the text of a scenario that the lesson names by path. Error corrupt with
+// "FILE:LINE:COLUMN: ...": not JSON. Error invalid_input with "FILE: POINTER: ...": unknown keys,
+// wrong types, an invalid scenario, unknown fields, invalid expressions, an answer that the field
+// can never have.
+Result<Lesson> parse_lesson(const LessonText& lesson, const ReadText& read);
+
+// Error io: the file cannot be read.
+Result<Lesson> read_lesson_file(const std::string& path);
+
+// The lessons and scenarios built into the program.
+
+// Their names, in the recommended order.
+std::vector<std::string_view> shipped_lesson_names();
+
+// Error not_found: no lesson has this name; names the nearest one and all others.
+Result<Lesson> shipped_lesson(std::string_view name);
+
+// The file names without .json, sorted.
+std::vector<std::string_view> shipped_scenario_names();
+// Error not_found: no scenario has this name.
+Result<Scenario> shipped_scenario(std::string_view name);
 
 }  // namespace hybridscope

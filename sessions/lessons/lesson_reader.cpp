@@ -1,4 +1,4 @@
-#include "sessions/lessons/lesson_reader.h"
+#include "sessions/lessons/lesson.h"
 
 #include <fmt/core.h>
 #include <algorithm>
@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "sessions/breakpoint/break_query.h"
-#include "sessions/lessons/lesson.h"
+#include "sessions/breakpoint/break_condition.h"
 #include "sessions/lessons/lesson_files.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/settings_json.h"

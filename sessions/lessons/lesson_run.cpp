@@ -5,9 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "core/base/check.h"
-#include "sessions/breakpoint/break_query.h"
-#include "sessions/lessons/lesson.h"
+#include "core/base/result.h"
+#include "sessions/breakpoint/break_condition.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
 #include "sessions/run/spoken_words.h"

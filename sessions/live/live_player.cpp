@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 

@@ -14,7 +14,7 @@
 
 #include "core/base/result.h"
 #include "sessions/explain/explain_decision.h"
-#include "sessions/record/worker_tables.h"
+#include "sessions/record/record_views.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/base/check.h"
-#include "sessions/explain/write_source.h"
+#include "core/base/result.h"
+#include "sessions/explain/forward_rows.h"
 
 namespace hybridscope {
 WriteLog::WriteLog(const Options& options)

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/base/check.h"
-#include "core/engine/cudagraph_setup.h"
+#include "core/base/result.h"
+#include "core/engine/scheduler_setup.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/text/json_value.h"
@@ -233,8 +233,7 @@ Status CellFilter::add(std::string_view text) {
     std::vector<Name> known;
     for (const AxisInfo& one : kAxes) known.push_back(one.name);
     return invalid_input(
-        fmt::format("there is no axis {}{} (expected AXIS=VALUE,... with AXIS one "
-                    "of {})",
+        fmt::format("there is no axis {}{} (expected AXIS=VALUE,... with AXIS one of {})",
                     quoted_text(name), nearest_key_hint(name, known), listed(known)));
   }
   if (equals == Name::npos)

@@ -5,13 +5,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <string_view>
 #include <utility>
 
-#include "sessions/matrix/matrix_json.h"
 #include "sessions/text/json_reader.h"
-#include "sessions/text/json_value.h"
-#include "sessions/text/line_file.h"
 #include "sessions/text/output_file.h"
 
 namespace hybridscope {

@@ -4,14 +4,16 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/matrix/cell_result.h"
-#include "sessions/text/line_file.h"
+#include "sessions/matrix/matrix_events.h"
+#include "sessions/text/growing_file.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 
@@ -101,5 +103,16 @@ class MatrixFile {
   std::vector<std::string> made_;  // folders and files, each after the folder that it is in
   std::optional<Error> failure_;   // a scenario's file could not be written
 };
+
+// The lines of matrix.jsonl and their values.
+
+nlohmann::ordered_json header_to_json(const MatrixHeader& header);
+nlohmann::ordered_json cell_to_json(const CellResult& cell);
+nlohmann::ordered_json fault_to_json(const MatrixFault& fault);
+
+// A JsonFault says what is wrong.
+MatrixHeader header_of_json(const JsonValue& place);
+CellResult cell_of_json(const JsonValue& place);
+MatrixFault fault_of_json(const JsonValue& place);
 
 }  // namespace hybridscope

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "core/base/result.h"
 #include "sessions/matrix/matrix_cell.h"

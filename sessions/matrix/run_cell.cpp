@@ -3,20 +3,19 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <map>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "core/base/check.h"
 #include "core/base/fingerprint.h"
-#include "core/model/checkpoint_layers.h"
+#include "core/base/result.h"
+#include "core/model/model_policies.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/explain/finding_roots.h"
 #include "sessions/known_bugs/finding_cause.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
 #include "sessions/run/run_plan.h"
-#include "sessions/scenario/scripted_policies.h"
+#include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/name_hash.h"
 
 namespace hybridscope {
@@ -36,6 +35,18 @@ PolicySet policies_in(const MatrixCell& cell, const EngineProfile& profile,
   return resolve_policies(settings);
 }
 
+template <class Key, class Count>
+void count(std::map<Key, Count>& counts, const Key& key, Count fresh) {
+  ++counts.try_emplace(key, std::move(fresh)).first->second.scenarios;
+}
+
+template <class Key, class Value>
+std::vector<Value> values_of(std::map<Key, Value>& map) {
+  std::vector<Value> values;
+  for (auto& [key, value] : map) values.push_back(std::move(value));
+  return values;
+}
+
 class CellRun {
  public:
   CellRun(const MatrixCell& cell, const CellRunOptions& options)
@@ -46,13 +57,78 @@ class CellRun {
     result_.cell = cell;
   }
 
-  Result<std::optional<CellResult>> run();
+  Result<std::optional<CellResult>> run() {
+    if (const auto other = stands_for(cell_)) {
+      result_.verdict = CellVerdict::same;
+      result_.note = cell_name(*other);
+      return std::optional<CellResult>(std::move(result_));
+    }
+    if (std::string refusal = refusal_of(cell_); !refusal.empty()) {
+      result_.verdict = CellVerdict::refused;
+      result_.note = std::move(refusal);
+      return std::optional<CellResult>(std::move(result_));
+    }
+    for (std::int64_t index = 0; index < options_.num_scenarios; ++index) {
+      if (options_.go_on && !options_.go_on()) return std::optional<CellResult>();
+      if (Status ran = run_scenario(index); !ran.ok()) return ran.error();
+    }
+    finish();
+    return std::optional<CellResult>(std::move(result_));
+  }
 
  private:
-  Status run_scenario(std::int64_t index);
-  void explain(const CheckedScenario& run, std::int64_t index);
-  void add_fault(const std::string& cause, const FindingKind& kind, std::int64_t index);
-  void finish();
+  Status run_scenario(std::int64_t index) {
+    const bool in_bytes = keeps_bytes_ && index % kScenariosABytesRun == 0;
+    CheckScenarioOptions options;
+    if (in_bytes) options.make_backend = options_.make_backend;
+    const auto run =
+        check_scenario_of_cell(cell_, index, scenario_of_cell(cell_, index, options_), options);
+    if (!run.ok()) return run.error();
+    const CheckedScenario& seen = run.value();
+    ++result_.num_scenarios;
+    result_.num_in_bytes += in_bytes;
+    result_.num_steps += seen.num_steps;
+    result_.num_request_steps += seen.num_request_steps;
+    seen.events.add_to(result_.events);
+    for (const FindingKind& kind : seen.errors)
+      count(findings_, kind, CellFinding{.kind = kind, .first = index});
+    if (!seen.errors.empty() && ++result_.num_failing <= kMaxExplained) explain(seen, index);
+    return Ok{};
+  }
+
+  void explain(const CheckedScenario& run, std::int64_t index) {
+    const Explanation explanation = explain_errors(cell_, options_, index, run.errors);
+    for (const Explanation::Cause& one : explanation.causes) add_fault(one.cause, one.kind, index);
+    for (const FindingKind& kind : explanation.unexplained)
+      count(unexplained_, kind, CellFinding{.kind = kind, .first = index});
+  }
+  void add_fault(const std::string& cause, const FindingKind& kind, std::int64_t index) {
+    const auto num_requests =
+        static_cast<std::int64_t>(drawn_scenario(cell_, index, options_.seed).requests.size());
+    CellFault& fault = faults_[cause];
+    if (fault.scenarios == 0 || num_requests < fault.num_requests)
+      fault = {.cause = cause,
+               .scenarios = fault.scenarios,
+               .index = index,
+               .num_requests = num_requests,
+               .kind = kind};
+    ++fault.scenarios;
+  }
+
+  void finish() {
+    const PolicySet policies = policies_in(cell_, options_.profile, options_.policies);
+    for (const MatrixEventInfo& info : matrix_event_table())
+      if (info.belongs_to(cell_, policies) &&
+          result_.events[static_cast<std::size_t>(info.event)].times == 0)
+        result_.missing.push_back(info.event);
+    result_.findings = values_of(findings_);
+    result_.unexplained = values_of(unexplained_);
+    result_.faults = values_of(faults_);
+    if (!result_.findings.empty())
+      result_.verdict = CellVerdict::has_findings;
+    else if (!result_.missing.empty())
+      result_.verdict = CellVerdict::untested;
+  }
 
   const MatrixCell& cell_;
   const CellRunOptions& options_;
@@ -64,91 +140,6 @@ class CellRun {
   std::map<FindingKind, CellFinding> unexplained_;
   std::map<std::string, CellFault> faults_;
 };
-
-template <class Key, class Count>
-void count(std::map<Key, Count>& counts, const Key& key, Count fresh) {
-  ++counts.try_emplace(key, std::move(fresh)).first->second.scenarios;
-}
-
-void CellRun::explain(const CheckedScenario& run, std::int64_t index) {
-  const Explanation explanation = explain_errors(cell_, options_, index, run.errors);
-  for (const Explanation::Cause& one : explanation.causes) add_fault(one.cause, one.kind, index);
-  for (const FindingKind& kind : explanation.unexplained)
-    count(unexplained_, kind, CellFinding{.kind = kind, .first = index});
-}
-
-void CellRun::add_fault(const std::string& cause, const FindingKind& kind, std::int64_t index) {
-  const auto num_requests =
-      static_cast<std::int64_t>(drawn_scenario(cell_, index, options_.seed).requests.size());
-  CellFault& fault = faults_[cause];
-  if (fault.scenarios == 0 || num_requests < fault.num_requests)
-    fault = {.cause = cause,
-             .scenarios = fault.scenarios,
-             .index = index,
-             .num_requests = num_requests,
-             .kind = kind};
-  ++fault.scenarios;
-}
-
-Status CellRun::run_scenario(std::int64_t index) {
-  const bool in_bytes = keeps_bytes_ && index % kScenariosABytesRun == 0;
-  CheckScenarioOptions options;
-  if (in_bytes) options.make_backend = options_.make_backend;
-  const auto run =
-      check_scenario_of_cell(cell_, index, scenario_of_cell(cell_, index, options_), options);
-  if (!run.ok()) return run.error();
-  const CheckedScenario& seen = run.value();
-  ++result_.num_scenarios;
-  result_.num_in_bytes += in_bytes;
-  result_.num_steps += seen.num_steps;
-  result_.num_request_steps += seen.num_request_steps;
-  seen.events.add_to(result_.events);
-  for (const FindingKind& kind : seen.errors)
-    count(findings_, kind, CellFinding{.kind = kind, .first = index});
-  if (!seen.errors.empty() && ++result_.num_failing <= kMaxExplained) explain(seen, index);
-  return Ok{};
-}
-
-template <class Key, class Value>
-std::vector<Value> values_of(std::map<Key, Value>& map) {
-  std::vector<Value> values;
-  for (auto& [key, value] : map) values.push_back(std::move(value));
-  return values;
-}
-
-void CellRun::finish() {
-  const PolicySet policies = policies_in(cell_, options_.profile, options_.policies);
-  for (const MatrixEventInfo& info : matrix_event_table())
-    if (info.belongs_to(cell_, policies) &&
-        result_.events[static_cast<std::size_t>(info.event)].times == 0)
-      result_.missing.push_back(info.event);
-  result_.findings = values_of(findings_);
-  result_.unexplained = values_of(unexplained_);
-  result_.faults = values_of(faults_);
-  if (!result_.findings.empty())
-    result_.verdict = CellVerdict::has_findings;
-  else if (!result_.missing.empty())
-    result_.verdict = CellVerdict::untested;
-}
-
-Result<std::optional<CellResult>> CellRun::run() {
-  if (const auto other = stands_for(cell_)) {
-    result_.verdict = CellVerdict::same;
-    result_.note = cell_name(*other);
-    return std::optional<CellResult>(std::move(result_));
-  }
-  if (std::string refusal = refusal_of(cell_); !refusal.empty()) {
-    result_.verdict = CellVerdict::refused;
-    result_.note = std::move(refusal);
-    return std::optional<CellResult>(std::move(result_));
-  }
-  for (std::int64_t index = 0; index < options_.num_scenarios; ++index) {
-    if (options_.go_on && !options_.go_on()) return std::optional<CellResult>();
-    if (Status ran = run_scenario(index); !ran.ok()) return ran.error();
-  }
-  finish();
-  return std::optional<CellResult>(std::move(result_));
-}
 
 // The layers of the cell, unless the policies name some.
 void choose_checkpoint_layers(const MatrixCell& cell, EngineSettings& settings) {
@@ -163,19 +154,8 @@ void choose_checkpoint_layers(const MatrixCell& cell, EngineSettings& settings) 
 }  // namespace
 
 std::string_view verdict_name(CellVerdict verdict) {
-  switch (verdict) {
-    case CellVerdict::safe:
-      return "safe";
-    case CellVerdict::has_findings:
-      return "findings";
-    case CellVerdict::untested:
-      return "untested";
-    case CellVerdict::refused:
-      return "refused";
-    case CellVerdict::same:
-      return "same";
-  }
-  return "";
+  static constexpr std::string_view kNames[] = {"safe", "findings", "untested", "refused", "same"};
+  return name_at(kNames, verdict);
 }
 
 Scenario drawn_scenario(const MatrixCell& cell, std::int64_t index, std::uint64_t seed) {

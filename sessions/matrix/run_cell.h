@@ -5,13 +5,11 @@
 #include <functional>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/matrix/cell_result.h"
+#include "sessions/matrix/matrix_events.h"
 #include "sessions/scenario/engine_profile.h"
 #include "sessions/scenario/known_bug_table.h"
 #include "sessions/scenario/scenario.h"

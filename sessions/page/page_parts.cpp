@@ -6,10 +6,10 @@
 #include <charconv>
 #include <cstdint>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "sessions/page/page_files.h"
 #include "sessions/palette/palette.h"
-#include "sessions/text/html_text.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {

@@ -14,7 +14,7 @@
 #include "core/engine/engine_config.h"
 #include "core/trace/step_trace.h"
 #include "sessions/run/run_summary.h"
-#include "sessions/scenario/arriving_request.h"
+#include "sessions/scenario/scenario_requests.h"
 
 namespace hybridscope {
 

@@ -5,15 +5,12 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "sessions/plan/step_time.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/json_reader.h"
-#include "sessions/text/json_value.h"
 
 namespace hybridscope {
 namespace {
@@ -28,12 +25,12 @@ struct Size {
   std::string_view key;
   std::int64_t PlanSizes::*value;
 };
-constexpr std::array kSizes = {
-    Size{"block_size", &PlanSizes::block_size},
-    Size{"num_blocks", &PlanSizes::num_blocks},
-    Size{"block_bytes", &PlanSizes::block_bytes},
-    Size{"max_num_seqs", &PlanSizes::max_num_seqs},
-    Size{"num_speculative_tokens", &PlanSizes::num_speculative_tokens},
+constexpr Size kSizes[] = {
+    {"block_size", &PlanSizes::block_size},
+    {"num_blocks", &PlanSizes::num_blocks},
+    {"block_bytes", &PlanSizes::block_bytes},
+    {"max_num_seqs", &PlanSizes::max_num_seqs},
+    {"num_speculative_tokens", &PlanSizes::num_speculative_tokens},
 };
 
 // A point is an array of numbers in this order.
@@ -112,10 +109,10 @@ struct ReadCount {
   std::string_view key;
   std::int64_t& (*value)(PlanHeader&);
 };
-constexpr std::array kReadCounts = {
-    ReadCount{"users", [](PlanHeader& h) -> std::int64_t& { return h.how_read.load.users; }},
-    ReadCount{"rate", [](PlanHeader& h) -> std::int64_t& { return h.how_read.load.rate; }},
-    ReadCount{"limit", [](PlanHeader& h) -> std::int64_t& { return h.limit; }},
+constexpr ReadCount kReadCounts[] = {
+    {"users", [](PlanHeader& h) -> std::int64_t& { return h.how_read.load.users; }},
+    {"rate", [](PlanHeader& h) -> std::int64_t& { return h.how_read.load.rate; }},
+    {"limit", [](PlanHeader& h) -> std::int64_t& { return h.limit; }},
 };
 
 Json how_read_to_json(PlanHeader header) {

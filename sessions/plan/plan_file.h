@@ -5,15 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
 #include "sessions/plan/plan_run.h"
 #include "sessions/plan/sweep.h"
+#include "sessions/text/growing_file.h"
 #include "sessions/text/json_value.h"
-#include "sessions/text/line_file.h"
 #include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {

@@ -1,5 +1,5 @@
-// What a plan can be asked to prefer, which of its results no other one beats, and which of those
-// it recommends (docs/plan.md, Goals).
+// What a plan can be asked to prefer, which of its results no other one beats, which of those it
+// recommends (docs/plan.md, Goals), and the figures that its tables show.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "sessions/plan/plan_figures.h"
 #include "sessions/plan/plan_run.h"
 
 namespace hybridscope {
@@ -63,5 +64,20 @@ struct PlanChoice {
 // one. Of equal results the one with the fewest steps counts, the first of several. Recommended is
 // the one with the smallest sum of losses.
 PlanChoice choose(std::span<const PlanResult> results, std::span<const PlanGoal* const> goals);
+
+// The figures that a table of a plan's results shows, one row per column: for the command line and
+// the window (docs/plan.md, Figures).
+
+struct PlanColumn {
+  std::string_view name;                          // "hit %"
+  std::string_view words;                         // what is counted
+  bool needs_step_time = false;                   // absent where none is assumed
+  bool is_count = false;                          // one whole number
+  double (*value)(const PlanFigures&) = nullptr;  // orders
+  std::string (*shown)(const PlanFigures&) = nullptr;
+};
+
+// In the order of the table.
+std::vector<const PlanColumn*> plan_columns(bool has_step_time);
 
 }  // namespace hybridscope

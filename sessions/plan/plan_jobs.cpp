@@ -4,15 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <tuple>
 #include <utility>
 
-#include "core/engine/prompt_folding.h"
-#include "sessions/plan/plan_figures.h"
-#include "sessions/plan/plan_goals.h"
+#include "core/engine/prefix_fingerprints.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
-#include "sessions/run/run_plan.h"
 #include "sessions/run/work_in_threads.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/text/number_words.h"

@@ -1,4 +1,4 @@
-#include "sessions/plan/plan_page.h"
+#include "sessions/plan/plan_story.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 #include "sessions/page/page_parts.h"
 #include "sessions/plan/plan_page_files.h"
-#include "sessions/text/html_text.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {

@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "sessions/plan/size_words.h"
+#include "sessions/plan/size_answer.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/text/number_words.h"
 
@@ -184,10 +183,10 @@ class Reasons {
       if (result.ran() && &result != &best_ && look_alike(best_.figures, result.figures, in_.goals))
         names.push_back(result.name);
     if (names.empty()) return;
-    lines.push_back(fmt::format(
-        "equal in every goal as shown: {}; of equal ones the first with the fewest steps is "
-        "recommended",
-        first_values(names)));
+    lines.push_back(
+        fmt::format("equal in every goal as shown: {}; of equal ones the first with the fewest "
+                    "steps is recommended",
+                    first_values(names)));
   }
 
   // The first of the results that are best in the goal.

@@ -1,4 +1,4 @@
-// A plan's results with everything that is said about them.
+// A plan's results with everything that is said about them, in sentences and as a page.
 #pragma once
 
 #include <cstddef>
@@ -92,5 +92,15 @@ std::vector<std::string> plan_reasons(const PlanReasonsInput& input);
 
 // "attention 1,204 of 4,817 blocks at most, 310.2 on average; ...": what blocks are used for.
 std::string block_use_words(const PlanResult& result);
+
+// A plan as one self-contained HTML file that opens offline: what is recommended and why, the front
+// as a scatter, memory and hits over time of one combination, and all figures in a table
+// (docs/plan.md, The page).
+
+// All results together have at most so many pieces in the page: with more, pieces that follow each
+// other are added up, equally many in each result that ran.
+inline constexpr std::int64_t kMostPagePoints = 100'000;
+
+std::string plan_as_html(const PlanView& view);
 
 }  // namespace hybridscope

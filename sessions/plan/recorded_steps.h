@@ -1,4 +1,5 @@
-// The steps of recorded traces that tell their time, with the work that a step time depends on.
+// What a real server left: the steps of recorded traces that tell their time, with the work that a
+// step time depends on, and the sizes that a start-up log names.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,9 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/engine/releases.h"
 #include "sessions/plan/step_time_fit.h"
+#include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/settings.h"
 #include "sessions/text/input_file.h"
 
@@ -78,5 +81,11 @@ class RecordedSteps {
   bool has_async_ = false;
   bool has_simulated_ = false;
 };
+
+// The lines about sizes that a release of vLLM logs when it starts (vLLM platforms/interface.py
+// _align_hybrid_block_size, v1/core/kv_cache_utils.py).
+
+// In the order in which they are logged, without time and place.
+std::vector<std::string> start_up_log(const EngineSetup& setup, Release release);
 
 }  // namespace hybridscope

@@ -35,8 +35,7 @@ AddRequest request_of(const RequestShape& shape, std::uint64_t key) {
 Status check_shape(const RequestShape& shape) {
   if (shape.prompt < 1 || shape.output < 1)
     return invalid_input(
-        fmt::format("a request has {} prompt and {} output tokens, expected at "
-                    "least 1 each",
+        fmt::format("a request has {} prompt and {} output tokens, expected at least 1 each",
                     shape.prompt, shape.output));
   if (shape.shared < 0 || shape.shared > shape.prompt)
     return invalid_input(fmt::format("{} shared tokens, expected 0 to the {} of the prompt",
@@ -134,8 +133,6 @@ void look_at_step(WatchedEngine watched, const RequestShape& shape, std::uint64_
     watched.step([&](const StepTrace& trace) {
       if (trace.scheduled.empty() || number++ != wanted) return;
       held.by_group = watched.blocks_by_group(added.value());
-      held.tokens_at_peak = trace.scheduled.front().num_computed_tokens +
-                            trace.scheduled.front().num_scheduled_tokens;
     });
 }
 

@@ -45,7 +45,6 @@ struct RequestBlocks {
   std::int64_t margin = 0;
   std::int64_t needed_to_be_admitted = 0;   // free blocks, without the watermark
   std::vector<std::int64_t> by_group = {};  // [num_groups], of one request in `most`
-  std::int32_t tokens_at_peak = 0;          // computed tokens then
 };
 
 // Runs one to a few requests to their end, each with at most max_num_batched_tokens tokens a step.

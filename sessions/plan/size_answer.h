@@ -1,13 +1,15 @@
-// Sizes without traffic: what a model and its settings hold, computed from the layout and by
-// running one or two requests (docs/plan.md).
+// Sizes without traffic, in numbers, sentences and JSON: what a model and its settings hold,
+// computed from the layout and by running one or two requests (docs/plan.md).
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/model/model_layout.h"
 #include "core/model/model_spec.h"
 #include "sessions/plan/request_blocks.h"
 #include "sessions/scenario/engine_setup.h"
@@ -88,5 +90,18 @@ struct SizeChange {
 // tensor parallelism. A change that the model or the release does not allow is left out.
 std::vector<SizeChange> useful_changes(const ModelSpec& model, const EngineSettings& settings,
                                        const SizeAnswer& answer);
+
+// The sizes of a SizeAnswer in sentences and as JSON.
+
+// "block 544 and not 528 tokens, because the state of a layer needs 1,097,728 bytes: ..": why the
+// block has this size, with the numbers of the layout. Without full stop.
+std::string why_block_size(const ModelLayout& layout);
+
+// A page of text.
+std::string explain_sizes(const SizeAnswer& answer, const std::vector<SizeChange>& changes);
+
+// The facts of explain_sizes() as one object.
+nlohmann::ordered_json sizes_to_json(const SizeAnswer& answer,
+                                     const std::vector<SizeChange>& changes);
 
 }  // namespace hybridscope

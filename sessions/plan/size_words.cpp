@@ -1,9 +1,9 @@
-#include "sessions/plan/size_words.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "sessions/explain/explain_names.h"
+#include "sessions/plan/size_answer.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"
@@ -41,8 +41,7 @@ std::string why_without_attention(const ModelLayout& layout) {
       grouped_number(choice.mamba_page));
   if (choice.mamba_cache_mode == MambaCacheMode::all)
     return fmt::format(
-        "block {} tokens, the least common multiple of chunks of {} and {} tokens "
-        "of alignment: {}",
+        "block {} tokens, the least common multiple of chunks of {} and {} tokens of alignment: {}",
         tokens(choice.block_size), tokens(choice.base_chunk), tokens(choice.alignment), state);
   const bool asked = layout.settings.block_size || layout.model.default_block_size;
   return fmt::format("block {} tokens, {}: {}", tokens(choice.block_size),
@@ -73,8 +72,7 @@ void add_block(const SizeAnswer& answer, TextPage& page) {
   page.line(why_block_size(layout) + ".");
   if (choice.attn_bytes_per_token > 0)
     page.line(fmt::format(
-        "A page is {} * {} = {} bytes; {} of them ({:.2f} %) are padding where it holds "
-        "a state.",
+        "A page is {} * {} = {} bytes; {} of them ({:.2f} %) are padding where it holds a state.",
         tokens(choice.block_size), grouped_number(choice.attn_bytes_per_token),
         grouped_number(choice.page_size), grouped_number(choice.padding),
         100.0 * static_cast<double>(choice.padding) / static_cast<double>(choice.page_size)));
@@ -86,25 +84,14 @@ void add_block(const SizeAnswer& answer, TextPage& page) {
 std::string warm_words(const SizeAnswer& answer, const RequestsAtOnce& most) {
   const RequestBlocks& held = most.held;
   const std::string blocks = counted(held.most.own, "block") + " each";
-  switch (held.warm) {
-    case WarmCache::nothing:
-      return fmt::format("nothing shared: {} at once, {}", grouped_number(most.by_blocks), blocks);
-    case WarmCache::whole_request:
-      return fmt::format("{} shared tokens, after requests of that shape: hit {}, {} at once, {}{}",
-                         tokens(answer.shape.shared), tokens(held.num_hit_tokens),
-                         grouped_number(most.by_blocks), blocks,
-                         held.most.shared > 0
-                             ? fmt::format(" and {} together", grouped_number(held.most.shared))
-                             : "");
-    case WarmCache::shared_prompt:
-      return fmt::format("{} shared tokens, after a prompt of them alone: hit {}, {} at once, {}{}",
-                         tokens(answer.shape.shared), tokens(held.num_hit_tokens),
-                         grouped_number(most.by_blocks), blocks,
-                         held.most.shared > 0
-                             ? fmt::format(" and {} together", grouped_number(held.most.shared))
-                             : "");
-  }
-  return {};
+  if (held.warm == WarmCache::nothing)
+    return fmt::format("nothing shared: {} at once, {}", grouped_number(most.by_blocks), blocks);
+  return fmt::format(
+      "{} shared tokens, after {}: hit {}, {} at once, {}{}", tokens(answer.shape.shared),
+      held.warm == WarmCache::whole_request ? "requests of that shape" : "a prompt of them alone",
+      tokens(held.num_hit_tokens), grouped_number(most.by_blocks), blocks,
+      held.most.shared > 0 ? fmt::format(" and {} together", grouped_number(held.most.shared))
+                           : "");
 }
 
 void add_requests(const SizeAnswer& answer, TextPage& page) {
@@ -132,30 +119,28 @@ void add_hits(const SizeAnswer& answer, TextPage& page) {
     return;
   }
   page.line(
-      fmt::format("A hit is a multiple of {} tokens. The shortest prefix that can be hit is "
-                  "{} tokens, by a request of at least {}.",
+      fmt::format("A hit is a multiple of {} tokens. The shortest prefix that can be hit is {} "
+                  "tokens, by a request of at least {}.",
                   tokens(hits.grid), tokens(*hits.smallest_prefix), tokens(*hits.smallest_prompt)));
   if (*hits.smallest_prompt > answer.setup.layout.max_model_len)
     page.line(fmt::format("No request of at most {} tokens is that long: nothing is ever hit.",
                           tokens(answer.setup.layout.max_model_len)));
   if (hits.computed_again > 0)
-    page.line(
-        fmt::format("The {} tokens behind a hit must be found too, and are computed again "
-                    "for the draft model.",
-                    tokens(hits.computed_again)));
+    page.line(fmt::format(
+        "The {} tokens behind a hit must be found too, and are computed again for the draft model.",
+        tokens(hits.computed_again)));
   if (answer.setup.config.mamba_cache_mode != MambaCacheMode::align) return;
   const auto& interval = answer.setup.config.prefix_cache_retention_interval;
   page.line(
       "Mode align keeps a state only where a chunk of a prompt ended, so a hit also needs an "
       "earlier prompt whose chunk ended there.");
   if (interval)
-    page.line(
-        *interval == 0
-            ? std::string("prefix_cache_retention_interval 0: of those, only the states where "
-                          "prompts end, or where prefixes part, stay.")
-            : fmt::format("prefix_cache_retention_interval {}: of those, the states at its "
-                          "multiples and where prompts end stay.",
-                          tokens(*interval)));
+    page.line(*interval == 0
+                  ? std::string("prefix_cache_retention_interval 0: of those, only the states "
+                                "where prompts end, or where prefixes part, stay.")
+                  : fmt::format("prefix_cache_retention_interval {}: of those, the states at its "
+                                "multiples and where prompts end stay.",
+                                tokens(*interval)));
 }
 
 void add_memory(const SizeAnswer& answer, TextPage& page) {
@@ -248,15 +233,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string_view warm_name(WarmCache warm) {
-  switch (warm) {
-    case WarmCache::nothing:
-      return "nothing";
-    case WarmCache::whole_request:
-      return "whole_request";
-    case WarmCache::shared_prompt:
-      return "shared_prompt";
-  }
-  return {};
+  static constexpr std::string_view kNames[] = {"nothing", "whole_request", "shared_prompt"};
+  return name_at(kNames, warm);
 }
 
 Json optional_number(const std::optional<std::int32_t>& value) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "sessions/text/number_words.h"
 
 namespace hybridscope {
@@ -67,10 +67,9 @@ Error told_apart_error(const DependentColumn& column) {
                                ? fmt::format("the number of {} is the same in every step", name)
                                : fmt::format("the number of {} follows from {} in every step", name,
                                              fmt::join(others, " and "));
-  return invalid_input(
-      what +
-      ", so that their times cannot be told apart; record other mixes of requests, "
-      "or leave one of the terms out (--without)");
+  return invalid_input(what +
+                       ", so that their times cannot be told apart; record other mixes of "
+                       "requests, or leave one of the terms out (--without)");
 }
 
 // What a term adds to a step at most, in microseconds.

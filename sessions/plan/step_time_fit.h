@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/plan/step_time.h"
+#include "sessions/plan/plan_run.h"
 
 namespace hybridscope {
 

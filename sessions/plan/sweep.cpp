@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <optional>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "sessions/scenario/engine_setup.h"
-#include "sessions/scenario/setting_names.h"
+#include "sessions/scenario/settings_json.h"
 #include "sessions/text/json_value.h"
 
 namespace hybridscope {
@@ -154,8 +153,7 @@ Result<SweepAxis> parse_sweep(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == text.npos || equals == 0)
     return invalid_input(
-        fmt::format("{} is no sweep (expected NAME=VALUE,VALUE,... such as "
-                    "max_num_seqs=64..512)",
+        fmt::format("{} is no sweep (expected NAME=VALUE,VALUE,... such as max_num_seqs=64..512)",
                     quoted_text(text)));
   std::string_view name = text.substr(0, equals);
   while (name.starts_with('-')) name.remove_prefix(1);

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/model/model_check.h"
 #include "core/model/model_layout.h"
 
 namespace hybridscope {
@@ -122,9 +121,10 @@ template <std::size_t I = 0>
 RecurrentDims read_recurrent_dims(const JsonValue& place, std::string_view type) {
   if constexpr (I == std::variant_size_v<RecurrentDims>) {
     place.fail_at(
-        "type", fmt::format("expected mamba1, mamba2, linear_attention, short_conv, gdn_attention "
-                            "or kda, found {}",
-                            quoted_text(type)));
+        "type",
+        fmt::format(
+            "expected mamba1, mamba2, linear_attention, short_conv, gdn_attention or kda, found {}",
+            quoted_text(type)));
   } else {
     if (mamba_type_name(static_cast<MambaType>(I)) != type)
       return read_recurrent_dims<I + 1>(place, type);

@@ -1,6 +1,5 @@
 #include "sessions/record/session_plan.h"
 
-#include <fmt/format.h>
 #include <simdjson.h>
 #include <algorithm>
 #include <array>
@@ -14,7 +13,6 @@
 #include "sessions/record/model_json.h"
 #include "sessions/run/runner.h"
 #include "sessions/scenario/scenario.h"
-#include "sessions/scenario/scenario_checks.h"
 #include "sessions/scenario/scenario_parts.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/json_reader.h"
@@ -182,8 +180,8 @@ std::vector<ArrivingRequest> read_requests(const JsonValue& value) {
     const std::size_t count = requests.size();
     if (count > 1 && place(requests[count - 1]) < place(requests[count - 2]))
       element.fail(
-          "joins before the request in front of it (expected ascending at_step, then "
-          "ascending arrival_us)");
+          "joins before the request in front of it (expected ascending at_step, then ascending "
+          "arrival_us)");
   });
   return requests;
 }

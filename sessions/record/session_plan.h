@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/record/session_header.h"
+#include "sessions/record/step_record.h"
 #include "sessions/run/run_plan.h"
-#include "sessions/scenario/arriving_request.h"
+#include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/json_value.h"
 
 namespace hybridscope {

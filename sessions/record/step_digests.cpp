@@ -5,7 +5,6 @@
 
 #include <type_traits>
 
-#include "sessions/record/metadata_arrays.h"
 #include "sessions/record/step_fields.h"
 #include "sessions/text/name_hash.h"
 
@@ -67,6 +66,19 @@ class StepDigester::Hasher {
     return state_;
   }
 
+  // The sum of the digests of `list`, which does not depend on its order. `visit` shows an
+  // element's fields.
+  template <class List, class Visit>
+  static std::uint64_t sum(StepDigester& digester, const List& list, const Visit& visit) {
+    std::uint64_t sum = 0;
+    for (const auto& element : list) {
+      Hasher one{digester};
+      visit(element, one);
+      sum += one.digest();
+    }
+    return sum;
+  }
+
  private:
   void add(std::uint64_t word) {
     if (num_words_ == kMaxWords) fold();
@@ -113,23 +125,13 @@ void StepDigester::digest_schedule(const StepTrace& trace, StepDigests& digests)
   step("", trace.num_unfinished);
   for (const RequestId request : trace.preempted) step("", request);
   std::uint64_t sum = step.digest();
-  for (const ScheduledTrace& scheduled : trace.scheduled) {
-    Hasher one{*this};
-    for_each_scheduled_field(scheduled, one);
-    sum += one.digest();
-  }
-  for (const SkippedRequest& skipped : trace.skipped) {
-    Hasher one{*this};
-    for_each_skipped_field(skipped, one);
-    sum += one.digest();
-  }
-  for (const AdmissionLookup& lookup : trace.lookups) {
-    Hasher one{*this};
+  sum += Hasher::sum(*this, trace.scheduled, for_each_scheduled_field);
+  sum += Hasher::sum(*this, trace.skipped, for_each_skipped_field);
+  sum += Hasher::sum(*this, trace.lookups, [](const AdmissionLookup& lookup, Hasher& one) {
     for_each_lookup_field(lookup, one);
     for (const GroupLookup& group : lookup.explanation.groups)
       for_each_group_lookup_field(group, one);
-    sum += one.digest();
-  }
+  });
   digests[StepSection::schedule] = sum;
 }
 
@@ -162,17 +164,13 @@ void StepDigester::digest_blocks(const StepTrace& trace, StepDigests& digests) {
     blocks("", events->size());
   }
   for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies}) {
-    std::uint64_t sum = 0;
-    for (const StateCopyTrace& copy : launch->copies) {
-      Hasher one{*this};
-      one("", launch->decisions[static_cast<std::size_t>(copy.decision)].request);
-      one("", copy.group);
-      one("", copy.conv_src_block);
-      one("", copy.temporal_src_block);
-      one("", copy.dst_block);
-      sum += one.digest();
-    }
-    blocks("", sum);
+    blocks("", Hasher::sum(*this, launch->copies, [&](const StateCopyTrace& copy, Hasher& one) {
+             one("", launch->decisions[static_cast<std::size_t>(copy.decision)].request);
+             one("", copy.group);
+             one("", copy.conv_src_block);
+             one("", copy.temporal_src_block);
+             one("", copy.dst_block);
+           }));
   }
   digests[StepSection::blocks] = blocks.digest();
 }
@@ -180,19 +178,12 @@ void StepDigester::digest_blocks(const StepTrace& trace, StepDigests& digests) {
 void StepDigester::digest_copies(const StepTrace& trace, StepDigests& digests) {
   Hasher copies{*this};
   for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies}) {
-    std::uint64_t sum = 0;
-    for (const CopyDecisionTrace& decided : launch->decisions) {
-      Hasher one{*this};
-      for_each_decision_field(decided, one);
-      sum += one.digest();
-    }
-    for (const StateCopyTrace& copy : launch->copies) {
-      Hasher one{*this};
+    std::uint64_t sum = Hasher::sum(*this, launch->decisions, for_each_decision_field);
+    sum += Hasher::sum(*this, launch->copies, [&](const StateCopyTrace& copy, Hasher& one) {
       one("", launch->decisions[static_cast<std::size_t>(copy.decision)].request);
       one("", copy.group);
       one("", copy.accept_token_bias);
-      sum += one.digest();
-    }
+    });
     copies("", sum);
     copies("", launch->copies.size());
   }
@@ -214,13 +205,7 @@ void StepDigester::digest_metadata(const StepTrace& trace, StepDigests& digests)
 
 void StepDigester::digest_outcome(const StepTrace& trace, std::span<const Finding> findings,
                                   StepDigests& digests) {
-  std::uint64_t commits = 0;
-  for (const CommitTrace& commit : trace.committed) {
-    Hasher one{*this};
-    for_each_commit_field(commit, one);
-    commits += one.digest();
-  }
-  digests[StepSection::commits] = commits;
+  digests[StepSection::commits] = Hasher::sum(*this, trace.committed, for_each_commit_field);
   Hasher found{*this};
   for (const Finding& finding : findings) for_each_finding_field(finding, found);
   digests[StepSection::findings] = found.digest();

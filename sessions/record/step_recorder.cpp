@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "sessions/explain/explain_decision.h"
-#include "sessions/record/metadata_arrays.h"
+#include "sessions/record/step_fields.h"
 
 namespace hybridscope {
 namespace {
@@ -88,6 +88,73 @@ void StepRecorder::record(const StepTrace& trace, std::span<const Finding> findi
   }
   append_arrays(trace, record.arrays);
   record.writes.assign(writes.begin(), writes.end());
+}
+
+Result<std::unique_ptr<LiveSource>> LiveSource::create(RunPlan plan, RecordLevel level,
+                                                       std::string title, CheckScope scope) {
+  CheckedRunOptions options;
+  options.check = scope;
+  return create(std::move(plan), level, std::move(title), std::move(options));
+}
+
+Result<std::unique_ptr<LiveSource>> LiveSource::create(RunPlan plan, RecordLevel level,
+                                                       std::string title,
+                                                       CheckedRunOptions options) {
+  auto run = CheckedRun::create(std::move(plan), std::move(options));
+  if (!run.ok()) return run.error();
+  return std::unique_ptr<LiveSource>(
+      new LiveSource(std::move(run).value(), level, std::move(title)));
+}
+
+LiveSource::LiveSource(CheckedRun run, RecordLevel level, std::string title)
+    : title_(std::move(title)),
+      run_(std::move(run)),
+      recorder_(run_.engine().config(), level,
+                [this](RequestId request) { return request_name(request); }) {
+  if (level == RecordLevel::full) run_.log_writes();
+}
+
+std::string LiveSource::request_name(RequestId request) const {
+  return run_.engine().name_of(request);
+}
+
+Result<const StepStamp*> LiveSource::next() {
+  const auto stepped = run_.next();
+  if (!stepped.ok()) return stepped.error();
+  if (!stepped.value()) return nullptr;
+  const CheckedStep& step = *stepped.value();
+  recorder_.record(step.trace, step.findings, step.writes, record_);
+  if (step.speech != nullptr) record_.speech = *step.speech;
+  stamp_ = {.step = step.trace.step, .digests = record_.digests, .counts = record_.counts};
+  return &stamp_;
+}
+
+namespace {
+
+// Appends the arrays it visits.
+struct Appender {
+  std::vector<ArrayRecord>& arrays;
+
+  template <class T>
+  void operator()(std::int32_t group, std::string_view name, const TensorView<T>& view,
+                  ArrayDtype dtype) {
+    ArrayRecord array{
+        .group = group, .name = name, .present = view.present, .dtype = dtype, .values = {}};
+    array.rows = view.present ? view.rows : 0;
+    array.cols = view.present ? view.cols : 1;
+    array.dims = view.dims;
+    if (view.present) array.values.assign(view.data, view.data + view.size());
+    arrays.push_back(std::move(array));
+  }
+  void operator()(std::int32_t group, std::string_view name, std::int32_t value, ArrayDtype dtype) {
+    arrays.push_back({.group = group, .name = name, .dtype = dtype, .dims = 0, .values = {value}});
+  }
+};
+
+}  // namespace
+
+void append_arrays(const StepTrace& trace, std::vector<ArrayRecord>& arrays) {
+  for_each_array(trace, Appender{arrays});
 }
 
 }  // namespace hybridscope

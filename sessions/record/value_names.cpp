@@ -2,24 +2,20 @@
 
 #include <array>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "sessions/explain/explain_decision.h"
+#include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_parts.h"
-#include "sessions/explain/finding_words.h"
 
 namespace hybridscope::value_names {
 namespace {
 
+// A code without an enumerator comes from a damaged file.
+constexpr std::string_view kUnknown = "unknown";
+
 // "none" for a value without a name.
 std::string_view or_none(std::string_view text) { return text.empty() ? "none" : text; }
-
-// A code without an enumerator comes from a damaged file.
-template <class T, std::size_t N>
-std::string_view pick(const std::array<std::string_view, N>& names, T value) {
-  const auto code = static_cast<std::size_t>(value);
-  return code < N ? names[code] : "unknown";
-}
 
 }  // namespace
 
@@ -35,48 +31,48 @@ std::string_view name(ContentKind value) { return or_none(finding_words::content
 std::string_view name(WriteKind value) { return or_none(finding_words::write_kind_name(value)); }
 
 std::string_view name(CommandOutcome value) {
-  static constexpr std::array<std::string_view, 2> kNames = {"done", "ignored"};
-  return pick(kNames, value);
+  static constexpr std::string_view kNames[] = {"done", "ignored"};
+  return name_at(kNames, value, kUnknown);
 }
 
 std::string_view name(IgnoredReason value) {
-  static constexpr std::array<std::string_view, 10> kNames = {
+  static constexpr std::string_view kNames[] = {
       "none",          "not_running",     "has_finished",        "drafts_planned_ahead",
       "no_draft_list", "samples_nothing", "no_drafts_to_accept", "count_out_of_range",
       "blocks_in_use", "frees_deferred"};
-  return pick(kNames, value);
+  return name_at(kNames, value, kUnknown);
 }
 
 std::string_view name(SkipReason value) {
-  static constexpr std::array<std::string_view, 11> kNames = {
+  static constexpr std::string_view kNames[] = {
       "no_token_budget",    "split_to_zero",  "max_model_len",          "chunked_prefill_off",
       "allocation_refused", "max_num_seqs",   "behind_refused_request", "preemption_in_step",
       "ends_in_flight",     "frees_deferred", "frame_in_flight"};
-  return pick(kNames, value);
+  return name_at(kNames, value, kUnknown);
 }
 
 std::string_view name(LookupStop value) {
-  static constexpr std::array<std::string_view, 6> kNames = {
+  static constexpr std::string_view kNames[] = {
       "caching_off", "limit_reached", "miss", "eagle_drop", "alignment", "cut_to_other_group"};
-  return pick(kNames, value);
+  return name_at(kNames, value, kUnknown);
 }
 
 std::string_view name(CudagraphDispatchReason value) {
-  static constexpr std::array<std::string_view, 10> kNames = {
+  static constexpr std::string_view kNames[] = {
       "graphs_off",           "only_none_allowed", "above_largest_size", "no_graph_for_batch",
       "uniform_decode_graph", "mixed_batch_graph", "not_uniform",        "full_graph_too_small",
       "full_graph_forbidden", "piecewise_only"};
-  return pick(kNames, value);
+  return name_at(kNames, value, kUnknown);
 }
 
 std::string_view name(StateCopyRule value) {
-  static constexpr std::array<std::string_view, 6> kNames = {"preprocess_mamba",
-                                                             "preprocess_mamba_align_fused_kernel",
-                                                             "precopy_mamba_align_fused_kernel",
-                                                             "postprocess_mamba_v1",
-                                                             "postprocess_mamba_v2",
-                                                             "all_mode_boundary"};
-  return pick(kNames, value);
+  static constexpr std::string_view kNames[] = {"preprocess_mamba",
+                                                "preprocess_mamba_align_fused_kernel",
+                                                "precopy_mamba_align_fused_kernel",
+                                                "postprocess_mamba_v1",
+                                                "postprocess_mamba_v2",
+                                                "all_mode_boundary"};
+  return name_at(kNames, value, kUnknown);
 }
 
 std::string_view write_name(WriteKind kind, ContentKind content) {
@@ -94,10 +90,10 @@ std::string_view write_name(WriteKind kind, ContentKind content) {
 }
 
 std::string_view name(CacheEventKind value) {
-  static constexpr std::array<std::string_view, 12> kNames = {
+  static constexpr std::string_view kNames[] = {
       "allocated",  "touched",       "freed",         "evicted",  "registered",  "withdrawn",
       "column_set", "table_dropped", "free_deferred", "free_due", "copied_from", "copied_to"};
-  return pick(kNames, value);
+  return name_at(kNames, value, kUnknown);
 }
 
 }  // namespace hybridscope::value_names

@@ -12,18 +12,17 @@
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_parts.h"
 #include "sessions/page/page_parts.h"
-#include "sessions/record/session_header.h"
-#include "sessions/report/block_ops.h"
+#include "sessions/record/step_record.h"
+#include "sessions/report/report_cells.h"
 #include "sessions/report/report_files.h"
 #include "sessions/report/report_steps.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/run/run_summary.h"
 #include "sessions/run/spoken_words.h"
-#include "sessions/run/starved_requests.h"
-#include "sessions/text/html_text.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
-
 namespace {
 
 // Totals over a session, field by field, wider than the counts of one step.
@@ -308,6 +307,15 @@ Result<HtmlReport> write_html_report(StepSource& source, const HtmlReportOptions
     if (!more.ok()) return more.error();
     if (!more.value()) return writer.finish();
   }
+}
+
+std::string fill_diff_page(const std::string& data) {
+  return make_page({.title = "hybridscope diff",
+                    .body = report_files::diff_html,
+                    .style = report_files::diff_css,
+                    .script = {report_files::diff_script, report_files::diff_script_sha256},
+                    .data_id = "diff-data",
+                    .data = data});
 }
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
-// A run as one self-contained HTML file that opens offline, to attach to issues: the steps, block
-// tables, copies and findings, with a slider. The page is report.html with the style sheet and
-// scripts beside it, built in by cmake/EmbedText.cmake.
+// A run, or a comparison of two, as one self-contained HTML file that opens offline, to attach to
+// issues: the steps, block tables, copies and findings, with a slider. The page is report.html with
+// the style sheet and scripts beside it, built in by cmake/EmbedText.cmake.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/record/step_source.h"
+#include "sessions/record/step_record.h"
 #include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
@@ -77,5 +77,13 @@ class HtmlReportWriter {
   class Maker;
   std::unique_ptr<Maker> maker_;
 };
+
+// A comparison of two runs as one self-contained HTML file that opens offline, at the first
+// divergence. The page is diff.html with the style sheet and scripts beside it, built in by
+// cmake/EmbedText.cmake.
+
+// The page with its data filled in. `data`: text from script_safe_json of the document that
+// `hybridscope diff --json` prints, with a member `program` ("hybridscope 0.1.0").
+std::string fill_diff_page(const std::string& data);
 
 }  // namespace hybridscope

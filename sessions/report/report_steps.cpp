@@ -10,14 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "sessions/explain/block_copies.h"
 #include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_parts.h"
 #include "sessions/explain/explain_schedule.h"
-#include "sessions/record/enum_codes.h"
-#include "sessions/report/block_ops.h"
+#include "sessions/record/value_names.h"
+#include "sessions/report/report_cells.h"
 
 namespace hybridscope {
 

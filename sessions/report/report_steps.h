@@ -16,7 +16,7 @@
 
 #include "core/engine/engine_config.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/explain/root_decision.h"
+#include "sessions/explain/finding_roots.h"
 #include "sessions/record/step_record.h"
 #include "sessions/report/report_cells.h"
 

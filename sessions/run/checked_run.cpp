@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "core/numeric/hybrid_model.h"
 #include "sessions/run/step_judge.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sessions/explain/finding_words.h"
+#include "sessions/explain/explain_finding.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/number_words.h"

@@ -14,7 +14,7 @@
 
 #include "core/check/finding.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/explain/root_decision.h"
+#include "sessions/explain/finding_roots.h"
 
 namespace hybridscope {
 

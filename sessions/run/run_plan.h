@@ -1,5 +1,6 @@
 // The plan of a run: an engine's set-up, requests with their arrivals, and a script. Made from a
-// scenario file, a traffic file or the traffic generator.
+// scenario file, a traffic file or the traffic generator. Also the memory that its state takes when
+// it is kept in bytes.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,12 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/scenario/arriving_request.h"
+#include "core/state/state_backend.h"
+#include "core/state/state_memory.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/scenario.h"
+#include "sessions/scenario/scenario_requests.h"
+#include "sessions/scenario/settings.h"
 #include "sessions/traffic/traffic.h"
 
 namespace hybridscope {
@@ -71,5 +75,28 @@ std::string leave_out(const std::vector<std::size_t>& unfit, const EngineSetup& 
 // Unless it was set, max_model_len is raised to what the longest request needs; the plan's notes
 // say so. Error: settings, model, no request that is left.
 Result<RunPlan> plan_traffic(Traffic traffic, TrafficPlanInput input);
+
+// The memory layout of a run's state when it is kept in bytes, and whether it fits.
+
+// The limit for the state. `reason` completes the sentence "more than the 2.0 GiB ...".
+struct StateMemoryLimit {
+  std::int64_t bytes = 0;
+  std::string reason = {};
+};
+
+// Plans memory for the model's recurrent layers: settings.state_layers of each group, or all.
+// Errors: what make_state_memory refuses; conv windows without room for drafts; not_available when
+// it does not fit, with the numbers and the largest number of layers that fits.
+Result<StateMemory> plan_state_memory(const EngineSetup& setup, const EngineSettings& settings,
+                                      const StateMemoryLimit& limit);
+
+// The largest sizes of any step. Rows: max_num_seqs, or the rows of the largest captured graph.
+StepLimits step_limits(const EngineSetup& setup);
+
+// The number of layers of the largest recurrent group.
+std::int32_t num_state_layers(const KVCacheConfig& config);
+
+// "230 MiB", "3.4 GiB": rounded, for display.
+std::string rounded_byte_size(std::int64_t bytes);
 
 }  // namespace hybridscope

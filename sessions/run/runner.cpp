@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/base/check.h"
 #include "core/base/policy_set.h"
+#include "core/base/result.h"
 #include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/json_value.h"
 

@@ -17,8 +17,7 @@
 #include "core/base/result.h"
 #include "core/engine/engine.h"
 #include "sessions/run/run_plan.h"
-#include "sessions/scenario/arriving_request.h"
-#include "sessions/scenario/scripted_policies.h"
+#include "sessions/scenario/scenario_requests.h"
 
 namespace hybridscope {
 

@@ -2,9 +2,8 @@
 
 #include <utility>
 
-#include "core/base/check.h"
-#include "core/caching/mamba_manager_policies.h"
-#include "core/engine/cudagraph_setup.h"
+#include "core/base/result.h"
+#include "core/caching/manager_policies.h"
 #include "core/engine/scheduler_policies.h"
 #include "core/engine/scheduler_setup.h"
 #include "core/language/language_findings.h"

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <string>
-#include <vector>
 
 #include "sessions/text/json_value.h"
 
@@ -136,10 +134,9 @@ std::optional<Release> nearest_release(const CalendarDate& date) {
     Release release;
     CalendarDate date;
   };
-  constexpr std::array kCuts = {
-      Cut{Release::v0_24_0, {2026, 6, 24}}, Cut{Release::v0_25_1, {2026, 7, 7}},
-      Cut{Release::v0_26_0, {2026, 7, 17}}, Cut{Release::v0_27_1, {2026, 8, 6}},
-      Cut{Release::v0_28_0, {2026, 8, 13}}, Cut{Release::v0_29_0, {2026, 8, 31}}};
+  constexpr Cut kCuts[] = {{Release::v0_24_0, {2026, 6, 24}}, {Release::v0_25_1, {2026, 7, 7}},
+                           {Release::v0_26_0, {2026, 7, 17}}, {Release::v0_27_1, {2026, 8, 6}},
+                           {Release::v0_28_0, {2026, 8, 13}}, {Release::v0_29_0, {2026, 8, 31}}};
   for (const Cut& cut : kCuts)
     if (date <= cut.date) return cut.release;
   return std::nullopt;

@@ -9,10 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/model/model_check.h"
+#include "core/model/model_layout.h"
 #include "core/model/model_presets.h"
 #include "core/model/state_shape.h"
-#include "sessions/scenario/hf_config_families.h"
 #include "sessions/text/json_reader.h"
 
 namespace hybridscope {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,5 +77,17 @@ class HfConfigReader {
   JsonValue object_;
   std::string path_;
 };
+
+// How each supported architecture spells its dimensions in config.json. Only for hf_config.cpp.
+
+struct HfFamily {
+  const char* architecture;  // config.json "architectures"[0]
+  const char* model_type;    // "model_type", where there are no architectures
+  // Sets everything but name, source and dtype.
+  void (*read)(const HfConfigReader& reader, ModelSpec& model);
+};
+
+// One row per architecture; add new ones here.
+std::span<const HfFamily> hf_families();
 
 }  // namespace hybridscope

@@ -1,4 +1,4 @@
-#include "sessions/scenario/hf_config_families.h"
+#include "sessions/scenario/hf_config.h"
 
 #include <algorithm>
 

@@ -76,10 +76,9 @@ PolicyOverrides policies_of(std::span<const KnownBug* const> bugs);
 // table, or that of a release that has the bug.
 std::vector<const KnownBug*> bugs_with(const PolicySet& policies);
 
-// To run an engine again without a cause, or with it alone: `set` with the policies of `cause` as
-// profile safe has them; and every policy as profile safe has it, but for those of `cause`.
+// To run an engine again without a cause: `set` with the policies of `cause` as profile safe has
+// them.
 PolicyOverrides without_cause(PolicyOverrides set, const PolicyOverrides& cause);
-PolicyOverrides cause_alone(const PolicyOverrides& cause);
 
 // The bugs that an engine with this profile and runner has: none for safe; for reference those that
 // its policies bring; for a release those it has; for a day those that existed on it, ordered by

@@ -1,4 +1,4 @@
-// Reads scenario files and texts into Scenario values.
+// Reads scenario files and texts into Scenario values, and writes them.
 #pragma once
 
 #include <string>
@@ -31,5 +31,11 @@ Result<Scenario> read_scenario_file(const std::string& path);
 // Repeats the checks between parts for a scenario that was made or changed in memory (for example
 // by settings of the command line). Errors: those of parse_scenario, with "scenario" as the file.
 Status check_scenario(const Scenario& scenario);
+
+// Writes Scenario values as the text of a scenario file.
+
+// Settings, prompts and optional parts with their default value are left out. Requests and script
+// steps take one line each. parse_scenario(write_scenario(s)) equals s.
+std::string write_scenario(const Scenario& scenario);
 
 }  // namespace hybridscope

@@ -3,9 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <cmath>
 
-#include "sessions/scenario/not_modelled.h"
+#include "sessions/scenario/settings_json.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/number_words.h"
 

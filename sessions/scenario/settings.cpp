@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "core/caching/hybrid_coordinator_policies.h"
-#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/manager_policies.h"
 #include "core/engine/policy_table.h"
+#include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/known_bug_table.h"
-#include "sessions/scenario/release_defaults.h"
 
 namespace hybridscope {
 namespace {
@@ -22,16 +22,15 @@ std::optional<SettingConflict> speculation_conflict(const EngineSettings& settin
                                        "mtp, ngram or draft_model, or 0 tokens)",
                                        k)};
   if (method_given && k == 0)
-    return SettingConflict{"speculative_config/method",
-                           "method drafts tokens but num_speculative_tokens is 0 (expected at "
-                           "least 1)"};
+    return SettingConflict{
+        "speculative_config/method",
+        "method drafts tokens but num_speculative_tokens is 0 (expected at least 1)"};
   const std::int32_t threshold = settings.long_prefill_token_threshold.value_or(0);
   if (threshold > 0 && threshold < k + 1)
-    return SettingConflict{
-        "long_prefill_token_threshold",
-        fmt::format("long_prefill_token_threshold is {}, less than the 1 + {} tokens of a decode "
-                    "with drafts (expected 0 or at least {})",
-                    threshold, k, k + 1)};
+    return SettingConflict{"long_prefill_token_threshold",
+                           fmt::format("long_prefill_token_threshold is {}, less than the 1 + {} "
+                                       "tokens of a decode with drafts (expected 0 or at least {})",
+                                       threshold, k, k + 1)};
   return std::nullopt;
 }
 
@@ -88,11 +87,10 @@ std::optional<SettingConflict> method_conflict(const EngineSettings& settings) {
                            "runner is v2 with method ngram, which runner v2 of profile reference "
                            "does not have (expected v1)"};
   if (settings.async_scheduling == true && runner == ModelRunner::v1)
-    return SettingConflict{
-        "async_scheduling",
-        "async_scheduling is on with method ngram on runner v1, which drafts on the host from "
-        "tokens that have returned (expected false, method mtp, or runner v2, which has it from "
-        "vllm-0.33.0 on)"};
+    return SettingConflict{"async_scheduling",
+                           "async_scheduling is on with method ngram on runner v1, which drafts on "
+                           "the host from tokens that have returned (expected false, method mtp, "
+                           "or runner v2, which has it from vllm-0.33.0 on)"};
   return std::nullopt;
 }
 
@@ -123,11 +121,10 @@ std::optional<SettingConflict> block_size_conflict(const EngineSettings& setting
   const std::int32_t block_size = *settings.block_size;
   const std::int32_t k = resolved_num_speculative_tokens(settings);
   if (k + 1 > block_size)
-    return SettingConflict{
-        "speculative_config/num_speculative_tokens",
-        fmt::format("num_speculative_tokens is {}, but 1 + {} tokens do not fit a block of {} "
-                    "(expected at most {})",
-                    k, k, block_size, block_size - 1)};
+    return SettingConflict{"speculative_config/num_speculative_tokens",
+                           fmt::format("num_speculative_tokens is {}, but 1 + {} tokens do not fit "
+                                       "a block of {} (expected at most {})",
+                                       k, k, block_size, block_size - 1)};
   if (settings.mamba_cache_mode != MambaCacheMode::align) return std::nullopt;
   const std::int32_t budget = settings.max_num_batched_tokens.value_or(8192);
   if (block_size > budget)

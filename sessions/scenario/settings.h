@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "core/engine/engine_config.h"
-#include "core/engine/policy_overrides.h"
+#include "core/engine/releases.h"
 #include "core/metadata/cudagraph_mode.h"
 #include "core/model/kv_cache_spec.h"
-#include "core/model/prefill_checkpoint.h"
 #include "core/model/state_shape.h"
 #include "sessions/scenario/engine_profile.h"
 
@@ -96,7 +95,7 @@ PolicySet resolve_policies(const EngineSettings& settings);
 // The release whose profile is set; empty for other profiles.
 std::optional<Release> release_of(const EngineSettings& settings);
 
-// What a release chooses by itself where the settings say nothing (release_defaults.h). Caching is
+// What a release chooses by itself where the settings say nothing (engine_setup.h). Caching is
 // empty where it is on, or off in mode none (choose_mamba_cache_mode).
 std::optional<bool> resolved_prefix_caching(const EngineSettings& settings);
 bool resolved_all_by_default(const EngineSettings& settings);

@@ -1,7 +1,6 @@
 #include "sessions/scenario/settings_table.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/engine/policy_table.h"
 #include "sessions/scenario/setting_rows.h"

@@ -38,13 +38,92 @@ class Probe {
   Probe(const Probe&) = delete;  // names_ refers to the engine of this object
   Probe& operator=(const Probe&) = delete;
 
-  Result<ProbedRun> run();
+  Result<ProbedRun> run() {
+    const auto driven = drive(
+        run_, [this](const CheckedStep& step) { take(step); },
+        [this] { return options_.go_on && !options_.go_on(); });
+    if (!driven.ok()) return driven.error();
+    probed_.stopped = driven.value() == Going::stop;
+    if (run_.end() == EndReason::step_limit)
+      return invalid_input(fmt::format("the run has more than {} steps", options_.max_steps));
+    probed_.num_steps = run_.num_steps();
+    return std::move(probed_);
+  }
 
  private:
-  void take(const CheckedStep& step);
-  void add_draws(const StepTrace& trace);
-  void add_outputs(const StepTrace& trace);
-  void add_finding(const Finding& finding);
+  void take(const CheckedStep& step) {
+    const bool before = !probed_.violation;
+    for (const Finding& finding : step.findings) add_finding(finding);
+    if (!before) return;
+    add_draws(step.trace);
+    add_outputs(step.trace);
+  }
+  // Follows the rules by which the engine draws: RowInputs::plan_acceptance,
+  // Engine::next_draft_count.
+  void add_draws(const StepTrace& trace) {
+    const EngineConfig& config = run_.engine().config();
+    const ScriptStep* script = script_of(scenario_, trace.step);
+    const bool drawn_rate = config.acceptance_rate > 0.0 && config.acceptance_rate < 1.0;
+    for (const RowTrace& row : trace.rows) {
+      const ScheduledTrace& scheduled = trace.scheduled_of(row);
+      const std::string name = run_.engine().name_of(row.request);
+      const auto step = static_cast<std::int32_t>(trace.step);
+      const bool drafts =
+          !scheduled.placeholder_drafts && row.num_computed_tokens >= scheduled.num_prompt_tokens;
+      if (!drafts) continue;
+      if (draft_lists_vary(config) && (script == nullptr || !names(script->drafts, name)))
+        probed_.draws.push_back({.kind = Draw::Kind::num_drafts,
+                                 .step = step,
+                                 .request = name,
+                                 .count = scheduled.num_drafts_offered,
+                                 .most = config.num_speculative_tokens});
+      if (drawn_rate && scheduled.samples() && scheduled.num_draft_tokens > 0 &&
+          (script == nullptr || !names(script->accept, name)))
+        probed_.draws.push_back({.kind = Draw::Kind::accepted,
+                                 .step = step,
+                                 .request = name,
+                                 .count = row.num_sampled_tokens,
+                                 .most = 1 + scheduled.num_draft_tokens});
+    }
+  }
+
+  void add_outputs(const StepTrace& trace) {
+    for (const RowTrace& row : trace.rows) {
+      const std::string& name = run_.engine().name_of(row.request);
+      for (std::size_t i = 0; i < scenario_.requests.size(); ++i)
+        if (scenario_.requests[i].id == name)
+          probed_.num_output_tokens[i] += row.num_sampled_tokens;
+    }
+  }
+  void add_finding(const Finding& finding) {
+    const bool is_error = rule_info(finding.rule).severity == Severity::error;
+    const std::size_t chain = is_error ? roots_.add(finding) : SIZE_MAX;
+    if (breaks_rule(finding)) {
+      const Finding& root = is_error ? roots_.roots()[chain].finding : finding;
+      const Violation violation{.finding = finding,
+                                .root = root,
+                                .request = request_of(root),
+                                .text = explain_finding(finding, names_)};
+      if (!is_error || broken_by_.insert(chain).second) probed_.chains.push_back(violation);
+      if (!probed_.violation && is_wanted_root(violation.root)) probed_.violation = violation;
+    }
+    if (!probed_.violation && is_error)
+      probed_.errors_before.insert(
+          fmt::format("{} {}", rule_info(finding.rule).slug, finding.detail));
+    ExpectedFinding shown;
+    shown.rule = rule_info(finding.rule).slug;
+    shown.step = static_cast<std::int32_t>(finding.step);
+    if (finding.request.value >= 0) shown.request = request_of(finding);
+    const auto known = std::ranges::find_if(
+        probed_.found, [&](const ExpectedFinding& other) { return other.rule == shown.rule; });
+    if (known == probed_.found.end()) {
+      probed_.found.push_back(std::move(shown));
+      return;
+    }
+    if (known->step != shown.step) known->step.reset();
+    if (known->request != shown.request) known->request.reset();
+  }
+
   bool breaks_rule(const Finding& finding) const {
     if (options_.detail && finding.detail != *options_.detail) return false;
     return options_.rule ? finding.rule == *options_.rule
@@ -66,92 +145,6 @@ class Probe {
   std::set<std::size_t> broken_by_;  // chains that break the rule
   ProbedRun probed_;
 };
-
-// Follows the rules by which the engine draws: RowInputs::plan_acceptance,
-// Engine::next_draft_count.
-void Probe::add_draws(const StepTrace& trace) {
-  const EngineConfig& config = run_.engine().config();
-  const ScriptStep* script = script_of(scenario_, trace.step);
-  const bool drawn_rate = config.acceptance_rate > 0.0 && config.acceptance_rate < 1.0;
-  for (const RowTrace& row : trace.rows) {
-    const ScheduledTrace& scheduled = trace.scheduled_of(row);
-    const std::string name = run_.engine().name_of(row.request);
-    const auto step = static_cast<std::int32_t>(trace.step);
-    const bool drafts =
-        !scheduled.placeholder_drafts && row.num_computed_tokens >= scheduled.num_prompt_tokens;
-    if (!drafts) continue;
-    if (draft_lists_vary(config) && (script == nullptr || !names(script->drafts, name)))
-      probed_.draws.push_back({.kind = Draw::Kind::num_drafts,
-                               .step = step,
-                               .request = name,
-                               .count = scheduled.num_drafts_offered,
-                               .most = config.num_speculative_tokens});
-    if (drawn_rate && scheduled.samples() && scheduled.num_draft_tokens > 0 &&
-        (script == nullptr || !names(script->accept, name)))
-      probed_.draws.push_back({.kind = Draw::Kind::accepted,
-                               .step = step,
-                               .request = name,
-                               .count = row.num_sampled_tokens,
-                               .most = 1 + scheduled.num_draft_tokens});
-  }
-}
-
-void Probe::add_outputs(const StepTrace& trace) {
-  for (const RowTrace& row : trace.rows) {
-    const std::string& name = run_.engine().name_of(row.request);
-    for (std::size_t i = 0; i < scenario_.requests.size(); ++i)
-      if (scenario_.requests[i].id == name) probed_.num_output_tokens[i] += row.num_sampled_tokens;
-  }
-}
-
-void Probe::add_finding(const Finding& finding) {
-  const bool is_error = rule_info(finding.rule).severity == Severity::error;
-  const std::size_t chain = is_error ? roots_.add(finding) : SIZE_MAX;
-  if (breaks_rule(finding)) {
-    const Finding& root = is_error ? roots_.roots()[chain].finding : finding;
-    const Violation violation{.finding = finding,
-                              .root = root,
-                              .request = request_of(root),
-                              .text = explain_finding(finding, names_)};
-    if (!is_error || broken_by_.insert(chain).second) probed_.chains.push_back(violation);
-    if (!probed_.violation && is_wanted_root(violation.root)) probed_.violation = violation;
-  }
-  if (!probed_.violation && is_error)
-    probed_.errors_before.insert(
-        fmt::format("{} {}", rule_info(finding.rule).slug, finding.detail));
-  ExpectedFinding shown;
-  shown.rule = rule_info(finding.rule).slug;
-  shown.step = static_cast<std::int32_t>(finding.step);
-  if (finding.request.value >= 0) shown.request = request_of(finding);
-  const auto known = std::ranges::find_if(
-      probed_.found, [&](const ExpectedFinding& other) { return other.rule == shown.rule; });
-  if (known == probed_.found.end()) {
-    probed_.found.push_back(std::move(shown));
-    return;
-  }
-  if (known->step != shown.step) known->step.reset();
-  if (known->request != shown.request) known->request.reset();
-}
-
-void Probe::take(const CheckedStep& step) {
-  const bool before = !probed_.violation;
-  for (const Finding& finding : step.findings) add_finding(finding);
-  if (!before) return;
-  add_draws(step.trace);
-  add_outputs(step.trace);
-}
-
-Result<ProbedRun> Probe::run() {
-  const auto driven = drive(
-      run_, [this](const CheckedStep& step) { take(step); },
-      [this] { return options_.go_on && !options_.go_on(); });
-  if (!driven.ok()) return driven.error();
-  probed_.stopped = driven.value() == Going::stop;
-  if (run_.end() == EndReason::step_limit)
-    return invalid_input(fmt::format("the run has more than {} steps", options_.max_steps));
-  probed_.num_steps = run_.num_steps();
-  return std::move(probed_);
-}
 
 }  // namespace
 

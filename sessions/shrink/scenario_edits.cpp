@@ -1,10 +1,9 @@
 #include "sessions/shrink/scenario_edits.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/engine/policy_table.h"
-#include "sessions/scenario/scripted_policies.h"
+#include "sessions/scenario/scenario_requests.h"
 
 namespace hybridscope {
 namespace {

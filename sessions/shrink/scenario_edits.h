@@ -1,7 +1,11 @@
-// Edits that remove parts of a scenario. The result is a scenario that may be invalid.
+// Edits that remove parts of a scenario or lower its numbers, and the search through a list of
+// them. The result is a scenario that may be invalid.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -61,5 +65,44 @@ Scenario with_scripted_draws(const Scenario& scenario, std::span<const Draw> dra
 // than its output up to then.
 Scenario cut_behind(const Scenario& scenario, std::int64_t step,
                     std::span<const std::int32_t> num_output_tokens, std::int32_t margin);
+
+// The numbers of a scenario that could be smaller, each with its least value.
+
+struct ScenarioNumber {
+  std::int64_t value = 0;
+  std::int64_t least = 0;  // below `value`
+  // Returns the scenario with another value. Dependent numbers are lowered too (a prompt's shared
+  // tokens, counts above K + 1).
+  std::function<Scenario(const Scenario&, std::int64_t)> set;
+};
+
+// In this order: each request's prompt, shared tokens and output tokens; the steps at which
+// something happens, first moved together with all later ones, then alone; arrival, salt and
+// priority; the script's counts and budgets; integer settings except the seed. Numbers at their
+// least value are left out.
+std::vector<ScenarioNumber> scenario_numbers(const Scenario& scenario);
+
+// Delta debugging on a list: tries to remove large parts first, down to single elements, and within
+// each size the last part first.
+
+// `drop(first, count)` tries to remove elements [first, first + count) of the current list and
+// returns whether it did; `more()` is asked before each try. Returns whether anything was removed.
+template <class Drop, class More>
+bool reduce_list(std::size_t size, const Drop& drop, const More& more) {
+  bool dropped = false;
+  for (std::size_t part = size; part > 0; part /= 2) {
+    for (std::size_t end = size; end > 0;) {
+      if (!more()) return dropped;
+      const std::size_t first = end > part ? end - part : 0;
+      if (drop(first, end - first)) {
+        size -= end - first;
+        dropped = true;
+      }
+      end = first;
+    }
+    part = std::min(part, std::max<std::size_t>(size, 1));
+  }
+  return dropped;
+}
 
 }  // namespace hybridscope

@@ -1,11 +1,10 @@
-#include "sessions/shrink/scenario_numbers.h"
+#include "sessions/shrink/scenario_edits.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "sessions/scenario/settings_table.h"
-#include "sessions/shrink/scenario_edits.h"
 
 namespace hybridscope {
 namespace {

@@ -3,20 +3,11 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <optional>
-#include <string>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "sessions/run/run_plan.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/scenario/scenario_writer.h"
-#include "sessions/shrink/list_reduction.h"
-#include "sessions/shrink/probe_run.h"
 #include "sessions/shrink/scenario_edits.h"
-#include "sessions/shrink/scenario_numbers.h"
 
 namespace hybridscope {
 namespace {
@@ -60,24 +51,149 @@ class Shrinker {
         best_(std::move(scenario)) {}
 
   // Error: there is nothing to shrink.
-  Status begin();
-  void run();
-  ShrunkScenario result() const;
+  Status begin() {
+    best_.expect = {};
+    best_.teaches.clear();
+    best_.twin.reset();
+    ++num_runs_;
+    auto run = chain_.choose(best_);
+    if (!run.ok()) return run.error();
+    best_run_ = std::move(run).value();
+    size_ = first_size_ = size_of(best_, best_run_);
+    first_length_ = length_of(best_);
+    return Ok{};
+  }
+
+  void run() {
+    for (bool smaller = true; smaller && more();) {
+      smaller = drop_what_is_behind();
+      smaller = name_the_policy() || smaller;
+      smaller = drop_parts(best_.requests.size(), without_requests) || smaller;
+      smaller = drop_parts(split_script(best_.script).size(), without_script) || smaller;
+      smaller = drop_parts(sharing_requests(best_).size(), without_sharing) || smaller;
+      smaller = drop_settings() || smaller;
+      smaller = script_the_draws() || smaller;
+      smaller = lower_numbers() || smaller;
+    }
+  }
+
+  ShrunkScenario result() const {
+    ShrunkScenario shrunk;
+    shrunk.scenario = best_;
+    shrunk.scenario.expect.findings = best_run_.found;
+    shrunk.rule = chain_.rule();
+    shrunk.violation_step = size_.violation_step;
+    shrunk.text = best_run_.violation->text;
+    shrunk.cause = chain_.cause();
+    shrunk.size_before = first_size_;
+    shrunk.size_after = size_;
+    shrunk.num_runs = num_runs_;
+    shrunk.end = chain_.was_stopped() ? ShrinkEnd::interrupted : end_;
+    return shrunk;
+  }
 
  private:
   bool more() const { return end_ == ShrinkEnd::smallest && !chain_.was_stopped(); }
-  bool try_keep(const Scenario& candidate, Wanted wanted);
-  void keep(Scenario candidate, ProbedRun run);
+  bool try_keep(const Scenario& candidate, Wanted wanted) {
+    if (!more() || candidate == best_) return false;
+    if (length_of(candidate) > first_length_) return false;
+    const std::string text = write_scenario(candidate);
+    const auto fits = [&](const ScenarioSize& size) {
+      return size.violation_step <= first_size_.violation_step &&
+             (wanted == Wanted::not_larger ? size <= size_ : size < size_);
+    };
+    const auto known = known_.find(text);
+    if (known != known_.end() && !(known->second && fits(*known->second))) return false;
+    if (num_runs_ >= options_.max_runs) {
+      end_ = ShrinkEnd::run_limit;
+      return false;
+    }
+    // The scenario reader decides whether a candidate is valid.
+    auto read = parse_scenario({.text = text, .file = "candidate"});
+    if (!read.ok()) return false;
+    ++num_runs_;
+    auto run = chain_.violating_run(read.value());
+    if (!more()) return false;
+    std::optional<ScenarioSize> size;
+    if (run) size = size_of(read.value(), *run);
+    if (size && fits(*size) && !chain_.has_same_cause(read.value(), *run)) size.reset();
+    known_[text] = size;
+    if (!size || !fits(*size)) return false;
+    if (wanted == Wanted::smaller_with_same_words &&
+        run->violation->text != best_run_.violation->text)
+      return false;
+    keep(std::move(read).value(), std::move(*run));
+    return true;
+  }
+
+  void keep(Scenario candidate, ProbedRun run) {
+    best_ = std::move(candidate);
+    best_run_ = std::move(run);
+    size_ = size_of(best_, best_run_);
+  }
 
   // In order of how much they usually remove; each returns whether anything was removed.
-  bool drop_what_is_behind();
+  bool drop_what_is_behind() {
+    const std::int64_t step = size_.violation_step;
+    for (const std::int32_t margin : {0, 1, 1 << 20}) {
+      const Scenario cut = cut_behind(best_, step, best_run_.num_output_tokens, margin);
+      if (try_keep(cut, Wanted::not_larger)) return true;
+    }
+    return false;
+  }
   template <class Without>
   bool drop_parts(std::size_t count, const Without& without);
-  bool drop_settings();
-  bool name_the_policy();
-  bool script_the_draws();
-  bool lower_numbers();
-  bool lower(const ScenarioNumber& number);
+  bool drop_settings() {
+    return drop_parts(set_settings(best_.settings).size(),
+                      [this](const Scenario& scenario, ListPart part) {
+                        Scenario smaller = without_settings(scenario, part);
+                        if (options_.keep_max_model_len)
+                          smaller.settings.max_model_len = scenario.settings.max_model_len;
+                        return smaller;
+                      });
+  }
+  // A release stays as it is: with one policy on profile safe it would be an engine that nobody
+  // runs.
+  bool name_the_policy() {
+    if (release_of(best_.settings)) return false;
+    const std::vector<Scenario> candidates = with_one_policy(best_);
+    for (const Wanted wanted : {Wanted::smaller_with_same_words, Wanted::smaller})
+      for (const Scenario& candidate : candidates)
+        if (try_keep(candidate, wanted)) return true;
+    return false;
+  }
+  // Scripts all draws, or only those that a fixed acceptance rate does not give.
+  bool script_the_draws() {
+    if (best_run_.draws.empty()) return false;
+    const std::array<std::optional<int>, 3> rates = {0, 1, std::nullopt};
+    for (const std::optional<int> rate : rates)
+      if (try_keep(with_scripted_draws(best_, best_run_.draws, rate), Wanted::smaller)) return true;
+    return false;
+  }
+  bool lower_numbers() {
+    bool lowered = false;
+    for (std::size_t i = 0; more(); ++i) {
+      const std::vector<ScenarioNumber> numbers = scenario_numbers(best_);
+      if (i >= numbers.size()) break;
+      lowered = lower(numbers[i]) || lowered;
+    }
+    return lowered;
+  }
+  // Tries the least value, then bisects down to a value that holds while one less does not.
+  bool lower(const ScenarioNumber& number) {
+    const Scenario start = best_;
+    const auto lowered = [&](std::int64_t value) {
+      return try_keep(number.set(start, value), Wanted::not_larger);
+    };
+    if (lowered(number.least)) return true;
+    std::int64_t fails = number.least;
+    std::int64_t holds = number.value;
+    while (more() && holds - fails > 1) {
+      const std::int64_t middle = fails + (holds - fails) / 2;
+      (lowered(middle) ? holds : fails) = middle;
+    }
+    return holds != number.value;
+  }
 
   const ShrinkOptions& options_;
   KeptChain chain_;
@@ -92,66 +208,6 @@ class Shrinker {
   std::unordered_map<std::string, std::optional<ScenarioSize>> known_;
 };
 
-Status Shrinker::begin() {
-  best_.expect = {};
-  best_.teaches.clear();
-  best_.twin.reset();
-  ++num_runs_;
-  auto run = chain_.choose(best_);
-  if (!run.ok()) return run.error();
-  best_run_ = std::move(run).value();
-  size_ = first_size_ = size_of(best_, best_run_);
-  first_length_ = length_of(best_);
-  return Ok{};
-}
-
-void Shrinker::keep(Scenario candidate, ProbedRun run) {
-  best_ = std::move(candidate);
-  best_run_ = std::move(run);
-  size_ = size_of(best_, best_run_);
-}
-
-bool Shrinker::try_keep(const Scenario& candidate, Wanted wanted) {
-  if (!more() || candidate == best_) return false;
-  if (length_of(candidate) > first_length_) return false;
-  const std::string text = write_scenario(candidate);
-  const auto fits = [&](const ScenarioSize& size) {
-    return size.violation_step <= first_size_.violation_step &&
-           (wanted == Wanted::not_larger ? size <= size_ : size < size_);
-  };
-  const auto known = known_.find(text);
-  if (known != known_.end() && !(known->second && fits(*known->second))) return false;
-  if (num_runs_ >= options_.max_runs) {
-    end_ = ShrinkEnd::run_limit;
-    return false;
-  }
-  // The scenario reader decides whether a candidate is valid.
-  auto read = parse_scenario({.text = text, .file = "candidate"});
-  if (!read.ok()) return false;
-  ++num_runs_;
-  auto run = chain_.violating_run(read.value());
-  if (!more()) return false;
-  std::optional<ScenarioSize> size;
-  if (run) size = size_of(read.value(), *run);
-  if (size && fits(*size) && !chain_.has_same_cause(read.value(), *run)) size.reset();
-  known_[text] = size;
-  if (!size || !fits(*size)) return false;
-  if (wanted == Wanted::smaller_with_same_words &&
-      run->violation->text != best_run_.violation->text)
-    return false;
-  keep(std::move(read).value(), std::move(*run));
-  return true;
-}
-
-bool Shrinker::drop_what_is_behind() {
-  const std::int64_t step = size_.violation_step;
-  for (const std::int32_t margin : {0, 1, 1 << 20}) {
-    const Scenario cut = cut_behind(best_, step, best_run_.num_output_tokens, margin);
-    if (try_keep(cut, Wanted::not_larger)) return true;
-  }
-  return false;
-}
-
 template <class Without>
 bool Shrinker::drop_parts(std::size_t count, const Without& without) {
   return reduce_list(
@@ -160,89 +216,6 @@ bool Shrinker::drop_parts(std::size_t count, const Without& without) {
         return try_keep(without(best_, ListPart{first, part}), Wanted::smaller);
       },
       [this] { return more(); });
-}
-
-bool Shrinker::drop_settings() {
-  return drop_parts(set_settings(best_.settings).size(),
-                    [this](const Scenario& scenario, ListPart part) {
-                      Scenario smaller = without_settings(scenario, part);
-                      if (options_.keep_max_model_len)
-                        smaller.settings.max_model_len = scenario.settings.max_model_len;
-                      return smaller;
-                    });
-}
-
-// A release stays as it is: with one policy on profile safe it would be an engine that nobody runs.
-bool Shrinker::name_the_policy() {
-  if (release_of(best_.settings)) return false;
-  const std::vector<Scenario> candidates = with_one_policy(best_);
-  for (const Wanted wanted : {Wanted::smaller_with_same_words, Wanted::smaller})
-    for (const Scenario& candidate : candidates)
-      if (try_keep(candidate, wanted)) return true;
-  return false;
-}
-
-// Scripts all draws, or only those that a fixed acceptance rate does not give.
-bool Shrinker::script_the_draws() {
-  if (best_run_.draws.empty()) return false;
-  const std::array<std::optional<int>, 3> rates = {0, 1, std::nullopt};
-  for (const std::optional<int> rate : rates)
-    if (try_keep(with_scripted_draws(best_, best_run_.draws, rate), Wanted::smaller)) return true;
-  return false;
-}
-
-// Tries the least value, then bisects down to a value that holds while one less does not.
-bool Shrinker::lower(const ScenarioNumber& number) {
-  const Scenario start = best_;
-  const auto lowered = [&](std::int64_t value) {
-    return try_keep(number.set(start, value), Wanted::not_larger);
-  };
-  if (lowered(number.least)) return true;
-  std::int64_t fails = number.least;
-  std::int64_t holds = number.value;
-  while (more() && holds - fails > 1) {
-    const std::int64_t middle = fails + (holds - fails) / 2;
-    (lowered(middle) ? holds : fails) = middle;
-  }
-  return holds != number.value;
-}
-
-bool Shrinker::lower_numbers() {
-  bool lowered = false;
-  for (std::size_t i = 0; more(); ++i) {
-    const std::vector<ScenarioNumber> numbers = scenario_numbers(best_);
-    if (i >= numbers.size()) break;
-    lowered = lower(numbers[i]) || lowered;
-  }
-  return lowered;
-}
-
-void Shrinker::run() {
-  for (bool smaller = true; smaller && more();) {
-    smaller = drop_what_is_behind();
-    smaller = name_the_policy() || smaller;
-    smaller = drop_parts(best_.requests.size(), without_requests) || smaller;
-    smaller = drop_parts(split_script(best_.script).size(), without_script) || smaller;
-    smaller = drop_parts(sharing_requests(best_).size(), without_sharing) || smaller;
-    smaller = drop_settings() || smaller;
-    smaller = script_the_draws() || smaller;
-    smaller = lower_numbers() || smaller;
-  }
-}
-
-ShrunkScenario Shrinker::result() const {
-  ShrunkScenario shrunk;
-  shrunk.scenario = best_;
-  shrunk.scenario.expect.findings = best_run_.found;
-  shrunk.rule = chain_.rule();
-  shrunk.violation_step = size_.violation_step;
-  shrunk.text = best_run_.violation->text;
-  shrunk.cause = chain_.cause();
-  shrunk.size_before = first_size_;
-  shrunk.size_after = size_;
-  shrunk.num_runs = num_runs_;
-  shrunk.end = chain_.was_stopped() ? ShrinkEnd::interrupted : end_;
-  return shrunk;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The files of a command: what it reads and writes is never one file.
+// The files of a command: what it reads and writes is never one file, whatever links name it.
 #pragma once
 
 #include <cstdint>
@@ -46,5 +46,24 @@ Status check_files(const CommandFiles& files);
 
 // Is it asked for on standard output?
 bool is_on_standard_output(const OutputTarget& output);
+
+// Which file a path names, through symbolic and hard links.
+
+// The path of what writing to `path` makes or replaces: where symbolic links lead in the end, also
+// if nothing is there yet. Unchanged: `path` is no link, or its links lead round in a circle.
+std::string link_target(const std::string& path);
+
+// Do both paths name one file, or would they once it is made? Hard links are one file.
+bool same_file(const std::string& a, const std::string& b);
+
+// Is it the file that standard input comes from?
+bool is_standard_input(const std::string& path);
+
+// Does standard output go to this file or pipe? False for a terminal and other devices, of which
+// several may be opened.
+bool is_standard_output(const std::string& path);
+
+// Is it still the file that was opened as `descriptor`?
+bool names_open_file(const std::string& path, int descriptor);
 
 }  // namespace hybridscope

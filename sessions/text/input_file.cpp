@@ -5,16 +5,16 @@
 #include <poll.h>
 #include <unistd.h>
 #include <zstd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "sessions/text/json_reader.h"
-#include "sessions/text/stop_request.h"
 
 namespace hybridscope {
 namespace {
@@ -245,5 +245,21 @@ Status LineSource::fill() {
   end_ += count.value();
   return Ok{};
 }
+
+namespace {
+
+// Global, because what it asks is: a signal handler can reach nothing else.
+std::atomic<bool (*)()> stop_asked = nullptr;
+
+}  // namespace
+
+void stop_waiting_when(bool (*asked)()) { stop_asked = asked; }
+
+bool stop_requested() {
+  bool (*const asked)() = stop_asked;
+  return asked != nullptr && asked();
+}
+
+Error interrupted_reading() { return {ErrorKind::not_available, "interrupted while it was read"}; }
 
 }  // namespace hybridscope

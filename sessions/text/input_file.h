@@ -1,4 +1,5 @@
-// Reads the bytes of a file or of standard input piece by piece, and unpacks compressed data.
+// Reads files or standard input: bytes piece by piece, unpacked if they are compressed, or lines
+// one at a time, until somebody asks the program to stop.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ using ReadBytes = std::function<Result<std::size_t>(std::span<char>)>;
 
 // Error io, with the path: a directory, or a file that cannot be opened. Ends too when `stop`
 // holds, also while there is nothing to read, as in a named pipe without a writer. With an empty
-// `stop` reading fails with not_available when the program was asked to stop (stop_request.h).
+// `stop` reading fails with not_available when the program was asked to stop.
 Result<ReadBytes> open_input_file(const std::string& path, std::function<bool()> stop = {});
 // Opens a file whose bytes are taken as they are, compressed or not.
 Result<ReadBytes> open_plain_file(const std::string& path, std::function<bool()> stop = {});
@@ -33,7 +34,7 @@ ReadBytes read_standard_input(std::function<bool()> stop = {});
 // truncated stream.
 ReadBytes unpack_zstd(ReadBytes read, std::function<bool()> stop = {});
 
-// Reads lines of a file or of standard input one at a time, without copying them.
+// Reads lines one at a time, without copying them.
 
 // Bytes after the end of a line that must be readable for the parser.
 inline constexpr std::size_t kLinePadding = 64;
@@ -85,5 +86,15 @@ class LineSource {
   std::int64_t lines_waiting_ = 0;
   bool ended_with_newline_ = false;
 };
+
+// Whether the program was asked to stop, for what waits for somebody at the other end of a pipe.
+
+// From now on stop_requested() asks `asked`, from any thread. Without this call nobody asks the
+// program to stop.
+void stop_waiting_when(bool (*asked)());
+bool stop_requested();
+
+// Error not_available, of who reads: the caller knows file and line.
+Error interrupted_reading();
 
 }  // namespace hybridscope

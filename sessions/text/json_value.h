@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/text/edit_distance.h"
 #include "sessions/text/shown_text.h"
 
 namespace simdjson::dom {

@@ -1,12 +1,14 @@
-// Stable 64-bit hashes of the names of requests and texts. They must never change, because traces
-// and digests depend on them.
+// Stable hashes: of the names of requests and texts, which must never change because traces and
+// digests depend on them, and of the program itself.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/base/fingerprint.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 
@@ -32,5 +34,11 @@ constexpr std::uint64_t request_key(std::string_view name) {
 constexpr std::uint64_t text_content(std::string_view name) {
   return hash_name(NameKind::text, name);
 }
+
+// Which build of hybridscope is running.
+
+// 16 hex digits of the file that has this code, the program's or a shared library's: other code,
+// another compiler or other flags give others. Error not_available: the file cannot be read.
+Result<std::string> program_digest();
 
 }  // namespace hybridscope

@@ -4,9 +4,8 @@
 #include <array>
 #include <cctype>
 #include <limits>
-#include <optional>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope {
 

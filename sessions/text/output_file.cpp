@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "sessions/text/file_identity.h"
-#include "sessions/text/stop_request.h"
+#include "sessions/text/command_files.h"
+#include "sessions/text/input_file.h"
 
 namespace hybridscope {
 namespace {

@@ -12,7 +12,7 @@
 namespace hybridscope {
 
 // Writes to files, pipes and devices; a reader that takes nothing holds the program only until it
-// is asked to stop (stop_request.h).
+// is asked to stop (input_file.h).
 
 // Opens for writing what `path` names, made or emptied. Waits for somebody who reads a named pipe.
 // -1: errno says why; EINTR: the program was asked to stop.
@@ -32,7 +32,7 @@ class OutputFile {
   // Removes the temporary files of killed programs (PATH.hybridscope-PID.part). What is not a
   // regular file (a pipe, a device) is written directly; waits for the reader of a named pipe.
   // Compressed with zstd when the name ends in ".zst". Error not_available: the file cannot be
-  // created, or the program was asked to stop (stop_request.h).
+  // created, or the program was asked to stop (input_file.h).
   static Result<OutputFile> create(const std::string& path);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;

@@ -1,9 +1,12 @@
-// Foreign text (names of scenarios, traces and files) made fit for terminals, logs and Markdown.
+// Foreign text (names of scenarios, traces and files) made fit for terminals, logs and Markdown,
+// and the word that a misspelt one may have meant.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hybridscope {
 
@@ -50,5 +53,14 @@ std::string valid_text(std::string_view text);
 
 // `word` as a POSIX shell reads it back: as it is, or in single quotes.
 std::string shell_word(std::string_view word);
+
+// How much two words differ in spelling.
+
+// The Levenshtein distance: how many bytes must be inserted, removed or replaced to make `a` of
+// `b`. The case of letters counts.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// ", did you mean \"prompt\"?", or empty when no known key is similar.
+std::string nearest_key_hint(std::string_view key, const std::vector<std::string_view>& known_keys);
 
 }  // namespace hybridscope

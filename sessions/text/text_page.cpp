@@ -1,12 +1,14 @@
 #include "sessions/text/text_page.h"
 
 #include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <string_view>
+#include <nlohmann/json.hpp>
+#include <span>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
@@ -193,23 +195,19 @@ struct Range {
 
 // Combining marks, drawn over the character before them: Unicode's Mn and Me of the common scripts,
 // joiners and variation selectors.
-constexpr std::array kCombining = {
-    Range{0x0300, 0x036F},  Range{0x0483, 0x0489}, Range{0x0591, 0x05BD}, Range{0x0610, 0x061A},
-    Range{0x064B, 0x065F},  Range{0x0E34, 0x0E3A}, Range{0x0E47, 0x0E4E}, Range{0x1AB0, 0x1AFF},
-    Range{0x1DC0, 0x1DFF},  Range{0x200B, 0x200F}, Range{0x20D0, 0x20FF}, Range{0x302A, 0x302D},
-    Range{0x3099, 0x309A},  Range{0xFE00, 0xFE0F}, Range{0xFE20, 0xFE2F}, Range{0xFEFF, 0xFEFF},
-    Range{0xE0100, 0xE01EF}};
+constexpr Range kCombining[] = {
+    {0x0300, 0x036F}, {0x0483, 0x0489},  {0x0591, 0x05BD}, {0x0610, 0x061A}, {0x064B, 0x065F},
+    {0x0E34, 0x0E3A}, {0x0E47, 0x0E4E},  {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF}, {0x200B, 0x200F},
+    {0x20D0, 0x20FF}, {0x302A, 0x302D},  {0x3099, 0x309A}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F},
+    {0xFEFF, 0xFEFF}, {0xE0100, 0xE01EF}};
 
 // Two columns wide (East Asian Width W and F), emoji among them.
-constexpr std::array kWide = {
-    Range{0x1100, 0x115F},   Range{0x2E80, 0x303E},   Range{0x3041, 0xA4CF},
-    Range{0xA960, 0xA97F},   Range{0xAC00, 0xD7A3},   Range{0xF900, 0xFAFF},
-    Range{0xFE30, 0xFE6F},   Range{0xFF01, 0xFF60},   Range{0xFFE0, 0xFFE6},
-    Range{0x1F300, 0x1F64F}, Range{0x1F680, 0x1F6FF}, Range{0x1F900, 0x1F9FF},
-    Range{0x20000, 0x3FFFD}};
+constexpr Range kWide[] = {
+    {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},  {0xA960, 0xA97F}, {0xAC00, 0xD7A3},
+    {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF01, 0xFF60},  {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F},
+    {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
 
-template <std::size_t N>
-bool is_in(const std::array<Range, N>& ranges, std::uint32_t code) {
+bool is_in(std::span<const Range> ranges, std::uint32_t code) {
   return std::ranges::any_of(
       ranges, [code](const Range& range) { return range.first <= code && code <= range.last; });
 }
@@ -288,6 +286,61 @@ std::string indented(std::string_view lines) {
     at = end == std::string_view::npos ? end : end + 1;
   }
   return text;
+}
+
+namespace {
+
+template <class Json>
+std::string safe_json(const Json& value) {
+  constexpr bool kAscii = true;
+  const std::string text = value.dump(-1, ' ', kAscii, Json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<')
+      safe += "\\u003c";
+    else if (c == '>')
+      safe += "\\u003e";
+    else if (c == '&')
+      safe += "\\u0026";
+    else
+      safe += c;
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::string html_escaped(std::string_view text) {
+  std::string html;
+  for (const char c : escape_controls(text)) {
+    switch (c) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      case '"':
+        html += "&quot;";
+        break;
+      default:
+        html += c;
+    }
+  }
+  return html;
+}
+
+std::string script_safe_json(const nlohmann::json& value) { return safe_json(value); }
+std::string script_safe_json(const nlohmann::ordered_json& value) { return safe_json(value); }
+
+void fill_mark(std::string& page, std::string_view mark, std::string_view text) {
+  const std::size_t place = page.find(mark);
+  HS_EXPECT(place != std::string::npos);
+  page.replace(place, mark.size(), text);
 }
 
 }  // namespace hybridscope

@@ -1,8 +1,9 @@
 // Plain text for a terminal or a panel: lines of at most so many columns, wrapped at spaces,
-// without trailing spaces.
+// without trailing spaces. And text that becomes a part of an HTML page.
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,5 +86,20 @@ std::string printable(const std::string& text, std::size_t max_width = 200);
 
 // Each line of the text behind two spaces.
 std::string indented(std::string_view lines);
+
+// Text and data in HTML pages: escaped, so that no name can end the element it stands in.
+
+// The text for the content of an element or an attribute in double quotes; control characters as
+// escape_controls() shows them.
+std::string html_escaped(std::string_view text);
+
+// JSON that is safe inside a <script> element: ASCII, without < > &. Bytes that are not UTF-8
+// become U+FFFD.
+std::string script_safe_json(const nlohmann::json& value);
+std::string script_safe_json(const nlohmann::ordered_json& value);
+
+// Puts `text` in place of `mark`, a word of the page's template. Requires: the page contains it;
+// the first one counts.
+void fill_mark(std::string& page, std::string_view mark, std::string_view text);
 
 }  // namespace hybridscope

@@ -1,65 +1,59 @@
 #include "sessions/traffic/load_traffic.h"
 
 #include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <filesystem>
-#include <span>
+#include <memory>
 #include <system_error>
 #include <utility>
 
-#include "sessions/text/input_file.h"
+#include "core/base/math.h"
+#include "sessions/scenario/scenario.h"
+#include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/json_value.h"
-#include "sessions/text/stop_request.h"
-#include "sessions/traffic/burstgpt.h"
-#include "sessions/traffic/mooncake.h"
-#include "sessions/traffic/mooncake_sessions.h"
-#include "sessions/traffic/openai_log.h"
-#include "sessions/traffic/sharegpt.h"
-#include "sessions/traffic/synthetic_traffic.h"
-#include "sessions/traffic/vllm_bench.h"
+#include "sessions/text/name_hash.h"
+#include "sessions/traffic/traffic_formats.h"
 
 namespace hybridscope {
 namespace {
 
 // The first that recognises a file reads it.
-constexpr std::array kFormats = {
-    TrafficFormat{
-        .name = "openai-log",
-        .description = "a log of requests to an OpenAI API, with texts, and usage if there "
-                       "is",
-        .recognised_by = "`messages` or `prompt` in the line, its `request` or its `body`",
-        .recognises = is_openai_log,
-        .read = read_openai_log},
-    TrafficFormat{.name = "mooncake-sessions",
-                  .description = "Mooncake rows with sessions, dependencies, think times and tool "
-                                 "waits, as AIPerf and Dynamo replay them",
-                  .recognised_by =
-                      "`input_length`, and one of `session_id`, `request_id`, `delay`, "
-                      "`wait_for`, `tool_wait_ms`, or no times or ids",
-                  .recognises = is_mooncake_sessions,
-                  .read = read_mooncake_sessions},
-    TrafficFormat{.name = "mooncake",
-                  .description = "the Mooncake traces: times, lengths and the ids of prompt blocks",
-                  .recognised_by = "`input_length`",
-                  .recognises = is_mooncake,
-                  .read = read_mooncake},
-    TrafficFormat{.name = "sharegpt",
-                  .description = "conversations as texts, as in the ShareGPT data sets",
-                  .recognised_by = "`conversations`",
-                  .recognises = is_sharegpt,
-                  .read = read_sharegpt},
-    TrafficFormat{
-        .name = "burstgpt",
-        .description = "the BurstGPT traces: times and numbers of tokens, perhaps sessions",
-        .recognised_by = "a header with `Timestamp`, `Request tokens` and `Response tokens`",
-        .recognises = is_burstgpt,
-        .read = read_burstgpt},
-    TrafficFormat{.name = "vllm-bench",
-                  .description = "a result of `vllm bench serve --save-result --save-detailed`",
-                  .recognised_by = "`num_prompts`, `model_id` and `request_rate`",
-                  .recognises = is_vllm_bench,
-                  .read = read_vllm_bench},
+constexpr TrafficFormat kFormats[] = {
+    {.name = "openai-log",
+     .description = "a log of requests to an OpenAI API, with texts, and usage if there is",
+     .recognised_by = "`messages` or `prompt` in the line, its `request` or its `body`",
+     .recognises = is_openai_log,
+     .read = read_openai_log},
+    {.name = "mooncake-sessions",
+     .description = "Mooncake rows with sessions, dependencies, think times and tool waits, as "
+                    "AIPerf and Dynamo replay them",
+     .recognised_by = "`input_length`, and one of `session_id`, `request_id`, `delay`, `wait_for`, "
+                      "`tool_wait_ms`, or no times or ids",
+     .recognises = is_mooncake_sessions,
+     .read = read_mooncake_sessions},
+    {.name = "mooncake",
+     .description = "the Mooncake traces: times, lengths and the ids of prompt blocks",
+     .recognised_by = "`input_length`",
+     .recognises = is_mooncake,
+     .read = read_mooncake},
+    {.name = "sharegpt",
+     .description = "conversations as texts, as in the ShareGPT data sets",
+     .recognised_by = "`conversations`",
+     .recognises = is_sharegpt,
+     .read = read_sharegpt},
+    {.name = "burstgpt",
+     .description = "the BurstGPT traces: times and numbers of tokens, perhaps sessions",
+     .recognised_by = "a header with `Timestamp`, `Request tokens` and `Response tokens`",
+     .recognises = is_burstgpt,
+     .read = read_burstgpt},
+    {.name = "vllm-bench",
+     .description = "a result of `vllm bench serve --save-result --save-detailed`",
+     .recognised_by = "`num_prompts`, `model_id` and `request_rate`",
+     .recognises = is_vllm_bench,
+     .read = read_vllm_bench},
 };
 
 std::string first_line(std::string_view head) {
@@ -138,6 +132,183 @@ Result<Traffic> load_traffic(const std::string& source, const TrafficOptions& op
                                          : read_file(source, options.format);
   if (!log.ok()) return log.error();
   return arrange_traffic(std::move(log).value(), options.load);
+}
+
+namespace {
+
+struct Head {
+  std::string text;
+  std::size_t given = 0;  // bytes of the text that were read again
+  std::optional<Error> error;
+  ReadBytes read;
+};
+
+Result<std::size_t> read_again(Head& head, std::span<char> into) {
+  if (head.given < head.text.size()) {
+    const std::size_t count = std::min(into.size(), head.text.size() - head.given);
+    std::memcpy(into.data(), head.text.data() + head.given, count);
+    head.given += count;
+    return count;
+  }
+  if (head.error) return *head.error;
+  return head.read(into);
+}
+
+constexpr std::string_view kJsonSpace = " \t\r\n";
+
+// Removes a string with its quotes from the front and returns what is between them, escapes as they
+// are.
+std::string_view take_quoted(std::string_view& text) {
+  std::size_t end = 1;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  const std::string_view inside = text.substr(1, std::min(end, text.size()) - 1);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return inside;
+}
+
+struct OpenContainer {
+  bool is_array = false;
+  std::string path;  // "request.", or nothing outermost
+};
+
+}  // namespace
+
+std::vector<std::string> keys_of_first_object(std::string_view head) {
+  std::vector<std::string> keys;
+  std::vector<OpenContainer> open;
+  int arrays = 0;  // open ones
+  head.remove_prefix(std::min(head.find_first_not_of(kJsonSpace), head.size()));
+  if (!head.starts_with('{')) return keys;
+  while (!head.empty()) {
+    const char byte = head.front();
+    if (byte == '"') {
+      const std::string_view text = take_quoted(head);
+      const std::size_t next = head.find_first_not_of(kJsonSpace);
+      if (arrays == 0 && next != std::string_view::npos && head[next] == ':')
+        keys.push_back(open.back().path + std::string(text));
+      continue;
+    }
+    head.remove_prefix(1);
+    if (byte == '{' || byte == '[') {
+      arrays += byte == '[' ? 1 : 0;
+      open.push_back({byte == '[', arrays > 0 || keys.empty() ? "" : keys.back() + "."});
+    } else if (byte == '}' || byte == ']') {
+      arrays -= open.back().is_array ? 1 : 0;
+      open.pop_back();
+      if (open.empty()) break;
+    }
+  }
+  return keys;
+}
+
+bool first_object_has_all(std::string_view head, std::initializer_list<std::string_view> keys) {
+  return std::ranges::all_of(keys, [found = keys_of_first_object(head)](std::string_view key) {
+    return std::ranges::find(found, key) != found.end();
+  });
+}
+
+bool first_object_has_any(std::string_view head, std::initializer_list<std::string_view> keys) {
+  return std::ranges::any_of(keys, [found = keys_of_first_object(head)](std::string_view key) {
+    return std::ranges::find(found, key) != found.end();
+  });
+}
+
+TrafficHead look_at_head(ReadBytes read) {
+  auto head = std::make_shared<Head>();
+  head->read = std::move(read);
+  head->text.resize(kTrafficHeadBytes);
+  std::size_t end = 0;
+  while (end < head->text.size()) {
+    const auto count = head->read(std::span(head->text).subspan(end));
+    if (!count.ok()) head->error = count.error();
+    if (!count.ok() || count.value() == 0) break;
+    end += count.value();
+  }
+  head->text.resize(end);
+  return {.text = head->text,
+          .read = [head](std::span<char> into) { return read_again(*head, into); }};
+}
+
+std::int64_t tokens_of_text(std::string_view text) {
+  return cdiv(static_cast<std::int64_t>(text.size()), std::int64_t{kBytesOfAToken});
+}
+
+std::vector<TextPiece> pieces_of_text(std::string_view text) {
+  constexpr std::size_t kPieceBytes = std::size_t{kTextPieceTokens} * kBytesOfAToken;
+  std::vector<TextPiece> pieces;
+  for (std::size_t begin = 0; begin < text.size(); begin += kPieceBytes) {
+    const std::string_view piece = text.substr(begin, kPieceBytes);
+    pieces.push_back({text_content(piece), static_cast<std::int32_t>(piece.size())});
+  }
+  return pieces;
+}
+
+std::vector<PromptSegment> part_of_prompt(const std::vector<PromptSegment>& prompt,
+                                          std::int64_t first, std::int64_t end) {
+  std::vector<PromptSegment> part;
+  std::int64_t start = 0;
+  for (const PromptSegment& segment : prompt) {
+    const std::int64_t from = std::max(first, start);
+    const std::int64_t to = std::min(end, start + segment.length);
+    if (from < to) {
+      part.push_back(segment);
+      part.back().first += static_cast<std::int32_t>(from - start);
+      part.back().length = static_cast<std::int32_t>(to - from);
+    }
+    start += segment.length;
+  }
+  return part;
+}
+
+PromptSegment answer_of(const AddRequest& request, std::int64_t num_prompt_tokens) {
+  return {.source = PromptSegment::Source::output,
+          .content = request.key,
+          .first = static_cast<std::int32_t>(num_prompt_tokens),
+          .length = request.max_tokens};
+}
+
+void ConversationHistory::add(const PromptSegment& segment) {
+  history_.push_back(segment);
+  num_tokens_ += segment.length;
+}
+
+void ConversationHistory::add_text(std::string_view text) {
+  for (const TextPiece& piece : pieces_of_text(text))
+    add({.content = piece.content, .length = cdiv(piece.num_bytes, kBytesOfAToken)});
+}
+
+Status add_logged(TrafficLog& log, LoggedRequest logged) {
+  AddRequest& request = logged.request;
+  if (request.prompt.empty()) request.prompt.push_back({.content = text_content(""), .length = 1});
+  if (const std::int64_t tokens = num_prompt_tokens(request); tokens > kMaxPromptTokens)
+    return invalid_input(
+        fmt::format("a prompt of {} tokens (expected at most {})", tokens, kMaxPromptTokens));
+  log.num_pieces += static_cast<std::int64_t>(request.prompt.size());
+  if (log.num_pieces > kMaxTrafficPieces)
+    return invalid_input(
+        fmt::format("up to here the prompts have {} pieces (expected at most {}: conversations "
+                    "this long need too much memory)",
+                    log.num_pieces, kMaxTrafficPieces));
+  request.key = request_key(request.name);
+  log.requests.push_back(std::move(logged));
+  return Ok{};
+}
+
+Status ConversationHistory::ask(TrafficLog& log, AskedTurn turn) {
+  LoggedRequest logged{
+      .request = {.name = std::move(turn.name), .prompt = history_, .max_tokens = turn.max_tokens},
+      .arrival_us = turn.arrival_us,
+      .conversation = conversation_};
+  if (last_ >= 0) {
+    logged.after = {last_};
+    logged.delay_us = turn.delay_us;
+  }
+  last_ = static_cast<std::int32_t>(log.requests.size());
+  if (Status added = add_logged(log, std::move(logged)); !added.ok()) return added;
+  const AddRequest& asked = log.requests.back().request;
+  if (history_.empty()) add(asked.prompt.front());
+  add(answer_of(asked, num_tokens_));
+  return Ok{};
 }
 
 }  // namespace hybridscope

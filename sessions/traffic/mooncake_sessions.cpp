@@ -1,4 +1,4 @@
-#include "sessions/traffic/mooncake_sessions.h"
+#include "sessions/traffic/traffic_formats.h"
 
 #include <fmt/core.h>
 #include <algorithm>
@@ -7,21 +7,19 @@
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/base/math.h"
-#include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/scenario.h"
+#include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/input_file.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"
-#include "sessions/traffic/conversation_history.h"
-#include "sessions/traffic/mooncake.h"
+#include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
 namespace {
@@ -71,8 +69,8 @@ MooncakeRow read_mooncake_row(const JsonValue& json) {
   for (const std::string_view key : {"text_input", "messages", "payload", "dependencies"})
     if (const auto other = json.find_non_null(key))
       other->fail(
-          "rows of this kind are not read (expected \"input_length\" and, for whom a row "
-          "waits, \"wait_for\"; requests as texts are format openai-log)");
+          "rows of this kind are not read (expected \"input_length\" and, for whom a row waits, "
+          "\"wait_for\"; requests as texts are format openai-log)");
   row.request_id = id_at(json, "request_id");
   row.session_id = id_at(json, "session_id");
   row.input_length =
@@ -112,18 +110,152 @@ class MooncakeSessions {
   explicit MooncakeSessions(std::string file) : file_(std::move(file)) {}
 
   // In the order of the file.
-  Status take(MooncakeRow row);
-  Result<TrafficLog> log();
+  Status take(MooncakeRow row) {
+    const auto index = static_cast<std::int32_t>(rows_.size());
+    const auto num_ids = static_cast<std::int64_t>(row.hash_ids.size());
+    if (num_ids > 0) {
+      const std::int64_t least = sizes_.least();
+      const std::int64_t most = sizes_.most();
+      if (!sizes_.take(row.input_length, num_ids))
+        return error_at(row, fmt::format("/hash_ids: {} ids for {} tokens (expected blocks of {} "
+                                         "to {} tokens, as the lines before have)",
+                                         num_ids, row.input_length, least, most));
+    }
+    std::int32_t before = -1;
+    if (!row.session_id.empty()) {
+      const auto [last, is_first] = last_of_session_.try_emplace(row.session_id, index);
+      if (!is_first) before = std::exchange(last->second, index);
+    }
+    std::vector<std::int32_t> after;
+    for (const std::string& id : row.wait_for) {
+      const auto found = by_id_.find(id);
+      if (found == by_id_.end())
+        return error_at(row, fmt::format("/wait_for: no line before this one has the request_id {}",
+                                         quoted_text(id)));
+      after.push_back(found->second);
+    }
+    if (row.wait_for.empty() && before >= 0) after.push_back(before);
+    if (!row.request_id.empty() && !by_id_.emplace(row.request_id, index).second)
+      return error_at(row,
+                      fmt::format("/request_id: {} is there twice", quoted_text(row.request_id)));
+    // Whoever waits for a while after others has no time of its own.
+    if (!row.wait_for.empty() || (before >= 0 && row.delay_us > 0)) row.arrival_us.reset();
+    joined_.push_back(index);
+    std::vector<std::int32_t> joins = after;
+    if (before >= 0) joins.push_back(before);
+    for (const std::int32_t other : joins) {
+      const std::int32_t mine = conversation_of(index);
+      const std::int32_t theirs = conversation_of(other);
+      joined_[static_cast<std::size_t>(std::max(mine, theirs))] = std::min(mine, theirs);
+    }
+    after_.push_back(std::move(after));
+    before_.push_back(before);
+    rows_.push_back(std::move(row));
+    return Ok{};
+  }
+
+  Result<TrafficLog> log() {
+    if (rows_.empty())
+      return Error{ErrorKind::corrupt,
+                   fmt::format("{}: no request (expected one JSON object a line)", file_)};
+    bool has_ids = false;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      has_ids = has_ids || !rows_[i].hash_ids.empty();
+      if (Status built = build(i); !built.ok()) return built.error();
+    }
+    if (has_ids)
+      log_.notes.push_back(fmt::format("a hash id is taken for {} tokens", sizes_.size()));
+    return std::move(log_);
+  }
 
  private:
   Error error_at(const MooncakeRow& row, const std::string& message) const {
     return {ErrorKind::corrupt, fmt::format("{}:{}: {}", file_, row.line, message)};
   }
-  Status build(std::size_t index);
-  std::vector<PromptSegment> prompt_of_ids(const MooncakeRow& row, std::int32_t before) const;
-  bool continues(const MooncakeRow& row, std::int32_t before) const;
-  std::vector<PromptSegment> sequence_of(std::int32_t index) const;
-  std::int32_t conversation_of(std::int32_t index);
+  Status build(std::size_t index) {
+    const MooncakeRow& row = rows_[index];
+    const std::int32_t before = before_[index];
+    LoggedRequest logged{.request = {.name = fmt::format("r{}", row.line),
+                                     .max_tokens = std::max(row.output_length, 1)},
+                         .arrival_us = row.arrival_us,
+                         .conversation = conversation_of(static_cast<std::int32_t>(index)),
+                         .after = after_[index],
+                         .delay_us = row.delay_us};
+    AddRequest& request = logged.request;
+    if (row.output_length == 0) ++log_.num_without_output;
+    if (row.hash_ids.empty()) {
+      if (before >= 0) request.prompt = sequence_of(before);
+      request.prompt.push_back({.content = text_content(request.name), .length = row.input_length});
+    } else {
+      request.prompt = prompt_of_ids(row, before);
+    }
+    if (index > 0 && row.arrival_us && row.arrival_us < rows_[index - 1].arrival_us)
+      ++log_.num_out_of_order;
+    if (Status added = add_logged(log_, std::move(logged)); !added.ok())
+      return error_at(row, added.error().message);
+    return Ok{};
+  }
+
+  // A block that no earlier row has holds what the turn before has there, answer included, and then
+  // the text that its id names. Wherever the id comes again the block holds the same.
+  std::vector<PromptSegment> prompt_of_ids(const MooncakeRow& row, std::int32_t before) const {
+    const std::int32_t size = sizes_.size();
+    std::vector<PromptSegment> history;
+    std::int64_t num_history = 0;
+    if (continues(row, before)) {
+      history = sequence_of(before);
+      for (const PromptSegment& segment : history) num_history += segment.length;
+    }
+    std::vector<PromptSegment> prompt;
+    for (std::size_t i = 0; i < row.hash_ids.size(); ++i) {
+      const std::int64_t first = static_cast<std::int64_t>(i) * size;
+      const std::int64_t end = std::min<std::int64_t>(first + size, row.input_length);
+      const auto [block, is_new] = blocks_.try_emplace(row.hash_ids[i]);
+      if (is_new && first < num_history)
+        block->second = part_of_prompt(history, first, std::min(end, num_history));
+      std::int64_t held = 0;
+      for (const PromptSegment& segment : part_of_prompt(block->second, 0, end - first)) {
+        prompt.push_back(segment);
+        held += segment.length;
+      }
+      if (held < end - first)
+        prompt.push_back({.content = row.hash_ids[i],
+                          .first = static_cast<std::int32_t>(held),
+                          .length = static_cast<std::int32_t>(end - first - held)});
+    }
+    return prompt;
+  }
+
+  // Is the prompt of `before`, and then its answer, the beginning of the row's prompt? As far as
+  // the ids of whole blocks tell.
+  bool continues(const MooncakeRow& row, std::int32_t before) const {
+    if (before < 0) return false;
+    const MooncakeRow& other = rows_[static_cast<std::size_t>(before)];
+    const auto whole = static_cast<std::size_t>(other.input_length / sizes_.size());
+    return !other.hash_ids.empty() && row.hash_ids.size() >= whole &&
+           std::int64_t{row.input_length} >=
+               std::int64_t{other.input_length} + std::max(other.output_length, 1) &&
+           std::equal(other.hash_ids.begin(),
+                      other.hash_ids.begin() + static_cast<std::ptrdiff_t>(whole),
+                      row.hash_ids.begin());
+  }
+
+  // Prompt and answer.
+  std::vector<PromptSegment> sequence_of(std::int32_t index) const {
+    const AddRequest& request = log_.requests[static_cast<std::size_t>(index)].request;
+    std::vector<PromptSegment> sequence = request.prompt;
+    sequence.push_back(answer_of(request, num_prompt_tokens(request)));
+    return sequence;
+  }
+  // The first row of the row's conversation.
+  std::int32_t conversation_of(std::int32_t index) {
+    auto at = static_cast<std::size_t>(index);
+    while (joined_[at] != static_cast<std::int32_t>(at)) {
+      joined_[at] = joined_[static_cast<std::size_t>(joined_[at])];
+      at = static_cast<std::size_t>(joined_[at]);
+    }
+    return static_cast<std::int32_t>(at);
+  }
 
   std::string file_;
   BlockSizes sizes_;
@@ -137,150 +269,6 @@ class MooncakeSessions {
   mutable std::unordered_map<std::uint64_t, std::vector<PromptSegment>> blocks_;
   TrafficLog log_;
 };
-
-// The first row of the row's conversation.
-std::int32_t MooncakeSessions::conversation_of(std::int32_t index) {
-  auto at = static_cast<std::size_t>(index);
-  while (joined_[at] != static_cast<std::int32_t>(at)) {
-    joined_[at] = joined_[static_cast<std::size_t>(joined_[at])];
-    at = static_cast<std::size_t>(joined_[at]);
-  }
-  return static_cast<std::int32_t>(at);
-}
-
-Status MooncakeSessions::take(MooncakeRow row) {
-  const auto index = static_cast<std::int32_t>(rows_.size());
-  const auto num_ids = static_cast<std::int64_t>(row.hash_ids.size());
-  if (num_ids > 0) {
-    const std::int64_t least = sizes_.least();
-    const std::int64_t most = sizes_.most();
-    if (!sizes_.take(row.input_length, num_ids))
-      return error_at(row, fmt::format("/hash_ids: {} ids for {} tokens (expected blocks of {} to "
-                                       "{} tokens, as the lines before have)",
-                                       num_ids, row.input_length, least, most));
-  }
-  std::int32_t before = -1;
-  if (!row.session_id.empty()) {
-    const auto [last, is_first] = last_of_session_.try_emplace(row.session_id, index);
-    if (!is_first) before = std::exchange(last->second, index);
-  }
-  std::vector<std::int32_t> after;
-  for (const std::string& id : row.wait_for) {
-    const auto found = by_id_.find(id);
-    if (found == by_id_.end())
-      return error_at(row, fmt::format("/wait_for: no line before this one has the request_id {}",
-                                       quoted_text(id)));
-    after.push_back(found->second);
-  }
-  if (row.wait_for.empty() && before >= 0) after.push_back(before);
-  if (!row.request_id.empty() && !by_id_.emplace(row.request_id, index).second)
-    return error_at(row,
-                    fmt::format("/request_id: {} is there twice", quoted_text(row.request_id)));
-  // Whoever waits for a while after others has no time of its own.
-  if (!row.wait_for.empty() || (before >= 0 && row.delay_us > 0)) row.arrival_us.reset();
-  joined_.push_back(index);
-  std::vector<std::int32_t> joins = after;
-  if (before >= 0) joins.push_back(before);
-  for (const std::int32_t other : joins) {
-    const std::int32_t mine = conversation_of(index);
-    const std::int32_t theirs = conversation_of(other);
-    joined_[static_cast<std::size_t>(std::max(mine, theirs))] = std::min(mine, theirs);
-  }
-  after_.push_back(std::move(after));
-  before_.push_back(before);
-  rows_.push_back(std::move(row));
-  return Ok{};
-}
-
-// Is the prompt of `before`, and then its answer, the beginning of the row's prompt? As far as the
-// ids of whole blocks tell.
-bool MooncakeSessions::continues(const MooncakeRow& row, std::int32_t before) const {
-  if (before < 0) return false;
-  const MooncakeRow& other = rows_[static_cast<std::size_t>(before)];
-  const auto whole = static_cast<std::size_t>(other.input_length / sizes_.size());
-  return !other.hash_ids.empty() && row.hash_ids.size() >= whole &&
-         std::int64_t{row.input_length} >=
-             std::int64_t{other.input_length} + std::max(other.output_length, 1) &&
-         std::equal(other.hash_ids.begin(),
-                    other.hash_ids.begin() + static_cast<std::ptrdiff_t>(whole),
-                    row.hash_ids.begin());
-}
-
-// Prompt and answer.
-std::vector<PromptSegment> MooncakeSessions::sequence_of(std::int32_t index) const {
-  const AddRequest& request = log_.requests[static_cast<std::size_t>(index)].request;
-  std::vector<PromptSegment> sequence = request.prompt;
-  sequence.push_back(answer_of(request, num_prompt_tokens(request)));
-  return sequence;
-}
-
-// A block that no earlier row has holds what the turn before has there, answer included, and then
-// the text that its id names. Wherever the id comes again the block holds the same.
-std::vector<PromptSegment> MooncakeSessions::prompt_of_ids(const MooncakeRow& row,
-                                                           std::int32_t before) const {
-  const std::int32_t size = sizes_.size();
-  std::vector<PromptSegment> history;
-  std::int64_t num_history = 0;
-  if (continues(row, before)) {
-    history = sequence_of(before);
-    for (const PromptSegment& segment : history) num_history += segment.length;
-  }
-  std::vector<PromptSegment> prompt;
-  for (std::size_t i = 0; i < row.hash_ids.size(); ++i) {
-    const std::int64_t first = static_cast<std::int64_t>(i) * size;
-    const std::int64_t end = std::min<std::int64_t>(first + size, row.input_length);
-    const auto [block, is_new] = blocks_.try_emplace(row.hash_ids[i]);
-    if (is_new && first < num_history)
-      block->second = part_of_prompt(history, first, std::min(end, num_history));
-    std::int64_t held = 0;
-    for (const PromptSegment& segment : part_of_prompt(block->second, 0, end - first)) {
-      prompt.push_back(segment);
-      held += segment.length;
-    }
-    if (held < end - first)
-      prompt.push_back({.content = row.hash_ids[i],
-                        .first = static_cast<std::int32_t>(held),
-                        .length = static_cast<std::int32_t>(end - first - held)});
-  }
-  return prompt;
-}
-
-Status MooncakeSessions::build(std::size_t index) {
-  const MooncakeRow& row = rows_[index];
-  const std::int32_t before = before_[index];
-  LoggedRequest logged{.request = {.name = fmt::format("r{}", row.line),
-                                   .max_tokens = std::max(row.output_length, 1)},
-                       .arrival_us = row.arrival_us,
-                       .conversation = conversation_of(static_cast<std::int32_t>(index)),
-                       .after = after_[index],
-                       .delay_us = row.delay_us};
-  AddRequest& request = logged.request;
-  if (row.output_length == 0) ++log_.num_without_output;
-  if (row.hash_ids.empty()) {
-    if (before >= 0) request.prompt = sequence_of(before);
-    request.prompt.push_back({.content = text_content(request.name), .length = row.input_length});
-  } else {
-    request.prompt = prompt_of_ids(row, before);
-  }
-  if (index > 0 && row.arrival_us && row.arrival_us < rows_[index - 1].arrival_us)
-    ++log_.num_out_of_order;
-  if (Status added = add_logged(log_, std::move(logged)); !added.ok())
-    return error_at(row, added.error().message);
-  return Ok{};
-}
-
-Result<TrafficLog> MooncakeSessions::log() {
-  if (rows_.empty())
-    return Error{ErrorKind::corrupt,
-                 fmt::format("{}: no request (expected one JSON object a line)", file_)};
-  bool has_ids = false;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    has_ids = has_ids || !rows_[i].hash_ids.empty();
-    if (Status built = build(i); !built.ok()) return built.error();
-  }
-  if (has_ids) log_.notes.push_back(fmt::format("a hash id is taken for {} tokens", sizes_.size()));
-  return std::move(log_);
-}
 
 }  // namespace
 
@@ -321,6 +309,7 @@ Result<TrafficLog> read_mooncake_sessions(TrafficInput input) {
     row.value().line = number;
     if (Status taken = sessions.take(std::move(row).value()); !taken.ok()) return taken.error();
   }
+
   return sessions.log();
 }
 

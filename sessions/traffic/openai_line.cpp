@@ -1,4 +1,4 @@
-#include "sessions/traffic/openai_line.h"
+#include "sessions/traffic/traffic_formats.h"
 
 #include <fmt/core.h>
 
@@ -8,7 +8,6 @@
 #include <initializer_list>
 #include <limits>
 #include <string_view>
-#include <utility>
 
 #include "sessions/scenario/scenario.h"
 #include "sessions/text/number_words.h"

@@ -1,4 +1,4 @@
-#include "sessions/traffic/openai_log.h"
+#include "sessions/traffic/traffic_formats.h"
 
 #include <fmt/core.h>
 
@@ -12,14 +12,13 @@
 
 #include "core/base/fingerprint.h"
 #include "core/base/math.h"
-#include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/scenario.h"
+#include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/input_file.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/number_words.h"
-#include "sessions/traffic/conversation_history.h"
-#include "sessions/traffic/openai_line.h"
+#include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
 namespace {
@@ -44,7 +43,32 @@ class OpenAiLogReader {
   explicit OpenAiLogReader(TrafficInput input)
       : file_(input.file), lines_(input.file, std::move(input.read), kMaxJsonBytes) {}
 
-  Result<TrafficLog> read();
+  Result<TrafficLog> read() {
+    for (;;) {
+      const auto line = lines_.next();
+      if (!line.ok()) return line.error();
+      if (!line.value()) break;
+      const std::string_view text = line.value()->text;
+      if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      const int number = static_cast<int>(lines_.line_number());
+      const auto json = parse_json({.text = text, .file = file_, .line = number});
+      if (!json.ok()) return json.error();
+      auto read = read_json(
+          fmt::format("{}:{}", file_, number),
+          [&] { return read_openai_line(JsonValue(json.value())); }, ErrorKind::corrupt);
+      if (!read.ok()) return read.error();
+      if (read.value().failed) {
+        ++num_failed_;
+        continue;
+      }
+      if (Status added = add(std::move(read).value()); !added.ok()) return added.error();
+    }
+    if (log_.requests.empty())
+      return Error{ErrorKind::corrupt,
+                   fmt::format("{}: no request (expected one JSON object a line)", file_)};
+    finish();
+    return std::move(log_);
+  }
 
  private:
   struct Prompt {
@@ -56,11 +80,140 @@ class OpenAiLogReader {
   Error error_here(const std::string& message) const {
     return {ErrorKind::corrupt, fmt::format("{}:{}: {}", file_, lines_.line_number(), message)};
   }
-  Prompt prompt_of(const std::vector<OpenAiMessage>& messages) const;
-  std::vector<PromptSegment> count_tokens(const Prompt& prompt, std::optional<std::int64_t> wanted);
-  std::int32_t output_tokens(const OpenAiLine& line);
-  Status add(OpenAiLine line);
-  void finish();
+  // An assistant's message behind exactly the messages of an earlier request is that one's answer.
+  Prompt prompt_of(const std::vector<OpenAiMessage>& messages) const {
+    Prompt prompt;
+    std::uint64_t before = kMessagesSeed;
+    for (const OpenAiMessage& message : messages) {
+      const auto asked = message.role == "assistant" ? asked_.find(before) : asked_.end();
+      const OpenAiTurn* turn =
+          asked == asked_.end() ? nullptr : &turns_[static_cast<std::size_t>(asked->second)];
+      if (turn != nullptr && (!turn->answer || *turn->answer == message.text)) {
+        prompt.follows = asked->second;
+        const AddRequest& request = log_.requests[static_cast<std::size_t>(asked->second)].request;
+        prompt.pieces.push_back({.text = {.content = request.key},
+                                 .answer = answer_of(request, turn->num_prompt_tokens)});
+      } else {
+        for (TextPiece piece : pieces_of_text(message.text)) {
+          piece.content = mix(text_content(message.role), piece.content);
+          prompt.pieces.push_back({piece, {}});
+        }
+      }
+      before = mix(mix(before, text_content(message.role)), text_content(message.text));
+    }
+    prompt.messages = before;
+    return prompt;
+  }
+
+  // The beginning that an earlier prompt had has the tokens that it had there, so that they are
+  // shared; the rest has what is left of `wanted`, by bytes.
+  std::vector<PromptSegment> count_tokens(const Prompt& prompt,
+                                          std::optional<std::int64_t> wanted) {
+    std::vector<PromptSegment> segments;
+    const auto add = [&](const OpenAiPiece& piece, std::int64_t tokens) {
+      if (tokens > 0)
+        segments.push_back(
+            {.content = piece.text.content, .length = static_cast<std::int32_t>(tokens)});
+    };
+    std::uint64_t before = kPiecesSeed;
+    std::size_t i = 0;
+    std::int64_t known = 0;
+    const auto named = [&](const OpenAiPiece& piece) {
+      return mix(mix(before, piece.text.content), piece.answer ? 1 : 0);
+    };
+    for (; i < prompt.pieces.size(); ++i) {
+      const OpenAiPiece& piece = prompt.pieces[i];
+      const auto found = tokens_of_.find(named(piece));
+      if (found == tokens_of_.end() && !piece.answer) break;
+      const std::int64_t tokens = piece.answer ? piece.answer->length : found->second;
+      if (piece.answer)
+        segments.push_back(*piece.answer);
+      else
+        add(piece, tokens);
+      known += tokens;
+      before = named(piece);
+    }
+    std::int64_t bytes = 0;
+    std::int64_t answers = 0;
+    for (std::size_t k = i; k < prompt.pieces.size(); ++k) {
+      bytes += prompt.pieces[k].text.num_bytes;
+      if (prompt.pieces[k].answer) answers += prompt.pieces[k].answer->length;
+    }
+    const std::int64_t left = wanted.value_or(0) - known - answers;
+    const bool scaled = wanted && left > 0 && bytes > 0;
+    std::int64_t bytes_before = 0;
+    for (; i < prompt.pieces.size(); ++i) {
+      const OpenAiPiece& piece = prompt.pieces[i];
+      const std::int64_t bytes_behind = bytes_before + piece.text.num_bytes;
+      const std::int64_t tokens = scaled ? left * bytes_behind / bytes - left * bytes_before / bytes
+                                         : cdiv(piece.text.num_bytes, kBytesOfAToken);
+      before = named(piece);
+      if (piece.answer) {
+        segments.push_back(*piece.answer);
+        continue;
+      }
+      tokens_of_.emplace(before, static_cast<std::int32_t>(tokens));
+      add(piece, tokens);
+      bytes_before = bytes_behind;
+    }
+    return segments;
+  }
+  std::int32_t output_tokens(const OpenAiLine& line) {
+    std::int64_t tokens = kAssumedOutputTokens;
+    if (line.completion_tokens)
+      tokens = *line.completion_tokens;
+    else if (line.answer)
+      tokens = tokens_of_text(*line.answer);
+    else if (line.max_tokens)
+      tokens = *line.max_tokens;
+    else
+      ++num_without_max_;
+    if (tokens == 0) ++log_.num_without_output;
+    return static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(tokens, 1, std::int64_t{kMaxOutputTokens}));
+  }
+
+  Status add(OpenAiLine line) {
+    const Prompt prompt = prompt_of(line.messages);
+    const auto index = static_cast<std::int32_t>(log_.requests.size());
+    LoggedRequest logged{.request = {.name = fmt::format("r{}", lines_.line_number()),
+                                     .prompt = count_tokens(prompt, line.prompt_tokens),
+                                     .max_tokens = output_tokens(line)},
+                         .arrival_us = line.time_us,
+                         .conversation = index};
+    if (prompt.follows >= 0) {
+      logged.after = {prompt.follows};
+      logged.conversation = log_.requests[static_cast<std::size_t>(prompt.follows)].conversation;
+    }
+    if (index > 0 && line.time_us && line.time_us < log_.requests.back().arrival_us)
+      ++log_.num_out_of_order;
+    if (Status added = add_logged(log_, std::move(logged)); !added.ok())
+      return error_here(added.error().message);
+    const std::int64_t length = num_prompt_tokens(log_.requests.back().request);
+    if (line.prompt_tokens && length != *line.prompt_tokens) ++num_other_length_;
+    turns_.push_back({.num_prompt_tokens = length, .answer = std::move(line.answer)});
+    asked_[prompt.messages] = index;
+    return Ok{};
+  }
+
+  void finish() {
+    std::optional<std::int64_t> first_us;
+    for (const LoggedRequest& one : log_.requests)
+      if (one.arrival_us) first_us = std::min(first_us.value_or(*one.arrival_us), *one.arrival_us);
+    for (LoggedRequest& one : log_.requests)
+      if (one.arrival_us) *one.arrival_us -= *first_us;
+    if (num_failed_ > 0)
+      log_.notes.push_back(fmt::format("left out because the response is an error: {}",
+                                       counted(num_failed_, "request")));
+    if (num_without_max_ > 0)
+      log_.notes.push_back(fmt::format("no output tokens are logged, so {} are assumed: {}",
+                                       kAssumedOutputTokens, counted(num_without_max_, "request")));
+    if (num_other_length_ > 0)
+      log_.notes.push_back(
+          fmt::format("the prompt has another length than the log says, because it shares its "
+                      "beginning with an earlier one: {}",
+                      counted(num_other_length_, "request")));
+  }
 
   std::string file_;
   LineSource lines_;
@@ -72,170 +225,6 @@ class OpenAiLogReader {
   std::int64_t num_without_max_ = 0;   // nothing says how much is generated
   std::int64_t num_other_length_ = 0;  // prompts that cannot have as many tokens as their line says
 };
-
-// An assistant's message behind exactly the messages of an earlier request is that one's answer.
-OpenAiLogReader::Prompt OpenAiLogReader::prompt_of(
-    const std::vector<OpenAiMessage>& messages) const {
-  Prompt prompt;
-  std::uint64_t before = kMessagesSeed;
-  for (const OpenAiMessage& message : messages) {
-    const auto asked = message.role == "assistant" ? asked_.find(before) : asked_.end();
-    const OpenAiTurn* turn =
-        asked == asked_.end() ? nullptr : &turns_[static_cast<std::size_t>(asked->second)];
-    if (turn != nullptr && (!turn->answer || *turn->answer == message.text)) {
-      prompt.follows = asked->second;
-      const AddRequest& request = log_.requests[static_cast<std::size_t>(asked->second)].request;
-      prompt.pieces.push_back({.text = {.content = request.key},
-                               .answer = answer_of(request, turn->num_prompt_tokens)});
-    } else {
-      for (TextPiece piece : pieces_of_text(message.text)) {
-        piece.content = mix(text_content(message.role), piece.content);
-        prompt.pieces.push_back({piece, {}});
-      }
-    }
-    before = mix(mix(before, text_content(message.role)), text_content(message.text));
-  }
-  prompt.messages = before;
-  return prompt;
-}
-
-// The beginning that an earlier prompt had has the tokens that it had there, so that they are
-// shared; the rest has what is left of `wanted`, by bytes.
-std::vector<PromptSegment> OpenAiLogReader::count_tokens(const Prompt& prompt,
-                                                         std::optional<std::int64_t> wanted) {
-  std::vector<PromptSegment> segments;
-  const auto add = [&](const OpenAiPiece& piece, std::int64_t tokens) {
-    if (tokens > 0)
-      segments.push_back(
-          {.content = piece.text.content, .length = static_cast<std::int32_t>(tokens)});
-  };
-  std::uint64_t before = kPiecesSeed;
-  std::size_t i = 0;
-  std::int64_t known = 0;
-  const auto named = [&](const OpenAiPiece& piece) {
-    return mix(mix(before, piece.text.content), piece.answer ? 1 : 0);
-  };
-  for (; i < prompt.pieces.size(); ++i) {
-    const OpenAiPiece& piece = prompt.pieces[i];
-    const auto found = tokens_of_.find(named(piece));
-    if (found == tokens_of_.end() && !piece.answer) break;
-    const std::int64_t tokens = piece.answer ? piece.answer->length : found->second;
-    if (piece.answer)
-      segments.push_back(*piece.answer);
-    else
-      add(piece, tokens);
-    known += tokens;
-    before = named(piece);
-  }
-  std::int64_t bytes = 0;
-  std::int64_t answers = 0;
-  for (std::size_t k = i; k < prompt.pieces.size(); ++k) {
-    bytes += prompt.pieces[k].text.num_bytes;
-    if (prompt.pieces[k].answer) answers += prompt.pieces[k].answer->length;
-  }
-  const std::int64_t left = wanted.value_or(0) - known - answers;
-  const bool scaled = wanted && left > 0 && bytes > 0;
-  std::int64_t bytes_before = 0;
-  for (; i < prompt.pieces.size(); ++i) {
-    const OpenAiPiece& piece = prompt.pieces[i];
-    const std::int64_t bytes_behind = bytes_before + piece.text.num_bytes;
-    const std::int64_t tokens = scaled ? left * bytes_behind / bytes - left * bytes_before / bytes
-                                       : cdiv(piece.text.num_bytes, kBytesOfAToken);
-    before = named(piece);
-    if (piece.answer) {
-      segments.push_back(*piece.answer);
-      continue;
-    }
-    tokens_of_.emplace(before, static_cast<std::int32_t>(tokens));
-    add(piece, tokens);
-    bytes_before = bytes_behind;
-  }
-  return segments;
-}
-
-std::int32_t OpenAiLogReader::output_tokens(const OpenAiLine& line) {
-  std::int64_t tokens = kAssumedOutputTokens;
-  if (line.completion_tokens)
-    tokens = *line.completion_tokens;
-  else if (line.answer)
-    tokens = tokens_of_text(*line.answer);
-  else if (line.max_tokens)
-    tokens = *line.max_tokens;
-  else
-    ++num_without_max_;
-  if (tokens == 0) ++log_.num_without_output;
-  return static_cast<std::int32_t>(
-      std::clamp<std::int64_t>(tokens, 1, std::int64_t{kMaxOutputTokens}));
-}
-
-Status OpenAiLogReader::add(OpenAiLine line) {
-  const Prompt prompt = prompt_of(line.messages);
-  const auto index = static_cast<std::int32_t>(log_.requests.size());
-  LoggedRequest logged{.request = {.name = fmt::format("r{}", lines_.line_number()),
-                                   .prompt = count_tokens(prompt, line.prompt_tokens),
-                                   .max_tokens = output_tokens(line)},
-                       .arrival_us = line.time_us,
-                       .conversation = index};
-  if (prompt.follows >= 0) {
-    logged.after = {prompt.follows};
-    logged.conversation = log_.requests[static_cast<std::size_t>(prompt.follows)].conversation;
-  }
-  if (index > 0 && line.time_us && line.time_us < log_.requests.back().arrival_us)
-    ++log_.num_out_of_order;
-  if (Status added = add_logged(log_, std::move(logged)); !added.ok())
-    return error_here(added.error().message);
-  const std::int64_t length = num_prompt_tokens(log_.requests.back().request);
-  if (line.prompt_tokens && length != *line.prompt_tokens) ++num_other_length_;
-  turns_.push_back({.num_prompt_tokens = length, .answer = std::move(line.answer)});
-  asked_[prompt.messages] = index;
-  return Ok{};
-}
-
-void OpenAiLogReader::finish() {
-  std::optional<std::int64_t> first_us;
-  for (const LoggedRequest& one : log_.requests)
-    if (one.arrival_us) first_us = std::min(first_us.value_or(*one.arrival_us), *one.arrival_us);
-  for (LoggedRequest& one : log_.requests)
-    if (one.arrival_us) *one.arrival_us -= *first_us;
-  if (num_failed_ > 0)
-    log_.notes.push_back(fmt::format("left out because the response is an error: {}",
-                                     counted(num_failed_, "request")));
-  if (num_without_max_ > 0)
-    log_.notes.push_back(fmt::format("no output tokens are logged, so {} are assumed: {}",
-                                     kAssumedOutputTokens, counted(num_without_max_, "request")));
-  if (num_other_length_ > 0)
-    log_.notes.push_back(
-        fmt::format("the prompt has another length than the log says, because it shares its "
-                    "beginning with an earlier one: {}",
-                    counted(num_other_length_, "request")));
-}
-
-Result<TrafficLog> OpenAiLogReader::read() {
-  for (;;) {
-    const auto line = lines_.next();
-    if (!line.ok()) return line.error();
-    if (!line.value()) break;
-    const std::string_view text = line.value()->text;
-    if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const int number = static_cast<int>(lines_.line_number());
-    const auto json = parse_json({.text = text, .file = file_, .line = number});
-    if (!json.ok()) return json.error();
-    auto read = read_json(
-        fmt::format("{}:{}", file_, number),
-        [&] { return read_openai_line(JsonValue(json.value())); }, ErrorKind::corrupt);
-    if (!read.ok()) return read.error();
-    if (read.value().failed) {
-      ++num_failed_;
-      continue;
-    }
-    if (Status added = add(std::move(read).value()); !added.ok()) return added.error();
-  }
-  if (log_.requests.empty())
-    return Error{ErrorKind::corrupt,
-                 fmt::format("{}: no request (expected one JSON object a line)", file_)};
-  finish();
-  return std::move(log_);
-}
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/engine/command.h"
-#include "sessions/scenario/arriving_request.h"
+#include "sessions/scenario/scenario_requests.h"
 
 namespace hybridscope {
 

@@ -8,12 +8,10 @@
 #include <limits>
 #include <numeric>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "sessions/text/number_words.h"
 #include "sessions/weights/safetensors.h"
-#include "sessions/weights/weights_config.h"
 
 namespace hybridscope {
 namespace {
@@ -298,10 +296,10 @@ Status check_fits(const WeightsConfig& config, const Safetensors& stored, std::i
     if (is_loaded(config, name)) needed += 4 * tensor.num_elements();
   const std::int64_t most = most_bytes > 0 ? most_bytes : available_memory();
   if (needed <= most) return Ok{};
-  return invalid_input(fmt::format(
-      "{}: the weights take {} as float32, but only {} of memory may be used: a model of at most "
-      "{} parameters would fit",
-      stored.file(), format_byte_size(needed), format_byte_size(most), most / 4));
+  return invalid_input(
+      fmt::format("{}: the weights take {} as float32, but only {} of memory may be used: a model "
+                  "of at most {} parameters would fit",
+                  stored.file(), format_byte_size(needed), format_byte_size(most), most / 4));
 }
 
 }  // namespace
@@ -333,11 +331,10 @@ Result<std::string> find_shipped_model() {
         return (base / kShippedModel).string();
     if (folder == folder.root_path()) break;
   }
-  return Error{
-      ErrorKind::not_found,
-      fmt::format("there is no folder {} here, beside the program or in a folder above it; "
-                  "name the model's with --weights DIR",
-                  kShippedModel)};
+  return Error{ErrorKind::not_found,
+               fmt::format("there is no folder {} here, beside the program or in a folder above "
+                           "it; name the model's with --weights DIR",
+                           kShippedModel)};
 }
 
 }  // namespace hybridscope

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "sessions/text/json_reader.h"
@@ -74,16 +73,16 @@ Result<Header> read_header(const MappedFile& file) {
   const std::span<const std::byte> bytes = file.bytes();
   if (bytes.size() < kLengthBytes)
     return corrupt(
-        fmt::format("{}: has {} bytes, expected a safetensors file, which begins with "
-                    "the length of its header in 8 bytes",
+        fmt::format("{}: has {} bytes, expected a safetensors file, which begins with the length "
+                    "of its header in 8 bytes",
                     file.path(), bytes.size()));
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i)
     length |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
   if (length > bytes.size() - kLengthBytes)
     return corrupt(
-        fmt::format("{}: its header has {} bytes, expected at most the {} that follow "
-                    "in the file: truncated, or no safetensors file",
+        fmt::format("{}: its header has {} bytes, expected at most the {} that follow in the file: "
+                    "truncated, or no safetensors file",
                     file.path(), length, bytes.size() - kLengthBytes));
   const auto text = bytes.subspan(kLengthBytes, static_cast<std::size_t>(length));
   auto json = parse_json(
@@ -119,8 +118,8 @@ Result<StoredTensor> read_entry(const std::string& place, const nlohmann::json& 
       !read_number(entry["data_offsets"][1], end) || begin > end ||
       end > static_cast<std::int64_t>(data.size()))
     return corrupt(
-        fmt::format("{}: data_offsets {}, expected ascending offsets into the {} bytes "
-                    "behind the header: truncated?",
+        fmt::format("{}: data_offsets {}, expected ascending offsets into the {} bytes behind the "
+                    "header: truncated?",
                     place, entry["data_offsets"].dump(), data.size()));
   const std::int64_t elements = elements_of(tensor.shape);
   if (elements < 0 || elements > (std::int64_t{1} << 60) || elements * dtype->bytes != end - begin)
@@ -140,8 +139,8 @@ Status check_coverage(const std::string& path, std::span<const std::byte> data,
   for (const auto& [start, name] : starts) {
     if (start != next)
       return corrupt(
-          fmt::format("{}: tensor \"{}\" begins at byte {} of the data, expected {}: "
-                      "tensors overlap or leave a gap",
+          fmt::format("{}: tensor \"{}\" begins at byte {} of the data, expected {}: tensors "
+                      "overlap or leave a gap",
                       path, name, start - data.data(), next - data.data()));
     next = start + tensors.at(name).bytes.size();
   }
@@ -247,10 +246,9 @@ Result<Safetensors> Safetensors::open(const std::string& folder) {
   for (const auto& [name, file] : map.items()) {
     const std::string file_name = file.is_string() ? file.get<std::string>() : std::string();
     if (file_name.empty() || std::filesystem::path(file_name).filename() != file_name)
-      return corrupt(
-          fmt::format("{}: /weight_map/{}: found {}, expected the name of a file in the "
-                      "same folder",
-                      index, name, file.dump()));
+      return corrupt(fmt::format(
+          "{}: /weight_map/{}: found {}, expected the name of a file in the same folder", index,
+          name, file.dump()));
     files.insert(file_name);
   }
   for (const std::string& file : files)

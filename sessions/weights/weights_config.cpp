@@ -1,4 +1,4 @@
-#include "sessions/weights/weights_config.h"
+#include "sessions/weights/load_model.h"
 
 #include <algorithm>
 #include <filesystem>

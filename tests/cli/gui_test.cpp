@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "tests/cli/program.h"
-#include "tests/gui/read_png.h"
+#include "tests/gui/image_difference.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hybridscope::test::gui_test {

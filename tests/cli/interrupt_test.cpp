@@ -15,11 +15,10 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "cli/interrupt.h"
-#include "sessions/record/step_source.h"
+#include "cli/process.h"
+#include "sessions/record/step_record.h"
 #include "storage/session_file.h"
 #include "tests/cli/program.h"
-#include "tests/cli/running_program.h"
 
 namespace hybridscope::test::interrupt_test {
 namespace {

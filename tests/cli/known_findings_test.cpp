@@ -6,7 +6,6 @@
 
 #include "core/engine/releases.h"
 #include "tests/cli/program.h"
-#include "tests/cli/suite_scenarios.h"
 
 namespace hybridscope::test::known_findings_test {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
-#include "cli/lesson_play.h"
-#include "sessions/lessons/lesson_reader.h"
+#include "cli/lessons_command.h"
+#include "sessions/lessons/lesson.h"
 #include "tests/cli/program.h"
 
 namespace hybridscope::test::lessons_test {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "cli/report_error.h"
-#include "core/language/host_language_machine.h"
+#include "cli/process.h"
+#include "core/language/language_machine.h"
 #include "core/numeric/hybrid_model.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "storage/session_file.h"

@@ -1,5 +1,5 @@
 // Recorded sessions run again and go other ways.
-#include "cli/sessions_fork.h"
+#include "cli/sessions_command.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -7,9 +7,7 @@
 
 #include <filesystem>
 
-#include "cli/report_error.h"
-#include "cli/sessions_command.h"
-#include "cli/sessions_rerun.h"
+#include "cli/process.h"
 #include "core/engine/row_inputs_policies.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/run/checked_run.h"

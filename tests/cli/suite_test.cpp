@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "tests/cli/program.h"
-#include "tests/cli/suite_scenarios.h"
 
 namespace hybridscope::test::suite_test {
 namespace {

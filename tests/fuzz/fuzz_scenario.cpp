@@ -1,13 +1,14 @@
-// The scenario reader. What it accepts is written back and read again; a small one is planned and
-// runs a few steps under the checker, and under the safe policies no error is found.
 #include <algorithm>
 
 #include "core/base/policy_set.h"
+#include "sessions/lessons/lesson.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/scenario/scenario_writer.h"
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
+
+// The scenario reader. What it accepts is written back and read again; a small one is planned and
+// runs a few steps under the checker, and under the safe policies no error is found.
 
 namespace hybridscope::test::scenario_target {
 namespace {
@@ -73,5 +74,40 @@ void read(std::string_view text) {
 namespace hybridscope::test {
 
 void fuzz_scenario(std::string_view text) { scenario_target::read(text); }
+
+}  // namespace hybridscope::test
+
+// The lesson reader. Errors are one line about the lesson; what it accepts has parts, answers that
+// the choices hold, and mistakes that are no right answers.
+
+namespace hybridscope::test::lesson_target {
+namespace {
+
+void read(std::string_view text) {
+  const auto lesson = parse_lesson({.text = text, .file = "l.json"}, [](const std::string& path) {
+    return Result<std::string>(Error{ErrorKind::io, path + ": cannot be opened"});
+  });
+  note_read(text, lesson.ok());
+  if (!lesson.ok()) return expect_one_line(lesson.error().message, "l.json:");
+  expect(!lesson.value().parts.empty(), "a lesson has a part");
+  for (const LessonPart& part : lesson.value().parts) {
+    expect(!part.text.empty(), "a part has a text");
+    for (const LessonQuestion& question : part.questions) {
+      const auto& choices = question.choices;
+      expect(choices.empty() ||
+                 std::find(choices.begin(), choices.end(), question.answer) != choices.end(),
+             "the answer is one of the choices", question.ask);
+      for (const LessonMistake& mistake : question.mistakes)
+        expect(mistake.answer != question.answer, "a mistake is no right answer", question.ask);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hybridscope::test::lesson_target
+
+namespace hybridscope::test {
+
+void fuzz_lesson(std::string_view text) { lesson_target::read(text); }
 
 }  // namespace hybridscope::test

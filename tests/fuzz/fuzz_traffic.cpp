@@ -1,11 +1,13 @@
-// The traffic reader: requests with what they say, or one line of error.
 #include <sstream>
 #include <string>
 
-#include "sessions/traffic/mooncake.h"
+#include "sessions/traffic/traffic_formats.h"
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/fuzz_traffic_log.h"
 #include "tests/support/bytes_of.h"
+
+// The traffic reader: requests with what they say, or one line of error.
 
 namespace hybridscope::test::traffic_target {
 namespace {
@@ -31,5 +33,25 @@ void read(std::string_view text) {
 namespace hybridscope::test {
 
 void fuzz_traffic(std::string_view text) { traffic_target::read(text); }
+
+// The reader of Mooncake rows with sessions.
+
+void fuzz_mooncake_sessions(std::string_view text) { read_log(read_mooncake_sessions, text); }
+
+// The reader of ShareGPT conversations.
+
+void fuzz_sharegpt(std::string_view text) { read_log(read_sharegpt, text); }
+
+// The reader of BurstGPT traces.
+
+void fuzz_burstgpt(std::string_view text) { read_log(read_burstgpt, text); }
+
+// The reader of vLLM's bench results.
+
+void fuzz_vllm_bench(std::string_view text) { read_log(read_vllm_bench, text); }
+
+// The reader of request logs in OpenAI's style.
+
+void fuzz_openai_log(std::string_view text) { read_log(read_openai_log, text); }
 
 }  // namespace hybridscope::test

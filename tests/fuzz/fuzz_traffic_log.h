@@ -6,10 +6,9 @@
 #include <string_view>
 
 #include "sessions/run/runner.h"
-#include "sessions/scenario/arriving_request.h"
 #include "sessions/scenario/scenario.h"
+#include "sessions/scenario/scenario_requests.h"
 #include "sessions/traffic/load_traffic.h"
-#include "sessions/traffic/traffic_input.h"
 #include "sessions/traffic/traffic_load.h"
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"

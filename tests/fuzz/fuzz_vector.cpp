@@ -6,7 +6,7 @@
 #include "kernels/cpu/state_copy_cpu.h"
 #include "sessions/conformance/conformance.h"
 #include "sessions/conformance/recognise.h"
-#include "sessions/conformance/vector_table.h"
+#include "sessions/conformance/vector_states.h"
 #include "sessions/text/json_reader.h"
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"

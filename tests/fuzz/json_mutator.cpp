@@ -2,7 +2,9 @@
 // mutations mostly break the syntax, so mostly values are changed instead, and mostly to values
 // that a reader accepts: a number to one near it, a text to another text of the same member. Three
 // of four times what is changed is an input that the reader accepted.
+
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -207,4 +209,10 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   if (result.empty() || result.size() > max_size) return LLVMFuzzerMutate(data, size, max_size);
   std::copy(result.begin(), result.end(), data);
   return result.size();
+}
+
+// libFuzzer's entry point: HYBRIDSCOPE_FUZZED is the function of one reader, fuzz_NAME.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  hybridscope::test::HYBRIDSCOPE_FUZZED({reinterpret_cast<const char*>(data), size});
+  return 0;
 }

@@ -1,9 +1,12 @@
 // The real window drawn into memory, driven by clicks, keys and typing.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gui/gui_session.h"
 #include "gui/surface.h"
@@ -63,5 +66,44 @@ class GuiDriver {
 };
 
 std::string scenario_path(const std::string& name);  // of a shipped one: "align_boundary_by_decode"
+
+// What the last frame drew of a panel, read from ImGui's windows and lists.
+
+struct DrawnPanel {
+  int vertices = 0;                  // four a letter
+  std::vector<std::string> clipped;  // items whose content is too wide for them, with both widths
+  std::vector<std::string> scrolled_sideways;  // tables and the like with something beyond an edge
+};
+
+// Of the panels in front of their leaves, tooltips and dialogs left out.
+DrawnPanel drawn_panels();
+
+// Fixtures of tests that use the real window.
+
+// Skips if no image can be drawn without a display.
+class DrivenWindow : public testing::Test {
+ protected:
+  void SetUp() override {
+    driver_ = GuiDriver::create();
+    if (driver_ == nullptr) GTEST_SKIP() << GuiDriver::reason();
+  }
+  void open(const std::string& scenario, int step) {
+    driver_->command("file.open " + scenario_path(scenario));
+    driver_->command("run.go_to " + std::to_string(step));
+  }
+
+  std::unique_ptr<GuiDriver> driver_;
+};
+
+// With a scenario at its first step.
+class OpenWindow : public DrivenWindow {
+ protected:
+  void SetUp() override {
+    DrivenWindow::SetUp();
+    if (driver_ == nullptr) return;
+    open("align_boundary_by_decode", 1);
+    driver_->frames();
+  }
+};
 
 }  // namespace hybridscope::test

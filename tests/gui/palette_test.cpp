@@ -5,7 +5,7 @@
 
 #include "gui/model/command_table.h"
 #include "gui/model/panel_infos.h"
-#include "gui/panels/panel_table.h"
+#include "gui/panels/panels.h"
 #include "sessions/text/json_reader.h"
 
 namespace hybridscope::palette_test {

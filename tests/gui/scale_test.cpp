@@ -1,9 +1,16 @@
 // A window that moves to a monitor of another scale, and one that is scaled by a command.
+
+#include <GL/gl.h>
+#include <backends/imgui_impl_opengl3.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 
+#include "gui/grid_texture.h"
+#include "gui/keyboard.h"
 #include "tests/gui/gui_driver.h"
 
 namespace hybridscope::test::scale_test {
@@ -118,5 +125,113 @@ TEST_F(Scale, TwiceTheScaleOnTwiceThePixelsIsTheSameLayout) {
   EXPECT_EQ(large.size(), driver_->marks().size());
 }
 
+// Tabs dragged with the mouse, drawn without a display.
+
+class TabDragging : public OpenWindow {
+ protected:
+  const LayoutTree& layout() const { return driver_->workbench().view().layout; }
+  const LayoutLeaf& leaf_of(std::string_view panel) const {
+    return std::get<LayoutLeaf>(
+        layout().nodes()[static_cast<std::size_t>(layout().leaf_of(panel).value())]);
+  }
+};
+
+TEST_F(TabDragging, OntoAnotherLeafsTabsJoinsThemInFront) {
+  driver_->drag("tab findings", driver_->place_in("tab physical_blocks", {0.2F, 0.5F}));
+  EXPECT_TRUE(driver_->marks().contains("drop preview"));
+  driver_->release();
+  EXPECT_EQ(leaf_of("findings").panels,
+            (std::vector<std::string>{"block_tables", "findings", "physical_blocks"}));
+  EXPECT_TRUE(layout().is_active("findings"));
+  EXPECT_FALSE(driver_->marks().contains("drop preview"));
+}
+
+TEST_F(TabDragging, OntoAnEdgeSplitsTheLeafThere) {
+  const std::size_t nodes = layout().nodes().size();
+  driver_->drag("tab findings", driver_->place_in("leaf of block_tables", {0.5F, 0.95F}));
+  driver_->release();
+  EXPECT_EQ(leaf_of("findings").panels, std::vector<std::string>{"findings"});
+  EXPECT_EQ(layout().nodes().size(), nodes + 2);
+  const auto below = static_cast<std::size_t>(layout().leaf_of("findings").value());
+  const auto above = static_cast<std::size_t>(layout().leaf_of("block_tables").value());
+  EXPECT_EQ(below, above + 1);
+  EXPECT_EQ(std::get<LayoutSplit>(layout().nodes()[above - 1]).axis, SplitAxis::vertical);
+}
+
+TEST_F(TabDragging, EscapeLeavesItWhereItWasAndKeepsTheSelection) {
+  driver_->command("select.block 1");
+  driver_->click("tab findings");
+  const LayoutTree before = layout();
+  driver_->drag("tab findings", driver_->place_in("leaf of block_tables", {0.5F, 0.95F}));
+  driver_->press(glfw_key(Key::escape));
+  EXPECT_FALSE(driver_->marks().contains("drop preview"));
+  driver_->release();
+  EXPECT_EQ(layout(), before);
+  EXPECT_EQ(driver_->workbench().selection().block, 1);
+}
+
+TEST_F(TabDragging, LetGoOutsideItStays) {
+  driver_->click("tab findings");
+  const LayoutTree before = layout();
+  driver_->drag("tab findings", driver_->place_in("ruler", {0.5F, 0.5F}));
+  driver_->release();
+  EXPECT_EQ(layout(), before);
+  EXPECT_EQ(driver_->workbench().run()->step(), 1);
+}
+
+TEST_F(TabDragging, AClickIsNoDrag) {
+  driver_->click("tab findings");
+  EXPECT_TRUE(layout().is_active("findings"));
+  EXPECT_EQ(leaf_of("findings").panels.front(), "timeline");
+}
+
+// Grids as textures, drawn without a display.
+
+constexpr ImU32 kRed = IM_COL32(255, 0, 0, 255);
+constexpr ImU32 kBlue = IM_COL32(0, 0, 255, 255);
+
+Image drawn(Surface& surface, const std::function<void(ImDrawList&)>& draw) {
+  ImGui_ImplOpenGL3_NewFrame();
+  surface.begin_frame();
+  ImGui::NewFrame();
+  draw(*ImGui::GetForegroundDrawList());
+  ImGui::Render();
+  glClear(GL_COLOR_BUFFER_BIT);
+  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  return read_pixels(surface);
+}
+
+// "R" and "B" of the cells of 8 pixels, row by row.
+std::string cells_of(const Image& image, int columns, int rows) {
+  std::string cells;
+  for (int row = 0; row < rows; ++row) {
+    for (int column = 0; column < columns; ++column) {
+      const auto at = static_cast<std::size_t>(((row * 8 + 4) * image.size.width + column * 8 + 4));
+      cells += image.rgba[at * 4] == 255 ? 'R' : image.rgba[at * 4 + 2] == 255 ? 'B' : '.';
+    }
+    cells += ' ';
+  }
+  return cells;
+}
+
+TEST(GridTexture, AGridLargerThanATextureIsSeveralBesideEachOther) {
+  const auto driver = GuiDriver::create({64, 64});
+  if (driver == nullptr) GTEST_SKIP() << GuiDriver::reason();
+  driver->frames();
+  constexpr std::array<std::uint32_t, 15> kPixels{kRed,  kBlue, kRed,  kRed, kBlue,  //
+                                                  kBlue, kBlue, kRed,  kRed, kRed,   //
+                                                  kRed,  kRed,  kBlue, kRed, kBlue};
+  GridTexture texture;
+  for (const std::int32_t max_side : {1, 2, 3, 16}) {
+    texture.set({}, 0, 0);
+    texture.set(kPixels, 5, 3, max_side);
+    const Image image = drawn(driver->surface(), [&](ImDrawList& list) {
+      texture.draw(list, ImVec2(0, 0), ImVec2(8, 8));
+    });
+    EXPECT_EQ(cells_of(image, 6, 4), "RBRRB. BBRRR. RRBRB. ...... ") << max_side;
+  }
+}
+
 }  // namespace
+
 }  // namespace hybridscope::test::scale_test

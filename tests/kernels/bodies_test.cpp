@@ -6,11 +6,10 @@
 #include <numeric>
 #include <random>
 
-#include "kernels/content_bodies.h"
+#include "kernels/copy_bodies.h"
 #include "kernels/cpu/cpu_state_backend.h"
-#include "kernels/hash_body.h"
+#include "kernels/state_hash.h"
 #include "kernels/step_launches.h"
-#include "tests/kernels/naive_state.h"
 #include "tests/kernels/random_state.h"
 #include "tests/support/property.h"
 

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 
-#include "core/base/check.h"
-#include "tests/kernels/fill_state.h"
-#include "tests/kernels/naive_state.h"
+#include "core/base/result.h"
 #include "tests/kernels/random_state.h"
 #include "tests/support/property.h"
 

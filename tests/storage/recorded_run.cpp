@@ -11,8 +11,8 @@
 #include "sessions/record/step_recorder.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/traffic/synthetic_traffic.h"
-#include "storage/reader_impl.h"
+#include "sessions/traffic/traffic_load.h"
+#include "storage/step_history.h"
 
 namespace hybridscope::test {
 

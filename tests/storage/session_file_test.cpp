@@ -1,8 +1,9 @@
-#include "storage/session_file.h"
-
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 
+#include "storage/session_file.h"
+#include "storage/session_query.h"
+#include "storage/session_rows.h"
 #include "tests/storage/recorded_run.h"
 
 namespace hybridscope::test::session_file_test {
@@ -140,5 +141,117 @@ TEST_F(SessionFileTest, ABookmarkIsGivenAnotherNoteWhereItStands) {
             ErrorKind::invalid_input);
 }
 
+// It would never end by itself.
+TEST(SessionQuery, EndsWithoutARowOnceItIsInterrupted) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "runs.db";
+  ASSERT_TRUE(
+      record_run(synthetic_run(1), {.place = {.file = path, .name = "one"}, .max_steps = 1}).ok());
+  const auto file = SessionFile::open(path, FileAccess::read);
+  ASSERT_TRUE(file.ok());
+  std::int64_t num_rows = 0;
+  const QueryVisitor visitor{.columns = [](const std::vector<std::string>&) {},
+                             .row =
+                                 [&](const std::vector<QueryValue>&) {
+                                   ++num_rows;
+                                   return true;
+                                 },
+                             .is_interrupted = [] { return true; }};
+  const Status done = run_query(
+      file.value(),
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
+      visitor);
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().kind, ErrorKind::not_available);
+  EXPECT_THAT(done.error().message, HasSubstr("runs.db: interrupted"));
+  EXPECT_EQ(num_rows, 0);
+}
+
+TEST(RunQuery, CutsTextsAndMakesNoValueOfMoreThan128MiB) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "runs.db";
+  const auto file = SessionFile::open(path, FileAccess::create);
+  ASSERT_TRUE(file.ok());
+  std::vector<QueryValue> row;
+  QueryVisitor visitor{.columns = [](const std::vector<std::string>&) {},
+                       .row =
+                           [&](const std::vector<QueryValue>& values) {
+                             row = values;
+                             return true;
+                           },
+                       .max_text_bytes = 4};
+  ASSERT_TRUE(run_query(file.value(), "SELECT 'abcd', 'abcde', 'abc\u00e9', 12345", visitor).ok());
+  EXPECT_EQ(std::get<std::string>(row[0]), "abcd");
+  EXPECT_EQ(std::get<CutText>(row[1]).text, "abcd");
+  EXPECT_EQ(std::get<CutText>(row[1]).bytes, 5);
+  EXPECT_EQ(std::get<CutText>(row[2]).text, "abc");  // not half of a character
+  EXPECT_EQ(std::get<std::int64_t>(row[3]), 12345);
+  const Status large = run_query(file.value(), "SELECT hex(zeroblob(100000000))", visitor);
+  ASSERT_FALSE(large.ok());
+  EXPECT_EQ(large.error().kind, ErrorKind::invalid_input);
+  EXPECT_THAT(large.error().message, HasSubstr("a value of more than 134217728 bytes"));
+}
+
+TEST(SessionText, Utf8IsWhatTheStandardSays) {
+  for (const char* text : {"", "plain", "\xC3\xA4", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
+                           "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"})
+    EXPECT_TRUE(check_note(text).ok()) << text;
+  for (const char* text :
+       {"\x80", "\xC3", "\xC0\x80", "\xE2\x82", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80",
+        "\xF4\x90\x80\x80", "\xFF", "a\xC3(", "\xE2\x28\xA1"})
+    EXPECT_FALSE(check_note(text).ok()) << text;
+}
+
+TEST(SessionText, ANameMayHaveQuotesAndTagsButNoControlCharacters) {
+  EXPECT_TRUE(check_session_name("it's \"<b>before</b>\" & : / \xE2\x82\xAC").ok());
+  EXPECT_TRUE(check_session_name(std::string(200, 'x')).ok());
+  EXPECT_THAT(check_session_name("").error().message, HasSubstr("empty"));
+  EXPECT_THAT(check_session_name("  ").error().message, HasSubstr("blank"));
+  EXPECT_THAT(check_session_name(std::string(201, 'x')).error().message,
+              HasSubstr("at most 200 bytes, this one has 201"));
+  EXPECT_THAT(check_session_name("a\nb").error().message, HasSubstr("byte 1"));
+  EXPECT_THAT(check_session_name("ab\x7F").error().message, HasSubstr("byte 2"));
+  EXPECT_THAT(check_session_name("\xC2\x85").error().message, HasSubstr("control"));
+  EXPECT_THAT(check_session_name("a\xFF").error().message, HasSubstr("UTF-8; byte 1"));
+  EXPECT_EQ(check_session_name("\x1B[2J").error().kind, ErrorKind::invalid_input);
+}
+
+TEST(SessionText, ANoteMayHaveAnythingThatIsText) {
+  EXPECT_TRUE(check_note("").ok());
+  EXPECT_TRUE(check_note("two\nlines\t<script>'\"").ok());
+  EXPECT_TRUE(check_note(std::string(1 << 20, 'x')).ok());
+  EXPECT_FALSE(check_note(std::string((1 << 20) + 1, 'x')).ok());
+  EXPECT_FALSE(check_note("\xFE").ok());
+  EXPECT_FALSE(check_note(std::string_view("a\0b", 3)).ok());
+}
+
+TEST(SessionText, ASourceGivesANameThatDoes) {
+  EXPECT_EQ(name_of_source("scenarios/align_boundary.json"), "align_boundary");
+  EXPECT_EQ(name_of_source("synthetic traffic"), "synthetic traffic");
+  EXPECT_EQ(name_of_source("dir/\x1B[31m\xFF.jsonl"), "_[31m_");
+  EXPECT_EQ(name_of_source(""), "session");
+  EXPECT_EQ(name_of_source(std::string(500, 'a')).size(), 176U);
+}
+
+TEST(SessionPlace, TheNameStandsBehindTheLastColonThatFollowsAFile) {
+  EXPECT_EQ(parse_session_place("runs.db").file, "runs.db");
+  EXPECT_EQ(parse_session_place("runs.db").name, "");
+  EXPECT_EQ(parse_session_place("runs.db:before the fix").name, "before the fix");
+  EXPECT_EQ(parse_session_place("RUNS.DB:before").name, "before");
+  EXPECT_EQ(parse_session_place("Runs.Sqlite3:before").file, "Runs.Sqlite3");
+  EXPECT_EQ(parse_session_place("a:b/runs.db:x").file, "a:b/runs.db");
+  EXPECT_EQ(parse_session_place("runs.db:a:b").name, "a:b");
+  EXPECT_EQ(parse_session_place("runs.db:").name, "");
+  EXPECT_EQ(parse_session_place("runs.txt:a").file, "runs.txt:a");
+}
+
+TEST(SessionPlace, EveryEndingOfADatabaseEndsTheFile) {
+  for (const std::string file : {"runs.db", "runs.db3", "runs.sqlite", "runs.sqlite3"}) {
+    EXPECT_EQ(parse_session_place(file + ":before").file, file);
+    EXPECT_EQ(parse_session_place(file + ":before").name, "before");
+  }
+}
+
 }  // namespace
+
 }  // namespace hybridscope::test::session_file_test

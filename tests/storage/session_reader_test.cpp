@@ -13,7 +13,7 @@
 
 #include "sessions/explain/explain_decision.h"
 #include "sessions/scenario/scenario_reader.h"
-#include "storage/reader_impl.h"
+#include "storage/step_history.h"
 #include "tests/storage/record_lines.h"
 #include "tests/storage/recorded_run.h"
 

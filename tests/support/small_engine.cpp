@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "sessions/run/step_judge.h"
 
 namespace hybridscope::test {

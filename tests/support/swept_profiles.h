@@ -11,8 +11,7 @@ namespace hybridscope::test {
 
 inline std::vector<EngineProfile> swept_profiles() {
   if (num_cases(1) > 1) return named_profiles();
-  return {EngineProfile::safe, EngineProfile::reference, EngineProfile::vllm(Release::v0_24_0),
-          EngineProfile::vllm(Release::v0_28_0), EngineProfile::vllm(Release::v0_33_0)};
+  return {EngineProfile::safe, EngineProfile::reference, EngineProfile::vllm(Release::v0_33_0)};
 }
 
 }  // namespace hybridscope::test

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "bench/support/measure.h"
-#include "core/state/align_mode.h"
 #include "core/state/copy_launch.h"
+#include "core/state/mode_copies.h"
 #include "sessions/conformance/planned_copies.h"
 
 namespace hybridscope::bench {

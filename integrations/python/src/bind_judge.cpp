@@ -8,12 +8,10 @@
 #include <utility>
 
 #include "integrations/python/src/bindings.h"
-#include "integrations/python/src/given.h"
 #include "integrations/python/src/judge_feed.h"
-#include "integrations/python/src/locked.h"
-#include "integrations/python/src/raise.h"
-#include "integrations/python/src/to_python.h"
-#include "sessions/job/settings_options.h"
+#include "integrations/python/src/line_thread.h"
+#include "integrations/python/src/python_values.h"
+#include "sessions/job/run_options.h"
 
 namespace hybridscope {
 namespace {
@@ -57,14 +55,6 @@ py::list feed(LockedJudge& judge, const py::object& line) {
   return to_python(judge.use([&](JudgeFeed& feed) { return value_or_raise(feed.feed(text)); }));
 }
 
-// A property without arguments.
-template <class Value>
-auto getter(Value (JudgeFeed::*get)()) {
-  return [get](LockedJudge& judge) {
-    return judge.use([&](JudgeFeed& feed) { return (feed.*get)(); });
-  };
-}
-
 py::object judge_whole_file(const py::dict& options, py::object tell) {
   const JudgeOptions read = judge_options_of(Given(options));
   Teller teller(std::move(tell));
@@ -83,23 +73,14 @@ void bind_judge(py::module_& module) {
   py::class_<LockedJudge>(module, "Judge")
       .def(py::init(&make_judge), py::arg("options"))
       .def("feed", &feed, py::arg("line"))
-      .def("explain",
-           [](LockedJudge& judge) {
-             return judge.use([](JudgeFeed& feed) { return value_or_raise(feed.explain()); });
-           })
-      .def("findings",
-           [](LockedJudge& judge) {
-             return to_python(judge.use([](JudgeFeed& feed) { return feed.findings(); }));
-           })
-      .def("report",
-           [](LockedJudge& judge) {
-             return to_python(judge.use([](JudgeFeed& feed) { return feed.report(); }));
-           })
-      .def("notes", getter(&JudgeFeed::notes))
-      .def_property_readonly("line", getter(&JudgeFeed::line))
-      .def_property_readonly("step", getter(&JudgeFeed::step))
-      .def_property_readonly("num_steps", getter(&JudgeFeed::num_steps))
-      .def_property_readonly("num_request_steps", getter(&JudgeFeed::num_request_steps));
+      .def("explain", method(&JudgeFeed::explain))
+      .def("findings", method(&JudgeFeed::findings))
+      .def("report", method(&JudgeFeed::report))
+      .def("notes", method(&JudgeFeed::notes))
+      .def_property_readonly("line", method(&JudgeFeed::line))
+      .def_property_readonly("step", method(&JudgeFeed::step))
+      .def_property_readonly("num_steps", method(&JudgeFeed::num_steps))
+      .def_property_readonly("num_request_steps", method(&JudgeFeed::num_request_steps));
   module.def("judge_file", &judge_whole_file, py::arg("options"), py::arg("tell"));
   module.def("explain_trace", &explain_step_of_trace, py::arg("options"), py::arg("step"));
 }

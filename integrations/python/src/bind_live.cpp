@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -18,10 +17,9 @@
 #include "integrations/python/src/bindings.h"
 #include "integrations/python/src/judge_feed.h"
 #include "integrations/python/src/line_thread.h"
-#include "integrations/python/src/locked.h"
+#include "integrations/python/src/python_values.h"
 #include "integrations/python/src/record_text.h"
 #include "integrations/python/src/row_source.h"
-#include "integrations/python/src/to_python.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/text/number_words.h"
 

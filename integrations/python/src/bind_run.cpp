@@ -8,12 +8,12 @@
 
 #include "app/state_devices.h"
 #include "integrations/python/src/bindings.h"
-#include "integrations/python/src/given.h"
-#include "integrations/python/src/locked.h"
-#include "integrations/python/src/raise.h"
+#include "integrations/python/src/line_thread.h"
+#include "integrations/python/src/open_session.h"
+#include "integrations/python/src/python_values.h"
 #include "integrations/python/src/stepped_run.h"
-#include "integrations/python/src/to_python.h"
-#include "sessions/job/run_report.h"
+#include "sessions/job/reported_run.h"
+#include "sessions/job/session_json.h"
 
 namespace hybridscope {
 namespace {
@@ -56,13 +56,15 @@ RunOptions run_options_of(const Given& given) {
 
 using LockedRun = Locked<SteppedRun>;
 
-// use(run) where the run is at a step.
-template <class Use>
-auto at_step(LockedRun& locked, const Use& use) {
-  return locked.use([&](SteppedRun& run) {
-    if (!run.has_step()) raise({ErrorKind::not_found, "the run is at no step: it has not begun"});
-    return use(run);
-  });
+// method() of a run that is at a step.
+template <class R>
+auto at_step(R (SteppedRun::*function)() const) {
+  return [function](LockedRun& locked) {
+    return as_python(locked.use([&](SteppedRun& run) {
+      if (!run.has_step()) raise({ErrorKind::not_found, "the run is at no step: it has not begun"});
+      return (run.*function)();
+    }));
+  };
 }
 
 std::unique_ptr<LockedRun> begin(const py::dict& options) {
@@ -110,10 +112,7 @@ py::tuple finish(LockedRun& run) {
 void bind_run(py::module_& module) {
   py::class_<LockedRun>(module, "Run")
       .def(py::init(&begin), py::arg("options"))
-      .def("step",
-           [](LockedRun& run) {
-             return run.use([](SteppedRun& one) { return value_or_raise(one.step()); });
-           })
+      .def("step", method(&SteppedRun::step))
       .def(
           "run",
           [](LockedRun& run, py::object tell) {
@@ -121,23 +120,95 @@ void bind_run(py::module_& module) {
             run.use([&](SteppedRun& one) { run_to_the_end(one, teller); });
           },
           py::arg("tell"))
-      .def("as_dict",
-           [](LockedRun& run) {
-             return to_python(at_step(run, [](SteppedRun& one) { return one.step_as_json(); }));
-           })
-      .def("explain",
-           [](LockedRun& run) {
-             return at_step(run, [](SteppedRun& one) { return one.explain(); });
-           })
-      .def("findings",
-           [](LockedRun& run) {
-             return to_python(at_step(run, [](SteppedRun& one) { return one.findings(); }));
-           })
+      .def("as_dict", at_step(&SteppedRun::step_as_json))
+      .def("explain", at_step(&SteppedRun::explain))
+      .def("findings", at_step(&SteppedRun::findings))
       .def("notes",
            [](LockedRun& run) {
              return run.use([](SteppedRun& one) { return one.run().plan().notes; });
            })
       .def("finish", &finish);
+}
+
+namespace {
+
+using LockedSession = Locked<OpenSession>;
+
+template <class Number>
+py::bytes packed(const std::vector<Number>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number)};
+}
+
+// (name, "int", int64s as bytes, NULLs as bytes or None), the same with "float", or
+// (name, "values", list, None).
+py::tuple to_tuple(const QueryColumn& column) {
+  if (column.kind() == QueryColumn::Kind::any) {
+    py::list values(column.any().size());
+    for (std::size_t row = 0; row < column.any().size(); ++row)
+      values[row] = to_python(query_value_to_json(column.any()[row]));
+    return py::make_tuple(column.name(), "values", values, py::none());
+  }
+  const py::object missing =
+      column.has_missing() ? py::object(packed(column.missing())) : py::none();
+  if (column.kind() == QueryColumn::Kind::whole)
+    return py::make_tuple(column.name(), "int", packed(column.whole()), missing);
+  return py::make_tuple(column.name(), "float", packed(column.real()), missing);
+}
+
+py::object value_at(const QueryColumn& column, std::size_t row) {
+  if (column.missing()[row] != 0) return py::none();
+  if (column.kind() == QueryColumn::Kind::whole) return py::int_(column.whole()[row]);
+  if (column.kind() == QueryColumn::Kind::real) return py::float_(column.real()[row]);
+  return to_python(query_value_to_json(column.any()[row]));
+}
+
+std::vector<QueryColumn> columns_of(LockedSession& session, const std::string& sql) {
+  return session.use([&](OpenSession& open) { return value_or_raise(open.query(sql)); });
+}
+
+py::list query(LockedSession& session, const std::string& sql) {
+  py::list columns;
+  for (const QueryColumn& column : columns_of(session, sql)) columns.append(to_tuple(column));
+  return columns;
+}
+
+py::list query_rows(LockedSession& session, const std::string& sql) {
+  const std::vector<QueryColumn> columns = columns_of(session, sql);
+  py::list rows;
+  const std::size_t num_rows = columns.empty() ? 0 : columns.front().missing().size();
+  for (std::size_t row = 0; row < num_rows; ++row) {
+    py::dict one;
+    for (const QueryColumn& column : columns) one[py::str(column.name())] = value_at(column, row);
+    rows.append(one);
+  }
+  return rows;
+}
+
+}  // namespace
+
+void bind_sessions(py::module_& module) {
+  py::class_<LockedSession>(module, "Session")
+      .def(py::init([](const std::string& place) {
+             return without_gil([&] {
+               return std::make_unique<LockedSession>(value_or_raise(OpenSession::open(place)));
+             });
+           }),
+           py::arg("place"))
+      .def("close",
+           [](LockedSession& session) { session.use([](OpenSession& open) { open.close(); }); })
+      .def("info", method(&OpenSession::info))
+      .def("number", method(&OpenSession::number))
+      .def("steps", method(&OpenSession::steps))
+      .def("step", method(&OpenSession::step), py::arg("step"))
+      .def("explain", method(&OpenSession::explain), py::arg("step"))
+      .def("query", &query, py::arg("sql"))
+      .def("query_rows", &query_rows, py::arg("sql"));
+  module.def(
+      "list_sessions",
+      [](const std::string& file) {
+        return to_python(without_gil([&] { return value_or_raise(list_sessions(file)); }));
+      },
+      py::arg("file"));
 }
 
 }  // namespace hybridscope

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "sessions/explain/explain_finding.h"
-#include "sessions/job/judge_session.h"
 
 namespace hybridscope {
 namespace {

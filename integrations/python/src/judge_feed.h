@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "integrations/python/src/locked.h"
+#include "integrations/python/src/line_thread.h"
 #include "sessions/job/judge_session.h"
 
 namespace hybridscope {

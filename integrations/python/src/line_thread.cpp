@@ -1,8 +1,8 @@
 #include "integrations/python/src/line_thread.h"
 
-#include <chrono>
+#include <pybind11/stl.h>
+
 #include <exception>
-#include <utility>
 
 namespace hybridscope {
 namespace {
@@ -96,6 +96,14 @@ void LineThread::take(const MakeLine& line) {
     changed_.notify_all();
   }
   options_.failed(taken.error());
+}
+
+namespace py = pybind11;
+
+void Teller::call(const Told& told) const {
+  const py::gil_scoped_acquire held;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  if (!callback_.is_none()) callback_(told.what, told.done, told.total, told.findings);
 }
 
 }  // namespace hybridscope

@@ -3,7 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "integrations/python/src/bindings.h"
-#include "integrations/python/src/raise.h"
+#include "integrations/python/src/python_values.h"
 #include "sessions/job/version.h"
 
 PYBIND11_MODULE(_native, module) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <utility>
 
 namespace hybridscope {
@@ -316,8 +315,6 @@ std::string RecordText::line() const {
   line.add('\n');
   return std::string(line.view());
 }
-
-namespace py = pybind11;
 
 RecordText StepValues::part(const py::str& name, const py::handle& value) {
   RecordText part(tensors_);

@@ -6,9 +6,7 @@
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace hybridscope {
 namespace {

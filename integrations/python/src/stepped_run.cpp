@@ -3,12 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "integrations/python/src/given.h"
+#include "integrations/python/src/python_values.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/job/reported_run.h"
-#include "sessions/job/run_report.h"
-#include "sessions/job/step_json.h"
+#include "sessions/job/session_json.h"
 
 namespace hybridscope {
 

@@ -1,7 +1,6 @@
 // A run that goes step by step and can explain the step where it is; knows nothing of Python.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "integrations/python/src/raise.h"
+#include "integrations/python/src/python_values.h"
 
 namespace hybridscope {
 namespace {

@@ -1,15 +1,10 @@
 #include "integrations/python/src/text_buffer.h"
 
 #include <fmt/core.h>
-#include <algorithm>
-#include <concepts>
-#include <cstring>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
 #include <stdexcept>
-#include <utility>
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "core/caching/block_pool_policies.h"
 
 namespace hybridscope::block_pool_test {

@@ -1,8 +1,9 @@
 #include "tests/core/caching/cache_test_support.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope::test {
 
@@ -88,6 +89,119 @@ Allocation try_admit(KVCacheManager& manager, const TestRequest& request,
 
 std::vector<std::int32_t> to_vector(std::span<const std::int32_t> values) {
   return {values.begin(), values.end()};
+}
+
+namespace {
+
+std::string text(const std::vector<std::int32_t>& values) {
+  std::string result = "[";
+  for (const std::int32_t value : values) result += std::to_string(value) + " ";
+  return result + "]";
+}
+
+}  // namespace
+
+void EventMirror::expect(bool condition, const CacheEvent& event, const std::string& what) {
+  if (condition || !first_error_.empty()) return;
+  first_error_ = "event kind " + std::to_string(static_cast<int>(event.kind)) + " of block " +
+                 std::to_string(event.block) + ": " + what;
+}
+
+void EventMirror::apply(const CacheEventLog& log) {
+  for (const CacheEvent& event : log) apply(event);
+}
+
+void EventMirror::apply(const CacheEvent& event) {
+  std::int32_t& ref_cnt = ref_cnt_.at(static_cast<std::size_t>(event.block));
+  switch (event.kind) {
+    case CacheEventKind::allocated:
+    case CacheEventKind::touched:
+      if (ref_cnt == 0) --num_free_blocks_;
+      ++ref_cnt;
+      expect(ref_cnt == event.ref_cnt, event, "reference count");
+      expect(event.kind == CacheEventKind::touched || !keys_.contains(event.block), event,
+             "allocated with a hash");
+      break;
+    case CacheEventKind::freed:
+      --ref_cnt;
+      if (ref_cnt == 0) ++num_free_blocks_;
+      expect(ref_cnt == event.ref_cnt && ref_cnt >= 0, event, "reference count");
+      break;
+    case CacheEventKind::evicted:
+    case CacheEventKind::withdrawn:
+      expect(keys_.erase(event.block) == 1, event, "had no hash");
+      break;
+    case CacheEventKind::registered:
+      expect(event.ref_cnt == ref_cnt && event.num_tokens > 0, event, "registration");
+      keys_[event.block] = {.block_hash = event.block_hash, .group = event.group};
+      break;
+    case CacheEventKind::column_set: {
+      auto& table = tables_[{event.request.value, event.group}];
+      const auto column = static_cast<std::size_t>(event.column);
+      expect(column <= table.size(), event, "column behind the end");
+      if (column >= table.size()) table.resize(column + 1);
+      table[column] = event.block;
+      break;
+    }
+    case CacheEventKind::table_dropped:
+      tables_.erase({event.request.value, event.group});
+      break;
+    case CacheEventKind::free_deferred:
+    case CacheEventKind::free_due:
+      expect(ref_cnt > 0, event, "no reference that a free could take");
+      break;
+    case CacheEventKind::copied_from:
+    case CacheEventKind::copied_to:
+      expect(ref_cnt > 0, event, "copied without a reference");
+      break;
+  }
+}
+
+std::string EventMirror::first_table_difference(const KVCacheManager& manager,
+                                                std::int32_t num_requests) const {
+  for (std::int32_t request = 0; request < num_requests; ++request) {
+    for (std::int32_t group = 0; group < manager.num_groups(); ++group) {
+      const auto found = manager.block_ids({request}, group);
+      const std::vector<std::int32_t> blocks(found.begin(), found.end());
+      const auto mirrored = tables_.find({request, group});
+      const auto expected =
+          mirrored == tables_.end() ? std::vector<std::int32_t>{} : mirrored->second;
+      if (blocks != expected)
+        return "request " + std::to_string(request) + " group " + std::to_string(group) +
+               ": manager " + text(blocks) + ", events " + text(expected);
+    }
+  }
+  return {};
+}
+
+std::string EventMirror::first_difference(const KVCacheManager& manager,
+                                          std::int32_t num_requests) const {
+  if (!first_error_.empty()) return first_error_;
+  if (auto difference = first_table_difference(manager, num_requests); !difference.empty())
+    return difference;
+  std::vector<std::int32_t> holders(ref_cnt_.size());
+  for (const auto& [key, table] : tables_)
+    for (const std::int32_t block : table) ++holders[static_cast<std::size_t>(block)];
+  const BlockPool& pool = manager.pool();
+  std::int32_t held = 0;
+  for (std::int32_t block = 1; block < pool.num_blocks(); ++block) {
+    const auto index = static_cast<std::size_t>(block);
+    const std::string name = "block " + std::to_string(block) + ": ";
+    if (pool.ref_cnt(block) != ref_cnt_[index] || holders[index] != ref_cnt_[index])
+      return name + "manager counts " + std::to_string(pool.ref_cnt(block)) + ", events " +
+             std::to_string(ref_cnt_[index]) + ", lists " + std::to_string(holders[index]);
+    const auto key = keys_.find(block);
+    if (pool.key(block) != (key == keys_.end() ? BlockKey{} : key->second))
+      return name + "hash differs";
+    if (pool.planned_by(block) != RequestId{} && ref_cnt_[index] == 0)
+      return name + "planned but free";
+    held += ref_cnt_[index] > 0 ? 1 : 0;
+  }
+  if (manager.num_free_blocks() != num_free_blocks_ ||
+      num_free_blocks_ + held != pool.num_blocks() - 1)
+    return "free: manager " + std::to_string(manager.num_free_blocks()) + ", events " +
+           std::to_string(num_free_blocks_) + ", held " + std::to_string(held);
+  return {};
 }
 
 }  // namespace hybridscope::test

@@ -8,10 +8,9 @@
 #include <set>
 
 #include "core/caching/hybrid_coordinator_policies.h"
-#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/manager_policies.h"
 #include "core/engine/policy_table.h"
 #include "tests/core/caching/cache_test_support.h"
-#include "tests/core/caching/event_mirror.h"
 #include "tests/support/property.h"
 
 namespace hybridscope::test::kv_cache_manager_model_test {

@@ -5,11 +5,10 @@
 #include "core/caching/block_pool_policies.h"
 #include "core/caching/hybrid_coordinator_policies.h"
 #include "core/engine/aligned_split_policies.h"
-#include "core/engine/all_mode_copies_policies.h"
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/row_inputs_policies.h"
 #include "core/engine/scheduler_policies.h"
-#include "core/engine/worker_v1_policies.h"
+#include "core/engine/worker_policies.h"
 #include "tests/core/check/planted.h"
 
 namespace hybridscope::test::faulty_policies_test {

@@ -1,12 +1,11 @@
 // Operations that the checker notes, with literal numbers. One mamba group, W = 4.
-#include "core/check/log_ops.h"
+#include "core/check/state_mirror.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/check/execute_copies.h"
-#include "core/check/execute_rows.h"
-#include "tests/core/check/row_bench.h"
+#include "core/check/execute_step.h"
+#include "tests/core/check/hand_made_trace.h"
 
 namespace hybridscope::test::log_ops_test {
 namespace {

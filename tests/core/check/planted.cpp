@@ -1,6 +1,6 @@
 #include "tests/core/check/planted.h"
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope::test {
 namespace {

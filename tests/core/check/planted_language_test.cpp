@@ -1,9 +1,12 @@
 // Rules about what a language model on the engine's decisions holds and says: state-differs,
 // logits-differ, acceptance-differs.
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +16,7 @@
 #include "tests/core/check/expected_finding.h"
 #include "tests/core/check/planted.h"
 #include "tests/core/check/speaking_engine.h"
+#include "tests/support/property.h"
 
 namespace hybridscope::test::planted_language_test {
 namespace {
@@ -231,5 +235,21 @@ TEST(PlantedLanguage, ComparedStatesAreWhatRowsReadAndLeave) {
   EXPECT_TRUE(run.last().states.empty());
 }
 
+// A language model runs whatever a changed trace says: nothing outside its memory is touched.
+
+TEST(MutatedLanguage, AChangedTraceRunsToItsEnd) {
+  const std::uint64_t seed = from_environment("HYBRIDSCOPE_SEED", 20261128);
+  int planted = 0;
+  for (std::uint64_t i = 0; i < num_cases(30) && !HasFailure(); ++i) {
+    SCOPED_TRACE("HYBRIDSCOPE_SEED=" + std::to_string(seed + i));
+    std::mt19937_64 random(seed + i);
+    MutatedLanguageRun run(random);
+    planted += run.run();
+    EXPECT_GE(run.language().texts().size(), 2U);
+  }
+  EXPECT_GT(planted, 30);
+}
+
 }  // namespace
+
 }  // namespace hybridscope::test::planted_language_test

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "core/caching/hybrid_coordinator_policies.h"
-#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/manager_policies.h"
 #include "core/engine/aligned_split_policies.h"
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/scheduler_policies.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "sessions/run/step_judge.h"
+#include "tests/core/check/checked_runs.h"
 #include "tests/core/check/planted.h"
-#include "tests/core/check/random_runs.h"
 
 namespace hybridscope::test::prefill_checkpoints_test {
 namespace {

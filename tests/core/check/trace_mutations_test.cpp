@@ -7,7 +7,7 @@
 #include <set>
 
 #include "kernels/cpu/cpu_state_backend.h"
-#include "tests/core/check/random_runs.h"
+#include "tests/core/check/checked_runs.h"
 
 namespace hybridscope::test::trace_mutations_test {
 namespace {

@@ -1,11 +1,13 @@
-#include "core/engine/batch_rows_v1.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
+#include "core/engine/batch_rows_v1.h"
+#include "core/engine/block_table.h"
+#include "core/engine/worker_policies.h"
+#include "tests/support/small_engine.h"
 
 namespace hybridscope::test::batch_rows_v1_test {
 namespace {
@@ -127,5 +129,151 @@ TEST(BatchRowsV1, ARequestHasOneRow) {
   EXPECT_THROW(batch.remove(E), ContractViolation);
 }
 
+// Asynchronously the accepted counts of the frame before are copied to the host array while the
+// next frame moves its rows (known bug 9; semantics: accepted-counts-v1).
+
+// Two verify rows that accept everything; the first one ends and a prompt takes its row, so that
+// the other one changes places with it: rows [D1, D2], then [P, D2] -> [D2, P].
+std::vector<Finding> run(AcceptedCountLanding landing, std::int32_t num_speculative_tokens = 2,
+                         double acceptance_rate = 1.0) {
+  EngineConfig config =
+      engine_config({.num_speculative_tokens = num_speculative_tokens, .max_num_seqs = 2});
+  config.async_scheduling = true;
+  config.acceptance_rate = acceptance_rate;
+  config.policies.set(AcceptedCountOwner::persistent_row);
+  config.policies.set(landing);
+  CheckedEngine engine(config);
+  engine.add(request_of(5, 4, 1));   // D1
+  engine.add(request_of(5, 30, 2));  // D2
+  engine.add(request_of(9, 1, 3));   // P
+  engine.finish();
+  return engine.findings();
+}
+
+TEST(AcceptedCountLanding, AfterTheRowsMovedEachCountIsGatheredFromItsOldRow) {
+  EXPECT_TRUE(run(AcceptedCountLanding::after_row_moves).empty());
+}
+
+TEST(AcceptedCountLanding, BeforeTheRowsMoveTheCountsArePermutedTwice) {
+  const std::vector<Finding> findings = run(AcceptedCountLanding::before_row_moves);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings.front().rule, Rule::foreign_row_datum);
+  EXPECT_EQ(findings.front().detail, "accepted count of another request");
+  EXPECT_EQ(findings.front().request, RequestId{1});
+}
+
+// Without acceptance every count is 1, so that a count of another row is right too.
+TEST(AcceptedCountLanding, CountsThatAreEqualDoNoHarm) {
+  EXPECT_TRUE(run(AcceptedCountLanding::before_row_moves, 2, 0.0).empty());
+}
+
+TEST(AcceptedCountLanding, WithoutDraftsNothingIsCountedOrGathered) {
+  EXPECT_TRUE(run(AcceptedCountLanding::before_row_moves, 0).empty());
+}
+
+// D ends and Q takes its row while P computes its prompt in chunks: rows [D, P], then [Q, P] ->
+// [P, Q]. P sampled nothing in the frame before, so it has no count there and keeps its own 1.
+TEST(AcceptedCountLanding, AChunkOfAPromptHasNoCountToGather) {
+  EngineConfig config =
+      engine_config({.block_size = 4, .num_speculative_tokens = 2, .max_num_seqs = 2});
+  config.async_scheduling = true;
+  config.acceptance_rate = 1.0;
+  config.long_prefill_token_threshold = 4;
+  config.policies.set(AcceptedCountOwner::persistent_row);
+  config.policies.set(AcceptedCountLanding::before_row_moves);
+  CheckedEngine engine(config);
+  engine.add(request_of(5, 4, 1));   // D
+  engine.add(request_of(60, 1, 2));  // P
+  engine.add(request_of(9, 1, 3));   // Q
+  engine.finish();
+  EXPECT_TRUE(engine.findings().empty());
+}
+
+// The row over its whole width, stale entries included.
+Ids whole_row(const BlockTable& table, std::int32_t row) {
+  Ids ids;
+  for (std::int32_t column = 0; column < table.num_columns(); ++column)
+    ids.push_back(table.rows(row + 1).at(row, column));
+  return ids;
+}
+
+TEST(BlockTable, AppendWritesBehindTheLastId) {
+  BlockTable table(2, 5);
+  table.append_row(1, Ids{4, 6});
+  table.append_row(1, Ids{9});
+  EXPECT_THAT(table.row(1), ElementsAre(4, 6, 9));
+  EXPECT_THAT(whole_row(table, 1), ElementsAre(4, 6, 9, 0, 0));
+  EXPECT_THAT(table.row(0), ElementsAre());
+}
+
+TEST(BlockTable, AppendBeyondTheWidthIsAContractViolation) {
+  BlockTable table(1, 2);
+  table.append_row(0, Ids{1, 2});
+  EXPECT_THROW(table.append_row(0, Ids{3}), ContractViolation);
+}
+
+TEST(BlockTable, AddRowKeepsTheOlderTail) {
+  BlockTable table(1, 4);
+  table.append_row(0, Ids{1, 2, 3});
+  table.add_row(0, Ids{8});
+  EXPECT_THAT(table.row(0), ElementsAre(8));
+  EXPECT_THAT(whole_row(table, 0), ElementsAre(8, 2, 3, 0));
+}
+
+TEST(BlockTable, ClearRowNullsTheIdsButNotAnOlderTail) {
+  BlockTable table(1, 4);
+  table.append_row(0, Ids{1, 2, 3});
+  table.add_row(0, Ids{8, 9});
+  table.clear_row(0);
+  EXPECT_THAT(table.row(0), ElementsAre());
+  EXPECT_THAT(whole_row(table, 0), ElementsAre(0, 0, 3, 0));
+}
+
+TEST(BlockTable, MoveRowKeepsItsSourceAndTheTargetsTail) {
+  BlockTable table(2, 4);
+  table.append_row(0, Ids{1, 2, 3});
+  table.append_row(1, Ids{7, 8});
+  table.move_row(1, 0);
+  EXPECT_THAT(table.row(0), ElementsAre(7, 8));
+  EXPECT_THAT(whole_row(table, 0), ElementsAre(7, 8, 3, 0));
+  EXPECT_THAT(table.row(1), ElementsAre(7, 8));
+}
+
+TEST(BlockTable, SwapRowExchangesIdsTailsAndLengths) {
+  BlockTable table(2, 3);
+  table.append_row(0, Ids{1, 2, 3});
+  table.add_row(0, Ids{4});
+  table.append_row(1, Ids{7, 8});
+  table.swap_row(0, 1);
+  EXPECT_THAT(table.row(0), ElementsAre(7, 8));
+  EXPECT_THAT(whole_row(table, 0), ElementsAre(7, 8, 0));
+  EXPECT_THAT(table.row(1), ElementsAre(4));
+  EXPECT_THAT(whole_row(table, 1), ElementsAre(4, 2, 3));
+}
+
+TEST(BlockTable, PaddingNullsWholeRowsAndLeavesLengths) {
+  BlockTable table(3, 2);
+  for (const std::int32_t row : {0, 1, 2}) table.append_row(row, Ids{row + 1, row + 1});
+  table.null_rows(1, 3);
+  table.null_rows(2, 2);
+  EXPECT_THAT(whole_row(table, 0), ElementsAre(1, 1));
+  EXPECT_THAT(whole_row(table, 1), ElementsAre(0, 0));
+  EXPECT_THAT(whole_row(table, 2), ElementsAre(0, 0));
+}
+
+TEST(BlockTable, HasTheRowsThatWereWrittenOrNulled) {
+  BlockTable table(4, 262144);
+  EXPECT_EQ(table.num_rows(), 0);
+  table.append_row(1, Ids{7});
+  EXPECT_EQ(table.num_rows(), 2);
+  EXPECT_EQ(table.mamba_view(0).num_blocks_per_row.size(), 2U);
+  table.null_rows(2, 3);
+  EXPECT_EQ(table.num_rows(), 3);
+  EXPECT_THAT(table.row(3), ElementsAre());
+  EXPECT_THROW(table.rows(4), ContractViolation);
+  EXPECT_THROW(table.null_rows(4, 5), ContractViolation);
+}
+
 }  // namespace
+
 }  // namespace hybridscope::test::batch_rows_v1_test

@@ -1,11 +1,19 @@
 // Whole runs: determinism, the same tokens whatever the mode and the budget, simulated time.
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <random>
+#include <sstream>
+#include <string>
 
+#include "core/engine/batch_metadata_policies.h"
 #include "core/engine/policy_table.h"
+#include "tests/core/engine/engine_scenario.h"
+#include "tests/core/engine/oracle_agreement.h"
+#include "tests/support/property.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::test::engine_runs_test {
@@ -209,5 +217,103 @@ TEST(EngineRuns, ARequestStopsAtMaxModelLen) {
   EXPECT_TRUE(last.committed.front().finished);
 }
 
+// Profile `reference` corrupts state as the reference does, but an engine under it breaks no
+// contract of its own: whatever is scheduled can be prepared, sampled and taken back.
+
+class ReferenceProfile : public testing::TestWithParam<MambaCacheMode> {};
+
+TEST_P(ReferenceProfile, RunsRandomScenariosWithoutABrokenContract) {
+  constexpr std::uint64_t kSeed = 5;
+  std::mt19937_64 random(kSeed);
+  const auto in = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low + 1));
+  };
+  std::int64_t num_findings = 0;
+  for (int i = 0; i < 1500; ++i) {
+    const ScenarioShape shape = draw_shape(GetParam(), in);
+    SCOPED_TRACE(testing::Message() << "seed " << kSeed << " scenario " << i << " " << shape);
+    EngineScenario scenario = make_scenario(shape);
+    const PolicySet before = scenario.config.policies;
+    scenario.config.policies = reference_policies();
+    if (i % 3 == 1) scenario.config.policies.set(RowClassing::by_meaning);
+    if (i % 2 == 0) keep_caching_policies(scenario.config.policies, before);
+    CheckedEngine run(scenario.config, CheckScope::step);
+    std::size_t next = 0;
+    for (int step = 0; step < 150; ++step) {
+      for (; next < scenario.commands.size() && scenario.commands[next].step <= step; ++next) {
+        const Command& command = scenario.commands[next].command;
+        const auto* preempt = std::get_if<PreemptRequest>(&command);
+        const auto* abort = std::get_if<AbortRequest>(&command);
+        const RequestId named = preempt != nullptr ? preempt->request
+                                : abort != nullptr ? abort->request
+                                                   : RequestId{-1};
+        if (named.value < run.engine().num_requests()) run.engine().apply(command).value();
+      }
+      ASSERT_NO_THROW(run.step());
+    }
+    num_findings += std::ssize(run.findings());
+  }
+  EXPECT_GT(num_findings, 0);
+}
+
+// In a step without drafts V1's builders get no counts, and without counts more than one token is a
+// prefill (semantics: draft-and-accepted-counts, mamba-builder).
+TEST(ReferenceProfileSplit, TheTailOfAPromptIsAPrefillInAStepWithoutDrafts) {
+  CheckedEngine run({.mode = MambaCacheMode::none,
+                     .num_speculative_tokens = 2,
+                     .policies = reference_policies()});
+  run.add(request_of(10, 3, 1));
+  run.engine().apply(SetStepBudget{8}).value();
+  run.step();
+  const StepTrace& tail = run.step();
+  ASSERT_EQ(tail.scheduled.front().num_scheduled_tokens, 2);
+  EXPECT_EQ(std::get<Mamba2Metadata>(*tail.groups[1].metadata).base.num_prefills, 1);
+  EXPECT_TRUE(run.findings().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, ReferenceProfile,
+                         testing::Values(MambaCacheMode::none, MambaCacheMode::align,
+                                         MambaCacheMode::all));
+
+// Random scenarios: no finding, no contract violation, and in modes none and align agreement with
+// the slow oracle in every step.
+
+// What all scenarios together did.
+struct Seen {
+  std::int64_t copies = 0, hits = 0, preempted = 0;
+};
+
+Seen check_scenarios(MambaCacheMode mode, int count) {
+  Seen seen;
+  check_property(count, [&] {
+    const ScenarioShape shape = draw_shape(mode, draw);
+    ScenarioRun run(make_scenario(shape));
+    const std::string difference = run.run();
+    seen.copies += run.num_copies();
+    seen.hits += run.num_hits();
+    seen.preempted += run.num_preempted();
+    std::ostringstream out;
+    out << shape << ": " << difference;
+    if (!difference.empty()) RC_FAIL(out.str());
+  });
+  EXPECT_GT(seen.preempted, 0);
+  return seen;
+}
+
+TEST(OracleAgreement, ModeAlignDecidesAndHoldsWhatTheOracleDoes) {
+  const Seen seen = check_scenarios(MambaCacheMode::align, 1000);
+  EXPECT_GT(seen.copies, 0);
+  EXPECT_GT(seen.hits, 0);
+}
+
+TEST(OracleAgreement, ModeNoneDecidesAndHoldsWhatTheOracleDoes) {
+  check_scenarios(MambaCacheMode::none, 400);
+}
+
+TEST(OracleAgreement, ModeAllHasNoFinding) {
+  EXPECT_GT(check_scenarios(MambaCacheMode::all, 700).hits, 0);
+}
+
 }  // namespace
+
 }  // namespace hybridscope::test::engine_runs_test

@@ -1,8 +1,10 @@
 #include "tests/core/engine/engine_scenario.h"
 
 #include <algorithm>
+#include <ostream>
 
-#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/manager_policies.h"
+#include "core/engine/token_sequence.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::test {
@@ -181,6 +183,144 @@ EngineScenario make_scenario(const ScenarioShape& shape) {
   add_disturbances(shape, step, scenario);
   std::ranges::stable_sort(scenario.commands, {}, &ScheduledCommand::step);
   return scenario;
+}
+
+ScenarioShape draw_shape(MambaCacheMode mode, const std::function<int(int, int)>& in) {
+  const bool all = mode == MambaCacheMode::all;
+  const MambaType types[] = {MambaType::mamba2, MambaType::mamba1, MambaType::gdn_attention};
+  ScenarioShape shape;
+  shape.seed = static_cast<std::uint64_t>(in(0, 1'000'000'000));
+  shape.mode = mode;
+  shape.mamba_type = types[in(0, all ? 1 : 2)];
+  shape.block_size = in(1, 8);
+  shape.num_speculative_tokens = in(0, 3);
+  shape.ngram = in(0, 1) == 1;
+  shape.num_mamba_groups = in(1, 3);
+  shape.second_attention_blocks = in(0, 2) == 0 ? in(1, 3) : 0;
+  shape.conv_kernel = in(2, 4);
+  shape.num_requests = in(1, 7);
+  shape.longest_text = in(1, 30);
+  shape.longest_output = in(1, 20);
+  shape.extra_blocks = in(0, 1) == 0 ? in(0, 4) : in(0, 60);
+  shape.max_num_seqs = in(1, 5);
+  shape.extra_batched_tokens = in(0, 40);
+  shape.long_prefill_blocks = in(0, 3) == 0 ? in(1, 3) : 0;
+  shape.cut_model_len = in(0, 2) == 0 ? in(1, 8) : 0;
+  shape.steps_between_arrivals = in(0, 5);
+  shape.num_budget_steps = in(0, 1) * in(1, 40);
+  shape.num_preemptions = in(0, 1) * in(1, 4);
+  shape.num_aborts = in(0, 4) / 4;
+  shape.num_resets = in(0, 4) / 3;
+  shape.acceptance_percent = 10 * in(0, 10);
+  shape.watermark_percent = in(0, 3) == 3 ? in(1, 30) : 0;
+  shape.reserve_full_isl = in(0, 1) == 1;
+  shape.chunked_prefill = in(0, 7) > 0;
+  shape.priority = in(0, 2) == 2;
+  shape.graph_mode =
+      in(0, 1) == 0 ? CUDAGraphMode::full_and_piecewise : static_cast<CUDAGraphMode>(in(0, 4));
+  shape.capture_every = in(0, 1) * in(1, 7);
+  shape.asynchronous = in(0, 1) == 1;
+  shape.kv_consumer = in(0, 5) == 5;
+  shape.runner_v2 = in(0, 1) == 1;
+  return shape;
+}
+
+std::ostream& operator<<(std::ostream& out, const ScenarioShape& s) {
+  return out << "{.seed = " << s.seed << "U, .mode = MambaCacheMode{" << int(s.mode)
+             << "}, .mamba_type = MambaType{" << int(s.mamba_type)
+             << "}, .block_size = " << s.block_size
+             << ", .num_speculative_tokens = " << s.num_speculative_tokens
+             << ", .ngram = " << s.ngram << ", .num_mamba_groups = " << s.num_mamba_groups
+             << ", .second_attention_blocks = " << s.second_attention_blocks
+             << ", .conv_kernel = " << s.conv_kernel << ", .num_requests = " << s.num_requests
+             << ", .longest_text = " << s.longest_text << ", .longest_output = " << s.longest_output
+             << ", .extra_blocks = " << s.extra_blocks << ", .max_num_seqs = " << s.max_num_seqs
+             << ", .extra_batched_tokens = " << s.extra_batched_tokens
+             << ", .long_prefill_blocks = " << s.long_prefill_blocks
+             << ", .cut_model_len = " << s.cut_model_len
+             << ", .steps_between_arrivals = " << s.steps_between_arrivals
+             << ", .num_budget_steps = " << s.num_budget_steps
+             << ", .num_preemptions = " << s.num_preemptions << ", .num_aborts = " << s.num_aborts
+             << ", .num_resets = " << s.num_resets
+             << ", .acceptance_percent = " << s.acceptance_percent
+             << ", .watermark_percent = " << s.watermark_percent
+             << ", .chunked_prefill = " << s.chunked_prefill
+             << ", .reserve_full_isl = " << s.reserve_full_isl << ", .priority = " << s.priority
+             << ", .graph_mode = CUDAGraphMode{" << int(s.graph_mode)
+             << "}, .capture_every = " << s.capture_every << ", .asynchronous = " << s.asynchronous
+             << ", .kv_consumer = " << s.kv_consumer << ", .runner_v2 = " << s.runner_v2 << "}";
+}
+
+namespace {
+
+// Tokens of the oracle: a text or an output named in the upper bits, a position in the lower ones.
+enum class OracleToken : std::uint64_t { text = 1, output = 2 };
+
+std::uint64_t oracle_token(OracleToken kind, std::uint64_t content, int position) {
+  return (static_cast<std::uint64_t>(kind) << 60) | (content << 20) |
+         static_cast<std::uint64_t>(position);
+}
+
+}  // namespace
+
+NaiveConfig naive_config(const EngineScenario& scenario) {
+  const EngineConfig& config = scenario.config;
+  const AcceptanceConfig acceptance{.seed = config.seed, .rate = config.acceptance_rate};
+  const std::int32_t spec = config.num_speculative_tokens;
+  const bool eagle = config.speculative_method == SpeculativeMethod::mtp;
+  NaiveConfig naive;
+  naive.mode = config.mamba_cache_mode == MambaCacheMode::none ? NaiveCacheMode::none
+                                                               : NaiveCacheMode::align;
+  naive.block_size = config.block_size;
+  naive.num_blocks = config.kv_cache_config.num_blocks;
+  naive.num_mamba_groups = 0;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups)
+    if (group.is_mamba())
+      ++naive.num_mamba_groups;
+    else
+      naive.attention_block_sizes.push_back(group.block_size());
+  naive.async_scheduling = config.async_scheduling;
+  naive.runner = config.runner == ModelRunner::v2 ? NaiveRunner::v2 : NaiveRunner::v1;
+  naive.num_speculative_tokens = spec;
+  naive.use_eagle = eagle;
+  naive.conv_width = config.conv_kernel;
+  naive.max_model_len = config.max_model_len;
+  naive.max_num_seqs = config.max_num_seqs;
+  naive.max_num_batched_tokens = config.max_num_batched_tokens;
+  naive.long_prefill_token_threshold = config.long_prefill_token_threshold;
+  naive.enable_chunked_prefill = config.enable_chunked_prefill;
+  naive.watermark = config.watermark;
+  naive.full_sequence_must_fit = config.scheduler_reserve_full_isl;
+  naive.policy = config.scheduling_policy == SchedulingPolicy::priority ? NaivePolicy::priority
+                                                                        : NaivePolicy::fcfs;
+  naive.output_token = [=](int request, int position) {
+    return oracle_token(OracleToken::output, key_of_request(request), position);
+  };
+  // Drafts follow the one token that is known and not computed.
+  naive.num_accepted = [=](int request, int c, int d) {
+    return keyed_num_accepted_tokens(acceptance, key_of_request(request), c + 1, d);
+  };
+  const bool varies = draft_lists_vary(config);
+  naive.num_drafts = [=](int request, int position) {
+    return varies ? ngram_num_draft_tokens(acceptance, key_of_request(request), position, spec)
+                  : spec;
+  };
+  return naive;
+}
+
+NaiveRequestSpec naive_request(const AddRequest& request, int arrival) {
+  NaiveRequestSpec spec{.prompt = {},
+                        .max_tokens = request.max_tokens,
+                        .priority = request.priority,
+                        .arrival = arrival,
+                        .cache_salt = request.cache_salt};
+  for (const PromptSegment& segment : request.prompt) {
+    const OracleToken kind =
+        segment.source == PromptSegment::Source::output ? OracleToken::output : OracleToken::text;
+    for (int i = 0; i < segment.length; ++i)
+      spec.prompt.push_back(oracle_token(kind, segment.content, segment.first + i));
+  }
+  return spec;
 }
 
 }  // namespace hybridscope::test

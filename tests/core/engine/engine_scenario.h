@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "tests/support/naive_engine.h"
 
 namespace hybridscope::test {
 
@@ -68,5 +69,12 @@ EngineScenario make_scenario(const ScenarioShape& shape);
 constexpr std::uint64_t key_of_request(int request) {
   return 1000 + static_cast<std::uint64_t>(request);
 }
+
+// An engine scenario as the slow oracle takes it.
+
+// Modes none and align: the oracle's configuration and tokens. They share with core only which
+// request repeats which part of which text.
+NaiveConfig naive_config(const EngineScenario& scenario);
+NaiveRequestSpec naive_request(const AddRequest& request, int arrival);
 
 }  // namespace hybridscope::test

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <tuple>
 
-#include "tests/core/engine/oracle_scenario.h"
+#include "tests/core/engine/engine_scenario.h"
 
 namespace hybridscope::test {
 namespace {

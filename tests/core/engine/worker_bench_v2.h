@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/worker_v2.h"
+#include "core/engine/worker.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::test {

@@ -5,7 +5,7 @@
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/releases.h"
 #include "core/engine/row_inputs_policies.h"
-#include "core/engine/worker_v2_policies.h"
+#include "core/engine/worker_policies.h"
 #include "tests/core/engine/worker_bench_v2.h"
 
 namespace hybridscope::test::worker_v2_test {

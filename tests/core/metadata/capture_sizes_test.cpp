@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/metadata/capture_sizes_policies.h"
+#include "core/metadata/builder_policies.h"
 #include "core/metadata/cudagraph_mode.h"
 #include "core/metadata/metadata_builders.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/metadata/builder_metadata.h"
-#include "core/metadata/gdn_builder_policies.h"
+#include "core/metadata/builder_policies.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::gdn_builder_test {

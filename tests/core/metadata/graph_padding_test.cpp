@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/metadata/graph_padding_policies.h"
+#include "core/metadata/builder_policies.h"
 
 namespace hybridscope::graph_padding_test {
 namespace {

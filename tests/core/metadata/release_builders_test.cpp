@@ -1,15 +1,14 @@
-// What the metadata builders of later releases do otherwise (core/metadata/*_builder_policies.h).
+// What the metadata builders of later releases do otherwise (core/metadata/builder_policies.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "core/metadata/builder_metadata.h"
+#include "core/metadata/builder_policies.h"
 #include "core/metadata/gdn_builder.h"
-#include "core/metadata/gdn_builder_policies.h"
 #include "core/metadata/mamba2_builder.h"
 #include "core/metadata/mamba_builder.h"
-#include "core/metadata/mamba_builder_policies.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::release_builders_test {

@@ -6,8 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "core/model/checkpoint_layers.h"
-#include "core/model/conv_state_sizing.h"
+#include "core/model/model_policies.h"
 #include "core/model/model_presets.h"
 
 namespace hybridscope::model_layout_test {

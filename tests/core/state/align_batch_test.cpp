@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/state/align_mode.h"
 #include "core/state/copy_launch.h"
+#include "core/state/mode_copies.h"
 #include "sessions/conformance/planned_copies.h"
 
 namespace hybridscope::align_batch_test {

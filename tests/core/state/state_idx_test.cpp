@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/state/all_mode.h"
 #include "core/state/mamba_state_idx.h"
+#include "core/state/mode_copies.h"
 #include "core/state/state_memory.h"
 
 namespace hybridscope::state_idx_test {

@@ -1,12 +1,14 @@
-#include "core/state/state_memory.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "core/model/model_layout.h"
 #include "core/model/model_presets.h"
+#include "core/state/state_backend.h"
+#include "core/state/state_memory.h"
+#include "core/state/state_ops.h"
 
 namespace hybridscope::state_memory_test {
 namespace {
@@ -185,5 +187,146 @@ TEST(StateMemory, RefusesSizesThatNoAddressReaches) {
             "3 buffers of 1073741824 pages of 8589934592 bytes exceed the addressable size");
 }
 
+StateMemory memory_of(std::int32_t num_groups, std::int32_t num_blocks) {
+  StateMemory memory;
+  memory.num_blocks = num_blocks;
+  for (std::int32_t group = 0; group < num_groups; ++group)
+    memory.tensors.mamba_group_ids.push_back(group);
+  return memory;
+}
+
+TEST(StepSize, IsThatOfTheArraysOfTheOperations) {
+  StateOps ops;
+  ops.add_poison(1);
+  ops.add_copy({.dst_block = 2});
+  ops.add_copy({.dst_block = 3});
+  ops.tokens = {1, 2, 3, 4, 5};
+  ops.writes.resize(4);
+  ops.add_row({});
+  ops.add_row({});
+  ops.add_row({});
+  EXPECT_EQ(
+      size_of(ops),
+      (StepSize{
+          .num_poisoned = 1, .num_copies = 2, .num_rows = 3, .num_writes = 4, .num_tokens = 5}));
+}
+
+TEST(StepSize, HoldsAStepNoneOfWhoseArraysIsLonger) {
+  const StepSize room{
+      .num_poisoned = 1, .num_copies = 1, .num_rows = 1, .num_writes = 1, .num_tokens = 1};
+  EXPECT_TRUE(room.holds(room));
+  EXPECT_TRUE(room.holds({}));
+  EXPECT_FALSE(room.holds({.num_poisoned = 2}));
+  EXPECT_FALSE(room.holds({.num_copies = 2}));
+  EXPECT_FALSE(room.holds({.num_rows = 2}));
+  EXPECT_FALSE(room.holds({.num_writes = 2}));
+  EXPECT_FALSE(room.holds({.num_tokens = 2}));
+}
+
+// 2 groups, 10 tokens in 3 rows: more blocks than a step can touch.
+TEST(LargestStep, FollowsFromTokensAndRowsWhereBlocksAreMany) {
+  EXPECT_EQ(largest_step(memory_of(2, 1000), {.max_num_batched_tokens = 10, .max_num_rows = 3}),
+            (StepSize{.num_poisoned = 2000,
+                      .num_copies = 2 * 2 * 3 + 2 * 10,
+                      .num_rows = 2 * 3,
+                      .num_writes = 2 * 4 * 10 + 2 * 3,
+                      .num_tokens = 10 + 2 * 3}));
+}
+
+TEST(LargestStep, FollowsFromBlocksWhereTheyAreFew) {
+  EXPECT_EQ(largest_step(memory_of(2, 5), {.max_num_batched_tokens = 8192, .max_num_rows = 256}),
+            (StepSize{.num_poisoned = 10,
+                      .num_copies = 3 * 5,
+                      .num_rows = 2 * 256,
+                      .num_writes = 2 * 5 + 2 * 256,
+                      .num_tokens = 8192 + 2 * 256}));
+}
+
+// Fixed numbers: digests are compared across machines and releases.
+
+using testing::IsEmpty;
+
+TEST(StateOps, OperationsOfOneKindAreOneBatch) {
+  StateOps ops;
+  ops.add_poison(4);
+  ops.add_poison(7);
+  ops.add_row({.group_index = 0});
+  ops.add_row({.group_index = 1});
+  ops.add_poison(9);
+  EXPECT_THAT(ops.batches, ElementsAre(StateOpBatch{StateOpKind::poison, 0, 2},
+                                       StateOpBatch{StateOpKind::forward, 0, 2},
+                                       StateOpBatch{StateOpKind::poison, 2, 1}));
+  EXPECT_THAT(ops.poisoned, ElementsAre(4, 7, 9));
+}
+
+// The copies of a launch read before they write, those of the next launch read what it wrote.
+TEST(StateOps, LaunchesStayApart) {
+  StateOps ops;
+  ops.begin_launch();
+  ops.add_copy({.dst_block = 2});
+  ops.add_copy({.dst_block = 3});
+  ops.begin_launch();
+  ops.add_copy({.dst_block = 4});
+  EXPECT_THAT(ops.batches, ElementsAre(StateOpBatch{StateOpKind::copy, 0, 2},
+                                       StateOpBatch{StateOpKind::copy, 2, 1}));
+}
+
+TEST(StateOps, ClearedTheyAreAsNew) {
+  StateOps ops;
+  ops.add_poison(4);
+  ops.begin_launch();
+  ops.add_copy({.dst_block = 2});
+  ops.add_row({});
+  ops.writes.push_back({});
+  ops.tokens.push_back(1);
+  ops.token_fingerprints.push_back(2);
+  ops.clear();
+  EXPECT_THAT(ops.batches, IsEmpty());
+  EXPECT_THAT(ops.poisoned, IsEmpty());
+  EXPECT_THAT(ops.copies, IsEmpty());
+  EXPECT_THAT(ops.rows, IsEmpty());
+  EXPECT_THAT(ops.writes, IsEmpty());
+  EXPECT_THAT(ops.tokens, IsEmpty());
+  EXPECT_THAT(ops.token_fingerprints, IsEmpty());
+  ops.add_copy({.dst_block = 5});
+  EXPECT_THAT(ops.batches, ElementsAre(StateOpBatch{StateOpKind::copy, 0, 1}));
+}
+
+constexpr Fingerprint kFingerprint = 0x0123456789ABCDEF;
+
+std::vector<std::uint64_t> elements(Fingerprint fingerprint, std::int32_t elem_size, int count) {
+  std::vector<std::uint64_t> values;
+  for (int i = 0; i < count; ++i) values.push_back(trace_element(fingerprint, i, elem_size));
+  return values;
+}
+
+TEST(TraceElement, TheFirstEightBytesAreTheFingerprint) {
+  EXPECT_EQ(elements(kFingerprint, 4, 2), (std::vector<std::uint64_t>{0x89ABCDEF, 0x01234567}));
+  EXPECT_EQ(elements(kFingerprint, 2, 4),
+            (std::vector<std::uint64_t>{0xCDEF, 0x89AB, 0x4567, 0x0123}));
+}
+
+TEST(TraceElement, TheOthersAreMixedAndCut) {
+  EXPECT_EQ(mix(kFingerprint, 4), 0xD5506DD1AF65E7FDULL);
+  EXPECT_EQ(trace_element(kFingerprint, 4, 4), 0xAF65E7FDu);
+  EXPECT_EQ(trace_element(kFingerprint, 4, 2), 0xE7FDu);
+  EXPECT_EQ(trace_element(kFingerprint, 2, 4), 0xE9750B71u);
+  EXPECT_EQ(trace_element(kFingerprint, 5, 4), 0xD04CC09Eu);
+}
+
+TEST(TraceElement, PoisonIsOnePatternThroughout) {
+  EXPECT_EQ(elements(kPoison, 4, 4), std::vector<std::uint64_t>(4, 0xDEADDEAD));
+  EXPECT_EQ(elements(kPoison, 2, 8), std::vector<std::uint64_t>(8, 0xDEAD));
+}
+
+TEST(TraceElement, BeforeTheFirstTokenThereAreZeros) {
+  EXPECT_EQ(elements(kBeforeFirstToken, 4, 4), std::vector<std::uint64_t>(4, 0));
+  EXPECT_EQ(elements(kBeforeFirstToken, 2, 8), std::vector<std::uint64_t>(8, 0));
+}
+
+// For kernels: known at compile time.
+static_assert(trace_element(kFingerprint, 0, 4) == 0x89ABCDEF);
+
 }  // namespace
+
 }  // namespace hybridscope::state_memory_test

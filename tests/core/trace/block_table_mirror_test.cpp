@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 
 namespace hybridscope::block_table_mirror_test {
 namespace {

@@ -1,5 +1,3 @@
-#include "gui/model/command_table.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "gui/model/command_table.h"
 #include "gui/model/palette_model.h"
 #include "gui/model/workbench.h"
 #include "tests/gui/model/made_plan.h"
@@ -253,5 +252,67 @@ TEST_F(CommandTable, AFileThatIsStoppedIsNotThere) {
   EXPECT_THAT(workbench_.notice().text, HasSubstr("stopped: nothing of"));
 }
 
+using testing::ElementsAre;
+
+TEST(CommandArguments, WordsStandBetweenSpacesOrInQuotes) {
+  EXPECT_THAT(words_of("A 1  0").value(), ElementsAre("A", "1", "0"));
+  EXPECT_THAT(words_of(R"("my request" 1)").value(), ElementsAre("my request", "1"));
+  EXPECT_THAT(words_of(R"("" 1)").value(), ElementsAre("", "1"));
+  EXPECT_EQ(words_of(R"("never closed)").error().message,
+            R"(a quote is not closed in: "never closed)");
+  EXPECT_THAT(words_of("  ").value(), ElementsAre());
+}
+
+TEST(CommandArguments, AQuoteInQuotesStandsTwice) {
+  EXPECT_THAT(words_of(R"("say ""no"" twice" 2)").value(), ElementsAre(R"(say "no" twice)", "2"));
+  EXPECT_EQ(quoted_word(R"(say "no")"), R"("say ""no""")");
+}
+
+TEST(CommandArguments, EveryNameComesBackFromItsQuotedWord) {
+  for (const char* name : {"A", "a b", "", R"(")", R"("")", R"(a"b)", R"("a b")", R"( " )"})
+    EXPECT_THAT(words_of(quoted_word(name) + " 7").value(), ElementsAre(name, "7")) << name;
+}
+
+using ::testing::ElementsAre;
+
+TEST(GuiScript, EachLineIsAnIdAndTheRestIsItsArgument) {
+  const auto commands = read_gui_script("run.step\nselect.cell  A 1 3 \n", "tour.txt");
+  ASSERT_TRUE(commands.ok());
+  EXPECT_THAT(commands.value(),
+              ElementsAre(GuiCommand{"run.step"}, GuiCommand{"select.cell", "A 1 3"}));
+}
+
+TEST(GuiScript, EmptyLinesAndCommentsAreLeftOut) {
+  const auto commands = read_gui_script("# a tour\n\n  \nrun.step", "tour.txt");
+  ASSERT_TRUE(commands.ok());
+  EXPECT_THAT(commands.value(), ElementsAre(GuiCommand{"run.step"}));
+}
+
+TEST(GuiScript, ALineThatNamesNoCommandIsRefusedWithItsPlace) {
+  const auto commands = read_gui_script("run.step\nStep!", "tour.txt");
+  ASSERT_FALSE(commands.ok());
+  EXPECT_EQ(commands.error().message,
+            "tour.txt:2: expected the id of a command such as run.step, found \"Step!\"");
+}
+
+TEST(GuiScript, AnIdThatNoCommandHasIsRefusedWithItsPlaceAndNearOnes) {
+  const auto message = [](std::string_view script) {
+    return read_gui_script(script, "tour.txt").error().message;
+  };
+  EXPECT_EQ(message("run.step\nrun.stp"),
+            "tour.txt:2: there is no command \"run.stp\", did you mean \"run.step\"?");
+  EXPECT_EQ(message("theme light"),
+            "tour.txt:1: there is no command \"theme\", did you mean \"view.theme\" or "
+            "\"view.next_theme\"?");
+  EXPECT_EQ(message("qqqqqqq"),
+            "tour.txt:1: there is no command \"qqqqqqq\" (hybridscope gui --commands lists them)");
+}
+
+TEST(GuiCommand, AsTextItIsAScriptLine) {
+  EXPECT_EQ(to_text({"run.go_to", "120"}), "run.go_to 120");
+  EXPECT_EQ(to_text({"run.step"}), "run.step");
+}
+
 }  // namespace
+
 }  // namespace hybridscope::command_table_test

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/base/check.h"
+#include "core/base/result.h"
 #include "gui/model/live_run.h"
 
 namespace hybridscope::test {

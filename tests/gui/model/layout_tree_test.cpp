@@ -1,9 +1,12 @@
-#include "gui/model/layout_tree.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/check.h"
+#include <filesystem>
+
+#include "core/base/result.h"
+#include "gui/model/gui_settings.h"
+#include "gui/model/layout_tree.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hybridscope::layout_tree_test {
 namespace {
@@ -242,5 +245,143 @@ TEST(LayoutTree, ACopyIsTheStateToGoBackTo) {
   EXPECT_EQ(tree, three_leaves());
 }
 
+using ::testing::HasSubstr;
+
+bool any_panel(std::string_view) { return true; }
+
+LayoutTree two_tabs() { return LayoutTree::leaf({"pool", "log"}, 1); }
+
+TEST(LayoutStore, WhatIsSavedIsLoadedUnderItsName) {
+  const test::TemporaryFolder folder;
+  const LayoutStore store(folder / "state/layouts");
+  ASSERT_TRUE(store.save("wide", two_tabs()).ok());
+  ASSERT_TRUE(store.save("wide", LayoutTree::leaf({"log"})).ok());
+  ASSERT_TRUE(store.save("tall", two_tabs()).ok());
+  EXPECT_EQ(store.load("wide", any_panel).value().tree, LayoutTree::leaf({"log"}));
+  EXPECT_EQ(store.load("tall", any_panel).value().tree, two_tabs());
+}
+
+TEST(LayoutStore, NamesAreThoseOfLayoutsInOrder) {
+  const test::TemporaryFolder folder;
+  for (const char* file : {"wide.json", "Tall.json", "v1.2.json", ".hidden.json", "notes.txt",
+                           "wide.json.77.part", "caf\xC3\xA9.json", ".json"})
+    folder.write(file, "");
+  std::filesystem::create_directory(folder / "folder.json");
+  EXPECT_THAT(LayoutStore(folder.path()).names().value(), ElementsAre("Tall", "v1.2", "wide"));
+}
+
+TEST(LayoutStore, WithoutTheFolderThereAreNone) {
+  const test::TemporaryFolder folder;
+  EXPECT_THAT(LayoutStore(folder / "nowhere").names().value(), IsEmpty());
+}
+
+TEST(LayoutStore, AFolderThatCannotBeReadIsAnError) {
+  const test::TemporaryFolder folder;
+  folder.write("layouts", "");
+  const auto names = LayoutStore(folder / "layouts").names();
+  ASSERT_FALSE(names.ok());
+  EXPECT_EQ(names.error().kind, ErrorKind::io);
+  EXPECT_FALSE(LayoutStore(folder / "layouts").save("wide", two_tabs()).ok());
+}
+
+TEST(LayoutStore, AMissingLayoutIsNotFound) {
+  const test::TemporaryFolder folder;
+  const LayoutStore store(folder.path());
+  for (const Error& error : {store.load("wide", any_panel).error(), store.remove("wide").error()}) {
+    EXPECT_EQ(error.kind, ErrorKind::not_found);
+    EXPECT_EQ(error.message, "there is no layout \"wide\" in " + folder.path());
+  }
+}
+
+TEST(LayoutStore, ARemovedLayoutIsGone) {
+  const test::TemporaryFolder folder;
+  const LayoutStore store(folder.path());
+  ASSERT_TRUE(store.save("wide", two_tabs()).ok());
+  ASSERT_TRUE(store.remove("wide").ok());
+  EXPECT_THAT(store.names().value(), IsEmpty());
+}
+
+TEST(LayoutStore, NamesNoFileOutsideItsFolder) {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "layouts");
+  folder.write("wide.json", "kept");
+  const LayoutStore store(folder / "layouts");
+  EXPECT_EQ(store.load("../wide", any_panel).error().kind, ErrorKind::invalid_input);
+  EXPECT_EQ(store.save("../wide", two_tabs()).error().kind, ErrorKind::invalid_input);
+  EXPECT_EQ(store.remove("../wide").error().kind, ErrorKind::invalid_input);
+  EXPECT_EQ(folder.read("wide.json"), "kept");
+}
+
+TEST(LayoutStore, ABrokenLayoutIsAnErrorThatNamesTheFile) {
+  const test::TemporaryFolder folder;
+  folder.write("wide.json", R"({"version": 1, "layout": 7})");
+  const auto loaded = LayoutStore(folder.path()).load("wide", any_panel);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().message,
+            (folder / "wide.json") + ": /layout: expected an object, found 7");
+}
+
+// pool and log side by side, 400 and 400 pixels wide and 200 high, log with two tabs.
+class TabDropped : public testing::Test {
+ protected:
+  std::optional<TabDrop> drop(std::string_view panel, std::int32_t x, std::int32_t y) const {
+    return tab_drop(tree_, place_layout(tree_, {0, 0, 804, 200}, {.splitter = 4}),
+                    {.panel = panel, .x = x, .y = y, .bar_height = 30}, tabs_);
+  }
+  std::string argument(std::string_view panel, std::int32_t x, std::int32_t y) const {
+    const auto found = drop(panel, x, y);
+    return found ? found->argument : "nothing";
+  }
+
+  LayoutTree tree_ =
+      LayoutTree::split({.axis = SplitAxis::horizontal, .ratio = 0.5}, LayoutTree::leaf({"pool"}),
+                        LayoutTree::leaf({"log", "findings"}));
+  std::vector<TabBox> tabs_ = {
+      {"pool", {4, 4, 60, 22}}, {"log", {410, 4, 40, 22}}, {"findings", {452, 4, 80, 22}}};
+};
+
+TEST_F(TabDropped, NearAnEdgeTakesTheHalfAtThatEdge) {
+  EXPECT_EQ(argument("pool", 420, 100), "pool log left");
+  EXPECT_EQ(argument("pool", 790, 100), "pool log right");
+  EXPECT_EQ(argument("pool", 600, 40), "pool log top");
+  EXPECT_EQ(argument("pool", 600, 190), "pool log bottom");
+  EXPECT_EQ(drop("pool", 420, 100)->preview, (LayoutRect{404, 0, 200, 200}));
+  EXPECT_EQ(drop("pool", 600, 190)->preview, (LayoutRect{404, 100, 400, 100}));
+}
+
+TEST_F(TabDropped, InTheMiddleOfAnotherLeafBecomesItsLastTab) {
+  EXPECT_EQ(argument("pool", 600, 100), "pool log tab");
+  EXPECT_EQ(drop("pool", 600, 100)->preview, (LayoutRect{404, 0, 400, 200}));
+}
+
+TEST_F(TabDropped, OnABarGoesBetweenTheTabsWhereTheMouseIs) {
+  EXPECT_EQ(argument("pool", 415, 10), "pool log before");
+  EXPECT_EQ(argument("pool", 440, 10), "pool findings before");
+  EXPECT_EQ(argument("pool", 700, 10), "pool findings tab");
+  EXPECT_EQ(drop("pool", 440, 10)->gap, (LayoutRect{448, 4, 4, 22}));
+}
+
+TEST_F(TabDropped, TabsOfOneLeafChangePlaces) {
+  EXPECT_EQ(argument("findings", 415, 10), "findings log before");
+  EXPECT_EQ(argument("log", 700, 10), "log findings tab");
+}
+
+TEST_F(TabDropped, ItsOwnLeafCanBeSplit) {
+  EXPECT_EQ(argument("findings", 600, 190), "findings log bottom");
+  EXPECT_EQ(argument("log", 600, 190), "log log bottom");
+}
+
+TEST_F(TabDropped, WhereItWouldStayThereIsNoPlace) {
+  EXPECT_EQ(argument("pool", 100, 100), "nothing");
+  EXPECT_EQ(argument("pool", 10, 10), "nothing");
+  EXPECT_EQ(argument("log", 600, 100), "nothing");
+}
+
+TEST_F(TabDropped, OutsideAllLeavesThereIsNoPlace) {
+  EXPECT_EQ(argument("pool", 402, 100), "nothing");  // the splitter
+  EXPECT_EQ(argument("pool", 100, 300), "nothing");
+}
+
 }  // namespace
+
 }  // namespace hybridscope::layout_tree_test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gui/model/workbench.h"
-#include "sessions/lessons/lesson_reader.h"
+#include "sessions/lessons/lesson.h"
 
 namespace hybridscope::lesson_session_test {
 namespace {

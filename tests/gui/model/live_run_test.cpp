@@ -1,8 +1,15 @@
-#include "gui/model/live_run.h"
-
 #include <fmt/core.h>
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
+#include "gui/model/block_story.h"
+#include "gui/model/graph_padding_model.h"
+#include "gui/model/live_run.h"
+#include "gui/model/metadata_model.h"
+#include "gui/model/pool_model.h"
+#include "gui/model/prefix_cache_model.h"
+#include "gui/model/request_log.h"
+#include "gui/model/shown_run.h"
 #include "sessions/live/fork.h"
 #include "sessions/record/step_digests.h"
 #include "tests/gui/model/shown_scenario.h"
@@ -183,5 +190,158 @@ TEST(LiveRun, ALongRunStaysWithinItsHistoryAndAnswersForOldStepsAsIfItKeptThem) 
   }
 }
 
+using test::recorded_scenario;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kOfPool[] =
+    "The session keeps no owners and labels of blocks: it was recorded at level counts.";
+
+// Step 3 admits B and C with 4 + 12 tokens; the session keeps that there were 16.
+TEST(LevelNotes, ASessionOfCountsStatesNothingThatItDoesNotKeep) {
+  const test::TemporaryFolder folder;
+  const auto run = recorded_scenario(folder, "shared_prefix_align", RecordLevel::counts);
+  ASSERT_TRUE(run->go_to(3).ok());
+  EXPECT_EQ(make_pool_model(*run).not_kept, kOfPool);
+  EXPECT_TRUE(make_pool_model(*run).cells.empty());
+  const BlockStory story = make_block_story(*run, 2);
+  EXPECT_THAT(story.not_kept, HasSubstr("recorded at level counts"));
+  EXPECT_TRUE(story.facts.empty());
+  EXPECT_EQ(no_lookups_words(*run),
+            "The session keeps no prefix cache lookups: it was recorded at level counts.");
+  EXPECT_EQ(not_kept(*run, "block tables"),
+            "The session keeps no block tables: it was recorded at level counts.");
+  EXPECT_FALSE(make_graph_padding_model(*run).rows.has_value());
+  EXPECT_EQ(make_graph_padding_model(*run).tokens.real, 13);
+  EXPECT_TRUE(make_metadata_model(*run, {}).sections.empty());
+}
+
+TEST(LevelNotes, WordsOfASessionOfCountsNameNoRequestsAndSayWhy) {
+  const test::TemporaryFolder folder;
+  const auto run = recorded_scenario(folder, "shared_prefix_align", RecordLevel::counts);
+  ASSERT_TRUE(run->go_to(3).ok());
+  const std::string words = step_in_words(*run);
+  EXPECT_THAT(words, Not(HasSubstr("of 0 requests")));
+  EXPECT_THAT(words, Not(HasSubstr("No request got a token")));
+  EXPECT_THAT(words, HasSubstr("recorded at level counts"));
+  EXPECT_THAT(words, HasSubstr("B = 8 in group 0"));
+}
+
+TEST(LevelNotes, OnlyASessionOfBlocksSaysThatContentsAreNotKept) {
+  const test::TemporaryFolder folder;
+  for (const RecordLevel level : {RecordLevel::counts, RecordLevel::full}) {
+    const auto run = recorded_scenario(folder, "plain_decode", level);
+    ASSERT_TRUE(run->go_to(1).ok());
+    EXPECT_EQ(contents_not_kept(*run), "");
+  }
+  const auto run = recorded_scenario(folder, "plain_decode", RecordLevel::blocks);
+  ASSERT_TRUE(run->go_to(1).ok());
+  EXPECT_THAT(contents_not_kept(*run), HasSubstr("recorded at level blocks"));
+  EXPECT_EQ(not_kept(*run, "block tables"), "");
+}
+
+ShownFinding finding_of(RequestId request, const std::string& text) {
+  ShownFinding shown{.finding = {}, .text = text};
+  shown.finding.rule = Rule::label_mismatch;
+  shown.finding.step = 5;
+  shown.finding.request = request;
+  return shown;
+}
+
+TEST(FindingMessage, LeavesOutWhatStandsInColumnsOfItsOwn) {
+  const Names names = numbered_names();
+  EXPECT_EQ(finding_message(finding_of({2}, "label-mismatch: step 5 r2: S(8) expected"), names),
+            "S(8) expected");
+  EXPECT_EQ(
+      finding_message(finding_of({2}, "label-mismatch: step 5 r2 group 1 column 0: S(8) expected"),
+                      names),
+      "group 1 column 0: S(8) expected");
+  EXPECT_EQ(finding_message(finding_of({}, "label-mismatch: step 5: no progress"), names),
+            "no progress");
+}
+
+TEST(FindingMessage, LeavesOtherWordsAsTheyAre) {
+  EXPECT_EQ(finding_message(finding_of({2}, "kept from another version"), numbered_names()),
+            "kept from another version");
+}
+
+TEST(StepInWords, ARowOfATableStaysTogetherInANarrowPanel) {
+  const auto run = hybridscope::test::scenario_at("async_worked_example", 3);
+  EXPECT_THAT(step_in_words(*run, 50),
+              testing::HasSubstr("\n  request A; how running; c 10; q 3; d 2; known 8;\n"));
+}
+
+using testing::ElementsAre;
+
+StepTrace step(std::int64_t number) {
+  StepTrace trace;
+  trace.step = number;
+  return trace;
+}
+
+void admit(StepTrace& trace, std::int32_t request, Admission admission, std::int32_t hit) {
+  ScheduledTrace scheduled;
+  scheduled.request = {request};
+  scheduled.admission = admission;
+  scheduled.num_hit_tokens = hit;
+  trace.scheduled.push_back(scheduled);
+}
+
+// Requests 0 and 1 come in step 1; 0 ends in step 2, 1 is aborted before step 4.
+class RequestLogOf : public testing::Test {
+ protected:
+  void SetUp() override {
+    StepTrace first = step(1);
+    for (const std::int32_t request : {0, 1})
+      first.commands.push_back({.command = CommandKind::add_request, .request = {request}});
+    admit(first, 0, Admission::new_request, 8);
+    log_.take(first);
+    StepTrace second = step(2);
+    admit(second, 1, Admission::new_request, 0);
+    CommitTrace end;
+    end.request = {0};
+    end.finished = true;
+    second.committed.push_back(end);
+    log_.take(second);
+    StepTrace third = step(3);
+    admit(third, 1, Admission::resumed, 16);
+    log_.take(third);
+    StepTrace fourth = step(4);
+    fourth.commands.push_back({.command = CommandKind::abort, .request = {1}});
+    log_.take(fourth);
+  }
+  // -1: it was not admitted up to there.
+  std::int32_t hit_of(RequestId request, std::int64_t step) const {
+    const auto* admitted = log_.admitted(request, step);
+    return admitted == nullptr ? -1 : admitted->num_hit_tokens;
+  }
+  RequestLog log_;
+};
+
+TEST_F(RequestLogOf, ARequestIsThereFromItsArrivalToItsEnd) {
+  EXPECT_THAT(log_.unfinished(1), ElementsAre(RequestId{0}, RequestId{1}));
+  EXPECT_THAT(log_.unfinished(2), ElementsAre(RequestId{0}, RequestId{1}));
+  EXPECT_THAT(log_.unfinished(3), ElementsAre(RequestId{1}));
+  EXPECT_THAT(log_.unfinished(4), ElementsAre());
+}
+
+TEST_F(RequestLogOf, AHitIsThatOfTheLastAdmissionUpToTheStep) {
+  EXPECT_EQ(hit_of({0}, 2), 8);
+  EXPECT_EQ(hit_of({1}, 1), -1);
+  EXPECT_EQ(hit_of({1}, 2), 0);
+  EXPECT_EQ(hit_of({1}, 4), 16);
+  EXPECT_EQ(hit_of({7}, 4), -1);
+}
+
+TEST_F(RequestLogOf, WhatIsForgottenHasNotHappened) {
+  log_.forget_after(2);
+  EXPECT_THAT(log_.unfinished(3), ElementsAre(RequestId{1}));
+  EXPECT_THAT(log_.unfinished(4), ElementsAre(RequestId{1}));
+  EXPECT_EQ(hit_of({1}, 4), 0);
+  log_.forget_after(1);
+  EXPECT_THAT(log_.unfinished(3), ElementsAre(RequestId{0}, RequestId{1}));
+}
+
 }  // namespace
+
 }  // namespace hybridscope::live_run_test

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/engine/row_inputs_policies.h"
-#include "gui/model/edits.h"
 #include "gui/model/live_run.h"
 #include "sessions/live/fork.h"
 

@@ -8,9 +8,10 @@
 
 #include "gui/model/panel_infos.h"
 #include "gui/model/shown_plan.h"
-#include "sessions/plan/plan_columns.h"
+#include "sessions/plan/plan_goals.h"
 #include "tests/gui/model/drive.h"
 #include "tests/gui/model/made_plan.h"
+#include "tests/gui/model/shown_scenario.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hybridscope::test::plan_model_test {

@@ -1,4 +1,4 @@
-#include "gui/model/selection.h"
+#include "gui/model/view_state.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "core/check/symbolic_state.h"
-#include "gui/model/meant_state.h"
+#include "gui/model/block_verdict.h"
 #include "gui/model/workbench.h"
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"

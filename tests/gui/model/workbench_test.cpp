@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gui/model/live_run.h"
-#include "sessions/lessons/lesson_reader.h"
+#include "sessions/lessons/lesson.h"
 #include "sessions/scenario/known_bug_table.h"
 #include "tests/gui/model/drive.h"
 #include "tests/gui/model/faulty_run.h"

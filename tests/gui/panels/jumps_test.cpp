@@ -1,5 +1,13 @@
 // What leads from one panel to another place, clicked.
-#include "tests/gui/driven_window.h"
+
+#include <gtest/gtest.h>
+
+#include "gui/model/shown_plan.h"
+#include "tests/gui/gui_driver.h"
+#include "tests/gui/model/made_plan.h"
+#include "tests/gui/model/shown_scenario.h"
+#include "tests/sessions/record/plan_run.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hybridscope::test::jumps_test {
 namespace {
@@ -101,5 +109,113 @@ TEST_F(Jumps, AnEditOfAComparedRunLeavesThePanelInFront) {
   EXPECT_TRUE(workbench().view().layout.is_active("next_step"));
 }
 
+// Text and State differences in the window, by clicks.
+
+class LanguagePanels : public testing::Test {
+ protected:
+  void SetUp() override {
+    driver_ = GuiDriver::create({740, 760});
+    if (driver_ == nullptr) GTEST_SKIP() << GuiDriver::reason();
+    driver_->command("file.open " HYBRIDSCOPE_SOURCE_DIR "/tests/gui/data/speaking.json");
+    driver_->command("run.weights " HYBRIDSCOPE_SOURCE_DIR
+                     "/tests/golden/numeric/model_qwen3_5_text");
+    driver_->command("run.go_to 4");
+  }
+  Workbench& workbench() { return driver_->workbench(); }
+  void show(const std::string& panel) {
+    workbench().view().layout = LayoutTree::leaf({panel});
+    driver_->frames(3);
+  }
+
+  std::unique_ptr<GuiDriver> driver_;
+};
+
+TEST_F(LanguagePanels, AClickOnATokenSelectsItAndItsRequest) {
+  show("text");
+  driver_->click("token 2 of B");
+  EXPECT_EQ(workbench().selection().request_name, "B");
+  EXPECT_EQ(workbench().options().text.token, 2);
+  driver_->click("text of A");
+  EXPECT_EQ(workbench().selection().request_name, "A");
+}
+
+TEST_F(LanguagePanels, AClickOnACellSelectsTheBlock) {
+  show("heat_map");
+  driver_->click("heat 3 4");
+  EXPECT_EQ(workbench().selection().block, 4);
+}
+
+// A step without drafts reads the state after the first token of step 2 (known bug 7).
+TEST_F(LanguagePanels, TheFirstWrongStateIsGoneToByAClick) {
+  show("heat_map");
+  driver_->click("first wrong state");
+  EXPECT_EQ(workbench().run()->step(), 3);
+  EXPECT_EQ(workbench().selection().block, 4);
+}
+
+// The Plan panel, clicked.
+
+class PlanWindow : public DrivenWindow {
+ protected:
+  void SetUp() override {
+    DrivenWindow::SetUp();
+    if (driver_ == nullptr) return;
+    driver_->leave_pixels_out();
+    driver_->command("file.open " + make_plan_file({.folder = folder_.path()}));
+    driver_->frames(4);
+  }
+  const ShownPlan& plan() { return *driver_->workbench().plan_results(); }
+  std::string selected() { return plan().view().results[plan().selected().value()].name; }
+
+  TemporaryFolder folder_;
+};
+
+// Without a run the plan has the whole window.
+TEST_F(PlanWindow, AClickOnADotOrARowSelectsACombination) {
+  driver_->click("plan dot mamba_cache_mode=align max_num_seqs=2");
+  EXPECT_EQ(selected(), "mamba_cache_mode=align max_num_seqs=2");
+  driver_->click("plan row mamba_cache_mode=align max_num_seqs=4");
+  EXPECT_EQ(selected(), "mamba_cache_mode=align max_num_seqs=4");
+}
+
+TEST_F(PlanWindow, AGoalsButtonChangesTheFront) {
+  driver_->click("plan goal concurrency");
+  EXPECT_EQ(plan().goals(), "hits");
+  driver_->click("plan goal steps");
+  EXPECT_EQ(plan().goals(), "hits,steps");
+}
+
+TEST_F(PlanWindow, AHeadingSorts) {
+  driver_->click("plan.sort steps");
+  EXPECT_EQ(driver_->workbench().options().plan.sort, "steps");
+}
+
+TEST_F(PlanWindow, TheButtonOpensTheSelectedRunAtItsWorstStepWithThePlanBesideIt) {
+  driver_->click("plan dot mamba_cache_mode=align max_num_seqs=4");
+  driver_->click("plan open");
+  for (int i = 0; i < 200 && driver_->workbench().is_busy(); ++i) driver_->frames(1);
+  ASSERT_NE(driver_->workbench().run(), nullptr);
+  EXPECT_EQ(driver_->workbench().run()->step(),
+            plan().view().results[plan().selected().value()].figures.worst_step);
+  driver_->frames(2);
+  EXPECT_TRUE(driver_->marks().contains("plan scatter"));
+  EXPECT_TRUE(driver_->marks().contains("leaf of block_tables"));
+}
+
+TEST_F(PlanWindow, ADoubleClickOnADotOpensItsRunToo) {
+  driver_->double_click("plan dot mamba_cache_mode=align max_num_seqs=2");
+  for (int i = 0; i < 200 && driver_->workbench().is_busy(); ++i) driver_->frames(1);
+  ASSERT_NE(driver_->workbench().run(), nullptr);
+  EXPECT_EQ(driver_->workbench().run()->config().max_num_seqs, 2);
+}
+
+TEST_F(PlanWindow, ADoubleClickOnTheBlocksOpensTheRunAtThatStep) {
+  driver_->double_click("plan memory");
+  for (int i = 0; i < 200 && driver_->workbench().is_busy(); ++i) driver_->frames(1);
+  ASSERT_NE(driver_->workbench().run(), nullptr);
+  EXPECT_GT(driver_->workbench().run()->step(), 1);
+}
+
 }  // namespace
+
 }  // namespace hybridscope::test::jumps_test

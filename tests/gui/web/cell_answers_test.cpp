@@ -11,10 +11,10 @@
 
 #include "gui/model/block_table_model.h"
 #include "gui/model/live_run.h"
-#include "gui/web/panel_data.h"
+#include "gui/web/lesson_data.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/known_bugs/bug_exhibit.h"
-#include "sessions/record/live_source.h"
+#include "sessions/record/step_recorder.h"
 #include "sessions/report/report_steps.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "tests/sessions/record/plan_run.h"

@@ -12,7 +12,7 @@
 #include "kernels/cuda/cuda_state_backend.h"
 #include "tests/kernels/cuda/cuda_device.h"
 #include "tests/kernels/cuda/device_pages.h"
-#include "tests/kernels/fill_state.h"
+#include "tests/kernels/random_state.h"
 
 namespace hybridscope::test {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/base/math.h"
-#include "core/state/align_mode.h"
+#include "core/state/mode_copies.h"
 #include "tests/kernels/cuda/fused_case.h"
 #include "tests/kernels/cuda/num_cases.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/math.h"
-#include "core/state/copy_of_state.h"
+#include "core/state/state_copy.h"
 #include "kernels/cpu/state_copy_cpu.h"
 
 namespace hybridscope::test {

@@ -9,7 +9,7 @@
 #include "core/base/tensor_view.h"
 #include "core/state/copy_launch.h"
 #include "core/state/state_copy.h"
-#include "core/state/state_layout.h"
+#include "core/state/state_memory.h"
 #include "kernels/cuda/device_buffer.cuh"
 
 namespace hybridscope::test {

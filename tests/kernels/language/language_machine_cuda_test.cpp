@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/language/host_language_machine.h"
+#include "core/language/language_machine.h"
 #include "kernels/language/cuda_language_machine.h"
 #include "tests/kernels/cuda/cuda_device.h"
 #include "tests/support/small_language_model.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/language/host_language_machine.h"
+#include "core/language/language_machine.h"
 
 namespace hybridscope::test {
 namespace {

@@ -1,16 +1,18 @@
 // Form chunked on a CUDA device against core/numeric: within the tolerances of the form, and the
 // same bits each time.
-#include "kernels/numeric/chunked_cuda.h"
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "kernels/numeric/numeric_on_host.h"
+#include "kernels/numeric/recurrences_cuda.h"
+#include "tests/kernels/numeric/numeric_case.h"
 #include "tests/kernels/numeric/random_chunks.h"
 #include "tests/kernels/numeric/random_layers.h"
-#include "tests/kernels/numeric/random_rows.h"
 
 namespace hybridscope::chunked_cuda_test {
 namespace {
@@ -241,5 +243,36 @@ TEST(ChunkedCudaLimits, WhatNoKernelTakesIsRefused) {
   EXPECT_THAT(cramped.error().message, HasSubstr("scratch of 1 floats"));
 }
 
+// Pieces of chunks, counted in host memory; no device is needed.
+
+TEST(ChunkPlan, APieceHasAtMost64TokensOfOneChunk) {
+  const std::vector<RowChunk> chunks = {{0, 0, 64}, {0, 64, 65}, {1, 65, 65 + 129}};
+  const ChunkPlan plan = plan_chunks(chunks, 200);
+  EXPECT_EQ(plan.num_pieces, 1 + 1 + 3);
+  EXPECT_FALSE(plan.in_turn);
+}
+
+TEST(ChunkPlan, ChunksThatDoNotRunHaveNoPieces) {
+  const std::vector<RowChunk> chunks = {
+      {-1, 0, 10}, {0, 4, 4}, {0, -1, 5}, {0, 90, 101}, {0, 5, 9}};
+  EXPECT_EQ(plan_chunks(chunks, 100).num_pieces, 1);
+}
+
+TEST(ChunkPlan, ChunksOfMamba2EndWithTheTokens) {
+  const std::vector<std::int32_t> ends = {-3, 64, 64, 500};
+  const std::vector<std::int32_t> rows = {0, 0, 1};
+  const std::vector<std::int32_t> last = {1, 2};
+  const ChunkPlan plan = plan_chunks(Mamba2Chunks{ends, rows, last, 64}, 100);
+  EXPECT_EQ(plan.num_pieces, 1 + 0 + 1);
+  EXPECT_FALSE(plan.in_turn);
+}
+
+TEST(ChunkPlan, ChunksThatOverlapOrGoBackToARowRunInTurn) {
+  EXPECT_TRUE(plan_chunks(std::vector<RowChunk>{{0, 0, 8}, {0, 7, 9}}, 9).in_turn);
+  EXPECT_TRUE(plan_chunks(std::vector<RowChunk>{{1, 0, 8}, {0, 8, 9}}, 9).in_turn);
+  EXPECT_FALSE(plan_chunks(std::vector<RowChunk>{{0, 0, 8}, {2, 9, 10}}, 10).in_turn);
+}
+
 }  // namespace
+
 }  // namespace hybridscope::chunked_cuda_test

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/numeric/chunked.h"
+#include "core/numeric/recurrences.h"
 #include "tests/kernels/numeric/numeric_case.h"
 
 namespace hybridscope::test {

@@ -1,6 +1,7 @@
-#include "sessions/breakpoint/break_condition.h"
-
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "sessions/breakpoint/break_condition.h"
 
 namespace hybridscope::test::break_condition_test {
 namespace {
@@ -114,5 +115,207 @@ TEST_F(BreakConditionTest, OnlyWhatAsksAboutWritesNeedsTheirLog) {
   EXPECT_FALSE(BreakCondition::parse("copy.src_col==1 || finding").value().reads_writes());
 }
 
+// What is wrong with a break expression is said with its place.
+
+std::string error_of(std::string_view text) {
+  const auto condition = BreakCondition::parse(text);
+  return condition.ok() ? "no error" : condition.error().message;
+}
+
+TEST(BreakErrors, AFieldThatThereIsNotIsMarkedWithTheNearestOne) {
+  EXPECT_EQ(error_of("copy.srccol==copy.dst_col"),
+            "no field is called copy.srccol, did you mean \"src_col\"?\n"
+            "  copy.srccol==copy.dst_col\n"
+            "       ^~~~~~");
+  EXPECT_EQ(error_of("num_free_block < 3"),
+            "no field is called num_free_block, did you mean \"num_free_blocks\"?\n"
+            "  num_free_block < 3\n"
+            "  ^~~~~~~~~~~~~~");
+}
+
+TEST(BreakErrors, AKindThatThereIsNot) {
+  EXPECT_EQ(error_of("copies.src_col == 1"),
+            "there is nothing called copies, there are copy, row, commit, command, lookup, event, "
+            "write, finding, lookup_group, skipped, table, state_copy, metadata\n"
+            "  copies.src_col == 1\n"
+            "  ^~~~~~");
+}
+
+TEST(BreakErrors, AWordThatAFieldNeverIs) {
+  EXPECT_EQ(error_of("row.row_class == decoding"),
+            "row_class is never decoding, it is one of decode, verify, prefill, padding\n"
+            "  row.row_class == decoding\n"
+            "                   ^~~~~~~~");
+}
+
+TEST(BreakErrors, AComparisonThatMakesNoSense) {
+  EXPECT_EQ(error_of("row.row_class > 1"),
+            "row_class can only be compared with == and !=\n"
+            "  row.row_class > 1\n"
+            "  ^~~~~~~~~~~~~~~~~");
+  EXPECT_EQ(error_of("row.request == 3"),
+            "a request cannot be compared with a number\n"
+            "  row.request == 3\n"
+            "  ^~~~~~~~~~~~~~~~");
+  EXPECT_EQ(error_of("row.request"),
+            "row.request is not a condition: compare it, as in row.request == A\n"
+            "  row.request\n"
+            "  ^~~~~~~~~~~");
+}
+
+TEST(BreakErrors, TheGrammar) {
+  EXPECT_EQ(error_of(""), "the expression is empty\n  \n  ^");
+  EXPECT_EQ(error_of("step == "),
+            "expected a field or a number, found the end\n  step == \n          ^");
+  EXPECT_EQ(error_of("step = 3"),
+            "\"=\" is not an operator, expected \"==\"\n  step = 3\n       ^");
+  EXPECT_EQ(error_of("(step == 3"), "expected \")\"\n  (step == 3\n            ^");
+  EXPECT_EQ(error_of("step == 3 4"),
+            "expected an operator or the end, found \"4\"\n  step == 3 4\n            ^");
+  EXPECT_EQ(error_of("step == 99999999999999999999"),
+            "the number does not fit 64 bits\n  step == 99999999999999999999\n"
+            "          ^~~~~~~~~~~~~~~~~~~~");
+  EXPECT_EQ(error_of("row.request == 'A"),
+            "the quote is not closed\n  row.request == 'A\n                 ^~");
+  EXPECT_EQ(error_of(std::string(200, '(')).substr(0, 17), "nested too deeply");
+  EXPECT_EQ(error_of(std::string(200, '!') + "finding").substr(0, 17), "nested too deeply");
+  std::string chain = "finding";
+  for (int term = 1; term < 5001; ++term) chain += "||finding";  // and the end: 10002
+  EXPECT_EQ(error_of(chain).substr(0, 55),
+            "10002 words and operators, expected at most 10000\n  fin");
+}
+
+// The value of a field in the thing that a break expression picks.
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// A decodes in row 0 and B prefills in row 1; group 1 is Mamba2 and its worker's block table is
+// [2 3 9] for A, [4 0 5] for B. A's post-copy carries column 1 to column 0 in that group.
+class BreakQueryTest : public testing::Test {
+ protected:
+  BreakQueryTest() {
+    trace_.step = 12;
+    for (const std::int32_t request : {0, 1}) {
+      trace_.scheduled.push_back(
+          {.request = {request}, .num_scheduled_tokens = request == 0 ? 3 : 40});
+      trace_.rows.push_back({.request = {request}, .scheduled = request});
+    }
+    trace_.rows[0].row_class = RowClass::verify;
+    CopyDecisionTrace back{.request = {0}, .row = 0, .decision = {}};
+    back.decision.src_col = 1;
+    back.decision.dst_col = 0;
+    trace_.post_copies.decisions.push_back(back);
+    trace_.post_copies.copies.push_back(
+        {.decision = 0, .group = 1, .conv_src_block = 3, .temporal_src_block = 9, .dst_block = 2});
+    Mamba2Metadata metadata;
+    metadata.base.num_decodes = 1;
+    metadata.base.state_indices_tensor_d = matrix_view(decode_blocks_, 1, 2);
+    trace_.groups.emplace_back().group = 1;
+    trace_.groups.back().metadata = metadata;
+    trace_.groups.back().block_table = matrix_view(block_table_, 2, 3);
+    trace_.lookups.emplace_back().request = {1};
+    trace_.lookups.back().explanation.groups = {{.hit_length = 16}, {.hit_length = 8}};
+    trace_.skipped.push_back({.request = {2}, .reason = SkipReason::max_num_seqs});
+  }
+  std::vector<std::int64_t> values(std::string_view field, std::string_view where) {
+    auto query = BreakQuery::parse(field, where);
+    EXPECT_TRUE(query.ok()) << query.error().message;
+    return query.ok() ? query.value().values({trace_, {}, {}}, name_of)
+                      : std::vector<std::int64_t>{-99};
+  }
+  const std::int32_t block_table_[6] = {2, 3, 9, 4, 0, 5};
+  const std::int32_t decode_blocks_[2] = {3, 9};
+  StepTrace trace_;
+};
+
+TEST_F(BreakQueryTest, GivesTheFieldOfTheThingThatIsPicked) {
+  EXPECT_THAT(values("copy.src_col", "copy.request==A"), ElementsAre(1));
+  EXPECT_THAT(values("row.num_scheduled_tokens", "row.row_class==verify"), ElementsAre(3));
+  EXPECT_THAT(values("step", "true"), ElementsAre(12));
+}
+
+TEST_F(BreakQueryTest, GivesEveryValueOnceAndAscending) {
+  EXPECT_THAT(values("row.num_scheduled_tokens", "true"), ElementsAre(3, 40));
+  EXPECT_THAT(values("table.group", "table.request==A"), ElementsAre(1));
+  EXPECT_THAT(values("table.grp", "table.request==A"), ElementsAre(1));  // its column's name
+  EXPECT_THAT(values("copy.src_col", "copy.request==B"), IsEmpty());
+}
+
+TEST_F(BreakQueryTest, ThingsThatWhereNamesAreOfTheSameRequest) {
+  EXPECT_THAT(values("row.request", "copy.src_col==1"), ElementsAre(0));
+  EXPECT_THAT(values("row.request", "copy.src_col==0"), IsEmpty());
+}
+
+TEST_F(BreakQueryTest, BlockTablesAreAskedByColumn) {
+  EXPECT_THAT(values("table.block", "table.request==B && table.group==1 && table.col==2"),
+              ElementsAre(5));
+  EXPECT_THAT(values("table.col", "table.block==0"), ElementsAre(1));
+}
+
+TEST_F(BreakQueryTest, MetadataIsAskedByNameAndPlace) {
+  EXPECT_THAT(values("metadata.value",
+                     "metadata.name==state_indices_tensor_d && metadata.i==0 && metadata.j==1"),
+              ElementsAre(9));
+  EXPECT_THAT(values("metadata.value", "metadata.name==num_decodes"), ElementsAre(1));
+  EXPECT_THAT(values("metadata.value", "metadata.name==spec_token_indx"), IsEmpty());
+}
+
+TEST_F(BreakQueryTest, CopiesAreAskedByBlock) {
+  EXPECT_THAT(values("state_copy.temporal_src_block", "state_copy.request==A"), ElementsAre(9));
+  EXPECT_THAT(values("state_copy.launch", "state_copy.dst_block==2"), ElementsAre(1));
+}
+
+TEST_F(BreakQueryTest, LookupsAreAskedByGroupAndSkippedRequestsByReason) {
+  EXPECT_THAT(values("lookup_group.hit_length", "lookup_group.group==0"), ElementsAre(16));
+  EXPECT_THAT(values("skipped.request", "skipped.reason==max_num_seqs"), ElementsAre(2));
+}
+
+TEST_F(BreakQueryTest, FieldsHaveTypesAndWords) {
+  const auto query = BreakQuery::parse("row.row_class", "row.request==A");
+  ASSERT_TRUE(query.ok());
+  const BreakField& field = query.value().field();
+  EXPECT_EQ(field.type, BreakType::word);
+  EXPECT_EQ(break_value_words(field, 1, name_of), "verify");
+  EXPECT_EQ(break_value_words({.name = "copies", .type = BreakType::flag, .words = {}}, 0, name_of),
+            "no");
+  EXPECT_EQ(
+      break_value_words({.name = "request", .type = BreakType::request, .words = {}}, 2, name_of),
+      "C");
+}
+
+TEST_F(BreakQueryTest, OnlyWhatAsksAboutWritesNeedsTheirLog) {
+  EXPECT_TRUE(BreakQuery::parse("write.num_tokens", "true").value().reads_writes());
+  EXPECT_FALSE(BreakQuery::parse("copy.dst_col", "true").value().reads_writes());
+}
+
+std::string error_of(std::string_view field, std::string_view where) {
+  const auto query = BreakQuery::parse(field, where);
+  return query.ok() ? "no error" : query.error().message;
+}
+
+TEST(BreakQueryErrors, AFieldThatThereIsNotIsMarkedWithTheNearestOne) {
+  EXPECT_EQ(error_of("copy.dstcol", "true"),
+            "no field is called copy.dstcol, did you mean \"dst_col\"?\n"
+            "  copy.dstcol\n"
+            "       ^~~~~~");
+  EXPECT_EQ(error_of("copy.dst_col", "copy.srccol==1"),
+            "no field is called copy.srccol, did you mean \"src_col\"?\n"
+            "  copy.srccol==1\n"
+            "       ^~~~~~");
+}
+
+TEST(BreakQueryErrors, WhatIsAskedForIsOneField) {
+  EXPECT_EQ(error_of("copy.dst_col + 1", "true"),
+            "expected the name of one field, such as copy.dst_col\n"
+            "  copy.dst_col + 1\n"
+            "  ^~~~~~~~~~~~~~~~");
+  EXPECT_EQ(error_of("finding", "true"),
+            "expected the name of one field, such as copy.dst_col\n"
+            "  finding\n"
+            "  ^~~~~~~");
+}
+
 }  // namespace
+
 }  // namespace hybridscope::test::break_condition_test

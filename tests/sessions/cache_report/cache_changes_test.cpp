@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "sessions/scenario/scenario_reader.h"
-#include "sessions/scenario/scenario_writer.h"
 #include "tests/sessions/cache_report/cache_report_run.h"
 #include "tests/sessions/record/plan_run.h"
 

@@ -13,7 +13,7 @@
 #include "core/engine/releases.h"
 #include "core/engine/scheduler_policies.h"
 #include "sessions/cache_report/cache_report.h"
-#include "tests/sessions/cache_report/label_conditions.h"
+#include "tests/sessions/cache_report/cache_report_run.h"
 #include "tests/support/property.h"
 #include "tests/support/small_engine.h"
 

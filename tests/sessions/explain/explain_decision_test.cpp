@@ -1,9 +1,9 @@
-#include "sessions/explain/explain_decision.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/state/copy_decision.h"
+#include "sessions/explain/explain_decision.h"
+#include "sessions/explain/explain_parts.h"
 
 namespace hybridscope::explain_decision_test {
 namespace {
@@ -199,5 +199,132 @@ TEST(ExplainDecision, NamesTheStatesThatLayersKeep) {
               testing::EndsWith(": copy: conv positions 1.. of column 0 go to column 2"));
 }
 
+using testing::ElementsAre;
+
+// Group 0 is attention, group 1 recurrent; blocks of 16.
+KVCacheConfig two_groups() {
+  KVCacheConfig config;
+  config.groups.push_back({.spec = FullAttentionSpec{}, .layers = {0}});
+  config.groups.push_back({.spec = MambaSpec{}, .layers = {1}});
+  return config;
+}
+
+void copy_block(StepTrace& trace, std::int32_t group, std::int32_t from, std::int32_t to) {
+  for (const auto& [kind, block] :
+       {std::pair{CacheEventKind::copied_from, from}, std::pair{CacheEventKind::copied_to, to}})
+    trace.cache_events.push_back({.kind = kind, .group = group, .request = {0}, .block = block});
+}
+
+std::vector<std::string> words_of(const StepTrace& trace) {
+  std::vector<std::string> words;
+  for (const ExplainedBlockCopy& copy : explained_block_copies(trace, two_groups()))
+    words.push_back(block_copy_words(copy, numbered_names()));
+  return words;
+}
+
+// The request runs on in block 6, so the key of 20 tokens goes to block 8.
+TEST(BlockCopies, ARunningRequestLeavesTheCopyToThePrefixCache) {
+  StepTrace trace;
+  trace.cache_events.push_back({.kind = CacheEventKind::registered,
+                                .group = 1,
+                                .request = {0},
+                                .block = 8,
+                                .num_tokens = 20});
+  copy_block(trace, 1, 6, 8);
+  EXPECT_THAT(words_of(trace),
+              ElementsAre("block 6 -> 8: r0 writes on in block 6, and the prefix cache keeps S(20) "
+                          "in the copy"));
+}
+
+TEST(BlockCopies, AHitThatEndsInsideABlockIsCopiedForTheRequest) {
+  StepTrace trace;
+  trace.scheduled.push_back(
+      {.request = {0}, .admission = Admission::new_request, .num_hit_tokens = 20});
+  trace.cache_events.push_back(
+      {.kind = CacheEventKind::column_set, .group = 0, .request = {0}, .column = 1, .block = 12});
+  copy_block(trace, 0, 5, 12);
+  const auto copies = explained_block_copies(trace, two_groups());
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].column, 1);
+  EXPECT_EQ(copies[0].num_tokens, 20);
+  EXPECT_FALSE(copies[0].is_mamba);
+  EXPECT_THAT(words_of(trace), ElementsAre("block 5 -> 12: the hit of 20 tokens ends inside block "
+                                           "5, so r0 writes on in a copy"));
+}
+
+TEST(BlockCopies, StandInTheOrderInWhichTheyAreMade) {
+  StepTrace trace;
+  copy_block(trace, 1, 9, 4);
+  copy_block(trace, 0, 5, 12);
+  copy_block(trace, 2, 1, 2);
+  EXPECT_THAT(words_of(trace),
+              ElementsAre("block 9 -> 4: r0 writes on in block 9, and the prefix cache keeps what "
+                          "was registered in the copy",
+                          "block 5 -> 12: r0 writes on in block 5, and the prefix cache keeps what "
+                          "was registered in the copy"))
+      << "there is no group 2";
+}
+
+using Reason = CudagraphDispatchReason;
+
+TEST(ExplainDispatch, AFullGraphPadsRowsAndTokens) {
+  EXPECT_EQ(explain_dispatch({.dispatch = {CUDAGraphMode::full, 8, 4, Reason::uniform_decode_graph},
+                              .num_tokens = 6,
+                              .num_reqs = 3,
+                              .uniform_decode = true,
+                              .num_spec = 1}),
+            "6 tokens in 3 rows: a uniform decode (1 + K = 2 tokens a row); runtime mode FULL: the "
+            "graph of uniform decode batches; captured size 8: 2 tokens of padding and 1 padding "
+            "row without tokens, length or blocks");
+}
+
+TEST(ExplainDispatch, AnExactFitPadsNothing) {
+  EXPECT_EQ(explain_dispatch({.dispatch = {CUDAGraphMode::full, 1, 1, Reason::uniform_decode_graph},
+                              .num_tokens = 1,
+                              .num_reqs = 1,
+                              .uniform_decode = true}),
+            "1 token in 1 row: a uniform decode (1 + K = 1 token a row); runtime mode FULL: the "
+            "graph of uniform decode batches; captured size 1: nothing to pad");
+}
+
+TEST(ExplainDispatch, APiecewiseGraphHidesItsPaddingFromTheMetadata) {
+  EXPECT_EQ(explain_dispatch({.dispatch = {CUDAGraphMode::piecewise, 8, 1, Reason::not_uniform},
+                              .num_tokens = 7,
+                              .num_reqs = 1,
+                              .num_spec = 1}),
+            "7 tokens in 1 row: not a uniform decode; runtime mode PIECEWISE: full graphs are for "
+            "uniform decode batches only; captured size 8: 1 token of padding that the metadata "
+            "does not see");
+}
+
+TEST(ExplainDispatch, WithoutAGraphNothingIsPadded) {
+  EXPECT_EQ(explain_dispatch({.dispatch = {CUDAGraphMode::none, 900, 2, Reason::above_largest_size},
+                              .num_tokens = 900,
+                              .num_reqs = 2}),
+            "900 tokens in 2 rows: not a uniform decode; runtime mode NONE: the batch is larger "
+            "than the largest captured size");
+}
+
+TEST(ExplainDispatch, ABatchWithoutAGraphIsToldWhereItWouldHaveBeen) {
+  EXPECT_EQ(explain_dispatch({.dispatch = {CUDAGraphMode::none, 5, 2, Reason::no_graph_for_batch},
+                              .num_tokens = 5,
+                              .num_reqs = 2}),
+            "5 tokens in 2 rows: not a uniform decode; runtime mode NONE: at the captured size "
+            "that fits there is no graph for this kind of batch");
+}
+
+TEST(ExplainDispatch, ModesAreSpelledAsOnTheCommandLine) {
+  EXPECT_EQ(cudagraph_mode_name(CUDAGraphMode::full_and_piecewise), "FULL_AND_PIECEWISE");
+}
+
+TEST(ExplainDispatch, SaysWhatTheTraceDoesNotSay) {
+  EXPECT_EQ(explain_dispatch({.dispatch = {.runtime_mode = CUDAGraphMode::none},
+                              .num_tokens = 3,
+                              .num_reqs = 1,
+                              .reason_known = false}),
+            "3 tokens in 1 row; runtime mode NONE: the trace does not say why");
+}
+
 }  // namespace
+
 }  // namespace hybridscope::explain_decision_test

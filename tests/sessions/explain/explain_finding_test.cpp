@@ -5,14 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/engine/policy_table.h"
-#include "sessions/explain/finding_words.h"
-#include "tests/sessions/explain/explained_run.h"
-
 namespace hybridscope::explain_finding_test {
 namespace {
 
-using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -398,24 +393,6 @@ TEST(FindingToJson, WhatDoesNotApplyIsNull) {
     EXPECT_TRUE(json[key].is_null()) << key;
   EXPECT_EQ(json["expected"], 2);
   EXPECT_EQ(json["seen"], 0);
-}
-
-// The reference pads a one-token prompt tail with placeholders and runs it as a prefill.
-TEST(ExplainFinding, TellsWhichPrefillFoldedPlaceholders) {
-  test::ExplainedRun run(test::engine_config({.mamba_type = MambaType::gdn_attention,
-                                              .num_speculative_tokens = 2,
-                                              .num_blocks = 40,
-                                              .policies = reference_policies()}));
-  run.add("A", 30, 30, 24);
-  run.step(3);
-  run.add("C", 17, 9, 16);
-  run.step(5);
-  std::vector<std::string> texts;
-  for (const Finding& finding : run.findings())
-    texts.push_back(explain_finding(finding, run.names()));
-  EXPECT_THAT(texts,
-              Contains(HasSubstr("holds the state of 19 tokens of C, expected 17; written by "
-                                 "the prefill of step 4")));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "sessions/explain/explain_parts.h"
 #include "sessions/explain/explain_schedule.h"
 #include "sessions/explain/forward_rows.h"
-#include "tests/sessions/explain/graph_conditions.h"
+#include "tests/sessions/explain/explained_run.h"
 
 namespace hybridscope::test {
 namespace {

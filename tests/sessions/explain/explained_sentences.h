@@ -7,7 +7,7 @@
 
 #include "core/engine/engine.h"
 #include "core/trace/step_trace.h"
-#include "tests/sessions/explain/cached_prefixes.h"
+#include "tests/sessions/explain/explained_run.h"
 
 namespace hybridscope::test {
 

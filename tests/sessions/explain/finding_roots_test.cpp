@@ -1,9 +1,14 @@
-// Which findings follow from which, and whose accepted count a row runs with.
+// Which findings follow from which, whose accepted count a row runs with, and which write of a run
+// a finding names.
 #include "sessions/explain/finding_roots.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/engine/policy_table.h"
 #include "sessions/explain/explain_decision.h"
+#include "sessions/explain/explain_finding.h"
+#include "tests/sessions/explain/explained_run.h"
 
 namespace hybridscope::finding_roots_test {
 namespace {
@@ -255,6 +260,24 @@ TEST(OwnCounts, ARequestThatIsAdmittedBeginsWithOne) {
   trace.scheduled[0].admission = Admission::resumed;
   EXPECT_EQ(count_origin(trace, trace.rows[0], OwnCount{.step = 2, .num_accepted_tokens = 3}),
             CountOrigin::fresh);
+}
+
+// The reference pads a one-token prompt tail with placeholders and runs it as a prefill.
+TEST(ExplainFinding, TellsWhichPrefillFoldedPlaceholders) {
+  test::ExplainedRun run(test::engine_config({.mamba_type = MambaType::gdn_attention,
+                                              .num_speculative_tokens = 2,
+                                              .num_blocks = 40,
+                                              .policies = reference_policies()}));
+  run.add("A", 30, 30, 24);
+  run.step(3);
+  run.add("C", 17, 9, 16);
+  run.step(5);
+  std::vector<std::string> texts;
+  for (const Finding& finding : run.findings())
+    texts.push_back(explain_finding(finding, run.names()));
+  EXPECT_THAT(texts, testing::Contains(testing::HasSubstr(
+                         "holds the state of 19 tokens of C, expected 17; written by "
+                         "the prefill of step 4")));
 }
 
 }  // namespace

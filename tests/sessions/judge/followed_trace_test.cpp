@@ -1,4 +1,4 @@
-#include "sessions/judge/followed_trace.h"
+#include "sessions/judge/trace_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

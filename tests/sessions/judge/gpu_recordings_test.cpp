@@ -12,7 +12,6 @@
 
 #include "core/engine/releases.h"
 #include "sessions/text/input_file.h"
-#include "tests/sessions/judge/compared_run.h"
 #include "tests/sessions/judge/judged_run.h"
 
 namespace hybridscope::test::gpu_recordings_test {

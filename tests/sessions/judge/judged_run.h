@@ -8,7 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "core/base/policy_set.h"
+#include "core/engine/engine.h"
 #include "sessions/judge/foreign_importer.h"
+#include "sessions/judge/trace_reader.h"
+#include "sessions/scenario/engine_profile.h"
 
 namespace hybridscope::test {
 
@@ -43,5 +47,35 @@ std::vector<nlohmann::json> with_all_told(std::vector<nlohmann::json> lines);
 Judgement judge(const std::vector<nlohmann::json>& lines);
 // Lines of text.
 Judgement judge(const std::vector<std::string>& lines);
+
+// Runs of our own engine as traces, and traces through the comparison with our engine.
+
+// [header, step 1, ...] of all requests, added before the first step, until none is left.
+// `before_step` may give the engine commands.
+std::vector<nlohmann::json> traced_run(const EngineConfig& config,
+                                       const std::vector<AddRequest>& requests,
+                                       const std::function<void(Engine&)>& before_step = {});
+
+// format_difference() of the first difference, empty for none; or the message of an error.
+std::string first_difference(const std::vector<std::string>& lines, const PolicySet& policies);
+std::string first_difference(const std::vector<nlohmann::json>& lines, const PolicySet& policies);
+// With the policies that `judge --engine` compares with.
+std::string first_difference(const std::vector<nlohmann::json>& lines,
+                             const EngineProfile& profile);
+
+// A small healthy trace for tests to change: a header, step 1 that admits "a" and "b", step 2 in
+// which both continue with drafts.
+
+// [header, step 1, step 2]
+std::vector<nlohmann::json> healthy_trace();
+
+// Another one, without findings: a header of one attention and one recurrent group with blocks of 8
+// tokens and hashes of 2. Step 1 runs 20 of the 21 prompt tokens of "a", step 2 the last one: its
+// block 5 is copied to 6, which the prefix cache keeps. Step 3 admits "b", which shares 20 tokens.
+std::vector<nlohmann::json> shared_tail();
+
+// Reads the lines as numbers 1, 2, ... of "t.jsonl". The message of the first error, or "".
+std::string read_error(TraceReader& reader, const std::vector<nlohmann::json>& lines);
+std::string read_error(const std::vector<nlohmann::json>& lines);
 
 }  // namespace hybridscope::test

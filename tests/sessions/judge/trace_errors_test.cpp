@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/sessions/judge/trace_lines.h"
+#include "tests/sessions/judge/judged_run.h"
 
 namespace hybridscope::trace_errors_test {
 namespace {

@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "core/base/policy_set.h"
-#include "tests/sessions/judge/compared_run.h"
 #include "tests/sessions/judge/judged_run.h"
 
 namespace hybridscope::test::trace_judge_test {

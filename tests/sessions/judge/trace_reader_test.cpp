@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "sessions/text/name_hash.h"
-#include "tests/sessions/judge/trace_lines.h"
+#include "tests/sessions/judge/judged_run.h"
 
 namespace hybridscope::trace_reader_test {
 namespace {

@@ -1,16 +1,19 @@
 // Hashes of the engine's memory in a trace (docs/trace-format.md, States). The healthy trace has
 // W = 4 and K = 2: a window has 5 positions.
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/base/result.h"
+#include "sessions/judge/trace_writer.h"
 #include "tests/sessions/judge/judged_run.h"
-#include "tests/sessions/judge/trace_lines.h"
 
 namespace hybridscope::test::traced_states_test {
 namespace {
@@ -157,5 +160,202 @@ TEST(TracedStates, AStepMayTellNothing) {
   EXPECT_THAT(judge(lines).findings, IsEmpty());
 }
 
+// Hashes, copies of blocks and states inside a prefill in a trace (docs/trace-format.md).
+
+using testing::Contains;
+
+TEST(TracedCopies, AHitInsideABlockReadsTheCopyOfItsBlocks) {
+  const Judgement judgement = judge(shared_tail());
+  EXPECT_EQ(judgement.error, "");
+  EXPECT_THAT(judgement.findings, IsEmpty());  // the chunk ends inside a block, on a hash block
+  EXPECT_EQ(judgement.computed[static_cast<std::size_t>(Computed::num_cached_block)], 0);
+}
+
+TEST(TracedCopies, WithoutTheCopyTheRequestReadsABlockThatNobodyWrote) {
+  std::vector<json> lines = shared_tail();
+  lines[3]["scheduler_output"]["kv_cache_block_copies"].erase(1);
+  EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("hit-longer-than-group step 3 b")));
+  EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("read-of-unwritten-block step 3 b")));
+}
+
+TEST(TracedCopies, ACopyOfAnotherBlockGivesAWrongState) {
+  std::vector<json> lines = shared_tail();
+  // Block 5 holds the 22 tokens that "a" has by now.
+  lines[3]["scheduler_output"]["kv_cache_block_copies"][1]["src_block_id"] = 5;
+  EXPECT_THAT(judge(lines).findings,
+              Contains("running-state-wrong step 3 b: expected 20, seen 21"));
+}
+
+TEST(TracedCopies, TheRunningStateIsKeptOnlyIfTheTailIsCopied) {
+  std::vector<json> lines = shared_tail();
+  lines[2]["scheduler_output"].erase("kv_cache_block_copies");
+  lines[2]["block_hashes"] = json::object();
+  EXPECT_THAT(judge(lines).findings, Contains("label-mismatch step 2 a: expected 20, seen 21"));
+}
+
+TEST(TracedHashes, AHashOfTheWrongNumberOfTokensIsAFinding) {
+  std::vector<json> lines = shared_tail();
+  lines[1]["block_hashes"]["registered"][3]["num_tokens"] = 18;
+  EXPECT_THAT(judge(lines).findings, Contains("label-mismatch step 1 a: expected 18, seen 20"));
+}
+
+TEST(TracedHashes, ABlockWithoutAHashHasNoneToLose) {
+  std::vector<json> lines = shared_tail();
+  lines[1]["block_hashes"]["lost"] = {{{"block_id", 9}}};
+  EXPECT_EQ(judge(lines).findings, judge(shared_tail()).findings);
+}
+
+std::string error_after(std::size_t line, const char* pointer, const json& value) {
+  std::vector<json> lines = shared_tail();
+  lines[line - 1][json::json_pointer(pointer)] = value;
+  return judge(lines).error;
+}
+
+TEST(TracedCopies, BadInputNamesLinePlaceFoundAndExpected) {
+  constexpr const char* kSource = "/scheduler_output/kv_cache_block_copies/0/src_block_id";
+  EXPECT_EQ(
+      error_after(3, kSource, 16),
+      "t.jsonl:3: /scheduler_output/kv_cache_block_copies/0/src_block_id: expected an integer "
+      "from 1 to 15, found 16");
+  EXPECT_EQ(
+      error_after(3, "/scheduler_output/kv_cache_block_copies/0/group", 2),
+      "t.jsonl:3: /scheduler_output/kv_cache_block_copies/0/group: expected an integer from 0 "
+      "to 1, found 2");
+  EXPECT_EQ(error_after(3, "/scheduler_output/kv_cache_block_copies/0/req_id", "z"),
+            "t.jsonl:3: /scheduler_output/kv_cache_block_copies/0/req_id: request \"z\" was never "
+            "introduced or is finished");
+  EXPECT_EQ(error_after(3, "/scheduler_output/kv_cache_block_copies/0/num_tokens", 25),
+            "t.jsonl:3: /scheduler_output/kv_cache_block_copies/0/num_tokens: 25 for a block in "
+            "column 2 of group 1, expected 17 to 24");
+  EXPECT_EQ(
+      error_after(4, "/scheduler_output/kv_cache_block_copies/0",
+                  {{"src_block_id", 10}, {"dst_block_id", 11}}),
+      "t.jsonl:4: /scheduler_output/kv_cache_block_copies/0: no scheduled request holds block "
+      "10 or block 11, expected req_id and group");
+}
+
+TEST(TracedHashes, BadInputNamesLinePlaceFoundAndExpected) {
+  EXPECT_EQ(error_after(2, "/block_hashes", json::array()),
+            "t.jsonl:2: /block_hashes: expected an object, found an array of 0");
+  EXPECT_EQ(
+      error_after(2, "/block_hashes/registered/0/group", 2),
+      "t.jsonl:2: /block_hashes/registered/0/group: expected an integer from 0 to 1, found 2");
+  EXPECT_EQ(
+      error_after(2, "/block_hashes/registered/0/column", 9),
+      "t.jsonl:2: /block_hashes/registered/0/column: expected an integer from 0 to 8, found 9");
+  EXPECT_EQ(error_after(2, "/block_hashes/registered/0/block_id", 0),
+            "t.jsonl:2: /block_hashes/registered/0/block_id: expected an integer from 1 to 15, "
+            "found 0");
+  EXPECT_EQ(error_after(3, "/block_hashes/lost/0/block_id", 16),
+            "t.jsonl:3: /block_hashes/lost/0/block_id: expected an integer from 1 to 15, found 16");
+}
+
+constexpr const char* kInside = "state_inside_a_prefill";
+
+TEST(TracedCheckpoints, AStateInsideAPrefillIsInTheTrace) {
+  const std::vector<json> lines = trace_of(kInside);
+  EXPECT_EQ(lines[0]["config"]["kv_cache_groups"][1]["num_prefill_checkpoint_blocks"], 1);
+  EXPECT_EQ(lines[0]["config"]["kv_cache_groups"][1]["prefill_checkpoint_alignment"], 1);
+  const json expected = {
+      {"req_id", "A"}, {"group", 1}, {"column", 2}, {"block_id", 5}, {"num_tokens", 24}};
+  EXPECT_EQ(lines[1]["prefill_checkpoints"], json::array({expected}));
+}
+
+// The writer's own trace with one thing changed; without metadata our builder makes it.
+std::vector<json> inside_but(const char* pointer, const json& value) {
+  std::vector<json> lines = trace_of(kInside);
+  strip(lines);
+  lines[1]["prefill_checkpoints"][0][json::json_pointer(pointer)] = value;
+  return lines;
+}
+
+TEST(TracedCheckpoints, AStateThatTheLayersDoNotStoreIsAFinding) {
+  EXPECT_THAT(judge(inside_but("/reserved", true)).findings, IsEmpty());
+  EXPECT_THAT(judge(inside_but("/written", false)).findings,
+              Contains(HasSubstr("published-not-written step 1")));
+}
+
+TEST(TracedCheckpoints, AStateIsStoredWhereTheTraceSays) {
+  // Reserved: block 5 in column 2. The layers are told column 3, where the running state is.
+  std::vector<json> lines = inside_but("/written", false);
+  lines[1]["prefill_checkpoints"].push_back({{"req_id", "A"},
+                                             {"group", 1},
+                                             {"column", 3},
+                                             {"block_id", 6},
+                                             {"num_tokens", 24},
+                                             {"reserved", false}});
+  EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("published-not-written step 1")));
+  EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("read-of-unwritten-block")));
+}
+
+TEST(TracedCheckpoints, AStateStoredTooEarlyIsAFinding) {
+  EXPECT_THAT(judge(inside_but("/num_tokens", 20)).findings,
+              Contains("label-mismatch step 1 A: expected 24, seen 20"));
+}
+
+TEST(TracedCheckpoints, BadInputNamesLinePlaceFoundAndExpected) {
+  EXPECT_EQ(judge(inside_but("/num_tokens", 40)).error,
+            "t.jsonl:2: /prefill_checkpoints/0/num_tokens: a state after 40 tokens, but the chunk "
+            "runs from 0 to 30, expected 1 to 29");
+  EXPECT_EQ(judge(inside_but("/group", 2)).error,
+            "t.jsonl:2: /prefill_checkpoints/0/group: expected an integer from 0 to 1, found 2");
+  EXPECT_EQ(judge(inside_but("/group", 0)).error,
+            "t.jsonl:2: /prefill_checkpoints/0/group: group 0 stores no state inside a prefill, "
+            "expected one with num_prefill_checkpoint_blocks 1 in the header");
+  EXPECT_EQ(judge(inside_but("/block_id", 32)).error,
+            "t.jsonl:2: /prefill_checkpoints/0/block_id: expected an integer from 0 to 31, found "
+            "32");
+  EXPECT_EQ(judge(inside_but("/block_id", 6)).error,
+            "t.jsonl:2: /prefill_checkpoints/0/block_id: block 6, but column 2 of group 1 holds "
+            "block 5, expected the same");
+  EXPECT_EQ(judge(inside_but("/req_id", "B")).error,
+            "t.jsonl:2: /prefill_checkpoints/0/req_id: request \"B\" was never introduced or is "
+            "finished");
+}
+
+CacheEvent registered(std::int32_t block, std::int32_t num_tokens) {
+  return {.kind = CacheEventKind::registered, .block = block, .num_tokens = num_tokens};
+}
+CacheEvent evicted(std::int32_t block) { return {.kind = CacheEventKind::evicted, .block = block}; }
+
+TEST(HashChangesOfAStep, WhatCameAndWentIsNotNamed) {
+  HashChanges changes;
+  const std::vector<CacheEvent> events = {registered(3, 8), evicted(3), registered(4, 16)};
+  changes.apply(events);
+  const HashDifference difference = changes.take(/*all_lost=*/false);
+  EXPECT_THAT(difference.lost, IsEmpty());
+  EXPECT_THAT(difference.registered, ElementsAre(registered(4, 16)));
+}
+
+TEST(HashChangesOfAStep, AHashThatIsReplacedIsLostAndThenRegistered) {
+  HashChanges changes;
+  changes.apply(std::vector{registered(3, 6)});
+  changes.take(/*all_lost=*/false);
+  changes.apply(std::vector{evicted(3), registered(3, 8)});
+  const HashDifference difference = changes.take(/*all_lost=*/false);
+  EXPECT_THAT(difference.lost, ElementsAre(evicted(3)));
+  EXPECT_THAT(difference.registered, ElementsAre(registered(3, 8)));
+}
+
+TEST(HashChangesOfAStep, OneOfSeveralHashesIsLostByItsTokens) {
+  HashChanges changes;
+  changes.apply(std::vector{registered(3, 8), registered(3, 6)});
+  changes.take(/*all_lost=*/false);
+  const CacheEvent one{.kind = CacheEventKind::withdrawn, .block = 3, .num_tokens = 6};
+  changes.apply(std::vector{one});
+  EXPECT_THAT(changes.take(/*all_lost=*/false).lost, ElementsAre(one));
+}
+
+TEST(HashChangesOfAStep, AfterAResetOnlyRegistrationsAreNamed) {
+  HashChanges changes;
+  changes.apply(std::vector{registered(3, 8)});
+  changes.take(/*all_lost=*/false);
+  changes.apply(std::vector{evicted(3), registered(3, 8)});
+  const HashDifference difference = changes.take(/*all_lost=*/true);
+  EXPECT_THAT(difference.lost, IsEmpty());
+  EXPECT_THAT(difference.registered, ElementsAre(registered(3, 8)));
+}
+
 }  // namespace
+
 }  // namespace hybridscope::test::traced_states_test

@@ -1,6 +1,6 @@
 // A trace that lacks a member gets the verdict that it has with it, or none: never an all-clear
 // where the engine went wrong, and never a finding where it did not.
-#include "sessions/judge/untold_parts.h"
+#include "sessions/judge/judged_trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,6 @@
 #include <set>
 
 #include "sessions/explain/finding_roots.h"
-#include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_cause.h"
 #include "sessions/judge/trace_writer.h"
 #include "sessions/known_bugs/bug_exhibit.h"
@@ -18,7 +17,6 @@
 #include "sessions/run/run_plan.h"
 #include "sessions/text/input_file.h"
 #include "tests/sessions/judge/judged_run.h"
-#include "tests/sessions/judge/trace_lines.h"
 #include "tests/support/property.h"
 
 namespace hybridscope::test::untold_parts_test {

@@ -19,7 +19,7 @@
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/known_bugs/finding_cause.h"
 #include "sessions/run/checked_run.h"
-#include "sessions/run/state_memory_plan.h"
+#include "sessions/run/run_plan.h"
 #include "sessions/weights/load_model.h"
 
 namespace hybridscope::attribution_test {

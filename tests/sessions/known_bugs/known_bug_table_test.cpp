@@ -9,17 +9,15 @@
 
 #include "core/caching/block_pool_policies.h"
 #include "core/caching/hybrid_coordinator_policies.h"
-#include "core/caching/mamba_manager_policies.h"
+#include "core/caching/manager_policies.h"
 #include "core/engine/aligned_split_policies.h"
-#include "core/engine/all_mode_copies_policies.h"
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/policy_table.h"
 #include "core/engine/row_inputs_policies.h"
 #include "core/engine/scheduler_policies.h"
-#include "core/engine/worker_v1_policies.h"
-#include "core/model/conv_state_sizing.h"
+#include "core/engine/worker_policies.h"
+#include "core/model/model_policies.h"
 #include "sessions/scenario/engine_setup.h"
-#include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/settings.h"
 
 namespace hybridscope::known_bug_table_test {

@@ -1,22 +1,70 @@
 // Sizes that people read in the start-up logs of their engines and published.
+
+#include <fmt/core.h>
 #include <gmock/gmock.h>
+#include <rapidcheck.h>
 
 #include <string>
 
+#include <nlohmann/json.hpp>
+#include "core/engine/engine.h"
+#include "core/model/model_presets.h"
+#include "core/model/model_spec.h"
 #include "core/model/page_size.h"
+#include "sessions/plan/recorded_steps.h"
+#include "sessions/plan/request_blocks.h"
 #include "sessions/plan/size_answer.h"
-#include "sessions/plan/startup_log.h"
+#include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/settings_table.h"
-#include "tests/sessions/plan/published_models.h"
+#include "tests/support/property.h"
 
 namespace hybridscope::published_sizes_test {
 namespace {
 
-using test::glm53_flash;
-using test::kQwen35_4B;
-using test::kQwen36_27B;
-using test::kQwen36_35B;
-using test::qwen35;
+// Gated delta net with float32 states (mamba_ssm_dtype), head size 256, 16 key heads of 128, every
+// fourth layer attention: Qwen3.5 and Qwen3.6.
+struct Qwen35 {
+  std::int64_t layers = 32;
+  std::int64_t value_heads = 32;
+  std::int64_t kv_heads = 4;
+};
+constexpr Qwen35 kQwen35_4B{.layers = 32, .value_heads = 32, .kv_heads = 4};
+constexpr Qwen35 kQwen36_27B{.layers = 64, .value_heads = 48, .kv_heads = 4};
+constexpr Qwen35 kQwen36_35B{.layers = 40, .value_heads = 32, .kv_heads = 2};
+
+ModelSpec qwen35(const Qwen35& size) {
+  const nlohmann::json text = {
+      {"num_hidden_layers", size.layers},     {"full_attention_interval", 4},
+      {"num_key_value_heads", size.kv_heads}, {"head_dim", 256},
+      {"linear_num_key_heads", 16},           {"linear_num_value_heads", size.value_heads},
+      {"linear_key_head_dim", 128},           {"linear_value_head_dim", 128},
+      {"linear_conv_kernel_dim", 4},          {"mamba_ssm_dtype", "float32"},
+      {"max_position_embeddings", 262144}};
+  const nlohmann::json config = {{"architectures", {"Qwen3_5ForConditionalGeneration"}},
+                                 {"text_config", text}};
+  return parse_hf_config({.text = config.dump(), .file = "config.json"}).value();
+}
+
+// GLM-5.3-Flash, as transformers has it (Glm5NextTextConfig): 45 layers, every fourth of them MLA
+// with latent vectors of 512 without rope, the others KDA with 64 heads of 128 and W = 4. Without
+// its key indexer, whose pages are memory of their own.
+struct Glm53Flash {
+  // Of a token's latent vector. Where an engine packs them, or keeps scales with them: the bytes of
+  // a token, with kv_cache_dtype fp8.
+  std::int64_t latent_values = 512;
+};
+ModelSpec glm53_flash(const Glm53Flash& cache = {}) {
+  ModelSpec model = model_preset("kimi-linear-48b-a3b").value();
+  model.name = "glm-5.3-flash";
+  model.layers.clear();
+  for (int layer = 0; layer < 45; ++layer)
+    model.layers.push_back(layer % 4 == 3 ? LayerKind::attention : LayerKind::recurrent);
+  model.attention = {.attention_type = AttentionType::mla, .kv_lora_rank = cache.latent_values};
+  model.recurrent = KdaDims{.num_heads = 64, .head_dim = 128};
+  model.kernel_block_alignment = 128;  // of MLA from 0.27.1 on
+  return model;
+}
 
 struct Flag {
   const char* section = "";
@@ -156,5 +204,131 @@ TEST(PublishedSizes, Qwen36With27BillionHas614StateBlocksFor1024Sequences) {
   EXPECT_EQ(answer.refused_max_num_seqs, 1024);
 }
 
+// The number of requests that fit is held against the real engine with the settings as they are: so
+// many run together without waiting or preemption, and one more does not.
+
+using test::draw;
+using test::one_in;
+
+AddRequest request_number(const RequestShape& shape, std::uint64_t number) {
+  AddRequest request;
+  request.name = fmt::format("q{}", number);
+  request.max_tokens = shape.output;
+  request.key = number;
+  if (shape.shared > 0)
+    request.prompt.push_back({.content = 77, .first = 0, .length = shape.shared});
+  if (shape.prompt > shape.shared)
+    request.prompt.push_back(
+        {.content = 1000 + number, .first = shape.shared, .length = shape.prompt - shape.shared});
+  return request;
+}
+
+void run_to_the_end(Engine& engine) {
+  while (engine.num_unfinished() > 0 || engine.has_frame_in_flight()) engine.step();
+  engine.step();
+}
+
+// Do so many requests that start in one step ever wait or lose their blocks?
+bool run_freely(Engine engine, const RequestShape& shape, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto added =
+        engine.add_request(request_number(shape, 50 + static_cast<std::uint64_t>(i)));
+    if (!added.ok()) return false;
+  }
+  while (engine.num_unfinished() > 0) {
+    const StepTrace& trace = engine.step();
+    if (trace.num_waiting > 0 || !trace.preempted.empty()) return false;
+  }
+  return true;
+}
+
+struct Drawn {
+  EngineConfig config;
+  RequestShape shape;
+  std::string words;
+};
+
+EngineSettings drawn_settings() {
+  EngineSettings settings;
+  const char* engines[] = {"safe",        "reference",   "vllm-0.24.0",
+                           "vllm-0.28.0", "vllm-0.30.0", "vllm-0.33.0"};
+  settings.engine = parse_engine_profile(engines[draw(0, 5)]);
+  const auto mode = static_cast<MambaCacheMode>(draw(0, 2));
+  if (!one_in(3)) settings.mamba_cache_mode = mode;
+  settings.enable_prefix_caching = mode != MambaCacheMode::none || one_in(2);
+  const std::int32_t block = 8 << draw(0, 2);
+  settings.block_size = block;
+  if (one_in(3)) {
+    settings.num_speculative_tokens = draw(1, 3);
+    settings.speculative_method = SpeculativeMethod::mtp;
+  }
+  settings.async_scheduling = one_in(2);
+  if (one_in(3)) settings.prefix_cache_retention_interval = block * draw(0, 2);
+  if (one_in(4)) settings.prefix_match_unit = 4;
+  if (one_in(4)) settings.scheduler_reserve_full_isl = false;
+  settings.num_gpu_blocks_override = draw(40, 400);
+  settings.max_model_len = 512;
+  settings.max_num_seqs = 400;
+  settings.max_num_batched_tokens = 65536;
+  settings.cudagraph_mode = CUDAGraphMode::none;
+  settings.acceptance_rate = 0.0;
+  return settings;
+}
+
+Drawn draw_case(bool shares) {
+  const char* models[] = {"tiny-mamba2", "tiny-mamba2-groups", "tiny-gdn"};
+  const std::string model = models[draw(0, 2)];
+  EngineSettings settings = drawn_settings();
+  if (!shares && one_in(3)) settings.watermark = draw(1, 30) / 100.0;
+  const auto setup = make_engine_setup(model, settings);
+  RC_PRE(setup.ok());
+  Drawn drawn{.config = setup.value().config, .shape = {}, .words = {}};
+  drawn.shape = {.prompt = draw(1, 120), .output = draw(1, 60), .shared = 0};
+  if (shares) drawn.shape.shared = draw(1, drawn.shape.prompt);
+  drawn.words = fmt::format("{} {} K {} block {} pool {} prompt {} output {} shared {} async {}",
+                            model, engine_profile_name(*settings.engine),
+                            drawn.config.num_speculative_tokens, drawn.config.block_size,
+                            drawn.config.kv_cache_config.num_blocks, drawn.shape.prompt,
+                            drawn.shape.output, drawn.shape.shared, drawn.config.async_scheduling);
+  return drawn;
+}
+
+Engine warmed(const EngineConfig& config, const RequestShape& shape, WarmCache warm) {
+  Engine engine = Engine::create(config).value();
+  RequestShape before = shape;
+  if (warm == WarmCache::shared_prompt) before = {shape.shared, 1, shape.shared};
+  const int times = warm == WarmCache::nothing ? 0 : warm == WarmCache::whole_request ? 2 : 1;
+  for (int i = 0; i < times; ++i) {
+    const auto added = engine.add_request(request_number(before, static_cast<std::uint64_t>(i)));
+    RC_PRE(added.ok());
+    run_to_the_end(engine);
+  }
+  return engine;
+}
+
+void check_count(const Drawn& drawn, WarmCache warm) {
+  const auto held = measure_request_blocks(drawn.config, drawn.shape, warm);
+  RC_PRE(held.ok());  // a retention interval that mode none does not take
+  const std::int64_t count = try_requests_at_once(drawn.config, drawn.shape, held.value());
+  RC_PRE(count < 390);
+  const Engine engine = warmed(drawn.config, drawn.shape, warm);
+  RC_LOG() << drawn.words << ": " << count << ", " << held.value().most.own << " each, "
+           << held.value().most.shared << " together, " << held.value().needed_to_be_admitted
+           << " to be admitted, hit " << held.value().num_hit_tokens << "\n";
+  if (count > 0) RC_ASSERT(run_freely(engine.clone(), drawn.shape, count));
+  RC_ASSERT(!run_freely(engine.clone(), drawn.shape, count + 1));
+}
+
+TEST(RequestBlocks, SoManyRunWithoutWaitingAndOneMoreDoesNot) {
+  test::check_property(90, [] { check_count(draw_case(false), WarmCache::nothing); });
+}
+
+TEST(RequestBlocks, SoManyThatShareAPrefixRunWithoutWaitingAndOneMoreDoesNot) {
+  test::check_property(60, [] {
+    check_count(draw_case(true), one_in(2) ? WarmCache::whole_request : WarmCache::shared_prompt);
+  });
+}
+
 }  // namespace
+
 }  // namespace hybridscope::published_sizes_test

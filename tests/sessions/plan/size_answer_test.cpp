@@ -1,11 +1,16 @@
-#include "sessions/plan/size_answer.h"
-
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "core/engine/engine.h"
 #include "core/model/model_presets.h"
+#include "sessions/plan/recorded_steps.h"
+#include "sessions/plan/size_answer.h"
+#include "sessions/scenario/hf_config.h"
+#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope::size_answer_test {
 namespace {
@@ -106,5 +111,148 @@ TEST(SizeAnswer, RefusesRequestsThatCannotBe) {
   EXPECT_FALSE(answer_sizes(model, {}, RequestShape{.prompt = 10, .output = 0}).ok());
 }
 
+using testing::HasSubstr;
+
+ModelLayout layout_of(const std::string& model, const EngineSettings& settings) {
+  return make_engine_setup(model, settings).value().layout;
+}
+
+TEST(WhyBlockSize, NamesTheNextSmallerSizeAndWhatItLacks) {
+  EXPECT_EQ(why_block_size(layout_of("qwen3-next-80b-a3b", {})),
+            "block 544 and not 528 tokens, because the state of a layer needs 1,097,728 bytes: 528 "
+            "tokens of attention have 1,081,344 bytes (2,048 a token), 544 have 1,114,112; block "
+            "sizes are multiples of 16, the attention kernel's smallest block");
+}
+
+TEST(WhyBlockSize, CountsHeadsAndStatesOfOneRankAndTheDtypes) {
+  EngineSettings settings;
+  settings.tensor_parallel_size = 2;
+  settings.kv_cache_dtype = KVCacheDtype::fp8;
+  settings.mamba_ssm_cache_dtype = CacheDtypeName::float32;
+  EXPECT_EQ(why_block_size(layout_of("qwen3-next-80b-a3b", settings)),
+            "block 2,096 and not 2,080 tokens, because the state of a layer needs 1,073,152 bytes: "
+            "2,080 tokens of attention have 1,064,960 bytes (512 a token), 2,096 have 1,073,152; "
+            "block sizes are multiples of 16, the attention kernel's smallest block");
+}
+
+TEST(WhyBlockSize, InModeAllBlocksAreMultiplesOfTheChunk) {
+  EngineSettings settings;
+  settings.mamba_cache_mode = MambaCacheMode::all;
+  EXPECT_EQ(why_block_size(layout_of("bamba-9b", settings)),
+            "block 768 and not 512 tokens, because the state of a layer needs 2,147,840 bytes: 512 "
+            "tokens of attention have 2,097,152 bytes (4,096 a token), 768 have 3,145,728; block "
+            "sizes are multiples of 256, the least common multiple of the chunk size 256 and 16 "
+            "tokens of alignment");
+}
+
+TEST(WhyBlockSize, SaysWhenTheSmallestIsEnoughAndWhenThereIsNoAttention) {
+  EngineSettings settings;
+  settings.block_size = 2048;
+  EXPECT_THAT(why_block_size(layout_of("qwen3-next-80b-a3b", settings)),
+              HasSubstr("block 2,048 tokens, as asked for: 4,194,304 bytes of attention "
+                        "(2,048 * 2,048) are enough for the state of a layer, 1,097,728; block "
+                        "sizes are multiples of 2,048, block_size"));
+  EngineSettings align;
+  align.mamba_cache_mode = MambaCacheMode::align;
+  EXPECT_THAT(why_block_size(layout_of("mamba2-2.7b", align)),
+              HasSubstr("block 256 tokens, the chunk size: there is no attention layer"));
+}
+
+// In every mode, dtype and tensor parallel size: one unit less does not hold a state, the block
+// does.
+TEST(WhyBlockSize, TheNextSmallerBlockNeverHoldsAState) {
+  for (const std::string& name : model_preset_names())
+    for (const std::int32_t tp : {1, 2, 4})
+      for (const MambaCacheMode mode :
+           {MambaCacheMode::none, MambaCacheMode::align, MambaCacheMode::all})
+        for (const KVCacheDtype dtype : {KVCacheDtype::automatic, KVCacheDtype::fp8}) {
+          EngineSettings settings;
+          settings.tensor_parallel_size = tp;
+          settings.mamba_cache_mode = mode;
+          settings.kv_cache_dtype = dtype;
+          settings.max_num_batched_tokens = 1 << 20;
+          const auto setup = make_engine_setup(name, settings);
+          if (!setup.ok()) continue;  // heads that the ranks cannot share
+          const BlockSizeChoice& choice = setup.value().layout.page_size.choice;
+          if (choice.attn_bytes_per_token == 0) continue;
+          EXPECT_GE(choice.block_size * choice.attn_bytes_per_token, choice.mamba_page) << name;
+          EXPECT_LT((choice.block_size - choice.granularity) * choice.attn_bytes_per_token,
+                    choice.mamba_page)
+              << name;
+        }
+}
+
+TEST(ExplainSizes, TellsWhatOneMoreRequestAndOtherSettingsWouldGive) {
+  EngineSettings settings;
+  settings.kv_cache_memory_bytes = std::int64_t{40} << 30;
+  const ModelSpec model = model_preset("qwen3-next-80b-a3b").value();
+  const RequestShape shape{.prompt = 8000, .output = 500, .shared = 6000};
+  const SizeAnswer answer = answer_sizes(model, settings, shape).value();
+  const auto changes = useful_changes(model, settings, answer);
+  const std::string text = explain_sizes(answer, changes);
+  EXPECT_THAT(text, HasSubstr("nothing shared: 145 at once, 22 blocks each."));
+  EXPECT_THAT(text, HasSubstr("hit 5,984, 290 at once, 11 blocks each and 11 together."));
+  EXPECT_THAT(text, HasSubstr("blocks                    145, binds"));
+  EXPECT_THAT(text, HasSubstr("kv_cache_dtype fp8: 232 requests (232 by blocks), block 1,072"));
+  const auto json = sizes_to_json(answer, changes);
+  EXPECT_EQ(json["block"]["size"], 544);
+  EXPECT_EQ(json["requests"][0]["at_once"], 145);
+  EXPECT_EQ(json["requests"][2]["num_hit_tokens"], 5984);
+  EXPECT_EQ(json["hits"]["smallest_prefix"], 544);
+}
+
+using nlohmann::json;
+using testing::ElementsAre;
+
+json data_file(const std::string& name) {
+  std::ifstream file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/tests/data/startup_log/" + name);
+  return json::parse(file);
+}
+
+EngineSettings settings_of_case(const json& values, const std::string& engine) {
+  EngineSettings settings;
+  EXPECT_TRUE(set_setting_text(settings, *find_setting("", "engine"), engine).ok());
+  // Off by default until 0.25.1.
+  settings.enable_prefix_caching = values["mamba_cache_mode"] != "none";
+  for (const auto& [name, value] : values.items()) {
+    const bool drafts = name == "num_speculative_tokens";
+    const Setting* setting = find_setting(drafts ? "speculative_config" : "", name);
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    EXPECT_TRUE(set_setting_text(settings, *setting, text).ok()) << name;
+  }
+  return settings;
+}
+
+// What vLLM's own functions logged (tests/data/README.md).
+TEST(StartUpLog, IsThatOfTheInstalledPackages) {
+  const json cases = data_file("cases.json");
+  for (const Release release : {Release::v0_24_0, Release::v0_33_0}) {
+    const std::string engine = "vllm-" + std::string(release_name(release));
+    const json answers = data_file(engine + ".json");
+    ASSERT_EQ(answers["cases"].size(), cases.size());
+    ASSERT_EQ(cases.size(), 11U);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const auto model =
+          parse_hf_config({.text = cases[i]["config"].dump(), .file = "config.json"});
+      const auto setup =
+          make_engine_setup(model.value(), settings_of_case(cases[i]["settings"], engine));
+      ASSERT_TRUE(setup.ok()) << setup.error().message;
+      EXPECT_EQ(json(start_up_log(setup.value(), release)), answers["cases"][i]["lines"])
+          << engine << ": " << cases[i]["name"];
+    }
+  }
+}
+
+TEST(StartUpLog, AModelWithoutAttentionSetsAndPadsNothing) {
+  EngineSettings settings;
+  settings.num_gpu_blocks_override = 100;
+  settings.mamba_cache_mode = MambaCacheMode::none;
+  settings.max_model_len = 1000;
+  EXPECT_THAT(start_up_log(make_engine_setup("mamba2-2.7b", settings).value(), Release::v0_24_0),
+              ElementsAre("GPU KV cache size: 100,000 tokens",
+                          "Maximum concurrency for 1,000 tokens per request: 100.00x"));
+}
+
 }  // namespace
+
 }  // namespace hybridscope::size_answer_test

@@ -1,5 +1,4 @@
 // What a report's file holds; report_test.py looks at it in a browser.
-#include "sessions/report/html_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +9,11 @@
 
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/palette/palette.h"
-#include "sessions/record/enum_codes.h"
-#include "sessions/record/live_source.h"
-#include "sessions/report/block_ops.h"
+#include "sessions/record/step_recorder.h"
+#include "sessions/record/value_names.h"
+#include "sessions/report/html_report.h"
+#include "sessions/report/report_cells.h"
+#include "sessions/report/report_steps.h"
 #include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::html_report_test {
@@ -228,5 +229,34 @@ TEST(BlockOps, AStateIsWhatItsOperationsLeaveBehind) {
   EXPECT_EQ(state.scheduler_ops(), json::parse("[0,1,0,0,2,0,6, 3,6,1,0,32]").get<json>());
 }
 
+TEST(ReportTexts, SentencesThatDifferInNumbersShareOneTemplate) {
+  ReportTexts texts;
+  EXPECT_EQ(texts.add("c + q = 6 + 2 = 8"), json({0, 6, 2, 8}));
+  EXPECT_EQ(texts.add("c + q = 7 + 10 = 17"), json({0, 7, 10, 17}));
+  EXPECT_EQ(texts.templates(), json::parse(R"([["c + q = ", " + ", " = ", ""]])"));
+}
+
+TEST(ReportTexts, DigitsThatPrintingWouldChangeStayText) {
+  ReportTexts texts;
+  EXPECT_EQ(texts.add("0.05 r007 1234567890123456789"), json({0, 0}));
+  EXPECT_EQ(texts.templates(), json::parse(R"([["", ".05 r007 1234567890123456789"]])"));
+}
+
+TEST(ReportTexts, AnEmptySentenceIsATemplateToo) {
+  ReportTexts texts;
+  EXPECT_EQ(texts.add(""), json::array({0}));
+  EXPECT_EQ(texts.templates(), json::parse(R"([[""]])"));
+}
+
+TEST(ReportTexts, ForgettingTemplatesGivesTheirNumbersOutAgain) {
+  ReportTexts texts;
+  texts.add("one");
+  texts.add("two");
+  texts.truncate(1);
+  EXPECT_EQ(texts.add("three"), json::array({1}));
+  EXPECT_EQ(texts.templates(), json::parse(R"([["one"], ["three"]])"));
+}
+
 }  // namespace
+
 }  // namespace hybridscope::html_report_test

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "sessions/record/live_source.h"
+#include "sessions/record/step_recorder.h"
 #include "sessions/report/html_report.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/traffic/load_traffic.h"

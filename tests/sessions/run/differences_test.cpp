@@ -9,16 +9,13 @@
 
 #include "core/caching/block_pool_policies.h"
 #include "core/caching/hybrid_coordinator_policies.h"
-#include "core/caching/mamba_manager_policies.h"
-#include "core/caching/retention_policies.h"
+#include "core/caching/manager_policies.h"
 #include "core/engine/aligned_split_policies.h"
-#include "core/engine/all_mode_copies_policies.h"
 #include "core/engine/batch_metadata_policies.h"
 #include "core/engine/policy_table.h"
 #include "core/engine/row_inputs_policies.h"
 #include "core/engine/scheduler_policies.h"
-#include "core/engine/worker_v1_policies.h"
-#include "core/engine/worker_v2_policies.h"
+#include "core/engine/worker_policies.h"
 #include "sessions/explain/explain_finding.h"
 #include "tests/sessions/explain/explained_run.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "sessions/text/name_hash.h"
+#include "sessions/traffic/load_traffic.h"
 #include "sessions/traffic/traffic.h"
-#include "sessions/traffic/traffic_input.h"
 
 namespace hybridscope::test {
 

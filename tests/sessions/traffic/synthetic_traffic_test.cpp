@@ -1,4 +1,4 @@
-#include "sessions/traffic/synthetic_traffic.h"
+#include "sessions/traffic/traffic_load.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

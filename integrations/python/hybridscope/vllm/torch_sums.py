@@ -1,4 +1,4 @@
-"""Sums of states (kernels/hash_body.h) with torch alone, for devices that have no kernel of ours."""
+"""Sums of states (kernels/state_hash.h) with torch alone, for devices that have no kernel of ours."""
 
 import torch
 
