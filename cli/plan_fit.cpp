@@ -41,14 +41,12 @@ std::string_view why_zero(const PlanFitView& view, std::size_t term) {
   switch (view.fit.terms[term].fit) {
     case TermFit::at_zero:
       return "0: with a coefficient below 0 the formula would fit better, or it costs nothing";
-    case TermFit::never_seen:
-      return "not known: 0 in each of these steps";
+    case TermFit::never_seen: return "not known: 0 in each of these steps";
     case TermFit::not_wanted:
       return static_cast<FitTerm>(term) == FitTerm::copied_bytes && !view.knows_states
                  ? "left out: with --model it is known how large a state is"
                  : "left out";
-    case TermFit::fitted:
-      break;
+    case TermFit::fitted: break;
   }
   return "";
 }

@@ -114,19 +114,13 @@ int outcome_exit_code(RunOutcome outcome) {
     case RunOutcome::fine:
     case RunOutcome::skipped:
     case RunOutcome::stopped:
-    case RunOutcome::not_run:
-      return kExitFine;
+    case RunOutcome::not_run: return kExitFine;
     case RunOutcome::unmet:
-    case RunOutcome::findings:
-      return kExitFindings;
-    case RunOutcome::invalid:
-      return kExitInput;
-    case RunOutcome::environment:
-      return kExitEnvironment;
-    case RunOutcome::internal_error:
-      return kExitInternal;
-    case RunOutcome::interrupted:
-      return kExitInterrupted;
+    case RunOutcome::findings: return kExitFindings;
+    case RunOutcome::invalid: return kExitInput;
+    case RunOutcome::environment: return kExitEnvironment;
+    case RunOutcome::internal_error: return kExitInternal;
+    case RunOutcome::interrupted: return kExitInterrupted;
   }
   return kExitInternal;
 }

@@ -60,12 +60,9 @@ struct ShrinkReport {
 
 std::string_view end_name(ShrinkEnd end) {
   switch (end) {
-    case ShrinkEnd::smallest:
-      return "smallest";
-    case ShrinkEnd::run_limit:
-      return "run_limit";
-    case ShrinkEnd::interrupted:
-      return "interrupted";
+    case ShrinkEnd::smallest: return "smallest";
+    case ShrinkEnd::run_limit: return "run_limit";
+    case ShrinkEnd::interrupted: return "interrupted";
   }
   return "";
 }
@@ -73,8 +70,7 @@ std::string_view end_name(ShrinkEnd end) {
 std::string end_words(const ShrinkReport& report) {
   const std::string attempts = counted(report.num_runs, "attempt");
   switch (report.end) {
-    case ShrinkEnd::smallest:
-      return fmt::format("{}; nothing more can go", attempts);
+    case ShrinkEnd::smallest: return fmt::format("{}; nothing more can go", attempts);
     case ShrinkEnd::run_limit:
       return fmt::format("{}, the limit (--runs {}): more might go", attempts, report.max_runs);
     case ShrinkEnd::interrupted:

@@ -90,16 +90,12 @@ std::string describe_commit(const CommitTrace& commit) {
   const std::string counts = fmt::format("c{} known{} ph{}", commit.num_computed_tokens,
                                          commit.num_tokens, commit.num_output_placeholders);
   switch (commit.outcome) {
-    case CommitOutcome::left_the_engine:
-      return "has left: dropped";
-    case CommitOutcome::stale_run:
-      return "was reset: dropped";
-    case CommitOutcome::chunk:
-      return "chunk " + counts;
+    case CommitOutcome::left_the_engine: return "has left: dropped";
+    case CommitOutcome::stale_run: return "was reset: dropped";
+    case CommitOutcome::chunk: return "chunk " + counts;
     case CommitOutcome::preempted:
       return fmt::format("+{} preempted, {}", commit.num_appended_tokens, counts);
-    case CommitOutcome::taken:
-      break;
+    case CommitOutcome::taken: break;
   }
   return fmt::format("+{} {}", commit.num_appended_tokens,
                      commit.finished ? std::string("done") : counts);

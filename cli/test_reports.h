@@ -73,14 +73,10 @@ struct TestedUnit {
   // Did the unit have what rules with this evidence look at?
   bool looked_at(Evidence evidence) const {
     switch (evidence) {
-      case Evidence::decisions:
-        return true;
-      case Evidence::bytes:
-        return in_bytes;
-      case Evidence::memory:
-        return in_memory;
-      case Evidence::numbers:
-        return in_numbers;
+      case Evidence::decisions: return true;
+      case Evidence::bytes: return in_bytes;
+      case Evidence::memory: return in_memory;
+      case Evidence::numbers: return in_numbers;
     }
     return false;
   }

@@ -81,7 +81,7 @@ target_link_libraries(hybridscope_flags_cold INTERFACE  # in this order, as abov
 # What the tests run little of, though users may run much of it: optimised in Release only.
 # Compiling it for the tests takes less than half the time so.
 set(hybridscope_waiting gui gui_model gui_web sessions_matrix sessions_plan sessions_run
-  sessions_scenario)
+  sessions_scenario sessions_traffic)
 add_library(hybridscope_flags_waiting INTERFACE)
 target_link_libraries(hybridscope_flags_waiting INTERFACE  # in this order, as above
   hybridscope_flags_above_core

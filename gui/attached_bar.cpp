@@ -19,12 +19,9 @@ constexpr float kMostPlaceWidth = 260;
 
 Rgba tone_colour(const Look& look, AttachedTone tone) {
   switch (tone) {
-    case AttachedTone::ok:
-      return look.ui().ok;
-    case AttachedTone::waits:
-      return look.ui().warning;
-    case AttachedTone::bad:
-      return look.ui().error;
+    case AttachedTone::ok: return look.ui().ok;
+    case AttachedTone::waits: return look.ui().warning;
+    case AttachedTone::bad: return look.ui().error;
   }
   return look.ui().text;
 }

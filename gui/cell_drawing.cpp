@@ -64,17 +64,10 @@ void draw_pattern(ImDrawList& list, const Look& look, const CellBox& box, const 
   const ImU32 line = packed({style.line.r, style.line.g, style.line.b, 110});
   const float gap = look.px(6);
   switch (style.pattern) {
-    case CellPattern::none:
-      break;
-    case CellPattern::hatch:
-      draw_slanted(list, box, line, gap, 1);
-      break;
-    case CellPattern::back_hatch:
-      draw_slanted(list, box, line, gap, -1);
-      break;
-    case CellPattern::dots:
-      draw_dots(list, box, plate, line, gap);
-      break;
+    case CellPattern::none: break;
+    case CellPattern::hatch: draw_slanted(list, box, line, gap, 1); break;
+    case CellPattern::back_hatch: draw_slanted(list, box, line, gap, -1); break;
+    case CellPattern::dots: draw_dots(list, box, plate, line, gap); break;
     case CellPattern::grid:
       draw_rows(list, box, line, gap);
       draw_columns(list, box, line, gap);
@@ -87,9 +80,7 @@ void draw_pattern(ImDrawList& list, const Look& look, const CellBox& box, const 
       list.AddRect(ImVec2(box.min.x + 1, box.min.y + 1), ImVec2(box.max.x - 1, box.max.y - 1),
                    packed(style.line));
       break;
-    case CellPattern::stripes:
-      draw_rows(list, box, line, gap);
-      break;
+    case CellPattern::stripes: draw_rows(list, box, line, gap); break;
     case CellPattern::base_line:
       list.AddRectFilled(ImVec2(box.min.x, box.max.y - look.px(3)), box.max, packed(style.line));
       break;
@@ -107,9 +98,7 @@ Rgba halfway(Rgba a, Rgba b) {
 void draw_sign(ImDrawList& list, MarkShape shape, ImVec2 centre, float radius, ImU32 colour) {
   const float stroke = std::max(1.5F, radius * 0.45F);
   switch (shape) {
-    case MarkShape::ring:
-      list.AddCircle(centre, radius * 0.75F, colour, 12, stroke);
-      break;
+    case MarkShape::ring: list.AddCircle(centre, radius * 0.75F, colour, 12, stroke); break;
     case MarkShape::tick: {
       const std::array<ImVec2, 3> points{
           ImVec2(centre.x - radius, centre.y),

@@ -39,16 +39,11 @@ struct RulerBox {
 // Colour of a lane other than bookmarks; findings are `error` or `warning`.
 Rgba lane_colour(const Look& look, RulerLane lane, bool errs) {
   switch (lane) {
-    case RulerLane::bookmarks:
-      return look.ui().text;
-    case RulerLane::findings:
-      return errs ? look.ui().error : look.ui().warning;
-    case RulerLane::preemptions:
-      return look.theme.palette.preemption;
-    case RulerLane::evictions:
-      return look.theme.palette.eviction;
-    case RulerLane::copies:
-      return look.theme.palette.copy;
+    case RulerLane::bookmarks: return look.ui().text;
+    case RulerLane::findings: return errs ? look.ui().error : look.ui().warning;
+    case RulerLane::preemptions: return look.theme.palette.preemption;
+    case RulerLane::evictions: return look.theme.palette.eviction;
+    case RulerLane::copies: return look.theme.palette.copy;
   }
   return look.ui().text;
 }

@@ -132,18 +132,12 @@ std::size_t num_frozen(const Table& table) {
 
 Rgba colour_of(const Look& look, Tone tone) {
   switch (tone) {
-    case Tone::normal:
-      break;
-    case Tone::dim:
-      return look.ui().text_dim;
-    case Tone::accent:
-      return look.ui().accent;
-    case Tone::info:
-      return look.ui().info;
-    case Tone::warning:
-      return look.ui().warning;
-    case Tone::error:
-      return look.ui().error;
+    case Tone::normal: break;
+    case Tone::dim: return look.ui().text_dim;
+    case Tone::accent: return look.ui().accent;
+    case Tone::info: return look.ui().info;
+    case Tone::warning: return look.ui().warning;
+    case Tone::error: return look.ui().error;
   }
   return look.ui().text;
 }

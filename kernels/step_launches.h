@@ -61,10 +61,8 @@ Status run_launch(const Launch& launch, const StepArrays& arrays, const Run& run
                  count * arrays.widest_group.count);
     case LaunchKind::copy:
       return run(CopyBody{memory, arrays.copies + launch.first}, count * memory.most_states);
-    case LaunchKind::meeting_copies:
-      return run_meeting_copies(launch, arrays, run);
-    case LaunchKind::fold:
-      return run(FoldBody{memory, arrays.forward, launch.first}, count);
+    case LaunchKind::meeting_copies: return run_meeting_copies(launch, arrays, run);
+    case LaunchKind::fold: return run(FoldBody{memory, arrays.forward, launch.first}, count);
     case LaunchKind::write_temporal:
       return run(TemporalBody{memory, arrays.forward, arrays.temporal_writes + launch.first},
                  count * num_folded(memory));

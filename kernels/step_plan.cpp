@@ -86,9 +86,7 @@ StepPlan StepPlanner::plan(const StateOps& ops) {
       case StateOpKind::poison:
         plan.launches.push_back({LaunchKind::poison, batch.first, batch.count});
         break;
-      case StateOpKind::copy:
-        add_copies(ops, batch, plan);
-        break;
+      case StateOpKind::copy: add_copies(ops, batch, plan); break;
       case StateOpKind::forward:
         for (const RowRun& run : row_runs_.split(ops, batch)) add_rows(ops, run, plan);
         break;

@@ -102,19 +102,19 @@ class CheckTree(unittest.TestCase):
                          ["scripts/demo:1: rule I99, which does not exist"])
 
     def plant_sources(self) -> None:
-        self.plant("CMakeLists.txt", "core/base/result.h core/base/result.cpp core/base/x.h\n"
+        self.plant("CMakeLists.txt", "core/base/check.h core/base/check.cpp core/base/x.h\n"
                    "set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)\n"
                    "configure_file(version.h.in generated/cli/version.h)\n")
-        self.plant("core/base/result.h", "")
-        self.plant("core/base/result.cpp", "")
+        self.plant("core/base/check.h", "")
+        self.plant("core/base/check.cpp", "")
         self.plant("docs/adding.md", "text\n")
 
     def test_paths_of_files_and_folders_pass(self) -> None:
         self.plant_sources()
-        text = ("core/base/result.h, core/base/check, `core/base`, core/base/, docs/adding.\n"
+        text = ("core/base/check.h, core/base/check, `core/base`, core/base/, docs/adding.\n"
                 "../core/gone.h, hardcore/gone, https://a.org/docs/gone, vllm/core/gone.py\n"
                 "v1/core/gone.py, model_executor/gone.py, tests/v1/e2e/gone.py\n"
-                "core/FOLDER/check.h, storage/schema_vN.sql, tests/*_test.cpp, docs/<page>.md\n"
+                "core/FOLDER/check.h, storage/schema_vN.cpp, tests/*_test.cpp, docs/<page>.md\n"
                 "tests/golden/NAME.png, core/.../x.h, cli/version.h\n")
         self.assertEqual(self.faults_of("docs/page.md", text), [])
 
@@ -159,7 +159,7 @@ class CheckTree(unittest.TestCase):
     def test_a_cpp_file_that_no_listing_names_is_found(self) -> None:
         self.plant("CMakeLists.txt", "add_subdirectory(core/base)\n")
         self.plant("core/base/CMakeLists.txt", "lib(core_base SOURCES check.cpp part/deep.cpp)\n")
-        self.assertEqual(self.faults_of("core/base/result.cpp", ""), [])
+        self.assertEqual(self.faults_of("core/base/check.cpp", ""), [])
         self.assertEqual(self.faults_of("core/base/part/deep.cpp", ""), [])
         for name in ("heck.cpp", "deep.cpp", "math.h"):
             with self.subTest(name=name):

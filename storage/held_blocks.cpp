@@ -133,9 +133,7 @@ void HeldBlocks::apply(const CacheEvent& event, std::int32_t step) {
       for (const auto content : kContents) block.*content = {};
       break;
     }
-    case CacheEventKind::evicted:
-      at(event.block).labels.clear();
-      break;
+    case CacheEventKind::evicted: at(event.block).labels.clear(); break;
     case CacheEventKind::withdrawn: {
       std::vector<RegisteredLabel>& labels = at(event.block).labels;
       if (event.num_tokens <= 0) return labels.clear();
@@ -163,17 +161,10 @@ void HeldBlocks::apply(const StateWrite& write) {
   HeldBlock& block = at(write.block);
   const HeldContent held{write.event, write.fingerprint};
   switch (write.content) {
-    case ContentKind::none:
-      break;
-    case ContentKind::temporal:
-      block.temporal = held;
-      break;
-    case ContentKind::conv:
-      block.conv = held;
-      break;
-    case ContentKind::attention:
-      block.attention = held;
-      break;
+    case ContentKind::none: break;
+    case ContentKind::temporal: block.temporal = held; break;
+    case ContentKind::conv: block.conv = held; break;
+    case ContentKind::attention: block.attention = held; break;
   }
 }
 

@@ -180,16 +180,11 @@ std::size_t character_length(unsigned char byte) {
 // Refuses overlong sequences, surrogates, and code points beyond the last one (Unicode, table 3-7).
 bool second_byte_fits(unsigned char first, unsigned char second) {
   switch (first) {
-    case 0xE0:
-      return second >= 0xA0;
-    case 0xED:
-      return second < 0xA0;
-    case 0xF0:
-      return second >= 0x90;
-    case 0xF4:
-      return second < 0x90;
-    default:
-      return true;
+    case 0xE0: return second >= 0xA0;
+    case 0xED: return second < 0xA0;
+    case 0xF0: return second >= 0x90;
+    case 0xF4: return second < 0x90;
+    default: return true;
   }
 }
 

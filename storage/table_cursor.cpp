@@ -40,10 +40,8 @@ ErrorKind kind_of(int code) {
     case SQLITE_ERROR:  // a missing table or column
       return ErrorKind::corrupt;
     case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return ErrorKind::not_available;
-    default:
-      return ErrorKind::io;
+    case SQLITE_LOCKED: return ErrorKind::not_available;
+    default: return ErrorKind::io;
   }
 }
 
@@ -239,8 +237,7 @@ Error sqlite_error(const std::string& file, const SQLite::Exception& exception, 
     return {ErrorKind::not_available,
             fmt::format("{}: cannot write: {}", file, system_reason(code, file))};
   switch (code & 0xFF) {
-    case SQLITE_INTERRUPT:
-      return {ErrorKind::not_available, fmt::format("{}: interrupted", file)};
+    case SQLITE_INTERRUPT: return {ErrorKind::not_available, fmt::format("{}: interrupted", file)};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {ErrorKind::not_available,
@@ -263,8 +260,7 @@ Error sqlite_error(const std::string& file, const SQLite::Exception& exception, 
     case SQLITE_CORRUPT:
       return {ErrorKind::corrupt,
               fmt::format("{}: damaged or truncated: {}", file, exception.what())};
-    default:
-      break;
+    default: break;
   }
   const int system_error = handle == nullptr ? 0 : sqlite3_system_errno(handle);
   return {ErrorKind::io,

@@ -56,12 +56,9 @@ struct Case {
 
 const char* words(Launch launch) {
   switch (launch) {
-    case Launch::postprocess_v1:
-      return "post V1";
-    case Launch::postprocess_v2:
-      return "post V2";
-    case Launch::advance_and_precopy:
-      return "advance+precopy";
+    case Launch::postprocess_v1: return "post V1";
+    case Launch::postprocess_v2: return "post V2";
+    case Launch::advance_and_precopy: return "advance+precopy";
   }
   return "";
 }

@@ -130,15 +130,13 @@ std::int64_t MambaManager::fresh_blocks(const BlockNeedArgs& args) const {
   std::int64_t most = 1 + (copies ? 1 : 0) + checkpoint;
   if (!args.table.got_blocks) most += config_.num_speculative_blocks;
   switch (config_.policies.get<PrefillCheckpoint>()) {
-    case PrefillCheckpoint::never:
-      return most;
+    case PrefillCheckpoint::never: return most;
     case PrefillCheckpoint::every_chunk:
       return checkpoint > 0 && args.table.got_blocks ? fresh : most;
     case PrefillCheckpoint::last_chunk:
       if (checkpoint > 0 && args.table.got_blocks) most += config_.num_speculative_blocks;
       return std::min(fresh, most);
-    case PrefillCheckpoint::as_states_retained:
-      return std::min(fresh, most);
+    case PrefillCheckpoint::as_states_retained: return std::min(fresh, most);
   }
   return fresh;
 }

@@ -225,12 +225,9 @@ namespace {
 
 Rule rule_of(MismatchKind kind) {
   switch (kind) {
-    case MismatchKind::inconsistent:
-      return Rule::metadata_inconsistent;
-    case MismatchKind::foreign_row:
-      return Rule::foreign_row_datum;
-    case MismatchKind::padding_runs_as_prefill:
-      return Rule::padded_row_not_null;
+    case MismatchKind::inconsistent: return Rule::metadata_inconsistent;
+    case MismatchKind::foreign_row: return Rule::foreign_row_datum;
+    case MismatchKind::padding_runs_as_prefill: return Rule::padded_row_not_null;
   }
   return Rule::metadata_inconsistent;
 }

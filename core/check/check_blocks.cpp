@@ -259,8 +259,7 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
         context.tables().apply(event);
         break;
       case CacheEventKind::copied_from:
-      case CacheEventKind::copied_to:
-        break;  // execute_block_copies
+      case CacheEventKind::copied_to: break;  // execute_block_copies
     }
   }
   check_reference_counts(context, changed);

@@ -368,8 +368,7 @@ void ProgressCheck::watch(CheckContext& context) {
       context.report(count_finding(Rule::expectation_unused, command.request, command.value, -1,
                                    ignored_reason_words(command.reason)));
   switch (watch_.take(trace)) {
-    case RunProgress::moving:
-      break;
+    case RunProgress::moving: break;
     case RunProgress::nothing_scheduled:
       context.report(count_finding(Rule::no_progress, {}, trace.num_unfinished, 0,
                                    "unfinished requests, and nothing was scheduled"));

@@ -89,10 +89,8 @@ std::optional<std::int32_t> tokens_a_row(const CheckContext& context) {
   switch (context.trace().graph.reason) {
     case CudagraphDispatchReason::uniform_decode_graph:
       return 1 + context.config().num_speculative_tokens;
-    case CudagraphDispatchReason::mixed_batch_graph:
-      return 1;
-    default:
-      return std::nullopt;
+    case CudagraphDispatchReason::mixed_batch_graph: return 1;
+    default: return std::nullopt;
   }
 }
 

@@ -15,16 +15,13 @@ bool follows_from(const Finding& table, const Finding& finding) {
   switch (finding.rule) {
     case Rule::reference_count:
     case Rule::label_mismatch:
-    case Rule::hit_longer_than_group:
-      return of_request || of_block;
+    case Rule::hit_longer_than_group: return of_request || of_block;
     case Rule::foreign_row_datum:
     case Rule::foreign_write:
-    case Rule::read_of_unwritten_block:
-      return of_request && of_block;
+    case Rule::read_of_unwritten_block: return of_request && of_block;
     case Rule::metadata_inconsistent:
       return of_request && finding.group == table.group && finding.detail.ends_with(" of a copy");
-    default:
-      return false;
+    default: return false;
   }
 }
 

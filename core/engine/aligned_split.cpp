@@ -184,12 +184,10 @@ std::int32_t mamba_block_aligned_split(AlignedSplit rule, const AlignedSplitSett
   if (start_of(inputs) >= std::max(inputs.num_prompt_tokens, inputs.num_tokens - 1))
     return inputs.num_new_tokens;
   switch (const AlignedSplit form = aligned_split_form(rule, settings)) {
-    case AlignedSplit::every_chunk_on_grid:
-      return every_chunk_on_grid(settings, inputs);
+    case AlignedSplit::every_chunk_on_grid: return every_chunk_on_grid(settings, inputs);
     case AlignedSplit::until_last_cache_position:
       return until_last_cache_position(settings, inputs);
-    default:
-      return Stops(form, settings, inputs).num_tokens();
+    default: return Stops(form, settings, inputs).num_tokens();
   }
 }
 

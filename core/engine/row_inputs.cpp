@@ -109,15 +109,9 @@ std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefill
   const bool whole = tokens == drafts + 1;
   bool has_count = false;
   switch (config.policies.get<DraftMask>()) {
-    case DraftMask::past_the_prompt:
-      has_count = !is_prefilling;
-      break;
-    case DraftMask::of_drafts:
-      has_count = whole;
-      break;
-    case DraftMask::of_drafts_with_context:
-      has_count = v2 ? decodes : whole;
-      break;
+    case DraftMask::past_the_prompt: has_count = !is_prefilling; break;
+    case DraftMask::of_drafts: has_count = whole; break;
+    case DraftMask::of_drafts_with_context: has_count = v2 ? decodes : whole; break;
   }
   if (drafts > 0) return has_count ? drafts : -1;
   const bool counts_zero =

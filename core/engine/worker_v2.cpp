@@ -29,12 +29,9 @@ std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder ord
     switch (order) {
       case RowOrder::decodes_then_query_len:
         return {every_row && !is_first_anyway, is_prefill, query_len};
-      case RowOrder::query_len:
-        return {every_row && !is_first_anyway, false, query_len};
-      case RowOrder::drafts_then_query_len:
-        return {!has_drafts, !is_first, query_len};
-      case RowOrder::verify_then_query_len:
-        return {!is_first, false, query_len};
+      case RowOrder::query_len: return {every_row && !is_first_anyway, false, query_len};
+      case RowOrder::drafts_then_query_len: return {!has_drafts, !is_first, query_len};
+      case RowOrder::verify_then_query_len: return {!is_first, false, query_len};
     }
     return {};
   };

@@ -52,14 +52,10 @@ Result<BlockTableWindow> find_block_table_window(const BlockTableGatherInput& in
 
 void copy_window_rows(BlockTableWindow window, WindowRows rows, std::int32_t* out) {
   switch (rows.width) {
-    case 1:
-      return copy_narrow_rows<1>(window, rows, out);
-    case 2:
-      return copy_narrow_rows<2>(window, rows, out);
-    case 3:
-      return copy_narrow_rows<3>(window, rows, out);
-    case 4:
-      return copy_narrow_rows<4>(window, rows, out);
+    case 1: return copy_narrow_rows<1>(window, rows, out);
+    case 2: return copy_narrow_rows<2>(window, rows, out);
+    case 3: return copy_narrow_rows<3>(window, rows, out);
+    case 4: return copy_narrow_rows<4>(window, rows, out);
     default:
       for (std::int32_t r = 0; r < rows.count; ++r)
         out = std::copy_n(window.row(rows.first + r), rows.width, out);

@@ -20,22 +20,17 @@ enum class CUDAGraphMode : std::uint8_t {
 constexpr CUDAGraphMode decode_mode(CUDAGraphMode mode) {
   switch (mode) {
     case CUDAGraphMode::full_decode_only:
-    case CUDAGraphMode::full_and_piecewise:
-      return CUDAGraphMode::full;
-    default:
-      return mode;
+    case CUDAGraphMode::full_and_piecewise: return CUDAGraphMode::full;
+    default: return mode;
   }
 }
 
 // What all other batches run in.
 constexpr CUDAGraphMode mixed_mode(CUDAGraphMode mode) {
   switch (mode) {
-    case CUDAGraphMode::full_decode_only:
-      return CUDAGraphMode::none;
-    case CUDAGraphMode::full_and_piecewise:
-      return CUDAGraphMode::piecewise;
-    default:
-      return mode;
+    case CUDAGraphMode::full_decode_only: return CUDAGraphMode::none;
+    case CUDAGraphMode::full_and_piecewise: return CUDAGraphMode::piecewise;
+    default: return mode;
   }
 }
 
@@ -58,12 +53,9 @@ enum class OptimizationLevel : std::uint8_t { O0, O1, O2, O3 };
 // The mode when none is requested.
 constexpr CUDAGraphMode default_cudagraph_mode(OptimizationLevel level) {
   switch (level) {
-    case OptimizationLevel::O0:
-      return CUDAGraphMode::none;
-    case OptimizationLevel::O1:
-      return CUDAGraphMode::piecewise;
-    default:
-      return CUDAGraphMode::full_and_piecewise;
+    case OptimizationLevel::O0: return CUDAGraphMode::none;
+    case OptimizationLevel::O1: return CUDAGraphMode::piecewise;
+    default: return CUDAGraphMode::full_and_piecewise;
   }
 }
 

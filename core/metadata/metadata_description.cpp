@@ -26,17 +26,12 @@ std::int32_t MetadataRows::batch_row(ArrayRows rows, std::int64_t index) const {
     return place < list.size() ? list[place] : -1;
   };
   switch (rows) {
-    case ArrayRows::none:
-      return -1;
+    case ArrayRows::none: return -1;
     case ArrayRows::batch:
-    case ArrayRows::decodes:
-      return number;
-    case ArrayRows::prefills:
-      return first_prefill_row + number;
-    case ArrayRows::spec:
-      return pick(spec);
-    case ArrayRows::non_spec:
-      return pick(non_spec);
+    case ArrayRows::decodes: return number;
+    case ArrayRows::prefills: return first_prefill_row + number;
+    case ArrayRows::spec: return pick(spec);
+    case ArrayRows::non_spec: return pick(non_spec);
   }
   return -1;
 }

@@ -90,15 +90,13 @@ std::int64_t kernel_checkpoint_alignment(const ModelLayout& layout) {
   const KVCacheSettings& settings = layout.settings;
   if (layout.mamba_cache_mode != MambaCacheMode::align) return 0;
   switch (mamba_type_of(layout.model.recurrent)) {
-    case MambaType::mamba2:
-      return settings.checkpoint_layers == CheckpointLayers::none ? 0 : 1;
+    case MambaType::mamba2: return settings.checkpoint_layers == CheckpointLayers::none ? 0 : 1;
     case MambaType::gdn_attention:
       return settings.checkpoint_layers == CheckpointLayers::mamba2_and_gdn &&
                      settings.gdn_prefill_backend == GdnPrefillBackend::flashinfer
                  ? kFlashInferGdn
                  : 0;
-    default:
-      return 0;
+    default: return 0;
   }
 }
 

@@ -178,10 +178,8 @@ Result<std::int64_t> num_blocks_from_memory(const BlockPoolMemory& memory) {
 
 std::int64_t mamba_blocks_per_request(const BlocksPerRequest& request) {
   switch (request.mamba_cache_mode) {
-    case MambaCacheMode::none:
-      return 1 + request.num_speculative_tokens;
-    case MambaCacheMode::align:
-      return 2 + request.num_speculative_tokens;
+    case MambaCacheMode::none: return 1 + request.num_speculative_tokens;
+    case MambaCacheMode::align: return 2 + request.num_speculative_tokens;
     case MambaCacheMode::all:
       return cdiv(request.num_tokens, request.block_size) + request.num_speculative_tokens;
   }

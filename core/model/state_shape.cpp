@@ -157,12 +157,9 @@ std::int64_t dtype_size_bytes(Dtype dtype) { return dtype == Dtype::float32 ? 4 
 
 std::string_view dtype_name(Dtype dtype) {
   switch (dtype) {
-    case Dtype::float16:
-      return "float16";
-    case Dtype::bfloat16:
-      return "bfloat16";
-    case Dtype::float32:
-      return "float32";
+    case Dtype::float16: return "float16";
+    case Dtype::bfloat16: return "bfloat16";
+    case Dtype::float32: return "float32";
   }
   return "unknown";
 }
@@ -210,18 +207,12 @@ Result<std::vector<Dtype>> kda_state_dtype(const StateDtypeNames& names) {
 
 Result<std::vector<Dtype>> state_dtypes(MambaType mamba_type, const StateDtypeNames& names) {
   switch (mamba_type) {
-    case MambaType::mamba1:
-      return mamba1_state_dtype(names);
-    case MambaType::mamba2:
-      return mamba2_state_dtype(names);
-    case MambaType::linear_attention:
-      return linear_attention_state_dtype(names);
-    case MambaType::short_conv:
-      return short_conv_state_dtype(names);
-    case MambaType::gdn_attention:
-      return gated_delta_net_state_dtype(names);
-    case MambaType::kda:
-      return kda_state_dtype(names);
+    case MambaType::mamba1: return mamba1_state_dtype(names);
+    case MambaType::mamba2: return mamba2_state_dtype(names);
+    case MambaType::linear_attention: return linear_attention_state_dtype(names);
+    case MambaType::short_conv: return short_conv_state_dtype(names);
+    case MambaType::gdn_attention: return gated_delta_net_state_dtype(names);
+    case MambaType::kda: return kda_state_dtype(names);
   }
   return invalid_input("mamba_type has no name");
 }
@@ -230,12 +221,9 @@ std::vector<StateKind> state_copy_funcs(MambaType mamba_type) {
   switch (mamba_type) {
     case MambaType::mamba1:
     case MambaType::mamba2:
-    case MambaType::gdn_attention:
-      return {StateKind::conv, StateKind::temporal};
-    case MambaType::linear_attention:
-      return {StateKind::temporal};
-    case MambaType::short_conv:
-      return {StateKind::conv};
+    case MambaType::gdn_attention: return {StateKind::conv, StateKind::temporal};
+    case MambaType::linear_attention: return {StateKind::temporal};
+    case MambaType::short_conv: return {StateKind::conv};
     case MambaType::kda:
       return {StateKind::conv, StateKind::conv, StateKind::conv, StateKind::temporal};
   }

@@ -16,24 +16,17 @@ std::vector<GroupTrace> make_group_traces(const KVCacheConfig& config) {
 
 std::string_view ignored_reason_words(IgnoredReason reason) {
   switch (reason) {
-    case IgnoredReason::none:
-      return {};
-    case IgnoredReason::not_running:
-      return "the request is not running";
-    case IgnoredReason::has_finished:
-      return "the request has finished";
+    case IgnoredReason::none: return {};
+    case IgnoredReason::not_running: return "the request is not running";
+    case IgnoredReason::has_finished: return "the request has finished";
     case IgnoredReason::drafts_planned_ahead:
       return "asynchronous scheduling plans every draft list before the drafts are known";
     case IgnoredReason::no_draft_list:
       return "the request is not past its prompt, so it has no draft list";
-    case IgnoredReason::samples_nothing:
-      return "the request samples nothing in this step";
-    case IgnoredReason::no_drafts_to_accept:
-      return "the row has no drafts that can be accepted";
-    case IgnoredReason::count_out_of_range:
-      return "the count is outside 1..1+drafts of this step";
-    case IgnoredReason::blocks_in_use:
-      return "blocks are in use";
+    case IgnoredReason::samples_nothing: return "the request samples nothing in this step";
+    case IgnoredReason::no_drafts_to_accept: return "the row has no drafts that can be accepted";
+    case IgnoredReason::count_out_of_range: return "the count is outside 1..1+drafts of this step";
+    case IgnoredReason::blocks_in_use: return "blocks are in use";
     case IgnoredReason::frees_deferred:
       return "its requests were preempted, but their blocks come back with the frame in flight, "
              "so that the hashes stay";

@@ -101,9 +101,7 @@ namespace {
 
 void describe_state(const AttachedEngine& engine, AttachedModel& model) {
   switch (engine.status().state) {
-    case AttachState::waiting:
-      model.state = "waiting";
-      return;
+    case AttachState::waiting: model.state = "waiting"; return;
     case AttachState::live:
       model.state = model.is_held ? "held" : "live";
       model.tone = model.is_held ? AttachedTone::waits : AttachedTone::ok;

@@ -107,12 +107,8 @@ Result<std::optional<TraceLines::Line>> Attachment::next() {
         if (!is_news(line.value())) break;
         line_number_ = line.value().number;
         return std::optional(Line{.text = line.value().text, .number = line_number_});
-      case FollowedLine::Kind::control:
-        take_control(line.value().control);
-        break;
-      case FollowedLine::Kind::ended:
-        take_end_of_stream();
-        break;
+      case FollowedLine::Kind::control: take_control(line.value().control); break;
+      case FollowedLine::Kind::ended: take_end_of_stream(); break;
     }
   }
 }
@@ -141,8 +137,7 @@ void Attachment::take_end_of_stream() {
 // another trace, of which the lines that were left out are needed too.
 bool Attachment::is_news(const FollowedLine& line) {
   switch (known_.take(line.text.text)) {
-    case KnownLines::Is::news:
-      break;
+    case KnownLines::Is::news: break;
     case KnownLines::Is::known: {
       const std::lock_guard lock(mutex_);
       if (status_.state == AttachState::lost) status_.state = AttachState::live;

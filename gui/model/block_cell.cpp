@@ -29,26 +29,19 @@ std::string cell_words(const BlockCell& cell) {
 
 std::string_view state_name(CellState state) {
   switch (state) {
-    case CellState::unknown:
-      return "not known";
-    case CellState::unwritten:
-      return "not written";
-    case CellState::written:
-      return "written, not checked";
-    case CellState::verified:
-      return "verified";
-    case CellState::wrong:
-      return "wrong";
+    case CellState::unknown: return "not known";
+    case CellState::unwritten: return "not written";
+    case CellState::written: return "written, not checked";
+    case CellState::verified: return "verified";
+    case CellState::wrong: return "wrong";
   }
   return "";
 }
 
 std::string_view state_meaning(CellState state) {
   switch (state) {
-    case CellState::unknown:
-      return "The session does not keep it, or it cannot be read.";
-    case CellState::unwritten:
-      return "Nothing was written since the block was given out.";
+    case CellState::unknown: return "The session does not keep it, or it cannot be read.";
+    case CellState::unwritten: return "Nothing was written since the block was given out.";
     case CellState::written:
       return "Written, and no check has looked at what it holds now: a state that has not been "
              "read "

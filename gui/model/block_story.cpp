@@ -53,8 +53,7 @@ std::string what_is_held(const ShownRun& run, const StateWrite& write) {
                          run.config().num_speculative_tokens > 0 ? ", drafts included" : "");
     case ContentKind::attention:
       return fmt::format("keys and values up to token {} of {}", write.event.num_tokens, owner);
-    default:
-      return fmt::format("the state of {} tokens of {}", write.event.num_tokens, owner);
+    default: return fmt::format("the state of {} tokens of {}", write.event.num_tokens, owner);
   }
 }
 

@@ -31,20 +31,16 @@ std::span<const ContentKind> contents_of(const KVCacheConfig& config, bool is_ma
 std::string verdict_words(const BlockVerdict& verdict) {
   const std::string state(state_name(verdict.state));
   switch (verdict.reason) {
-    case VerdictReason::none:
-      break;
+    case VerdictReason::none: break;
     case VerdictReason::named_now:
     case VerdictReason::named_before:
       return fmt::format("{}: {} in step {}", state, rule_info(verdict.rule).slug, verdict.step);
-    case VerdictReason::padding_row:
-      return state + ": a padding row wrote it";
+    case VerdictReason::padding_row: return state + ": a padding row wrote it";
     case VerdictReason::wrong_start:
       return fmt::format("{}: its row started from a wrong state in step {} ({})", state,
                          verdict.step, rule_info(verdict.rule).slug);
-    case VerdictReason::label_differs:
-      return state + ": it is not what the block is registered as";
-    case VerdictReason::label_agrees:
-      return state + ": it is what the block is registered as";
+    case VerdictReason::label_differs: return state + ": it is not what the block is registered as";
+    case VerdictReason::label_agrees: return state + ": it is what the block is registered as";
     case VerdictReason::read_right:
       return state + ": this step's forward pass read it and found it right";
   }

@@ -35,38 +35,22 @@ const CommandRow* find_command(std::string_view id) {
 bool is_possible(const CommandRow& row, const Workbench& workbench) {
   const ShownRun* run = workbench.run();
   switch (row.needs) {
-    case CommandNeeds::nothing:
-      return true;
-    case CommandNeeds::run:
-      return run != nullptr;
-    case CommandNeeds::opened:
-      return run != nullptr || workbench.plan_results() != nullptr;
-    case CommandNeeds::step:
-      return workbench.has_step();
-    case CommandNeeds::job:
-      return workbench.job() != nullptr;
-    case CommandNeeds::bookmark:
-      return run != nullptr && !run->bookmarks().empty();
-    case CommandNeeds::finding:
-      return run != nullptr && !run->findings().empty();
-    case CommandNeeds::plan:
-      return run != nullptr && run->plan() != nullptr;
-    case CommandNeeds::undo:
-      return workbench.plans().can_undo();
-    case CommandNeeds::redo:
-      return workbench.plans().can_redo();
-    case CommandNeeds::banner:
-      return !workbench.banner().empty();
-    case CommandNeeds::lesson:
-      return workbench.lesson() != nullptr;
-    case CommandNeeds::comparison:
-      return workbench.comparison() != nullptr;
-    case CommandNeeds::attached:
-      return workbench.attached() != nullptr;
-    case CommandNeeds::plan_results:
-      return workbench.plan_results() != nullptr;
-    case CommandNeeds::unsaved:
-      return workbench.is_waiting();
+    case CommandNeeds::nothing: return true;
+    case CommandNeeds::run: return run != nullptr;
+    case CommandNeeds::opened: return run != nullptr || workbench.plan_results() != nullptr;
+    case CommandNeeds::step: return workbench.has_step();
+    case CommandNeeds::job: return workbench.job() != nullptr;
+    case CommandNeeds::bookmark: return run != nullptr && !run->bookmarks().empty();
+    case CommandNeeds::finding: return run != nullptr && !run->findings().empty();
+    case CommandNeeds::plan: return run != nullptr && run->plan() != nullptr;
+    case CommandNeeds::undo: return workbench.plans().can_undo();
+    case CommandNeeds::redo: return workbench.plans().can_redo();
+    case CommandNeeds::banner: return !workbench.banner().empty();
+    case CommandNeeds::lesson: return workbench.lesson() != nullptr;
+    case CommandNeeds::comparison: return workbench.comparison() != nullptr;
+    case CommandNeeds::attached: return workbench.attached() != nullptr;
+    case CommandNeeds::plan_results: return workbench.plan_results() != nullptr;
+    case CommandNeeds::unsaved: return workbench.is_waiting();
   }
   return false;
 }
@@ -92,37 +76,24 @@ bool leaves_run(const CommandRow& row, const std::string& argument, const Workbe
 
 std::string what_it_needs(CommandNeeds needs, const ShownRun* run) {
   switch (needs) {
-    case CommandNeeds::nothing:
-      return "";
+    case CommandNeeds::nothing: return "";
     case CommandNeeds::run:
-    case CommandNeeds::opened:
-      return "nothing is open";
-    case CommandNeeds::step:
-      return "no step was run yet";
-    case CommandNeeds::job:
-      return "no file is being written";
-    case CommandNeeds::bookmark:
-      return "no step is bookmarked: bookmark.add does so";
-    case CommandNeeds::finding:
-      return "there is no finding in the steps so far";
-    case CommandNeeds::plan:
-      return run == nullptr ? "nothing is open" : run->why_no_plan();
-    case CommandNeeds::undo:
-      return "nothing was edited";
-    case CommandNeeds::redo:
-      return "nothing was undone";
-    case CommandNeeds::banner:
-      return "there is no banner";
-    case CommandNeeds::lesson:
-      return "no lesson is taken";
-    case CommandNeeds::comparison:
-      return "nothing is compared: diff.open opens another run";
+    case CommandNeeds::opened: return "nothing is open";
+    case CommandNeeds::step: return "no step was run yet";
+    case CommandNeeds::job: return "no file is being written";
+    case CommandNeeds::bookmark: return "no step is bookmarked: bookmark.add does so";
+    case CommandNeeds::finding: return "there is no finding in the steps so far";
+    case CommandNeeds::plan: return run == nullptr ? "nothing is open" : run->why_no_plan();
+    case CommandNeeds::undo: return "nothing was edited";
+    case CommandNeeds::redo: return "nothing was undone";
+    case CommandNeeds::banner: return "there is no banner";
+    case CommandNeeds::lesson: return "no lesson is taken";
+    case CommandNeeds::comparison: return "nothing is compared: diff.open opens another run";
     case CommandNeeds::attached:
       return "no engine is attached: hybridscope gui --attach FILE|unix:PATH does so";
     case CommandNeeds::plan_results:
       return "no results of hybridscope plan are open: file.open FILE.jsonl opens them";
-    case CommandNeeds::unsaved:
-      return "nothing waits for an answer";
+    case CommandNeeds::unsaved: return "nothing waits for an answer";
   }
   return "";
 }

@@ -295,15 +295,12 @@ void add_request(const DifferenceLine& line, RequestDifferences& of) {
   switch (line.list) {
     case DiffList::scheduled:
     case DiffList::rows:
-    case DiffList::layout:
-      of.row = true;
-      return;
+    case DiffList::layout: of.row = true; return;
     case DiffList::copies:
     case DiffList::state_copies:
       (line.part == "pre_copies" ? of.pre_copy : of.post_copy) = true;
       return;
-    default:
-      return;
+    default: return;
   }
 }
 

@@ -328,12 +328,9 @@ std::string content_json(const PanelDocument& document) {
 
 std::string render_content(const PanelDocument& document, ContentFormat format) {
   switch (format) {
-    case ContentFormat::text:
-      return content_text(document);
-    case ContentFormat::json:
-      return content_json(document);
-    case ContentFormat::markdown:
-      return content_markdown(document);
+    case ContentFormat::text: return content_text(document);
+    case ContentFormat::json: return content_json(document);
+    case ContentFormat::markdown: return content_markdown(document);
   }
   return {};
 }

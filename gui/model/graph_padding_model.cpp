@@ -98,14 +98,11 @@ class ArrayPadding {
   RowCounts extent_of(const NamedArray& array, std::int64_t size) const {
     const auto up_to = [&](std::int64_t count) { return std::min(count, size); };
     switch (array.elements) {
-      case ArrayElements::row_starts:
-        return {up_to(num_real_ + 1), up_to(num_rows_ + 1), size};
-      case ArrayElements::token_indices:
-        return {up_to(num_tokens_), up_to(num_tokens_), size};
+      case ArrayElements::row_starts: return {up_to(num_real_ + 1), up_to(num_rows_ + 1), size};
+      case ArrayElements::token_indices: return {up_to(num_tokens_), up_to(num_tokens_), size};
       case ArrayElements::block_columns:  // nothing was written past the last row
         return {up_to(num_real_), up_to(num_rows_), up_to(num_rows_)};
-      default:
-        return {up_to(num_real_), up_to(num_rows_), size};
+      default: return {up_to(num_real_), up_to(num_rows_), size};
     }
   }
 
@@ -248,16 +245,11 @@ Table captured_table(const GraphPaddingModel& model) {
 
 std::string_view part_name(PaddedPart part) {
   switch (part) {
-    case PaddedPart::real:
-      return kRealRow;
-    case PaddedPart::padding:
-      return kPaddingRow;
-    case PaddedPart::no_row:
-      return kNoRow;
-    case PaddedPart::left_over:
-      return kNotWritten;
-    case PaddedPart::gap:
-      return "";
+    case PaddedPart::real: return kRealRow;
+    case PaddedPart::padding: return kPaddingRow;
+    case PaddedPart::no_row: return kNoRow;
+    case PaddedPart::left_over: return kNotWritten;
+    case PaddedPart::gap: return "";
   }
   return "";
 }

@@ -277,8 +277,7 @@ std::string values_words(const MetadataArray& array) {
 
 SignWords sign_words(ReplaySign sign) {
   switch (sign) {
-    case ReplaySign::none:
-      return {"", ""};
+    case ReplaySign::none: return {"", ""};
     case ReplaySign::persistent:
       return {"p", "A persistent buffer: full graphs read it. No full graph runs in this step."};
     case ReplaySign::read:

@@ -266,14 +266,10 @@ std::vector<std::string_view> plan_sort_names(const ShownPlan& plan) {
 
 std::string_view plan_mark_words(PlanMark mark) {
   switch (mark) {
-    case PlanMark::recommended:
-      return "recommended";
-    case PlanMark::front:
-      return "on the front";
-    case PlanMark::stuck:
-      return "did not end";
-    case PlanMark::other:
-      break;
+    case PlanMark::recommended: return "recommended";
+    case PlanMark::front: return "on the front";
+    case PlanMark::stuck: return "did not end";
+    case PlanMark::other: break;
   }
   return "";
 }

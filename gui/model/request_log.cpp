@@ -49,15 +49,9 @@ void RequestLog::take(const RequestChange& change) {
                         .shared_prefix_boundary = shares_more ? change.longest_hit_length : 0}});
       break;
     }
-    case RequestChange::Kind::is_preempted:
-      life.preemptions.push_back(change.step);
-      break;
-    case RequestChange::Kind::is_aborted:
-      life.aborted = true;
-      [[fallthrough]];
-    case RequestChange::Kind::finishes:
-      life.ended_in = change.step;
-      break;
+    case RequestChange::Kind::is_preempted: life.preemptions.push_back(change.step); break;
+    case RequestChange::Kind::is_aborted: life.aborted = true; [[fallthrough]];
+    case RequestChange::Kind::finishes: life.ended_in = change.step; break;
   }
 }
 
@@ -112,24 +106,18 @@ namespace {
 
 ActivityKind kind_of(RowClass row_class) {
   switch (row_class) {
-    case RowClass::decode:
-      return ActivityKind::decode;
-    case RowClass::verify:
-      return ActivityKind::verify;
-    default:
-      return ActivityKind::prefill;
+    case RowClass::decode: return ActivityKind::decode;
+    case RowClass::verify: return ActivityKind::verify;
+    default: return ActivityKind::prefill;
   }
 }
 
 // Reasons shared by running and waiting requests count as waiting here; the timeline refines them.
 ActivityKind kind_of(SkipReason reason) {
   switch (reason) {
-    case SkipReason::ends_in_flight:
-      return ActivityKind::in_flight;
-    case SkipReason::max_model_len:
-      return ActivityKind::held_back;
-    default:
-      return ActivityKind::waiting;
+    case SkipReason::ends_in_flight: return ActivityKind::in_flight;
+    case SkipReason::max_model_len: return ActivityKind::held_back;
+    default: return ActivityKind::waiting;
   }
 }
 

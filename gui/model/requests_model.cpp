@@ -151,26 +151,16 @@ class RowsMaker {
 
 std::int64_t request_number(const RequestRow& row, RequestColumn column) {
   switch (column) {
-    case RequestColumn::name:
-      return row.request.value;
-    case RequestColumn::state:
-      return static_cast<std::int64_t>(row.state);
-    case RequestColumn::prompt:
-      return row.num_prompt_tokens;
-    case RequestColumn::computed:
-      return row.num_computed_tokens;
-    case RequestColumn::scheduled:
-      return row.num_scheduled_tokens;
-    case RequestColumn::generated:
-      return row.num_generated;
-    case RequestColumn::hit:
-      return row.num_hit_tokens;
-    case RequestColumn::blocks:
-      return row.num_blocks;
-    case RequestColumn::preemptions:
-      return row.num_preemptions;
-    case RequestColumn::accepted:
-      return row.num_accepted_drafts;
+    case RequestColumn::name: return row.request.value;
+    case RequestColumn::state: return static_cast<std::int64_t>(row.state);
+    case RequestColumn::prompt: return row.num_prompt_tokens;
+    case RequestColumn::computed: return row.num_computed_tokens;
+    case RequestColumn::scheduled: return row.num_scheduled_tokens;
+    case RequestColumn::generated: return row.num_generated;
+    case RequestColumn::hit: return row.num_hit_tokens;
+    case RequestColumn::blocks: return row.num_blocks;
+    case RequestColumn::preemptions: return row.num_preemptions;
+    case RequestColumn::accepted: return row.num_accepted_drafts;
   }
   return -1;
 }
@@ -207,16 +197,11 @@ namespace {
 
 std::string_view request_state_name(RequestState state) {
   switch (state) {
-    case RequestState::scheduled:
-      return "scheduled";
-    case RequestState::running:
-      return "running, no tokens";
-    case RequestState::waiting:
-      return "waiting";
-    case RequestState::preempted:
-      return "preempted";
-    case RequestState::finished:
-      return "finished";
+    case RequestState::scheduled: return "scheduled";
+    case RequestState::running: return "running, no tokens";
+    case RequestState::waiting: return "waiting";
+    case RequestState::preempted: return "preempted";
+    case RequestState::finished: return "finished";
   }
   return {};
 }

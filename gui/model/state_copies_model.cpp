@@ -353,12 +353,9 @@ std::int32_t StateCopyDrawing::slot_of(std::int32_t column) const {
 
 std::string_view copy_moment_name(CopyMoment moment) {
   switch (moment) {
-    case CopyMoment::first:
-      return "first";
-    case CopyMoment::before_forward:
-      return "before forward";
-    case CopyMoment::after_sampling:
-      return "after sampling";
+    case CopyMoment::first: return "first";
+    case CopyMoment::before_forward: return "before forward";
+    case CopyMoment::after_sampling: return "after sampling";
   }
   return "";
 }

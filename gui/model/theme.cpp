@@ -161,14 +161,10 @@ CellStyle cell_style(const Theme& theme, CellRole role) {
 
 CellStyle row_style(const Theme& theme, RowClass row_class) {
   switch (row_class) {
-    case RowClass::decode:
-      return cell_style(theme, CellRole::running);
-    case RowClass::verify:
-      return cell_style(theme, CellRole::speculative);
-    case RowClass::prefill:
-      break;
-    case RowClass::padding:
-      return cell_style(theme, CellRole::padding);
+    case RowClass::decode: return cell_style(theme, CellRole::running);
+    case RowClass::verify: return cell_style(theme, CellRole::speculative);
+    case RowClass::prefill: break;
+    case RowClass::padding: return cell_style(theme, CellRole::padding);
   }
   const FillColours& colours = theme.palette.of(Fill::prefill);
   return {.title = "prefill",
@@ -181,16 +177,11 @@ CellStyle row_style(const Theme& theme, RowClass row_class) {
 // Colour and plate are far apart, so one of them is far from any fill.
 std::optional<CellMark> state_mark(CellState state) {
   switch (state) {
-    case CellState::unwritten:
-      return CellMark{MarkShape::ring, rgb(0xE0E0E0), rgb(0x000000)};
-    case CellState::verified:
-      return CellMark{MarkShape::tick, rgb(0x8CFFB8), rgb(0x00200F)};
-    case CellState::wrong:
-      return CellMark{MarkShape::cross, rgb(0xFFFFFF), rgb(0x8A0012)};
-    case CellState::written:
-      return std::nullopt;
-    case CellState::unknown:
-      break;
+    case CellState::unwritten: return CellMark{MarkShape::ring, rgb(0xE0E0E0), rgb(0x000000)};
+    case CellState::verified: return CellMark{MarkShape::tick, rgb(0x8CFFB8), rgb(0x00200F)};
+    case CellState::wrong: return CellMark{MarkShape::cross, rgb(0xFFFFFF), rgb(0x8A0012)};
+    case CellState::written: return std::nullopt;
+    case CellState::unknown: break;
   }
   return CellMark{MarkShape::question, rgb(0xFFE08A), rgb(0x201800)};
 }

@@ -14,21 +14,15 @@ constexpr std::size_t kMostLanes = 500;
 
 std::string text_of(const RequestActivity& activity) {
   switch (activity.kind) {
-    case ActivityKind::none:
-      return {};
+    case ActivityKind::none: return {};
     case ActivityKind::prefill:
-    case ActivityKind::decode:
-      return fmt::format("{}", activity.num_tokens);
+    case ActivityKind::decode: return fmt::format("{}", activity.num_tokens);
     case ActivityKind::verify:
       return fmt::format("{}/{}", activity.num_accepted_drafts, activity.num_draft_tokens);
-    case ActivityKind::preempted:
-      return "P";
-    case ActivityKind::waiting:
-      return "w";
-    case ActivityKind::in_flight:
-      return "f";
-    case ActivityKind::held_back:
-      return "-";
+    case ActivityKind::preempted: return "P";
+    case ActivityKind::waiting: return "w";
+    case ActivityKind::in_flight: return "f";
+    case ActivityKind::held_back: return "-";
   }
   return {};
 }
@@ -102,22 +96,14 @@ TimelineModel make_timeline_model(ShownRun& run, const TimelineOptions& options)
 
 std::string_view activity_name(ActivityKind kind) {
   switch (kind) {
-    case ActivityKind::none:
-      return "no tokens";
-    case ActivityKind::prefill:
-      return "prefill";
-    case ActivityKind::decode:
-      return "decode";
-    case ActivityKind::verify:
-      return "verify";
-    case ActivityKind::preempted:
-      return "preempted";
-    case ActivityKind::waiting:
-      return "waiting";
-    case ActivityKind::in_flight:
-      return "in flight";
-    case ActivityKind::held_back:
-      return "running, no tokens";
+    case ActivityKind::none: return "no tokens";
+    case ActivityKind::prefill: return "prefill";
+    case ActivityKind::decode: return "decode";
+    case ActivityKind::verify: return "verify";
+    case ActivityKind::preempted: return "preempted";
+    case ActivityKind::waiting: return "waiting";
+    case ActivityKind::in_flight: return "in flight";
+    case ActivityKind::held_back: return "running, no tokens";
   }
   return {};
 }
@@ -209,16 +195,11 @@ std::vector<RulerColumn> make_ruler(const ShownRun& run, std::int32_t width) {
 
 bool has(const RulerColumn& column, RulerLane lane) {
   switch (lane) {
-    case RulerLane::bookmarks:
-      return column.bookmarked;
-    case RulerLane::findings:
-      return column.marks.errs || column.marks.warns;
-    case RulerLane::preemptions:
-      return column.marks.preempts;
-    case RulerLane::evictions:
-      return column.marks.evicts;
-    case RulerLane::copies:
-      return column.marks.copies;
+    case RulerLane::bookmarks: return column.bookmarked;
+    case RulerLane::findings: return column.marks.errs || column.marks.warns;
+    case RulerLane::preemptions: return column.marks.preempts;
+    case RulerLane::evictions: return column.marks.evicts;
+    case RulerLane::copies: return column.marks.copies;
   }
   return false;
 }

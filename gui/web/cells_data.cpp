@@ -17,24 +17,15 @@ constexpr std::string_view kChangedSign = "\u25E5";
 
 std::string_view pattern_name(CellPattern pattern) {
   switch (pattern) {
-    case CellPattern::none:
-      return "none";
-    case CellPattern::hatch:
-      return "hatch";
-    case CellPattern::dots:
-      return "dots";
-    case CellPattern::grid:
-      return "grid";
-    case CellPattern::cross:
-      return "cross";
-    case CellPattern::outline:
-      return "outline";
-    case CellPattern::back_hatch:
-      return "back-hatch";
-    case CellPattern::stripes:
-      return "stripes";
-    case CellPattern::base_line:
-      return "base-line";
+    case CellPattern::none: return "none";
+    case CellPattern::hatch: return "hatch";
+    case CellPattern::dots: return "dots";
+    case CellPattern::grid: return "grid";
+    case CellPattern::cross: return "cross";
+    case CellPattern::outline: return "outline";
+    case CellPattern::back_hatch: return "back-hatch";
+    case CellPattern::stripes: return "stripes";
+    case CellPattern::base_line: return "base-line";
   }
   return "";
 }
@@ -44,16 +35,11 @@ std::string_view mark_character(CellState state) {
   const auto mark = state_mark(state);
   if (!mark) return "";
   switch (mark->shape) {
-    case MarkShape::ring:
-      return "\u25CB";
-    case MarkShape::tick:
-      return "\u2713";
-    case MarkShape::cross:
-      return "\u2717";
-    case MarkShape::question:
-      return "?";
-    case MarkShape::corner:
-      return "\u25E5";
+    case MarkShape::ring: return "\u25CB";
+    case MarkShape::tick: return "\u2713";
+    case MarkShape::cross: return "\u2717";
+    case MarkShape::question: return "?";
+    case MarkShape::corner: return "\u25E5";
   }
   return "";
 }

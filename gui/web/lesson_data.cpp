@@ -35,15 +35,12 @@ std::vector<std::string> offered_in_page(const Lesson& lesson, const LessonQuest
   std::vector<std::string> offered = offered_answers(question);
   if (!offered.empty()) return offered;
   switch (field.type) {
-    case BreakType::flag:
-      return {"yes", "no"};
-    case BreakType::word:
-      return {field.words.begin(), field.words.end()};
+    case BreakType::flag: return {"yes", "no"};
+    case BreakType::word: return {field.words.begin(), field.words.end()};
     case BreakType::request:
       for (const ScenarioRequest& request : lesson.scenario.requests) offered.push_back(request.id);
       return offered;
-    case BreakType::number:
-      break;
+    case BreakType::number: break;
   }
   return offered;
 }

@@ -77,16 +77,11 @@ struct PartWords {
 
 PartWords part_words(PaddedPart part) {
   switch (part) {
-    case PaddedPart::real:
-      return {"real", "", kRealRow};
-    case PaddedPart::padding:
-      return {"padding", "P", kPaddingRow};
-    case PaddedPart::no_row:
-      return {"no-row", "N", kNoRow};
-    case PaddedPart::left_over:
-      return {"left-over", "L", kNotWritten};
-    case PaddedPart::gap:
-      break;
+    case PaddedPart::real: return {"real", "", kRealRow};
+    case PaddedPart::padding: return {"padding", "P", kPaddingRow};
+    case PaddedPart::no_row: return {"no-row", "N", kNoRow};
+    case PaddedPart::left_over: return {"left-over", "L", kNotWritten};
+    case PaddedPart::gap: break;
   }
   return {"gap", "", ""};
 }
@@ -187,18 +182,12 @@ constexpr std::string_view kConvSigns =
 // kConvSigns says what they mean.
 std::string_view sign_of(ConvHolds holds) {
   switch (holds) {
-    case ConvHolds::token:
-      return "";
-    case ConvHolds::accepted:
-      return "a";
-    case ConvHolds::rejected:
-      return "x";
-    case ConvHolds::before_first:
-      return "0";
-    case ConvHolds::left_over:
-      return "~";
-    case ConvHolds::not_known:
-      return "?";
+    case ConvHolds::token: return "";
+    case ConvHolds::accepted: return "a";
+    case ConvHolds::rejected: return "x";
+    case ConvHolds::before_first: return "0";
+    case ConvHolds::left_over: return "~";
+    case ConvHolds::not_known: return "?";
   }
   return "";
 }

@@ -53,9 +53,7 @@ Status CpuStateBackend::run(const StateOps& ops) {
       case StateOpKind::poison:
         for (std::size_t i = first; i < first + count; ++i) poison(ops.poisoned[i]);
         break;
-      case StateOpKind::copy:
-        copies_.run(map_, std::span(ops.copies).subspan(first, count));
-        break;
+      case StateOpKind::copy: copies_.run(map_, std::span(ops.copies).subspan(first, count)); break;
       case StateOpKind::forward:
         for (std::size_t i = first; i < first + count; ++i) forward_.run(map_, ops, ops.rows[i]);
         break;

@@ -42,20 +42,13 @@ void move_rows(const StateCopy& copy, std::byte* state) {
     return;
   }
   switch (copy.row_bytes) {
-    case 2:
-      return move_short_rows<2>(copy, to, from);
-    case 4:
-      return move_short_rows<4>(copy, to, from);
-    case 6:
-      return move_short_rows<6>(copy, to, from);
-    case 8:
-      return move_short_rows<8>(copy, to, from);
-    case 10:
-      return move_short_rows<10>(copy, to, from);
-    case 12:
-      return move_short_rows<12>(copy, to, from);
-    case 16:
-      return move_short_rows<16>(copy, to, from);
+    case 2: return move_short_rows<2>(copy, to, from);
+    case 4: return move_short_rows<4>(copy, to, from);
+    case 6: return move_short_rows<6>(copy, to, from);
+    case 8: return move_short_rows<8>(copy, to, from);
+    case 10: return move_short_rows<10>(copy, to, from);
+    case 12: return move_short_rows<12>(copy, to, from);
+    case 16: return move_short_rows<16>(copy, to, from);
     default:
       for_each_row_in_order(copy, [&](std::int64_t offset) {
         std::memmove(to + offset, from + offset, static_cast<std::size_t>(copy.row_bytes));

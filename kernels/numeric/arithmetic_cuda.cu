@@ -19,14 +19,10 @@ constexpr int kThreads = 256;
 
 __device__ float value_of(NumericFunction function, float x) {
   switch (function) {
-    case NumericFunction::exp:
-      return quick_exp_f32(x);
-    case NumericFunction::softplus:
-      return quick_softplus_f32(x);
-    case NumericFunction::sigma:
-      return quick_sigma_f32(x);
-    case NumericFunction::silu:
-      return quick_silu_f32(x);
+    case NumericFunction::exp: return quick_exp_f32(x);
+    case NumericFunction::softplus: return quick_softplus_f32(x);
+    case NumericFunction::sigma: return quick_sigma_f32(x);
+    case NumericFunction::silu: return quick_silu_f32(x);
   }
   return 0.0F;
 }

@@ -74,14 +74,10 @@ class ChunkLaunches {
         return status;
     }
     switch (padded_keys(task.sizes.key_dim)) {
-      case 32:
-        return launch_padded<32>();
-      case 64:
-        return launch_padded<64>();
-      case 128:
-        return launch_padded<128>();
-      default:
-        return launch_padded<256>();
+      case 32: return launch_padded<32>();
+      case 64: return launch_padded<64>();
+      case 128: return launch_padded<128>();
+      default: return launch_padded<256>();
     }
   }
 

@@ -48,12 +48,9 @@ Status launch_width(const ConvTask<Tokens, DecodeRows>& task, CUstream_st* strea
 template <int kSize, class Task>
 Status launch(const Task& task, CUstream_st* stream) {
   switch (task.layer.width) {
-    case 2:
-      return launch_width<2, kSize>(task, stream);
-    case 3:
-      return launch_width<3, kSize>(task, stream);
-    case 4:
-      return launch_width<4, kSize>(task, stream);
+    case 2: return launch_width<2, kSize>(task, stream);
+    case 3: return launch_width<3, kSize>(task, stream);
+    case 4: return launch_width<4, kSize>(task, stream);
     default:
       return invalid_input("a convolution of width " + std::to_string(task.layer.width) +
                            "; kernels take 2 to 4");

@@ -147,10 +147,8 @@ void BreakEvaluator::find_quantified() {
 
 BreakEvaluator::Value BreakEvaluator::value(const BreakNode& node) const {
   switch (node.op) {
-    case BreakOp::constant:
-      return node.value;
-    case BreakOp::exists:
-      return counts_[static_cast<std::size_t>(node.kind)] > 0 ? 1 : 0;
+    case BreakOp::constant: return node.value;
+    case BreakOp::exists: return counts_[static_cast<std::size_t>(node.kind)] > 0 ? 1 : 0;
     case BreakOp::field: {
       const BreakElement* element = picked_[static_cast<std::size_t>(node.kind)];
       if (element == nullptr) return std::nullopt;
@@ -163,10 +161,8 @@ BreakEvaluator::Value BreakEvaluator::value(const BreakNode& node) const {
           *id >= 0 && (*name_)(RequestId{static_cast<std::int32_t>(*id)}) == node.text;
       return called == (node.value == 0) ? 1 : 0;
     }
-    case BreakOp::either:
-      return is_true(node.left) || is_true(node.right) ? 1 : 0;
-    case BreakOp::both:
-      return is_true(node.left) && is_true(node.right) ? 1 : 0;
+    case BreakOp::either: return is_true(node.left) || is_true(node.right) ? 1 : 0;
+    case BreakOp::both: return is_true(node.left) && is_true(node.right) ? 1 : 0;
     case BreakOp::negate: {
       const Value inside = value(tree_.nodes[static_cast<std::size_t>(node.left)]);
       if (!inside) return std::nullopt;
@@ -177,8 +173,7 @@ BreakEvaluator::Value BreakEvaluator::value(const BreakNode& node) const {
       if (!inside) return std::nullopt;
       return wrapped(BreakOp::subtract, 0, *inside);
     }
-    default:
-      return binary(node);
+    default: return binary(node);
   }
 }
 
@@ -187,23 +182,15 @@ BreakEvaluator::Value BreakEvaluator::binary(const BreakNode& node) const {
   const Value right = value(tree_.nodes[static_cast<std::size_t>(node.right)]);
   if (!left || !right) return std::nullopt;
   switch (node.op) {
-    case BreakOp::equal:
-      return *left == *right ? 1 : 0;
-    case BreakOp::unequal:
-      return *left != *right ? 1 : 0;
-    case BreakOp::less:
-      return *left < *right ? 1 : 0;
-    case BreakOp::less_equal:
-      return *left <= *right ? 1 : 0;
-    case BreakOp::greater:
-      return *left > *right ? 1 : 0;
-    case BreakOp::greater_equal:
-      return *left >= *right ? 1 : 0;
+    case BreakOp::equal: return *left == *right ? 1 : 0;
+    case BreakOp::unequal: return *left != *right ? 1 : 0;
+    case BreakOp::less: return *left < *right ? 1 : 0;
+    case BreakOp::less_equal: return *left <= *right ? 1 : 0;
+    case BreakOp::greater: return *left > *right ? 1 : 0;
+    case BreakOp::greater_equal: return *left >= *right ? 1 : 0;
     case BreakOp::divide:
-    case BreakOp::remainder:
-      return divided(node.op, *left, *right);
-    default:
-      return wrapped(node.op, *left, *right);
+    case BreakOp::remainder: return divided(node.op, *left, *right);
+    default: return wrapped(node.op, *left, *right);
   }
 }
 

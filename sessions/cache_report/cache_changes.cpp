@@ -37,19 +37,15 @@ Reach reach_of(ChangeKind kind) {
   switch (kind) {
     case ChangeKind::more_shared_tokens:
     case ChangeKind::longer_prompt:
-    case ChangeKind::later:
-      return Reach::one_request;
-    case ChangeKind::more_blocks:
-      return Reach::pool;
+    case ChangeKind::later: return Reach::one_request;
+    case ChangeKind::more_blocks: return Reach::pool;
     case ChangeKind::shorter_chunks:
     case ChangeKind::smaller_blocks:
     case ChangeKind::keep_states:
-    case ChangeKind::match_unit:
-      return Reach::size_for_all;
+    case ChangeKind::match_unit: return Reach::size_for_all;
     case ChangeKind::no_drafts:
     case ChangeKind::mode_all:
-    case ChangeKind::caching_on:
-      return Reach::mode;
+    case ChangeKind::caching_on: return Reach::mode;
   }
   return Reach::mode;
 }
@@ -65,24 +61,16 @@ bool is_in_force(const CacheChange& change, const EngineConfig& config,
   switch (change.kind) {
     case ChangeKind::more_shared_tokens:
     case ChangeKind::longer_prompt:
-    case ChangeKind::later:
-      return true;
+    case ChangeKind::later: return true;
     case ChangeKind::more_blocks:
       return config.kv_cache_config.num_blocks == before.kv_cache_config.num_blocks + change.amount;
-    case ChangeKind::shorter_chunks:
-      return config.long_prefill_token_threshold == change.amount;
-    case ChangeKind::no_drafts:
-      return config.num_speculative_tokens == 0;
-    case ChangeKind::smaller_blocks:
-      return config.block_size == change.amount;
-    case ChangeKind::mode_all:
-      return config.mamba_cache_mode == MambaCacheMode::all;
-    case ChangeKind::caching_on:
-      return config.mamba_cache_mode == MambaCacheMode::align;
-    case ChangeKind::keep_states:
-      return config.prefix_cache_retention_interval == change.amount;
-    case ChangeKind::match_unit:
-      return config.hash_block_size == change.amount;
+    case ChangeKind::shorter_chunks: return config.long_prefill_token_threshold == change.amount;
+    case ChangeKind::no_drafts: return config.num_speculative_tokens == 0;
+    case ChangeKind::smaller_blocks: return config.block_size == change.amount;
+    case ChangeKind::mode_all: return config.mamba_cache_mode == MambaCacheMode::all;
+    case ChangeKind::caching_on: return config.mamba_cache_mode == MambaCacheMode::align;
+    case ChangeKind::keep_states: return config.prefix_cache_retention_interval == change.amount;
+    case ChangeKind::match_unit: return config.hash_block_size == change.amount;
   }
   return false;
 }
@@ -102,28 +90,20 @@ std::string_view change_slug(ChangeKind kind) { return kSlugs[static_cast<std::s
 
 std::string change_words(const CacheChange& change) {
   switch (change.kind) {
-    case ChangeKind::more_shared_tokens:
-      return count(change.amount, "more shared token");
+    case ChangeKind::more_shared_tokens: return count(change.amount, "more shared token");
     case ChangeKind::longer_prompt:
       return fmt::format("a prompt longer by {}", count(change.amount, "token"));
-    case ChangeKind::later:
-      return count(change.amount, "step") + " later";
-    case ChangeKind::more_blocks:
-      return count(change.amount, "more block");
+    case ChangeKind::later: return count(change.amount, "step") + " later";
+    case ChangeKind::more_blocks: return count(change.amount, "more block");
     case ChangeKind::shorter_chunks:
       return fmt::format("long_prefill_token_threshold {}", change.amount);
-    case ChangeKind::no_drafts:
-      return "K = 0";
-    case ChangeKind::smaller_blocks:
-      return fmt::format("block_size {}", change.amount);
-    case ChangeKind::mode_all:
-      return "mode all";
-    case ChangeKind::caching_on:
-      return "mode align";
+    case ChangeKind::no_drafts: return "K = 0";
+    case ChangeKind::smaller_blocks: return fmt::format("block_size {}", change.amount);
+    case ChangeKind::mode_all: return "mode all";
+    case ChangeKind::caching_on: return "mode align";
     case ChangeKind::keep_states:
       return fmt::format("prefix_cache_retention_interval {}", change.amount);
-    case ChangeKind::match_unit:
-      return fmt::format("prefix_match_unit {}", change.amount);
+    case ChangeKind::match_unit: return fmt::format("prefix_match_unit {}", change.amount);
   }
   return {};
 }

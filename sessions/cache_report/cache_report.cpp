@@ -52,10 +52,8 @@ bool gives_blocks_to(std::span<const CacheEvent> events, std::size_t index, Requ
              events[index + 1].block == event.block && events[index + 1].request == request;
     case CacheEventKind::allocated:
     case CacheEventKind::touched:
-    case CacheEventKind::column_set:
-      return event.request == request;
-    default:
-      return false;
+    case CacheEventKind::column_set: return event.request == request;
+    default: return false;
   }
 }
 

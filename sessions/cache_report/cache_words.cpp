@@ -143,16 +143,11 @@ std::string sentence_of(MissReason reason, const Cut& cut, const LookupReport& r
       return cut.words() +
              " (last token): the last known token is always computed, because its logits are "
              "needed.";
-    case MissReason::block_granularity:
-      return granularity_words(cut, rules);
-    case MissReason::eagle_drop:
-      return eagle_words(cut, rules);
-    case MissReason::not_computed:
-      return not_computed_words(cut, report, rules, names);
-    case MissReason::state_missing:
-      return state_missing_words(cut, report, rules, config, names);
-    case MissReason::evicted:
-      return evicted_words(cut, report, names);
+    case MissReason::block_granularity: return granularity_words(cut, rules);
+    case MissReason::eagle_drop: return eagle_words(cut, rules);
+    case MissReason::not_computed: return not_computed_words(cut, report, rules, names);
+    case MissReason::state_missing: return state_missing_words(cut, report, rules, config, names);
+    case MissReason::evicted: return evicted_words(cut, report, names);
   }
   return {};
 }

@@ -100,8 +100,7 @@ class Calls {
       case 1:
         kept.batch = read_builder_batch(call);
         return builder_.build_for_cudagraph_capture(kept.batch.view());
-      default:
-        return update(call, index, kept);
+      default: return update(call, index, kept);
     }
   }
 

@@ -177,27 +177,16 @@ json CacheCalls::run(const JsonValue& call) {
       call["op"].one_of({"add_request", "new_step_starts", "get_computed_blocks", "allocate_slots",
                          "append_output_token_ids", "free", "preempt", "reset_prefix_cache",
                          "evict_blocks", "get_num_common_prefix_blocks"})) {
-    case 0:
-      return add_request(call);
-    case 1:
-      manager_.new_step_starts();
-      return json::object();
-    case 2:
-      return get_computed_blocks(call);
-    case 3:
-      return allocate_slots(call);
-    case 4:
-      return append_output_token_ids(call);
+    case 0: return add_request(call);
+    case 1: manager_.new_step_starts(); return json::object();
+    case 2: return get_computed_blocks(call);
+    case 3: return allocate_slots(call);
+    case 4: return append_output_token_ids(call);
     case 5:
-    case 6:
-      manager_.free(request_of(call).id);
-      return json::object();
-    case 7:
-      return {{"result", manager_.reset_prefix_cache()}};
-    case 8:
-      return evict_blocks(call);
-    default:
-      return {{"result", manager_.get_num_common_prefix_blocks(request_of(call).id)}};
+    case 6: manager_.free(request_of(call).id); return json::object();
+    case 7: return {{"result", manager_.reset_prefix_cache()}};
+    case 8: return evict_blocks(call);
+    default: return {{"result", manager_.get_num_common_prefix_blocks(request_of(call).id)}};
   }
 }
 

@@ -149,24 +149,14 @@ class ReleaseRun {
   json answer(const JsonValue& call) {
     json result = json::object();
     switch (call["op"].one_of({"add", "abort", "reset", "schedule", "update", "drafts"})) {
-      case 0:
-        add(call);
-        break;
-      case 1:
-        replay_.abort(call["id"].string());
-        break;
+      case 0: add(call); break;
+      case 1: replay_.abort(call["id"].string()); break;
       case 2:
         result["result"] = replay_.reset_prefix_cache(call["reset_running_requests"].boolean());
         break;
-      case 3:
-        result = schedule();
-        break;
-      case 4:
-        result = update(call);
-        break;
-      default:
-        result = drafts(call["drafts"]);
-        break;
+      case 3: result = schedule(); break;
+      case 4: result = update(call); break;
+      default: result = drafts(call["drafts"]); break;
     }
     changes_.add(replay_, call["op"].string(), result);
     return result;

@@ -161,12 +161,9 @@ json recompute_on(const VectorCase& vector) {
 
 json recompute_release_builders(const VectorCase& vector, const VectorKernels&) {
   switch (vector.config["class"].one_of({"gdn", "mamba1", "mamba2"})) {
-    case 0:
-      return recompute_on<GdnMetadataBuilder>(vector);
-    case 1:
-      return recompute_on<MambaMetadataBuilder>(vector);
-    default:
-      return recompute_on<Mamba2MetadataBuilder>(vector);
+    case 0: return recompute_on<GdnMetadataBuilder>(vector);
+    case 1: return recompute_on<MambaMetadataBuilder>(vector);
+    default: return recompute_on<Mamba2MetadataBuilder>(vector);
   }
 }
 

@@ -109,15 +109,13 @@ class PipelineCalls {
 json SchedulerCalls::answer(const JsonValue& call) {
   switch (call["op"].one_of({"add_request", "abort", "reset_prefix_cache", "schedule",
                              "update_from_output", "update_draft_token_ids"})) {
-    case 0:
-      return add_request(call);
+    case 0: return add_request(call);
     case 1:
       replay_.abort(call["id"].string());
       return {{"num_free", replay_.kv_cache().num_free_blocks()}};
     case 2:
       return {{"result", replay_.reset_prefix_cache(call["reset_running_requests"].boolean())}};
-    case 3:
-      return schedule();
+    case 3: return schedule();
     case 4: {
       const JsonValue sampled = call["sampled_token_ids"];
       const Status updated = replay_.update_from_output(read_token_ids_by_name(sampled));

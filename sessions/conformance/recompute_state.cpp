@@ -182,15 +182,12 @@ RecurrentDims read_dims(const JsonValue& method, const JsonValue& input) {
   switch (method.one_of({"mamba1_state_shape", "mamba2_state_shape", "linear_attention_state_shape",
                          "short_conv_state_shape", "gated_delta_net_state_shape", "kda_state_shape",
                          "extra_groups_for_head_shards"})) {
-    case 0:
-      return Mamba1Dims{at("intermediate_size"), at("state_size"), at("conv_kernel")};
+    case 0: return Mamba1Dims{at("intermediate_size"), at("state_size"), at("conv_kernel")};
     case 1:
       return Mamba2Dims{at("intermediate_size"), at("n_groups"),   at("num_heads"),
                         at("head_dim"),          at("state_size"), at("conv_kernel")};
-    case 2:
-      return LinearAttentionDims{at("num_heads"), at("head_dim")};
-    case 3:
-      return ShortConvDims{at("intermediate_size"), at("conv_kernel")};
+    case 2: return LinearAttentionDims{at("num_heads"), at("head_dim")};
+    case 3: return ShortConvDims{at("intermediate_size"), at("conv_kernel")};
     case 4:
       return GatedDeltaNetDims{at("num_k_heads"), at("num_v_heads"), at("head_k_dim"),
                                at("head_v_dim"), at("conv_kernel_size")};

@@ -185,14 +185,11 @@ std::string command_value(const CommandTrace& command) {
     case CommandKind::add_request:
     case CommandKind::set_step_budget:
     case CommandKind::set_accepted_tokens:
-    case CommandKind::set_draft_tokens:
-      return fmt::format(" {}", command.value);
-    case CommandKind::reset_prefix_cache:
-      return command.value != 0 ? " with running requests" : "";
+    case CommandKind::set_draft_tokens: return fmt::format(" {}", command.value);
+    case CommandKind::reset_prefix_cache: return command.value != 0 ? " with running requests" : "";
     case CommandKind::preempt:
     case CommandKind::abort:
-    case CommandKind::set_policies:
-      break;
+    case CommandKind::set_policies: break;
   }
   return {};
 }

@@ -93,49 +93,31 @@ void add_array_names(std::vector<std::string_view>& names) {
 void add_field_names(DiffList list, std::vector<std::string_view>& names) {
   Collector collect{names};
   switch (list) {
-    case DiffList::step:
-      return for_each_step_field(example<StepTrace>(), collect);
-    case DiffList::commands:
-      return for_each_command_field(example<CommandTrace>(), collect);
-    case DiffList::scheduled:
-      return for_each_scheduled_field(example<ScheduledTrace>(), collect);
-    case DiffList::skipped:
-      return for_each_skipped_field(example<SkippedRequest>(), collect);
-    case DiffList::preempted:
-      return;
-    case DiffList::lookups:
-      return for_each_lookup_field(example<AdmissionLookup>(), collect);
+    case DiffList::step: return for_each_step_field(example<StepTrace>(), collect);
+    case DiffList::commands: return for_each_command_field(example<CommandTrace>(), collect);
+    case DiffList::scheduled: return for_each_scheduled_field(example<ScheduledTrace>(), collect);
+    case DiffList::skipped: return for_each_skipped_field(example<SkippedRequest>(), collect);
+    case DiffList::preempted: return;
+    case DiffList::lookups: return for_each_lookup_field(example<AdmissionLookup>(), collect);
     case DiffList::lookup_groups:
       return for_each_group_lookup_field(example<GroupLookup>(), collect);
-    case DiffList::rows:
-      return for_each_row_field(example<RowTrace>(), collect);
+    case DiffList::rows: return for_each_row_field(example<RowTrace>(), collect);
     case DiffList::layout:
       names.push_back("row");
       return for_each_layout_field(example<RowTrace>(), collect);
-    case DiffList::graph:
-      return for_each_graph_field(example<StepTrace>(), collect);
-    case DiffList::copies:
-      return for_each_decision_field(example<CopyDecisionTrace>(), collect);
-    case DiffList::state_copies:
-      return for_each_copy_field(example<StateCopyTrace>(), collect);
-    case DiffList::groups:
-      return for_each_group_field(example<GroupTrace>(), collect);
-    case DiffList::arrays:
-      return add_array_names(names);
-    case DiffList::commits:
-      return for_each_commit_field(example<CommitTrace>(), collect);
-    case DiffList::block_events:
-      return for_each_cache_event_field(example<CacheEvent>(), collect);
-    case DiffList::worker_tables:
-      return names.push_back("block");
+    case DiffList::graph: return for_each_graph_field(example<StepTrace>(), collect);
+    case DiffList::copies: return for_each_decision_field(example<CopyDecisionTrace>(), collect);
+    case DiffList::state_copies: return for_each_copy_field(example<StateCopyTrace>(), collect);
+    case DiffList::groups: return for_each_group_field(example<GroupTrace>(), collect);
+    case DiffList::arrays: return add_array_names(names);
+    case DiffList::commits: return for_each_commit_field(example<CommitTrace>(), collect);
+    case DiffList::block_events: return for_each_cache_event_field(example<CacheEvent>(), collect);
+    case DiffList::worker_tables: return names.push_back("block");
     case DiffList::attention_writes:
       return for_each_attention_write_field(example<AttentionWrite>(), collect);
-    case DiffList::findings:
-      return for_each_finding_field(example<Finding>(), collect);
-    case DiffList::state_writes:
-      return for_each_write_field(example<StateWrite>(), collect);
-    case DiffList::counts:
-      return for_each_count_field(example<StepCounts>(), collect);
+    case DiffList::findings: return for_each_finding_field(example<Finding>(), collect);
+    case DiffList::state_writes: return for_each_write_field(example<StateWrite>(), collect);
+    case DiffList::counts: return for_each_count_field(example<StepCounts>(), collect);
     case DiffList::digests:
       for (std::size_t s = 0; s < kNumStepSections; ++s)
         names.push_back(step_section_name(static_cast<StepSection>(s)));

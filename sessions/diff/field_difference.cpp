@@ -25,22 +25,15 @@ std::string shape_text(std::int64_t shape) {
 
 std::string DiffValue::text() const {
   switch (kind) {
-    case DiffValueKind::absent:
-      return "-";
-    case DiffValueKind::number:
-      return std::to_string(number);
-    case DiffValueKind::flag:
-      return number != 0 ? "yes" : "no";
-    case DiffValueKind::block:
-      return fmt::format("block {}", number);
-    case DiffValueKind::hash:
-      return fmt::format("{:#018x}", static_cast<std::uint64_t>(number));
+    case DiffValueKind::absent: return "-";
+    case DiffValueKind::number: return std::to_string(number);
+    case DiffValueKind::flag: return number != 0 ? "yes" : "no";
+    case DiffValueKind::block: return fmt::format("block {}", number);
+    case DiffValueKind::hash: return fmt::format("{:#018x}", static_cast<std::uint64_t>(number));
     case DiffValueKind::shape:
       return shape_text(number) + (word.empty() ? "" : fmt::format(" {}", word));
-    case DiffValueKind::none:
-      return "None";
-    case DiffValueKind::word:
-      return std::string(word);
+    case DiffValueKind::none: return "None";
+    case DiffValueKind::word: return std::string(word);
   }
   return {};
 }

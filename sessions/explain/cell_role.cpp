@@ -12,18 +12,12 @@ namespace {
 // What comes first where a cell is used in several ways.
 int rank(ForwardUse use) {
   switch (use) {
-    case ForwardUse::running:
-      return 5;
-    case ForwardUse::draft:
-      return 4;
-    case ForwardUse::passed:
-      return 3;
-    case ForwardUse::padding:
-      return 2;
-    case ForwardUse::keys:
-      return 1;
-    case ForwardUse::none:
-      break;
+    case ForwardUse::running: return 5;
+    case ForwardUse::draft: return 4;
+    case ForwardUse::passed: return 3;
+    case ForwardUse::padding: return 2;
+    case ForwardUse::keys: return 1;
+    case ForwardUse::none: break;
   }
   return 0;
 }
@@ -111,8 +105,7 @@ char role_letter(CellRole role) { return "RSCHB0FTP"[static_cast<std::size_t>(ro
 
 std::string_view role_meaning(CellRole role) {
   switch (role) {
-    case CellRole::null_block:
-      return "Block 0: nothing is kept in this column.";
+    case CellRole::null_block: return "Block 0: nothing is kept in this column.";
     case CellRole::held:
       return "The request's own; it is not registered, so no other request can hit it.";
     case CellRole::running:
@@ -120,33 +113,24 @@ std::string_view role_meaning(CellRole role) {
              "its first token; of attention, keys and values. The two can be different columns.";
     case CellRole::speculative:
       return "The state behind a draft is written here: one a column, behind the running one.";
-    case CellRole::cached:
-      return "Registered: a request with the same prefix can hit it.";
-    case CellRole::shared:
-      return "In the block tables of several requests.";
-    case CellRole::free_block:
-      return "Nobody's, and no prefix hit would find it.";
-    case CellRole::stale:
-      return "The worker's table has another block here than the scheduler's.";
-    case CellRole::padding:
-      return "Of a row that only fills a graph.";
+    case CellRole::cached: return "Registered: a request with the same prefix can hit it.";
+    case CellRole::shared: return "In the block tables of several requests.";
+    case CellRole::free_block: return "Nobody's, and no prefix hit would find it.";
+    case CellRole::stale: return "The worker's table has another block here than the scheduler's.";
+    case CellRole::padding: return "Of a row that only fills a graph.";
   }
   return "";
 }
 
 std::string_view use_words(const CellUse& use) {
   switch (use.what) {
-    case ForwardUse::none:
-      break;
-    case ForwardUse::keys:
-      return "keys and values are written here";
+    case ForwardUse::none: break;
+    case ForwardUse::keys: return "keys and values are written here";
     case ForwardUse::running:
       if (use.read && use.written) return "the state is read here, then one is written";
       return use.read ? "the state is read here" : "a state is written here";
-    case ForwardUse::draft:
-      return "the state behind a draft is written here";
-    case ForwardUse::passed:
-      return "a prefill stores a state here and runs on";
+    case ForwardUse::draft: return "the state behind a draft is written here";
+    case ForwardUse::passed: return "a prefill stores a state here and runs on";
     case ForwardUse::padding:
       return "a row without a request folds a placeholder into the state here";
   }

@@ -82,14 +82,10 @@ std::string count_origin_words(const StepTrace& trace, const RowTrace& row,
   const std::string of_own =
       own ? fmt::format(", own {} of step {}", own->num_accepted_tokens, own->step) : "";
   switch (count_origin(trace, row, own)) {
-    case CountOrigin::own:
-      return fmt::format("own, of step {}", own->step);
-    case CountOrigin::fresh:
-      return "fresh";
-    case CountOrigin::unknown:
-      return "not known";
-    case CountOrigin::lost:
-      return fmt::format("{}{}", row.num_accepted_tokens_before, of_own);
+    case CountOrigin::own: return fmt::format("own, of step {}", own->step);
+    case CountOrigin::fresh: return "fresh";
+    case CountOrigin::unknown: return "not known";
+    case CountOrigin::lost: return fmt::format("{}{}", row.num_accepted_tokens_before, of_own);
     case CountOrigin::foreign:
       return fmt::format("{} of {}{}", row.num_accepted_tokens_before,
                          names.request(row.accepted_from), of_own);
@@ -143,10 +139,8 @@ std::string outcome_words(const Decision& d, const StatesKept& kept) {
   const std::string moved = moved_words(d, kept);
   const char* reset = d.resets_accepted_count ? "; accepted count := 1" : "";
   switch (d.outcome) {
-    case StateCopyOutcome::copy:
-      return "copy: " + moved + reset;
-    case StateCopyOutcome::within_block_shift:
-      return "within-block shift: " + moved + reset;
+    case StateCopyOutcome::copy: return "copy: " + moved + reset;
+    case StateCopyOutcome::within_block_shift: return "within-block shift: " + moved + reset;
     case StateCopyOutcome::self_copy_skipped:
       return fmt::format("column {} holds it already, nothing to copy{}", d.dst_col, reset);
     case StateCopyOutcome::no_boundary:
@@ -157,8 +151,7 @@ std::string outcome_words(const Decision& d, const StatesKept& kept) {
     case StateCopyOutcome::same_column:
       return is_missing_copy(d) ? std::string(kMissingCopy)
                                 : "the running column stays, nothing to copy";
-    case StateCopyOutcome::padded_row:
-      return "the row holds no request";
+    case StateCopyOutcome::padded_row: return "the row holds no request";
   }
   return {};
 }
@@ -248,14 +241,10 @@ std::string formula_words(const Decision& decision, std::string_view remembered)
       return precopy_words(decision,
                            fmt::format("column before = state_idx = {}",
                                        value_words(decision.mamba_state_idx, decision.src_col)));
-    case StateCopyRule::precopy_mamba_align_fused_kernel:
-      return precopy_v2(decision);
-    case StateCopyRule::postprocess_mamba_v1:
-      return postprocess_v1(decision);
-    case StateCopyRule::postprocess_mamba_v2:
-      return postprocess_v2(decision);
-    case StateCopyRule::all_mode_boundary:
-      return all_mode_boundary(decision);
+    case StateCopyRule::precopy_mamba_align_fused_kernel: return precopy_v2(decision);
+    case StateCopyRule::postprocess_mamba_v1: return postprocess_v1(decision);
+    case StateCopyRule::postprocess_mamba_v2: return postprocess_v2(decision);
+    case StateCopyRule::all_mode_boundary: return all_mode_boundary(decision);
   }
   return {};
 }
@@ -278,8 +267,7 @@ bool is_missing_copy(const StateCopyDecision& decision) {
       return decision.outcome == StateCopyOutcome::same_column ||
              (decision.outcome == StateCopyOutcome::no_boundary &&
               decision.aligned_new_computed >= decision.num_tokens_running_state);
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -320,8 +308,7 @@ std::string explain_no_decision(const StepTrace& trace, const EngineConfig& conf
 
 std::string_view decision_source(StateCopyRule rule) {
   switch (rule) {
-    case StateCopyRule::preprocess_mamba:
-      return "vLLM v1/worker/mamba_utils.py preprocess_mamba";
+    case StateCopyRule::preprocess_mamba: return "vLLM v1/worker/mamba_utils.py preprocess_mamba";
     case StateCopyRule::preprocess_mamba_align_fused_kernel:
       return "vLLM v1/worker/mamba_utils.py preprocess_mamba_align_fused_kernel";
     case StateCopyRule::precopy_mamba_align_fused_kernel:
@@ -329,8 +316,7 @@ std::string_view decision_source(StateCopyRule rule) {
     case StateCopyRule::postprocess_mamba_v1:
     case StateCopyRule::postprocess_mamba_v2:
       return "vLLM v1/worker/mamba_utils.py postprocess_mamba_fused_kernel";
-    case StateCopyRule::all_mode_boundary:
-      return "docs/differences.md all_mode_speculation";
+    case StateCopyRule::all_mode_boundary: return "docs/differences.md all_mode_speculation";
   }
   return {};
 }

@@ -110,8 +110,7 @@ std::int64_t state_bytes(const StateTensorSpec& state) { return mamba_page_bytes
 std::string mode_reason(const ModelLayout& layout) {
   const std::string_view type = mamba_type_name(layout.mamba_spec().mamba_type);
   switch (layout.mode_reason) {
-    case ModeReason::requested:
-      return "as asked for";
+    case ModeReason::requested: return "as asked for";
     case ModeReason::default_all:
       return fmt::format(
           "prefix caching is on and {} layers can leave a state at every block boundary", type);

@@ -56,26 +56,22 @@ namespace {
 
 std::string_view reason_words(CudagraphDispatchReason reason) {
   switch (reason) {
-    case CudagraphDispatchReason::graphs_off:
-      return "graphs are off";
-    case CudagraphDispatchReason::only_none_allowed:
-      return "this step has to run without a graph";
+    case CudagraphDispatchReason::graphs_off: return "graphs are off";
+    case CudagraphDispatchReason::only_none_allowed: return "this step has to run without a graph";
     case CudagraphDispatchReason::above_largest_size:
       return "the batch is larger than the largest captured size";
     case CudagraphDispatchReason::no_graph_for_batch:
       return "at the captured size that fits there is no graph for this kind of batch";
     case CudagraphDispatchReason::uniform_decode_graph:
       return "the graph of uniform decode batches";
-    case CudagraphDispatchReason::mixed_batch_graph:
-      return "the graph of any batch";
+    case CudagraphDispatchReason::mixed_batch_graph: return "the graph of any batch";
     case CudagraphDispatchReason::not_uniform:
       return "full graphs are for uniform decode batches only";
     case CudagraphDispatchReason::full_graph_too_small:
       return "there is no full graph of the padded size with enough rows";
     case CudagraphDispatchReason::full_graph_forbidden:
       return "full graphs are forbidden in this step (cascade attention)";
-    case CudagraphDispatchReason::piecewise_only:
-      return "the graph mode has no full graphs";
+    case CudagraphDispatchReason::piecewise_only: return "the graph mode has no full graphs";
   }
   return {};
 }

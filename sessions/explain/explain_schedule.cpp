@@ -69,17 +69,13 @@ std::string alignment_words(const GroupToExplain& g) {
 std::string stop_words(const GroupToExplain& g) {
   const std::string missing = g.lookup.miss_block >= 0 ? missing_words(g) + "; " : "";
   switch (g.lookup.stop) {
-    case LookupStop::caching_off:
-      return "prefix caching is off";
-    case LookupStop::limit_reached:
-      return limit_words(g);
-    case LookupStop::miss:
-      return missing_words(g);
+    case LookupStop::caching_off: return "prefix caching is off";
+    case LookupStop::limit_reached: return limit_words(g);
+    case LookupStop::miss: return missing_words(g);
     case LookupStop::eagle_drop:
       return missing +
              "the last block is computed again, because the draft model needs its hidden states";
-    case LookupStop::alignment:
-      return missing + alignment_words(g);
+    case LookupStop::alignment: return missing + alignment_words(g);
     case LookupStop::cut_to_other_group:
       if (g.keeps_all_blocks && g.lookup.hit_length > g.admission.num_hit_tokens)
         return fmt::format("not cut to {}, although another group has no more (full_attention_cut)",
@@ -183,21 +179,17 @@ std::string explain_lookup(const AdmissionLookup& lookup, const EngineConfig& co
 
 std::string_view explain_skip(SkipReason reason) {
   switch (reason) {
-    case SkipReason::no_token_budget:
-      return "too little of the token budget is left for it";
+    case SkipReason::no_token_budget: return "too little of the token budget is left for it";
     case SkipReason::split_to_zero:
       return "the aligned split left nothing: the tokens that it could get reach no block boundary";
-    case SkipReason::max_model_len:
-      return "nothing that it could run fits below max_model_len";
+    case SkipReason::max_model_len: return "nothing that it could run fits below max_model_len";
     case SkipReason::chunked_prefill_off:
       return "its tokens do not fit what is left of the budget, and chunked prefill is off";
     case SkipReason::allocation_refused:
       return "blocks were refused: too few are free for it, or its hit is written in this very "
              "step";
-    case SkipReason::max_num_seqs:
-      return "max_num_seqs requests run already";
-    case SkipReason::behind_refused_request:
-      return "a waiting request before it was refused";
+    case SkipReason::max_num_seqs: return "max_num_seqs requests run already";
+    case SkipReason::behind_refused_request: return "a waiting request before it was refused";
     case SkipReason::preemption_in_step:
       return "no request is admitted in a step that preempted one";
     case SkipReason::ends_in_flight:
@@ -227,8 +219,7 @@ std::string explain_skip(const SkippedRequest& skipped, const TokenTerms* terms,
                                     : "all that it lacks");
     case SkipReason::max_model_len:
       return text + fmt::format(": c = {}, max_model_len {}", computed, config.max_model_len);
-    default:
-      return text;
+    default: return text;
   }
 }
 

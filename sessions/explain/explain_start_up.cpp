@@ -29,14 +29,10 @@ std::string sizes_words(const std::vector<std::int32_t>& sizes) {
 
 std::string_view support_name(AttentionCGSupport support) {
   switch (support) {
-    case AttentionCGSupport::never:
-      return "NEVER";
-    case AttentionCGSupport::uniform_single_token_decode:
-      return "UNIFORM_SINGLE_TOKEN_DECODE";
-    case AttentionCGSupport::uniform_batch:
-      return "UNIFORM_BATCH";
-    case AttentionCGSupport::always:
-      return "ALWAYS";
+    case AttentionCGSupport::never: return "NEVER";
+    case AttentionCGSupport::uniform_single_token_decode: return "UNIFORM_SINGLE_TOKEN_DECODE";
+    case AttentionCGSupport::uniform_batch: return "UNIFORM_BATCH";
+    case AttentionCGSupport::always: return "ALWAYS";
   }
   return {};
 }
@@ -70,8 +66,7 @@ std::string mode_reason(const CudagraphCorrection& correction) {
           "with drafts a decode has 1 + K tokens a row, which needs UNIFORM_BATCH, the weakest "
           "metadata builder supports {}",
           level);
-    default:
-      return "a metadata builder supports no full graphs";
+    default: return "a metadata builder supports no full graphs";
   }
 }
 
@@ -87,8 +82,7 @@ std::string async_words(const EngineSetup& setup) {
   const EngineConfig& config = setup.config;
   const std::string_view state = config.async_scheduling ? "on" : "off";
   switch (setup.async_reason) {
-    case AsyncReason::requested:
-      return fmt::format("{}, as asked for", state);
+    case AsyncReason::requested: return fmt::format("{}, as asked for", state);
     case AsyncReason::supported:
       return fmt::format(
           "{}, the default{}: a frame is scheduled while the one before is in flight", state,

@@ -217,16 +217,12 @@ std::string returned_words(const StepTrace& trace, const CommitTrace& commit) {
                   counted(commit.num_output_placeholders, "token"));
   const std::string appended = counted(commit.num_appended_tokens, "token") + " appended";
   switch (commit.outcome) {
-    case CommitOutcome::left_the_engine:
-      return "has left the engine, what it sampled is dropped";
-    case CommitOutcome::stale_run:
-      return "was reset since, what it sampled is dropped";
-    case CommitOutcome::chunk:
-      return "a chunk of its prefill, nothing to append; " + counts;
+    case CommitOutcome::left_the_engine: return "has left the engine, what it sampled is dropped";
+    case CommitOutcome::stale_run: return "was reset since, what it sampled is dropped";
+    case CommitOutcome::chunk: return "a chunk of its prefill, nothing to append; " + counts;
     case CommitOutcome::preempted:
       return appended + ", but its state went with the preemption; " + counts;
-    case CommitOutcome::taken:
-      break;
+    case CommitOutcome::taken: break;
   }
   return appended + "; " + (commit.finished ? finished_words(trace, commit.request) : counts);
 }

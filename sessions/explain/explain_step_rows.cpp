@@ -128,16 +128,11 @@ std::array<std::string, 3> start_cells(const StepToExplain& step, const RowTrace
   const auto own = step.own_count(row.request);
   std::string start = std::to_string(row.num_accepted_tokens_before);
   switch (count_origin(step.trace, row, own)) {
-    case CountOrigin::unknown:
-      return {start, "?", "?"};
-    case CountOrigin::fresh:
-      return {start, "-", "-"};
-    case CountOrigin::foreign:
-      start += " of " + step.names.request(row.accepted_from);
-      break;
+    case CountOrigin::unknown: return {start, "?", "?"};
+    case CountOrigin::fresh: return {start, "-", "-"};
+    case CountOrigin::foreign: start += " of " + step.names.request(row.accepted_from); break;
     case CountOrigin::own:
-    case CountOrigin::lost:
-      break;
+    case CountOrigin::lost: break;
   }
   if (!own) return {start, "-", "-"};
   return {start, std::to_string(own->num_accepted_tokens), std::to_string(own->step)};

@@ -23,22 +23,14 @@ struct BlockChange {
 
 std::string_view change_name(CacheEventKind kind) {
   switch (kind) {
-    case CacheEventKind::allocated:
-      return "given out";
-    case CacheEventKind::touched:
-      return "hit";
-    case CacheEventKind::freed:
-      return "freed";
-    case CacheEventKind::evicted:
-      return "evicted";
-    case CacheEventKind::registered:
-      return "registered";
-    case CacheEventKind::withdrawn:
-      return "withdrawn";
-    case CacheEventKind::free_deferred:
-      return "free deferred";
-    default:
-      return {};
+    case CacheEventKind::allocated: return "given out";
+    case CacheEventKind::touched: return "hit";
+    case CacheEventKind::freed: return "freed";
+    case CacheEventKind::evicted: return "evicted";
+    case CacheEventKind::registered: return "registered";
+    case CacheEventKind::withdrawn: return "withdrawn";
+    case CacheEventKind::free_deferred: return "free deferred";
+    default: return {};
   }
 }
 

@@ -293,20 +293,14 @@ std::string what(const Finding& f, const Names& names) {
 std::string cause(const Finding& finding) {
   const std::int32_t step = finding.cause.step;
   switch (finding.cause.kind) {
-    case WriteKind::never:
-      return {};
-    case WriteKind::prefill:
-      return fmt::format("written by the prefill of step {}", step);
-    case WriteKind::decode:
-      return fmt::format("written by the decode of step {}", step);
-    case WriteKind::pre_copy:
-      return fmt::format("written by the pre-copy of step {}", step);
-    case WriteKind::post_copy:
-      return fmt::format("written by the post-copy of step {}", step);
+    case WriteKind::never: return {};
+    case WriteKind::prefill: return fmt::format("written by the prefill of step {}", step);
+    case WriteKind::decode: return fmt::format("written by the decode of step {}", step);
+    case WriteKind::pre_copy: return fmt::format("written by the pre-copy of step {}", step);
+    case WriteKind::post_copy: return fmt::format("written by the post-copy of step {}", step);
     case WriteKind::attention:
       return fmt::format("written by the attention layers of step {}", step);
-    case WriteKind::block_copy:
-      return fmt::format("copied with its block in step {}", step);
+    case WriteKind::block_copy: return fmt::format("copied with its block in step {}", step);
   }
   return {};
 }

@@ -238,18 +238,13 @@ std::optional<std::int32_t> WriteSources::find(const Sources& sources, const Sta
 
 std::optional<std::int32_t> WriteSources::of(const StateWrite& write) const {
   switch (write.event.kind) {
-    case WriteKind::pre_copy:
-      return find(pre_copies_, write, write.block);
-    case WriteKind::post_copy:
-      return find(post_copies_, write, write.block);
+    case WriteKind::pre_copy: return find(pre_copies_, write, write.block);
+    case WriteKind::post_copy: return find(post_copies_, write, write.block);
     case WriteKind::prefill:
-    case WriteKind::decode:
-      return find(rows_, write, write.event.request.value);
-    case WriteKind::block_copy:
-      return find(block_copies_, write, write.block);
+    case WriteKind::decode: return find(rows_, write, write.event.request.value);
+    case WriteKind::block_copy: return find(block_copies_, write, write.block);
     case WriteKind::never:
-    case WriteKind::attention:
-      return std::nullopt;
+    case WriteKind::attention: return std::nullopt;
   }
   return std::nullopt;
 }

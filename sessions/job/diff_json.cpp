@@ -12,14 +12,10 @@ using Json = nlohmann::ordered_json;
 
 Json value_to_json(const DiffValue& value) {
   switch (value.kind) {
-    case DiffValueKind::absent:
-      return nullptr;
-    case DiffValueKind::number:
-      return value.number;
-    case DiffValueKind::flag:
-      return value.number != 0;
-    default:
-      return value.text();
+    case DiffValueKind::absent: return nullptr;
+    case DiffValueKind::number: return value.number;
+    case DiffValueKind::flag: return value.number != 0;
+    default: return value.text();
   }
 }
 

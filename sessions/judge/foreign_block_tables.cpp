@@ -31,26 +31,17 @@ void ForeignBlockTables::record(std::vector<CacheEvent>& events, const CacheEven
   switch (event.kind) {
     case CacheEventKind::allocated:
     case CacheEventKind::touched:
-    case CacheEventKind::freed:
-      ref_cnt_[block] = event.ref_cnt;
-      break;
-    case CacheEventKind::registered:
-      labelled_[block] = 1;
-      break;
-    case CacheEventKind::evicted:
-      labelled_[block] = 0;
-      break;
+    case CacheEventKind::freed: ref_cnt_[block] = event.ref_cnt; break;
+    case CacheEventKind::registered: labelled_[block] = 1; break;
+    case CacheEventKind::evicted: labelled_[block] = 0; break;
     case CacheEventKind::withdrawn:  // one of several hashes
       break;
     case CacheEventKind::column_set:
     case CacheEventKind::table_dropped:
     case CacheEventKind::free_deferred:
-    case CacheEventKind::free_due:
-      tables_.apply(event);
-      break;
+    case CacheEventKind::free_due: tables_.apply(event); break;
     case CacheEventKind::copied_from:
-    case CacheEventKind::copied_to:
-      break;
+    case CacheEventKind::copied_to: break;
   }
   events.push_back(event);
 }

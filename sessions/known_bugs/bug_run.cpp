@@ -114,22 +114,18 @@ std::string reason_of(Rule rule) {
     case Rule::graph_not_captured:
     case Rule::stale_persistent_array:
       return "the graph's stale arrays lead to no state that a request reads here";
-    case Rule::padded_row_not_null:
-      return "padding rows write only where no request reads";
-    case Rule::no_progress:
-      return "requests wait, and what they said so far is right";
+    case Rule::padded_row_not_null: return "padding rows write only where no request reads";
+    case Rule::no_progress: return "requests wait, and what they said so far is right";
     case Rule::block_table_mismatch:
     case Rule::reference_count:
-    case Rule::rejected_draft_counted:
-      return "counts and tables are wrong, and no state is";
+    case Rule::rejected_draft_counted: return "counts and tables are wrong, and no state is";
     case Rule::metadata_inconsistent:
       return "the array that is wrong leads to no state that a request reads here";
     case Rule::foreign_row_datum:
       return "the layers of this model do not read the data that are wrong";
     case Rule::read_of_unwritten_block:
       return "what was copied is replaced before a request reads it";
-    default:
-      return "the wrong block is read by no request here";
+    default: return "the wrong block is read by no request here";
   }
 }
 

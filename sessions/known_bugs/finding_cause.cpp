@@ -235,13 +235,11 @@ bool needs_language(const Finding& finding) {
 // What a run of the search cannot show; empty: it can.
 std::string why_not_shown(const Finding& finding, const CauseSearchOptions& options) {
   switch (rule_info(finding.rule).evidence) {
-    case Evidence::decisions:
-      return {};
+    case Evidence::decisions: return {};
     case Evidence::numbers:
       return options.language.model != nullptr ? "" : "it shows only while the language model runs";
     case Evidence::bytes:
-    case Evidence::memory:
-      return "the search runs without memory in bytes";
+    case Evidence::memory: return "the search runs without memory in bytes";
   }
   return {};
 }

@@ -89,10 +89,8 @@ std::optional<std::string> flag(std::string_view text) {
 std::optional<std::string> canonical_answer(const BreakField& field, std::string_view text) {
   text = trimmed(text);
   switch (field.type) {
-    case BreakType::number:
-      return number(text);
-    case BreakType::flag:
-      return flag(text);
+    case BreakType::number: return number(text);
+    case BreakType::flag: return flag(text);
     case BreakType::word:
       for (const std::string_view word : field.words)
         if (plain(word) == plain(text)) return std::string(word);
@@ -106,14 +104,10 @@ std::optional<std::string> canonical_answer(const BreakField& field, std::string
 
 std::string answer_kind(const BreakField& field) {
   switch (field.type) {
-    case BreakType::number:
-      return "a whole number";
-    case BreakType::flag:
-      return "yes or no";
-    case BreakType::request:
-      return "the name of a request";
-    case BreakType::word:
-      break;
+    case BreakType::number: return "a whole number";
+    case BreakType::flag: return "yes or no";
+    case BreakType::request: return "the name of a request";
+    case BreakType::word: break;
   }
   std::string words = "one of ";
   for (std::size_t i = 0; i < field.words.size(); ++i)

@@ -33,18 +33,14 @@ text-align:center;margin:0 4px 0 14px;padding:0 4px;border:1px solid var(--line)
 // The text in a cell; with findings, the number of faults that each cause one alone.
 std::string mark_of(const CellResult& cell) {
   switch (cell.verdict) {
-    case CellVerdict::safe:
-      return "s";
+    case CellVerdict::safe: return "s";
     case CellVerdict::has_findings:
       return fmt::format("{}", std::ranges::count_if(cell.faults, [](const CellFault& fault) {
                                  return fault.cause.find('+') == std::string::npos;
                                }) + std::ranges::ssize(cell.unexplained));
-    case CellVerdict::untested:
-      return "?";
-    case CellVerdict::refused:
-      return "-";
-    case CellVerdict::same:
-      return "=";
+    case CellVerdict::untested: return "?";
+    case CellVerdict::refused: return "-";
+    case CellVerdict::same: return "=";
   }
 
   return "";

@@ -15,21 +15,11 @@ namespace {
 
 void count(VerdictCounts& counts, CellVerdict verdict) {
   switch (verdict) {
-    case CellVerdict::safe:
-      ++counts.safe;
-      break;
-    case CellVerdict::has_findings:
-      ++counts.with_findings;
-      break;
-    case CellVerdict::untested:
-      ++counts.untested;
-      break;
-    case CellVerdict::refused:
-      ++counts.refused;
-      break;
-    case CellVerdict::same:
-      ++counts.same;
-      break;
+    case CellVerdict::safe: ++counts.safe; break;
+    case CellVerdict::has_findings: ++counts.with_findings; break;
+    case CellVerdict::untested: ++counts.untested; break;
+    case CellVerdict::refused: ++counts.refused; break;
+    case CellVerdict::same: ++counts.same; break;
   }
 }
 

@@ -147,14 +147,10 @@ class Generator {
   std::int32_t prompt_tokens() {
     const std::int32_t b = block_size_;
     switch (draws_.between(0, 5)) {
-      case 0:
-        return draws_.one_of({1, k() + 1, k() + 2});
-      case 1:
-        return b * draws_.between(1, 3) + draws_.between(0, 1);
-      case 2:
-        return std::max(1, b * draws_.between(1, 3) - draws_.between(1, k() + 1));
-      default:
-        return draws_.between(1, 4 * b);
+      case 0: return draws_.one_of({1, k() + 1, k() + 2});
+      case 1: return b * draws_.between(1, 3) + draws_.between(0, 1);
+      case 2: return std::max(1, b * draws_.between(1, 3) - draws_.between(1, k() + 1));
+      default: return draws_.between(1, 4 * b);
     }
   }
 
@@ -218,15 +214,12 @@ class Generator {
 
   void add_command(ScriptStep& step, const std::string& request) {
     switch (cell_.pressure()) {
-      case Pressure::none:
-        break;
+      case Pressure::none: break;
       case Pressure::budget:
         step.budget = draws_.between(1, *settings().max_num_batched_tokens);
         if (draws_.one_in(2)) step.budget = std::min(*step.budget, k() + 2);
         break;
-      case Pressure::preemption:
-        step.preempt.push_back(request);
-        break;
+      case Pressure::preemption: step.preempt.push_back(request); break;
       case Pressure::reset:
         if (draws_.one_in(4))
           step.abort.push_back(request);

@@ -118,12 +118,9 @@ std::string_view fill_name(Fill fill) { return kFillNames[static_cast<std::size_
 
 const Palette& palette_of(PaletteKind kind) {
   switch (kind) {
-    case PaletteKind::light:
-      return kLightPalette;
-    case PaletteKind::high_contrast:
-      return kHighContrastPalette;
-    case PaletteKind::dark:
-      break;
+    case PaletteKind::light: return kLightPalette;
+    case PaletteKind::high_contrast: return kHighContrastPalette;
+    case PaletteKind::dark: break;
   }
   return kDarkPalette;
 }

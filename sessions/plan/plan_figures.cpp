@@ -247,17 +247,10 @@ void BlockUseMeter::take(const CacheEvent& event) {
       dropped = {};
       return;
     }
-    case CacheEventKind::registered:
-      set_hashed(event.block, true);
-      return;
-    case CacheEventKind::withdrawn:
-      set_hashed(event.block, event.num_tokens > 0);
-      return;
-    case CacheEventKind::evicted:
-      set_hashed(event.block, false);
-      return;
-    default:
-      return;
+    case CacheEventKind::registered: set_hashed(event.block, true); return;
+    case CacheEventKind::withdrawn: set_hashed(event.block, event.num_tokens > 0); return;
+    case CacheEventKind::evicted: set_hashed(event.block, false); return;
+    default: return;
   }
 }
 

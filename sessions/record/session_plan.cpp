@@ -73,12 +73,8 @@ class SegmentReader {
       case 0:
         prompt_.emplace_back().source = static_cast<PromptSegment::Source>(value.int32({0, 1}));
         break;
-      case 1:
-        prompt_.back().content = value.uint64();
-        break;
-      case 2:
-        prompt_.back().first = value.int32({0, 2 * kMaxPromptTokens});
-        break;
+      case 1: prompt_.back().content = value.uint64(); break;
+      case 2: prompt_.back().first = value.int32({0, 2 * kMaxPromptTokens}); break;
       default:
         prompt_.back().length = value.int32({1, kMaxPromptTokens});
         num_tokens_ += prompt_.back().length;

@@ -60,12 +60,9 @@ nlohmann::json describe_groups(const EngineConfig& config) {
 
 std::string_view mode_name(MambaCacheMode mode) {
   switch (mode) {
-    case MambaCacheMode::none:
-      return "none";
-    case MambaCacheMode::all:
-      return "all";
-    case MambaCacheMode::align:
-      return "align";
+    case MambaCacheMode::none: return "none";
+    case MambaCacheMode::all: return "all";
+    case MambaCacheMode::align: return "align";
   }
   return {};
 }

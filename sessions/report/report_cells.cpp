@@ -200,9 +200,7 @@ void append_event(const CacheEvent& event, ColumnRun& run) {
     case CacheEventKind::column_set:
       run.set(event.request.value, event.group, event.column, event.block);
       break;
-    case CacheEventKind::table_dropped:
-      op({kDrop, event.request.value, event.group});
-      break;
+    case CacheEventKind::table_dropped: op({kDrop, event.request.value, event.group}); break;
     case CacheEventKind::registered:
       op({kLabel, event.block, event.request.value, event.group, event.num_tokens});
       break;
@@ -210,8 +208,7 @@ void append_event(const CacheEvent& event, ColumnRun& run) {
     case CacheEventKind::withdrawn:
       if (!keeps_a_label(event)) op({kUnlabel, event.block});
       break;
-    default:
-      break;  // can be derived from the tables
+    default: break;  // can be derived from the tables
   }
 }
 
@@ -251,15 +248,12 @@ void BlockState::apply(std::span<const CacheEvent> events) {
         scheduler_.erase(key);
         worker_.erase(key);
         break;
-      case CacheEventKind::registered:
-        labels_[event.block] = {key, event.num_tokens};
-        break;
+      case CacheEventKind::registered: labels_[event.block] = {key, event.num_tokens}; break;
       case CacheEventKind::evicted:
       case CacheEventKind::withdrawn:
         if (!keeps_a_label(event)) labels_.erase(event.block);
         break;
-      default:
-        break;
+      default: break;
     }
   }
 }

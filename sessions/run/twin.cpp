@@ -193,18 +193,12 @@ Result<TwinRun> run_of(Scenario scenario, const EngineSettings& settings, const 
 
 std::string_view twin_reason_name(TwinReason reason) {
   switch (reason) {
-    case TwinReason::never_differ:
-      return "never_differ";
-    case TwinReason::order_only:
-      return "order_only";
-    case TwinReason::preemption_timing:
-      return "preemption_timing";
-    case TwinReason::drafts_in_flight:
-      return "drafts_in_flight";
-    case TwinReason::ended_a_frame_later:
-      return "ended_a_frame_later";
-    case TwinReason::freed_in_other_order:
-      return "freed_in_other_order";
+    case TwinReason::never_differ: return "never_differ";
+    case TwinReason::order_only: return "order_only";
+    case TwinReason::preemption_timing: return "preemption_timing";
+    case TwinReason::drafts_in_flight: return "drafts_in_flight";
+    case TwinReason::ended_a_frame_later: return "ended_a_frame_later";
+    case TwinReason::freed_in_other_order: return "freed_in_other_order";
   }
   return {};
 }

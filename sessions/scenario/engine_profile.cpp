@@ -67,14 +67,11 @@ bool is_in_the_future(const CalendarDate& date) {
 
 std::string engine_profile_name(const EngineProfile& profile) {
   switch (profile.kind) {
-    case EngineProfile::Kind::safe:
-      return "safe";
-    case EngineProfile::Kind::reference:
-      return "reference";
+    case EngineProfile::Kind::safe: return "safe";
+    case EngineProfile::Kind::reference: return "reference";
     case EngineProfile::Kind::vllm_release:
       return fmt::format("{}{}", kReleased, release_name(profile.release));
-    case EngineProfile::Kind::vllm_day:
-      return fmt::format("{}{}", kDated, date_text(profile.date));
+    case EngineProfile::Kind::vllm_day: return fmt::format("{}{}", kDated, date_text(profile.date));
   }
   return {};
 }

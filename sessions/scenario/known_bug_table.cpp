@@ -252,8 +252,7 @@ std::vector<const KnownBug*> bugs_of(const EngineProfile& profile, ModelRunner r
   for (const KnownBug& bug : kKnownBugs) {
     const BugLife& life = bug.life(runner);
     switch (profile.kind) {
-      case EngineProfile::Kind::safe:
-        break;
+      case EngineProfile::Kind::safe: break;
       case EngineProfile::Kind::reference:
         if (life.occurs && has_values(reference, bug)) found.push_back(&bug);
         break;

@@ -123,16 +123,12 @@ std::optional<SettingValue> parse_text(const Setting& setting, std::string_view 
       if (text == "true" || text == "1") return setting_value(true);
       if (text == "false" || text == "0") return setting_value(false);
       return std::nullopt;
-    case SettingKind::integer:
-      return as_setting(parse_integer(text));
-    case SettingKind::fraction:
-      return as_setting(parse_number(text));
+    case SettingKind::integer: return as_setting(parse_integer(text));
+    case SettingKind::fraction: return as_setting(parse_number(text));
     case SettingKind::byte_size:
     case SettingKind::choice:
-    case SettingKind::engine_profile:
-      return setting_value(std::string(text));
-    case SettingKind::integer_list:
-      return parse_integer_list(text);
+    case SettingKind::engine_profile: return setting_value(std::string(text));
+    case SettingKind::integer_list: return parse_integer_list(text);
   }
   return std::nullopt;
 }
@@ -146,19 +142,15 @@ std::string setting_path(const Setting& setting) {
 
 std::string allowed_values(const Setting& setting) {
   switch (setting.kind) {
-    case SettingKind::boolean:
-      return "true or false";
+    case SettingKind::boolean: return "true or false";
     case SettingKind::integer:
       if (setting.min == setting.max) return fmt::format("only {}", setting.min);
       return fmt::format("an integer from {} to {}", setting.min, setting.max);
     case SettingKind::byte_size:
       return fmt::format("bytes from {} to {}, such as 60GiB or 512MiB", setting.min, setting.max);
-    case SettingKind::fraction:
-      return "a number from 0 to 1";
-    case SettingKind::choice:
-      return fmt::format("one of {}", fmt::join(setting.choices, ", "));
-    case SettingKind::engine_profile:
-      return fmt::format("one of {}", engine_profile_names());
+    case SettingKind::fraction: return "a number from 0 to 1";
+    case SettingKind::choice: return fmt::format("one of {}", fmt::join(setting.choices, ", "));
+    case SettingKind::engine_profile: return fmt::format("one of {}", engine_profile_names());
     case SettingKind::integer_list:
       return fmt::format("a list of integers from {} to {}", setting.min, setting.max);
   }

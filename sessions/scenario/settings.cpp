@@ -158,12 +158,9 @@ std::optional<SettingConflict> length_conflict(const EngineSettings& settings) {
 
 PolicySet policies_of_profile(const EngineProfile& profile, ModelRunner runner) {
   switch (profile.kind) {
-    case EngineProfile::Kind::safe:
-      return safe_policies();
-    case EngineProfile::Kind::reference:
-      return reference_policies();
-    case EngineProfile::Kind::vllm_release:
-      return release_policies(profile.release, runner);
+    case EngineProfile::Kind::safe: return safe_policies();
+    case EngineProfile::Kind::reference: return reference_policies();
+    case EngineProfile::Kind::vllm_release: return release_policies(profile.release, runner);
     case EngineProfile::Kind::vllm_day: {
       // What a day's name has always meant: without what later releases added.
       PolicyOverrides policies = policies_of(bugs_of(profile, runner));

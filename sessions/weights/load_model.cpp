@@ -153,12 +153,9 @@ class ModelBuilder {
 
   Mixer recurrent(const std::string& prefix) {
     switch (config_.architecture) {
-      case WeightsArchitecture::bamba:
-        return mamba2(prefix + "mamba.");
-      case WeightsArchitecture::lfm2:
-        return short_conv(prefix + "conv.");
-      default:
-        return gated_delta_net(prefix + "linear_attn.");
+      case WeightsArchitecture::bamba: return mamba2(prefix + "mamba.");
+      case WeightsArchitecture::lfm2: return short_conv(prefix + "conv.");
+      default: return gated_delta_net(prefix + "linear_attn.");
     }
   }
 

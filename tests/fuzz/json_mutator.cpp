@@ -64,14 +64,9 @@ json near_number(Random& random, const json& old) {
   const bool is_negative = old.get<std::int64_t>() < 0 && !old.is_number_unsigned();
   std::uint64_t near = number;
   switch (pick(random, 4)) {
-    case 0:
-      near = number / 2;
-      break;
-    case 1:
-      near = number * 2;
-      break;
-    default:
-      near = number + pick(random, 9) - 4;
+    case 0: near = number / 2; break;
+    case 1: near = number * 2; break;
+    default: near = number + pick(random, 9) - 4;
   }
   const auto result = static_cast<std::int64_t>(near);
   if (is_negative) return static_cast<std::int64_t>(number) + 1;

@@ -176,21 +176,15 @@ std::string fault_of(const NaiveScenario& scenario, const NaiveRun& run) {
 void apply_naive_command(NaiveEngine& engine, const NaiveCommand& command) {
   const bool known = command.request < engine.num_requests();
   switch (command.kind) {
-    case NaiveCommandKind::add:
-      engine.add_request(command.spec);
-      break;
+    case NaiveCommandKind::add: engine.add_request(command.spec); break;
     case NaiveCommandKind::preempt:
       if (known) engine.preempt(command.request);
       break;
     case NaiveCommandKind::abort:
       if (known) engine.abort(command.request);
       break;
-    case NaiveCommandKind::reset:
-      engine.reset_prefix_cache(false);
-      break;
-    case NaiveCommandKind::reset_running:
-      engine.reset_prefix_cache(true);
-      break;
+    case NaiveCommandKind::reset: engine.reset_prefix_cache(false); break;
+    case NaiveCommandKind::reset_running: engine.reset_prefix_cache(true); break;
   }
 }
 

@@ -29,16 +29,12 @@ py::object to_python(const nlohmann::ordered_json& json) {
     }
     case nlohmann::ordered_json::value_t::string:
       return py::str(json.get_ref<const std::string&>());
-    case nlohmann::ordered_json::value_t::boolean:
-      return py::bool_(json.get<bool>());
-    case nlohmann::ordered_json::value_t::number_integer:
-      return py::int_(json.get<std::int64_t>());
+    case nlohmann::ordered_json::value_t::boolean: return py::bool_(json.get<bool>());
+    case nlohmann::ordered_json::value_t::number_integer: return py::int_(json.get<std::int64_t>());
     case nlohmann::ordered_json::value_t::number_unsigned:
       return py::int_(json.get<std::uint64_t>());
-    case nlohmann::ordered_json::value_t::number_float:
-      return py::float_(json.get<double>());
-    default:
-      return py::none();
+    case nlohmann::ordered_json::value_t::number_float: return py::float_(json.get<double>());
+    default: return py::none();
   }
 }
 
@@ -59,18 +55,12 @@ struct Raised : std::exception {
 
 const char* exception_name(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::invalid_input:
-      return "InvalidInput";
-    case ErrorKind::not_found:
-      return "NotFound";
-    case ErrorKind::corrupt:
-      return "Corrupt";
-    case ErrorKind::io:
-      return "InputOutput";
-    case ErrorKind::device:
-      return "Device";
-    case ErrorKind::not_available:
-      return "NotAvailable";
+    case ErrorKind::invalid_input: return "InvalidInput";
+    case ErrorKind::not_found: return "NotFound";
+    case ErrorKind::corrupt: return "Corrupt";
+    case ErrorKind::io: return "InputOutput";
+    case ErrorKind::device: return "Device";
+    case ErrorKind::not_available: return "NotAvailable";
   }
   return "Error";
 }

@@ -32,24 +32,16 @@ AppendElement appender_of(char kind, std::size_t size) {
   if (kind == 'f') return &append_real<float>;
   if (kind == 'd') return &append_real<double>;
   if (std::string_view("bhilq").find(kind) != std::string_view::npos) switch (size) {
-      case 1:
-        return &append_whole<std::int8_t>;
-      case 2:
-        return &append_whole<std::int16_t>;
-      case 4:
-        return &append_whole<std::int32_t>;
-      case 8:
-        return &append_whole<std::int64_t>;
+      case 1: return &append_whole<std::int8_t>;
+      case 2: return &append_whole<std::int16_t>;
+      case 4: return &append_whole<std::int32_t>;
+      case 8: return &append_whole<std::int64_t>;
     }
   if (std::string_view("BHILQ").find(kind) != std::string_view::npos) switch (size) {
-      case 1:
-        return &append_whole<std::uint8_t>;
-      case 2:
-        return &append_whole<std::uint16_t>;
-      case 4:
-        return &append_whole<std::uint32_t>;
-      case 8:
-        return &append_whole<std::uint64_t>;
+      case 1: return &append_whole<std::uint8_t>;
+      case 2: return &append_whole<std::uint16_t>;
+      case 4: return &append_whole<std::uint32_t>;
+      case 8: return &append_whole<std::uint64_t>;
     }
   return nullptr;
 }

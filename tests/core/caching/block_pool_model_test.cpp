@@ -90,21 +90,14 @@ class PoolModel {
   void step() {
     switch (pick(9)) {
       case 0:
-      case 1:
-        return take();
-      case 2:
-        return touch();
-      case 3:
-        return free_some();
+      case 1: return take();
+      case 2: return touch();
+      case 3: return free_some();
       case 4:
-      case 5:
-        return register_block();
-      case 6:
-        return evict();
-      case 7:
-        return pick(10) == 0 ? reset() : publish();
-      default:
-        return withdraw();
+      case 5: return register_block();
+      case 6: return evict();
+      case 7: return pick(10) == 0 ? reset() : publish();
+      default: return withdraw();
     }
   }
 

@@ -143,17 +143,13 @@ void EventMirror::apply(const CacheEvent& event) {
       table[column] = event.block;
       break;
     }
-    case CacheEventKind::table_dropped:
-      tables_.erase({event.request.value, event.group});
-      break;
+    case CacheEventKind::table_dropped: tables_.erase({event.request.value, event.group}); break;
     case CacheEventKind::free_deferred:
     case CacheEventKind::free_due:
       expect(ref_cnt > 0, event, "no reference that a free could take");
       break;
     case CacheEventKind::copied_from:
-    case CacheEventKind::copied_to:
-      expect(ref_cnt > 0, event, "copied without a reference");
-      break;
+    case CacheEventKind::copied_to: expect(ref_cnt > 0, event, "copied without a reference"); break;
   }
 }
 

@@ -46,27 +46,16 @@ void random_command(Random& random, PlantedRun& run) {
   const RequestId request{below(random, run.engine().num_requests())};
   const std::int32_t num_spec = run.engine().config().num_speculative_tokens;
   switch (below(random, 12)) {
-    case 0:
-      run.apply(PreemptRequest{request});
-      break;
-    case 1:
-      run.apply(AbortRequest{request});
-      break;
-    case 2:
-      run.apply(ResetPrefixCache{below(random, 2) == 0});
-      break;
+    case 0: run.apply(PreemptRequest{request}); break;
+    case 1: run.apply(AbortRequest{request}); break;
+    case 2: run.apply(ResetPrefixCache{below(random, 2) == 0}); break;
     case 3:
       run.apply(SetStepBudget{below(random, run.engine().config().max_num_batched_tokens)});
       break;
     case 4:
-    case 5:
-      run.apply(SetAcceptedTokens{request, 1 + below(random, 1 + num_spec)});
-      break;
-    case 6:
-      run.apply(SetDraftTokens{request, below(random, 1 + num_spec)});
-      break;
-    default:
-      break;
+    case 5: run.apply(SetAcceptedTokens{request, 1 + below(random, 1 + num_spec)}); break;
+    case 6: run.apply(SetDraftTokens{request, below(random, 1 + num_spec)}); break;
+    default: break;
   }
 }
 

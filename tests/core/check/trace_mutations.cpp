@@ -15,17 +15,10 @@ struct Workshop {
   void change(std::int32_t& value) const {
     const std::int32_t before = value;
     switch (below(4)) {
-      case 0:
-        ++value;
-        break;
-      case 1:
-        --value;
-        break;
-      case 2:
-        value += 2 + static_cast<std::int32_t>(below(5));
-        break;
-      default:
-        value = 0;
+      case 0: ++value; break;
+      case 1: --value; break;
+      case 2: value += 2 + static_cast<std::int32_t>(below(5)); break;
+      default: value = 0;
     }
     if (value == before) ++value;
   }
@@ -117,9 +110,7 @@ class Mutations {
           fingerprint("registered: block_hash", event.block_hash);
           break;
         case CacheEventKind::evicted:
-        case CacheEventKind::withdrawn:
-          number("evicted: block", event.block);
-          break;
+        case CacheEventKind::withdrawn: number("evicted: block", event.block); break;
         case CacheEventKind::column_set:
           if (!is_live(event)) break;
 

@@ -61,14 +61,9 @@ class RandomMamba2Chunks {
     };
     const auto num_rows = static_cast<std::int32_t>(last_.size());
     switch (draw.number(0, 2)) {
-      case 0:
-        element(ends_) = draw.number(-2, num_tokens + 2);
-        break;
-      case 1:
-        element(rows_) = draw.number(-1, num_rows);
-        break;
-      default:
-        element(last_) = draw.number(-1, static_cast<std::int32_t>(rows_.size()));
+      case 0: element(ends_) = draw.number(-2, num_tokens + 2); break;
+      case 1: element(rows_) = draw.number(-1, num_rows); break;
+      default: element(last_) = draw.number(-1, static_cast<std::int32_t>(rows_.size()));
     }
   }
   Mamba2Chunks view() const { return {ends_, rows_, last_, size_}; }
@@ -93,14 +88,9 @@ inline void plant_in(std::vector<RowChunk>& chunks, NumericDraw& draw, std::int3
   RowChunk& chunk = chunks[static_cast<std::size_t>(
       draw.number(0, static_cast<std::int32_t>(chunks.size()) - 1))];
   switch (draw.number(0, 2)) {
-    case 0:
-      chunk.row = draw.number(-1, num_rows);
-      break;
-    case 1:
-      chunk.first = draw.number(-1, num_tokens);
-      break;
-    default:
-      chunk.last = draw.number(-1, num_tokens + 1);
+    case 0: chunk.row = draw.number(-1, num_rows); break;
+    case 1: chunk.first = draw.number(-1, num_tokens); break;
+    default: chunk.last = draw.number(-1, num_tokens + 1);
   }
 }
 

@@ -277,11 +277,8 @@ std::optional<EngineSettings> with_change(EngineSettings settings, const CacheCh
     case ChangeKind::keep_states:
       settings.prefix_cache_retention_interval = amount;
       return settings;
-    case ChangeKind::match_unit:
-      settings.prefix_match_unit = amount;
-      return settings;
-    default:
-      return std::nullopt;
+    case ChangeKind::match_unit: settings.prefix_match_unit = amount; return settings;
+    default: return std::nullopt;
   }
 }
 

@@ -76,21 +76,11 @@ json apply_mutation(json output, const AnswerMutation& mutation) {
   const json::json_pointer pointer(mutation.pointer);
   json& place = output.at(pointer);
   switch (mutation.change) {
-    case Change::number:
-      place = place.get<std::int64_t>() + 1;
-      break;
-    case Change::boolean:
-      place = !place.get<bool>();
-      break;
-    case Change::text:
-      place = place.get<std::string>() + "x";
-      break;
-    case Change::removed_member:
-      output.at(pointer.parent_pointer()).erase(pointer.back());
-      break;
-    case Change::removed_element:
-      place.erase(place.size() - 1);
-      break;
+    case Change::number: place = place.get<std::int64_t>() + 1; break;
+    case Change::boolean: place = !place.get<bool>(); break;
+    case Change::text: place = place.get<std::string>() + "x"; break;
+    case Change::removed_member: output.at(pointer.parent_pointer()).erase(pointer.back()); break;
+    case Change::removed_element: place.erase(place.size() - 1); break;
   }
   return output;
 }

@@ -223,8 +223,7 @@ std::string change_one_place(json& vector, std::mt19937& random) {
         break;
       }
       [[fallthrough]];
-    default:
-      place = hostile_value(random);
+    default: place = hostile_value(random);
   }
   return pointer.to_string();
 }

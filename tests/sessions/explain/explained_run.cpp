@@ -127,8 +127,7 @@ bool holds(const CudagraphDispatch& graph, const Batch& batch,
       return none && batch.num_tokens > sizes.back();
     case CudagraphDispatchReason::uniform_decode_graph:
       return is_full && batch.uniform && graph.num_reqs_padded >= batch.num_reqs;
-    case CudagraphDispatchReason::mixed_batch_graph:
-      return is_full && mode == CUDAGraphMode::full;
+    case CudagraphDispatchReason::mixed_batch_graph: return is_full && mode == CUDAGraphMode::full;
     case CudagraphDispatchReason::not_uniform:
       return is_piecewise && !batch.uniform && mode == CUDAGraphMode::full_and_piecewise;
     case CudagraphDispatchReason::piecewise_only:

@@ -123,25 +123,16 @@ class Conditions {
                      config_.max_model_len,
                  words);
         break;
-      case SkipReason::chunked_prefill_off:
-        expect(!config_.enable_chunked_prefill, words);
-        break;
+      case SkipReason::chunked_prefill_off: expect(!config_.enable_chunked_prefill, words); break;
       case SkipReason::max_num_seqs:
         expect(step_.trace.num_running >= config_.max_num_seqs, words);
         break;
-      case SkipReason::preemption_in_step:
-        expect(!step_.trace.preempted.empty(), words);
-        break;
+      case SkipReason::preemption_in_step: expect(!step_.trace.preempted.empty(), words); break;
       case SkipReason::ends_in_flight:
       case SkipReason::frees_deferred:
-      case SkipReason::frame_in_flight:
-        expect(config_.async_scheduling, words);
-        break;
-      case SkipReason::allocation_refused:
-        refused(skipped.request, words);
-        break;
-      case SkipReason::behind_refused_request:
-        expect(false, "no scheduler gives this reason");
+      case SkipReason::frame_in_flight: expect(config_.async_scheduling, words); break;
+      case SkipReason::allocation_refused: refused(skipped.request, words); break;
+      case SkipReason::behind_refused_request: expect(false, "no scheduler gives this reason");
     }
   }
 
@@ -189,9 +180,7 @@ class Conditions {
       const GroupLookup& group = why.groups[g];
       const std::int32_t unit = unit_of(groups[g]);
       switch (group.stop) {
-        case LookupStop::caching_off:
-          expect(!config_.enable_prefix_caching, words);
-          break;
+        case LookupStop::caching_off: expect(!config_.enable_prefix_caching, words); break;
         case LookupStop::limit_reached:
           expect(group.present_length / unit * unit + unit > why.max_cache_hit_length, words);
           break;
@@ -200,17 +189,13 @@ class Conditions {
           expect((group.miss_block + 1) * groups[g].block_size() > group.present_length, words);
           missing(lookup.request, g, group.miss_block, words);
           break;
-        case LookupStop::eagle_drop:
-          expect(group.hit_length < group.present_length, words);
-          break;
+        case LookupStop::eagle_drop: expect(group.hit_length < group.present_length, words); break;
         case LookupStop::alignment:
           expect(group.hit_length % config_.scheduler_block_size == 0 ||
                      hits_end_inside_blocks(config_),
                  words);
           break;
-        case LookupStop::cut_to_other_group:
-          expect(least <= lookup.num_hit_tokens, words);
-          break;
+        case LookupStop::cut_to_other_group: expect(least <= lookup.num_hit_tokens, words); break;
       }
     }
   }

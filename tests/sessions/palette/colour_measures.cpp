@@ -53,14 +53,10 @@ Vector product(const Matrix& matrix, const Vector& vector) {
 
 const Matrix& matrix_of(ColourVision vision) {
   switch (vision) {
-    case ColourVision::protanopia:
-      return kProtanopia;
-    case ColourVision::deuteranopia:
-      return kDeuteranopia;
-    case ColourVision::tritanopia:
-      return kTritanopia;
-    case ColourVision::normal:
-      break;
+    case ColourVision::protanopia: return kProtanopia;
+    case ColourVision::deuteranopia: return kDeuteranopia;
+    case ColourVision::tritanopia: return kTritanopia;
+    case ColourVision::normal: break;
   }
   return kNormal;
 }

@@ -190,37 +190,19 @@ TEST(ServeLine, KnowsPresetsByTheirNamesOnHuggingFace) {
 // A value of the setting, or none.
 void draw_setting(EngineSettings& settings) {
   switch (draw(0, 9)) {
-    case 0:
-      settings.max_num_seqs = draw(1, 2000);
-      break;
-    case 1:
-      settings.mamba_cache_mode = static_cast<MambaCacheMode>(draw(0, 2));
-      break;
-    case 2:
-      settings.enable_prefix_caching = one_in(2);
-      break;
+    case 0: settings.max_num_seqs = draw(1, 2000); break;
+    case 1: settings.mamba_cache_mode = static_cast<MambaCacheMode>(draw(0, 2)); break;
+    case 2: settings.enable_prefix_caching = one_in(2); break;
     case 3:
       settings.num_speculative_tokens = draw(1, 5);
       settings.speculative_method = SpeculativeMethod::mtp;
       break;
-    case 4:
-      settings.gpu_memory_utilization = draw(1, 99) / 100.0;
-      break;
-    case 5:
-      settings.kv_cache_memory_bytes = std::int64_t{draw(1, 1000)} << 20;
-      break;
-    case 6:
-      settings.cudagraph_capture_sizes = std::vector<std::int32_t>{1, 2, draw(3, 64)};
-      break;
-    case 7:
-      settings.runner = one_in(2) ? ModelRunner::v1 : ModelRunner::v2;
-      break;
-    case 8:
-      settings.cudagraph_mode = CUDAGraphMode::piecewise;
-      break;
-    default:
-      settings.async_scheduling = one_in(2);
-      break;
+    case 4: settings.gpu_memory_utilization = draw(1, 99) / 100.0; break;
+    case 5: settings.kv_cache_memory_bytes = std::int64_t{draw(1, 1000)} << 20; break;
+    case 6: settings.cudagraph_capture_sizes = std::vector<std::int32_t>{1, 2, draw(3, 64)}; break;
+    case 7: settings.runner = one_in(2) ? ModelRunner::v1 : ModelRunner::v2; break;
+    case 8: settings.cudagraph_mode = CUDAGraphMode::piecewise; break;
+    default: settings.async_scheduling = one_in(2); break;
   }
 }
 

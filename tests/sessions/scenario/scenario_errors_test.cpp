@@ -307,23 +307,14 @@ std::string mutated(std::string text, std::uint64_t seed) {
   for (std::uint64_t i = 0; i < changes && !text.empty(); ++i) {
     const auto at = static_cast<std::size_t>(draw(text.size()));
     switch (draw(7)) {
-      case 0:
-        text[at] = static_cast<char>(draw(256));
-        break;
-      case 1:
-        text.erase(at, 1 + draw(8));
-        break;
-      case 2:
-        text.insert(at, text.substr(at, 1 + draw(16)));
-        break;
-      case 3:
-        text[at] = static_cast<char>(text[at] ^ (1 << draw(8)));
-        break;
+      case 0: text[at] = static_cast<char>(draw(256)); break;
+      case 1: text.erase(at, 1 + draw(8)); break;
+      case 2: text.insert(at, text.substr(at, 1 + draw(16))); break;
+      case 3: text[at] = static_cast<char>(text[at] ^ (1 << draw(8))); break;
       case 4:
         if (draw(8) == 0) text.resize(at);
         break;
-      default:
-        text.insert(at, 1, inserts[draw(inserts.size())]);
+      default: text.insert(at, 1, inserts[draw(inserts.size())]);
     }
   }
   return text;

@@ -168,28 +168,18 @@ Json integers(const Setting& setting) {
 // Type and range of a setting; words about it and patterns of text are the schema's own.
 void set_range(const Setting& setting, Json& schema) {
   switch (setting.kind) {
-    case SettingKind::boolean:
-      schema["type"] = "boolean";
-      break;
-    case SettingKind::integer:
-      schema.update(integers(setting));
-      break;
-    case SettingKind::byte_size:
-      schema["anyOf"][0] = integers(setting);
-      break;
+    case SettingKind::boolean: schema["type"] = "boolean"; break;
+    case SettingKind::integer: schema.update(integers(setting)); break;
+    case SettingKind::byte_size: schema["anyOf"][0] = integers(setting); break;
     case SettingKind::fraction:
       schema.update(Json{{"type", "number"}, {"minimum", 0}, {"maximum", 1}});
       break;
-    case SettingKind::choice:
-      schema["enum"] = setting.choices;
-      break;
+    case SettingKind::choice: schema["enum"] = setting.choices; break;
     case SettingKind::integer_list:
       schema["type"] = "array";
       schema["items"] = integers(setting);
       break;
-    case SettingKind::engine_profile:
-      schema["type"] = "string";
-      break;
+    case SettingKind::engine_profile: schema["type"] = "string"; break;
   }
 }
 

@@ -275,24 +275,26 @@ std::string conversation(const std::vector<std::string>& messages) {
   return text + "]}";
 }
 
-Result<TrafficLog> read(const std::string& text) { return read_sharegpt(input_of(text, "s.json")); }
+Result<TrafficLog> read_chats(const std::string& text) {
+  return read_sharegpt(input_of(text, "s.json"));
+}
 
 // Of 64 tokens, and the rest.
 TEST(ShareGpt, ATurnAsksWithTheWholeHistoryInWhichAnswersAreWhatWasGenerated) {
-  EXPECT_THAT(
-      words_of(read("[" +
-                    conversation({message("system", 12), message("human", 257), message("gpt", 41),
-                                  message("human", 4), message("gpt", 5)}) +
-                    "]")),
-      ElementsAre("c1.t1 in 0: 3 64 1 -> 11",
-                  "c1.t2 in 0: 3 64 1 c1.t1[68+11] 1 -> 2 after c1.t1"));
+  EXPECT_THAT(words_of(read_chats(
+                  "[" +
+                  conversation({message("system", 12), message("human", 257), message("gpt", 41),
+                                message("human", 4), message("gpt", 5)}) +
+                  "]")),
+              ElementsAre("c1.t1 in 0: 3 64 1 -> 11",
+                          "c1.t2 in 0: 3 64 1 c1.t1[68+11] 1 -> 2 after c1.t1"));
 }
 
 TEST(ShareGpt, EqualTextsAreSharedPieceByPiece) {
   const std::string same(256, 'a');
-  const auto log = read("[" + conversation({message("human", 300), message("gpt", 4)}) + "," +
-                        conversation({message("human", 299), message("gpt", 4)}) + "," +
-                        conversation({message("human", 300, 'b'), message("gpt", 4)}) + "]");
+  const auto log = read_chats("[" + conversation({message("human", 300), message("gpt", 4)}) + "," +
+                              conversation({message("human", 299), message("gpt", 4)}) + "," +
+                              conversation({message("human", 300, 'b'), message("gpt", 4)}) + "]");
   ASSERT_TRUE(log.ok()) << log.error().message;
   const auto prompt = [&](std::size_t i) { return log.value().requests[i].request.prompt; };
   EXPECT_EQ(prompt(0)[0], prompt(1)[0]);
@@ -302,19 +304,19 @@ TEST(ShareGpt, EqualTextsAreSharedPieceByPiece) {
 }
 
 TEST(ShareGpt, RolesAndContentsAndLinesWithoutAnArrayAreReadToo) {
-  EXPECT_THAT(words_of(read(R"({"messages": [{"role": "user", "content": "abcd"},)"
-                            R"( {"role": "assistant", "content": null}]})"
-                            "\n"
-                            R"({"conversations": [{"from": "user", "value": "abcdefgh"},)"
-                            R"( {"from": "chatgpt", "value": "x"}]})")),
+  EXPECT_THAT(words_of(read_chats(R"({"messages": [{"role": "user", "content": "abcd"},)"
+                                  R"( {"role": "assistant", "content": null}]})"
+                                  "\n"
+                                  R"({"conversations": [{"from": "user", "value": "abcdefgh"},)"
+                                  R"( {"from": "chatgpt", "value": "x"}]})")),
               ElementsAre("c1.t1 in 0: 1 -> 1", "c2.t1 in 1: 2 -> 1"));
 }
 
 TEST(ShareGpt, AnAnswerThatNobodyAskedForIsHistoryAndAQuestionWithoutAnAnswerNoTurn) {
-  const auto log = read("[" +
-                        conversation({message("gpt", 40), message("human", 4), message("gpt", 8),
-                                      message("human", 4)}) +
-                        ",\n" + conversation({message("human", 4)}) + "]");
+  const auto log = read_chats("[" +
+                              conversation({message("gpt", 40), message("human", 4),
+                                            message("gpt", 8), message("human", 4)}) +
+                              ",\n" + conversation({message("human", 4)}) + "]");
   EXPECT_THAT(words_of(log), ElementsAre("c1.t1 in 0: 10 1 -> 2"));
   EXPECT_THAT(log.value().notes,
               ElementsAre("left out because no user is answered: 1 of 2 conversations",
@@ -322,7 +324,7 @@ TEST(ShareGpt, AnAnswerThatNobodyAskedForIsHistoryAndAQuestionWithoutAnAnswerNoT
 }
 
 TEST(ShareGpt, ErrorsNameTheLineInWhichTheConversationBegins) {
-  const auto error = [](const std::string& text) { return read(text).error().message; };
+  const auto error = [](const std::string& text) { return read_chats(text).error().message; };
   const std::string good = conversation({message("human", 4), message("gpt", 4)});
   EXPECT_EQ(error("[\n" + good + ",\n{\"id\": 3}]"),
             "s.json:4: found an object (expected an object with \"conversations\")");
