@@ -213,7 +213,7 @@ endfunction()
 
 # Test programs that take longest, the longest last. CTest starts them first, so that no processor
 # waits for one of them at the end.
-set(hybridscope_long_tests storage gui core_engine sessions judge cli)
+set(hybridscope_long_tests storage gui core_engine gui_model judge sessions cli)
 
 # hybridscope_test(NAME SOURCES a_test.cpp ... LINKS lib ...)
 # Tests of the GoogleTest program test_NAME. Folders share a program: linking dozens would take as
