@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/bulk_copy.cuh"
 #include "kernels/cuda/device_memory.h"
-#include "kernels/cuda/engine_copy.cuh"
 #include "kernels/numeric/conv_rows.cuh"
 #include "kernels/numeric/warp_sums.cuh"
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cuda/engine_copy.cuh"
+#include "kernels/cuda/bulk_copy.cuh"
 #include "kernels/numeric/pool_rows.cuh"
 #include "kernels/numeric/warp_sums.cuh"
 
