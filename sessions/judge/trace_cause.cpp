@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/engine/batch_metadata_policies.h"
 #include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_reader.h"

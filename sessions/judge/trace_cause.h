@@ -9,12 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "core/engine/batch_metadata_policies.h"
 #include "sessions/explain/finding_roots.h"
 #include "sessions/judge/foreign_trace.h"
 #include "sessions/scenario/known_bug_table.h"
 
 namespace hybridscope {
+
+// Stands in core/engine/batch_metadata_policies.h, which few units shall depend on.
+enum class CheckpointWrites : std::uint8_t;
 
 // The lines of a trace, to go through them again. None are kept of a trace that is longer.
 class KeptTrace {
