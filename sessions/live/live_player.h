@@ -118,7 +118,9 @@ class LivePlayer final : private StepSink {
   const Stand* restart_for(std::int64_t position) const;
   const Stand& snapshot_before(std::int64_t position) const;
   void stand_on(const Stand& snapshot);
-  bool wants_writes() const override { return options_.logs_writes; }
+  bool wants_writes() const override {
+    return options_.logs_writes || any_wants_writes(options_.sinks);
+  }
   Result<Going> take(const CheckedStep& step) override;
   Status run_next();
   Status run_until(const StopAsked& reached);
