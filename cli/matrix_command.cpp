@@ -353,7 +353,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
       "  hybridscope matrix --engine reference --only mode=all --scenarios 1 --write-scenarios "
       "DIR\n"
       "\n"
-      "Ctrl-C stops it; the same command resumes it. How cells are made: docs/matrix.md.\n"
+      "Ctrl-C stops it; the same command resumes it. How cells are made: docs/ci.md.\n"
       "Exit codes: 0 every cell is safe, 1 findings, untested cells or cells that were not run,\n"
       "2 usage, 3 unreadable or invalid input, 4 environment.");
   CLI::Option* const engine =

@@ -161,7 +161,7 @@ Result<MatrixJob> make_matrix_job(const MatrixJobOptions& options, const Backend
   if (std::ranges::none_of(job.options.cells, is_run))
     return invalid_input(
         fmt::format("nothing to run: of {} selected, each is refused or the same "
-                    "as another (docs/matrix.md, --list)",
+                    "as another (docs/ci.md, --list)",
                     counted(std::ssize(job.options.cells), "cell")));
   job.options.num_threads = num_threads_for(options.jobs);
   job.options.shrink = !options.no_shrink;
@@ -273,7 +273,7 @@ std::string format_not_modelled() {
   std::string text = "\nnot modelled:";
   for (const NotModelled& one : kNotModelled)
     text += fmt::format("{} {}", &one == &kNotModelled.front() ? "" : ",", one.name);
-  return text + " (docs/matrix.md)\n";
+  return text + " (docs/ci.md)\n";
 }
 
 Json counts_to_json(const VerdictCounts& cells) {

@@ -1,4 +1,4 @@
-// The folder of a matrix (docs/matrix.md): matrix.jsonl with one line per finished cell, appended
+// The folder of a matrix (docs/ci.md): matrix.jsonl with one line per finished cell, appended
 // at once so that an interrupted matrix can be continued, and one scenario file per fault.
 #pragma once
 

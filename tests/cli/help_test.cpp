@@ -118,7 +118,7 @@ TEST(Help, SaysWhatAFileOrAPlaceIsAndWhetherItCanBeStandardOutput) {
   EXPECT_THAT(run_program("sessions export --help").out, HasSubstr("--html OUT.html|-"));
 }
 
-// What docs/scenarios.md and docs/debug.md show is what the program prints and what the files say.
+// What docs/scenario-format.md and docs/debug.md show is what the program prints and what the files say.
 
 const std::string kRoot = HYBRIDSCOPE_SOURCE_DIR;
 
@@ -133,7 +133,7 @@ std::string marked(const std::string& page, const std::string& name) {
 TEST(Documents, ThePageOfScenariosShowsWhatTheDemoPrints) {
   const ProgramResult run = run_program("run scenarios/align_boundary_by_decode.json --no-timings");
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_EQ(marked("docs/scenarios.md", "demo"), "```\n" + run.out + "```\n");
+  EXPECT_EQ(marked("docs/scenario-format.md", "demo"), "```\n" + run.out + "```\n");
 }
 
 TEST(Documents, TheFirstBreakExpressionOfThePageIsOne) {
@@ -154,7 +154,7 @@ TEST(Documents, TheScenarioTableHasARowForEachFileAndSaysWhatItTeaches) {
   ASSERT_GT(rows.size(), 20U);
   std::string table = "| scenario | what it shows |\n|---|---|\n";
   for (const std::string& row : rows) table += row;
-  EXPECT_EQ(marked("docs/scenarios.md", "scenarios"), table);
+  EXPECT_EQ(marked("docs/scenario-format.md", "scenarios"), table);
 }
 
 constexpr const char* kScenario = "scenarios/plain_decode.json";

@@ -67,7 +67,7 @@ def matrix(engine: str, *, only: Only | None = None, policies: Settings | None =
            scenarios: int = 48, seed: int = 1, labels_only: bool = False, shrink: bool = True,
            out: str | os.PathLike[str] | None = None, executor: Executor | None = None,
            progress: OnProgress | None = None) -> MatrixResult:
-    """Runs the cells of the matrix of docs/matrix.md, one job each, then makes the scenario of each
+    """Runs the cells of the matrix of docs/ci.md, one job each, then makes the scenario of each
     fault small, one job each. The result is the same on any executor.
 
         matrix("vllm@2026-06-29", only={"mode": "align", "runner": ["v1", "v2"]},
