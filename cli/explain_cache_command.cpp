@@ -45,7 +45,7 @@ constexpr const char* kExplainCacheExamples =
     "last token, block granularity, eagle drop, not yet computed, state missing, evicted, caching\n"
     "off. \"Would help\" names a change that made the hit longer when the run was repeated with "
     "it.\n"
-    "More: docs/explain-cache.md\n"
+    "More: docs/traffic.md\n"
     "Exit codes: 0 fine, 2 usage, 3 invalid input, 4 environment.";
 
 // The run and what to show.

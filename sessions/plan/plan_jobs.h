@@ -54,8 +54,8 @@ Result<PlanOutcome> run_plan(const Sweep& sweep, PlanTraffic& traffic,
                              const PlanSearchOptions& options);
 
 // A plan run again with each value of some settings alone: which of them would have served a
-// request more from the prefix cache, and what that costs everyone (docs/explain-cache.md,
-// Settings).
+// request more from the prefix cache, and what that costs everyone (docs/traffic.md,
+// Which setting would have helped).
 
 struct SettingTry {
   std::string name = {};     // "max_num_seqs=64"

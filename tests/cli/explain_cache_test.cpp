@@ -22,10 +22,10 @@ using testing::Not;
 
 constexpr const char* kShared = "explain-cache scenarios/shared_prefix_align.json";
 
-// The text in docs/explain-cache.md between the marks, without the fence.
+// The text in docs/traffic.md between the marks, without the fence.
 std::string documented_example() {
   const std::string page =
-      read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/explain-cache.md");
+      read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/traffic.md");
   const std::string begin = "<!-- explain-cache shared_prefix_align -->\n```\n";
   const std::size_t at = page.find(begin) + begin.size();
   return page.substr(at, page.find("```\n<!-- /explain-cache -->") - at);
