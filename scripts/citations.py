@@ -12,7 +12,6 @@ from source_tree import CPP_SUFFIXES, files
 _PAGES = "docs/semantics"
 _BUG_PAGE = "docs/known-bugs.md"
 _RULE = re.compile(r"^### (\S+)", re.MULTILINE)
-_INDEX_ROW = re.compile(r"^\| \[`([^`]+)`\]", re.MULTILINE)
 # A row of the table of bugs, or an item in the list of bugs without an entry.
 _BUG = re.compile(r"^(?:\| |- )(\d+) ", re.MULTILINE)
 
@@ -56,15 +55,10 @@ class Citations:
                 self._rules.setdefault(heading[1], []).append(place)
 
     def faults_of_pages(self) -> Iterator[str]:
-        """Rules with the same name, and rules that only the index or only the pages have."""
+        """Rules with the same name."""
         for name, places in self._rules.items():
             for place in places[1:]:
                 yield f"{place}: rule {name} is at {places[0]} as well"
-        index = self._root / _PAGES / "README.md"
-        rows = set(_INDEX_ROW.findall(index.read_text(encoding="utf-8")) if index.exists() else ())
-        for name in sorted(rows ^ self._rules.keys()):
-            what = "has a row but no page" if name in rows else "has no row"
-            yield f"{_PAGES}/README.md: rule {name} {what}"
 
     def faults_of_text(self, path: str, text: str) -> Iterator[str]:
         """The file's citations that name nothing."""

@@ -57,7 +57,7 @@ struct RuleInfo {
   Rule rule;
   std::string_view slug{};  // stable name in files and reports
   Severity severity;
-  std::string_view invariant{};  // of docs/semantics/invariants.md, "" where none
+  std::string_view invariant{};  // of docs/semantics/forward.md, "" where none
   std::string_view meaning{};    // one sentence
   Evidence evidence = Evidence::decisions;
 };
