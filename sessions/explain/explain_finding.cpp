@@ -257,7 +257,7 @@ std::string_view source(const Finding& finding, const Names& names) {
     case Rule::state_bytes_wrong: return "docs/architecture.md, State in bytes";
     case Rule::state_differs:
     case Rule::logits_differ:
-    case Rule::acceptance_differs: return "docs/numeric.md, What is compared";
+    case Rule::acceptance_differs: return "docs/gpu.md, What is compared";
     case Rule::copy_differs: return source_of_write(finding.cause.kind, names);
     case Rule::state_changed:
     case Rule::write_missing:

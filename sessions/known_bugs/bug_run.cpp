@@ -171,7 +171,8 @@ std::string spoken_bugs_section(std::span<const std::pair<std::string, SpokenBug
       "\n## What a language model says\n\n"
       "`hybridscope bugs run ID --state numeric` runs both sides of a bug with the model of "
       "[scenarios/models/jargon-gdn](../scenarios/models/jargon-gdn/README.md) on their decisions "
-      "([numeric.md](numeric.md)). Prompts of the same lengths ask it for a digit, as far as the "
+      "([gpu.md](gpu.md#a-language-model)). Prompts of the same lengths ask it for a digit, as far "
+      "as the "
       "scenario's few tokens have room for a question. Of several requests the one with the "
       "largest divergence is shown; KL is KL(lone run || faulty run) at its largest, in nats.\n\n"
       "| bug | what changes | without the bug | with it | KL |\n|---|---|---|---|---|\n";
