@@ -349,7 +349,7 @@ std::function<int()> add_lessons_command(CLI::App& lessons, const Backends& back
       "Exit codes: 0 fine, 1 an answer of a lesson is not the engine's, 2 usage or no such "
       "lesson,\n"
       "3 a lesson file that cannot be read, 4 a folder that cannot be written.\n"
-      "The file format: docs/lessons.md.");
+      "The file format: docs/workbench.md.");
   const auto options = std::make_shared<LessonsOptions>();
   options->make_site = backends.make_lesson_site;
   const std::vector<Subcommand> subcommands = {

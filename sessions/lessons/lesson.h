@@ -1,5 +1,5 @@
 // A lesson: a scenario, steps of it to stop at, text about what can be seen there, and questions
-// whose answers the engine gives (docs/lessons.md). Plain values and their reader
+// whose answers the engine gives (docs/workbench.md). Plain values and their reader
 // (lesson_reader.cpp); lesson_run.h plays them.
 #pragma once
 
@@ -132,7 +132,7 @@ struct SiteFile {
 // of lesson and part; not_available: `on_lesson` stopped it.
 using MakeLessonSite = Result<std::vector<SiteFile>> (*)(const LessonSiteInput&);
 
-// Reads lesson files and texts into Lesson values (docs/lessons.md).
+// Reads lesson files and texts into Lesson values (docs/workbench.md).
 
 // One question of a lesson file. For lesson_reader.cpp.
 LessonQuestion read_lesson_question(const JsonValue& place);

@@ -24,8 +24,7 @@ constexpr const char* kShared = "explain-cache scenarios/shared_prefix_align.jso
 
 // The text in docs/traffic.md between the marks, without the fence.
 std::string documented_example() {
-  const std::string page =
-      read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/traffic.md");
+  const std::string page = read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/traffic.md");
   const std::string begin = "<!-- explain-cache shared_prefix_align -->\n```\n";
   const std::size_t at = page.find(begin) + begin.size();
   return page.substr(at, page.find("```\n<!-- /explain-cache -->") - at);

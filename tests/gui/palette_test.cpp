@@ -6,7 +6,6 @@
 #include "gui/model/command_table.h"
 #include "gui/model/panel_infos.h"
 #include "gui/panels/panels.h"
-#include "sessions/text/json_reader.h"
 
 namespace hybridscope::palette_test {
 namespace {
@@ -157,13 +156,6 @@ TEST(CommandList, HasALineForEachCommandAndPanel) {
                               "[G Ctrl+G]\n"));
   EXPECT_THAT(list, HasSubstr("\n* edit.undo                                 Edit: Undo"));
   EXPECT_THAT(list, HasSubstr("\n  batch_rows                                Batch rows\n"));
-}
-
-TEST(CommandList, ThePageOfTheDocsHasIt) {
-  const auto page = read_text_file(HYBRIDSCOPE_SOURCE_DIR "/docs/workbench.md");
-  ASSERT_TRUE(page.ok());
-  EXPECT_THAT(page.value(), HasSubstr("```\n" + command_list({}) + "```\n"))
-      << "write the commands that `hybridscope gui --commands` prints into docs/workbench.md";
 }
 
 }  // namespace

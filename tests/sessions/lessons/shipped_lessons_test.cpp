@@ -170,7 +170,7 @@ TEST(ShippedLessons, ARequestsLifeHasTenSteps) {
 // The fenced example of the format's document, as a file beside it.
 TEST(LessonDocument, ExampleIsALessonWhoseAnswersAreTheEngines) {
   const std::string root = HYBRIDSCOPE_SOURCE_DIR;
-  const std::string text = read_text_file(root + "/docs/lessons.md").value();
+  const std::string text = read_text_file(root + "/docs/workbench.md").value();
   const std::string fence = "```json\n";
   const std::size_t first = text.find(fence) + fence.size();
   const std::string example = text.substr(first, text.find("```", first) - first);
