@@ -175,13 +175,13 @@ constexpr std::string_view kOpening =
 
 Made by `hybridscope bugs list --markdown` from `sessions/scenario/known_bug_table.cpp` and `scenarios/bugs`; a test compares this page with both.
 
-Each entry is a fault that a serving engine had or has, as a value of a policy that switches it on, with a scenario that shows it and, without the policy, finds nothing.
-`hybridscope bugs run ID` runs both, `hybridscope run SCENARIO.json --engine vllm-0.26.0` any scenario with what that release does, its faults among it.
-`hybridscope bugs show ID --report` writes what the maintainers of a release need to know of it.
+Each row is a fault that a serving engine had or has, as a value of a policy that switches it on, with a scenario that shows it and, without the policy, finds nothing.
+Its file says how it comes about, in which function, and what users saw; `hybridscope bugs show ID` adds the policy, the days and what the scenario finds (`--markdown` for a comment, `--report` for the maintainers of a release).
+`hybridscope bugs run ID` runs the scenario with and without it, `hybridscope run SCENARIO.json --engine vllm-0.26.0` any scenario with what that release does, its faults among it.
 The columns name the releases of vLLM that have the fault, by runner: first and last, or "from 0.24.0 on" if the newest, 0.33.0, still has it. 0.24.0 has no mode align on V2, 0.32.0 and later have no mode all.
 Days are vLLM's too: "until" names the first day without the fault, and a fault whose day of appearance is unknown counts as always present. A profile of a day (`vllm@2026-06-29`) is profile safe with the faults of that day and nothing else of it.
 Where two faults share a policy value, a profile of a day that has one of them shows both: no. 6 as long as no. 50 is open, no. 8 as long as no. 8b is.
-"Users saw" of entries without a report is what users would see.
+What users saw is, of a fault that nobody reported, what they would see.
 
 )";
 
@@ -242,23 +242,19 @@ std::string bugs_as_markdown_table(std::span<const BugExhibit> exhibits) {
 }
 
 Result<std::string> known_bugs_page() {
-  std::string table = fmt::format("{}{}", kOpening, kTableHead);
-  std::string entries;
+  std::string page = fmt::format("{}{}", kOpening, kTableHead);
   for (const KnownBug& bug : known_bug_table()) {
     const auto exhibit = shipped_bug(bug.id);
     if (!exhibit.ok()) return exhibit.error();
-    const auto run = run_bug(exhibit.value());
-    if (!run.ok()) return run.error();
-    table += row_text(exhibit.value(), fmt::format("[{0}](#{0})", bug.id));
-    entries += '\n' + bug_as_markdown(exhibit.value(), run.value());
+    page += row_text(exhibit.value(), fmt::format("[{0}](../scenarios/bugs/{0}.json)", bug.id));
   }
-  std::string left_out =
+  page +=
       "\n## Left out\n\nNumbers without an entry, or with one that covers only a part, and "
       "why:\n\n";
   for (const LeftOutBug& bug : left_out_bugs())
-    left_out += fmt::format("- {} {}{}: {}\n", bug.number, bug.id,
-                            bug.part.empty() ? "" : fmt::format(", {}", bug.part), bug.reason);
-  return table + entries + left_out;
+    page += fmt::format("- {} {}{}: {}\n", bug.number, bug.id,
+                        bug.part.empty() ? "" : fmt::format(", {}", bug.part), bug.reason);
+  return page;
 }
 
 }  // namespace hybridscope

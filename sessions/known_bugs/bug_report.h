@@ -55,7 +55,7 @@ std::string bug_as_markdown(const BugExhibit& exhibit, const BugRun& run, int le
 // One row per bug: number, id, what goes wrong, and its dates with each runner.
 std::string bugs_as_markdown_table(std::span<const BugExhibit> exhibits);
 
-// The whole page: a table of all bugs, then each bug. Error: a bug that cannot be read or run.
+// The page: a table of all bugs, and those without an entry. Error: a bug that cannot be read.
 Result<std::string> known_bugs_page();
 
 }  // namespace hybridscope
