@@ -126,7 +126,7 @@ std::function<int()> add_export_command(CLI::App& command) {
       "  hybridscope export scenario.json --as runner-test --engine vllm-0.33.0 -o test_run.py\n"
       "  hybridscope export scenario.json --as markdown --engine reference -o issue.md\n"
       "\n"
-      "The forms are described in docs/reports.md. Exit codes: 0 written, even if the run has\n"
+      "The forms are described in docs/debug.md. Exit codes: 0 written, even if the run has\n"
       "findings, 2 usage, 3 unreadable or invalid input, 4 environment.");
   command.add_option("scenario", options->scenario, "scenario file (docs/scenario-format.md)")
       ->required()

@@ -325,7 +325,7 @@ std::function<int()> add_shrink_command(CLI::App& shrink) {
       "  hybridscope shrink trace.jsonl.zst -o small.jsonl\n"
       "  hybridscope shrink big.json -o - | hybridscope run /dev/stdin\n"
       "\n"
-      "Ctrl-C stops it and keeps the smallest so far. How it works: docs/reports.md.\n"
+      "Ctrl-C stops it and keeps the smallest so far. How it works: docs/debug.md.\n"
       "Exit codes: 0 the result is written, 1 there is no such finding, 2 usage, 3 unreadable or\n"
       "invalid input, 4 environment.");
   shrink.add_option("input", options->input, "a scenario (.json), else a trace as judge reads it")

@@ -274,7 +274,7 @@ TEST(Shrink, TheResultRunsAsItsFileSays) {
 TEST(Shrink, ThePageShowsWhatItPrints) {
   const ProgramResult shrunk =
       run_program("shrink " + kStarved + " --engine reference -o " + output_path("page"));
-  const std::string page = read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/reports.md");
+  const std::string page = read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/debug.md");
   EXPECT_THAT(page, HasSubstr(shrunk.out.substr(0, shrunk.out.find("written:"))));
 }
 
