@@ -29,8 +29,8 @@ class CheckTree(unittest.TestCase):
         for mark in ("TO" + "DO", "to" + "do:", "FIX" + "ME", "a st" + "ub", "St" + "ubs",
                      "not impl" + "emented"):
             with self.subTest(mark=mark):
-                found = self.faults_of("docs/adding.md", f"line\n<!-- {mark} later -->\n")
-                self.assertEqual(found, ["docs/adding.md:2: unfinished mark"])
+                found = self.faults_of("docs/debug.md", f"line\n<!-- {mark} later -->\n")
+                self.assertEqual(found, ["docs/debug.md:2: unfinished mark"])
 
     def test_words_that_only_look_like_marks_pass(self) -> None:
         text = "a stubborn mastodon, placeholder tokens\n"
@@ -69,7 +69,7 @@ class CheckTree(unittest.TestCase):
         text = ("// (semantics: " + "pre-copy, I7), (known bug " + "48; semantics: " + "pre-copy)\n"
                 "// known bugs " + "20, 48, known bug " + "20 and 48, known bugs of engines, I99\n"
                 "// as known\n// bug 48 (semantics:\n// pre-copy,\n// I7; vLLM pre_copy)\n")
-        self.assertEqual(self.faults_of("docs/adding.md", text), [])
+        self.assertEqual(self.faults_of("docs/debug.md", text), [])
 
     def test_citations_of_what_does_not_exist_are_found(self) -> None:
         self.plant_rules()
@@ -106,11 +106,11 @@ class CheckTree(unittest.TestCase):
                    "configure_file(version.h.in generated/cli/version.h)\n")
         self.plant("core/base/check.h", "")
         self.plant("core/base/check.cpp", "")
-        self.plant("docs/adding.md", "text\n")
+        self.plant("docs/debug.md", "text\n")
 
     def test_paths_of_files_and_folders_pass(self) -> None:
         self.plant_sources()
-        text = ("core/base/check.h, core/base/check, `core/base`, core/base/, docs/adding.\n"
+        text = ("core/base/check.h, core/base/check, `core/base`, core/base/, docs/debug.\n"
                 "../core/gone.h, hardcore/gone, https://a.org/docs/gone, vllm/core/gone.py\n"
                 "v1/core/gone.py, model_executor/gone.py, tests/v1/e2e/gone.py\n"
                 "core/FOLDER/check.h, storage/schema_vN.cpp, tests/*_test.cpp, docs/<page>.md\n"
@@ -146,8 +146,8 @@ class CheckTree(unittest.TestCase):
 
     def test_links_start_at_their_file(self) -> None:
         self.plant("docs/glossary.md", "text\n")
-        self.assertEqual(self.faults_of("docs/adding.md", "[a](glossary.md)\n"), [])
-        self.assertEqual(len(self.faults_of("docs/adding.md", "[a](docs/glossary.md)\n")), 1)
+        self.assertEqual(self.faults_of("docs/debug.md", "[a](glossary.md)\n"), [])
+        self.assertEqual(len(self.faults_of("docs/debug.md", "[a](docs/glossary.md)\n")), 1)
 
     def test_a_cpp_file_that_no_listing_names_is_found(self) -> None:
         self.plant("CMakeLists.txt", "add_subdirectory(core/base)\n")

@@ -1,6 +1,6 @@
 // The policies of an engine: for each place where engines have behaved differently, which behaviour
 // it has. This header names no policy. The enum of one stands beside the unit that obeys it
-// (*_policies.h), core/engine/policy_table.cpp lists all; docs/adding.md says how to add one.
+// (*_policies.h), core/engine/policy_table.cpp lists all; CONTRIBUTING.md says how to add one.
 #pragma once
 
 #include <array>

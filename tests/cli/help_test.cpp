@@ -118,7 +118,8 @@ TEST(Help, SaysWhatAFileOrAPlaceIsAndWhetherItCanBeStandardOutput) {
   EXPECT_THAT(run_program("sessions export --help").out, HasSubstr("--html OUT.html|-"));
 }
 
-// What docs/scenario-format.md and docs/debug.md show is what the program prints and what the files say.
+// What docs/scenario-format.md and docs/debug.md show is what the program prints and what the files
+// say.
 
 const std::string kRoot = HYBRIDSCOPE_SOURCE_DIR;
 
