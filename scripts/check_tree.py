@@ -29,15 +29,31 @@ _FRAGMENT = re.compile(r"^\s*// (?:Of|The same|Those|As many|Each of)\b")
 _NO_FRAGMENTS = ("tests/", "bench/")
 _TEST_NAME = re.compile(r"`([A-Z]\w*)\.([A-Z]\w*)`")
 _TEST = re.compile(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.MULTILINE)
-_LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+_LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
+_HEADING = re.compile(r"^#+ (.*)")
+
+
+def _anchors(page: Path) -> set[str]:
+    """What a link to a heading of the page says behind its #."""
+    fenced = False
+    found: set[str] = set()
+    for line in page.read_text(encoding="utf-8").splitlines():
+        fenced ^= line.startswith("```")
+        if (heading := _HEADING.match(line)) and not fenced:
+            words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).strip().lower()
+            found.add(re.sub(r"[^\w -]", "", words).replace(" ", "-"))
+    return found
 
 
 def _dead_links(root: Path, path: str, line: str) -> Iterator[str]:
-    for target in _LINK.findall(line):
+    for target, anchor in _LINK.findall(line):
         if "://" in target or target.startswith("mailto:"):
             continue
-        if not ((root / path).parent / target).exists():
+        file = (root / path).parent / target if target else root / path
+        if not file.exists():
             yield f"link to {target}, which does not exist"
+        elif anchor and file.suffix == ".md" and anchor not in _anchors(file):
+            yield f"link to {target}#{anchor}, which is no heading"
 
 
 def _tests(root: Path) -> set[tuple[str, str]]:
