@@ -215,10 +215,16 @@ endfunction()
 # waits for one of them at the end.
 set(hybridscope_long_tests storage gui core_engine gui_model judge sessions cli)
 
+# Programs whose tests CTest runs in parts, and in how many: many of theirs wait for another process.
+set(hybridscope_parts_of_cli 4)
+set(hybridscope_parts_of_gui_model 2)
+set(hybridscope_parts_of_judge 2)
+set(hybridscope_parts_of_sessions 2)
+
 # hybridscope_test(NAME SOURCES a_test.cpp ... LINKS lib ...)
 # Tests of the GoogleTest program test_NAME. Folders share a program: linking dozens would take as
-# long as compiling them. To CTest the program is one test; gtest/NAME.xml says what became of each
-# of its tests.
+# long as compiling them. To CTest the program is one test, or one a part (NAME.1, NAME.2);
+# gtest/NAME.xml says what became of each of its tests.
 function(hybridscope_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   set(target test_${name})
@@ -233,10 +239,22 @@ function(hybridscope_test name)
     target_compile_definitions(${target} PRIVATE HYBRIDSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     hybridscope_precompile(${target} tests
       LINKS hybridscope_flags_tests GTest::gmock nlohmann_json::nlohmann_json)
-    add_test(NAME ${name} COMMAND ${target} --gtest_brief=1
-             --gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${name}.xml)
     list(FIND hybridscope_long_tests ${name} cost)  # -1: not there
-    set_tests_properties(${name} PROPERTIES TIMEOUT 1200 COST ${cost})
+    set(parts ${hybridscope_parts_of_${name}})
+    if(NOT parts)
+      set(parts 1)
+    endif()
+    foreach(part RANGE 1 ${parts})
+      set(test ${name})
+      if(parts GREATER 1)
+        string(APPEND test .${part})
+      endif()
+      math(EXPR index "${part} - 1")
+      add_test(NAME ${test} COMMAND ${target} --gtest_brief=1
+               --gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${test}.xml)
+      set_tests_properties(${test} PROPERTIES TIMEOUT 1200 COST ${cost}
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${parts};GTEST_SHARD_INDEX=${index}")
+    endforeach()
   endif()
   target_sources(${target} PRIVATE ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE ${ARG_LINKS})

@@ -21,10 +21,17 @@
 namespace hybridscope::test {
 namespace {
 
-// Or tests would depend on who runs them.
-constexpr const char* kWithoutCi =
-    "-u CI -u GITHUB_ACTIONS -u GITHUB_STEP_SUMMARY -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX "
-    "-u TEST_TOTAL_SHARDS -u TEST_SHARD_INDEX -u TEST_SHARD_STATUS_FILE ";
+// Or tests would depend on who runs them. Done when GoogleTest has chosen the part of the tests.
+class WithoutCi : public testing::Environment {
+  void SetUp() override {
+    for (const char* name :
+         {"CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX",
+          "TEST_TOTAL_SHARDS", "TEST_SHARD_INDEX", "TEST_SHARD_STATUS_FILE"})
+      unsetenv(name);
+  }
+};
+[[maybe_unused]] const testing::Environment* const kWithoutCi =
+    testing::AddGlobalTestEnvironment(new WithoutCi);
 
 class ProcessFolder {
  public:
@@ -61,9 +68,9 @@ ProgramResult run_limited(const std::string& limits, const std::string& argument
   const std::string out = temporary_path("out");
   const std::string err = temporary_path("err");
   // The arguments come last, so that a test can send the output elsewhere.
-  const std::string command = limits + "cd '" + HYBRIDSCOPE_SOURCE_DIR + "' && env " + kWithoutCi +
-                              environment + " '" + HYBRIDSCOPE_PROGRAM + "' >'" + out + "' 2>'" +
-                              err + "' </dev/null " + arguments;
+  const std::string command = limits + "cd '" + HYBRIDSCOPE_SOURCE_DIR + "' && env " + environment +
+                              " '" + HYBRIDSCOPE_PROGRAM + "' >'" + out + "' 2>'" + err +
+                              "' </dev/null " + arguments;
   const int status = std::system(command.c_str());
   ProgramResult result;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

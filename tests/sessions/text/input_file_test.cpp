@@ -142,7 +142,7 @@ TEST(LineSource, ADirectoryIsAnError) {
 
 // Opening does not wait for a writer, and reading waits only until `stop` holds.
 TEST(LineSource, ANamedPipeWithoutWriterEndsWhenItIsStopped) {
-  const std::string pipe = testing::TempDir() + "line_source_pipe";
+  const std::string pipe = testing::TempDir() + "line_source_pipe" + std::to_string(getpid());
   std::remove(pipe.c_str());
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   std::int64_t asked = 0;
@@ -154,7 +154,7 @@ TEST(LineSource, ANamedPipeWithoutWriterEndsWhenItIsStopped) {
 }
 
 TEST(LineSource, ANamedPipeIsReadUntilItsWriterIsGone) {
-  const std::string pipe = testing::TempDir() + "line_source_pipe";
+  const std::string pipe = testing::TempDir() + "line_source_pipe" + std::to_string(getpid());
   std::remove(pipe.c_str());
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   auto lines = LineSource::open(pipe, [] { return false; });
