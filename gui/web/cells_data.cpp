@@ -6,7 +6,7 @@
 #include "gui/model/block_table_model.h"
 #include "gui/model/theme.h"
 #include "gui/web/lesson_data.h"
-#include "gui/web/lesson_site.h"
+#include "sessions/page/page_parts.h"
 
 namespace hybridscope {
 namespace {

@@ -176,13 +176,6 @@ std::string classes_of_marks() {
 
 }  // namespace
 
-std::string css_word(std::string_view name) {
-  std::string word(name);
-  std::ranges::replace(word, ' ', '-');
-  std::erase(word, ',');
-  return word;
-}
-
 std::string theme_css() {
   const std::string light = properties_of(theme_of(ThemeKind::light));
   const std::string dark = properties_of(theme_of(ThemeKind::dark));

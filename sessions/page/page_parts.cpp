@@ -70,4 +70,11 @@ std::string make_page(const PageParts& page) {
   return html + "</body>\n</html>\n";
 }
 
+std::string css_word(std::string_view name) {
+  std::string word(name);
+  std::ranges::replace(word, ' ', '-');
+  std::erase(word, ',');
+  return word;
+}
+
 }  // namespace hybridscope

@@ -33,4 +33,7 @@ struct PageParts {
 // The whole document.
 std::string make_page(const PageParts& page);
 
+// "null-block": the class of the role `null block`, without its prefix.
+std::string css_word(std::string_view name);
+
 }  // namespace hybridscope

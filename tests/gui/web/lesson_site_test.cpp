@@ -8,6 +8,7 @@
 #include "gui/web/lesson_data.h"
 #include "gui/web/lesson_site.h"
 #include "sessions/lessons/lesson.h"
+#include "sessions/page/page_parts.h"
 
 namespace hybridscope::lesson_site_test {
 namespace {
