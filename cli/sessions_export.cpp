@@ -58,35 +58,23 @@ std::optional<StepRange> parse_range(const std::string& text) {
   return range;
 }
 
-HtmlReportOptions report_options(const SessionInfo& info, const StepRange& range) {
-  HtmlReportOptions options{.name = info.header.name,
-                            .model = info.header.model,
-                            .engine = info.header.engine,
-                            .source = info.header.source,
-                            .program = info.program,
-                            .status = std::string(session_status_name(info.status)),
-                            .note = info.note,
-                            .bookmarks = {},
-                            .language = info.header.language,
-                            .first_step = range.first,
-                            .last_step = range.last};
-  if (!info.status_reason.empty()) options.status += ": " + info.status_reason;
-  return options;
-}
-
 Status export_html(const ExportOptions& options, const SessionPlace& place,
                    const SessionInfo& info) {
-  HtmlReportOptions about = report_options(info, parse_range(options.steps).value_or(StepRange{}));
+  const StepRange range = parse_range(options.steps).value_or(StepRange{});
+  HtmlReportOptions about{.header = info.header,
+                          .program = info.program,
+                          .status = std::string(session_status_name(info.status)),
+                          .note = info.note,
+                          .find_causes = session_cause_finder(info),
+                          .first_step = range.first,
+                          .last_step = range.last};
+  if (!info.status_reason.empty()) about.status += ": " + info.status_reason;
   const auto file = SessionFile::open(place.file, FileAccess::read);
   if (!file.ok()) return file.error();
   const auto bookmarks = file.value().bookmarks(info.session);
   if (!bookmarks.ok()) return bookmarks.error();
   for (const Bookmark& bookmark : bookmarks.value())
-    about.bookmarks.push_back({.step = bookmark.step, .note = bookmark.note});
-  if (const auto find = session_cause_finder(info))
-    about.find_cause = [find](const Finding& root) {
-      return find(std::span(&root, 1)).front().sentence();
-    };
+    about.bookmarks.emplace_back(bookmark.step, bookmark.note);
   about.explain_command = [&place](std::int64_t step) { return show_step_words(place, step); };
   auto source = open_session_source(place);
   if (!source.ok()) return source.error();

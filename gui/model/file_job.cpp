@@ -184,19 +184,14 @@ Result<std::unique_ptr<FileJob>> begin_session_file(const ShownRun& run, const R
 namespace {
 
 HtmlReportOptions options_of(const ShownRun& run, const RunFile& file) {
-  const SessionHeader header = run.header();
-  HtmlReportOptions options;
-  options.name = run.title();
-  options.model = header.model;
-  options.engine = header.engine;
-  options.source = header.source;
-  options.program = file.program;
-  options.language = header.language;
+  HtmlReportOptions options{.header = run.header(), .program = file.program};
+  options.header.name = run.title();
   for (const ShownBookmark& bookmark : bookmarks_of_known_steps(run))
-    options.bookmarks.push_back({.step = bookmark.step, .note = bookmark.note});
+    options.bookmarks.emplace_back(bookmark.step, bookmark.note);
   if (run.plan() != nullptr)
-    options.find_cause = [plan = *run.plan(), scope = header.check](const Finding& root) {
-      return find_cause_words(plan, std::span(&root, 1), {.scope = scope}).front().sentence();
+    options.find_causes = [plan = *run.plan(),
+                           scope = options.header.check](std::span<const Finding> findings) {
+      return find_cause_words(plan, findings, {.scope = scope});
     };
   return options;
 }

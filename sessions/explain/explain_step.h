@@ -33,6 +33,7 @@ struct StepToExplain {
   std::vector<std::string> chain_words = {};
   std::size_t columns = kPageColumns;  // of a line
   std::size_t name_width = 0;          // of the column of requests' names; 0: measured once
+  bool tells_tokens = true;            // which requests are scheduled, and how q of each came about
 };
 
 // Sections in the order of the step's phases; lines of at most `columns` columns; newline at the

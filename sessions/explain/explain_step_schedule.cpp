@@ -237,7 +237,7 @@ void add_scheduled_table(const StepToExplain& step, TextPage& page) {
 
 void add_scheduled(const StepToExplain& step, TextPage& page) {
   const StepTrace& trace = step.trace;
-  if (lacks_requests(trace)) return;
+  if (lacks_requests(trace) || !step.tells_tokens) return;
   if (trace.scheduled.empty()) {
     page.line("No request got a token: an empty step.");
     return;

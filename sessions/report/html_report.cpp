@@ -3,299 +3,344 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <span>
 #include <utility>
 
-#include "core/language/spoken_texts.h"
 #include "core/model/model_layout.h"
+#include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_parts.h"
+#include "sessions/explain/explain_step.h"
 #include "sessions/page/page_parts.h"
-#include "sessions/record/step_record.h"
-#include "sessions/report/report_cells.h"
+#include "sessions/record/value_names.h"
 #include "sessions/report/report_files.h"
-#include "sessions/report/report_steps.h"
-#include "sessions/run/finding_list.h"
-#include "sessions/run/run_summary.h"
-#include "sessions/run/spoken_words.h"
+#include "sessions/run/run_plan.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {
 
-// Totals over a session, field by field, wider than the counts of one step.
-class CountTotals {
- public:
-  void add(const StepCounts& step) {
-    for_each_count_field(step, [this](std::string_view name, auto value) { sums_[name] += value; });
-  }
+using Json = nlohmann::json;
 
-  nlohmann::json by_name() const {
-    nlohmann::json object = nlohmann::json::object();
-    const StepCounts none;
-    for_each_count_field(none, [&](std::string_view name, auto) {
-      const auto found = sums_.find(name);
-      object[std::string(name)] = found == sums_.end() ? 0 : found->second;
-    });
-    return object;
-  }
+std::string_view severity_words(Severity severity) {
+  return severity == Severity::error ? "✖ error" : "▲ warning";
+}
+std::string_view severity_class(Severity severity) {
+  return severity == Severity::error ? "error" : "warning";
+}
 
- private:
-  std::map<std::string_view, std::int64_t> sums_;  // by field
-};
-
-nlohmann::json describe_groups(const EngineConfig& config) {
-  nlohmann::json groups = nlohmann::json::array();
-  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
-    const auto* mamba = std::get_if<MambaSpec>(&group.spec);
-    groups.push_back({{"kind", mamba != nullptr ? mamba_type_name(mamba->mamba_type) : "attention"},
-                      {"mamba", mamba != nullptr},
-                      {"block_size", group.block_size()},
-                      {"layers", group.layers.size()}});
+Json describe_groups(const EngineConfig& config, const Names& names) {
+  Json groups = Json::array();
+  for (std::size_t i = 0; i < config.kv_cache_config.groups.size(); ++i) {
+    const KVCacheGroup& group = config.kv_cache_config.groups[i];
+    groups.push_back(
+        {{"name", names.group(static_cast<std::int32_t>(i))},
+         {"words", fmt::format("{}, {} a block", counted(std::ssize(group.layers), "layer"),
+                               counted(group.block_size(), "token"))}});
   }
   return groups;
 }
 
-std::string_view mode_name(MambaCacheMode mode) {
-  switch (mode) {
-    case MambaCacheMode::none: return "none";
-    case MambaCacheMode::all: return "all";
-    case MambaCacheMode::align: return "align";
-  }
-  return {};
-}
+constexpr StepTopic kWords[] = {StepTopic::commands, StepTopic::schedule, StepTopic::blocks,
+                                StepTopic::graph, StepTopic::commit};
+constexpr StepTopic kCopies[] = {StepTopic::pre_copies, StepTopic::post_copies};
 
-nlohmann::json describe_run(const StepSource& source, const HtmlReportOptions& options) {
-  const EngineConfig& config = source.config();
-  nlohmann::json meta = {{"title", source.title()},
-                         {"name", options.name},
-                         {"model", options.model},
-                         {"engine", options.engine},
-                         {"source", options.source},
-                         {"program", options.program},
-                         {"status", options.status},
-                         {"note", options.note},
-                         {"level", record_level_name(source.level())},
-                         {"mode", mode_name(config.mamba_cache_mode)},
-                         {"num_speculative_tokens", config.num_speculative_tokens},
-                         {"runner", config.runner == ModelRunner::v1 ? "V1" : "V2"},
-                         {"async_scheduling", config.async_scheduling},
-                         {"cudagraph_mode", cudagraph_mode_name(config.cudagraph_mode)},
-                         {"num_blocks", config.kv_cache_config.num_blocks},
-                         {"max_num_seqs", config.max_num_seqs},
-                         {"max_num_batched_tokens", config.max_num_batched_tokens},
-                         {"groups", describe_groups(config)},
-                         {"cells", cell_code_words()},
-                         {"bookmarks", nlohmann::json::array()},
-                         {"roots", nlohmann::json::array()},
-                         {"next", ""}};
-  for (const ReportBookmark& bookmark : options.bookmarks)
-    meta["bookmarks"].push_back({bookmark.step, bookmark.note});
-  return meta;
+std::string outcome_words(const ScheduledTrace& scheduled, const RowTrace& row) {
+  if (!scheduled.samples()) return "chunk";
+  if (row.num_sampled_tokens == 0) return "discarded";
+  if (scheduled.num_draft_tokens == 0) return "1 token";
+  return fmt::format("{} of {} drafts", row.num_sampled_tokens - 1, scheduled.num_draft_tokens);
 }
 
 }  // namespace
 
-std::string fill_report_page(const std::string& data) {
-  return make_page({.title = "hybridscope report",
-                    .body = report_files::report_html,
-                    .style = report_files::report_css,
-                    .script = {report_files::report_script, report_files::report_script_sha256},
-                    .data_id = "report-data",
-                    .data = data});
+HtmlReportWriter::HtmlReportWriter(StepSource& source, HtmlReportOptions options)
+    : source_(source),
+      options_(std::move(options)),
+      names_(make_names(source.config(), [this](RequestId request) { return name_of(request); })),
+      tables_(source.config(), names_),
+      findings_(source.knows_own_counts()),
+      starvation_(source.config()) {
+  if (options_.header.language) findings_.set_runs_replays();
 }
 
-// Reads a source and collects what the page shows.
-class HtmlReportWriter::Maker {
- public:
-  Maker(StepSource& source, HtmlReportOptions options)
-      : source_(source),
-        options_(std::move(options)),
-        names_(make_names(source.config(), [this](RequestId request) { return name_of(request); })),
-        steps_(source.config(), names_, source.knows_own_counts(), options_.find_cause),
-        starvation_(source.config()) {}
+bool HtmlReportWriter::is_shown(std::int64_t step) const {
+  if (has_range()) return step >= options_.first_step && step <= options_.last_step;
+  return !cut_;
+}
 
-  Result<bool> step();
-  Result<HtmlReport> finish();
-
- private:
-  bool has_range() const { return options_.first_step > 0 || options_.last_step > 0; }
-  bool in_range(std::int64_t step) const {
-    if (has_range()) return step >= options_.first_step && step <= options_.last_step;
-    return !cut_;
-  }
-  std::string name_of(RequestId request);
-  Status take(std::int64_t step);
-  void add(const StepRecord& record);
-  void cut();
-  std::string left_out() const;
-  void note(const StepRecord& record);
-  // What the summary of `run` warns of, as far as the steps that were read tell.
-  std::vector<std::string> notes();
-  std::string data();
-
-  StepSource& source_;
-  HtmlReportOptions options_;
-  Names names_;
-  ReportSteps steps_;
-  StarvationWatch starvation_;
-  std::int64_t stale_arrays_ = 0;      // first step with a finding of that rule, 0: none
-  BlockState before_;                  // before the first shown step
-  std::vector<std::string> texts_;     // shown steps as JSON
-  std::vector<std::int64_t> numbers_;  // step numbers of texts_
-  std::map<std::int32_t, std::string> requests_;
-  std::size_t short_templates_ = 0;        // number of templates after kShortReportSteps steps
-  std::set<std::int32_t> short_requests_;  // requests known by then
-  bool cut_ = false;
-  CountTotals totals_;
-  SpokenTexts spoken_;  // of the steps that were read
-  std::int64_t num_steps_ = 0;
-  std::int64_t first_ = 0;
-  std::int64_t last_ = 0;
-};
-
-std::string HtmlReportWriter::Maker::name_of(RequestId request) {
+std::string HtmlReportWriter::name_of(RequestId request) {
   const auto [place, added] = requests_.try_emplace(request.value);
   if (added) place->second = source_.request_name(request);
   return place->second;
 }
 
-void HtmlReportWriter::Maker::add(const StepRecord& record) {
-  for (const ScheduledTrace& scheduled : record.trace.scheduled) name_of(scheduled.request);
-  for (const CommitTrace& commit : record.trace.committed) name_of(commit.request);
-  for (const SkippedRequest& skipped : record.trace.skipped) name_of(skipped.request);
-  for (const RequestId request : record.trace.preempted) name_of(request);
-  texts_.push_back(script_safe_json(steps_.step(record)));
-  numbers_.push_back(record.trace.step);
-  if (std::cmp_equal(texts_.size(), kShortReportSteps)) {
-    short_templates_ = steps_.texts().size();
-    for (const auto& [request, name] : requests_) short_requests_.insert(request);
+Json HtmlReportWriter::lines_of(const StepRecord& record, std::span<const StepTopic> topics) const {
+  const std::string text =
+      explain_topics({.trace = tables_.trace(),
+                      .config = source_.config(),
+                      .names = names_,
+                      .scheduler_tables = tables_.scheduler_tables(),
+                      .findings = {},
+                      .own_count =
+                          [this, &record](RequestId request) {
+                            return findings_.own_counts().before(record.trace.step, request);
+                          },
+                      .columns = std::string::npos,
+                      .tells_tokens = false},
+                     topics);
+  Json lines = Json::array();
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
   }
+  return lines;
 }
 
-// The run is too long: keeps only the first steps.
-void HtmlReportWriter::Maker::cut() {
-  cut_ = true;
-  texts_.resize(kShortReportSteps);
-  numbers_.resize(kShortReportSteps);
-  steps_.texts().truncate(short_templates_);
-  std::erase_if(requests_,
-                [this](const auto& entry) { return !short_requests_.contains(entry.first); });
+// [[class, severity, words]...]
+Json HtmlReportWriter::findings_of(const StepRecord& record) const {
+  Json list = Json::array();
+  const std::vector<std::string> chains = findings_.last_chain_words();
+  for (std::size_t i = 0; i < record.findings.size(); ++i) {
+    const Severity severity = rule_info(record.findings[i].rule).severity;
+    std::string words = explain_finding(record.findings[i], names_);
+    if (!chains[i].empty()) words += "; " + chains[i];
+    list.push_back({severity_class(severity), severity_words(severity), std::move(words)});
+  }
+  return list;
 }
 
-Status HtmlReportWriter::Maker::take(std::int64_t step) {
-  if (!has_range() && !cut_ && std::cmp_equal(texts_.size(), kMaxReportSteps)) cut();
-  const bool before = has_range() && step < options_.first_step;
-  if (!in_range(step) && !before) return Ok{};
-  const Result<const StepRecord*> record = source_.record();
-  if (!record.ok()) return record.error();
-  spoken_.add(record.value()->speech.words);
-  note(*record.value());
-  if (before) {
-    const StepTrace& trace = record.value()->trace;
-    before_.apply(trace.cache_events);
-    before_.apply(record.value()->worker_changes);
-    before_.apply(trace.commit_events);
-    steps_.pass_over(*record.value());
-  } else {
-    add(*record.value());
+// {request, class, cells: [...]}
+Json HtmlReportWriter::row_of(const RowTrace& row, std::size_t number,
+                              const StepRecord& record) const {
+  const StepTrace& trace = tables_.trace();
+  const ScheduledTrace& scheduled = trace.scheduled_of(row);
+  const auto own = findings_.own_counts().before(trace.step, row.request);
+  std::string came(admission_name(scheduled.admission));
+  if (row.origin != RowOrigin::kept) came += fmt::format(", {}", row_origin_name(row.origin));
+  Json cells = {
+      number,
+      row.slot,
+      names_.request(row.request),
+      row_class_name(row.row_class),
+      row.num_computed_tokens,
+      scheduled.num_scheduled_tokens,
+      scheduled.num_draft_tokens,
+      row.num_accepted_tokens,
+      count_origin_words(trace, row, own, names_),
+      row.num_sampled_tokens,
+      outcome_words(scheduled, row),
+      scheduled.admission == Admission::running ? Json("") : Json(scheduled.num_hit_tokens),
+      came};
+  const auto copies = [&row](const CopyLaunch& launch) {
+    return std::ranges::any_of(launch.decisions, [&row](const CopyDecisionTrace& made) {
+      return made.request == row.request && made.decision.copies();
+    });
+  };
+  std::string classes(row_class_name(row.row_class));
+  if (copies(trace.pre_copies) || copies(trace.post_copies)) classes += " copies";
+  if (std::ranges::count(record.findings, row.request, &Finding::request) > 0) classes += " found";
+  if (is_wrong_count(trace, row, own)) classes += " wrong";
+  return {{"request", row.request.value}, {"class", classes}, {"cells", std::move(cells)}};
+}
+
+void HtmlReportWriter::show(const StepRecord& record) {
+  const StepTrace& trace = tables_.trace();
+  Json rows = Json::array();
+  for (const RowTrace& row : trace.rows) rows.push_back(row_of(row, rows.size(), record));
+  Json preempted = Json::array();
+  for (const RequestId request : trace.preempted) preempted.push_back(request.value);
+  const StepCounts& counts = record.counts;
+  Json step = {{"n", trace.step},
+               {"marks",
+                {counts.num_state_copies, counts.num_evicted, counts.num_preempted,
+                 counts.num_errors + counts.num_warnings}},
+               {"words", lines_of(record, kWords)},
+               {"copies", lines_of(record, kCopies)},
+               {"findings", findings_of(record)},
+               {"rows", std::move(rows)},
+               {"preempted", std::move(preempted)},
+               {"assumed", tables_.assumed_groups()}};
+  Json changed = changes(last_, step, texts_);
+  if (Json cells = tables_.changed_cells(texts_); !cells.empty())
+    changed["tables"] = std::move(cells);
+  steps_.push_back(script_safe_json(changed));
+  numbers_.push_back(trace.step);
+  last_ = std::move(step);
+}
+
+Status HtmlReportWriter::take(std::int64_t step) {
+  if (!has_range() && !cut_ && std::cmp_equal(steps_.size(), kMaxReportSteps)) {
+    cut_ = true;
+    steps_.resize(kShortReportSteps);
+    numbers_.resize(kShortReportSteps);
   }
+  if (cut_ || (has_range() && step > options_.last_step)) return Ok{};
+  const Result<const StepRecord*> read = source_.record();
+  if (!read.ok()) return read.error();
+  const StepRecord& record = *read.value();
+  spoken_.add(record.speech.words);
+  starvation_.add(record.trace);
+  tables_.take(record);
+  findings_.add(tables_.trace(), record.findings, {}, names_);
+  if (is_shown(step)) show(record);
   return Ok{};
 }
 
-std::string HtmlReportWriter::Maker::left_out() const {
-  if (std::cmp_equal(texts_.size(), num_steps_)) return {};
+std::string HtmlReportWriter::left_out() const {
+  if (steps_.empty() || std::cmp_equal(steps_.size(), num_steps_)) return {};
   return fmt::format("steps {} to {} are shown: {} of {} steps ({} to {})",
                      grouped_number(numbers_.front()), grouped_number(numbers_.back()),
-                     grouped_number(static_cast<std::int64_t>(texts_.size())),
-                     grouped_number(num_steps_), grouped_number(first_), grouped_number(last_));
+                     grouped_number(std::ssize(steps_)), grouped_number(num_steps_),
+                     grouped_number(first_number_), grouped_number(last_number_));
 }
 
-void HtmlReportWriter::Maker::note(const StepRecord& record) {
-  starvation_.add(record.trace);
-  if (stale_arrays_ == 0 &&
-      std::ranges::count(record.findings, Rule::stale_persistent_array, &Finding::rule) > 0)
-    stale_arrays_ = record.trace.step;
+// [[name, value]...]
+Json HtmlReportWriter::facts() const {
+  const EngineConfig& config = source_.config();
+  const auto sum_of = [this](std::string_view field) {
+    const auto found = totals_.find(field);
+    return found == totals_.end() ? 0 : found->second;
+  };
+  const auto total = [&sum_of](std::string_view field) { return grouped_number(sum_of(field)); };
+  Json facts = Json::array();
+  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, std::string>>{
+           {"model", options_.header.model},
+           {"mode", std::string(mamba_cache_mode_name(config.mamba_cache_mode))},
+           {"K", std::to_string(config.num_speculative_tokens)},
+           {"engine", options_.header.engine},
+           {"runner", has_slots() ? "V2" : "V1"},
+           {"scheduling", config.async_scheduling ? "asynchronous" : "synchronous"},
+           {"graphs", std::string(cudagraph_mode_name(config.cudagraph_mode))},
+           {"blocks", grouped_number(config.kv_cache_config.num_blocks)},
+           {"source", options_.header.source},
+           {"level", std::string(record_level_name(source_.level()))},
+           {"status", options_.status},
+           {"steps", grouped_number(num_steps_)},
+           {"prompt tokens", total("num_prompt_tokens")},
+           {"hit tokens", total("num_hit_tokens")},
+           {"output tokens", total("num_output_tokens")},
+           {"state copies", fmt::format("{} ({})", total("num_state_copies"),
+                                        rounded_byte_size(sum_of("state_copy_bytes")))},
+           {"preemptions", total("num_preempted")},
+           {"evictions", total("num_evicted")},
+           {"note", options_.note}})
+    if (!value.empty()) facts.push_back({name, value});
+  return facts;
 }
 
-std::vector<std::string> HtmlReportWriter::Maker::notes() {
-  std::vector<std::string> notes;
+// [[step, class, severity, words]...], of shown steps.
+Json HtmlReportWriter::all_findings() const {
+  Json list = Json::array();
+  for (const KeptFinding& kept : findings_.kept()) {
+    const Severity severity = rule_info(kept.finding.rule).severity;
+    if (!kept.line.empty() && std::ranges::binary_search(numbers_, kept.finding.step))
+      list.push_back({kept.finding.step, severity_class(severity), severity_words(severity),
+                      findings_.text_with_root(kept)});
+  }
+  return list;
+}
+
+Json HtmlReportWriter::notes() {
+  Json notes = Json::array();
   Starvation starvation;
   for (const StarvedRequest& waited : starvation_.starved())
     starvation.requests.push_back({waited, name_of(waited.request)});
   if (!starvation.requests.empty()) notes.push_back(starvation.words(source_.config()));
-  if (stale_arrays_ > 0 && !options_.language) notes.push_back(fresh_arrays_words(stale_arrays_));
+  if (const std::string words = findings_.format_left_out(); !words.empty()) notes.push_back(words);
   return notes;
 }
 
-std::string HtmlReportWriter::Maker::data() {
-  nlohmann::json meta = describe_run(source_, options_);
-  meta["totals"] = totals_.by_name();
-  meta["num_steps"] = num_steps_;
-  meta["left_out"] = left_out();
-  meta["notes"] = notes();
-  const std::vector<FindingRoot>& roots = steps_.roots();
-  for (const FindingRoot& root : roots)
-    meta["roots"].push_back({root.num_following, root.last_step});
-  if (!roots.empty() && options_.explain_command)
-    meta["next"] = options_.explain_command(roots.front().finding.step);
-  meta["language"] = options_.language ? speech_words(*options_.language) : std::string();
-  nlohmann::ordered_json texts_said = nlohmann::ordered_json::array();
-  if (options_.language)
-    texts_said =
-        texts_for_page(spoken_words(spoken_.taken(), options_.language->vocab_size, names_));
-  nlohmann::json requests = nlohmann::json::array();
-  for (const auto& [request, name] : requests_) requests.push_back({request, name});
-  const ReportTexts& texts = steps_.texts();
-  std::string data = fmt::format(
-      "{{\"meta\":{},\"requests\":{},\"texts\":{},\"templates\":{},\"start\":{},\"start_worker\":{}"
-      ",\"steps\":[",
-      script_safe_json(meta), script_safe_json(requests), script_safe_json(texts_said),
-      script_safe_json(texts.templates()), script_safe_json(before_.scheduler_ops()),
-      script_safe_json(before_.worker_ops()));
-  for (std::size_t i = 0; i < texts_.size(); ++i) {
+Json HtmlReportWriter::describe_run() {
+  const std::int64_t errors = totals_["num_errors"];
+  const std::int64_t warnings = totals_["num_warnings"];
+  const bool finds = errors + warnings > 0;
+  const bool counts_only = source_.level() == RecordLevel::counts;
+  Json run = {
+      {"title", options_.header.name.empty() ? source_.title() : options_.header.name},
+      {"program", options_.program},
+      {"verdict",
+       {!finds ? "fine" : severity_class(errors > 0 ? Severity::error : Severity::warning),
+        !finds ? "✔ no findings"
+               : fmt::format("{} {}, {}", errors > 0 ? "✖" : "▲", counted(errors, "error"),
+                             counted(warnings, "warning"))}},
+      {"facts", facts()},
+      {"left_out", left_out()},
+      {"notes", notes()},
+      {"groups", describe_groups(source_.config(), names_)},
+      {"has_slots", has_slots()},
+      {"no_rows",
+       counts_only ? "recorded at level counts: rows were not kept" : "nothing was scheduled"},
+      {"has_tables", !counts_only},
+      {"tables_note", source_.level() == RecordLevel::full
+                          ? std::string()
+                          : fmt::format("What the forward pass read and wrote is not kept at level "
+                                        "{}: running and speculative blocks look like held ones.",
+                                        record_level_name(source_.level()))},
+      {"bookmarks", options_.bookmarks},
+      {"findings", all_findings()},
+      {"next", ""},
+      {"language",
+       options_.header.language ? speech_words(*options_.header.language) : std::string()}};
+  if (!findings_.roots().empty() && options_.explain_command)
+    run["next"] = options_.explain_command(findings_.first_step());
+  return run;
+}
+
+std::string HtmlReportWriter::data() {
+  nlohmann::ordered_json said = nlohmann::ordered_json::array();
+  if (options_.header.language)
+    said =
+        texts_for_page(spoken_words(spoken_.taken(), options_.header.language->vocab_size, names_));
+  const std::string run = script_safe_json(describe_run());
+  std::string data =
+      fmt::format(R"({{"run":{},"said":{},"requests":{},"templates":{},"words":{},"steps":[)", run,
+                  script_safe_json(said), script_safe_json(Json(requests_)),
+                  script_safe_json(texts_.templates()), script_safe_json(texts_.words()));
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (i > 0) data += ",\n";
-    data += texts_[i];
+    data += steps_[i];
   }
   return data + "]}";
 }
 
-Result<bool> HtmlReportWriter::Maker::step() {
+Result<bool> HtmlReportWriter::step() {
   const Result<const StepStamp*> stamp = source_.next();
   if (!stamp.ok()) return stamp.error();
   if (stamp.value() == nullptr) return false;
-  last_ = stamp.value()->step;
-  if (first_ == 0) first_ = last_;
+  last_number_ = stamp.value()->step;
+  if (first_number_ == 0) first_number_ = last_number_;
   ++num_steps_;
-  totals_.add(stamp.value()->counts);
-  if (Status taken = take(last_); !taken.ok()) return taken.error();
+  for_each_count_field(stamp.value()->counts,
+                       [this](std::string_view name, auto value) { totals_[name] += value; });
+  if (Status taken = take(last_number_); !taken.ok()) return taken.error();
   return true;
 }
 
-Result<HtmlReport> HtmlReportWriter::Maker::finish() {
-  if (texts_.empty() && has_range())
-    return Error{
-        ErrorKind::not_found,
-        num_steps_ == 0
-            ? fmt::format("{}: no step was recorded", source_.title())
-            : fmt::format("{}: there is no step from {} to {}, the recorded ones are {} "
-                          "to {}",
-                          source_.title(), options_.first_step, options_.last_step, first_, last_)};
-  for (const RequestId request : before_.requests()) name_of(request);
-  return HtmlReport{.html = fill_report_page(data()),
-                    .num_steps = static_cast<std::int64_t>(texts_.size()),
-                    .num_all_steps = num_steps_,
-                    .left_out = texts_.empty() ? std::string() : left_out()};
+Result<HtmlReport> HtmlReportWriter::finish() {
+  if (steps_.empty() && has_range())
+    return Error{ErrorKind::not_found,
+                 num_steps_ == 0
+                     ? fmt::format("{}: no step was recorded", source_.title())
+                     : fmt::format("{}: there is no step from {} to {}, the recorded ones are {} "
+                                   "to {}",
+                                   source_.title(), options_.first_step, options_.last_step,
+                                   first_number_, last_number_)};
+  if (options_.find_causes) findings_.find_causes(options_.find_causes);
+  return HtmlReport{
+      .html =
+          make_page({.title = "hybridscope report",
+                     .body = report_files::report_html,
+                     .style = report_files::report_css,
+                     .script = {report_files::report_script, report_files::report_script_sha256},
+                     .data_id = "report-data",
+                     .data = data()}),
+      .num_steps = std::ssize(steps_),
+      .num_all_steps = num_steps_,
+      .left_out = left_out()};
 }
-
-HtmlReportWriter::HtmlReportWriter(StepSource& source, HtmlReportOptions options)
-    : maker_(std::make_unique<Maker>(source, std::move(options))) {}
-HtmlReportWriter::~HtmlReportWriter() = default;
-
-Result<bool> HtmlReportWriter::step() { return maker_->step(); }
-Result<HtmlReport> HtmlReportWriter::finish() { return maker_->finish(); }
 
 Result<HtmlReport> write_html_report(StepSource& source, const HtmlReportOptions& options) {
   HtmlReportWriter writer(source, options);

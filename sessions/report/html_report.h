@@ -5,43 +5,39 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <optional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/language/spoken_texts.h"
+#include "sessions/explain/explain_step.h"
 #include "sessions/record/step_record.h"
+#include "sessions/report/report_tables.h"
+#include "sessions/report/value_changes.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/run/run_summary.h"
 #include "sessions/run/spoken_words.h"
 
 namespace hybridscope {
-
-// The page with its data filled in. `data`: text from script_safe_json.
-std::string fill_report_page(const std::string& data);
 
 // Without a range, longer runs show only their first kShortReportSteps steps.
 inline constexpr std::int64_t kMaxReportSteps = 2000;
 inline constexpr std::int64_t kShortReportSteps = 200;
 
-struct ReportBookmark {
-  std::int64_t step = 0;
-  std::string note;
-};
-
 // What the source does not contain; texts are shown as they are.
 struct HtmlReportOptions {
-  std::string name = {};
-  std::string model = {};
-  std::string engine = {};  // profile
-  std::string source = {};
+  SessionHeader header = {};  // of the run, as a session has it
   std::string program = {};
   std::string status = {};
   std::string note = {};
-  std::vector<ReportBookmark> bookmarks = {};
-  std::optional<SpeechInfo> language = {};  // the language model that ran; empty: none
-  // What a finding that begins a chain comes from ("this is known bug 48, ..."); empty: not looked
-  // for.
-  std::function<std::string(const Finding&)> find_cause = {};
+  std::vector<std::pair<std::int64_t, std::string>> bookmarks = {};  // step, note
+  // What findings come from ("this is known bug 48, ..."); empty: not looked for.
+  FindingList::FindCauses find_causes = {};
   // A command that explains a step in full; empty: there is none.
   std::function<std::string(std::int64_t step)> explain_command = {};
   std::int64_t first_step = 0;  // first and last 0: no range
@@ -59,12 +55,12 @@ struct HtmlReport {
 // Reads the source to its end. Errors: those of the source; not_found, the range contains no step.
 Result<HtmlReport> write_html_report(StepSource& source, const HtmlReportOptions& options);
 
-// Writes a report as write_html_report() does, one step of the source at a time.
+// Writes a report as write_html_report() does, one step of the source at a time, and collects what
+// the page shows.
 class HtmlReportWriter {
  public:
   // `source` must outlive this.
   HtmlReportWriter(StepSource& source, HtmlReportOptions options);
-  ~HtmlReportWriter();
   HtmlReportWriter(const HtmlReportWriter&) = delete;
   HtmlReportWriter& operator=(const HtmlReportWriter&) = delete;
 
@@ -74,8 +70,41 @@ class HtmlReportWriter {
   Result<HtmlReport> finish();
 
  private:
-  class Maker;
-  std::unique_ptr<Maker> maker_;
+  bool has_range() const { return options_.first_step > 0 || options_.last_step > 0; }
+  bool is_shown(std::int64_t step) const;
+  bool has_slots() const { return source_.config().runner == ModelRunner::v2; }
+  std::string name_of(RequestId request);
+  Status take(std::int64_t step);
+  void show(const StepRecord& record);
+  // A title, then the sections, with an empty line before each.
+  nlohmann::json lines_of(const StepRecord& record, std::span<const StepTopic> topics) const;
+  nlohmann::json findings_of(const StepRecord& record) const;
+  nlohmann::json row_of(const RowTrace& row, std::size_t number, const StepRecord& record) const;
+  std::string left_out() const;
+  nlohmann::json facts() const;
+  nlohmann::json all_findings() const;
+  // What the summary of `run` warns of, as far as the steps that were read tell.
+  nlohmann::json notes();
+  nlohmann::json describe_run();
+  std::string data();
+
+  StepSource& source_;
+  HtmlReportOptions options_;
+  std::map<std::int32_t, std::string> requests_;  // that something names
+  Names names_;
+  ReportTables tables_;
+  FindingList findings_;
+  StarvationWatch starvation_;
+  SharedTexts texts_;
+  nlohmann::json last_;                // the last shown step, without its tables
+  std::vector<std::string> steps_;     // shown steps as JSON
+  std::vector<std::int64_t> numbers_;  // step numbers of steps_
+  bool cut_ = false;                   // the run is too long: only the first steps are kept
+  std::map<std::string_view, std::int64_t> totals_;  // over all steps, by the field of StepCounts
+  SpokenTexts spoken_;                               // of the steps that were read
+  std::int64_t num_steps_ = 0;
+  std::int64_t first_number_ = 0;
+  std::int64_t last_number_ = 0;
 };
 
 // A comparison of two runs as one self-contained HTML file that opens offline, at the first

@@ -5,18 +5,15 @@ let playing = null;
 
 function show(place) {
   current = place;
-  const step = steps[place];
+  const step = stepAt(place);
   byId("slider").value = place;
   byId("slider").setAttribute("aria-valuetext", "step " + step.n);
   byId("step-number").value = step.n;
   document.body.dataset.step = step.n;
-  showOverview(step);
+  showWords(step);
   showFindings(step);
   showRows(step);
-  showCopies(step);
-  showTables(step, place);
-  showReturned(step);
-  showQueue(step);
+  showTables(step);
   drawTimeline();
   markFollowed();
 }
@@ -45,7 +42,7 @@ function play() {
 }
 
 function nextMark() {
-  const next = steps.findIndex((step, i) => i > current && MARKS.some((mark) => mark.of(step) > 0));
+  const next = steps.findIndex((step, i) => i > current && step.marks.some((number) => number > 0));
   if (next >= 0) go(next);
 }
 
@@ -68,59 +65,34 @@ function onKey(event) {
 }
 
 function showRun() {
-  byId("name").textContent = meta.name || meta.title;
-  document.title = (meta.name || meta.title) + " – hybridscope report";
-  byId("written-by").textContent = meta.program;
-  const totals = meta.totals;
-  const verdict = byId("verdict");
-  verdict.className = "tag " + (totals.num_errors ? "error" : totals.num_warnings ? "warning" : "fine");
-  verdict.textContent = totals.num_errors || totals.num_warnings
-    ? (totals.num_errors ? "✖ " : "▲ ") + counted(totals.num_errors, "error") + ", " +
-      counted(totals.num_warnings, "warning")
-    : "✔ no findings";
-  const facts = [["model", meta.model], ["mode", meta.mode],
-    ["K", meta.num_speculative_tokens], ["engine", meta.engine], ["runner", meta.runner],
-    ["scheduling", meta.async_scheduling ? "asynchronous" : "synchronous"],
-    ["graphs", meta.cudagraph_mode], ["blocks", grouped(meta.num_blocks)],
-    ["source", meta.source], ["level", meta.level], ["status", meta.status],
-    ["steps", grouped(meta.num_steps)],
-    ["prompt tokens", grouped(totals.num_prompt_tokens)], ["hit tokens", grouped(totals.num_hit_tokens)],
-    ["output tokens", grouped(totals.num_output_tokens)],
-    ["state copies", grouped(totals.num_state_copies) +
-      (totals.num_state_copies ? " (" + bytes(totals.state_copy_bytes) + ")" : "")],
-    ["preemptions", grouped(totals.num_preempted)], ["evictions", grouped(totals.num_evicted)],
-    ["note", meta.note]];
-  const list = byId("facts");
-  for (const [name, value] of facts) {
-    if (value === "") continue;
+  byId("name").textContent = run.title;
+  document.title = run.title + " – hybridscope report";
+  byId("written-by").textContent = run.program;
+  const [kind, verdict] = run.verdict;
+  byId("verdict").className = "tag " + kind;
+  byId("verdict").textContent = verdict;
+  for (const [name, value] of run.facts) {
     const pair = el("div");
     pair.append(el("dt", "", name), el("dd", "", value));
-    list.append(pair);
+    byId("facts").append(pair);
   }
-  byId("left-out").hidden = !meta.left_out;
-  byId("left-out").textContent = meta.left_out;
-  for (const words of meta.notes) byId("notes").append(el("p", "notice", words));
+  byId("left-out").hidden = !run.left_out;
+  byId("left-out").textContent = run.left_out;
+  document.querySelector("#rows .slot").hidden = !run.has_slots;
+  for (const words of run.notes) byId("notes").append(el("p", "notice", words));
 }
 
 function showAllFindings() {
-  const section = byId("all-findings");
-  const findings = steps.flatMap((step) => step.lines);
-  section.hidden = findings.length === 0;
-  if (section.hidden) return;
-  section.querySelector("div").append(table([
-    { name: "step", left: true, text: (f) => stepLink(f.step) },
-    { name: "severity", left: true, text: (f) => severityTag(f.error) },
-    { name: "chain", left: true, text: chainCell },
-    { name: "rule", left: true, text: (f) => sentence(f.rule) },
-    { name: "request", left: true, text: (f) => requestTag(f.request) },
-    { name: "what", left: true,
-      text: (f) => (decisionOf(f) ? decisionOf(f) + ": " : "") + sentence(f.words) +
-                   (f.cause ? causeOf(f) : "") },
-  ], findings));
-  if (!meta.next) return;
+  byId("all-findings").hidden = run.findings.length === 0;
+  byId("all-findings").querySelector("div").append(table([
+    { name: "step", left: true, text: ([step]) => stepLink(step) },
+    { name: "severity", left: true, text: ([, kind, severity]) => severityTag(kind, severity) },
+    { name: "what", left: true, text: ([, , , words]) => linked("words", words) },
+  ], run.findings));
+  if (!run.next) return;
   const next = el("p", "", "Next: ");
-  next.append(el("code", "", meta.next));
-  section.append(next);
+  next.append(el("code", "", run.next));
+  byId("all-findings").append(next);
 }
 
 // A line of tokens; those that are not the lone run's are underlined, the first is framed.
@@ -141,11 +113,12 @@ function tokenLine(label, tokens, other, text) {
 
 function showTexts() {
   const section = byId("texts");
-  section.hidden = meta.language === "";
+  section.hidden = run.language === "";
   if (section.hidden) return;
-  section.querySelector("p").textContent = meta.language + ". Underlined: not what a lone run says; framed: the first such token.";
+  section.querySelector("p").textContent = run.language +
+    ". Underlined: not what a lone run says; framed: the first such token.";
   const list = section.querySelector("div");
-  for (const text of texts) {
+  for (const text of data.said) {
     list.append(el("h3", "", text.request));
     list.append(el("p", text.alone.length ? "parts" : "events", text.verdict));
     list.append(tokenLine("prompt", [text.prompt], [], text));
@@ -166,7 +139,7 @@ function connect() {
     if (Number.isInteger(number) && number > 0) go(placeAtOrBefore(number));
     event.target.value = steps[current].n;
   });
-  byId("filter").addEventListener("input", () => showTables(steps[current], current));
+  byId("filter").addEventListener("input", () => show(current));
   document.addEventListener("keydown", onKey);
   document.addEventListener("click", onClick);
   window.addEventListener("hashchange", () => { const place = readHash(); if (place !== null) { stop(); go(place); } });
@@ -186,15 +159,14 @@ function start() {
     return;
   }
   byId("slider").max = steps.length - 1;
-  byId("step-of").textContent = "of " + (steps.length === meta.num_steps
-    ? grouped(steps[steps.length - 1].n) : steps[0].n + " to " + grouped(steps[steps.length - 1].n));
-  showLegend();
+  const last = grouped(steps[steps.length - 1].n);
+  byId("step-of").textContent = "of " + (run.left_out ? steps[0].n + " to " + last : last);
   showMarks();
   showTexts();
   showAllFindings();
   connect();
   const place = readHash();
-  const wrong = steps.findIndex((step) => step.findings.some((f) => f.error));
+  const wrong = steps.findIndex((step) => step.hasError);
   show(place !== null ? place : Math.max(wrong, 0));
 }
 

@@ -1,6 +1,7 @@
 // The strip of steps x requests, and the marks under the slider.
 
 const MOST_LINES = 60;
+const ROW_COLOURS = { decode: "--running", verify: "--speculative", prefill: "--prefill", copies: "--copy" };
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -9,7 +10,8 @@ function colour(name) {
 // request -> line of the strip, in the order in which requests first have a row.
 const stripLines = new Map();
 for (const step of steps)
-  for (const row of step.rows) if (!stripLines.has(row.request)) stripLines.set(row.request, stripLines.size);
+  for (const request of step.rows.keys())
+    if (!stripLines.has(request)) stripLines.set(request, stripLines.size);
 
 // The first request that is drawn: a strip has room for some of them.
 let firstLine = 0;
@@ -51,22 +53,20 @@ function drawTimeline() {
   canvas.height = height * scale;
   const paint = canvas.getContext("2d");
   paint.scale(scale, scale);
-  const colours = ["--running", "--speculative", "--prefill", "--padding"].map(colour);
-  const copied = colour("--copy");
+  const colours = new Map(Object.entries(ROW_COLOURS).map(([name, of]) => [name, colour(of)]));
   const stepWidth = width / steps.length, lineHeight = height / lines;
   const gap = stepWidth > 4 ? 1 : 0, lineGap = lineHeight > 3 ? 1 : 0;
   steps.forEach((step, i) => {
-    const copying = new Set(step.decisions.filter((d) => d.copies).map((d) => d.request));
-    for (const row of step.rows) {
-      const line = drawnLine(row.request);
+    for (const [request, classes] of step.rows) {
+      const line = drawnLine(request);
       if (line === undefined) continue;
-      paint.fillStyle = copying.has(row.request) ? copied : colours[row.row_class];
+      paint.fillStyle = colours.get(classes.includes("copies") ? "copies" : classes[0]);
       paint.fillRect(i * stepWidth, line * lineHeight, Math.max(stepWidth - gap, 0.5), lineHeight - lineGap);
     }
   });
   paint.fillStyle = colour("--preemption");
   steps.forEach((step, i) => {
-    for (const request of step.pr || []) {
+    for (const request of step.preempted) {
       const line = drawnLine(request);
       if (line !== undefined)
         paint.fillRect(i * stepWidth, line * lineHeight, Math.max(stepWidth - gap, 1), lineHeight - lineGap);
@@ -100,7 +100,7 @@ function followTimeline() {
 function showMarks() {
   const target = byId("marks");
   MARKS.forEach((mark, line) => {
-    const places = steps.flatMap((step, i) => mark.of(step) > 0 ? [i] : []);
+    const places = steps.flatMap((step, i) => step.marks[line] > 0 ? [i] : []);
     if (!places.length) return;
     const lane = el("div", "lane on-" + mark.key);
     lane.dataset.count = places.length;
@@ -108,7 +108,7 @@ function showMarks() {
       const tick = el("a", "tick", steps.length <= 60 ? mark.letter : "");
       tick.href = "#step=" + steps[i].n;
       tick.style.left = (i + 0.5) / steps.length * 100 + "%";
-      tick.title = "step " + steps[i].n + ": " + mark.words + " " + mark.of(steps[i]);
+      tick.title = "step " + steps[i].n + ": " + mark.words + " " + steps[i].marks[line];
       tick.tabIndex = -1;
       lane.append(tick);
     }
@@ -121,18 +121,15 @@ function showMarks() {
     item.append(el("span", "swatch " + className, letter), el("span", "", words));
     keys.append(item);
   };
-  if (stripLines.size) {
-    key("prefill", "", "prefill");
-    const work = meta.num_speculative_tokens ? "verify" : "decode";
-    key(work, "", work);
-  }
-  for (const mark of MARKS) {
-    const number = steps.filter((step) => mark.of(step) > 0).length;
+  const classes = new Set(steps.flatMap((step) => [...step.rows.values()].map(([of]) => of)));
+  for (const work of classes) key(work, "", work);
+  MARKS.forEach((mark, line) => {
+    const number = steps.filter((step) => step.marks[line] > 0).length;
     if (number) key("on-" + mark.key, mark.letter, counted(number, "step") + " with " + mark.words);
-  }
-  for (const bookmark of meta.bookmarks) {
-    const link = el("a", "key", "★ " + bookmark[0] + " " + bookmark[1]);
-    link.href = "#step=" + bookmark[0];
+  });
+  for (const [step, note] of run.bookmarks) {
+    const link = el("a", "key", "★ " + step + " " + note);
+    link.href = "#step=" + step;
     keys.append(link);
   }
 }

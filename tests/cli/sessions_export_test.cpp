@@ -79,7 +79,7 @@ TEST_F(SessionsExport, AReportIsOneFile) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(num_files(), 1u);
   EXPECT_THAT(text("a.html"), StartsWith("<!DOCTYPE html>"));
-  EXPECT_THAT(text("a.html"), HasSubstr(R"("name":"before")"));
+  EXPECT_THAT(text("a.html"), HasSubstr(R"("title":"before")"));
 }
 
 TEST_F(SessionsExport, ARangeOfStepsSaysWhatItLeavesOut) {

@@ -15,7 +15,7 @@
 #include "sessions/explain/explain_step.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/record/step_recorder.h"
-#include "sessions/report/report_steps.h"
+#include "sessions/report/report_tables.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "tests/sessions/record/plan_run.h"
 #include "tests/support/swept_profiles.h"
@@ -25,29 +25,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Blocks = std::set<std::int32_t>;
-
-// The codes that a report's page has for each table: [request, group] -> [columns].
-class PageCodes {
- public:
-  void take(const nlohmann::json& step) {
-    if (!step.contains("u")) return;
-    const auto told = step["u"].get<std::vector<std::int32_t>>();
-    for (std::size_t i = 0; i < told.size();) {
-      std::vector<std::int32_t>& codes = codes_[{told[i], told[i + 1]}];
-      codes.clear();
-      const auto pairs = static_cast<std::size_t>(told[i + 2]);
-      i += 3;
-      for (std::size_t k = 0; k < pairs; ++k, i += 2)
-        codes.insert(codes.end(), static_cast<std::size_t>(told[i + 1]), told[i]);
-    }
-  }
-  const std::vector<std::int32_t>& of(RequestId request, std::int32_t group) {
-    return codes_[{request.value, group}];
-  }
-
- private:
-  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>> codes_;
-};
 
 Blocks blocks_in(const std::string& line, const std::string& pattern) {
   Blocks blocks;
@@ -87,19 +64,20 @@ class Faces {
   Faces(RunPlan plan, Seen& seen)
       : run_(LiveRun::create(plan).value()),
         source_(LiveSource::create(std::move(plan), RecordLevel::full, "run").value()),
-        report_(run_->config(), run_->names(), true, {}),
+        report_(run_->config(), run_->names()),
         seen_(seen) {}
 
   void compare() {
     while (run_->forward().value()) {
       ASSERT_NE(source_->next().value(), nullptr);
-      codes_.take(report_.step(*source_->record().value()));
+      report_.take(*source_->record().value());
       SCOPED_TRACE("step " + std::to_string(run_->step()));
       ++seen_.steps;
       const BlockTableModel window = make_block_table_model(*run_, {});
       const Json page = block_tables_data(*run_);
+      const auto report = report_.cells();
       for (std::size_t i = 0; i < window.grids.size(); ++i) {
-        compare_pages(window.grids[i], page["grids"][i]);
+        compare_pages(window.grids[i], page["grids"][i], report);
         compare_words(window.grids[i]);
         compare_writes(window.grids[i]);
       }
@@ -108,16 +86,20 @@ class Faces {
   }
 
  private:
-  void compare_pages(const BlockTableGrid& grid, const Json& page) {
+  void compare_pages(const BlockTableGrid& grid, const Json& page,
+                     const ReportTables::Tables& report) {
     for (std::size_t row = 0; row < grid.rows.size(); ++row) {
-      const std::vector<std::int32_t>& codes = codes_.of(grid.rows[row].request, grid.group);
-      ASSERT_EQ(static_cast<std::int32_t>(codes.size()), grid.rows[row].num_columns);
+      const ReportTables::Cells& told = report.at({grid.group, grid.rows[row].request.value});
+      ASSERT_EQ(static_cast<std::int32_t>(told.size()), grid.rows[row].num_columns);
       for (std::int32_t column = 0; column < grid.rows[row].num_columns; ++column) {
         const auto at = static_cast<std::size_t>(column);
         const BlockCell& cell = grid.at(row, column);
         SCOPED_TRACE(testing::Message() << grid.name << " " << grid.rows[row].name << " column "
                                         << column << " block " << cell.block);
-        ASSERT_EQ(codes[at], cell_code(cell.role, cell.use));
+        ASSERT_EQ(told[at].block, cell.block);
+        ASSERT_EQ(told[at].role, cell.role);
+        ASSERT_EQ(told[at].use, cell.use);
+        ASSERT_EQ(told[at].is_changed, cell.changed);
         const Json& drawn = page["rows"][row]["cells"][at];
         ASSERT_EQ(drawn["role"], cell.role == CellRole::null_block
                                      ? std::string("null-block")
@@ -200,8 +182,7 @@ class Faces {
 
   std::unique_ptr<LiveRun> run_;
   std::unique_ptr<LiveSource> source_;
-  ReportSteps report_;
-  PageCodes codes_;
+  ReportTables report_;
   Seen& seen_;
 };
 

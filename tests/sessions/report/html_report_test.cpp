@@ -10,16 +10,15 @@
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/palette/palette.h"
 #include "sessions/record/step_recorder.h"
-#include "sessions/record/value_names.h"
 #include "sessions/report/html_report.h"
-#include "sessions/report/report_cells.h"
-#include "sessions/report/report_steps.h"
+#include "sessions/report/value_changes.h"
 #include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::html_report_test {
 namespace {
 
 using nlohmann::json;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -29,10 +28,47 @@ std::unique_ptr<StepSource> run_of(const std::string& file, RecordLevel level) {
   return LiveSource::create(plan_scenario(scenario, file).value(), level, file).value();
 }
 
+HtmlReportOptions titled(std::string name) {
+  HtmlReportOptions options;
+  options.header.name = std::move(name);
+  return options;
+}
+
 json data_of(const std::string& html) {
   const std::string_view begin = "id=\"report-data\">";
   const std::size_t from = html.find(begin) + begin.size();
   return json::parse(html.substr(from, html.find("</script>", from) - from));
+}
+
+// As textOf() of report_data.js.
+std::string text_of(const json& value, const json& templates, const json& words) {
+  std::string text;
+  std::size_t argument = 1;
+  for (const char c : templates[value[0].get<std::size_t>()].get<std::string>()) {
+    if (c != '\0') {
+      text += c;
+      continue;
+    }
+    const auto number = value[argument++].get<std::int64_t>();
+    text += number >= 0 ? std::to_string(number)
+                        : words[static_cast<std::size_t>(-1 - number)].get<std::string>();
+  }
+  return text;
+}
+std::string text_of(const json& value, const SharedTexts& texts) {
+  return text_of(value, texts.templates(), texts.words());
+}
+
+// As apply() of report_data.js.
+void put(json& value, const json& changed) {
+  for (const auto& [key, change] : changed.items()) {
+    if (change.is_null())
+      value.erase(key);
+    else if (change.is_object())
+      put(value[key], change);
+    else
+      value[key] = change;
+  }
 }
 
 // So many steps in which nothing happens.
@@ -61,30 +97,21 @@ class IdleSource final : public StepSource {
 // The window's theme light and theme dark.
 TEST(HtmlReport, ItsColoursAreThoseOfThePalette) {
   const auto source = run_of("plain_decode.json", RecordLevel::blocks);
-  const std::string html = write_html_report(*source, {.name = "colours"}).value().html;
+  const std::string html = write_html_report(*source, titled("colours")).value().html;
   EXPECT_THAT(html, HasSubstr(palette_css(PaletteKind::light)));
   EXPECT_THAT(html, HasSubstr(palette_css(PaletteKind::dark)));
   EXPECT_THAT(html, HasSubstr(".running { background: var(--running);"));
   EXPECT_THAT(html, HasSubstr(".shared { background: var(--shared);"));
 }
 
-TEST(HtmlReport, NamesEveryKindOfCacheEvent) {
-  const auto source = run_of("align_boundary_by_accepted_drafts.json", RecordLevel::blocks);
-  const std::string html = write_html_report(*source, {.name = "boundary"}).value().html;
-  const std::size_t from = html.find("const EVENTS = [");
-  ASSERT_NE(from, std::string::npos);
-  const std::string names = html.substr(from, html.find("];", from) - from);
-  EXPECT_EQ(std::ranges::count(names, '"'), 2 * num_codes<CacheEventKind>());
-}
-
 TEST(HtmlReport, HoldsEveryStepOfARun) {
   const auto source = run_of("align_boundary_by_accepted_drafts.json", RecordLevel::blocks);
-  const HtmlReport report = write_html_report(*source, {.name = "boundary"}).value();
+  const HtmlReport report = write_html_report(*source, titled("boundary")).value();
   EXPECT_EQ(report.num_steps, 3);
   EXPECT_EQ(report.left_out, "");
   const json data = data_of(report.html);
-  EXPECT_EQ(data["meta"]["name"], "boundary");
-  EXPECT_EQ(data["meta"]["mode"], "align");
+  EXPECT_EQ(data["run"]["title"], "boundary");
+  EXPECT_EQ(data["run"]["facts"][0], json::parse(R"(["mode", "align"])"));
   EXPECT_EQ(data["requests"], json::parse(R"([[0, "A"]])"));
   EXPECT_EQ(data["steps"].size(), 3);
 }
@@ -102,7 +129,7 @@ TEST(HtmlReport, NotesRequestsThatStarve) {
   const auto source =
       LiveSource::create(plan_scenario(scenario, "starved").value(), RecordLevel::full, "starved")
           .value();
-  EXPECT_EQ(data_of(write_html_report(*source, {}).value().html)["meta"]["notes"],
+  EXPECT_EQ(data_of(write_html_report(*source, {}).value().html)["run"]["notes"],
             json::parse(R"(["P got no token in 41 steps (1 to 41): what was left of )"
                         R"(max_num_batched_tokens 8, at most 7 tokens, reached no end of a )"
                         R"(block of 8"])"));
@@ -115,23 +142,32 @@ TEST(HtmlReport, NotesThatStatesCameFromFreshArraysUnlessAModelRan) {
             plan_scenario(faulty_scenario(shipped_bug("5").value()), "bug 5").value(),
             RecordLevel::blocks, "bug 5")
             .value();
-    return data_of(write_html_report(*source, options).value().html)["meta"]["notes"];
+    return data_of(write_html_report(*source, options).value().html)["run"]["notes"];
   };
   EXPECT_THAT(notes({}).at(0).get<std::string>(),
               testing::StartsWith("from step 1 on states were computed from the arrays of each"));
-  EXPECT_EQ(notes({.language = SpeechInfo()}), json::array());
+  HtmlReportOptions with_model;
+  with_model.header.language = SpeechInfo();
+  EXPECT_EQ(notes(with_model), json::array());
 }
 
 // In step 3 the copies of two groups go before everything else.
 TEST(HtmlReport, HoldsCopiesOfWholeBlocks) {
   const auto source = run_of("../tests/gui/data/hits_inside_blocks.json", RecordLevel::blocks);
-  const json data = data_of(write_html_report(*source, {.name = "inside"}).value().html);
-  const json& copies = data["steps"][2]["bc"];
-  ASSERT_EQ(copies.size(), 2u);
-  const auto first = json(std::vector<json>(copies[0].begin(), copies[0].begin() + 4));
-  EXPECT_EQ(first, json::parse("[0, 1, 6, 8]"));  // A, group 1, block 6 to 8
-  EXPECT_EQ(copies[0][4].size(), 5u);             // a template and 6, 8, 6, 20
-  EXPECT_FALSE(data["steps"][0].contains("bc"));
+  const json data = data_of(write_html_report(*source, titled("inside")).value().html);
+  json step;
+  std::vector<std::vector<std::string>> copies;
+  for (const json& changed : data["steps"]) {
+    put(step, changed);
+    copies.emplace_back();
+    for (const json& line : step["copies"])
+      copies.back().push_back(text_of(line, data["templates"], data["words"]));
+  }
+  EXPECT_THAT(copies[0], Not(Contains(HasSubstr("Block copies"))));
+  EXPECT_THAT(copies[2], Contains(HasSubstr("group 1 (gdn_attention), block 6 -> 8: A writes on")));
+  EXPECT_EQ(std::ranges::count_if(
+                copies[2], [](const std::string& line) { return line.find(" -> ") != line.npos; }),
+            2);
 }
 
 TEST(HtmlReport, LoadsNothingFromElsewhere) {
@@ -155,39 +191,30 @@ TEST(HtmlReport, WithoutARangeLongRunsShowTheirFirstSteps) {
 TEST(HtmlReport, ARangeBeginsWithTheTablesOfTheStepsBefore) {
   const auto whole = run_of("plain_decode.json", RecordLevel::blocks);
   const json all = data_of(write_html_report(*whole, {}).value().html);
-  EXPECT_EQ(all["start"], json::array());
   const auto source = run_of("plain_decode.json", RecordLevel::blocks);
   const HtmlReport report = write_html_report(*source, {.first_step = 2, .last_step = 3}).value();
   const json data = data_of(report.html);
-  EXPECT_EQ(data["steps"].size(), 2);
+  ASSERT_EQ(data["steps"].size(), 2);
   EXPECT_EQ(data["steps"][0]["n"], 2);
   EXPECT_THAT(report.left_out, HasSubstr("steps 2 to 3 are shown: 2 of 5 steps (1 to 5)"));
-  EXPECT_EQ(data["start"].empty(), false);
-}
-
-// A is gone when the range begins, the label of its block is still there.
-TEST(HtmlReport, ARangeNamesWhoOnlyLeftLabelsBehind) {
-  const Scenario scenario = parse_scenario({.text = R"({
-      "version": 1, "name": "two", "teaches": "t", "model": "tiny-mamba2",
-      "settings": {"mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 32,
-                   "max_model_len": 64, "async_scheduling": false},
-      "requests": [{"id": "Ada", "prompt": 16, "max_tokens": 1},
-                   {"id": "Bob", "prompt": 16, "max_tokens": 3, "at_step": 3}]})",
-                                            .file = "test.json"})
-                                .value();
-  const auto source =
-      LiveSource::create(plan_scenario(scenario, "test.json").value(), RecordLevel::blocks, "two")
-          .value();
-  const HtmlReport report = write_html_report(*source, {.first_step = 4, .last_step = 5}).value();
-  EXPECT_EQ(data_of(report.html)["requests"], json::parse(R"([[0, "Ada"], [1, "Bob"]])"));
+  json expected;
+  put(expected, all["steps"][0]);
+  put(expected, all["steps"][1]);
+  const auto tables = [](const json& page, const json& step) {
+    json texts = step["tables"];
+    for (json& group : texts)
+      for (json& table : group)
+        for (json& cell : table) cell = text_of(cell, page["templates"], page["words"]);
+    return texts;
+  };
+  EXPECT_EQ(tables(data, data["steps"][0]), tables(all, expected));
 }
 
 TEST(HtmlReport, TotalsAreWiderThanTheCountsOfAStep) {
   IdleSource source(3);
   source.counts().num_prompt_tokens = 1'500'000'000;
-  EXPECT_EQ(
-      data_of(write_html_report(source, {}).value().html)["meta"]["totals"]["num_prompt_tokens"],
-      4'500'000'000);
+  const json facts = data_of(write_html_report(source, {}).value().html)["run"]["facts"];
+  EXPECT_EQ(std::ranges::count(facts, json({"prompt tokens", "4,500,000,000"})), 1);
 }
 
 TEST(HtmlReport, ARangeWithoutAStepIsAnError) {
@@ -198,63 +225,42 @@ TEST(HtmlReport, ARangeWithoutAStepIsAnError) {
             "idle.db:long: there is no step from 7 to 9, the recorded ones are 1 to 5");
 }
 
-TEST(BlockOps, ColumnsInARowAreOneOperation) {
-  using enum CacheEventKind;
-  const auto set = [](std::int32_t column, std::int32_t block) {
-    return CacheEvent{
-        .kind = column_set, .group = 1, .request = {4}, .column = column, .block = block};
-  };
-  const std::vector<CacheEvent> events = {
-      set(0, 7),
-      set(1, 8),
-      set(2, 9),
-      set(5, 0),
-      set(6, 0),
-      {.kind = registered, .group = 1, .request = {4}, .block = 7, .num_tokens = 16},
-      {.kind = table_dropped, .group = 1, .request = {4}},
-      {.kind = evicted, .request = {}, .block = 7}};
-  EXPECT_EQ(block_ops(events), json::parse("[1,4,1,0,3,7, 0,4,1,5,2,0,0, 3,7,4,1,16, 2,4,1, 4,7]"));
-}
-
-TEST(BlockOps, AStateIsWhatItsOperationsLeaveBehind) {
-  using enum CacheEventKind;
-  BlockState state;
-  state.apply(std::vector<CacheEvent>{
-      {.kind = column_set, .group = 0, .request = {1}, .column = 1, .block = 6},
-      {.kind = column_set, .group = 0, .request = {2}, .column = 0, .block = 3},
-      {.kind = registered, .group = 0, .request = {1}, .block = 6, .num_tokens = 32},
-      {.kind = registered, .group = 0, .request = {1}, .block = 5, .num_tokens = 16},
-      {.kind = table_dropped, .group = 0, .request = {2}},
-      {.kind = evicted, .request = {}, .block = 5}});
-  EXPECT_EQ(state.scheduler_ops(), json::parse("[0,1,0,0,2,0,6, 3,6,1,0,32]").get<json>());
-}
-
-TEST(ReportTexts, SentencesThatDifferInNumbersShareOneTemplate) {
-  ReportTexts texts;
+TEST(SharedTexts, TextsThatDifferInNumbersShareOneTemplate) {
+  SharedTexts texts;
   EXPECT_EQ(texts.add("c + q = 6 + 2 = 8"), json({0, 6, 2, 8}));
   EXPECT_EQ(texts.add("c + q = 7 + 10 = 17"), json({0, 7, 10, 17}));
-  EXPECT_EQ(texts.templates(), json::parse(R"([["c + q = ", " + ", " = ", ""]])"));
+  EXPECT_EQ(texts.templates(), json({std::string("c + q = \0 + \0 = \0", 17)}));
 }
 
-TEST(ReportTexts, DigitsThatPrintingWouldChangeStayText) {
-  ReportTexts texts;
-  EXPECT_EQ(texts.add("0.05 r007 1234567890123456789"), json({0, 0}));
-  EXPECT_EQ(texts.templates(), json::parse(R"([["", ".05 r007 1234567890123456789"]])"));
+TEST(SharedTexts, TextsThatDifferInWordsWithDigitsToo) {
+  SharedTexts texts;
+  EXPECT_EQ(texts.add("cmpl-7f3a runs"), json({0, -1}));
+  EXPECT_EQ(texts.add("cmpl-05 runs"), json({0, -2}));
+  EXPECT_EQ(texts.add("cmpl-7f3a runs"), json({0, -1}));
+  EXPECT_EQ(texts.words(), json({"7f3a", "05"}));
 }
 
-TEST(ReportTexts, AnEmptySentenceIsATemplateToo) {
-  ReportTexts texts;
-  EXPECT_EQ(texts.add(""), json::array({0}));
-  EXPECT_EQ(texts.templates(), json::parse(R"([[""]])"));
+TEST(SharedTexts, GiveBackEveryText) {
+  SharedTexts texts;
+  for (const std::string& text :
+       {std::string(), std::string("none"), std::string("0.05 r007 1234567890123456789"),
+        std::string("12"), std::string("a\0b 3", 5), std::string("×2 ▾7/8")})
+    EXPECT_EQ(text_of(texts.add(text), texts), text);
 }
 
-TEST(ReportTexts, ForgettingTemplatesGivesTheirNumbersOutAgain) {
-  ReportTexts texts;
-  texts.add("one");
-  texts.add("two");
-  texts.truncate(1);
-  EXPECT_EQ(texts.add("three"), json::array({1}));
-  EXPECT_EQ(texts.templates(), json::parse(R"([["one"], ["three"]])"));
+TEST(Changes, AreWhatAStepHasOtherwise) {
+  SharedTexts texts;
+  const json before = json::parse(R"({"n": 1, "rows": [{"a": 1, "b": 2}, {"a": 3, "b": 4}, {}]})");
+  const json now = json::parse(R"({"n": 1, "rows": [{"a": 1, "b": 5}, {"b": 4}], "more": [7]})");
+  const json changed = changes(before, now, texts);
+  EXPECT_EQ(changed, json::parse(R"({"rows": {"0": {"b": 5}, "1": {"a": null}, "2": null},
+                                     "more": {"0": 7}})"));
+  json value;
+  put(value, changes({}, before, texts));
+  put(value, changed);
+  json whole;
+  put(whole, changes({}, now, texts));
+  EXPECT_EQ(value, whole);
 }
 
 }  // namespace

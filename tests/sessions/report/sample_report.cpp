@@ -49,14 +49,12 @@ int write_sample(const std::string& file, const std::string& out, const Argument
                                          : level == "counts" ? RecordLevel::counts
                                                              : RecordLevel::blocks,
                                          "sample");
-  HtmlReportOptions options{.name = at(arguments, "name"),
-                            .model = at(arguments, "model_name"),
-                            .engine = at(arguments, "engine"),
-                            .source = at(arguments, "source"),
-                            .program = "hybridscope test",
-                            .status = "complete",
-                            .note = at(arguments, "note"),
-                            .bookmarks = {}};
+  HtmlReportOptions options{
+      .program = "hybridscope test", .status = "complete", .note = at(arguments, "note")};
+  options.header.name = at(arguments, "name");
+  options.header.model = at(arguments, "model_name");
+  options.header.engine = at(arguments, "engine");
+  options.header.source = at(arguments, "source");
   if (const std::string steps = at(arguments, "steps"); !steps.empty()) {
     options.first_step = std::atoll(steps.c_str());
     options.last_step = std::atoll(steps.c_str() + steps.find('-') + 1);
