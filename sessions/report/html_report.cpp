@@ -12,7 +12,6 @@
 #include "sessions/explain/explain_parts.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/page/page_parts.h"
-#include "sessions/record/value_names.h"
 #include "sessions/report/report_files.h"
 #include "sessions/run/run_plan.h"
 #include "sessions/text/number_words.h"
