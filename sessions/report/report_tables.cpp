@@ -9,6 +9,14 @@
 #include "sessions/page/page_parts.h"
 
 namespace hybridscope {
+namespace {
+
+// What stands in a cell that a copy or a finding is about.
+constexpr std::string_view kSource = "→";
+constexpr std::string_view kDestination = "←";
+constexpr std::string_view kFinding = "!";
+
+}  // namespace
 
 ReportTables::ReportTables(const EngineConfig& config, const Names& names)
     : config_(config),
@@ -37,22 +45,16 @@ void ReportTables::apply_to_labels(const CacheEvent& event) {
     label = {};
 }
 
-void ReportTables::note(const Place& place, Note note) {
-  std::vector<Note>& notes = notes_[place];
-  if (std::ranges::find(notes, note.words, &Note::words) == notes.end())
-    notes.push_back(std::move(note));
-}
-
 void ReportTables::note_launch(const CopyLaunch& launch, std::string_view when) {
   for (const StateCopyTrace& copy : launch.copies) {
     const CopyDecisionTrace& made = launch.decisions[static_cast<std::size_t>(copy.decision)];
     const StateCopyDecision& decision = made.decision;
     Place place{copy.group, made.request.value, decision.src_col};
-    note(place, {"→", fmt::format("{}: source of the conv window", when)});
+    notes_[place].push_back({kSource, fmt::format("{}: source of the conv window", when)});
     place.column += decision.accept_token_bias;
-    note(place, {"→", fmt::format("{}: source of the temporal state", when)});
+    notes_[place].push_back({kSource, fmt::format("{}: source of the temporal state", when)});
     place.column = decision.dst_col;
-    note(place, {"←", fmt::format("{}: destination", when)});
+    notes_[place].push_back({kDestination, fmt::format("{}: destination", when)});
   }
 }
 
@@ -67,29 +69,21 @@ void ReportTables::take(const StepRecord& record) {
   for (const CacheEvent& event : record.trace.commit_events) apply_to_labels(event);
   pending_.assign(record.trace.commit_events.begin(), record.trace.commit_events.end());
   trace_ = &views_.attach(record, worker_);
-  in_batch_.clear();
-  for (const RowTrace& row : trace_->rows) in_batch_.insert(row.request.value);
   notes_.clear();
   note_launch(trace_->pre_copies, "pre-copy");
   note_launch(trace_->post_copies, "post-copy");
   for (const Finding& finding : record.findings)
-    note({finding.group, finding.request.value, finding.column},
-         {"!", explain_finding(finding, names_), true});
+    notes_[{finding.group, finding.request.value, finding.column}].push_back(
+        {kFinding, explain_finding(finding, names_)});
 }
 
-ReportCell ReportTables::cell_of(const ShownTable& table, std::int32_t group,
-                                 std::size_t column) const {
-  ReportCell cell{.block = table.blocks[column]};
-  const auto worker = worker_.block_ids(table.request, group);
-  const std::int32_t told = column < worker.size() ? worker[column] : kNullBlock;
-  if (!worker.empty() && told != cell.block && in_batch_.contains(table.request.value))
-    cell.worker_block = told;
-  if (cell.block == kNullBlock) return cell;
-  const Label& label = labels_[static_cast<std::size_t>(cell.block)];
-  cell.num_holders = tables_.holders(cell.block);
-  cell.labelled = label.request;
-  cell.label_tokens = label.num_tokens;
-  return cell;
+ReportCell ReportTables::cell_of(std::int32_t block) const {
+  if (block == kNullBlock) return {};
+  const Label& label = labels_[static_cast<std::size_t>(block)];
+  return {.block = block,
+          .num_holders = tables_.holders(block),
+          .labelled = label.request,
+          .label_tokens = label.num_tokens};
 }
 
 ReportTables::Tables ReportTables::cells() const {
@@ -98,10 +92,17 @@ ReportTables::Tables ReportTables::cells() const {
   for (std::int32_t group = 0; group < tables_.num_groups(); ++group) {
     std::vector<ShownTable> tables;
     for (const RequestId request : requests) {
-      tables.push_back({request, tables_.block_ids(request, group)});
+      const auto blocks = tables_.block_ids(request, group);
+      const auto worker = worker_.block_ids(request, group);
+      const bool is_compared =
+          !worker.empty() && std::ranges::count(trace_->rows, request, &RowTrace::request) > 0;
+      tables.push_back({request, blocks});
       Cells& cells = all[{group, request.value}];
-      for (std::size_t column = 0; column < tables.back().blocks.size(); ++column)
-        cells.push_back(cell_of(tables.back(), group, column));
+      for (std::size_t column = 0; column < blocks.size(); ++column) {
+        cells.push_back(cell_of(blocks[column]));
+        const std::int32_t told = column < worker.size() ? worker[column] : kNullBlock;
+        if (is_compared && told != blocks[column]) cells.back().worker_block = told;
+      }
     }
     const KVCacheGroup& spec = config_.kv_cache_config.groups[static_cast<std::size_t>(group)];
     for (const GroupTrace& traced : trace_->groups) {
@@ -171,7 +172,7 @@ std::string ReportTables::text_of(const ReportCell& cell, const Place& place) co
   if (cell.has_notes)
     for (const Note& note : notes_.at(place)) {
       if (!signs.ends_with(note.sign)) signs += note.sign;
-      if (note.is_finding && !classes.ends_with(" found")) classes += " found";
+      if (note.sign == kFinding && !classes.ends_with(" found")) classes += " found";
       words += "\n" + note.words;
     }
   if (!cell.is_changed && !cell.has_notes && !cell.use.read && !cell.use.written)

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -73,14 +72,12 @@ class ReportTables {
   struct Note {
     std::string_view sign;
     std::string words;
-    bool is_finding = false;
   };
 
   void apply_to_tables(const CacheEvent& event);
   void apply_to_labels(const CacheEvent& event);
   void note_launch(const CopyLaunch& launch, std::string_view when);
-  void note(const Place& place, Note note);
-  ReportCell cell_of(const ShownTable& table, std::int32_t group, std::size_t column) const;
+  ReportCell cell_of(std::int32_t block) const;
   std::string text_of(const ReportCell& cell, const Place& place) const;
 
   const EngineConfig& config_;
@@ -91,7 +88,6 @@ class ReportTables {
   std::vector<Label> labels_;                 // [num_blocks] at the end of the step
   const StepTrace* trace_ = nullptr;          // the last step
   std::vector<CacheEvent> pending_;           // its commit_events
-  std::set<std::int32_t> in_batch_;           // the requests of its rows
   std::map<Place, std::vector<Note>> notes_;  // its copies and findings
   Tables told_;                               // as cells()
 };
