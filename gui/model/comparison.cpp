@@ -9,7 +9,6 @@
 #include "gui/model/command_table.h"
 #include "gui/model/palette_model.h"
 #include "gui/model/workbench.h"
-#include "sessions/diff/collected_diff.h"
 
 namespace hybridscope {
 
@@ -33,28 +32,17 @@ Result<std::unique_ptr<Comparison>> Comparison::create(const ShownRun& a,
 }
 
 void Comparison::add(const StepDifference& difference) {
-  const CollectedStep collected = collect_step(difference, diff_->names());
+  CollectedStep collected = collect_step(difference, diff_->names());
   DifferingStep step{.step = collected.step,
                      .last_step = collected.last_step,
                      .presence = collected.presence,
                      .num_fields = collected.num_fields,
-                     .lines = {}};
+                     .lines = std::move(collected.fields)};
   for (const FieldDifference& field : difference.fields)
     step.sections |= 1U << static_cast<unsigned>(field.section);
-  for (const CollectedField& field : collected.fields) {
-    if (steps_.size() >= kMaxStepsWithLines || step.lines.size() >= kMaxLinesAStep) break;
-    step.lines.push_back({.request = field.request,
-                          .section = field.section,
-                          .field = field.field,
-                          .place = field.place,
-                          .a = field.a.text(),
-                          .b = field.b.text(),
-                          .list = field.list,
-                          .group = field.group,
-                          .column = field.column,
-                          .index = field.index,
-                          .part = std::string(field.part)});
-  }
+  const std::size_t most = steps_.size() < kMaxStepsWithLines ? kMaxLinesAStep : 0;
+  step.lines.resize(std::min(step.lines.size(), most));
+  step.lines.shrink_to_fit();
   steps_.push_back(std::move(step));
 }
 
@@ -96,7 +84,7 @@ std::string Comparison::words() const {
                                         : fmt::format("{} steps differ", steps_.size()));
 }
 
-bool passes(const DifferenceLine& line, std::string_view filter) {
+bool passes(const CollectedField& line, std::string_view filter) {
   return contains(line.field, filter) || contains(line.request, filter) ||
          contains(line.place, filter) || contains(diff_section_name(line.section), filter);
 }
@@ -125,7 +113,7 @@ std::string difference_words(const DifferingStep& step) {
 
 std::string_view differing_request(const DifferingStep& step, std::string_view selected) {
   std::string_view first;
-  for (const DifferenceLine& line : step.lines) {
+  for (const CollectedField& line : step.lines) {
     if (line.request.empty()) continue;
     if (line.request == selected) return line.request;
     if (first.empty()) first = line.request;
@@ -210,12 +198,12 @@ Table steps_table(const Comparison& comparison, std::string_view filter, std::in
   return table;
 }
 
-TableRow line_row(const DifferenceLine& line, const std::string& selected) {
+TableRow line_row(const CollectedField& line, const std::string& selected) {
   const bool is_of_step = line.request.empty();
   const Tone tone = !is_of_step && line.request == selected ? Tone::accent : Tone::normal;
   TableRow row = {words_cell(is_of_step ? "(step)" : line.request, tone),
                   words_cell(line.field, tone), words_cell(line.place, tone),
-                  words_cell(line.a, tone), words_cell(line.b, tone)};
+                  words_cell(line.a.text(), tone), words_cell(line.b.text(), tone)};
   if (!is_of_step) row.clicks.push_back({"select.request", quoted_word(line.request)});
   if (line.list == DiffList::arrays && line.group >= 0)
     row.clicks.push_back({"metadata.array", fmt::format("{} {}", line.group, line.part)});
@@ -230,7 +218,7 @@ Table fields_table(const Workbench& workbench, std::int64_t here) {
     table.note = fmt::format("Step {} does not differ.", here);
     return table;
   }
-  for (const DifferenceLine& line : step->lines) {
+  for (const CollectedField& line : step->lines) {
     if (!passes(line, filter)) continue;
     TableRow& row = table.rows.emplace_back(line_row(line, workbench.selection().request_name));
     row.mark = fmt::format("line {}", table.rows.size() - 1);
@@ -277,7 +265,7 @@ const NamedArray* find_array(const NamedStepArrays& arrays, std::int32_t group,
 }
 
 // The list of differences names the first element only.
-std::set<std::int64_t> differing_elements(const DifferenceLine& line, const NamedStepArrays& a,
+std::set<std::int64_t> differing_elements(const CollectedField& line, const NamedStepArrays& a,
                                           const NamedStepArrays& b) {
   std::set<std::int64_t> elements;
   if (line.index < 0) return elements;
@@ -290,7 +278,7 @@ std::set<std::int64_t> differing_elements(const DifferenceLine& line, const Name
   return elements;
 }
 
-void add_request(const DifferenceLine& line, RequestDifferences& of) {
+void add_request(const CollectedField& line, RequestDifferences& of) {
   if (line.group >= 0 && line.column >= 0) of.cells.emplace(line.group, line.column);
   switch (line.list) {
     case DiffList::scheduled:
@@ -320,9 +308,9 @@ const std::set<std::int64_t>* DifferenceMarks::of(std::int32_t group,
 DifferenceMarks make_difference_marks(const DifferingStep& step, const NamedStepArrays& a,
                                       const NamedStepArrays& b) {
   DifferenceMarks marks;
-  for (const DifferenceLine& line : step.lines) {
+  for (const CollectedField& line : step.lines) {
     if (line.list == DiffList::arrays)
-      marks.arrays[{line.group, line.part}] = differing_elements(line, a, b);
+      marks.arrays[{line.group, std::string(line.part)}] = differing_elements(line, a, b);
     else if (!line.request.empty())
       add_request(line, marks.requests[line.request]);
   }

@@ -16,28 +16,12 @@
 #include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 #include "gui/model/step_arrays.h"
-#include "sessions/diff/field_difference.h"
+#include "sessions/diff/collected_diff.h"
 #include "sessions/diff/session_diff.h"
 
 namespace hybridscope {
 
 class Workbench;
-
-// One field that differs, as a line of a list.
-struct DifferenceLine {
-  std::string request;  // empty: of the step
-  DiffSection section = DiffSection::schedule;
-  std::string field;  // "rows.num_sampled_tokens"
-  std::string place;
-  std::string a;
-  std::string b;
-  // `field` and `place` as values, for panels that frame the element.
-  DiffList list = DiffList::step;
-  std::int32_t group = -1;
-  std::int32_t column = -1;
-  std::int32_t index = -1;
-  std::string part = {};
-};
 
 struct DifferingStep {
   std::int64_t step = 0;
@@ -45,8 +29,9 @@ struct DifferingStep {
   StepPresence presence = StepPresence::both;
   std::int64_t num_fields = 0;
   std::uint32_t sections = 0;  // bit i: DiffSection i
-  std::vector<DifferenceLine>
-      lines;  // at most kMaxLinesAStep, only in the first kMaxStepsWithLines steps
+  // The fields that differ: at most kMaxLinesAStep, only in the first kMaxStepsWithLines steps.
+  // Valid as long as the comparison.
+  std::vector<CollectedField> lines;
   bool has(DiffSection section) const {
     return (sections >> static_cast<unsigned>(section) & 1U) != 0;
   }
@@ -54,7 +39,7 @@ struct DifferingStep {
 
 // Does the line, or the step or one of its lines, contain the text (ignoring case)? Empty text
 // passes all.
-bool passes(const DifferenceLine& line, std::string_view filter);
+bool passes(const CollectedField& line, std::string_view filter);
 bool passes(const DifferingStep& step, std::string_view filter);
 
 // Texts for lists of steps: "3", "7-9"; "rows, copies", "in the left run only".

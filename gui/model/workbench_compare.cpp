@@ -117,7 +117,7 @@ const DifferenceMarks* Workbench::differences() {
     const ShownRun& other = comparison_->other();
     const bool both = step != nullptr && run_->step() == here && other.step() == here;
     const bool arrays = both && std::ranges::find(step->lines, DiffList::arrays,
-                                                  &DifferenceLine::list) != step->lines.end();
+                                                  &CollectedField::list) != step->lines.end();
     if (both)
       differences_ =
           make_difference_marks(*step, arrays ? step_arrays(run_->view().trace) : NamedStepArrays(),

@@ -33,11 +33,11 @@ TEST_F(ComparisonOf, FindsTheFirstDivergenceAndSaysInWhat) {
   EXPECT_EQ(steps[0].step, 2);
   EXPECT_EQ(steps[0].presence, StepPresence::both);
   const auto sampled =
-      std::ranges::find(steps[0].lines, "rows.num_sampled_tokens", &DifferenceLine::field);
+      std::ranges::find(steps[0].lines, "rows.num_sampled_tokens", &CollectedField::field);
   ASSERT_NE(sampled, steps[0].lines.end());
   EXPECT_EQ(sampled->request, "A");
-  EXPECT_EQ(sampled->a, "1");
-  EXPECT_EQ(sampled->b, "2");
+  EXPECT_EQ(sampled->a.text(), "1");
+  EXPECT_EQ(sampled->b.text(), "2");
 }
 
 TEST_F(ComparisonOf, NamesTheSidesAndTheSettingsThatDiffer) {
@@ -304,8 +304,8 @@ TEST(Comparison, AFileThatCannotBeOpenedLeavesWhatIsOpen) {
 
 using testing::ElementsAre;
 
-DifferenceLine line(DiffList list, const std::string& request) {
-  DifferenceLine made;
+CollectedField line(DiffList list, const std::string& request) {
+  CollectedField made;
   made.list = list;
   made.request = request;
   return made;
@@ -319,10 +319,10 @@ NamedStepArrays arrays(std::vector<std::int64_t> values) {
 
 TEST(DifferenceMarks, AreTheCellsRowsAndCopiesThatTheListNames) {
   DifferingStep step;
-  DifferenceLine cell = line(DiffList::worker_tables, "A");
+  CollectedField cell = line(DiffList::worker_tables, "A");
   cell.group = 1;
   cell.column = 2;
-  DifferenceLine copy = line(DiffList::copies, "A");
+  CollectedField copy = line(DiffList::copies, "A");
   copy.part = "post_copies";
   step.lines = {cell, copy, line(DiffList::rows, "B"), line(DiffList::step, "")};
   const DifferenceMarks marks = make_difference_marks(step, {}, {});
@@ -340,7 +340,7 @@ TEST(DifferenceMarks, AreTheCellsRowsAndCopiesThatTheListNames) {
 // The list names the first element and how many differ.
 TEST(DifferenceMarks, AreAllElementsOfAnArrayThatDiffer) {
   DifferingStep step;
-  DifferenceLine array = line(DiffList::arrays, "");
+  CollectedField array = line(DiffList::arrays, "");
   array.group = 1;
   array.index = 1;
   array.part = "state_indices_tensor_d";
