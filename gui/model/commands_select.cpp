@@ -47,30 +47,23 @@ Status remove(Workbench& workbench, const std::string&) {
   return Ok{};
 }
 
-Status say_and_go(Workbench& workbench, const ShownBookmark& bookmark) {
-  if (Status moved = workbench.go_to(bookmark.step); !moved.ok()) return moved;
-  workbench.say(NoticeKind::info, fmt::format("bookmark at step {}{}{}", bookmark.step,
-                                              bookmark.note.empty() ? "" : ": ", bookmark.note));
-  return Ok{};
-}
-
-Status next_bookmark(Workbench& workbench, const std::string&) {
-  workbench.control().pause();
-  const std::int64_t here = workbench.run()->step();
-  for (const ShownBookmark& bookmark : bookmarks_of_known_steps(*workbench.run()))
-    if (bookmark.step > here) return say_and_go(workbench, bookmark);
-  workbench.say(NoticeKind::info, "no step after this one is bookmarked");
-  return Ok{};
-}
-
-Status previous_bookmark(Workbench& workbench, const std::string&) {
+template <bool forward>
+Status bookmark_to(Workbench& workbench, const std::string&) {
   workbench.control().pause();
   const std::int64_t here = workbench.run()->step();
   auto known = bookmarks_of_known_steps(*workbench.run());
-  std::ranges::reverse(known);
-  for (const ShownBookmark& bookmark : known)
-    if (bookmark.step < here) return say_and_go(workbench, bookmark);
-  workbench.say(NoticeKind::info, "no step before this one is bookmarked");
+  if (!forward) std::ranges::reverse(known);
+  const auto found = std::ranges::find_if(known, [&](const ShownBookmark& bookmark) {
+    return forward ? bookmark.step > here : bookmark.step < here;
+  });
+  if (found == known.end()) {
+    workbench.say(NoticeKind::info,
+                  fmt::format("no step {} this one is bookmarked", forward ? "after" : "before"));
+    return Ok{};
+  }
+  if (Status moved = workbench.go_to(found->step); !moved.ok()) return moved;
+  workbench.say(NoticeKind::info, fmt::format("bookmark at step {}{}{}", found->step,
+                                              found->note.empty() ? "" : ": ", found->note));
   return Ok{};
 }
 
@@ -83,8 +76,9 @@ constexpr CommandRow kBookmarkCommands[] = {
      "NOTE", kStep, set, note_here},
     {"bookmark.remove", "Run", "Remove the bookmark of this step", "Ctrl+Alt+B", "", kBookmark,
      remove},
-    {"bookmark.next", "Run", "Next bookmark", "F2", "", kBookmark, next_bookmark},
-    {"bookmark.previous", "Run", "Previous bookmark", "Shift+F2", "", kBookmark, previous_bookmark},
+    {"bookmark.next", "Run", "Next bookmark", "F2", "", kBookmark, bookmark_to<true>},
+    {"bookmark.previous", "Run", "Previous bookmark", "Shift+F2", "", kBookmark,
+     bookmark_to<false>},
 };
 
 std::int32_t num_groups(const Workbench& workbench) {

@@ -220,36 +220,24 @@ void Workbench::forget_causes() {
 
 namespace {
 
-Result<RequestCount> read_request_count(const std::string& argument) {
+template <std::vector<RequestCount> ScriptStep::*list>
+Status set_count(Workbench& workbench, const std::string& argument) {
   const auto words = read_words(argument, "REQUEST COUNT");
   if (!words.ok()) return words.error();
   const auto count = read_number(words.value()[1], {"COUNT", 0, kMaxOutputTokens});
   if (!count.ok()) return count.error();
-  return RequestCount{words.value()[0], static_cast<std::int32_t>(count.value())};
+  ScriptStep changes;
+  changes.*list = {{words.value()[0], static_cast<std::int32_t>(count.value())}};
+  return workbench.change_plan({.changes = std::move(changes)});
 }
 
-Status accept(Workbench& workbench, const std::string& argument) {
-  const auto count = read_request_count(argument);
-  if (!count.ok()) return count.error();
-  return workbench.change_plan({.changes = {.accept = {count.value()}}});
-}
-
-Status set_drafts(Workbench& workbench, const std::string& argument) {
-  const auto count = read_request_count(argument);
-  if (!count.ok()) return count.error();
-  return workbench.change_plan({.changes = {.drafts = {count.value()}}});
-}
-
-Status preempt(Workbench& workbench, const std::string& argument) {
+template <std::vector<std::string> ScriptStep::*list>
+Status take_out(Workbench& workbench, const std::string& argument) {
   const auto words = read_words(argument, "REQUEST");
   if (!words.ok()) return words.error();
-  return workbench.change_plan({.changes = {.preempt = words.value()}});
-}
-
-Status abort_request(Workbench& workbench, const std::string& argument) {
-  const auto words = read_words(argument, "REQUEST");
-  if (!words.ok()) return words.error();
-  return workbench.change_plan({.changes = {.abort = words.value()}});
+  ScriptStep changes;
+  changes.*list = words.value();
+  return workbench.change_plan({.changes = std::move(changes)});
 }
 
 Status set_budget(Workbench& workbench, const std::string& argument) {
@@ -325,11 +313,14 @@ constexpr CommandRow kEditCommands[] = {
      CommandNeeds::opened, copy_as<ContentFormat::markdown>},
     {"edit.copy_panel", "Edit", "Copy a panel", "", "text|json|markdown [PANEL]",
      CommandNeeds::opened, copy_panel},
-    {"edit.accept", "Edit", "Next step: accepted tokens", "A", "REQUEST COUNT", kPlan, accept},
+    {"edit.accept", "Edit", "Next step: accepted tokens", "A", "REQUEST COUNT", kPlan,
+     set_count<&ScriptStep::accept>},
     {"edit.drafts", "Edit", "Next step: length of a draft list", "", "REQUEST COUNT", kPlan,
-     set_drafts},
-    {"edit.preempt", "Edit", "Next step: preempt a request", "", "REQUEST", kPlan, preempt},
-    {"edit.abort", "Edit", "Next step: abort a request", "", "REQUEST", kPlan, abort_request},
+     set_count<&ScriptStep::drafts>},
+    {"edit.preempt", "Edit", "Next step: preempt a request", "", "REQUEST", kPlan,
+     take_out<&ScriptStep::preempt>},
+    {"edit.abort", "Edit", "Next step: abort a request", "", "REQUEST", kPlan,
+     take_out<&ScriptStep::abort>},
     {"edit.add_request", "Edit", "Next step: add a request", "", "NAME PROMPT_TOKENS MAX_TOKENS",
      kPlan, add_request},
     {"edit.budget", "Edit", "Next step: token budget", "", "TOKENS", kPlan, set_budget},
