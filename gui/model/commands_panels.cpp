@@ -106,20 +106,19 @@ Status close_array(Workbench& workbench, const std::string&) {
 }
 
 // Sorting by the same column again reverses the order.
-Status sort_requests(Workbench& workbench, const std::string& argument) {
-  for (std::size_t i = 0; i < kNumRequestColumns; ++i) {
-    const auto column = static_cast<RequestColumn>(i);
-    if (request_column_name(column) != argument) continue;
-    RequestsOptions& options = workbench.options().requests;
-    options.descending = options.sort == column && !options.descending;
-    options.sort = column;
-    return Ok{};
-  }
-  std::string names;
-  for (std::size_t i = 0; i < kNumRequestColumns; ++i)
-    names +=
-        fmt::format("{}{}", i == 0 ? "" : ", ", request_column_name(static_cast<RequestColumn>(i)));
-  return invalid_input(fmt::format("expected one of {}, found \"{}\"", names, argument));
+template <class Options>
+Status sort_by(Options& options, const std::vector<std::string_view>& names,
+               const std::string& column) {
+  if (std::ranges::find(names, column) == names.end())
+    return invalid_input(
+        fmt::format("expected one of {}, found \"{}\"", fmt::join(names, ", "), column));
+  options.descending = options.sort == column && !options.descending;
+  options.sort = column;
+  return Ok{};
+}
+
+Status sort_requests(Workbench& workbench, const std::string& column) {
+  return sort_by(workbench.options().requests, request_sort_names(), column);
 }
 
 Status timeline_steps(Workbench& workbench, const std::string& argument) {
@@ -223,16 +222,8 @@ std::string suggested_goals(const Workbench& workbench) {
   return workbench.plan_results() == nullptr ? "" : workbench.plan_results()->goals();
 }
 
-// Sorting by the same column again reverses the order.
 Status sort_combinations(Workbench& workbench, const std::string& column) {
-  const auto names = plan_sort_names(*workbench.plan_results());
-  if (std::ranges::find(names, column) == names.end())
-    return invalid_input(
-        fmt::format("expected one of {}, found \"{}\"", fmt::join(names, ", "), column));
-  PlanOptions& options = workbench.options().plan;
-  options.descending = options.sort == column && !options.descending;
-  options.sort = column;
-  return Ok{};
+  return sort_by(workbench.options().plan, plan_sort_names(*workbench.plan_results()), column);
 }
 
 std::int64_t worst_step(const ShownPlan& plan) {

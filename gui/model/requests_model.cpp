@@ -15,27 +15,37 @@
 namespace hybridscope {
 namespace {
 
-// In the order of RequestColumn.
-constexpr std::array<ColumnWords, kNumRequestColumns> kRequestColumns = {{
-    {"Request", "In the order in which they came", ColumnKind::name, false, "name"},
-    {"State", "What the step did with it, and why it got no tokens", ColumnKind::words, false,
-     "state"},
-    {"Prompt", "num_prompt_tokens", ColumnKind::number, false, "prompt"},
-    {"Comp.",
-     "num_computed_tokens when the step is over, as the scheduler counts: tokens "
-     "of a frame in flight and its drafts included",
-     ColumnKind::number, false, "computed"},
-    {"Sched.", "num_scheduled_tokens of this step", ColumnKind::number, false, "scheduled"},
-    {"Gen.", "Output tokens that have returned to the scheduler", ColumnKind::number, false,
-     "generated"},
-    {"Hit", "Tokens that the prefix cache served when the request was admitted last",
-     ColumnKind::number, false, "hit"},
-    {"Blocks", "Blocks it holds in all groups, without the null block", ColumnKind::number, false,
-     "blocks"},
-    {"Pre.", "How often it was preempted before this step", ColumnKind::number, false,
-     "preemptions"},
-    {"Acc.", "Drafts of this step that were accepted, of those it had", ColumnKind::number, false,
-     "accepted"},
+struct RequestColumn : ColumnWords {
+  std::int32_t RequestRow::*number = nullptr;  // null: sorted by the request or its state
+};
+constexpr std::array<RequestColumn, 10> kRequestColumns = {{
+    {{"Request", "In the order in which they came", ColumnKind::name, false, "name"}},
+    {{"State", "What the step did with it, and why it got no tokens", ColumnKind::words, false,
+      "state"}},
+    {{"Prompt", "num_prompt_tokens", ColumnKind::number, false, "prompt"},
+     &RequestRow::num_prompt_tokens},
+    {{"Comp.",
+      "num_computed_tokens when the step is over, as the scheduler counts: tokens "
+      "of a frame in flight and its drafts included",
+      ColumnKind::number, false, "computed"},
+     &RequestRow::num_computed_tokens},
+    {{"Sched.", "num_scheduled_tokens of this step", ColumnKind::number, false, "scheduled"},
+     &RequestRow::num_scheduled_tokens},
+    {{"Gen.", "Output tokens that have returned to the scheduler", ColumnKind::number, false,
+      "generated"},
+     &RequestRow::num_generated},
+    {{"Hit", "Tokens that the prefix cache served when the request was admitted last",
+      ColumnKind::number, false, "hit"},
+     &RequestRow::num_hit_tokens},
+    {{"Blocks", "Blocks it holds in all groups, without the null block", ColumnKind::number, false,
+      "blocks"},
+     &RequestRow::num_blocks},
+    {{"Pre.", "How often it was preempted before this step", ColumnKind::number, false,
+      "preemptions"},
+     &RequestRow::num_preemptions},
+    {{"Acc.", "Drafts of this step that were accepted, of those it had", ColumnKind::number, false,
+      "accepted"},
+     &RequestRow::num_accepted_drafts},
 }};
 constexpr std::string_view kListedHelp =
     "Others have not come yet or have finished; a session does not name those that wait far "
@@ -147,23 +157,14 @@ class RowsMaker {
   std::map<RequestId, RequestRow> rows_;
 };
 
-}  // namespace
-
-std::int64_t request_number(const RequestRow& row, RequestColumn column) {
-  switch (column) {
-    case RequestColumn::name: return row.request.value;
-    case RequestColumn::state: return static_cast<std::int64_t>(row.state);
-    case RequestColumn::prompt: return row.num_prompt_tokens;
-    case RequestColumn::computed: return row.num_computed_tokens;
-    case RequestColumn::scheduled: return row.num_scheduled_tokens;
-    case RequestColumn::generated: return row.num_generated;
-    case RequestColumn::hit: return row.num_hit_tokens;
-    case RequestColumn::blocks: return row.num_blocks;
-    case RequestColumn::preemptions: return row.num_preemptions;
-    case RequestColumn::accepted: return row.num_accepted_drafts;
-  }
-  return -1;
+// The row's value in the column, for sorting; -1: not known.
+std::int64_t sort_number(const RequestRow& row, std::string_view column) {
+  const auto* found = std::ranges::find(kRequestColumns, column, &RequestColumn::sort);
+  if (found->number != nullptr) return row.*found->number;
+  return column == "state" ? static_cast<std::int64_t>(row.state) : row.request.value;
 }
+
+}  // namespace
 
 std::string listed_words(const RequestsModel& model) {
   std::string words = fmt::format("{} listed", model.rows.size());
@@ -179,8 +180,8 @@ RequestsModel make_requests_model(ShownRun& run, const RequestsOptions& options)
   RequestsModel model;
   model.rows = RowsMaker(run).make();
   std::ranges::sort(model.rows, [&](const RequestRow& a, const RequestRow& b) {
-    const auto first = request_number(a, options.sort);
-    const auto second = request_number(b, options.sort);
+    const auto first = sort_number(a, options.sort);
+    const auto second = sort_number(b, options.sort);
     if (first != second) return options.descending ? first > second : first < second;
     return a.request < b.request;
   });
@@ -189,8 +190,10 @@ RequestsModel make_requests_model(ShownRun& run, const RequestsOptions& options)
   return model;
 }
 
-std::string_view request_column_name(RequestColumn column) {
-  return kRequestColumns[static_cast<std::size_t>(column)].sort;
+std::vector<std::string_view> request_sort_names() {
+  std::vector<std::string_view> names;
+  for (const RequestColumn& column : kRequestColumns) names.push_back(column.sort);
+  return names;
 }
 
 namespace {
@@ -249,7 +252,8 @@ Picture requests_picture(Workbench& workbench) {
               .headings = headings_of(kRequestColumns),
               .help = kListedHelp,
               .sort_command = "requests.sort",
-              .sorted = static_cast<std::ptrdiff_t>(options.sort),
+              .sorted = std::ranges::find(kRequestColumns, options.sort, &RequestColumn::sort) -
+                        kRequestColumns.begin(),
               .is_descending = options.descending};
   const DifferenceMarks* const marks = workbench.differences();
   for (const RequestRow& row : model.rows) {

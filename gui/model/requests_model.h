@@ -51,11 +51,8 @@ std::string listed_words(const RequestsModel& model);
 // The requests that the step or its block tables name. Requires: run.step() > 0.
 RequestsModel make_requests_model(ShownRun& run, const RequestsOptions& options);
 
-// The row's value in the column as a number, for sorting. -1: not known.
-std::int64_t request_number(const RequestRow& row, RequestColumn column);
-
-// The column's name in commands: "prompt".
-std::string_view request_column_name(RequestColumn column);
+// What requests are sorted by: "name", the order in which they came, and the other columns.
+std::vector<std::string_view> request_sort_names();
 
 // The list. Requires: a step is shown.
 Picture requests_picture(Workbench& workbench);

@@ -113,23 +113,8 @@ struct MetadataOptions {
   std::string array;
 };
 
-// What requests are sorted by.
-enum class RequestColumn : std::uint8_t {
-  name,  // the order in which they came
-  state,
-  prompt,
-  computed,
-  scheduled,
-  generated,
-  hit,
-  blocks,
-  preemptions,
-  accepted,
-};
-inline constexpr std::size_t kNumRequestColumns = 10;
-
 struct RequestsOptions {
-  RequestColumn sort = RequestColumn::name;
+  std::string sort = "name";  // one of request_sort_names()
   bool descending = false;
 };
 

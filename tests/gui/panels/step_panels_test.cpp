@@ -69,7 +69,7 @@ TEST_F(StepPanels, AClickOnARowOfTheTableSelectsTheRequest) {
   driver_->click("request C");
   EXPECT_EQ(selection().request, RequestId{2});
   driver_->click("requests.sort blocks");
-  EXPECT_EQ(options().requests.sort, RequestColumn::blocks);
+  EXPECT_EQ(options().requests.sort, "blocks");
 }
 
 TEST_F(StepPanels, AClickOnACellOfALaneGoesToTheStepAndSelectsTheRequest) {
