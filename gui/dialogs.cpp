@@ -105,9 +105,11 @@ void draw_key(const Look& look, const CommandRow& row) {
   {
     const FontScope fixed(look.fonts.fixed);
     const TextColour colour(look.ui().accent);
-    table_cell(row.keys);
+    ImGui::TableNextColumn();
+    fitted_text(row.keys);
   }
-  table_cell(row.title);
+  ImGui::TableNextColumn();
+  fitted_text(row.title);
 }
 
 }  // namespace
@@ -224,41 +226,12 @@ void Dialogs::draw_keys(PanelContext& context) {
 }
 
 void Dialogs::draw_sessions(PanelContext& context) {
-  const auto& sessions = context.workbench.sessions_to_choose();
+  const std::vector<SessionChoice>& sessions = context.workbench.sessions_to_choose();
   begin_overlay(context.look, "sessions", ImVec2(560, 320), 0.12F);
   heading(context.look, fmt::format("{} sessions are in the file", sessions.size()));
   dim_text(context.look, "last recorded first; Escape opens none");
-  constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
-                                     ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_SizingFixedFit;
-  if (ImGui::BeginTable("sessions", 5, kFlags)) {
-    ImGui::TableSetupScrollFreeze(0, 1);
-    ImGui::TableSetupColumn("Session", ImGuiTableColumnFlags_WidthStretch);
-    for (const char* title : {"Status", "Level", "Steps", "Findings"})
-      ImGui::TableSetupColumn(title);
-    ImGui::TableHeadersRow();
-    for (const SessionChoice& session : sessions) {
-      ImGui::PushID(session.place.c_str());
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      if (ImGui::Selectable("##session", false, ImGuiSelectableFlags_SpanAllColumns)) {
-        context.emit("view.close_dialog");
-        context.emit("file.open", session.place);
-      }
-      context.mark_row("session " + session.name);
-      ImGui::SameLine(0, 0);
-      ImGui::TextUnformatted(session.name.c_str());
-      for (const std::string& words : {session.status, session.level}) {
-        ImGui::TableNextColumn();
-        ImGui::TextUnformatted(words.c_str());
-      }
-      for (const std::int64_t number : {session.num_steps, session.num_findings}) {
-        ImGui::TableNextColumn();
-        right_aligned(fmt::format("{}", number));
-      }
-      ImGui::PopID();
-    }
-    ImGui::EndTable();
-  }
+  sessions_.draw(context, sessions_table(sessions),
+                 {.id = "sessions", .size = ImGui::GetContentRegionAvail()});
   ImGui::End();
 }
 

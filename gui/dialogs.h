@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gui/panel.h"
+#include "gui/table_view.h"
 
 namespace hybridscope {
 
@@ -24,6 +25,7 @@ class Dialogs {
   Dialog shown_ = Dialog::none;  // in the frame before
   std::array<char, 512> text_{};
   int picked_ = 0;  // line of the palette
+  TableView sessions_;
 };
 
 // One line across the window. Requires: there is a banner.

@@ -11,8 +11,8 @@
 #include "gui/look.h"
 #include "gui/model/command_table.h"
 #include "gui/model/key_chord.h"
+#include "gui/model/picture.h"
 #include "gui/model/workbench.h"
-#include "sessions/live/fork.h"
 
 namespace hybridscope {
 
@@ -46,11 +46,8 @@ struct PanelContext {
   void emit(std::string id, std::string argument = {}) {
     commands.push_back({std::move(id), std::move(argument), workbench.drawn_side()});
   }
-  // A command that changes the next step; the workbench sets the step.
-  void edit(std::string id, ForkAt change) {
-    commands.push_back({.id = std::move(id),
-                        .side = workbench.drawn_side(),
-                        .edit = std::make_shared<const ForkAt>(std::move(change))});
+  void emit(const std::vector<Click>& clicks) {
+    for (const Click& click : clicks) emit(std::string(click.command), click.argument);
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gui/strip_view.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
@@ -36,6 +37,7 @@ void PicturePanel::draw(PanelContext& context) {
   draw_notes(context.look, picture.notes);
   draw_tools(context, picture);
   views_.resize(picture.tables.size());
+  if (picture.is_page) return draw_page(context, picture);
   const std::size_t num_whole = std::min<std::size_t>(picture.has_detail ? 2 : 1, views_.size());
   const std::size_t first = picture.tables.size() - num_whole;
   for (std::size_t i = 0; i < first; ++i) draw_folded(context, picture.tables[i], views_[i]);
@@ -59,11 +61,11 @@ void PicturePanel::draw_tools(PanelContext& context, const Picture& picture) {
   typed_.resize(picture.fields.size());
   for (std::size_t i = 0; i < picture.buttons.size(); ++i) {
     const PictureButton& button = picture.buttons[i];
-    const std::string label(button.label);
-    if (i > 0) flow(button_width(label.c_str()), context.look.px(4));
-    if (ImGui::Button(label.c_str()))
-      context.emit(std::string(button.click.command), button.click.argument);
+    if (i > 0) flow(button_width(button.label.c_str()), context.look.px(4));
+    ImGui::BeginDisabled(!button.is_possible);
+    if (toggle(context.look, button.label.c_str(), button.is_on)) context.emit({button.click});
     context.mark(std::string(button.click.command));
+    ImGui::EndDisabled();
     if (!button.tooltip.empty()) tooltip(button.tooltip);
   }
   for (std::size_t i = 0; i < picture.fields.size(); ++i) {
@@ -110,6 +112,23 @@ void PicturePanel::draw_field(PanelContext& context, const PictureField& field, 
   if (typed.error.empty()) return;
   const FontScope fixed(context.look.fonts.fixed);
   wrapped_text(context.look.ui().error, typed.error);
+}
+
+void PicturePanel::draw_page(PanelContext& context, const Picture& picture) {
+  for (std::size_t i = 0; i < picture.tables.size(); ++i) {
+    const Table& table = picture.tables[i];
+    ImGui::Spacing();
+    if (table.is_folded) {
+      draw_folded(context, table, views_[i]);
+      continue;
+    }
+    heading(context.look, table.title, "");
+    if (!table.note.empty()) wrapped_dim_text(context.look, table.note);
+    draw_strips(context, table.strips);
+    if (!table.rows.empty())
+      views_[i].draw(context, table,
+                     {.id = table.title.c_str(), .size = {ImGui::GetContentRegionAvail().x, 0}});
+  }
 }
 
 void PicturePanel::draw_folded(PanelContext& context, const Table& table, TableView& view) {

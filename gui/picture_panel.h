@@ -11,8 +11,7 @@
 
 namespace hybridscope {
 
-// Draws what `make` returns, which is called again whenever the workbench has changed. The last
-// table takes the room that is left; those before it are folded under their titles.
+// Draws what `make` returns, which is called again whenever the workbench has changed.
 class PicturePanel final : public Panel {
  public:
   explicit PicturePanel(Picture (*make)(Workbench&)) : make_(make) {}
@@ -26,6 +25,7 @@ class PicturePanel final : public Panel {
   };
   void draw_tools(PanelContext& context, const Picture& picture);
   void draw_field(PanelContext& context, const PictureField& field, Typed& typed);
+  void draw_page(PanelContext& context, const Picture& picture);
   void draw_folded(PanelContext& context, const Table& table, TableView& view);
   // Leaves so many pixels below it.
   void draw_table(PanelContext& context, const Table& table, TableView& view, float below);

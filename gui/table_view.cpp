@@ -6,6 +6,7 @@
 #include <cfloat>
 
 #include "gui/cell_drawing.h"
+#include "gui/table_cells.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
@@ -15,7 +16,7 @@ namespace {
 constexpr float kLeastRemark = 36;         // a few letters and "..."
 constexpr float kLeastName = 72;           // both ends of a name
 constexpr float kLeastWrapped = 110;       // two or three words
-constexpr float kRoomForSpare = 300;       // of wrapped words beside spare columns
+constexpr float kRoomForSpare = 300;       // of wrapped words or values beside spare columns
 constexpr float kTightPadding = 2;         // pixels
 constexpr std::size_t kMostWrapped = 300;  // rows; in a longer list all are of one height and cut
 constexpr float kBorder = 1;
@@ -44,14 +45,6 @@ std::string item_text(const Table& table, const TableRow& row, std::size_t colum
   return text.empty() && is_number && !row.mark.empty() ? "-" : text;
 }
 
-bool is_button(const TableCell& cell) {
-  return cell.extras != nullptr && !cell.extras->clicks.empty();
-}
-
-void emit(PanelContext& context, const std::vector<Click>& clicks) {
-  for (const Click& click : clicks) context.emit(std::string(click.command), click.argument);
-}
-
 const std::string& wrapped_words(const TableCell& cell, const std::string& words, bool is_short) {
   return is_short && cell.extras != nullptr && !cell.extras->whole.empty() ? cell.extras->whole
                                                                            : words;
@@ -63,32 +56,10 @@ float wrapped_cell_height(const TableCell& cell, float width, bool is_short) {
   const float gap = ImGui::GetStyle().ItemSpacing.y;
   if (cell.extras != nullptr)
     for (const TableCell& line : cell.extras->above)
-      height += gap + (is_button(line) ? ImGui::GetTextLineHeight()
-                                       : wrapped_height(shown_words(line), width));
+      height += gap + (takes_clicks(line) ? ImGui::GetTextLineHeight()
+                                          : wrapped_height(shown_words(line), width));
   const std::string words = shown_words(cell);
   return height + wrapped_height(wrapped_words(cell, words, is_short), width);
-}
-
-// A button as high as a line of text; a flag is a check box.
-void draw_button(PanelContext& context, const TableCell& cell) {
-  const CellExtras& extras = *cell.extras;
-  bool pressed = false;
-  if (const auto* flag = std::get_if<bool>(&cell.value)) {
-    bool is_on = *flag;
-    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(0, 0));
-    pressed = ImGui::Checkbox(("##" + extras.mark).c_str(), &is_on);
-    ImGui::PopStyleVar();
-  } else {
-    pressed = ImGui::SmallButton((shown_words(cell) + "##" + extras.mark).c_str());
-  }
-  if (pressed) emit(context, extras.clicks);
-  context.mark(extras.mark);
-  if (!extras.tooltip.empty()) tooltip(extras.tooltip);
-}
-
-void draw_line(PanelContext& context, const TableCell& line) {
-  if (is_button(line)) return draw_button(context, line);
-  wrapped_text(colour_of(context.look, line.tone), shown_words(line));
 }
 
 // A click sorts by command; ImGui's own sort order would not be saved.
@@ -148,18 +119,19 @@ ColumnNeed TableView::measured_column(const Look& look, const Table& table,
   ImFont* const header = can_sort(table) ? look.fonts.bold : ImGui::GetFont();
   ImFont* const font = font_of(look, table, column);
   const float title = text_width(header, title_of(table, column)) + 1;
-  const bool is_first =
-      wraps_ ? kind == ColumnKind::wrapped || kind == ColumnKind::remark : kind == ColumnKind::name;
+  const bool is_first = kind == ColumnKind::values ||
+                        (wraps_ ? kind == ColumnKind::wrapped || kind == ColumnKind::remark
+                                : kind == ColumnKind::name);
   ColumnNeed need{title, title, is_first};
   const float least = kind == ColumnKind::name      ? std::max(look.px(kLeastName), title)
                       : kind == ColumnKind::remark  ? std::max(look.px(kLeastRemark), title)
                       : kind == ColumnKind::wrapped ? std::max(look.px(kLeastWrapped), title)
+                      : kind == ColumnKind::values  ? std::max(look.px(kLeastWrapped), title)
                                                     : FLT_MAX;
   for (const TableRow& row : table.rows) {
     const TableCell& cell = row.cells[column];
     const std::string text = kind == ColumnKind::sign ? "##" : item_text(table, row, column);
-    const float frame = is_button(cell) ? 2 * ImGui::GetStyle().FramePadding.x : 0;
-    need.wanted = std::max(need.wanted, text_width(font, text) + frame + 1);
+    need.wanted = std::max(need.wanted, cell_width(look, font, cell, text));
     need.least = std::min(need.wanted, least);
   }
   return need;
@@ -175,8 +147,8 @@ void TableView::measure(const PanelContext& context, const Table& table) {
            std::ranges::count(table.headings, ColumnKind::wrapped, &Heading::kind) > 0;
   has_buttons_ = std::ranges::any_of(table.rows, [](const TableRow& row) {
     return std::ranges::any_of(row.cells, [](const TableCell& cell) {
-      return is_button(cell) ||
-             (cell.extras != nullptr && std::ranges::any_of(cell.extras->above, is_button));
+      return takes_clicks(cell) ||
+             (cell.extras != nullptr && std::ranges::any_of(cell.extras->above, takes_clicks));
     });
   });
   needs_.clear();
@@ -208,7 +180,8 @@ TableView::Fit TableView::fit(const Look& look, const Table& table, const TableP
   float beside = 0;  // what all columns but wrapped ones need
   float wrapped = 0;
   for (std::size_t column = 0; column < needs.size(); ++column)
-    if (table.headings[column].kind == ColumnKind::wrapped)
+    if (table.headings[column].kind == ColumnKind::wrapped ||
+        table.headings[column].kind == ColumnKind::values)
       wrapped += needs[column].wanted;
     else
       beside += needs[column].least;
@@ -271,8 +244,8 @@ void TableView::draw(PanelContext& context, const Table& table, const TablePlace
   const auto is_left_out = [&](const Heading& heading) { return is_short_ && heading.is_spare; };
   first_ = static_cast<int>(std::ranges::find_if_not(table.headings, is_left_out) -
                             table.headings.begin());
-  has_headings_ = std::ranges::count_if(table.headings, is_left_out) + 1 <
-                  static_cast<std::ptrdiff_t>(table.headings.size());
+  has_headings_ = table.has_headings && std::ranges::count_if(table.headings, is_left_out) + 1 <
+                                            std::ssize(table.headings);
   if (!begin(table, place, fitted)) return;
   if (has_headings_) draw_headings(context, table);
   draw_rows(context, table, place);
@@ -320,9 +293,9 @@ bool TableView::draw_row_item(PanelContext& context, const Table& table, std::si
       (has_buttons_ ? ImGuiSelectableFlags_AllowItemOverlap : 0) |
       (row.double_clicks.empty() ? 0 : ImGuiSelectableFlags_AllowDoubleClick);
   if (ImGui::Selectable("##row", row.is_selected, flags, ImVec2(0, height))) {
-    emit(context, row.clicks);
+    context.emit(row.clicks);
     if (!row.double_clicks.empty() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
-      emit(context, row.double_clicks);
+      context.emit(row.double_clicks);
   }
   const bool is_seen = ImGui::IsItemVisible();
   context.mark_row(row.mark);
@@ -357,8 +330,8 @@ void TableView::draw_cell(PanelContext& context, const Table& table, const Table
   const ColumnKind kind = table.headings[column].kind;
   if (kind == ColumnKind::sign) return;
   if (cell.extras != nullptr)
-    for (const TableCell& line : cell.extras->above) draw_line(context, line);
-  if (is_button(cell)) return draw_button(context, cell);
+    for (const TableCell& line : cell.extras->above) draw_line_above(context, line);
+  if (draw_extras(context, cell, kind == ColumnKind::wrapped)) return;
   const TextColour colour(colour_of(context.look, cell.tone));
   const FontScope font(font_of(context.look, table, column));
   const std::string text = item_text(table, row, column);

@@ -1,7 +1,7 @@
 // Draws a table of a picture. Columns are as wide as what they show. Where there is less room,
-// wrapped words take more lines, names are cut in their middle, then remarks at their end, and the
-// rest stays; where there is less still, the table scrolls sideways under the columns that name the
-// row, and ends with a whole column.
+// wrapped words take more lines and fewer values are shown, names are cut in their middle, then
+// remarks at their end, and the rest stays; where there is less still, the table scrolls sideways
+// under the columns that name the row, and ends with a whole column.
 #pragma once
 
 #include <imgui.h>
@@ -61,10 +61,10 @@ class TableView {
   std::uint64_t revision_ = 0;
   float font_size_ = 0;
   bool wraps_ = false;        // rows differ in height
-  bool has_buttons_ = false;  // in cells
+  bool has_buttons_ = false;  // in cells, or lists that drop down
   bool is_short_ = false;     // in this frame, as in Fit
   int first_ = 0;             // the first column that is shown
-  bool has_headings_ = true;  // more than one column is shown
+  bool has_headings_ = true;  // they are wanted, and more than one column is shown
   float drawn_height_ = 0;
   Follower<std::string> follower_;
   RowScroll scroll_;

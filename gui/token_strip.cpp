@@ -164,9 +164,9 @@ CellRole role_of(StripTokenKind kind) {
   return kRoles[static_cast<std::size_t>(kind)];
 }
 
-class Strip {
+class TokenStrip {
  public:
-  Strip(PanelContext& context, const SpeculativeModel& model, const SpeculativeRow& row)
+  TokenStrip(PanelContext& context, const SpeculativeModel& model, const SpeculativeRow& row)
       : context_(context),
         look_(context.look),
         model_(model),
@@ -277,7 +277,7 @@ float token_strip_width(const Look& look, const SpeculativeRow& row) {
 
 void draw_token_strip(PanelContext& context, const SpeculativeModel& model,
                       const SpeculativeRow& row) {
-  Strip(context, model, row).draw();
+  TokenStrip(context, model, row).draw();
 }
 
 }  // namespace hybridscope

@@ -79,11 +79,6 @@ void wrapped_in_window(Rgba colour, std::string_view words) {
       words, ImGui::GetWindowWidth() - ImGui::GetStyle().ScrollbarSize - ImGui::GetCursorPosX()));
 }
 
-void table_cell(std::string_view words) {
-  ImGui::TableNextColumn();
-  fitted_text(words);
-}
-
 void fitted_text(std::string_view words) {
   const std::string fitted = fit_text(ImGui::GetFont(), words, ImGui::GetContentRegionAvail().x);
   text(fitted);
@@ -101,15 +96,6 @@ void right_aligned(std::string_view words) {
   const float room = ImGui::GetContentRegionAvail().x;
   if (room > width) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
   fitted_text(words);
-}
-
-void table_headers(std::span<const ColumnWords> columns) {
-  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
-  for (std::size_t column = 0; column < columns.size(); ++column) {
-    ImGui::TableSetColumnIndex(static_cast<int>(column));
-    ImGui::TableHeader(ImGui::TableGetColumnName(static_cast<int>(column)));
-    if (!columns[column].help.empty()) tooltip(columns[column].help);
-  }
 }
 
 void scroll_to_row(std::ptrdiff_t index, float height) {

@@ -42,12 +42,8 @@ void wrapped_in_window(Rgba colour, std::string_view text);
 void fitted_text(std::string_view text);
 // A name: its middle is cut out.
 void fitted_name(std::string_view text);
-// A fitted text in the next cell of a table.
-void table_cell(std::string_view text);
 // A fitted text at the right edge of its cell.
 void right_aligned(std::string_view text);
-// The header row of a table whose columns are set up, with tooltips.
-void table_headers(std::span<const ColumnWords> columns);
 // Scrolls row `index` of the current table into view; rows are `height` high, below a header row.
 void scroll_to_row(std::ptrdiff_t index, float height);
 // The height of the header row of a table.

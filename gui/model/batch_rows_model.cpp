@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "gui/model/command_table.h"
 #include "gui/model/workbench.h"
 #include "sessions/explain/explain_parts.h"
 #include "sessions/explain/forward_rows.h"
 #include "sessions/record/value_names.h"
+#include "sessions/text/number_words.h"
 
 namespace hybridscope {
 namespace {
@@ -290,19 +293,34 @@ Table rows_table(const BatchRowsModel& model, Workbench& workbench) {
 }
 
 // How the tokens of the batch are divided, from left to right.
-Table axis_table(const BatchRowsModel& model) {
-  Table table{.title = "Tokens of the batch",
-              .note = model.divided,
-              .headings = {"Section", "First token", "Tokens", "Of"}};
-  for (const AxisSection& section : model.sections)
-    for (std::size_t i = 0; i < section.num_segments; ++i) {
-      const AxisSegment& segment = model.segments[section.first_segment + i];
-      table.rows.push_back(
-          {words_cell(section.label), number_cell(segment.first_token),
-           number_cell(segment.num_tokens),
-           words_cell(segment.row < 0 ? role_name(CellRole::padding) : segment.label)});
-    }
-  return table;
+std::vector<Strip> axis_strips(const BatchRowsModel& model) {
+  Strip rows{.title = "tokens, row by row", .num_tokens = model.num_tokens_padded};
+  for (const AxisSegment& segment : model.segments) {
+    const std::int32_t last = segment.first_token + segment.num_tokens;
+    rows.parts.push_back(
+        {.first = segment.first_token,
+         .last = last,
+         .words = std::string(segment.row < 0 ? role_name(CellRole::padding) : segment.label),
+         .role = segment.row < 0 ? std::optional(CellRole::padding) : std::nullopt,
+         .is_selected = true});
+  }
+  Strip sections{.title = "how the builder divides them", .num_tokens = model.num_tokens_padded};
+  for (const AxisSection& section : model.sections) {
+    const AxisSegment& first = model.segments[section.first_segment];
+    const AxisSegment& last = model.segments[section.first_segment + section.num_segments - 1];
+    sections.parts.push_back({.first = first.first_token,
+                              .last = last.first_token + last.num_tokens,
+                              .words = section.label});
+  }
+  return {std::move(rows), std::move(sections)};
+}
+
+std::string axis_words(const BatchRowsModel& model) {
+  std::string words = counted(model.num_tokens, "token");
+  words += model.num_tokens_padded > model.num_tokens
+               ? fmt::format(", padded to {}", model.num_tokens_padded)
+               : std::string(", no padding");
+  return model.divided.empty() ? words : words + "; " + model.divided;
 }
 
 }  // namespace
@@ -314,7 +332,9 @@ Picture batch_rows_picture(Workbench& workbench) {
 
 Picture batch_rows_picture(const BatchRowsModel& model, Workbench& workbench) {
   if (model.rows.empty()) return {.notes = {model.empty}};
-  Picture picture{.tables = {rows_table(model, workbench), axis_table(model)}};
+  Picture picture{.tables = {rows_table(model, workbench)}};
+  picture.tables.front().note = axis_words(model);
+  picture.tables.front().strips = axis_strips(model);
   const ShownRun& run = *workbench.run();
   add_note(picture, fmt::format("Step {} of {}.", run.step(), known_steps_words(run)));
   add_note(picture, model.graph);

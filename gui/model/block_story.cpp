@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "gui/model/block_verdict.h"
+#include "gui/model/command_table.h"
 #include "gui/model/shown_run.h"
 #include "gui/model/workbench.h"
 #include "sessions/explain/forward_rows.h"
@@ -250,9 +252,9 @@ ChainStart wrong_since(const ShownRun& run, const std::vector<ContentStory>& con
 }  // namespace
 
 std::string_view holder_note(const BlockHolder& holder) {
-  if (!holder.in_scheduler) return " (worker's table only)";
-  if (holder.freed) return " (while the step ran; freed at its end)";
-  return holder.in_worker ? "" : " (scheduler's table only)";
+  if (!holder.in_scheduler) return "worker's table only";
+  if (holder.freed) return "while the step ran; freed at its end";
+  return holder.in_worker ? "" : "scheduler's table only";
 }
 
 BlockStory make_block_story(ShownRun& run, std::int32_t block) {
@@ -280,14 +282,47 @@ BlockStory make_block_story(ShownRun& run, std::int32_t block) {
 
 namespace {
 
-Table holders_table(const BlockStory& story) {
+Table holders_table(const BlockStory& story, const Names& names) {
   Table table{.title = "Held by",
-              .headings = {"Request", "Group", "Column", "Scheduler", "Worker"}};
-  if (story.holders.empty()) table.note = kNoHolder;
-  for (const BlockHolder& holder : story.holders)
-    table.rows.push_back({words_cell(holder.name), number_cell(holder.group),
-                          number_cell(holder.column), flag_cell(holder.in_scheduler),
-                          flag_cell(holder.in_worker)});
+              .headings = {"Request", "Group", "Column", "Scheduler", "Worker", "Note"}};
+  if (story.holders.empty()) table.note = "no block table has it";
+  for (const BlockHolder& holder : story.holders) {
+    TableRow row{words_cell(holder.name),
+                 with_extras(number_cell(holder.group), {.label = names.group(holder.group)}),
+                 number_cell(holder.column),
+                 flag_cell(holder.in_scheduler),
+                 flag_cell(holder.in_worker),
+                 words_cell(holder_note(holder))};
+    row.mark = fmt::format("holder {} {} {}", holder.name, holder.group, holder.column);
+    row.clicks = {
+        {"select.cell", fmt::format("{} {} {} {}", quoted_word(holder.name), holder.group,
+                                    holder.column, holder.in_scheduler ? "scheduler" : "worker")}};
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+constexpr std::array<ColumnWords, 5> kStoryColumns = {{{"Step"},
+                                                       {"Block"},
+                                                       {"Written by", "", ColumnKind::words},
+                                                       {"What", "", ColumnKind::wrapped},
+                                                       {"Fault", "", ColumnKind::wrapped}}};
+
+// A click goes to the step and selects the block that was written.
+Table story_table(const ContentStory& story) {
+  Table table{.title = story.title + ", why it is here, latest write first",
+              .note = story.end,
+              .headings = headings_of(kStoryColumns)};
+  for (const StoryLink& link : story.links)
+    table.rows.push_back(
+        {with_extras(number_cell(link.step),
+                     {.clicks = {{"run.go_to", fmt::format("{}", link.step)},
+                                 {"select.block", fmt::format("{}", link.block)}},
+                      .label = fmt::format("step {}", link.step),
+                      .mark = fmt::format("why {} {}", story.title, table.rows.size()),
+                      .tooltip = "Go to this step and select the block that was written"}),
+         number_cell(link.block), words_cell(link.what, Tone::accent), words_cell(link.words),
+         words_cell(link.fault, Tone::error)});
   return table;
 }
 
@@ -295,27 +330,34 @@ Table holders_table(const BlockStory& story) {
 
 Picture state_inspector_picture(Workbench& workbench) {
   const std::int32_t block = workbench.selection().block;
-  if (block < 0 || block >= workbench.run()->config().kv_cache_config.num_blocks)
-    return {.notes = {std::string(kNoBlockSelected)}};
-  const BlockStory story = make_block_story(*workbench.run(), block);
-  Picture content;
+  ShownRun& run = *workbench.run();
+  if (block < 0 || block >= run.config().kv_cache_config.num_blocks)
+    return {.notes = {"Select a block: click a cell of a block table, or press B."}};
+  const BlockStory story = make_block_story(run, block);
   if (!story.not_kept.empty()) return {.notes = {story.not_kept}};
-  if (!story.holds.empty()) add_note(content, story.holds);
-  if (const ChainStart& start = story.wrong_since; start.step > 0)
-    add_note(content, fmt::format("{} step {}: {}", kWrongSince, start.step, start.words));
-  content.tables.push_back(facts_table(fmt::format("Block {}", block), story.facts));
-  if (block != kNullBlock) content.tables.push_back(holders_table(story));
-  for (const ContentStory& held : story.contents) {
-    Table table{.title = fmt::format("{}, {}", held.title, kStoryOrder),
-                .note = held.end,
-                .headings = {"Step", "Block", "Written by", "What", "Fault"}};
-    for (const StoryLink& link : held.links)
-      table.rows.push_back({number_cell(link.step), number_cell(link.block), words_cell(link.what),
-                            words_cell(link.words),
-                            link.fault.empty() ? TableCell() : words_cell(link.fault)});
-    content.tables.push_back(std::move(table));
+  Picture picture{.notes = {Note(fmt::format("Block {}", block), Tone::normal, true)},
+                  .is_page = true};
+  if (!story.holds.empty())
+    picture.notes.emplace_back(story.holds, story.disagrees ? Tone::error : Tone::normal);
+  const auto add_jump = [&](std::string label, std::int64_t step, std::string tooltip) {
+    picture.buttons.push_back({.label = std::move(label),
+                               .click = {"run.go_to", fmt::format("{}", step)},
+                               .tooltip = std::move(tooltip)});
+  };
+  // The decision that was wrong, not the last write that it spoilt.
+  if (const ChainStart& start = story.wrong_since; start.step > 0) {
+    picture.notes.emplace_back(
+        fmt::format("went wrong first in step {}: {}", start.step, start.words), Tone::error);
+    add_jump(fmt::format("Went wrong in step {}", start.step), start.step,
+             "Go to the step of the first finding, which the others follow from");
   }
-  return content;
+  if (story.registered_in > 0)
+    add_jump(fmt::format("Registered in step {}", story.registered_in), story.registered_in,
+             "Go to the step that gave the block the hash by which it can be hit");
+  for (const ContentStory& held : story.contents) picture.tables.push_back(story_table(held));
+  if (block != kNullBlock) picture.tables.push_back(holders_table(story, run.names()));
+  picture.tables.push_back(facts_table("At the end of the step", story.facts));
+  return picture;
 }
 
 }  // namespace hybridscope

@@ -27,11 +27,8 @@ struct BlockHolder {
   bool freed = false;  // the scheduler held it while the step ran, and freed it at the end
 };
 
-// " (worker's table only)"; empty: both tables have it, and keep it.
+// "worker's table only"; empty: both tables have it, and keep it.
 std::string_view holder_note(const BlockHolder& holder);
-inline constexpr std::string_view kNoHolder = "no block table has it";
-inline constexpr std::string_view kNoBlockSelected =
-    "Select a block: click a cell of a block table, or press B.";
 
 // One write; the next link is the write whose result it copied.
 struct StoryLink {
@@ -51,9 +48,6 @@ struct ContentStory {
   std::vector<StoryLink> links;  // latest first
   std::string end;               // why the story ends here, or why there is none
 };
-
-inline constexpr std::string_view kWrongSince = "went wrong first in";
-inline constexpr std::string_view kStoryOrder = "why it is here, latest write first";
 
 struct BlockStory {
   std::int32_t block = -1;

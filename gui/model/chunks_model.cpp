@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/metadata/builder_metadata.h"
+#include "gui/model/command_table.h"
 #include "gui/model/workbench.h"
 
 namespace hybridscope {
@@ -140,49 +141,103 @@ std::vector<Fact> describe_chunk(const ChunkGroup& group, const LogicalChunk& ch
 
 namespace {
 
-void add_chunks(Picture& content, const ChunkGroup& group) {
-  Table sequences{
-      .title = group.title + ": sequences",
-      .note = group.rule,
-      .headings = {"seq_idx", "Request", "First token", "Last token", "Position of the first"}};
-  for (const ChunkSequence& sequence : group.sequences)
-    sequences.rows.push_back({number_cell(sequence.number), words_cell(sequence.name),
-                              number_cell(sequence.first), number_cell(sequence.last - 1),
-                              number_cell(sequence.num_computed_tokens)});
-  Table logical{
-      .title = group.title + ": logical chunks",
-      .headings = {"Chunk", "seq_idx", "First token", "Last token", "Last of its sequence"}};
-  for (const LogicalChunk& chunk : group.logical)
-    logical.rows.push_back({number_cell(chunk.number), known_cell(chunk.sequence),
-                            number_cell(chunk.first), number_cell(chunk.last - 1),
-                            flag_cell(chunk.is_last)});
-  Table physical{.title = group.title + ": physical chunks",
-                 .note = fmt::format("chunk_size {}", group.chunk_size),
-                 .headings = {"Chunk", "First token"}};
-  for (std::size_t i = 0; i < group.physical.size(); ++i)
-    physical.rows.push_back(
-        {number_cell(static_cast<std::int64_t>(i)), number_cell(group.physical[i])});
-  Table arrays{.title = group.title + ": arrays", .headings = {"Array", "Values"}};
+std::string letter(std::int32_t sequence) {
+  return sequence < 0    ? "?"
+         : sequence < 26 ? std::string(1, static_cast<char>('a' + sequence))
+                         : fmt::format("{}", sequence);
+}
+
+std::vector<Click> select(const ChunkSequence& sequence) {
+  return {{"select.request", quoted_word(sequence.name)}};
+}
+
+Strip sequences_strip(const ChunkGroup& group, RequestId selected) {
+  Strip strip{.title = "Sequences",
+              .help = "Rows that the scan works on, in the order of the batch",
+              .num_tokens = group.num_tokens};
+  for (const ChunkSequence& sequence : group.sequences) {
+    const std::int32_t count = sequence.last - sequence.first;
+    if (count == 0) continue;
+    const std::string name = fmt::format("{}: {}", letter(sequence.number), sequence.name);
+    const std::int32_t position = sequence.num_computed_tokens;
+    strip.parts.push_back(
+        {.first = sequence.first,
+         .last = sequence.last,
+         .words = fmt::format("{}, {} tokens from {}", name, count, position),
+         .text = name,
+         .series = sequence.number,
+         .is_selected = sequence.request == selected,
+         .facts = {{"request", sequence.name},
+                   {"seq_idx", fmt::format("{}", sequence.number)},
+                   {"packed tokens", fmt::format("{}..{}", sequence.first, sequence.last - 1)},
+                   {"positions", fmt::format("{}..{}", position, position + count - 1)}},
+         .clicks = select(sequence),
+         .mark = "sequence " + sequence.name});
+  }
+  return strip;
+}
+
+Strip logical_strip(const ChunkGroup& group) {
+  Strip strip{.title = "Logical",
+              .help = "Chunks that the scan works on: cu_chunk_seqlen, seq_idx",
+              .num_tokens = group.num_tokens,
+              .marked = group.boundaries};
+  for (const LogicalChunk& chunk : group.logical) {
+    StripPart& part = strip.parts.emplace_back();
+    part.first = chunk.first;
+    part.last = chunk.last;
+    part.words = fmt::format("{}{}", chunk.number, letter(chunk.sequence));
+    part.series = std::max(chunk.sequence, 0);
+    part.is_last = chunk.is_last;
+    part.facts = describe_chunk(group, chunk);
+    part.mark = fmt::format("chunk {}", chunk.number);
+    const auto sequence = static_cast<std::size_t>(chunk.sequence);
+    if (sequence < group.sequences.size()) part.clicks = select(group.sequences[sequence]);
+  }
+  return strip;
+}
+
+Strip physical_strip(const ChunkGroup& group) {
+  Strip strip{.title = "Physical",
+              .help = "The grid of chunk_size packed tokens, wherever sequences begin",
+              .num_tokens = group.num_tokens};
+  for (const std::int32_t first : group.physical) {
+    const std::int32_t last = std::min(first + group.chunk_size, group.num_tokens);
+    strip.parts.push_back({.first = first,
+                           .last = last,
+                           .words = fmt::format("{}..{}", first, last - 1),
+                           .shape = StripPart::Shape::outline});
+  }
+  return strip;
+}
+
+Table group_table(const ChunkGroup& group, RequestId selected) {
+  Table table{
+      .title = group.title,
+      .note = fmt::format("{}. {}", chunk_counts(group), group.rule),
+      .headings = {"Array", ColumnWords{"Values", "", ColumnKind::wrapped}},
+      .strips = {sequences_strip(group, selected), logical_strip(group), physical_strip(group)}};
   for (const ChunkArray& array : group.arrays)
-    arrays.rows.push_back({words_cell(array.name), words_cell(array.values)});
-  for (Table* table : {&sequences, &logical, &physical, &arrays})
-    content.tables.push_back(std::move(*table));
-  if (group.boundaries.empty()) return;
-  Table boundaries{.title = group.title + ": blocks that become full (mode all)",
-                   .headings = {"Behind token"}};
-  for (const std::int32_t token : group.boundaries)
-    boundaries.rows.push_back({number_cell(token - 1)});
-  content.tables.push_back(std::move(boundaries));
+    table.rows.push_back({words_cell(array.name), words_cell(array.values)});
+  return table;
 }
 
 }  // namespace
 
 Picture chunks_picture(Workbench& workbench) {
   const ChunksModel model = make_chunks_model(*workbench.run());
-  Picture content;
-  add_note(content, model.empty);
-  for (const ChunkGroup& group : model.groups) add_chunks(content, group);
-  return content;
+  if (!model.empty.empty()) return {.notes = {model.empty}};
+  Picture picture{.is_page = true};
+  bool has_boundaries = false;
+  for (const ChunkGroup& group : model.groups) {
+    picture.tables.push_back(group_table(group, workbench.selection().request));
+    has_boundaries = has_boundaries || !group.boundaries.empty();
+  }
+  picture.notes.emplace_back(fmt::format(
+      "Letters and colours are sequences (seq_idx). A thick right edge: the last chunk of its "
+      "sequence{}.",
+      has_boundaries ? "; triangles: a block is full and its state is stored (mode all)" : ""));
+  return picture;
 }
 
 }  // namespace hybridscope

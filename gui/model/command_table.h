@@ -135,8 +135,6 @@ std::string near_ids_hint(std::string_view typed, const std::vector<NamedId>& kn
 // A command that drawing emits and the workbench applies: an id and an argument, the same from a
 // script, a key, a menu, the palette or a click.
 
-struct ForkAt;
-
 // What commands leave to the drawing code: the workbench itself has no clipboard and no picture.
 
 // A request for a picture of a panel.
@@ -159,8 +157,6 @@ struct GuiCommand {
   std::string id;                        // "run.go_to"
   std::string argument = {};             // "120"; empty: none
   CompareSide side = CompareSide::left;  // scripts and keys mean the left one
-  // A change of the next step as a value, in place of the argument; null: none.
-  std::shared_ptr<const ForkAt> edit = nullptr;
   friend bool operator==(const GuiCommand&, const GuiCommand&) = default;
 };
 

@@ -58,6 +58,16 @@ std::vector<std::vector<std::string>> lines_of(const Table& table) {
   return lines;
 }
 
+// "Sequences: a: B, 4 tokens from 16 (0..3); b: C, 12 tokens from 8 (4..15)"
+std::string strip_line(const Strip& strip) {
+  std::string words = strip.title + ":";
+  for (const StripPart& part : strip.parts)
+    if (!part.words.empty())
+      words += fmt::format("{} {} ({}..{})", words.ends_with(':') ? "" : ";", part.words,
+                           part.first, part.last - 1);
+  return words;
+}
+
 // [copied columns] whether they hold numbers; false for a column with only empty cells.
 std::vector<bool> number_columns(const Table& table) {
   std::vector<bool> numbers;
@@ -96,8 +106,9 @@ std::string run_words(const PanelDocument& document, std::size_t index) {
 void add_text_table(std::string& text, const Table& table) {
   text += fmt::format("\n{}\n", flat(table.title));
   if (!table.note.empty()) text += flat(table.note) + '\n';
+  for (const Strip& strip : table.strips) text += flat(strip_line(strip)) + '\n';
   if (table.rows.empty()) {
-    text += fmt::format("{}\n", kNone);
+    if (table.strips.empty()) text += fmt::format("{}\n", kNone);
     return;
   }
   std::vector<std::vector<std::string>> lines = lines_of(table);
@@ -138,8 +149,9 @@ std::string escaped(std::string_view text) {
 void add_markdown_table(std::string& text, const Table& table) {
   text += fmt::format("\n### {}\n", escaped(table.title));
   if (!table.note.empty()) text += fmt::format("\n{}\n", escaped(table.note));
+  for (const Strip& strip : table.strips) text += fmt::format("\n{}\n", escaped(strip_line(strip)));
   if (table.rows.empty()) {
-    text += fmt::format("\n{}\n", kNone);
+    if (table.strips.empty()) text += fmt::format("\n{}\n", kNone);
     return;
   }
   const auto add_line = [&](const std::vector<std::string>& cells) {
@@ -165,6 +177,7 @@ nlohmann::ordered_json json_of(const Table& table) {
   nlohmann::ordered_json json;
   json["title"] = table.title;
   if (!table.note.empty()) json["note"] = table.note;
+  for (const Strip& strip : table.strips) json["strips"].push_back(strip_line(strip));
   json["rows"] = nlohmann::ordered_json::array();
   for (const auto& row : table.rows) {
     nlohmann::ordered_json object;

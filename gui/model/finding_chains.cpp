@@ -102,16 +102,16 @@ std::vector<FindingRow> finding_rows(const ShownRun& run) {
   return rows;
 }
 
-constexpr std::array<ColumnWords, kFindingColumns.size()> kFindingHeadings = {{
-    {kFindingColumns[0]},
-    {kFindingColumns[1], "The step whose write left what was found"},
-    {kFindingColumns[2],
+constexpr std::array<ColumnWords, 6> kFindingHeadings = {{
+    {"Step"},
+    {"Write", "The step whose write left what was found"},
+    {"Chain",
      "first: nothing that was wrong before explains it, and so many findings follow from it; "
      "from N: it follows from the finding of step N",
      ColumnKind::words},
-    {kFindingColumns[3], {}, ColumnKind::words, true},
-    {kFindingColumns[4], {}, ColumnKind::words, true},
-    {kFindingColumns[5], {}, ColumnKind::wrapped},
+    {"Rule", {}, ColumnKind::words, true},
+    {"Request", {}, ColumnKind::words, true},
+    {"What", {}, ColumnKind::wrapped},
 }};
 
 std::vector<Click> go_to(std::int64_t step, std::size_t finding) {
@@ -150,7 +150,7 @@ TableCell message_cell(const Workbench& workbench, const FindingRow& row) {
 
 Picture findings_picture(Workbench& workbench) {
   const ShownRun& run = *workbench.run();
-  if (run.findings().empty()) return {.notes = {kNoFindings}};
+  if (run.findings().empty()) return {.notes = {"No finding in the steps so far."}};
   Table table{.title = "Findings", .headings = headings_of(kFindingHeadings)};
   const std::ptrdiff_t selected = workbench.selection().finding;
   for (const FindingRow& listed : finding_rows(run)) {

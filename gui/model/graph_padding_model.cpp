@@ -1,8 +1,12 @@
 #include "gui/model/graph_padding_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
 
 #include "core/base/ids.h"
 #include "core/engine/scheduler_setup.h"
@@ -107,7 +111,7 @@ class ArrayPadding {
   }
 
   static std::string row_text(const NamedArray& array, std::int64_t row) {
-    const std::int64_t columns = array.dims.size() == 2 ? array.dims[1] : 1;
+    const std::int64_t columns = num_columns(array);
     std::string text;
     for (std::int64_t column = 0; column < std::min(columns, kMostColumns); ++column)
       text += (column == 0 ? "" : " ") + element_text(element_at(array, row * columns + column));
@@ -129,7 +133,7 @@ class ArrayPadding {
 
   static std::string padding_words(const NamedArray& array, const RowCounts& extent) {
     if (extent.real >= extent.written) return "";
-    const std::int64_t columns = array.dims.size() == 2 ? array.dims[1] : 1;
+    const std::int64_t columns = num_columns(array);
     const auto holds = [&](std::int64_t value) {
       for (std::int64_t i = extent.real * columns; i < extent.written * columns; ++i)
         if (element_at(array, i) != value) return false;
@@ -232,62 +236,138 @@ GraphPaddingModel make_graph_padding_model(ShownRun& run) {
 
 namespace {
 
+constexpr std::array<ColumnWords, 3> kCapturedColumns = {
+    {{"Graphs", "", ColumnKind::wrapped},
+     {"Tokens", "", ColumnKind::wrapped},
+     {"Of this step", "The smallest that holds its tokens"}}};
+
 Table captured_table(const GraphPaddingModel& model) {
   Table table{.title = "Captured graphs",
-              .note = model.captured.empty() ? std::string(kNoCapture) : model.setting,
-              .headings = {"Graphs", "Tokens", "Of this step"}};
-  for (const CapturedGraphs& graphs : model.captured)
-    for (std::size_t i = 0; i < graphs.sizes.size(); ++i)
-      table.rows.push_back({words_cell(graphs.title), number_cell(graphs.sizes[i]),
-                            flag_cell(static_cast<std::ptrdiff_t>(i) == graphs.picked)});
+              .note = model.captured.empty() ? std::string("No graph was captured.")
+                                             : model.setting + "; sizes in tokens",
+              .headings = headings_of(kCapturedColumns)};
+  for (const CapturedGraphs& graphs : model.captured) {
+    CellExtras sizes{.num_values = std::ssize(graphs.sizes)};
+    for (const std::int32_t size : graphs.sizes)
+      sizes.pieces.push_back({.text = fmt::format("{}", size), .elements = 1});
+    TableCell picked;
+    if (graphs.picked >= 0) {
+      const auto at = static_cast<std::size_t>(graphs.picked);
+      sizes.pieces[at].selected = true;
+      picked = number_cell(graphs.sizes[at]);
+    }
+    table.rows.push_back(
+        {words_cell(graphs.title),
+         with_extras(words_cell(fmt::format("{}", fmt::join(graphs.sizes, " "))), std::move(sizes)),
+         std::move(picked)});
+  }
   return table;
 }
 
-std::string_view part_name(PaddedPart part) {
+struct PartLook {
+  std::string_view words;
+  std::optional<CellRole> role;  // empty: a value like any other
+};
+PartLook part_look(PaddedPart part) {
   switch (part) {
-    case PaddedPart::real: return kRealRow;
-    case PaddedPart::padding: return kPaddingRow;
-    case PaddedPart::no_row: return kNoRow;
-    case PaddedPart::left_over: return kNotWritten;
-    case PaddedPart::gap: return "";
+    case PaddedPart::real: return {"real row", std::nullopt};
+    case PaddedPart::padding: return {"padding row", CellRole::padding};
+    case PaddedPart::no_row: return {"behind the last row", CellRole::free_block};
+    case PaddedPart::left_over: return {"not written in this step", CellRole::stale};
+    case PaddedPart::gap: break;
   }
-  return "";
+  return {"", std::nullopt};
 }
+
+ValuePiece piece_of(const PaddedElement& element) {
+  return {.text = element.text,
+          .elements = 1,
+          .selected = element.part == PaddedPart::real,
+          .role = part_look(element.part).role,
+          .is_left_out = element.part == PaddedPart::gap};
+}
+
+// "0 1 2 3; padding row: 3"
+TableCell elements_cell(const PaddedArray& array) {
+  std::string words;
+  CellExtras extras{.num_values = std::ssize(array.elements)};
+  PaddedPart part = PaddedPart::real;
+  for (const PaddedElement& element : array.elements) {
+    extras.pieces.push_back(piece_of(element));
+    if (element.part != part && element.part != PaddedPart::gap) {
+      part = element.part;
+      words += fmt::format("{}{}:", words.empty() ? "" : "; ", part_look(part).words);
+    }
+    words += (words.empty() ? "" : " ") + element.text;
+  }
+  return with_extras(words_cell(words), std::move(extras));
+}
+
+constexpr std::array<ColumnWords, 3> kPaddedColumns = {{{"Array", "", ColumnKind::words},
+                                                        {"Values", "", ColumnKind::wrapped},
+                                                        {"Note", "", ColumnKind::wrapped}}};
 
 Table padded_table(const PaddedGroup& group) {
   Table table{.title = group.title,
               .note = (group.stale ? "! stale: " : "") + group.note,
-              .headings = {"Array", "Values", "What", "Note"}};
-  for (const PaddedArray& array : group.arrays) {
-    for (const PaddedElement& element : array.elements)
-      table.rows.push_back({words_cell(array.name), words_cell(element.text),
-                            words_cell(part_name(element.part)), words_cell(array.note)});
-  }
+              .headings = headings_of(kPaddedColumns)};
+  for (const PaddedArray& array : group.arrays)
+    table.rows.push_back({words_cell(array.name, array.stale ? Tone::warning : Tone::normal),
+                          elements_cell(array), words_cell(array.note, Tone::dim)});
   return table;
+}
+
+// How the values of each kind of row are drawn.
+Table parts_table() {
+  PaddedArray parts;
+  for (const PaddedPart part :
+       {PaddedPart::real, PaddedPart::padding, PaddedPart::no_row, PaddedPart::left_over})
+    parts.elements.push_back({part, std::string(part_look(part).words)});
+  CellExtras extras{.num_values = std::ssize(parts.elements)};
+  std::string words;
+  for (const PaddedElement& element : parts.elements) {
+    extras.pieces.push_back(piece_of(element));
+    words += fmt::format("{}{}", words.empty() ? "" : "; ", element.text);
+  }
+  Table table{.title = "What the replay reads",
+              .headings = {ColumnWords{"Values", "", ColumnKind::wrapped}},
+              .has_headings = false};
+  table.rows.push_back({with_extras(words_cell(words), std::move(extras))});
+  return table;
+}
+
+Strip size_strip(const char* what, const PaddingBar& bar) {
+  Strip strip{.title = what, .num_tokens = bar.real + bar.padding};
+  strip.parts.push_back(
+      {.last = bar.real, .words = fmt::format("{} real", bar.real), .is_selected = true});
+  if (bar.padding > 0)
+    strip.parts.push_back({.first = bar.real,
+                           .last = bar.real + bar.padding,
+                           .words = fmt::format("{} of {} padding", bar.padding, strip.num_tokens),
+                           .text = fmt::format("+{}", bar.padding),
+                           .role = CellRole::padding});
+  return strip;
 }
 
 }  // namespace
 
 Picture graph_padding_picture(Workbench& workbench) {
   const GraphPaddingModel model = make_graph_padding_model(*workbench.run());
-  Picture content;
-  if (model.has_batch) {
-    content.notes = {"Runtime mode " + model.runtime_mode, model.words};
-    Table sizes{.title = "What the graph holds", .headings = {"What", "Real", "Padding"}};
-    const auto add = [&](const char* what, const PaddingBar& bar) {
-      sizes.rows.push_back({words_cell(what), number_cell(bar.real), number_cell(bar.padding)});
-    };
-    add("tokens", model.tokens);
-    if (model.rows) add("rows", *model.rows);
-    content.tables.push_back(std::move(sizes));
-    add_note(content, model.arrays_note);
-  } else {
-    add_note(content, kNoGraph);
+  Picture picture{.is_page = true};
+  if (!model.has_batch) {
+    add_note(picture, "Nothing was scheduled in this step: no graph ran.");
+    picture.tables.push_back(captured_table(model));
+    return picture;
   }
-  content.tables.push_back(captured_table(model));
-  if (model.has_batch)
-    for (const PaddedGroup& group : model.groups) content.tables.push_back(padded_table(group));
-  return content;
+  picture.notes.emplace_back("Runtime mode " + model.runtime_mode, Tone::normal, true);
+  picture.notes.emplace_back(model.words, Tone::normal);
+  add_note(picture, model.arrays_note);
+  Table sizes{.title = "What the graph holds", .strips = {size_strip("tokens", model.tokens)}};
+  if (model.rows) sizes.strips.push_back(size_strip("rows", *model.rows));
+  picture.tables = {std::move(sizes), captured_table(model)};
+  if (!model.groups.empty()) picture.tables.push_back(parts_table());
+  for (const PaddedGroup& group : model.groups) picture.tables.push_back(padded_table(group));
+  return picture;
 }
 
 }  // namespace hybridscope

@@ -34,10 +34,6 @@ enum class PaddedPart : std::uint8_t {
   left_over,  // after what the build wrote: left there by an earlier step
   gap,        // in place of elements that are left out
 };
-inline constexpr std::string_view kRealRow = "real row";
-inline constexpr std::string_view kPaddingRow = "padding row";
-inline constexpr std::string_view kNoRow = "behind the last row";
-inline constexpr std::string_view kNotWritten = "not written in this step";
 struct PaddedElement {
   PaddedPart part = PaddedPart::real;
   std::string text;  // "8", "3 4 9", "12 more"
@@ -68,9 +64,6 @@ struct GraphPaddingModel {
   std::vector<PaddedGroup> groups;
   std::string arrays_note;  // why no arrays are listed; empty: there are arrays
 };
-
-inline constexpr std::string_view kNoGraph = "Nothing was scheduled in this step: no graph ran.";
-inline constexpr std::string_view kNoCapture = "No graph was captured.";
 
 // Requires: run.step() > 0.
 GraphPaddingModel make_graph_padding_model(ShownRun& run);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/metadata/metadata_builders.h"
@@ -14,15 +15,11 @@
 namespace hybridscope {
 namespace {
 
-std::int64_t columns_of(const NamedArray& array) {
-  return array.dims.size() == 2 ? array.dims[1] : 1;
-}
-
 // Three or more equal elements in a row are one piece; rows of a matrix are in brackets.
 void add_pieces(MetadataArray& shown) {
   constexpr std::size_t kMostPieces = 64;
   const std::int64_t size = num_elements(shown.array);
-  const std::int64_t columns = columns_of(shown.array);
+  const std::int64_t columns = num_columns(shown.array);
   const bool matrix = shown.array.dims.size() == 2;
   for (std::int64_t i = 0; i < size && shown.pieces.size() < kMostPieces;) {
     const std::int64_t row = i / columns;
@@ -51,8 +48,8 @@ void add_pieces(MetadataArray& shown) {
 void mark_changes(const NamedArray* before, MetadataArray& shown) {
   const NamedArray& now = shown.array;
   shown.reshaped = before == nullptr || !before->present || before->dims != now.dims;
-  const std::int64_t columns = columns_of(now);
-  const std::int64_t columns_before = before == nullptr ? 0 : columns_of(*before);
+  const std::int64_t columns = num_columns(now);
+  const std::int64_t columns_before = before == nullptr ? 0 : num_columns(*before);
   const std::int64_t size_before =
       before == nullptr || !before->present ? 0 : num_elements(*before);
   if (!shown.reshaped && before->values == now.values) return;
@@ -300,17 +297,37 @@ TableCell values_cell(const MetadataArray& array) {
   return is_plain ? number_cell(element_at(array.array, 0)) : words_cell(values_words(array));
 }
 
-Table arrays_table(const MetadataSection& section) {
-  Table table{.title = fmt::format("{}, {}", section.title, section.builder),
-              .note = section.note,
-              .headings = headings_of(kArrayColumns)};
-  table.headings.emplace_back("Changed");
-  if (!section.warning.empty()) table.note += (table.note.empty() ? "! " : " ! ") + section.warning;
-  for (const MetadataArray& array : section.arrays)
-    table.rows.push_back({words_cell(array.array.name), words_cell(sign_words(array.sign).letter),
-                          words_cell(array.dtype), words_cell(array.shape), values_cell(array),
-                          number_cell(array.num_changed)});
-  return table;
+constexpr std::array<ColumnWords, 6> kArrayColumns = {{{"Array", "", ColumnKind::name},
+                                                       {"Sign", kSignLegend, ColumnKind::words},
+                                                       {"Type", "", ColumnKind::words, true},
+                                                       {"Shape", "", ColumnKind::words, true},
+                                                       {"Values", "", ColumnKind::values},
+                                                       {"Changed"}}};
+
+Tone tone_of(ReplaySign sign) {
+  return sign == ReplaySign::stale  ? Tone::warning
+         : sign == ReplaySign::read ? Tone::accent
+                                    : Tone::dim;
+}
+
+TableRow array_row(const MetadataArray& array) {
+  const SignWords sign = sign_words(array.sign);
+  TableCell values = values_cell(array);
+  if (array.note.empty())
+    values = with_extras(std::move(values),
+                         {.pieces = array.pieces, .num_values = num_elements(array.array)});
+  TableCell shape = words_cell(array.shape);
+  if (array.reshaped && array.num_changed > 0)
+    shape = with_extras(std::move(shape), {.tooltip = "Another shape than in the step before"});
+  TableRow row{words_cell(array.array.name),
+               words_cell(sign.letter, tone_of(array.sign)),
+               words_cell(array.dtype, Tone::dim),
+               std::move(shape),
+               std::move(values),
+               number_cell(array.num_changed)};
+  row.tooltip = fmt::format("{} {} {}", array.array.name, array.dtype, array.shape);
+  if (!sign.words.empty()) row.tooltip += fmt::format("\n{}", sign.words);
+  return row;
 }
 
 // The array that the panel shows in full: one line per row of a matrix or element of a vector.
@@ -335,6 +352,28 @@ Table whole_table(const MetadataSection& section, const MetadataArray& array) {
 
 }  // namespace
 
+Table arrays_table(const MetadataSection& section, Workbench& workbench) {
+  Table table{.title = fmt::format("{}, {}", section.title, section.builder),
+              .note = section.note,
+              .headings = headings_of(kArrayColumns)};
+  if (!section.warning.empty()) table.note += (table.note.empty() ? "! " : " ! ") + section.warning;
+  const MetadataOptions& whole = workbench.options().metadata;
+  const DifferenceMarks* const marks = workbench.differences();
+  for (const MetadataArray& array : section.arrays) {
+    const std::string name(array.array.name);
+    TableRow& row = table.rows.emplace_back(array_row(array));
+    row.mark = fmt::format("array {} {}", section.group, name);
+    row.differs = marks != nullptr && marks->of(section.group, name) != nullptr;
+    if (!array.note.empty()) continue;
+    row.is_selected = whole.group == section.group && whole.array == name;
+    if (row.is_selected)
+      row.clicks = {{"metadata.close_array"}};
+    else
+      row.clicks = {{"metadata.array", fmt::format("{} {}", section.group, name)}};
+  }
+  return table;
+}
+
 Picture metadata_picture(Workbench& workbench) {
   if (workbench.run()->level() != RecordLevel::full) return {.notes = {std::string(kNoMetadata)}};
   const MetadataModel model = make_metadata_model(*workbench.run(), workbench.selection().request);
@@ -343,7 +382,7 @@ Picture metadata_picture(Workbench& workbench) {
   add_note(content, model.note);
   add_note(content, kSignLegend);
   for (const MetadataSection& section : model.sections) {
-    content.tables.push_back(arrays_table(section));
+    content.tables.push_back(arrays_table(section, workbench));
     for (const std::string& line : section.checkpoints)
       content.notes.push_back(fmt::format("{}: {}", section.title, line));
     if (!section.absent.empty())

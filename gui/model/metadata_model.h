@@ -2,7 +2,6 @@
 // the step before, and what a replayed graph reads.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -36,14 +35,6 @@ inline constexpr std::string_view kSignLegend =
 inline constexpr std::string_view kNoMetadata =
     "This session was recorded without metadata: that needs level full.";
 
-// A value, or several equal ones, as one line of text shows them.
-struct ValuePiece {
-  std::string text;           // "7", "[3", "-1 x2047"
-  std::int64_t elements = 0;  // number of equal values
-  bool changed = false;
-  bool selected = false;
-};
-
 struct MetadataArray {
   NamedArray array;
   std::string dtype;
@@ -58,7 +49,7 @@ struct MetadataArray {
   bool holds_blocks = false;       // values are block ids
   std::size_t widest = 0;          // characters of its longest element
 
-  std::int64_t num_columns() const { return array.dims.size() == 2 ? array.dims[1] : 1; }
+  std::int64_t num_columns() const { return hybridscope::num_columns(array); }
   bool is_changed(std::int64_t index) const {
     return static_cast<std::size_t>(index) < changed.size() &&
            changed[static_cast<std::size_t>(index)] != 0;
@@ -67,10 +58,6 @@ struct MetadataArray {
 
 // "3 4 -1 x7"; for a long array the first values and how many they are.
 std::string values_words(const MetadataArray& array);
-
-// The columns of the list of arrays.
-inline constexpr std::array<std::string_view, 5> kArrayColumns = {"Array", "Sign", "Type", "Shape",
-                                                                  "Values"};
 
 struct MetadataSection {
   std::int32_t group = -1;            // -1: of the whole batch
@@ -100,6 +87,9 @@ std::vector<Fact> describe_element(ShownRun& run, const MetadataSection& section
 
 // "unset": an element of a persistent buffer that no build has written.
 std::string element_text(std::int64_t value);
+
+// The list of a section's arrays. A click shows one in full, or no longer.
+Table arrays_table(const MetadataSection& section, Workbench& workbench);
 
 // What the panel shows. Requires: a step is shown.
 Picture metadata_picture(Workbench& workbench);

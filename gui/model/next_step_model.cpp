@@ -5,13 +5,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "core/base/result.h"
 #include "core/engine/policy_table.h"
+#include "gui/model/command_table.h"
 #include "gui/model/timeline_model.h"
+#include "gui/model/workbench.h"
 #include "sessions/explain/explain_schedule.h"
 #include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/number_words.h"
@@ -20,7 +24,7 @@ namespace hybridscope {
 namespace {
 
 // Requests that hold blocks, run or wait with a lookup, and did not finish in this step.
-std::vector<EditableRequest> editable_requests(const StepView& view) {
+std::set<RequestId> editable_requests(const StepView& view) {
   std::set<RequestId> known;
   for (const RequestId request : view.scheduler_tables.requests()) known.insert(request);
   for (const ScheduledTrace& scheduled : view.trace.scheduled) known.insert(scheduled.request);
@@ -28,41 +32,7 @@ std::vector<EditableRequest> editable_requests(const StepView& view) {
   for (const RequestId preempted : view.trace.preempted) known.insert(preempted);
   for (const CommitTrace& commit : view.trace.committed)
     if (commit.finished) known.erase(commit.request);
-  std::vector<EditableRequest> requests;
-  for (const RequestId request : known) {
-    const bool runs = std::ranges::any_of(
-        view.trace.rows, [&](const RowTrace& row) { return row.request == request; });
-    requests.push_back({.request = request,
-                        .name = view.names.request(request),
-                        .runs = runs,
-                        .max_num_accepted_tokens = 1 + view.config.num_speculative_tokens});
-  }
-  return requests;
-}
-
-void plan_request(EditableRequest& request, const ScriptStep& script) {
-  const auto has = [&](const std::vector<std::string>& names) {
-    return std::ranges::find(names, request.name) != names.end();
-  };
-  const auto accept = std::ranges::find(script.accept, request.name, &RequestCount::request);
-  request.accepts = accept == script.accept.end() ? 0 : accept->count;
-  request.preempted = has(script.preempt);
-  request.aborted = has(script.abort);
-}
-
-std::vector<EditablePolicy> editable_policies(const PolicyOverrides& in_force) {
-  std::vector<EditablePolicy> policies;
-  for (const Policy& policy : policy_table()) {
-    if (policy.is_caching()) continue;
-    const auto values = policy.text.value_names();
-    const auto value = in_force.values[policy.place];
-    policies.push_back({.place = policy.place,
-                        .name = policy.text.name,
-                        .help = policy.text.help,
-                        .values = {values.begin(), values.end()},
-                        .value = value ? std::string(values[*value]) : std::string()});
-  }
-  return policies;
+  return known;
 }
 
 // Caching policies stay those that the run began with.
@@ -110,59 +80,169 @@ std::vector<std::string> coming_words(const ComingStep& coming) {
   return lines;
 }
 
-NextStepModel make_next_step_model(Workbench& workbench) {
-  NextStepModel model;
-  ShownRun* run = workbench.run();
-  if (run == nullptr || run->plan() == nullptr) {
-    model.why_not = "They can be looked at, not changed: " +
-                    (run == nullptr ? std::string("nothing is open") : run->why_no_plan()) + ".";
-    return model;
-  }
-  model.step = run->step() + 1;
-  if (workbench.has_step()) model.requests = editable_requests(run->view());
-  model.planned = planned_step(*run->plan(), model.step);
-  ComingStep coming = run->coming_step();
-  if (workbench.has_step()) name_running(coming, run->view());
-  model.coming = coming_words(coming);
-  for (EditableRequest& request : model.requests) plan_request(request, model.planned.script);
-  model.policies = editable_policies(model.planned.policies);
-  for (const EngineProfile& profile : named_profiles())
-    model.profiles.push_back({profile, engine_profile_name(profile)});
-  model.profile = engine_profile_name(model.planned.profile);
-  model.profile_note = profile_note(*run->plan(), model.step);
-  if (workbench.plans().can_undo()) model.undo = workbench.plans().undo_words();
-  if (workbench.plans().can_redo()) model.redo = workbench.plans().redo_words();
-  return model;
+namespace {
+
+constexpr std::string_view kAsTheProfileSays = "as the profile says";
+
+Table lines_table(std::string title, std::string note, const std::vector<std::string>& lines) {
+  Table table{.title = std::move(title), .note = std::move(note), .headings = {"What"}};
+  for (const std::string& line : lines) table.rows.push_back({words_cell(line)});
+  return table;
 }
 
-Picture next_step_picture(Workbench& workbench) {
-  const NextStepModel model = make_next_step_model(workbench);
-  if (!model.why_not.empty()) return {.notes = {model.why_not}};
-  Table planned{.title = fmt::format("Planned for step {}", model.step),
-                .note = fmt::format("token budget {}, engine profile {}", model.planned.budget,
-                                    engine_profile_name(model.planned.profile)),
-                .headings = {"What"}};
-  for (const std::string& words : model.planned.words) planned.rows.push_back({words_cell(words)});
-  Table coming{.title = "If you just step", .headings = {"What"}};
-  for (const std::string& words : model.coming) coming.rows.push_back({words_cell(words)});
-  Table requests{.title = fmt::format("Step {}", model.step),
-                 .headings = {"Request", "In the batch", "Most accepted tokens"}};
-  for (const EditableRequest& request : model.requests)
-    requests.rows.push_back({words_cell(request.name), flag_cell(request.runs),
-                             number_cell(request.max_num_accepted_tokens)});
-  Table policies{.title = "Policies", .headings = {"Policy", "Value", "Values", "What"}};
-  for (const EditablePolicy& policy : model.policies) {
-    std::string values;
-    for (const std::string_view value : policy.values)
-      values += fmt::format("{}{}", values.empty() ? "" : ", ", value);
-    policies.rows.push_back({words_cell(policy.name), words_cell(policy.value), words_cell(values),
-                             words_cell(policy.help)});
+Table planned_table(const PlannedStep& planned, std::int64_t step) {
+  Table table = lines_table(fmt::format("Planned for step {}", step),
+                            fmt::format("token budget {}, engine profile {}", planned.budget,
+                                        engine_profile_name(planned.profile)),
+                            planned.words);
+  if (planned.words.empty()) table.note += "; neither the script nor an edit says more of it";
+  return table;
+}
+
+Table coming_table(ShownRun& run, bool has_step) {
+  ComingStep coming = run.coming_step();
+  if (has_step) name_running(coming, run.view());
+  return lines_table("If you just step", "", coming_words(coming));
+}
+
+// A check box for each number of tokens that may come out of a request's next verify step, and one
+// for each way to take it out.
+Table requests_table(const StepView& view, const ScriptStep& script) {
+  Table table{
+      .title = "Requests",
+      .headings = {ColumnWords{.title = "Request", .kind = ColumnKind::name}, "In the batch"}};
+  const std::int32_t most = 1 + view.config.num_speculative_tokens;
+  for (std::int32_t count = 1; count <= most; ++count) {
+    Heading heading(fmt::format("Accept {}", count));
+    heading.help = "So many tokens come out of its next verify step, the bonus token included";
+    table.headings.push_back(std::move(heading));
   }
-  Picture content{
-      .tables = {std::move(planned), std::move(coming), std::move(requests), std::move(policies)}};
-  if (!model.undo.empty()) content.notes.push_back("Undo: " + model.undo);
-  if (!model.redo.empty()) content.notes.push_back("Redo: " + model.redo);
-  return content;
+  table.headings.emplace_back(
+      ColumnWords{"Preempt", "It gives its blocks back and waits", ColumnKind::words});
+  table.headings.emplace_back(ColumnWords{"Abort", "It ends", ColumnKind::words});
+  const std::set<RequestId> editable = editable_requests(view);
+  if (editable.empty()) table.note = "No request is there.";
+  for (const RequestId request : editable) {
+    const std::string& name = view.names.request(request);
+    auto& cells = table.rows.emplace_back().cells;
+    const auto add_box = [&](bool is_on, std::string_view command, const std::string& argument,
+                             std::string mark) {
+      cells.push_back(with_extras(flag_cell(is_on),
+                                  {.clicks = {{command, argument}}, .mark = std::move(mark)}));
+    };
+    const auto has = [&](const std::vector<std::string>& names) {
+      return std::ranges::find(names, name) != names.end();
+    };
+    cells.push_back(words_cell(name));
+    cells.push_back(flag_cell(std::ranges::find(view.trace.rows, request, &RowTrace::request) !=
+                              view.trace.rows.end()));
+    const auto accept = std::ranges::find(script.accept, name, &RequestCount::request);
+    for (std::int32_t count = 1; count <= most; ++count)
+      add_box(accept != script.accept.end() && accept->count == count, "edit.accept",
+              fmt::format("{} {}", quoted_word(name), count),
+              fmt::format("accept {} {}", name, count));
+    add_box(has(script.preempt), "edit.preempt", quoted_word(name), "preempt " + name);
+    add_box(has(script.abort), "edit.abort", quoted_word(name), "abort " + name);
+  }
+  return table;
+}
+
+constexpr std::array<ColumnWords, 4> kChoiceColumns = {{{"Setting", "", ColumnKind::words},
+                                                        {"Value", "", ColumnKind::words},
+                                                        {"Values", "", ColumnKind::remark, true},
+                                                        {"What", "", ColumnKind::wrapped}}};
+
+// `values`: to choose from; `command` takes `before` and one of them.
+TableRow setting_row(std::string_view name, TableCell value, std::span<const std::string> values,
+                     const Click& command, std::string_view help) {
+  CellExtras extras{.mark = std::string(name)};
+  if (shown_words(value).empty()) extras.label = kAsTheProfileSays;
+  for (const std::string& offered : values)
+    extras.choices.push_back({offered, {command.command, command.argument + offered}});
+  return {words_cell(name), with_extras(std::move(value), std::move(extras)),
+          words_cell(fmt::format("{}", fmt::join(values, ", "))), words_cell(help)};
+}
+
+Table profile_table(const RunPlan& plan, const PlannedStep& planned, std::int64_t step) {
+  std::vector<std::string> names;
+  for (const EngineProfile& profile : named_profiles())
+    names.push_back(engine_profile_name(profile));
+  Table table{.title = "Engine profile from this step on",
+              .note = profile_note(plan, step),
+              .headings = headings_of(kChoiceColumns),
+              .has_headings = false};
+  table.rows.push_back(setting_row(
+      "engine profile", words_cell(engine_profile_name(planned.profile)), names, {"edit.engine"},
+      "safe: the invariants hold; reference: what the reference does, faults included; a release: "
+      "what that release of vLLM does"));
+  return table;
+}
+
+// The policies that may change while an engine runs.
+Table policies_table(const PolicyOverrides& in_force) {
+  Table table{.title = "Policies from this step on",
+              .headings = headings_of(kChoiceColumns),
+              .is_folded = true};
+  for (const Policy& policy : policy_table()) {
+    if (policy.is_caching()) continue;
+    const auto names = policy.text.value_names();
+    const std::vector<std::string> values(names.begin(), names.end());
+    const auto value = in_force.values[policy.place];
+    table.rows.push_back(
+        setting_row(policy.text.name, value ? words_cell(values[*value]) : TableCell(), values,
+                    {"edit.policy", fmt::format("{} ", policy.text.name)}, policy.text.help));
+  }
+  return table;
+}
+
+std::vector<PictureButton> step_buttons(const PlanHistory& plans, PrefixCacheReset reset) {
+  return {{.label = "Undo",
+           .click = {"edit.undo"},
+           .tooltip = plans.can_undo() ? plans.undo_words() : "",
+           .is_possible = plans.can_undo()},
+          {.label = "Redo",
+           .click = {"edit.redo"},
+           .tooltip = plans.can_redo() ? plans.redo_words() : "",
+           .is_possible = plans.can_redo()},
+          {.label = "Reset the prefix cache",
+           .click = {"edit.reset_prefix_cache"},
+           .tooltip = "Done only if no request runs, as the engine does it",
+           .is_on = reset == PrefixCacheReset::unless_running},
+          {.label = "Preempt all and reset it",
+           .click = {"edit.reset_prefix_cache_now"},
+           .is_on = reset == PrefixCacheReset::preempting_running},
+          {.label = "No script from here on",
+           .click = {"edit.drop_script"},
+           .tooltip = "What the scenario scripts for later steps is dropped"}};
+}
+
+}  // namespace
+
+Picture next_step_picture(Workbench& workbench) {
+  ShownRun* const run = workbench.run();
+  if (run == nullptr || run->plan() == nullptr)
+    return {.notes = {"They can be looked at, not changed: " +
+                      (run == nullptr ? std::string("nothing is open") : run->why_no_plan()) +
+                      "."}};
+  const std::int64_t step = run->step() + 1;
+  const PlannedStep planned = planned_step(*run->plan(), step);
+  Picture picture{
+      .notes = {fmt::format("Each change makes a fork of the run from step {} on.", step)},
+      .tables = {planned_table(planned, step), coming_table(*run, workbench.has_step())},
+      .fields = {{.mark = "add request",
+                  .hint = "a new request: name, prompt tokens, max_tokens (B 16 8)",
+                  .command = "edit.add_request",
+                  .button = "Add"},
+                 {.mark = "budget",
+                  .hint = "tokens of budget of this step",
+                  .command = "edit.budget",
+                  .button = "Set"}},
+      .buttons = step_buttons(workbench.plans(), planned.script.reset_prefix_cache),
+      .is_page = true};
+  if (workbench.has_step()) picture.tables.push_back(requests_table(run->view(), planned.script));
+  picture.tables.push_back(profile_table(*run->plan(), planned, step));
+  picture.tables.push_back(policies_table(planned.policies));
+  return picture;
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -181,6 +182,23 @@ std::vector<SessionChoice> session_choices(const std::string& place) {
                        .num_findings = info.num_errors + info.num_warnings});
   std::ranges::reverse(choices);
   return choices;
+}
+
+Table sessions_table(const std::vector<SessionChoice>& choices) {
+  static constexpr std::array<ColumnWords, 5> kColumns = {{{"Session", "", ColumnKind::name},
+                                                           {"Status", "", ColumnKind::words},
+                                                           {"Level", "", ColumnKind::words},
+                                                           {"Steps"},
+                                                           {"Findings"}}};
+  Table table{.title = "Sessions", .headings = headings_of(kColumns)};
+  for (const SessionChoice& choice : choices) {
+    TableRow row{words_cell(choice.name), words_cell(choice.status), words_cell(choice.level),
+                 number_cell(choice.num_steps), number_cell(choice.num_findings)};
+    row.mark = "session " + choice.name;
+    row.clicks = {{"view.close_dialog"}, {"file.open", choice.place}};
+    table.rows.push_back(std::move(row));
+  }
+  return table;
 }
 
 std::string other_sessions_words(const std::vector<SessionChoice>& choices) {

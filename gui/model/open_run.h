@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "gui/model/picture.h"
 #include "gui/model/shown_run.h"
 #include "sessions/text/command_files.h"
 
@@ -57,6 +58,8 @@ struct SessionChoice {
 
 // The one begun last comes first. Empty: `place` names one, or is not a session file.
 std::vector<SessionChoice> session_choices(const std::string& place);
+// A click opens one.
+Table sessions_table(const std::vector<SessionChoice>& choices);
 
 // "; other sessions in the file: bad, worse (open FILE.db:NAME)"; empty: there are none.
 std::string other_sessions_words(const std::vector<SessionChoice>& choices);

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <utility>
 
 #include "core/base/result.h"
+#include "gui/model/command_table.h"
 #include "gui/model/shown_run.h"
 #include "gui/model/workbench.h"
 #include "sessions/cache_report/cache_words.h"
@@ -71,7 +73,9 @@ std::string smallest_prefix_line(const EngineConfig& config) {
 std::string no_lookups_words(const ShownRun& run) {
   std::string lacks = not_kept(run, "prefix cache lookups");
   if (!lacks.empty()) return lacks;
-  return std::string(run.header().kind == SessionKind::judge ? kLookupsNotTraced : kNoLookups);
+  if (run.header().kind == SessionKind::judge) return "The trace has no prefix cache lookups.";
+  return "No request was looked up in this step: that happens when a request is admitted, new or "
+         "after a preemption.";
 }
 
 std::optional<EarlierLookup> find_earlier_lookup(const StepView& view, const CacheReport* cache,
@@ -119,28 +123,91 @@ std::vector<LookupCard> make_prefix_cache_model(const StepView& view, const Cach
 
 namespace {
 
-// What requests shared with earlier ones, and one row per reason for lost tokens.
-Table lost_table(const std::vector<LookupCard>& cards, const std::optional<EarlierLookup>& earlier,
-                 const Names& names) {
-  Table table{.title = "In common and lost", .headings = {"Request", "What"}};
-  const auto add = [&](const std::string& name, const std::string& shared,
-                       const std::vector<std::string>& lost) {
-    if (!shared.empty()) table.rows.push_back({words_cell(name), words_cell(shared)});
-    for (const std::string& sentence : lost)
-      table.rows.push_back({words_cell(name), words_cell(sentence)});
-  };
-  for (const LookupCard& card : cards) add(card.name, card.shared, card.lost);
-  if (earlier) add(names.request(earlier->request), earlier->shared, earlier->lost);
+constexpr std::array<ColumnWords, 6> kGroupColumns = {
+    {{"Group", "", ColumnKind::words},
+     {"Block", "Tokens a block"},
+     {"Present", "Tokens found"},
+     {"Could serve", "Tokens of a hit that the group could serve on its own"},
+     {"Missing", "The first token of the first block that is not there"},
+     {"Why not more", "", ColumnKind::wrapped}}};
+
+// The tokens of the request, what the group has of them, and the hit that all groups agreed on.
+Strip strip_of(const LookupCard& card, const LookupBar& bar) {
+  const auto within = [&](std::int32_t tokens) { return std::min(tokens, card.num_tokens); };
+  Strip strip{.title = bar.name, .num_tokens = card.num_tokens, .tick = bar.block_size};
+  strip.parts.push_back({.last = card.num_tokens});
+  if (bar.present_length > 0) {
+    // A recurrent group needs only the block that holds the state at the end.
+    const std::int32_t from = bar.only_ends ? std::max(bar.present_length - bar.block_size, 0) : 0;
+    strip.parts.push_back({.first = from,
+                           .last = within(bar.present_length),
+                           .words = "present",
+                           .role = CellRole::cached});
+  }
+  if (bar.miss_token >= 0)
+    strip.parts.push_back({.first = within(bar.miss_token),
+                           .last = within(bar.miss_token + bar.block_size),
+                           .words = "missing",
+                           .shape = StripPart::Shape::missing});
+  if (card.num_hit_tokens > 0)
+    strip.parts.push_back(
+        {.last = within(card.num_hit_tokens), .words = "hit", .shape = StripPart::Shape::frame});
+  return strip;
+}
+
+Table card_table(const LookupCard& card, RequestId selected) {
+  Table table{.title = card.name, .note = card.words, .headings = headings_of(kGroupColumns)};
+  if (!card.shared.empty()) table.note += ". " + card.shared;
+  if (!card.admitted) table.note += " (not admitted)";
+  for (const LookupBar& bar : card.groups) {
+    table.strips.push_back(strip_of(card, bar));
+    TableRow row{
+        words_cell(bar.name),        number_cell(bar.block_size), number_cell(bar.present_length),
+        number_cell(bar.hit_length), known_cell(bar.miss_token),  words_cell(bar.words)};
+    row.mark = fmt::format("lookup {} {}", card.name, table.rows.size());
+    row.clicks = {{"select.request", quoted_word(card.name)}};
+    row.is_selected = card.request == selected;
+    table.rows.push_back(std::move(row));
+  }
   return table;
 }
 
+// One row for each reason.
+Table lost_table(const std::string& name, const std::string& shared,
+                 const std::vector<std::string>& lost) {
+  Table table{.title = fmt::format("What {} shared and lost", name),
+              .note = shared,
+              .headings = {ColumnWords{"Reason", "", ColumnKind::wrapped}}};
+  for (const std::string& sentence : lost) table.rows.push_back({words_cell(sentence)});
+  return table;
+}
+
+constexpr std::array<ColumnWords, 3> kRetentionColumns = {{{"Tokens before the state"},
+                                                           {"Kept", "", ColumnKind::words},
+                                                           {"Why", "", ColumnKind::wrapped}}};
+
+// A part for each block of the prompt: filled where the state at its end is kept.
 Table retention_table(const RetentionModel& model) {
+  Strip strip{.title = "States", .help = kRetentionHelp, .num_tokens = model.num_prompt_tokens};
   Table table{.title = "Kept states of " + model.name,
-              .note = model.words,
-              .headings = {"Tokens before the state", "Kept", "Why"}};
-  for (const PromptBoundary& boundary : model.boundaries)
+              .note = fmt::format("{}, a prompt of {} tokens in blocks of {}. {}", model.group_name,
+                                  model.num_prompt_tokens, model.block_size, model.words),
+              .headings = headings_of(kRetentionColumns)};
+  if (!model.dropped.empty()) table.note += " " + model.dropped;
+  for (const PromptBoundary& boundary : model.boundaries) {
+    strip.parts.push_back(
+        {.first = boundary.num_tokens - model.block_size,
+         .last = boundary.num_tokens,
+         .words = fmt::format("{} {}", boundary.num_tokens, boundary.kept ? "kept" : "dropped"),
+         .text = fmt::format("{}", boundary.num_tokens),
+         .shape = StripPart::Shape::outline,
+         .role = boundary.kept ? std::optional(CellRole::cached) : std::nullopt,
+         .facts = {{"state after", fmt::format("{} tokens", boundary.num_tokens)},
+                   {boundary.kept ? "kept" : "dropped", boundary.why}}});
     table.rows.push_back(
         {number_cell(boundary.num_tokens), flag_cell(boundary.kept), words_cell(boundary.why)});
+  }
+  if (!strip.parts.empty()) table.strips.push_back(std::move(strip));
   return table;
 }
 
@@ -148,33 +215,25 @@ Table retention_table(const RetentionModel& model) {
 
 Picture prefix_cache_picture(Workbench& workbench) {
   ShownRun& run = *workbench.run();
+  const RequestId selected = workbench.selection().request;
   const auto cards = make_prefix_cache_model(run.view(), run.cache_report());
-  Picture content;
-  add_note(content, smallest_prefix_line(run.config()));
-  if (cards.empty()) add_note(content, no_lookups_words(run));
-  Table lookups{.title = "Lookups",
-                .headings = {"Request", "Known tokens", "Hit tokens", "Admitted", "What"}};
-  Table groups{.title = "Groups",
-               .headings = {"Request", "Group", "Tokens a block", "Present", "Could serve",
-                            "First token missing", "Why not more"}};
+  Picture picture{.notes = {smallest_prefix_line(run.config())}, .is_page = true};
+  if (cards.empty())
+    picture.notes.emplace_back(no_lookups_words(run));
+  else
+    picture.notes.emplace_back(
+        "Strips: the request's tokens, a mark at each block end. Filled: what the group has. "
+        "Framed: what all groups agreed on, the hit. Hatched: the first block that is not there.");
   for (const LookupCard& card : cards) {
-    lookups.rows.push_back({words_cell(card.name), number_cell(card.num_tokens),
-                            number_cell(card.num_hit_tokens), flag_cell(card.admitted),
-                            words_cell(card.words)});
-    for (const LookupBar& bar : card.groups)
-      groups.rows.push_back({words_cell(card.name), words_cell(bar.name),
-                             number_cell(bar.block_size), number_cell(bar.present_length),
-                             number_cell(bar.hit_length), known_cell(bar.miss_token),
-                             words_cell(bar.words)});
+    picture.tables.push_back(card_table(card, selected));
+    if (!card.lost.empty()) picture.tables.push_back(lost_table(card.name, "", card.lost));
   }
-  Table lost = lost_table(
-      cards, find_earlier_lookup(run.view(), run.cache_report(), workbench.selection().request),
-      run.names());
-  for (Table* table : {&lookups, &lost, &groups})
-    if (!table->rows.empty()) content.tables.push_back(std::move(*table));
-  if (const auto retention = make_retention_model(run, workbench.selection().request))
-    content.tables.push_back(retention_table(*retention));
-  return content;
+  if (const auto earlier = find_earlier_lookup(run.view(), run.cache_report(), selected))
+    picture.tables.push_back(
+        lost_table(run.names().request(selected), earlier->shared, earlier->lost));
+  if (const auto retention = make_retention_model(run, selected))
+    picture.tables.push_back(retention_table(*retention));
+  return picture;
 }
 
 // An edit may replace the plan, so requests are looked up on demand.

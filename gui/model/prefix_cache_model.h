@@ -46,12 +46,6 @@ struct LookupCard {
   std::vector<std::string> lost;       // one sentence per reason
 };
 
-inline constexpr std::string_view kNoLookups =
-    "No request was looked up in this step: that happens when a request is admitted, new or after "
-    "a preemption.";
-
-inline constexpr std::string_view kLookupsNotTraced = "The trace has no prefix cache lookups.";
-
 // Shown in place of cards.
 std::string no_lookups_words(const ShownRun& run);
 

@@ -2,7 +2,6 @@
 // of its steps, what its blocks held, and where that came from.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -110,10 +109,6 @@ struct ShownBookmark {
 
 // Its text without the rule, the step and the request, which have their own columns.
 std::string finding_message(const ShownFinding& shown, const Names& names);
-
-inline constexpr std::array<std::string_view, 6> kFindingColumns = {"Step", "Write",   "Chain",
-                                                                    "Rule", "Request", "What"};
-inline constexpr std::string_view kNoFindings = "No finding in the steps so far.";
 
 // The scheduler's tables at the end of the step, its commit_events applied.
 BlockTableMirror tables_after(const StepView& view);

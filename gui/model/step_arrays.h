@@ -34,5 +34,9 @@ NamedStepArrays step_arrays(const StepTrace& trace);
 std::int64_t element_at(const NamedArray& array, std::int64_t index);
 // The product of its dims; 1 for a plain number.
 std::int64_t num_elements(const NamedArray& array);
+// 1 unless it is a matrix.
+inline std::int64_t num_columns(const NamedArray& array) {
+  return array.dims.size() == 2 ? array.dims[1] : 1;
+}
 
 }  // namespace hybridscope

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/base/fingerprint.h"
@@ -77,6 +78,25 @@ const SpokenText* chosen_text(const std::vector<SpokenText>& texts, RequestId re
   return texts.empty() ? nullptr : &texts.front();
 }
 
+constexpr std::array<ColumnWords, 5> kChanceColumns = {
+    {{"Rank"},
+     {"Run", "", ColumnKind::words},
+     {"Probability", "", ColumnKind::words},
+     {"Alone", "", ColumnKind::words},
+     {"Probability alone", "", ColumnKind::words}}};
+
+// The token at `rank` and its probability, as two cells.
+void add_chance(const std::vector<TokenChance>& likely, std::size_t rank, std::int32_t vocab_size,
+                TableRow& row) {
+  if (rank >= likely.size()) {
+    row.cells.resize(row.cells.size() + 2);
+    return;
+  }
+  const float share = likely[rank].probability;
+  row.cells.push_back(words_cell(quoted_token(likely[rank].id, vocab_size)));
+  row.cells.push_back(with_extras(words_cell(probability_words(share)), {.share = share}));
+}
+
 TokenChances chances_of(const SpokenText& text, const ShownRun& run, const TextOptions& options,
                         std::int32_t vocab_size) {
   if (text.tokens.empty()) return {};
@@ -86,18 +106,17 @@ TokenChances chances_of(const SpokenText& text, const ShownRun& run, const TextO
   const SpokenToken& token = text.tokens[index];
   TokenChances chances{.request = text.request,
                        .token = static_cast<std::int32_t>(index + 1),
-                       .title = fmt::format("Token {} of {}, step {}: \"{}\"", index + 1,
-                                            run.names().request(text.request), token.step,
-                                            token_words(token.id, vocab_size)),
-                       .rows = {}};
-  chances.rows.resize(std::max(token.likely.size(), token.twin_likely.size()));
-  for (std::size_t i = 0; i < token.likely.size(); ++i) {
-    chances.rows[i].said = quoted_token(token.likely[i].id, vocab_size);
-    chances.rows[i].said_probability = token.likely[i].probability;
-  }
-  for (std::size_t i = 0; i < token.twin_likely.size(); ++i) {
-    chances.rows[i].alone = quoted_token(token.twin_likely[i].id, vocab_size);
-    chances.rows[i].alone_probability = token.twin_likely[i].probability;
+                       .table = {.title = fmt::format("Token {} of {}, step {}: \"{}\"", index + 1,
+                                                      run.names().request(text.request), token.step,
+                                                      token_words(token.id, vocab_size)),
+                                 .note = "most probable tokens of the run and of its lone run",
+                                 .headings = headings_of(kChanceColumns)}};
+  for (std::size_t rank = 0; rank < std::max(token.likely.size(), token.twin_likely.size());
+       ++rank) {
+    TableRow& row = chances.table.rows.emplace_back();
+    row.cells.push_back(number_cell(static_cast<std::int64_t>(rank + 1)));
+    add_chance(token.likely, rank, vocab_size, row);
+    add_chance(token.twin_likely, rank, vocab_size, row);
   }
   return chances;
 }
@@ -106,14 +125,12 @@ TokenChances chances_of(const SpokenText& text, const ShownRun& run, const TextO
 
 RequestText told_text(const SpokenText& text, std::string name, std::int64_t step,
                       std::int32_t vocab_size) {
-  RequestText shown{.request = text.request,
-                    .name = std::move(name),
-                    .prompt = tokens_as_text(text.prompt, vocab_size),
-                    .columns = text_columns(text, step, vocab_size),
-                    .parts = parts_from_lone_run(text),
-                    .verdict = text_verdict(text, vocab_size)};
-  if (shown.parts) shown.parts_in = text.tokens[text_difference(text).first].step;
-  return shown;
+  return {.request = text.request,
+          .name = std::move(name),
+          .prompt = tokens_as_text(text.prompt, vocab_size),
+          .columns = text_columns(text, step, vocab_size),
+          .parts = parts_from_lone_run(text),
+          .verdict = text_verdict(text, vocab_size)};
 }
 
 TextModel make_text_model(ShownRun& run, const Selection& selection, const TextOptions& options) {
@@ -181,14 +198,7 @@ Picture text_picture(Workbench& workbench) {
                           words_cell(text_of(told.columns, true, model.spaced)),
                           words_cell(told.verdict)});
   content.tables.push_back(std::move(texts));
-  if (model.chances.rows.empty()) return content;
-  Table chances{.title = model.chances.title,
-                .headings = {"Run", "Probability", "Alone", "Probability alone"}};
-  for (const ChanceRow& row : model.chances.rows)
-    chances.rows.push_back(
-        {words_cell(row.said), words_cell(probability_words(row.said_probability)),
-         words_cell(row.alone), words_cell(probability_words(row.alone_probability))});
-  content.tables.push_back(std::move(chances));
+  if (!model.chances.table.rows.empty()) content.tables.push_back(model.chances.table);
   return content;
 }
 

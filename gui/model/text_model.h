@@ -34,29 +34,19 @@ struct RequestText {
   std::string name;
   std::string prompt;
   std::vector<TextColumn>
-      columns;                // rejected drafts of the shown step in front of what came instead
-  bool parts = false;         // from the lone run
-  std::string verdict;        // "as alone"; where they part, and how far
-  std::int64_t parts_in = 0;  // the step
+      columns;          // rejected drafts of the shown step in front of what came instead
+  bool parts = false;   // from the lone run
+  std::string verdict;  // "as alone"; where they part, and how far
 };
 
 // What is known of a request's text up to the shown step; vocab_size 256: tokens are bytes.
 RequestText told_text(const SpokenText& text, std::string name, std::int64_t step,
                       std::int32_t vocab_size);
 
-// The i-th most probable token of both runs.
-struct ChanceRow {
-  std::string said;
-  float said_probability = 0;
-  std::string alone;
-  float alone_probability = 0;
-};
-
 struct TokenChances {
   RequestId request{};
   std::int32_t token = 0;  // from 1
-  std::string title;       // "Token 3 of A, step 5: \"w\""; empty: there is no token
-  std::vector<ChanceRow> rows;
+  Table table;             // the most probable tokens of both runs; no rows: there is no token
 };
 
 inline constexpr std::string_view kTextLegend =

@@ -101,7 +101,6 @@ Status Workbench::carry_out(const GuiCommand& command) {
   if (row == nullptr) return invalid_input(no_such_command(command.id));
   if (!is_possible(*row, *this))
     return invalid_input(fmt::format("{}: {}", row->title, what_it_needs(row->needs, run())));
-  if (command.edit != nullptr) return change_plan(*command.edit);
   if (!row->argument.empty() && command.argument.empty()) {
     view_.close_dialog();
     view_.dialog = Dialog::argument;

@@ -19,17 +19,11 @@ std::unique_ptr<Panel> make_batch_rows_panel();
 // The block tables of a step as grids, one per KV cache group.
 std::unique_ptr<Panel> make_block_tables_panel();
 
-// How the scan kernels cut the prefill tokens of the step.
-std::unique_ptr<Panel> make_chunks_panel();
-
 // Everything about the step in words, as in `run --explain`.
 std::unique_ptr<Panel> make_explanation_panel();
 
 // The results of `hybridscope plan`: which settings do best, and why.
 std::unique_ptr<Panel> make_plan_panel();
-
-// Requested and captured size, which graph ran, and what padding rows hold.
-std::unique_ptr<Panel> make_graph_padding_panel();
 
 // How far states are from those of lone runs, by layer and block.
 std::unique_ptr<Panel> make_heat_map_panel();
@@ -40,24 +34,14 @@ std::unique_ptr<Panel> make_lesson_panel();
 // Every array that layers were given in the step, one line each, and one of them in full.
 std::unique_ptr<Panel> make_metadata_panel();
 
-// Changes the step after the shown one: a fork of the run, which can be undone.
-std::unique_ptr<Panel> make_next_step_panel();
-
 // The pool of physical blocks as a map, and the order in which free ones are allocated.
 std::unique_ptr<Panel> make_physical_blocks_panel();
-
-// What the prefix cache had for the requests looked up in a step, and why not more.
-std::unique_ptr<Panel> make_prefix_cache_panel();
 
 // Which drafts of a step were accepted, and where the state after each token is.
 std::unique_ptr<Panel> make_speculative_panel();
 
 // Which states a step copies, which not, and why; draws the copies of one request.
 std::unique_ptr<Panel> make_state_copies_panel();
-
-// One block decoded, and the answer to "why is this here?": the chain of writes, each a link to its
-// step.
-std::unique_ptr<Panel> make_state_inspector_panel();
 
 // What a language model says in the run, beside what its lone runs say.
 std::unique_ptr<Panel> make_text_panel();

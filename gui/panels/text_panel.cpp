@@ -7,6 +7,7 @@
 
 #include "gui/model/command_table.h"
 #include "gui/model/text_model.h"
+#include "gui/table_view.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
@@ -30,7 +31,7 @@ class TextPanel final : public Panel {
     wrapped_dim_text(context.look, model.model + ". " + std::string(kTextLegend));
     if (!model.progress.empty()) wrapped_text(context.look.ui().info, model.progress);
     const float room = ImGui::GetContentRegionAvail().y;
-    const float chances = model.chances.rows.empty() ? 0 : context.look.px(kChancesHeight);
+    const float chances = model.chances.table.rows.empty() ? 0 : context.look.px(kChancesHeight);
     ImGui::BeginChild("texts", ImVec2(0, std::max(room - chances, context.look.px(kLeastTexts))));
     for (const RequestText& text : model.requests) draw_text_of(context, model, text);
     if (!model.left_out.empty()) wrapped_dim_text(context.look, model.left_out);
@@ -166,50 +167,15 @@ class TextPanel final : public Panel {
     context.emit("text.token", fmt::format("{}", column.token));
   }
 
-  static void draw_chances(PanelContext& context, const TokenChances& chances) {
-    if (chances.rows.empty()) return;
-    const Look& look = context.look;
-    heading(look, chances.title, "most probable tokens of the run and of its lone run");
-    constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_RowBg;
-    if (!ImGui::BeginTable("chances", 5, kFlags)) return;
-    ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, look.px(16));
-    for (const char* title : {"Run", "Probability", "Alone", "Probability alone"})
-      ImGui::TableSetupColumn(
-          title,
-          title[0] == 'P' ? ImGuiTableColumnFlags_WidthStretch : ImGuiTableColumnFlags_WidthFixed,
-          title[0] == 'P' ? 0.0F : look.px(56));
-    ImGui::TableHeadersRow();
-    for (std::size_t i = 0; i < chances.rows.size(); ++i) {
-      const ChanceRow& row = chances.rows[i];
-      ImGui::TableNextRow();
-      table_cell(fmt::format("{}", i + 1));
-      draw_chance(look, row.said, row.said_probability);
-      draw_chance(look, row.alone, row.alone_probability);
-    }
-    ImGui::EndTable();
-  }
-
-  static void draw_chance(const Look& look, const std::string& token, float probability) {
-    ImGui::TableNextColumn();
-    {
-      const FontScope fixed(look.fonts.fixed);
-      ImGui::TextUnformatted(token.c_str());
-    }
-    ImGui::TableNextColumn();
-    if (token.empty()) return;
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    const float number = text_width(look.fonts.words, "<0.0001 ");
-    const float most = std::max(ImGui::GetContentRegionAvail().x - number, look.px(10));
-    const float height = ImGui::GetTextLineHeight();
-    ImGui::GetWindowDrawList()->AddRectFilled(
-        ImVec2(at.x + number, at.y + look.px(2)),
-        ImVec2(at.x + number + std::max(most * probability, look.px(1)),
-               at.y + height - look.px(2)),
-        packed(look.ui().accent));
-    ImGui::TextUnformatted(probability_words(probability).c_str());
+  void draw_chances(PanelContext& context, const TokenChances& chances) {
+    if (chances.table.rows.empty()) return;
+    heading(context.look, chances.table.title, chances.table.note);
+    chances_.draw(context, chances.table,
+                  {.id = "chances", .size = ImVec2(ImGui::GetContentRegionAvail().x, 0)});
   }
 
   Cached<TextModel> model_;
+  TableView chances_;
 };
 
 }  // namespace

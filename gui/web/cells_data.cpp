@@ -128,6 +128,40 @@ Json cell_data(const BlockCell& cell) {
   return data;
 }
 
+Json piece_data(const ValuePiece& piece) {
+  if (!piece.role)
+    return {{"text", piece.text}, {"css", piece.selected ? "real" : ""}, {"words", ""}};
+  const CellStyle style = cell_style(theme_of(ThemeKind::light), *piece.role);
+  return {{"text", fmt::format("{} {}", style.letter, piece.text)},
+          {"css", role_css(style)},
+          {"words", role_name(*piece.role)}};
+}
+
+// Parts that lie over others are said by the table.
+Json strip_data(const Strip& strip) {
+  Json items = Json::array();
+  std::int32_t end = 0;
+  for (const StripPart& part : strip.parts) {
+    if (part.first < end || part.words.empty()) continue;
+    end = part.last;
+    std::string css = part.is_selected ? "real" : "section";
+    std::string text = part.text.empty() ? part.words : part.text;
+    if (part.role) {
+      const CellStyle style = cell_style(theme_of(ThemeKind::light), *part.role);
+      css = role_css(style);
+      text = fmt::format("{}{}{}", style.letter, part.text.empty() ? "" : " ", part.text);
+    }
+    const std::string range = part.last - part.first == 1
+                                  ? fmt::format("{}", part.first)
+                                  : fmt::format("{}..{}", part.first, part.last - 1);
+    items.push_back({{"tokens", part.last - part.first},
+                     {"css", css},
+                     {"text", fmt::format("{} {}", text, range)},
+                     {"words", fmt::format("{}: tokens {}", part.words, range)}});
+  }
+  return {{"name", strip.title}, {"items", std::move(items)}};
+}
+
 Json drawn_cell_data(const BlockCell& cell) {
   Json data = cell_data(cell);
   data["label"] = cell.block == kNullBlock

@@ -240,10 +240,8 @@ Json with_first_table(Json drawn, const Picture& content) {
 Json panel_data(Workbench& workbench, std::string_view panel) {
   ShownRun& run = *workbench.run();
   if (panel == "block_tables") return block_tables_data(run);
-  if (panel == "graph_padding") return padding_data(run);
   const Picture content = workbench.view().find_panel(panel)->make(workbench);
   if (panel == "state_copies") return with_first_table(copies_data(run), content);
-  if (panel == "batch_rows") return with_first_table({{"axis", axis_data(run)}}, content);
   return content_data(content);
 }
 
@@ -268,11 +266,21 @@ bool has_error(const StepView& view) {
 Json table_data(const Table& table) {
   Json data = {{"title", table.title}, {"head", Json::array()}, {"rows", Json::array()}};
   if (!table.note.empty()) data["note"] = table.note;
+  for (const Strip& strip : table.strips) data["strips"].push_back(strip_data(strip));
   const std::vector<std::size_t> columns = copied_columns(table);
   for (const std::size_t column : columns) data["head"].push_back(table.headings[column].title);
   for (const TableRow& row : table.rows) {
     Json cells = Json::array();
-    for (const std::size_t column : columns) cells.push_back(cell_json(row.cells[column]));
+    for (const std::size_t column : columns) {
+      const TableCell& cell = row.cells[column];
+      if (cell.extras == nullptr || cell.extras->pieces.empty()) {
+        cells.push_back(cell_json(cell));
+        continue;
+      }
+      Json pieces = Json::array();
+      for (const ValuePiece& piece : cell.extras->pieces) pieces.push_back(piece_data(piece));
+      cells.push_back(std::move(pieces));
+    }
     data["rows"].push_back(std::move(cells));
   }
   return data;

@@ -30,8 +30,13 @@ nlohmann::ordered_json step_data(Workbench& workbench);
 
 // What a page draws of a step, from the view-models that the window draws.
 
-// {title, note, head: [...], rows: [[...]]}.
+// {title, note, strips, head: [...], rows: [[...]]}. A cell is its value, or [{text, css, words}]
+// if it has pieces.
 nlohmann::ordered_json table_data(const Table& table);
+// {text, css, words}: with the letter of its role.
+nlohmann::ordered_json piece_data(const ValuePiece& piece);
+// {name, items: [{tokens, css, text, words}]}.
+nlohmann::ordered_json strip_data(const Strip& strip);
 // {block, role, state, text, css, words, signs, marks: [[sign, class]]}: a script only places them.
 nlohmann::ordered_json cell_data(const BlockCell& cell);
 // With the label that it has in a drawing: "3 R".
@@ -45,10 +50,5 @@ nlohmann::ordered_json legend_data();
 nlohmann::ordered_json block_tables_data(ShownRun& run);
 // The decisions of the step about copies, each with its formula; what moves as arrows.
 nlohmann::ordered_json copies_data(ShownRun& run);
-// The tokens of the batch along an axis: {words, rows: [{name, items: [{tokens, css, text,
-// words}]}]}.
-nlohmann::ordered_json axis_data(const ShownRun& run);
-// The graph of the step, what was padded for it, and what the padded arrays hold.
-nlohmann::ordered_json padding_data(ShownRun& run);
 
 }  // namespace hybridscope

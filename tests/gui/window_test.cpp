@@ -125,7 +125,7 @@ TEST_F(Window, ABlockLeadsToTheStepThatRegisteredIt) {
   driver_->command("select.block 1");
   driver_->command("panel.show state_inspector");
   driver_->frames(3);
-  driver_->click("registered in");
+  driver_->click("run.go_to");
   const ShownRun& run = *driver_->workbench().run();
   EXPECT_LT(run.step(), 6);
   const auto& trace = run.view().trace;

@@ -7,6 +7,7 @@
 #include "gui/model/batch_rows_model.h"
 #include "gui/model/chunks_model.h"
 #include "gui/model/graph_padding_model.h"
+#include "gui/model/workbench.h"
 #include "sessions/explain/explain_parts.h"
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
@@ -280,6 +281,18 @@ TEST(GraphPaddingModel, EveryCapturedGraphIsListedAndTheOneThatRanIsPicked) {
   EXPECT_EQ(model.captured[1].title, "FULL: uniform decodes");
   EXPECT_THAT(model.captured[1].sizes, ElementsAre(2, 4));
   EXPECT_EQ(model.captured[1].picked, 1);
+}
+
+TEST(GraphPaddingModel, ThePickedGraphIsMarkedInThePicture) {
+  Workbench workbench;
+  workbench.open(scenario_at("graph_padding", 3));
+  const Table captured = graph_padding_picture(workbench).tables.at(1);
+  const TableRow& full = captured.rows.at(1);
+  ASSERT_EQ(full.cells[1].extras->pieces.size(), 2u);
+  EXPECT_FALSE(full.cells[1].extras->pieces[0].selected);
+  EXPECT_TRUE(full.cells[1].extras->pieces[1].selected);
+  EXPECT_EQ(shown_words(full.cells[2]), "4");
+  EXPECT_EQ(shown_words(captured.rows.at(0).cells[2]), "");
 }
 
 TEST(GraphPaddingModel, PaddingRowsAreToldByWhatTheyHold) {

@@ -106,7 +106,7 @@ TEST(BlockStory, WhatTheEndOfTheStepFreedIsNoMixOfTwoMoments) {
               testing::Contains(Fact{"references", "0 when the step is over, 1 while it ran"}));
   ASSERT_EQ(story.holders.size(), 1u);
   EXPECT_TRUE(story.holders[0].freed);
-  EXPECT_EQ(holder_note(story.holders[0]), " (while the step ran; freed at its end)");
+  EXPECT_EQ(holder_note(story.holders[0]), "while the step ran; freed at its end");
 }
 
 // Step 2 verifies token 8 as a draft that counts and shifts the state of block 3 into block 2; step

@@ -320,9 +320,9 @@ TEST(PanelContent, TheStoryOfABlockIsThatOfTheSelectedOne) {
   const auto workbench = workbench_with(test::scenario_at("align_boundary_by_accepted_drafts", 2));
   workbench->select({.block = 2});
   const Picture content = content_of(*workbench, "state_inspector");
-  EXPECT_EQ(content.tables[0].title, "Block 2");
+  EXPECT_EQ(content.notes[0].text, "Block 2");
   EXPECT_THAT(values_of(table_of(content, "Held by")),
-              ElementsAre(cells({w("A"), n(1), n(0), true, true})));
+              ElementsAre(cells({w("A"), n(1), n(0), true, true, {}})));
   const Table& story = table_of(content, "Temporal state, why it is here, latest write first");
   EXPECT_EQ(values_of(story)[0][0], n(2));
   EXPECT_EQ(values_of(story)[0][1], n(2));

@@ -348,7 +348,7 @@ TEST_F(OpenRun, ATraceIsJudgedAndShownLikeASession) {
   EXPECT_EQ(run.value()->plan(), nullptr);
   ASSERT_TRUE(run.value()->forward().value());
   EXPECT_EQ(run.value()->view().trace.rows.size(), 1u);
-  EXPECT_EQ(no_lookups_words(*run.value()), kLookupsNotTraced);
+  EXPECT_EQ(no_lookups_words(*run.value()), "The trace has no prefix cache lookups.");
   EXPECT_THAT(make_graph_padding_model(*run.value()).words, HasSubstr("does not say why"));
 }
 

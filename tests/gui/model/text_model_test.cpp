@@ -46,7 +46,6 @@ TEST(TextModel, BothTextsStandBesideEachOtherAndTheFirstDifferenceIsMarked) {
   EXPECT_TRUE(text.columns[2].is_first_difference);
   EXPECT_TRUE(text.columns[2].in_step);
   EXPECT_FALSE(text.columns[1].differs);
-  EXPECT_EQ(text.parts_in, 3);
   EXPECT_EQ(text.verdict,
             "parts from the lone run at token 3 (step 3): \"X\" for \"e\", margin 2; KL 0 on "
             "average, 0 at most, at token 1");
@@ -91,9 +90,10 @@ TEST(TextModel, HasTheTextUpToTheShownStepAndTheProbabilitiesOfItsLastToken) {
   EXPECT_EQ(model.requests[0].verdict, "as alone");
   EXPECT_TRUE(model.spaced);
   EXPECT_EQ(model.chances.token, 3);
-  ASSERT_EQ(model.chances.rows.size(), 5U);
-  EXPECT_EQ(model.chances.rows[0].said, "\"" + model.requests[0].columns[2].said + "\"");
-  EXPECT_EQ(model.chances.rows[0].alone, model.chances.rows[0].said);
+  ASSERT_EQ(model.chances.table.rows.size(), 5U);
+  const TableRow& first = model.chances.table.rows[0];
+  EXPECT_EQ(shown_words(first.cells[1]), "\"" + model.requests[0].columns[2].said + "\"");
+  EXPECT_EQ(shown_words(first.cells[3]), shown_words(first.cells[1]));
   EXPECT_EQ(make_text_model(*run, {}, {.token = 1}).chances.token, 1);
   (void)run->back();
   EXPECT_EQ(make_text_model(*run, {}, {}).requests[0].columns.size(), 2U);
@@ -285,7 +285,7 @@ TEST_F(SpeakingWorkbench, ASessionKeepsWhatWasSaid) {
     EXPECT_EQ(words_of(shown.requests[0]), "2 9 31 36 14 0 13 23 25 15 39 39");
     EXPECT_EQ(shown.requests[1].prompt, "18 13 7 33 6");
     EXPECT_EQ(words_of(shown.requests[1]), "42 13 13 0 22 13 13 31 22 36 31 40");
-    EXPECT_EQ(shown.chances.rows.at(0).said, "\"39\"");
+    EXPECT_EQ(shown_words(shown.chances.table.rows.at(0).cells[1]), "\"39\"");
     const HeatMapModel heat = make_heat_map_model(*workbench_.run(), {});
     EXPECT_EQ(heat.blocks, (std::vector<std::int32_t>{3, 4, 5, 6, 8, 9, 10, 11, 12, 14, 17, 18}));
     EXPECT_EQ(heat.cells.size(), 24U);

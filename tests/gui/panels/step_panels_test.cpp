@@ -47,15 +47,6 @@ TEST_F(StepPanels, AClickOnAnElementSelectsItsRequestAndBlock) {
   EXPECT_EQ(selection().block, 8);
 }
 
-TEST_F(StepPanels, ThePickedGraphIsMarked) {
-  open("graph_padding", 3, "graph_padding");
-  driver_->frames();
-  EXPECT_TRUE(driver_->marks().contains("picked"));
-  driver_->command("run.go_to 1");
-  driver_->frames();
-  EXPECT_FALSE(driver_->marks().contains("picked"));
-}
-
 TEST_F(StepPanels, AClickOnAChunkSelectsItsRequest) {
   open("shared_prefix_all", 3, "chunks");
   driver_->click("chunk 2");

@@ -228,22 +228,23 @@ TEST_F(LessonData, CopiesOfWholeBlocksHaveTheirPlaces) {
   EXPECT_TRUE(found);
 }
 
-TEST_F(LessonData, PaddingHasItsBarsItsGraphAndItsArrays) {
+TEST_F(LessonData, PaddingHasItsSizesItsGraphAndItsArrays) {
   const Json padding = panels_of(data_of("graph_padding"), 2)["graph_padding"];
-  EXPECT_EQ(padding["mode"], "Runtime mode FULL. ");
-  EXPECT_EQ(padding["bars"][0], Json::parse(R"({"what": "tokens", "items": [
-      {"tokens": 3.0, "css": "real", "text": "3", "words": "3 real"},
-      {"tokens": 1.0, "css": "role-padding pattern-stripes", "text": "P +1",
-       "words": "1 padding"}]})"));
-  EXPECT_EQ(padding["captured"][1]["sizes"], Json::parse(R"([{"text": "2", "css": ""},
-      {"text": "4 \u2190 this step", "css": "picked"}])"));
-  EXPECT_FALSE(padding["groups"][0].contains("stale")) << "its note says so";
-  EXPECT_EQ(padding["groups"][0]["arrays"][1]["elements"][3],
-            Json::parse(R"({"text": "0", "part": "padding"})"));
-  const Json axis = panels_of(data_of("graph_padding"), 2)["batch_rows"]["axis"];
-  EXPECT_EQ(axis["words"], "3 tokens, padded to 4; divided as for group 1 (mamba2)");
-  EXPECT_EQ(axis["rows"][0]["items"][3],
-            Json::parse(R"({"tokens": 1.0, "css": "role-padding pattern-stripes", "text": "P 3",
+  EXPECT_EQ(padding["notes"][0], "Runtime mode FULL");
+  EXPECT_EQ(padding["tables"][0]["strips"][0], Json::parse(R"({"name": "tokens", "items": [
+      {"tokens": 3, "css": "real", "text": "3 real 0..2", "words": "3 real: tokens 0..2"},
+      {"tokens": 1, "css": "role-padding pattern-stripes", "text": "P +1 3",
+       "words": "1 of 4 padding: tokens 3"}]})"));
+  EXPECT_EQ(padding["tables"][1]["rows"][1], Json::parse(R"(["FULL: uniform decodes",
+      [{"text": "2", "css": "", "words": ""}, {"text": "4", "css": "real", "words": ""}], 4])"));
+  const Json batch = padding["tables"][3];
+  EXPECT_EQ(batch["title"], "Batch");
+  EXPECT_EQ(batch["rows"][1][1][3], Json::parse(R"({"text": "P 0",
+      "css": "role-padding pattern-stripes", "words": "padding"})"));
+  const Json rows = panels_of(data_of("graph_padding"), 2)["batch_rows"]["tables"][0];
+  EXPECT_EQ(rows["note"], "3 tokens, padded to 4; divided as for group 1 (mamba2)");
+  EXPECT_EQ(rows["strips"][0]["items"][3],
+            Json::parse(R"({"tokens": 1, "css": "role-padding pattern-stripes", "text": "P 3",
                             "words": "padding: tokens 3"})"));
 }
 

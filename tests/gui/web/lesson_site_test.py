@@ -228,8 +228,8 @@ class SiteTest(unittest.TestCase):
         self.click(tab, "#reveal")
         self.check(tab, "(openAllPanels(), drawn())")
         padding = self.text(tab, "[data-panel=graph_padding]")
-        self.assertIn("P +1", padding)
-        self.assertIn("4 ← this step", padding)
+        self.assertIn("P 0\npadding", padding)
+        self.assertIn("FULL: uniform decodes", padding)
         rows = tab.page().one(data_panel="batch_rows")
         self.assertEqual([item.text() for item in rows.all("ol", class_="axis")[0].all("li")],
                          ["A 0A: tokens 0", "B 1B: tokens 1", "C 2C: tokens 2",

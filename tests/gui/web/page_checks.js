@@ -120,7 +120,7 @@ const openOnly = (names) => {
   for (const panel of document.querySelectorAll("[data-panel]"))
     panel.open = names.includes(panel.dataset.panel);
 };
-const DRAWN = ["block_tables", "state_copies", "batch_rows", "graph_padding"];
+const DRAWN = ["block_tables", "state_copies"];
 
 // Panels are drawn in the event that tells that they were opened, a moment later.
 async function drawn() {
