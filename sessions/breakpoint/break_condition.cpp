@@ -8,31 +8,6 @@
 
 namespace hybridscope {
 
-struct BreakCondition::Impl {
-  BreakEvaluator evaluator;
-};
-
-Result<BreakCondition> BreakCondition::parse(std::string_view text) {
-  auto evaluator = BreakEvaluator::create(text);
-  if (!evaluator.ok()) return evaluator.error();
-  return BreakCondition(std::make_unique<Impl>(Impl{std::move(evaluator).value()}));
-}
-
-BreakCondition::BreakCondition(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-BreakCondition::BreakCondition(BreakCondition&&) noexcept = default;
-BreakCondition& BreakCondition::operator=(BreakCondition&&) noexcept = default;
-BreakCondition::~BreakCondition() = default;
-
-const std::string& BreakCondition::text() const { return impl_->evaluator.text(); }
-
-bool BreakCondition::reads_writes() const { return impl_->evaluator.reads_writes(); }
-
-std::optional<BreakHit> BreakCondition::holds(const BreakStep& step,
-                                              const std::function<std::string(RequestId)>& name) {
-  if (!impl_->evaluator.holds(step, name)) return std::nullopt;
-  return impl_->evaluator.hit(name);
-}
-
 bool BreakOption::asks_for_help() const {
   return std::find(expressions.begin(), expressions.end(), "help") != expressions.end();
 }
@@ -54,8 +29,7 @@ bool BreakConditions::reads_writes() const {
                      [](const BreakCondition& condition) { return condition.reads_writes(); });
 }
 
-void BreakConditions::look_at(const BreakStep& step,
-                              const std::function<std::string(RequestId)>& name) {
+void BreakConditions::look_at(const BreakStep& step, const RequestName& name) {
   for (std::size_t i = 0; i < conditions_.size(); ++i) {
     const auto hit = conditions_[i].holds(step, name);
     if (!hit) continue;
@@ -75,34 +49,22 @@ std::string BreakConditions::describe() const {
   return lines;
 }
 
-struct BreakQuery::Impl {
-  BreakFieldPlace place;
-  BreakEvaluator where;
-};
-
 Result<BreakQuery> BreakQuery::parse(std::string_view field, std::string_view where) {
   const auto place = parse_break_field(field, break_kinds());
   if (!place.ok()) return place.error();
-  auto evaluator = BreakEvaluator::create(where, place.value().kind);
-  if (!evaluator.ok()) return evaluator.error();
-  return BreakQuery(std::make_unique<Impl>(Impl{place.value(), std::move(evaluator).value()}));
+  auto condition = BreakCondition::parse(where, place.value().kind);
+  if (!condition.ok()) return condition.error();
+  return BreakQuery(place.value(), std::move(condition).value());
 }
-
-BreakQuery::BreakQuery(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-BreakQuery::BreakQuery(BreakQuery&&) noexcept = default;
-BreakQuery& BreakQuery::operator=(BreakQuery&&) noexcept = default;
-BreakQuery::~BreakQuery() = default;
 
 const BreakField& BreakQuery::field() const {
-  return impl_->where.kind(impl_->place.kind).fields[static_cast<std::size_t>(impl_->place.field)];
+  return where_.kind(place_.kind).fields[static_cast<std::size_t>(place_.field)];
 }
-
-bool BreakQuery::reads_writes() const { return impl_->where.reads_writes(); }
 
 std::vector<std::int64_t> BreakQuery::values(const BreakStep& step, const RequestName& name) {
   std::set<std::int64_t> values;
-  impl_->where.pick_each(step, name, [&](const BreakElement& element) {
-    values.insert(element.values[static_cast<std::size_t>(impl_->place.field)]);
+  where_.pick_each(step, name, [&](const BreakElement& element) {
+    values.insert(element.values[static_cast<std::size_t>(place_.field)]);
   });
   return {values.begin(), values.end()};
 }
@@ -127,13 +89,13 @@ std::int64_t divided(BreakOp op, std::int64_t left, std::int64_t right) {
 
 }  // namespace
 
-bool BreakEvaluator::is_needed(std::int32_t kind) const {
+bool BreakCondition::is_needed(std::int32_t kind) const {
   return kind == picked_kind_ ||
          std::any_of(tree_.nodes.begin(), tree_.nodes.end(),
                      [kind](const BreakNode& node) { return node.kind == kind; });
 }
 
-void BreakEvaluator::find_quantified() {
+void BreakCondition::find_quantified() {
   for (std::int32_t kind = 1; kind < static_cast<std::int32_t>(kinds_.size()); ++kind)
     if (kind != picked_kind_ &&
         std::any_of(tree_.nodes.begin(), tree_.nodes.end(), [kind](const BreakNode& node) {
@@ -145,7 +107,7 @@ void BreakEvaluator::find_quantified() {
   picked_.resize(kinds_.size());
 }
 
-BreakEvaluator::Value BreakEvaluator::value(const BreakNode& node) const {
+BreakCondition::Value BreakCondition::value(const BreakNode& node) const {
   switch (node.op) {
     case BreakOp::constant: return node.value;
     case BreakOp::exists: return counts_[static_cast<std::size_t>(node.kind)] > 0 ? 1 : 0;
@@ -177,7 +139,7 @@ BreakEvaluator::Value BreakEvaluator::value(const BreakNode& node) const {
   }
 }
 
-BreakEvaluator::Value BreakEvaluator::binary(const BreakNode& node) const {
+BreakCondition::Value BreakCondition::binary(const BreakNode& node) const {
   const Value left = value(tree_.nodes[static_cast<std::size_t>(node.left)]);
   const Value right = value(tree_.nodes[static_cast<std::size_t>(node.right)]);
   if (!left || !right) return std::nullopt;
@@ -196,7 +158,7 @@ BreakEvaluator::Value BreakEvaluator::binary(const BreakNode& node) const {
 
 // Picks one element of each kind from `place` on. Elements that belong to requests all belong to
 // one request.
-bool BreakEvaluator::pick(std::size_t place, RequestId request) {
+bool BreakCondition::pick(std::size_t place, RequestId request) {
   if (place == quantified_.size())
     return is_true(static_cast<std::int32_t>(tree_.nodes.size()) - 1);
   const auto kind = static_cast<std::size_t>(quantified_[place]);
@@ -213,7 +175,7 @@ bool BreakEvaluator::pick(std::size_t place, RequestId request) {
   return !found && pick(place + 1, request);
 }
 
-std::string BreakEvaluator::field_words(const BreakNode& node, const RequestName& name) const {
+std::string BreakCondition::field_words(const BreakNode& node, const RequestName& name) const {
   const BreakField& field =
       kinds_[static_cast<std::size_t>(node.kind)].fields[static_cast<std::size_t>(node.field)];
   const Value found = value(node);
@@ -245,7 +207,7 @@ std::string element_words(const BreakKind& kind, const BreakElement& element,
 
 }  // namespace
 
-BreakHit BreakEvaluator::hit(const RequestName& name) const {
+BreakHit BreakCondition::hit(const RequestName& name) const {
   BreakHit hit;
   std::vector<std::pair<std::int32_t, std::string>> shown;  // kind, text of a field
   for (const BreakNode& node : tree_.nodes) {
@@ -270,24 +232,24 @@ BreakHit BreakEvaluator::hit(const RequestName& name) const {
   return hit;
 }
 
-Result<BreakEvaluator> BreakEvaluator::create(std::string_view text, std::int32_t picked_kind) {
-  BreakEvaluator evaluator;
-  evaluator.text_ = text;
-  evaluator.picked_kind_ = picked_kind;
-  auto tree = parse_break(evaluator.text_, evaluator.kinds_);
+Result<BreakCondition> BreakCondition::parse(std::string_view text, std::int32_t picked_kind) {
+  BreakCondition condition;
+  condition.text_ = text;
+  condition.picked_kind_ = picked_kind;
+  auto tree = parse_break(condition.text_, condition.kinds_);
   if (!tree.ok()) return tree.error();
-  evaluator.tree_ = std::move(tree).value();
-  evaluator.find_quantified();
-  return evaluator;
+  condition.tree_ = std::move(tree).value();
+  condition.find_quantified();
+  return condition;
 }
 
-bool BreakEvaluator::reads_writes() const {
+bool BreakCondition::reads_writes() const {
   for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
     if (kinds_[kind].reads_writes && is_needed(static_cast<std::int32_t>(kind))) return true;
   return false;
 }
 
-void BreakEvaluator::collect(const BreakStep& step, const RequestName& name) {
+void BreakCondition::collect(const BreakStep& step, const RequestName& name) {
   name_ = &name;
   std::fill(picked_.begin(), picked_.end(), nullptr);
   for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
@@ -297,12 +259,13 @@ void BreakEvaluator::collect(const BreakStep& step, const RequestName& name) {
   picked_[0] = counts_[0] > 0 ? &elements_[0].front() : nullptr;
 }
 
-bool BreakEvaluator::holds(const BreakStep& step, const RequestName& name) {
+std::optional<BreakHit> BreakCondition::holds(const BreakStep& step, const RequestName& name) {
   collect(step, name);
-  return pick(0, RequestId{});
+  if (!pick(0, RequestId{})) return std::nullopt;
+  return hit(name);
 }
 
-void BreakEvaluator::pick_each(const BreakStep& step, const RequestName& name,
+void BreakCondition::pick_each(const BreakStep& step, const RequestName& name,
                                const std::function<void(const BreakElement&)>& visit) {
   collect(step, name);
   const auto kind = static_cast<std::size_t>(picked_kind_);

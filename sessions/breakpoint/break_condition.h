@@ -8,10 +8,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -27,29 +27,53 @@ struct BreakHit {
   std::string words;  // the fields that the expression compares: "copy of A: src_col 1, dst_col 1"
 };
 
+// Collects the elements of a step, picks one of each kind, and tests the expression on them.
 class BreakCondition {
  public:
-  // Error invalid_input: three lines, the last two point at the place in the expression.
-  static Result<BreakCondition> parse(std::string_view text);
-  BreakCondition(BreakCondition&&) noexcept;
-  BreakCondition& operator=(BreakCondition&&) noexcept;
-  ~BreakCondition();
+  // `picked_kind`: the kind whose elements pick_each() visits; -1: none. Error invalid_input: three
+  // lines, the last two point at the place in the expression.
+  static Result<BreakCondition> parse(std::string_view text, std::int32_t picked_kind = -1);
 
-  const std::string& text() const;
+  const std::string& text() const { return text_; }
+  const BreakKind& kind(std::int32_t kind) const { return kinds_[static_cast<std::size_t>(kind)]; }
   // Does the expression ask about writes? The checker must then keep a log of them.
   bool reads_writes() const;
   // `name` gives the name of a request.
-  std::optional<BreakHit> holds(const BreakStep& step,
-                                const std::function<std::string(RequestId)>& name);
+  std::optional<BreakHit> holds(const BreakStep& step, const RequestName& name);
+  // Calls visit(element) for every element of the picked kind for which the expression is true.
+  void pick_each(const BreakStep& step, const RequestName& name,
+                 const std::function<void(const BreakElement&)>& visit);
 
  private:
-  struct Impl;
-  explicit BreakCondition(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  // A value, or nothing when the step lacks the element that the field belongs to.
+  using Value = std::optional<std::int64_t>;
+
+  BreakCondition() = default;
+  void find_quantified();
+  bool is_needed(std::int32_t kind) const;
+  void collect(const BreakStep& step, const RequestName& name);
+  bool pick(std::size_t place, RequestId request);
+  Value value(const BreakNode& node) const;
+  Value binary(const BreakNode& node) const;
+  bool is_true(std::int32_t node) const {
+    return value(tree_.nodes[static_cast<std::size_t>(node)]).value_or(0) != 0;
+  }
+  BreakHit hit(const RequestName& name) const;  // the picked elements, in words
+  std::string field_words(const BreakNode& node, const RequestName& name) const;
+
+  std::string text_;
+  std::vector<BreakKind> kinds_ = break_kinds();
+  BreakTree tree_;
+  std::int32_t picked_kind_ = -1;
+  // Kinds other than the step itself whose fields the expression uses.
+  std::vector<std::int32_t> quantified_;
+  std::vector<std::vector<BreakElement>> elements_;  // [kinds]; storage is reused
+  std::vector<std::size_t> counts_;                  // [kinds]
+  std::vector<const BreakElement*> picked_;          // [kinds] null: the step has none
+  const RequestName* name_ = nullptr;                // of the step being evaluated
 };
 
 // Expressions that a run stops at (--break and --break-hits).
-
 struct BreakOption {
   std::vector<std::string> expressions;
   std::int64_t hits = 1;       // the run stops when an expression holds for the Nth time
@@ -71,7 +95,7 @@ class BreakConditions {
   bool empty() const { return conditions_.empty(); }
   bool reads_writes() const;
   // Checks a step; afterwards stopped() is set if the run must stop there.
-  void look_at(const BreakStep& step, const std::function<std::string(RequestId)>& name);
+  void look_at(const BreakStep& step, const RequestName& name);
   const std::optional<BreakStop>& stopped() const { return stopped_; }
   // One line per expression: how often it held.
   std::string describe() const;
@@ -85,75 +109,22 @@ class BreakConditions {
 
 // A question about a step with one answer: a field, and a break expression that picks the element,
 // like copy.dst_col where copy.request==A && copy.launch==1. The engine gives the answer.
-
 class BreakQuery {
  public:
   // Error invalid_input: three lines, the last two point at the place in `field` or `where`.
   static Result<BreakQuery> parse(std::string_view field, std::string_view where);
-  BreakQuery(BreakQuery&&) noexcept;
-  BreakQuery& operator=(BreakQuery&&) noexcept;
-  ~BreakQuery();
 
   const BreakField& field() const;
-  // Does the query ask about writes? The checker must then keep a log of them.
-  bool reads_writes() const;
   // The values of the field in every element for which `where` is true, each once, ascending.
   // Elements of other kinds that `where` names belong to the same request, as in a condition.
   std::vector<std::int64_t> values(const BreakStep& step, const RequestName& name);
 
  private:
-  struct Impl;
-  explicit BreakQuery(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
-};
+  BreakQuery(BreakFieldPlace place, BreakCondition where)
+      : place_(place), where_(std::move(where)) {}
 
-// Evaluates a parsed break expression on steps: collects the elements of a step, picks one of each
-// kind, and tests the expression on them. Breakpoints and queries both ask it.
-
-class BreakEvaluator {
- public:
-  // `picked_kind`: the kind whose elements pick_each() visits; -1: none. Errors: those of
-  // parse_break.
-  static Result<BreakEvaluator> create(std::string_view text, std::int32_t picked_kind = -1);
-
-  const std::string& text() const { return text_; }
-  const BreakKind& kind(std::int32_t kind) const { return kinds_[static_cast<std::size_t>(kind)]; }
-  bool reads_writes() const;
-
-  // Is the expression true for one choice of elements? They stay picked for hit().
-  bool holds(const BreakStep& step, const RequestName& name);
-  // Calls visit(element) for every element of the picked kind for which the expression is true.
-  void pick_each(const BreakStep& step, const RequestName& name,
-                 const std::function<void(const BreakElement&)>& visit);
-  // The picked elements, in words.
-  BreakHit hit(const RequestName& name) const;
-
- private:
-  // A value, or nothing when the step lacks the element that the field belongs to.
-  using Value = std::optional<std::int64_t>;
-
-  BreakEvaluator() = default;
-  void find_quantified();
-  bool is_needed(std::int32_t kind) const;
-  void collect(const BreakStep& step, const RequestName& name);
-  bool pick(std::size_t place, RequestId request);
-  Value value(const BreakNode& node) const;
-  Value binary(const BreakNode& node) const;
-  bool is_true(std::int32_t node) const {
-    return value(tree_.nodes[static_cast<std::size_t>(node)]).value_or(0) != 0;
-  }
-  std::string field_words(const BreakNode& node, const RequestName& name) const;
-
-  std::string text_;
-  std::vector<BreakKind> kinds_ = break_kinds();
-  BreakTree tree_;
-  std::int32_t picked_kind_ = -1;
-  // Kinds other than the step itself whose fields the expression uses.
-  std::vector<std::int32_t> quantified_;
-  std::vector<std::vector<BreakElement>> elements_;  // [kinds]; storage is reused
-  std::vector<std::size_t> counts_;                  // [kinds]
-  std::vector<const BreakElement*> picked_;          // [kinds] null: the step has none
-  const RequestName* name_ = nullptr;                // of the step being evaluated
+  BreakFieldPlace place_;
+  BreakCondition where_;
 };
 
 }  // namespace hybridscope

@@ -84,39 +84,6 @@ BreakKind row_kind() {
       });
 }
 
-BreakKind commit_kind() {
-  return make_kind(
-      "commit", "what the frame that returned brought a request",
-      [](auto visit) { for_each_commit_field(kSample<CommitTrace>, visit); },
-      [](const BreakStep& step, Collector& out) {
-        for (std::size_t i = 0; i < step.trace.committed.size(); ++i)
-          out.add(step.trace.committed[i].request, i,
-                  [&](auto visit) { for_each_commit_field(step.trace.committed[i], visit); });
-      });
-}
-
-BreakKind command_kind() {
-  return make_kind(
-      "command", "a command before the step",
-      [](auto visit) { for_each_command_field(kSample<CommandTrace>, visit); },
-      [](const BreakStep& step, Collector& out) {
-        for (std::size_t i = 0; i < step.trace.commands.size(); ++i)
-          out.add(step.trace.commands[i].request, i,
-                  [&](auto visit) { for_each_command_field(step.trace.commands[i], visit); });
-      });
-}
-
-BreakKind lookup_kind() {
-  return make_kind(
-      "lookup", "a prefix-cache lookup of a waiting request",
-      [](auto visit) { for_each_lookup_field(kSample<AdmissionLookup>, visit); },
-      [](const BreakStep& step, Collector& out) {
-        for (std::size_t i = 0; i < step.trace.lookups.size(); ++i)
-          out.add(step.trace.lookups[i].request, i,
-                  [&](auto visit) { for_each_lookup_field(step.trace.lookups[i], visit); });
-      });
-}
-
 BreakKind event_kind() {
   return make_kind(
       "event", "a block event: allocated, freed, registered, evicted, column_set ...",
@@ -126,17 +93,6 @@ BreakKind event_kind() {
           for (std::size_t i = 0; i < events->size(); ++i)
             out.add((*events)[i].request, i,
                     [&](auto visit) { for_each_cache_event_field((*events)[i], visit); });
-      });
-}
-
-BreakKind finding_kind() {
-  return make_kind(
-      "finding", "a finding; the word alone: there is one",
-      [](auto visit) { for_each_finding_field(kSample<Finding>, visit); },
-      [](const BreakStep& step, Collector& out) {
-        for (std::size_t i = 0; i < step.findings.size(); ++i)
-          out.add(step.findings[i].request, i,
-                  [&](auto visit) { for_each_finding_field(step.findings[i], visit); });
       });
 }
 
@@ -159,17 +115,6 @@ BreakKind lookup_group_kind() {
       });
 }
 
-BreakKind skipped_kind() {
-  return make_kind(
-      "skipped", "a request that got no tokens",
-      [](auto visit) { for_each_skipped_field(kSample<SkippedRequest>, visit); },
-      [](const BreakStep& step, Collector& out) {
-        for (std::size_t i = 0; i < step.trace.skipped.size(); ++i)
-          out.add(step.trace.skipped[i].request, i,
-                  [&](auto visit) { for_each_skipped_field(step.trace.skipped[i], visit); });
-      });
-}
-
 }  // namespace
 
 std::vector<BreakKind> break_kinds() {
@@ -178,14 +123,28 @@ std::vector<BreakKind> break_kinds() {
   kinds.push_back(block_kind());
   kinds.push_back(copy_kind());
   kinds.push_back(row_kind());
-  kinds.push_back(commit_kind());
-  kinds.push_back(command_kind());
-  kinds.push_back(lookup_kind());
+  kinds.push_back(list_kind<CommitTrace>(
+      "commit", "what the frame that returned brought a request",
+      [](const BreakStep& step) -> const auto& { return step.trace.committed; },
+      for_each_commit_field));
+  kinds.push_back(list_kind<CommandTrace>(
+      "command", "a command before the step",
+      [](const BreakStep& step) -> const auto& { return step.trace.commands; },
+      for_each_command_field));
+  kinds.push_back(list_kind<AdmissionLookup>(
+      "lookup", "a prefix-cache lookup of a waiting request",
+      [](const BreakStep& step) -> const auto& { return step.trace.lookups; },
+      for_each_lookup_field));
   kinds.push_back(event_kind());
   kinds.push_back(write_kind());
-  kinds.push_back(finding_kind());
+  kinds.push_back(list_kind<Finding>(
+      "finding", "a finding; the word alone: there is one",
+      [](const BreakStep& step) { return step.findings; }, for_each_finding_field));
   kinds.push_back(lookup_group_kind());
-  kinds.push_back(skipped_kind());
+  kinds.push_back(list_kind<SkippedRequest>(
+      "skipped", "a request that got no tokens",
+      [](const BreakStep& step) -> const auto& { return step.trace.skipped; },
+      for_each_skipped_field));
   kinds.push_back(table_kind());
   kinds.push_back(state_copy_kind());
   kinds.push_back(metadata_kind());

@@ -89,6 +89,17 @@ BreakKind make_kind(std::string_view name, std::string_view meaning, Sample&& sa
   return kind;
 }
 
+// A kind whose elements are those of one list of the step: list(step), each with a request.
+template <class T, class List, class Fields>
+BreakKind list_kind(std::string_view name, std::string_view meaning, List list, Fields fields) {
+  return make_kind(
+      name, meaning, [fields](auto visit) { fields(kSample<T>, visit); },
+      [list, fields](const BreakStep& step, Collector& out) {
+        for (const T& item : list(step))
+          out.add(item.request, out.count(), [&](auto visit) { fields(item, visit); });
+      });
+}
+
 // Blocks, block tables and metadata; in break_memory_kinds.cpp.
 BreakKind block_kind();
 BreakKind write_kind();
