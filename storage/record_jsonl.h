@@ -31,6 +31,16 @@ struct SessionEnd {
   friend bool operator==(const SessionEnd&, const SessionEnd&) = default;
 };
 
+// Remembers the requests that a session's steps have named so far.
+class NewRequests {
+ public:
+  // The requests that the record names first, in the order of its lists.
+  std::vector<RequestId> of(const StepRecord& record);
+
+ private:
+  std::vector<bool> known_;  // [requests]
+};
+
 // Returns lines without their newline.
 class RecordJsonlWriter {
  public:
@@ -42,12 +52,8 @@ class RecordJsonlWriter {
   std::string end(const SessionEnd& end) const;
 
  private:
-  struct Packer;
-  void see(RequestId request);
-
   std::function<std::string(RequestId)> name_;
-  std::vector<bool> known_;           // [requests]
-  std::vector<RequestId> new_names_;  // named first by the current step
+  NewRequests new_requests_;
 };
 
 // Takes the lines in order. Errors are corrupt or invalid_input: "FILE:LINE: POINTER: what was

@@ -35,17 +35,13 @@ Json all_columns() {
   return columns;
 }
 
-}  // namespace
-
 // Appends the fields it visits to a row.
-struct RecordJsonlWriter::Packer {
-  RecordJsonlWriter& writer;
+struct Packer {
   Json& row;
 
   template <class T>
   void operator()(std::string_view, const T& value) {
     if constexpr (std::is_same_v<T, RequestId>) {
-      writer.see(value);
       row.push_back(value.value);
     } else if constexpr (std::is_same_v<T, Rule>) {
       row.push_back(rule_info(value).slug);
@@ -67,11 +63,11 @@ struct RecordJsonlWriter::Packer {
           list, [](const auto& item, auto& visit) { fields::fields_inside(item)(item, visit); }));
   }
   template <class T, class Fields>
-  Json rows(const std::vector<T>& list, Fields fields) {
+  static Json rows(const std::vector<T>& list, Fields fields) {
     Json all = Json::array();
     for (const T& item : list) {
       Json one = Json::array();
-      Packer pack{writer, one};
+      Packer pack{one};
       fields(item, pack);
       all.push_back(std::move(one));
     }
@@ -79,13 +75,26 @@ struct RecordJsonlWriter::Packer {
   }
 };
 
-void RecordJsonlWriter::see(RequestId request) {
-  if (request.value < 0) return;
-  const auto id = static_cast<std::size_t>(request.value);
-  if (id >= known_.size()) known_.resize(id + 1, false);
-  if (known_[id]) return;
-  known_[id] = true;
-  new_names_.push_back(request);
+}  // namespace
+
+std::vector<RequestId> NewRequests::of(const StepRecord& record) {
+  std::vector<RequestId> found;
+  const auto see = [&](std::string_view, const auto& value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, RequestId>) {
+      if (value.value < 0) return;
+      const auto id = static_cast<std::size_t>(value.value);
+      if (id >= known_.size()) known_.resize(id + 1, false);
+      if (known_[id]) return;
+      known_[id] = true;
+      found.push_back(value);
+    }
+  };
+  fields::for_each_list(record, [&](const char*, const auto& list, auto fields) {
+    for (const auto& item : list) fields(item, see);
+  });
+  // Requests that say something said it in a prompt first.
+  for (const StepWords::Prompt& prompt : record.speech.words.prompts) see("", prompt.request);
+  return found;
 }
 
 std::string RecordJsonlWriter::header(const SessionHeader& header) const {
@@ -111,23 +120,18 @@ std::string RecordJsonlWriter::step(const StepRecord& record) {
   Json line = {{"step", record.trace.step}, {"names", Json::array()}};
   fields::for_each_single(record, [&](const char* name, const auto& row, auto fields) {
     Json values = Json::array();
-    Packer pack{*this, values};
+    Packer pack{values};
     fields(row, pack);
     line[name] = std::move(values);
   });
   fields::for_each_list(record, [&](const char* name, const auto& list, auto fields) {
     if (list.empty()) return;
-    Json none;
-    line[name] = Packer{*this, none}.rows(list, fields);
+    line[name] = Packer::rows(list, fields);
   });
-  if (!is_silent(record.speech)) {
-    for (const StepWords::Prompt& prompt : record.speech.words.prompts) see(prompt.request);
-    line["speech"] = speech_to_json(record.speech);
-  }
-  for (const RequestId request : new_names_)
+  if (!is_silent(record.speech)) line["speech"] = speech_to_json(record.speech);
+  for (const RequestId request : new_requests_.of(record))
     line["names"].push_back(Json::array({request.value, name_(request)}));
-  if (new_names_.empty()) line.erase("names");
-  new_names_.clear();
+  if (line["names"].empty()) line.erase("names");
   return dump(line);
 }
 
@@ -143,7 +147,6 @@ std::string RecordJsonlWriter::end(const SessionEnd& end) const {
 
 // Checks that the parts of a JSON line are consistent, so that its record can be written and read
 // again.
-
 void RecordJsonlReader::check(const StepRecord& record) const {
   const StepTrace& trace = record.trace;
   std::vector<bool> has_row(trace.scheduled.size(), false);

@@ -14,6 +14,7 @@
 
 #include "storage/keyframe.h"
 #include "storage/open_database.h"
+#include "storage/record_jsonl.h"
 #include "storage/session_rows.h"
 #include "storage/step_rows.h"
 #include "storage/table_cursor.h"
@@ -53,37 +54,6 @@ void set_up_to_record(SQLite::Database& database) {
 
 }  // namespace
 
-void RequestNames::see(RequestId request, QueuedStep& step) {
-  if (request.value < 0) return;
-  const auto id = static_cast<std::size_t>(request.value);
-  if (id < known_.size() && known_[id]) return;
-  if (id >= known_.size()) known_.resize(id + 1, false);
-  known_[id] = true;
-  step.new_requests.push_back({.request = request, .name = name_(request)});
-}
-
-void RequestNames::find_new(QueuedStep& step) {
-  step.new_requests.clear();
-  const StepTrace& trace = step.record.trace;
-  for (const CommandTrace& command : trace.commands) see(command.request, step);
-  for (const ScheduledTrace& scheduled : trace.scheduled) see(scheduled.request, step);
-  for (const SkippedRequest& skipped : trace.skipped) see(skipped.request, step);
-  for (const AdmissionLookup& lookup : trace.lookups) see(lookup.request, step);
-  for (const RequestId request : trace.preempted) see(request, step);
-  for (const CommitTrace& commit : trace.committed) see(commit.request, step);
-  for (const auto* events : {&trace.cache_events, &trace.commit_events})
-    for (const CacheEvent& event : *events) see(event.request, step);
-  for (const RowTrace& row : trace.rows) see(row.accepted_from, step);
-  for (const StateWrite& write : step.record.writes) see(write.event.request, step);
-  // The others said something before.
-  for (const StepWords::Prompt& prompt : step.record.speech.words.prompts)
-    see(prompt.request, step);
-  for (const Finding& finding : step.record.findings) {
-    see(finding.request, step);
-    see(finding.cause.request, step);
-  }
-}
-
 // Two threads: the caller's thread fills steps; from start() to stop() only the recorder's thread
 // uses the database.
 class SessionWriter::Recorder {
@@ -94,7 +64,7 @@ class SessionWriter::Recorder {
         database_(std::move(database)),
         begun_(std::move(begun)),
         keyframes_(limits),
-        names_(std::move(options.request_name)),
+        request_name_(std::move(options.request_name)),
         finding_text_(std::move(options.finding_text)),
         batch_steps_(options.batch_steps),
         patience_(options.patience),
@@ -137,7 +107,8 @@ class SessionWriter::Recorder {
   std::unique_ptr<SQLite::Database> database_;  // null: finished
   BegunSession begun_;
   KeyframeMaker keyframes_;
-  RequestNames names_;
+  NewRequests new_requests_;
+  std::function<std::string(RequestId)> request_name_;
   std::function<std::string(const Finding&)> finding_text_;
   std::size_t batch_steps_;
   std::chrono::milliseconds patience_;
@@ -168,7 +139,9 @@ Status SessionWriter::Recorder::start() {
 
 Status SessionWriter::Recorder::push() {
   HS_EXPECT(step_ != nullptr);
-  names_.find_new(*step_);
+  step_->new_requests.clear();
+  for (const RequestId request : new_requests_.of(step_->record))
+    step_->new_requests.push_back({.request = request, .name = request_name_(request)});
   step_->finding_texts.clear();
   for (const Finding& finding : step_->record.findings)
     step_->finding_texts.push_back(finding_text_ ? finding_text_(finding) : std::string());

@@ -84,21 +84,6 @@ class StepQueue {
   std::optional<Error> failure_;
 };
 
-// Tracks the requests that a session's steps have named so far.
-class RequestNames {
- public:
-  explicit RequestNames(std::function<std::string(RequestId)> name) : name_(std::move(name)) {}
-
-  // Sets step.new_requests to the requests that this record names first.
-  void find_new(QueuedStep& step);
-
- private:
-  void see(RequestId request, QueuedStep& step);
-
-  std::function<std::string(RequestId)> name_;
-  std::vector<bool> known_;  // [requests]
-};
-
 inline constexpr std::size_t kMaxBatchSteps = 256;
 // Few enough that a record is still in the CPU cache when it is written and when it is filled again
 // (docs/performance.md).
