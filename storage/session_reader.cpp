@@ -34,31 +34,21 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
       name(context, "SELECT name FROM requests WHERE session = ? AND request = ?"),
       request_step(context, "SELECT first_step FROM requests WHERE session = ? AND request = ?"),
       loader(context, info.header),
-      stamps(make_stamp_cursor(context)) {
+      stamps(make_steps_cursor(context)) {
   find_extent();
 }
 
 void SessionReader::Impl::find_extent() {
   ReadStatement requests(context, "SELECT max(request) + 1 FROM requests WHERE session = ?");
-  const std::int64_t count = number(requests, {});
+  const std::int64_t count = requests.number({context.session});
   if (count < 0 || count > std::numeric_limits<std::int32_t>::max())
     context.fail(ErrorKind::corrupt, fmt::format("requests.request: {}", count - 1));
   context.num_requests = static_cast<std::int32_t>(count);
-  first_step = number(after, {std::numeric_limits<std::int64_t>::min()});
-  last_step = number(before, {std::numeric_limits<std::int64_t>::max()});
+  first_step = after.number({context.session, std::numeric_limits<std::int64_t>::min()});
+  last_step = before.number({context.session, std::numeric_limits<std::int64_t>::max()});
   // StateWrite stores its step in 32 bits.
   if (first_step < 0 || last_step >= std::numeric_limits<std::int32_t>::max())
     context.fail(ErrorKind::corrupt, fmt::format("steps.step: {} to {}", first_step, last_step));
-}
-
-std::int64_t SessionReader::Impl::number(ReadStatement& query,
-                                         std::initializer_list<std::int64_t> parameters) {
-  std::vector<std::int64_t> all{context.session};
-  all.insert(all.end(), parameters);
-  query.start(all);
-  const std::int64_t found = query.step() ? sqlite3_column_int64(query.get(), 0) : 0;
-  query.stop();
-  return found;
 }
 
 SessionReader::SessionReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -116,11 +106,11 @@ Result<std::vector<Bookmark>> SessionReader::bookmarks() const {
 }
 
 Result<std::int64_t> SessionReader::step_at_or_before(std::int64_t step) {
-  return impl_->answer(impl_->number(impl_->before, {step}));
+  return impl_->answer(impl_->before.number({impl_->context.session, step}));
 }
 
 Result<std::int64_t> SessionReader::step_after(std::int64_t step) {
-  return impl_->answer(impl_->number(impl_->after, {step}));
+  return impl_->answer(impl_->after.number({impl_->context.session, step}));
 }
 
 Result<const StepRecord*> SessionReader::Impl::loaded(std::int64_t step, bool found) {
@@ -170,7 +160,7 @@ std::string SessionReader::request_name(RequestId request) const {
 }
 
 std::int64_t SessionReader::request_first_step(RequestId request) const {
-  return impl_->number(impl_->request_step, {request.value});
+  return impl_->request_step.number({impl_->context.session, request.value});
 }
 
 namespace {

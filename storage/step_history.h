@@ -67,8 +67,6 @@ class LastRows {
   std::optional<OwnCount> before(RequestId request, std::int64_t step);
 
  private:
-  // The first column of the query's first row; 0: it has none.
-  std::int64_t number(ReadStatement& query, std::initializer_list<std::int64_t> parameters);
   std::int64_t find_last_row(RequestId request);
   // The counts that the rows of a step left: of all requests, or of one.
   void take(std::int64_t step, std::optional<RequestId> only = std::nullopt);
@@ -102,8 +100,6 @@ struct SessionReader::Impl {
   Result<const StepRecord*> loaded(std::int64_t step, bool found);
   // Which requests and steps the file has.
   void find_extent();
-  // The single number that the query returns for the session and `parameters`; 0 for NULL.
-  std::int64_t number(ReadStatement& query, std::initializer_list<std::int64_t> parameters);
 
   SessionFile file;
   SessionInfo info;

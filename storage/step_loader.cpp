@@ -327,8 +327,6 @@ void StepLoader::load_writes(StepRecord& record) {
     write.event.step = static_cast<std::int32_t>(record.trace.step);
 }
 
-TableCursor make_stamp_cursor(ReadContext& context) { return make_steps_cursor(context); }
-
 void read_stamp(const TableCursor& cursor, StepStamp& stamp) {
   StepRecord record;
   RowFields columns(cursor, 0);

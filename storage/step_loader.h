@@ -56,14 +56,10 @@ SpeechLimits speech_limits(const ReadContext& context, const SessionHeader& head
 // The cursor's row of the table speech. Errors go to the context.
 StepSpeech read_speech_row(const TableCursor& cursor, const SpeechLimits& limits);
 
-// Reads the step's fields, counts and digests; one row per step.
-TableCursor make_stamp_cursor(ReadContext& context);
-// Requires: at_row().
+// From a row of make_steps_cursor(). Requires: at_row().
 void read_stamp(const TableCursor& cursor, StepStamp& stamp);
 
-// One cursor for each table with parts of steps, and the rows that need more than their field list.
-
-// steps and digests: [step fields, counts, digests]
+// steps and digests: [step fields, counts, digests]; one row per step.
 TableCursor make_steps_cursor(ReadContext& context);
 
 // findings: [ordinal, fields]

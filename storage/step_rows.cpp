@@ -147,7 +147,7 @@ struct StepRows::Inserts {
   Insert commands = of<CommandTrace>("commands", {"ordinal"}, fields::kCommand);
   Insert rows{db, "rows", s, row_columns()};
   Insert commits = of<CommitTrace>("commits", {"ordinal"}, fields::kCommit);
-  Insert preemptions{db, "preemptions", s, {"step", "ordinal", "request"}};
+  Insert preemptions = of<RequestId>("preemptions", {"ordinal"}, fields::kPreempted);
   Insert skipped_requests = of<SkippedRequest>("skipped_requests", {"ordinal"}, fields::kSkipped);
   Insert token_terms = of<TokenTerms>("token_terms", {"ordinal"}, fields::kTerms);
   Insert lookups = of<AdmissionLookup>("lookups", {"ordinal"}, fields::kLookup);
@@ -183,23 +183,21 @@ struct StepRows::Inserts {
 
 namespace {
 
+// Inserts one row: `keys`, of which the step is the first, then the fields of the value.
+template <class T, class ForEach>
+void insert_one(Insert& insert, std::initializer_list<std::int64_t> keys, const T& value,
+                ForEach for_each) {
+  insert.row(*keys.begin());
+  for (const std::int64_t key : std::span(keys).subspan(1)) insert.integer(key);
+  for_each(value, insert);
+  insert.run();
+}
+
 // Inserts one row for each element of `values`, numbered from 0.
 template <class Values, class ForEach>
 void insert_all(Insert& insert, std::int64_t step, const Values& values, ForEach for_each) {
   std::int64_t ordinal = 0;
-  for (const auto& value : values) {
-    insert.row(step).integer(ordinal++);
-    for_each(value, insert);
-    insert.run();
-  }
-}
-
-// One row.
-template <class T, class ForEach>
-void insert_one(Insert& insert, std::int64_t step, const T& value, ForEach for_each) {
-  insert.row(step);
-  for_each(value, insert);
-  insert.run();
+  for (const auto& value : values) insert_one(insert, {step, ordinal++}, value, for_each);
 }
 
 }  // namespace
@@ -215,9 +213,9 @@ void StepRows::write_request(std::int64_t step, RequestId request, const std::st
 
 void StepRows::write(const StepRecord& record, std::span<const std::string> finding_texts) {
   const StepTrace& trace = record.trace;
-  insert_one(inserts_->steps, trace.step, record, fields::kStep);
-  insert_one(inserts_->digests, trace.step, record.digests, fields::kDigests);
-  insert_one(inserts_->graph_padding, trace.step, trace, fields::kGraph);
+  insert_one(inserts_->steps, {trace.step}, record, fields::kStep);
+  insert_one(inserts_->digests, {trace.step}, record.digests, fields::kDigests);
+  insert_one(inserts_->graph_padding, {trace.step}, trace, fields::kGraph);
   insert_all(inserts_->commands, trace.step, trace.commands, fields::kCommand);
   write_schedule(trace);
   write_rows(trace);
@@ -240,20 +238,16 @@ void StepRows::write_keyframes(std::int64_t step, const Keyframes& due) {
 }
 
 void StepRows::write_schedule(const StepTrace& trace) {
-  insert_all(inserts_->preemptions, trace.step, trace.preempted,
-             [](RequestId request, Insert& insert) { insert.integer(request.value); });
+  insert_all(inserts_->preemptions, trace.step, trace.preempted, fields::kPreempted);
   insert_all(inserts_->skipped_requests, trace.step, trace.skipped, fields::kSkipped);
   insert_all(inserts_->token_terms, trace.step, trace.token_terms, fields::kTerms);
   insert_all(inserts_->lookups, trace.step, trace.lookups, fields::kLookup);
-  for (std::size_t i = 0; i < trace.lookups.size(); ++i) {
-    const auto& groups = trace.lookups[i].explanation.groups;
-    for (std::size_t group = 0; group < groups.size(); ++group) {
-      Insert& insert = inserts_->lookup_groups;
-      insert.row(trace.step).integer(static_cast<std::int64_t>(i));
-      insert.integer(static_cast<std::int64_t>(group));
-      fields::kGroupLookup(groups[group], insert);
-      insert.run();
-    }
+  std::int64_t number = 0;
+  for (const AdmissionLookup& lookup : trace.lookups) {
+    std::int64_t group = 0;
+    for (const GroupLookup& one : lookup.explanation.groups)
+      insert_one(inserts_->lookup_groups, {trace.step, number, group++}, one, fields::kGroupLookup);
+    ++number;
   }
 }
 
@@ -273,50 +267,36 @@ void StepRows::write_rows(const StepTrace& trace) {
 }
 
 void StepRows::write_blocks(const StepRecord& record) {
-  Insert& insert = inserts_->block_events;
   const StepTrace& trace = record.trace;
   std::int64_t ordinal = 0;
   for (const bool at_commit : {false, true})
-    for (const CacheEvent& event : at_commit ? trace.commit_events : trace.cache_events) {
-      insert.row(trace.step).integer(ordinal++).integer(at_commit);
-      fields::kEvent(event, insert);
-      insert.run();
-    }
+    for (const CacheEvent& event : at_commit ? trace.commit_events : trace.cache_events)
+      insert_one(inserts_->block_events, {trace.step, ordinal++, at_commit}, event, fields::kEvent);
   insert_all(inserts_->worker_table_changes, trace.step, record.worker_changes, fields::kChange);
 }
 
 void StepRows::write_copies(const StepTrace& trace) {
-  std::int64_t launch_number = 0;
+  std::int64_t number = 0;
   for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies}) {
-    Insert& decisions = inserts_->copy_decisions;
-    for (std::size_t i = 0; i < launch->decisions.size(); ++i) {
-      decisions.row(trace.step).integer(launch_number).integer(static_cast<std::int64_t>(i));
-      decisions.integer(launch->decisions[i].row);
-      fields::kDecision(launch->decisions[i], decisions);
-      decisions.run();
-    }
-    Insert& copies = inserts_->state_copies;
-    for (std::size_t i = 0; i < launch->copies.size(); ++i) {
-      copies.row(trace.step).integer(launch_number).integer(static_cast<std::int64_t>(i));
-      fields::kCopy(launch->copies[i], copies);
-      copies.run();
-    }
-    ++launch_number;
+    std::int64_t decision = 0;
+    for (const CopyDecisionTrace& one : launch->decisions)
+      insert_one(inserts_->copy_decisions, {trace.step, number, decision++, one.row}, one,
+                 fields::kDecision);
+    std::int64_t ordinal = 0;
+    for (const StateCopyTrace& copy : launch->copies)
+      insert_one(inserts_->state_copies, {trace.step, number, ordinal++}, copy, fields::kCopy);
+    ++number;
   }
 }
 
 void StepRows::write_groups(const StepRecord& record) {
   const std::int64_t step = record.trace.step;
   for (const GroupTrace& group : record.trace.groups) {
-    inserts_->step_groups.row(step).integer(group.group);
-    fields::kGroup(group, inserts_->step_groups);
-    inserts_->step_groups.run();
+    insert_one(inserts_->step_groups, {step, group.group}, group, fields::kGroup);
     std::int64_t ordinal = 0;
-    for (const AttentionWrite& write : group.attention_writes) {
-      inserts_->attention_writes.row(step).integer(group.group).integer(ordinal++);
-      fields::kAttentionWrite(write, inserts_->attention_writes);
-      inserts_->attention_writes.run();
-    }
+    for (const AttentionWrite& write : group.attention_writes)
+      insert_one(inserts_->attention_writes, {step, group.group, ordinal++}, write,
+                 fields::kAttentionWrite);
   }
   std::int64_t ordinal = 0;
   for (const ArrayRecord& array : record.arrays) {

@@ -89,6 +89,13 @@ void ReadStatement::stop() {
   if (statement_ != nullptr) sqlite3_reset(statement_.get());
 }
 
+std::int64_t ReadStatement::number(std::initializer_list<std::int64_t> parameters) {
+  start(parameters);
+  const std::int64_t found = step() ? sqlite3_column_int64(statement_.get(), 0) : 0;
+  stop();
+  return found;
+}
+
 TableCursor::TableCursor(ReadContext& context, std::string from, std::vector<std::string> keys,
                          const std::vector<std::string>& columns, SeekBy by)
     : context_(context),

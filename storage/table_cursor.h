@@ -56,6 +56,8 @@ class ReadStatement {
   bool step();
   // Releases the current row.
   void stop();
+  // The first number of the first row with these parameters; 0: there is none, or it is NULL.
+  std::int64_t number(std::initializer_list<std::int64_t> parameters);
   sqlite3_stmt* get() const { return statement_.get(); }
 
  private:
