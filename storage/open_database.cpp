@@ -1,6 +1,7 @@
 #include "storage/open_database.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <SQLiteCpp/VariadicBind.h>
 #include <fmt/core.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -216,9 +217,7 @@ void upgrade(SQLite::Database& database) {
       database.exec(std::string(sql));
   SQLite::Statement insert(database, "INSERT OR REPLACE INTO enum_names VALUES (?, ?, ?)");
   for (const EnumName& row : enum_names()) {
-    insert.bind(1, std::string(row.of));
-    insert.bind(2, row.code);
-    insert.bind(3, std::string(row.name));
+    SQLite::bind(insert, std::string(row.of), row.code, std::string(row.name));
     insert.exec();
     insert.reset();
   }

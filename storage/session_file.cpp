@@ -125,14 +125,10 @@ std::string list_names(const std::vector<SessionInfo>& sessions) {
 // each table.
 bool remove_rows(SQLite::Database& database, std::int64_t session) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
-  SQLite::Statement forget(database, "UPDATE sessions SET parent = NULL WHERE parent = ?");
-  forget.bind(1, session);
-  forget.exec();
+  execute(database, "UPDATE sessions SET parent = NULL WHERE parent = ?", session);
   bool found = false;
   for (const std::string& table : tables_of_sessions()) {
-    SQLite::Statement remove(database, "DELETE FROM " + table + " WHERE session = ?");
-    remove.bind(1, session);
-    const int rows = remove.exec();
+    const int rows = execute(database, "DELETE FROM " + table + " WHERE session = ?", session);
     found = found || (table == "sessions" && rows > 0);
   }
   transaction.commit();
@@ -218,8 +214,7 @@ Status SessionFile::remove(std::int64_t session) {
   if (Status free = refuse_if_recorded(session); !free.ok()) return free;
   return guarded([&]() -> Status {
     const NoForeignKeys none(*database_);
-    const bool found = remove_rows(*database_, session);
-    if (!found) return no_such_session(path_, session);
+    if (!remove_rows(*database_, session)) return no_such_session(path_, session);
     return Ok{};
   });
 }
@@ -228,17 +223,12 @@ Status SessionFile::rename(std::int64_t session, std::string_view name) {
   if (Status fits = check_session_name(name); !fits.ok()) return fits;
   if (Status free = refuse_if_recorded(session); !free.ok()) return free;
   return guarded([&]() -> Status {
-    SQLite::Statement taken(*database_,
-                            "SELECT count(*) FROM sessions WHERE name = ? AND session <> ?");
-    taken.bind(1, std::string(name));
-    taken.bind(2, session);
-    taken.executeStep();
-    if (taken.getColumn(0).getInt64() > 0)
+    if (query_number(*database_, "SELECT count(*) FROM sessions WHERE name = ? AND session <> ?",
+                     std::string(name), session) > 0)
       return invalid_input(fmt::format("{}: there is a session \"{}\" already", path_, name));
-    SQLite::Statement update(*database_, "UPDATE sessions SET name = ? WHERE session = ?");
-    update.bind(1, std::string(name));
-    update.bind(2, session);
-    if (update.exec() == 0) return no_such_session(path_, session);
+    if (execute(*database_, "UPDATE sessions SET name = ? WHERE session = ?", std::string(name),
+                session) == 0)
+      return no_such_session(path_, session);
     return Ok{};
   });
 }
@@ -246,10 +236,9 @@ Status SessionFile::rename(std::int64_t session, std::string_view name) {
 Status SessionFile::set_note(std::int64_t session, std::string_view note) {
   if (Status fits = check_note(note); !fits.ok()) return fits;
   return guarded([&]() -> Status {
-    SQLite::Statement update(*database_, "UPDATE sessions SET note = ? WHERE session = ?");
-    update.bind(1, std::string(note));
-    update.bind(2, session);
-    if (update.exec() == 0) return no_such_session(path_, session);
+    if (execute(*database_, "UPDATE sessions SET note = ? WHERE session = ?", std::string(note),
+                session) == 0)
+      return no_such_session(path_, session);
     return Ok{};
   });
 }
@@ -258,13 +247,10 @@ Result<Bookmark> SessionFile::add_bookmark(std::int64_t session, std::int64_t st
                                            std::string_view note) {
   if (Status fits = check_note(note); !fits.ok()) return fits.error();
   return guarded([&]() -> Result<Bookmark> {
-    SQLite::Statement insert(*database_,
-                             "INSERT INTO bookmarks (session, step, note) SELECT session, step, ? "
-                             "FROM steps WHERE session = ? AND step = ?");
-    insert.bind(1, std::string(note));
-    insert.bind(2, session);
-    insert.bind(3, step);
-    if (insert.exec() == 0)
+    if (execute(*database_,
+                "INSERT INTO bookmarks (session, step, note) SELECT session, step, ? FROM steps "
+                "WHERE session = ? AND step = ?",
+                std::string(note), session, step) == 0)
       return Error{ErrorKind::not_found,
                    fmt::format("{}: session number {} has no step {}", path_, session, step)};
     return Bookmark{
@@ -276,24 +262,19 @@ Status SessionFile::set_bookmark_note(std::int64_t session, std::int64_t bookmar
                                       std::string_view note) {
   if (Status fits = check_note(note); !fits.ok()) return fits;
   return guarded([&]() -> Status {
-    SQLite::Statement update(*database_,
-                             "UPDATE bookmarks SET note = ? WHERE bookmark = ? AND session = ?");
-    update.bind(1, std::string(note));
-    update.bind(2, bookmark);
-    update.bind(3, session);
-    if (update.exec() > 0) return Ok{};
-    return no_such_bookmark(path_, bookmark);
+    if (execute(*database_, "UPDATE bookmarks SET note = ? WHERE bookmark = ? AND session = ?",
+                std::string(note), bookmark, session) == 0)
+      return no_such_bookmark(path_, bookmark);
+    return Ok{};
   });
 }
 
 Status SessionFile::remove_bookmark(std::int64_t session, std::int64_t bookmark) {
   return guarded([&]() -> Status {
-    SQLite::Statement remove(*database_,
-                             "DELETE FROM bookmarks WHERE bookmark = ? AND session = ?");
-    remove.bind(1, bookmark);
-    remove.bind(2, session);
-    if (remove.exec() > 0) return Ok{};
-    return no_such_bookmark(path_, bookmark);
+    if (execute(*database_, "DELETE FROM bookmarks WHERE bookmark = ? AND session = ?", bookmark,
+                session) == 0)
+      return no_such_bookmark(path_, bookmark);
+    return Ok{};
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "sessions/text/shown_text.h"
 #include "storage/open_database.h"
+#include "storage/session_rows.h"
 #include "storage/table_cursor.h"
 
 namespace hybridscope {
@@ -183,15 +184,12 @@ Status run_query(const SessionFile& file, std::string_view sql, const QueryVisit
 
 Result<std::vector<StatsBucket>> session_stats(const SessionFile& file, std::int64_t session,
                                                std::int64_t num_buckets) try {
-  SQLite::Statement count(file.database(), "SELECT COUNT(*) FROM steps WHERE session = ?");
-  count.bind(1, session);
-  count.executeStep();
-  const std::int64_t num_steps = count.getColumn(0).getInt64();
+  const std::int64_t num_steps =
+      query_number(file.database(), "SELECT COUNT(*) FROM steps WHERE session = ?", session);
   const std::int64_t wanted = std::max<std::int64_t>(num_buckets, 1);
   const std::int64_t width = std::max<std::int64_t>((num_steps + wanted - 1) / wanted, 1);
   SQLite::Statement rows(file.database(), kStats);
-  rows.bind(1, session);
-  rows.bind(2, width);
+  SQLite::bind(rows, session, width);
   std::vector<StatsBucket> buckets;
   while (rows.executeStep()) buckets.push_back(bucket_of(rows));
   return buckets;

@@ -15,6 +15,7 @@
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/record/speech_json.h"
+#include "sessions/text/shown_text.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {
@@ -27,10 +28,7 @@ std::int64_t unix_time_us() {
 }
 
 bool is_taken(SQLite::Database& database, const std::string& name) {
-  SQLite::Statement query(database, "SELECT count(*) FROM sessions WHERE name = ?");
-  query.bind(1, name);
-  query.executeStep();
-  return query.getColumn(0).getInt64() > 0;
+  return query_number(database, "SELECT count(*) FROM sessions WHERE name = ?", name) > 0;
 }
 
 std::string free_name(SQLite::Database& database, const std::string& source) {
@@ -42,32 +40,24 @@ std::string free_name(SQLite::Database& database, const std::string& source) {
 }
 
 void insert_groups(SQLite::Database& database, std::int64_t session, const KVCacheConfig& config) {
-  SQLite::Statement insert(database,
-                           "INSERT INTO kv_cache_groups (session, grp, kind, block_size, "
-                           "num_layers) VALUES (?, ?, ?, ?, ?)");
   std::int64_t number = 0;
   for (const KVCacheGroup& group : config.groups) {
-    insert.bind(1, session);
-    insert.bind(2, number++);
     const auto* mamba = std::get_if<MambaSpec>(&group.spec);
-    insert.bind(3, std::string(mamba ? mamba_type_name(mamba->mamba_type) : "full_attention"));
-    insert.bind(4, group.block_size());
-    insert.bind(5, static_cast<std::int64_t>(group.layers.size()));
-    insert.exec();
-    insert.reset();
+    execute(database,
+            "INSERT INTO kv_cache_groups (session, grp, kind, block_size, num_layers) VALUES (?, "
+            "?, ?, ?, ?)",
+            session, number++,
+            std::string(mamba ? mamba_type_name(mamba->mamba_type) : "full_attention"),
+            group.block_size(), static_cast<std::int64_t>(group.layers.size()));
   }
 }
 
 void set_parent(SQLite::Database& database, std::int64_t session, const SessionHeader& header) {
   if (header.parent_name.empty()) return;
-  SQLite::Statement update(database,
-                           "UPDATE sessions SET parent_name = ?1, forked_at = ?2, parent = (SELECT "
-                           "session FROM sessions WHERE session = ?3) WHERE session = ?4");
-  update.bind(1, header.parent_name);
-  update.bind(2, header.forked_at);
-  update.bind(3, header.parent);
-  update.bind(4, session);
-  update.exec();
+  execute(database,
+          "UPDATE sessions SET parent_name = ?1, forked_at = ?2, parent = (SELECT session FROM "
+          "sessions WHERE session = ?3) WHERE session = ?4",
+          header.parent_name, header.forked_at, header.parent, session);
 }
 
 void insert_row(SQLite::Database& database, const NewSession& session, BegunSession& begun) {
@@ -133,82 +123,44 @@ void SessionRowTotals::add(const StepRecord& record) {
 
 bool update_totals(SQLite::Database& database, const BegunSession& session,
                    const SessionRowTotals& totals) {
-  SQLite::Statement update(database,
-                           "UPDATE sessions SET num_steps = ?, num_request_steps = ?, num_errors = "
-                           "?, num_warnings = ? WHERE session = ? AND created_us = ?");
-  update.bind(1, totals.num_steps);
-  update.bind(2, totals.num_request_steps);
-  update.bind(3, totals.num_errors);
-  update.bind(4, totals.num_warnings);
-  update.bind(5, session.session);
-  update.bind(6, session.created_us);
-  return update.exec() > 0;
+  return execute(database,
+                 "UPDATE sessions SET num_steps = ?, num_request_steps = ?, num_errors = ?, "
+                 "num_warnings = ? WHERE session = ? AND created_us = ?",
+                 totals.num_steps, totals.num_request_steps, totals.num_errors, totals.num_warnings,
+                 session.session, session.created_us) > 0;
 }
 
 bool update_status(SQLite::Database& database, const BegunSession& session, SessionStatus status,
                    const std::string& reason) {
-  SQLite::Statement update(
-      database,
-      "UPDATE sessions SET status = ?, status_reason = ? WHERE session = ? AND created_us = ?");
-  update.bind(1, std::string(session_status_name(status)));
-  update.bind(2, reason);
-  update.bind(3, session.session);
-  update.bind(4, session.created_us);
-  return update.exec() > 0;
+  return execute(
+             database,
+             "UPDATE sessions SET status = ?, status_reason = ? WHERE session = ? AND created_us = "
+             "?",
+             std::string(session_status_name(status)), reason, session.session,
+             session.created_us) > 0;
 }
 
 bool is_there(SQLite::Database& database, const BegunSession& session) {
-  SQLite::Statement query(database,
-                          "SELECT count(*) FROM sessions WHERE session = ? AND created_us = ?");
-  query.bind(1, session.session);
-  query.bind(2, session.created_us);
-  query.executeStep();
-  return query.getColumn(0).getInt64() > 0;
+  return query_number(database,
+                      "SELECT count(*) FROM sessions WHERE session = ? AND created_us = ?",
+                      session.session, session.created_us) > 0;
 }
 
 namespace {
 
-// Length in bytes of the UTF-8 sequence that begins with `byte`; 0: no sequence does.
-std::size_t character_length(unsigned char byte) {
-  if (byte < 0x80) return 1;
-  if (byte >= 0xC2 && byte <= 0xDF) return 2;
-  if ((byte & 0xF0) == 0xE0) return 3;
-  if (byte >= 0xF0 && byte <= 0xF4) return 4;
-  return 0;
+bool is_invalid(const Character& character) { return character.length == 0; }
+
+// C0, DEL, C1.
+bool is_control_character(const Character& character) {
+  return character.code < 0x20 || (character.code >= 0x7F && character.code < 0xA0);
 }
 
-// Refuses overlong sequences, surrogates, and code points beyond the last one (Unicode, table 3-7).
-bool second_byte_fits(unsigned char first, unsigned char second) {
-  switch (first) {
-    case 0xE0: return second >= 0xA0;
-    case 0xED: return second < 0xA0;
-    case 0xF0: return second >= 0x90;
-    case 0xF4: return second < 0x90;
-    default: return true;
-  }
-}
-
-// The first byte that is not UTF-8; npos: none.
-std::size_t first_invalid(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto first = static_cast<unsigned char>(text[i]);
-    const std::size_t length = character_length(first);
-    if (length == 0 || i + length > text.size()) return i;
-    for (std::size_t k = 1; k < length; ++k) {
-      const auto byte = static_cast<unsigned char>(text[i + k]);
-      if ((byte & 0xC0) != 0x80 || (k == 1 && !second_byte_fits(first, byte))) return i;
-    }
-    i += length;
-  }
-  return std::string_view::npos;
-}
-
-// The first control character (C0, DEL, C1) of valid UTF-8, npos: none.
-std::size_t first_control(std::string_view text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte < 0x20 || byte == 0x7F) return i;
-    if (byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0) return i;
+// Where the first such character begins; npos: there is none. Stops at what is not UTF-8.
+std::size_t find_character(std::string_view text, bool (*is_such)(const Character&)) {
+  for (std::size_t at = 0; at < text.size();) {
+    const Character character = first_character(text.substr(at));
+    if (is_such(character) || character.length == 0) return at;
+    at += character.length;
   }
   return std::string_view::npos;
 }
@@ -222,9 +174,10 @@ Status check_session_name(std::string_view name) {
   if (name.size() > kMaxNameBytes)
     return invalid_input(fmt::format("a session's name has at most {} bytes, this one has {}",
                                      kMaxNameBytes, name.size()));
-  if (const std::size_t at = first_invalid(name); at != std::string_view::npos)
+  if (const std::size_t at = find_character(name, is_invalid); at != std::string_view::npos)
     return invalid_input(fmt::format("a session's name must be UTF-8; byte {} is not", at));
-  if (const std::size_t at = first_control(name); at != std::string_view::npos)
+  if (const std::size_t at = find_character(name, is_control_character);
+      at != std::string_view::npos)
     return invalid_input(
         fmt::format("a session's name must have no control characters; byte {} is one", at));
   return Ok{};
@@ -236,7 +189,7 @@ Status check_note(std::string_view note) {
         fmt::format("a note has at most {} bytes, this one has {}", kMaxNoteBytes, note.size()));
   if (const std::size_t at = note.find('\0'); at != std::string_view::npos)
     return invalid_input(fmt::format("a note must have no zero byte; byte {} is one", at));
-  if (const std::size_t at = first_invalid(note); at != std::string_view::npos)
+  if (const std::size_t at = find_character(note, is_invalid); at != std::string_view::npos)
     return invalid_input(fmt::format("a note must be UTF-8; byte {} is not", at));
   return Ok{};
 }

@@ -2,6 +2,9 @@
 // lives.
 #pragma once
 
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <SQLiteCpp/VariadicBind.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -44,11 +47,26 @@ bool has_living_recorder(const std::string& database, std::int64_t created_us);
 
 }  // namespace hybridscope
 
-namespace SQLite {
-class Database;
+namespace hybridscope {
+
+// Runs a statement with these parameters; returns how many rows it changed. Throws
+// SQLite::Exception.
+template <class... Parameters>
+int execute(SQLite::Database& database, const std::string& sql, const Parameters&... parameters) {
+  SQLite::Statement statement(database, sql);
+  SQLite::bind(statement, parameters...);
+  return statement.exec();
 }
 
-namespace hybridscope {
+// The number that a query with these parameters gives first. Throws SQLite::Exception.
+template <class... Parameters>
+std::int64_t query_number(SQLite::Database& database, const std::string& sql,
+                          const Parameters&... parameters) {
+  SQLite::Statement query(database, sql);
+  SQLite::bind(query, parameters...);
+  query.executeStep();
+  return query.getColumn(0).getInt64();
+}
 
 struct NewSession {
   std::string file;  // for messages
