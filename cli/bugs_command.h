@@ -30,8 +30,6 @@ inline constexpr std::size_t kBugTitleColumns = 84;
 // Reports the error and returns the exit code: an unknown name is a usage error.
 int fail_bugs(std::string_view subcommand, const Error& error);
 
-void print_bugs_json(const nlohmann::ordered_json& json);
-
 // Adds the subcommands; the result runs the one that was given. `backends` must outlive it.
 std::function<int()> add_bugs_command(CLI::App& bugs, const Backends& backends);
 

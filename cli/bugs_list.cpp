@@ -61,12 +61,7 @@ Json bug_to_json(const BugExhibit& exhibit) {
 }  // namespace
 
 int fail_bugs(std::string_view subcommand, const Error& error) {
-  const int code = report_error(fmt::format("bugs {}", subcommand), error);
-  return error.kind == ErrorKind::not_found ? static_cast<int>(kExitUsage) : code;
-}
-
-void print_bugs_json(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  return report_error(fmt::format("bugs {}", subcommand), error, ErrorKind::not_found);
 }
 
 namespace {
@@ -117,7 +112,7 @@ int show_command(const BugsShowOptions& options) {
   if (options.report) return print_bug_report(exhibit.value(), options.release);
   if (options.test) return print_bug_test(exhibit.value());
   if (options.json) {
-    print_bugs_json(bug_to_json(exhibit.value()));
+    print_json(bug_to_json(exhibit.value()));
     return kExitFine;
   }
   const auto run = run_bug(exhibit.value());
@@ -128,8 +123,6 @@ int show_command(const BugsShowOptions& options) {
     print_bug(exhibit.value(), run.value());
   return kExitFine;
 }
-
-using Json = nlohmann::ordered_json;
 
 struct BugsListOptions {
   bool json = false;
@@ -222,14 +215,14 @@ int print_markdown(const BugsListOptions& options, const std::vector<BugExhibit>
   return kExitFine;
 }
 
-void print_json(const BugsListOptions& options, const std::vector<BugExhibit>& exhibits) {
+Json bugs_to_json(const BugsListOptions& options, const std::vector<BugExhibit>& exhibits) {
   Json json = Json::array();
   for (const BugExhibit& exhibit : exhibits) {
     json.push_back(bug_to_json(exhibit));
     if (!options.not_in.empty())
       json.back()["still_with_runner"] = runners_left(options, *exhibit.bug);
   }
-  print_bugs_json(json);
+  return json;
 }
 
 int list_command(const BugsListOptions& options) {
@@ -242,7 +235,7 @@ int list_command(const BugsListOptions& options) {
   }
   if (options.markdown) return print_markdown(options, exhibits);
   if (options.json)
-    print_json(options, exhibits);
+    print_json(bugs_to_json(options, exhibits));
   else
     print_text(options, exhibits);
   return kExitFine;

@@ -279,7 +279,7 @@ int run_bugs_command(const BugsRunOptions& options, const Backends& backends) {
     bugs.push_back({std::move(exhibit).value(), std::move(run).value(), std::move(spoken)});
   }
   if (options.json)
-    print_bugs_json(runs_to_json(bugs));
+    print_json(runs_to_json(bugs));
   else if (options.markdown)
     print_markdown(bugs);
   else

@@ -365,9 +365,7 @@ int conformance_command(const ConformanceCommandOptions& options, const Backends
   if (!kernels.ok()) return report_error("conformance", kernels.error());
   const ConformanceReport report = check_all(options, device, kernels.value());
   if (options.json)
-    // File names may not be UTF-8.
-    fmt::print("{}\n", conformance_to_json(report).dump(
-                           2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_json(conformance_to_json(report));
   else
     fmt::print(text_stream({junit}), "{}", format_conformance(report));
   const int code = exit_code(report);

@@ -238,8 +238,7 @@ int diff_files_command(const DiffCommandOptions& options) {
   const std::vector<SessionPair> pairs = compare_all(options, names[0], names[1]);
   if (was_interrupted()) return kExitInterrupted;
   if (options.json)
-    fmt::print("{}\n",
-               pairs_to_json(options, pairs).dump(2, ' ', false, Json::error_handler_t::replace));
+    print_json(pairs_to_json(options, pairs));
   else
     fmt::print("{}", format_pairs(options, pairs));
   if (std::ranges::count(pairs, kNotCompared, &SessionPair::result) > 0) return kExitInput;
@@ -360,8 +359,7 @@ int diff_command(const DiffCommandOptions& options) {
             return;
           }
         if (options.json)
-          fmt::print("{}\n", diff_to_json(report).dump(2, ' ', false,
-                                                       nlohmann::json::error_handler_t::replace));
+          print_json(diff_to_json(report));
         else
           fmt::print(text_stream({{"--html", options.html}}), "{}", format_diff(report));
         code = report.differs() ? kExitFindings : kExitFine;

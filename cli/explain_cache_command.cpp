@@ -148,20 +148,13 @@ Status ExplainedRun::try_settings(std::vector<ExplainedLookup>& lookups) const {
 }
 
 void ExplainedRun::print(const CacheReportView& view) const {
-  if (options_.output == RunOutput::json) {
-    fmt::print("{}\n", cache_report_to_json(view).dump(2, ' ', false,
-                                                       nlohmann::json::error_handler_t::replace));
-    return;
-  }
+  if (options_.output == RunOutput::json) return print_json(cache_report_to_json(view));
   if (options_.output == RunOutput::jsonl) {
-    const auto line = [](const nlohmann::ordered_json& json) {
-      fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    };
-    for (const ExplainedLookup& lookup : view.lookups) line(lookup_to_json(lookup, view));
+    for (const ExplainedLookup& lookup : view.lookups)
+      print_json(lookup_to_json(lookup, view), kOneLine);
     nlohmann::ordered_json totals = cache_report_to_json({view.plan, view.cache, view.names});
     totals.erase("lookups");
-    line(totals);
-    return;
+    return print_json(totals, kOneLine);
   }
   fmt::print("{}", format_cache_heading(view));
   if (!options_.request.empty()) {

@@ -230,9 +230,7 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   }
   if (!options.size.empty()) {
     const auto size = read_size(options.size);
-    if (!size.ok()) {
-      return report_usage("gui", size.error().message);
-    }
+    if (!size.ok()) return report_usage("gui", size.error().message);
     start.width = size.value().first;
     start.height = size.value().second;
   }
@@ -257,10 +255,7 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   if (Status filled = fill_run(options, start); !filled.ok()) return report_failure(filled.error());
   if (!start.record.empty()) {
     const auto found = look_at_file(parse_session_place(start.record).file, FileAccess::create);
-    if (!found.ok()) {
-      report_error("gui", found.error());
-      return record_exit_code(found.error());
-    }
+    if (!found.ok()) return report_error("gui", found.error(), ErrorKind::invalid_input);
   }
   const bool stays = options.screenshot.empty() && !options.bench && !options.lists_commands;
   // What a temporary folder holds for them goes with it.

@@ -89,10 +89,7 @@ std::FILE* text_stream_of(const JudgeCommandOptions& options) {
 }
 
 void print_report(const JudgeCommandOptions& options, const JudgeReport& report) {
-  if (options.json) {
-    fmt::print("{}\n", judge_report_to_json(report).dump(2));
-    return;
-  }
+  if (options.json) return print_json(judge_report_to_json(report));
   std::FILE* const out = text_stream_of(options);
   for (const TraceReport& trace : report.traces)
     if (!options.quiet && (!trace.findings.kept().empty() || trace.first_difference))
@@ -310,10 +307,8 @@ int judge_command(JudgeCommandOptions options, const Backends& backends) {
   report.interrupted =
       judged.ok() && was_interrupted() && (!options.follow || report.traces.empty());
   finish(judged, session);
-  if (const auto& failure = session.file_failure()) {
-    report_message("judge", failure->message);
-    return record_exit_code(*failure);
-  }
+  if (const auto& failure = session.file_failure())
+    return report_error("judge", *failure, ErrorKind::invalid_input);
   if (!judged.ok() || report.interrupted) {
     report.stopped = report.interrupted ? "interrupted" : judged.error().message;
     report_message("judge", report.stopped);

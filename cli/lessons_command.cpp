@@ -46,10 +46,6 @@ struct LessonsOptions {
   MakeLessonSite make_site = nullptr;
 };
 
-void print_json(const nlohmann::ordered_json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
-
 bool is_file(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".json");
 }

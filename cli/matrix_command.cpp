@@ -100,8 +100,6 @@ std::string file_name(const MatrixCell& cell, std::int64_t index) {
   return fmt::format("{}-{}.json", name, index);
 }
 
-using Json = nlohmann::ordered_json;
-
 // Why a text is not a number from 0 to 2^63 - 1; empty: it is one.
 std::string whole_number_fault(const std::string& text) {
   std::int64_t number = -1;
@@ -186,8 +184,7 @@ int report(const MatrixCommandOptions& options, const MatrixStory& story,
     if (Status written = write_page(options, story, cells.value(), *page); !written.ok())
       return report_error("matrix", written.error());
   if (options.json)
-    fmt::print("{}\n", matrix_to_json(story.contents, summary, cells.value())
-                           .dump(2, ' ', false, Json::error_handler_t::replace));
+    print_json(matrix_to_json(story.contents, summary, cells.value()));
   else if (!options.quiet)
     fmt::print(text_stream({{"--html", options.html}}), "{}",
                format_matrix(story.contents, summary, story.folder, story.to_go_on));
@@ -296,7 +293,7 @@ int write_scenarios(const MatrixCommandOptions& options, const Backends& backend
 
 int list(const MatrixCommandOptions& options) {
   if (options.json)
-    fmt::print("{}\n", matrix_axes_to_json().dump(2));
+    print_json(matrix_axes_to_json());
   else
     fmt::print("{}", format_matrix_axes());
   return kExitFine;

@@ -56,7 +56,7 @@ int model_command(const ModelOptions& options) {
   if (options.json) {
     nlohmann::ordered_json json = explain_model_json(setup.value().layout);
     json["start_up"] = start_up_to_json(setup.value());
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
   } else {
     fmt::print("{}{}", explain_model(setup.value().layout), explain_start_up(setup.value()));
   }

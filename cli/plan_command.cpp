@@ -95,8 +95,7 @@ void print_answer(const PlanCommandOptions& options, const PlanQuestion& questio
     nlohmann::ordered_json json = sizes_to_json(answer, changes);
     if (options.startup_log) json["startup_log"] = log;
     if (question.line) add_serve_line(*question.line, wanted, answer.setup.layout, json);
-    fmt::print("{}\n", json.dump(2));
-    return;
+    return print_json(json);
   }
   fmt::print("{}", explain_sizes(answer, changes));
   if (options.startup_log) fmt::print("\nStart-up log of vllm-{}\n", release_name(release));
@@ -154,7 +153,7 @@ int report(const PlanCommandOptions& options, const PlanStory& story, PageFile& 
   if (options.json) {
     nlohmann::ordered_json json = plan_to_json(view);
     if (wanted) add_serve_line(*job->line, wanted->settings, wanted->layout, json);
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_json(json);
     return kExitFine;
   }
   std::FILE* const out = text_stream({{"--html", options.html}});
@@ -173,7 +172,7 @@ int list(const PlanJob& job, bool as_json) {
     else
       fmt::print("{}\n", of.name);
   }
-  if (as_json) fmt::print("{}\n", nlohmann::ordered_json{{"combinations", std::move(all)}}.dump(2));
+  if (as_json) print_json({{"combinations", std::move(all)}});
   return kExitFine;
 }
 
@@ -226,10 +225,7 @@ int run(const PlanCommandOptions& given, PageFile& page) {
   PlanCommandOptions options = given;
   options.go_on = [] { return !was_interrupted(); };
   auto made = make_plan_job(options);
-  if (!made.ok()) {
-    const bool usage = made.error().kind == ErrorKind::invalid_input;
-    return usage ? report_usage("plan", made.error().message) : report_error("plan", made.error());
-  }
+  if (!made.ok()) return report_error("plan", made.error(), ErrorKind::invalid_input);
   PlanJob& job = made.value();
   for (const std::string& note : job.notes) report_note(note);
   for (const std::string& note : notes_on_line(job.line)) report_note(note);
@@ -273,10 +269,7 @@ int plan_command(const PlanCommandOptions& options) {
     if (const std::string_view idle = option_not_for_merge(options); !idle.empty())
       return report_usage("plan", fmt::format("{} does not go with --merge", idle));
   auto page = open_page(options);
-  if (!page.ok())
-    return page.error().kind == ErrorKind::invalid_input
-               ? report_usage("plan", page.error().message)
-               : report_error("plan", page.error());
+  if (!page.ok()) return report_error("plan", page.error(), ErrorKind::invalid_input);
   return options.merge.empty() ? run(options, page.value()) : merge(options, page.value());
 }
 

@@ -321,8 +321,7 @@ int report_fit(const PlanFitOptions& options, const PlanFitView& view,
     if (!written.ok()) return report_error("plan fit", written.error());
   }
   if (options.json)
-    fmt::print("{}\n",
-               plan_fit_json(view).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_json(plan_fit_json(view));
   else
     fmt::print(text_stream({{"--out", options.out}}), "{}", plan_fit_text(view));
   return kExitFine;
@@ -333,14 +332,9 @@ int fit_command(const PlanFitOptions& options) {
   if (!settings.ok()) return report_usage("plan fit", settings.error().message);
   if (!options.model.empty())
     if (const auto model = resolve_model(options.model); !model.ok())
-      return model.error().kind == ErrorKind::not_found
-                 ? report_usage("plan fit", model.error().message)
-                 : report_error("plan fit", model.error());
+      return report_error("plan fit", model.error(), ErrorKind::not_found);
   auto formula = open_formula(options);
-  if (!formula.ok())
-    return formula.error().kind == ErrorKind::invalid_input
-               ? report_usage("plan fit", formula.error().message)
-               : report_error("plan fit", formula.error());
+  if (!formula.ok()) return report_error("plan fit", formula.error(), ErrorKind::invalid_input);
   RecordedSteps recorded(
       {.model = options.model, .settings = settings.value(), .skip = options.skip});
   Progress progress(options.quiet);

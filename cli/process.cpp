@@ -36,6 +36,11 @@ int report_error(std::string_view command, const Error& error) {
   return error_exit_code(error);
 }
 
+int report_error(std::string_view command, const Error& error, ErrorKind misuse) {
+  const int code = report_error(command, error);
+  return error.kind == misuse ? static_cast<int>(kExitUsage) : code;
+}
+
 int report_usage(std::string_view command, std::string_view message) {
   report_message(command, message);
   return kExitUsage;
@@ -51,6 +56,11 @@ void report_lines(std::string_view command, std::string_view text) {
 
 void report_note(std::string_view text) {
   fmt::print(stderr, "note: {}\n", one_line(text, kMaxMessage));
+}
+
+void print_json(const nlohmann::ordered_json& json, int indent) {
+  fmt::print("{}\n",
+             json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 bool ProgressPace::due(Clock::time_point now) {

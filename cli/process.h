@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -43,6 +44,8 @@ int record_exit_code(const Error& error);
 // Prints "hybridscope COMMAND: message" on stderr, control characters escaped: names of
 // files and sessions are foreign text. Returns the exit code.
 int report_error(std::string_view command, const Error& error);
+// The same, where an error of one kind is a usage error.
+int report_error(std::string_view command, const Error& error, ErrorKind misuse);
 
 // Reports an invalid command line as report_error() does; returns kExitUsage.
 int report_usage(std::string_view command, std::string_view message);
@@ -56,6 +59,10 @@ void report_lines(std::string_view command, std::string_view text);
 
 // Prints "note: text" on stderr, control characters escaped: the command goes on.
 void report_note(std::string_view text);
+
+// Prints JSON on stdout, by default over several lines; file names in it may not be UTF-8.
+void print_json(const nlohmann::ordered_json& json, int indent = 2);
+inline constexpr int kOneLine = -1;  // indent
 
 // Progress of a long command on stderr: on a watched terminal one line that is overwritten,
 // elsewhere (a log, continuous integration) a line every 10 s.

@@ -36,9 +36,9 @@ enum class FailedAt : std::uint8_t { input, files };
 
 // Reports a run that could not start, because of its input or of a file of its steps.
 int fail(const RunCommandOptions& options, const Error& error, FailedAt failed = FailedAt::input) {
-  report_error("run", error);
   const bool by_files = failed == FailedAt::files;
-  const int code = by_files ? record_exit_code(error) : error_exit_code(error);
+  const int code =
+      by_files ? report_error("run", error, ErrorKind::invalid_input) : report_error("run", error);
   const std::filesystem::path path = options.scenario;
   const std::vector<TestedUnit> units = {
       broken_run(options, {.file = options.scenario,
@@ -122,7 +122,7 @@ void RunSession::show_step(const StepTrace& trace, std::span<const Finding> find
   if (options_.explain > 0) {
     explain(trace, findings);
   } else if (options_.output == RunOutput::jsonl) {
-    fmt::print("{}\n", step_to_json(trace, run_.names(), findings).dump());
+    print_json(step_to_json(trace, run_.names(), findings), kOneLine);
   } else if (shows_table()) {
     rows_.push_back(describe_step(trace, run_.names(), findings));
   }
@@ -170,10 +170,7 @@ int RunSession::run() {
     write_failure_ = ended.error();
   report_ = run_.finish(end);
   const int code = finish(refused);
-  if (write_failure_) {
-    report_message("run", write_failure_->message);
-    return record_exit_code(*write_failure_);
-  }
+  if (write_failure_) return report_error("run", *write_failure_, ErrorKind::invalid_input);
   return refused ? report_error("run", *refused) : code;
 }
 
@@ -234,9 +231,9 @@ void RunSession::print_causes() const {
 
 void RunSession::print_report() {
   if (options_.output == RunOutput::json) {
-    fmt::print("{}\n", report_to_json(run_.plan(), report_).dump(2));
+    print_json(report_to_json(run_.plan(), report_));
   } else if (options_.output == RunOutput::jsonl) {
-    fmt::print("{}\n", report_to_json(run_.plan(), report_).dump());
+    print_json(report_to_json(run_.plan(), report_), kOneLine);
   } else {
     std::FILE* const out = text_stream_of(options_);
     if (shows_table()) fmt::print(out, "{}\n", format_step_table(rows_));
@@ -281,10 +278,8 @@ int run_command(const RunCommandOptions& given, const Backends& backends) {
   }
   if (options.scenario.empty() && options.traffic.empty())
     return report_usage("run", "give a scenario file or --traffic (hybridscope run --help)");
-  if (const Status settings = check_settings(options); !settings.ok()) {
-    report_error("run", settings.error());
-    return kExitUsage;
-  }
+  if (const Status settings = check_settings(options); !settings.ok())
+    return report_usage("run", settings.error().message);
   if (const Status apart = check_files(files_of(options)); !apart.ok())
     return report_usage("run", apart.error().message);
   auto breakpoints = BreakConditions::make(options.breaks);
@@ -292,19 +287,14 @@ int run_command(const RunCommandOptions& given, const Backends& backends) {
     report_lines("run", breakpoints.error().message);  // lines that point into the expression
     return kExitUsage;
   }
-  if (options.suite.is_suite() && !breakpoints.value().empty()) {
-    report_error("run", invalid_input("--break is for one run, not for a suite of scenarios"));
-    return kExitUsage;
-  }
-  if (Status state = check_state_option(options.state); !state.ok()) {
-    report_error("run", state.error());
-    return kExitUsage;
-  }
-  if (options.twin && options.state.in_bytes()) {
-    report_error("run", invalid_input("--twin keeps no state in bytes: leave out --state bytes and "
-                                      "--backend cuda, or let a model speak with --weights"));
-    return kExitUsage;
-  }
+  if (options.suite.is_suite() && !breakpoints.value().empty())
+    return report_usage("run", "--break is for one run, not for a suite of scenarios");
+  if (Status state = check_state_option(options.state); !state.ok())
+    return report_usage("run", state.error().message);
+  if (options.twin && options.state.in_bytes())
+    return report_usage("run",
+                        "--twin keeps no state in bytes: leave out --state bytes and --backend "
+                        "cuda, or let a model speak with --weights");
   if (Status loaded = load_baselines(options.known); !loaded.ok())
     return report_error("run", loaded.error());
   if (options.suite.is_suite()) return suite_command(options, backends);

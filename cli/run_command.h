@@ -140,9 +140,6 @@ nlohmann::ordered_json suite_result_to_json(const SuiteResult& result);
 // {config, summary, scenarios}.
 nlohmann::ordered_json suite_to_json(const SuiteReport& report);
 
-// The text of a JSON value; file names may not be UTF-8.
-std::string json_line(const nlohmann::ordered_json& json, int indent = -1);
-
 class SuiteRun {
  public:
   // Called after each step of each scenario; the arguments are valid until the next step.

@@ -54,10 +54,6 @@ bool takes_file_alone(std::string_view command, const std::string& text) {
   return false;
 }
 
-int fail_sessions(std::string_view command, const Error& error) {
-  return report_error(fmt::format("sessions {}", command), error);
-}
-
 namespace {
 
 constexpr std::size_t kNameColumns = 44;
@@ -110,8 +106,8 @@ int with_session(std::string_view command, const std::string& text, FileAccess a
   if (!info.ok()) return report_error(command, info.error());
   const Status done = work(file.value(), info.value());
   if (done.ok()) return kExitFine;
-  report_error(command, done.error());
-  return record_exit_code(done.error());  // a name or a note that cannot be is misuse
+  // A name or a note that cannot be.
+  return report_error(command, done.error(), ErrorKind::invalid_input);
 }
 
 int list_sessions(const std::string& path, bool json) {
@@ -124,7 +120,7 @@ int list_sessions(const std::string& path, bool json) {
   if (json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const SessionInfo& info : sessions.value()) list.push_back(session_to_json(info));
-    fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_json(list);
   } else if (sessions.value().empty()) {
     fmt::print("{} holds no session\n", path);
   } else {

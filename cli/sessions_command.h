@@ -32,9 +32,6 @@ Result<RecordedPlan> open_recorded_plan(std::string_view place);
 // Whether `text` names a file without a session; reports on stderr when it does not.
 bool takes_file_alone(std::string_view command, const std::string& text);
 
-// "hybridscope sessions rerun: MESSAGE" on stderr; the exit code for it.
-int fail_sessions(std::string_view command, const Error& error);
-
 // One subcommand: run() is called when it was given.
 struct SessionsSubcommand {
   CLI::App* app = nullptr;

@@ -81,7 +81,7 @@ int query(const QueryOptions& options) {
   const Status done = run_query(file.value(), options.sql, visitor);
   if (!done.ok()) return report_error("sessions query", done.error());
   if (options.json) {
-    fmt::print("{}\n", objects.dump(2, ' ', false, Json::error_handler_t::replace));
+    print_json(objects);
   } else {
     for (std::size_t i = 0; i < columns.size(); ++i)
       columns[i] = (i < words.size() && words[i]  ? "<"
@@ -178,7 +178,7 @@ int stats(const StatsOptions& options) {
   if (options.json) {
     Json list = Json::array();
     for (const StatsBucket& bucket : buckets.value()) list.push_back(bucket_to_json(bucket));
-    fmt::print("{}\n", list.dump(2));
+    print_json(list);
   } else if (buckets.value().empty()) {
     fmt::print("session \"{}\" has no step\n", printable(info.value().header.name));
   } else {

@@ -50,7 +50,7 @@ void print_text(const std::string& title, const RerunReport& report) {
                report.first_extra);
 }
 
-void print_json(const std::string& title, const RerunReport& report) {
+nlohmann::ordered_json rerun_to_json(const std::string& title, const RerunReport& report) {
   nlohmann::ordered_json json = {{"session", title},
                                  {"reproduces", report.reproduces()},
                                  {"equal_steps", report.num_equal},
@@ -64,7 +64,7 @@ void print_json(const std::string& title, const RerunReport& report) {
   }
   if (report.num_missing > 0) json["first_missing"] = report.first_missing;
   if (report.num_extra > 0) json["first_extra"] = report.first_extra;
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return json;
 }
 
 Result<RerunReport> rerun_session(const SessionsRerunOptions& options, std::string& title) {
@@ -112,17 +112,19 @@ int sessions_rerun_command(const SessionsRerunOptions& options) {
   std::string title;
   const auto report = rerun_session(options, title);
   if (!report.ok()) {
-    const int by_kind = fail_sessions("rerun", report.error());
+    const int by_kind = report_error("sessions rerun", report.error());
     return was_interrupted() ? static_cast<int>(kExitInterrupted) : by_kind;
   }
   if (options.json)
-    print_json(title, report.value());
+    print_json(rerun_to_json(title, report.value()));
   else
     print_text(title, report.value());
   return report.value().reproduces() ? kExitFine : kExitFindings;
 }
 
 namespace {
+
+constexpr const char* kFork = "sessions fork";
 
 struct NameValue {
   std::string name;
@@ -322,24 +324,19 @@ Result<ForkAt> fork_of(const SessionsForkOptions& options) {
 
 int sessions_fork_command(const SessionsForkOptions& options) {
   const auto at = fork_of(options);
-  if (!at.ok()) {
-    fail_sessions("fork", at.error());
-    return kExitUsage;
-  }
+  if (!at.ok()) return report_usage(kFork, at.error().message);
   if (const Status apart = check_files(
           {.inputs = {session_input(options.place)}, .outputs = {recording(options.record.place)}});
-      !apart.ok()) {
-    fail_sessions("fork", apart.error());
-    return kExitUsage;
-  }
+      !apart.ok())
+    return report_usage(kFork, apart.error().message);
   const auto parent = open_recorded_plan(options.place);
-  if (!parent.ok()) return fail_sessions("fork", parent.error());
+  if (!parent.ok()) return report_error(kFork, parent.error());
   const auto reader = SessionReader::open(parent.value().place);
-  if (!reader.ok()) return fail_sessions("fork", reader.error());
+  if (!reader.ok()) return report_error(kFork, reader.error());
   auto plan = forked_plan(parent.value(), at.value(), reader.value()->last_step());
-  if (!plan.ok()) return fail_sessions("fork", plan.error());
+  if (!plan.ok()) return report_error(kFork, plan.error());
   const auto source = open_session_source(parent.value().place);
-  if (!source.ok()) return fail_sessions("fork", source.error());
+  if (!source.ok()) return report_error(kFork, source.error());
   for (std::size_t i = parent.value().plan.notes.size(); i < plan.value().notes.size(); ++i)
     report_note(plan.value().notes[i]);
   SessionHeader header = header_of(parent.value(), plan.value(), options.step);
@@ -348,15 +345,13 @@ int sessions_fork_command(const SessionsForkOptions& options) {
                                   parse_session_place(options.record.place).file, apart))
     header.parent = parent.value().info.session;
   auto checked = CheckedRun::create(std::move(plan).value(), {.check = header.check});
-  if (!checked.ok()) return fail_sessions("fork", checked.error());
+  if (!checked.ok()) return report_error(kFork, checked.error());
   ForkRun run(std::move(checked).value());
-  if (Status begun = run.begin_files({.record = options.record}, header); !begun.ok()) {
-    fail_sessions("fork", begun.error());
-    return record_exit_code(begun.error());
-  }
+  if (Status begun = run.begin_files({.record = options.record}, header); !begun.ok())
+    return report_error(kFork, begun.error(), ErrorKind::invalid_input);
   ask_for_interrupts();
   ForkGuard guard(*source.value(), options.step);
-  if (Status ended = run.run(guard); !ended.ok()) return fail_sessions("fork", ended.error());
+  if (Status ended = run.run(guard); !ended.ok()) return report_error(kFork, ended.error());
   print_report(run, options);
   if (was_interrupted()) return kExitInterrupted;
   return run.findings().num_found(Severity::error) > 0 ? kExitFindings : kExitFine;

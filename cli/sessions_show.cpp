@@ -164,8 +164,7 @@ Status SessionView::show_step() {
   if (options_.json) {
     const auto json = recorded_step_to_json(player_, options_.step, names_);
     if (!json.ok()) return json.error();
-    fmt::print("{}\n",
-               json.value().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_json(json.value());
     return Ok{};
   }
   const auto text = explain_recorded_step(player_, options_.step, names_);

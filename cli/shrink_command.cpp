@@ -306,9 +306,7 @@ int shrink_command(const ShrinkCommandOptions& options) {
   if (Status written = write_output_file(file, report.value().content); !written.ok())
     return report_error("shrink", written.error());
   if (options.json)
-    fmt::print(
-        "{}\n",
-        shrink_report_to_json(report.value()).dump(2, ' ', false, Json::error_handler_t::replace));
+    print_json(shrink_report_to_json(report.value()));
   else if (!options.quiet)
     fmt::print(file == "-" ? stderr : stdout, "{}", format_shrink_report(report.value()));
   return report.value().end == ShrinkEnd::interrupted ? kExitInterrupted : kExitFine;

@@ -73,7 +73,7 @@ class SuitePrinter {
   }
   void result(const SuiteResult& result) const {
     if (options_.output == RunOutput::jsonl)
-      fmt::print("{}\n", json_line(suite_result_to_json(result)));
+      print_json(suite_result_to_json(result), kOneLine);
     else if (options_.output == RunOutput::table &&
              (!options_.quiet || outcome_exit_code(result.outcome) != kExitFine ||
               result.outcome == RunOutcome::not_run))
@@ -89,7 +89,7 @@ class SuitePrinter {
     }
     nlohmann::ordered_json json = suite_to_json(report);
     if (options_.output == RunOutput::jsonl) json.erase("scenarios");  // already printed
-    fmt::print("{}\n", json_line(json, options_.output == RunOutput::json ? 2 : -1));
+    print_json(json, options_.output == RunOutput::json ? 2 : kOneLine);
   }
 
  private:
@@ -101,13 +101,12 @@ class SuitePrinter {
 void print_step(const SuiteEntry& entry, const CheckedStep& step, const Names& names) {
   nlohmann::ordered_json json = {{"scenario", entry.name}};
   json.update(step_to_json(step.trace, names, step.findings));
-  fmt::print("{}\n", json_line(json));
+  print_json(json, kOneLine);
 }
 
 // Recording is impossible: reported once, not for each scenario.
 int fail_to_record(const RunCommandOptions& options, const Error& error) {
-  report_error("run", error);
-  const int code = record_exit_code(error);
+  const int code = report_error("run", error, ErrorKind::invalid_input);
   TestedUnit unit{.name = "--record " + options.record.place,
                   .result = std::string(outcome_name(outcome_of(error)))};
   break_off(unit, error.message);

@@ -170,10 +170,6 @@ nlohmann::ordered_json suite_to_json(const SuiteReport& report) {
   return {{"config", config}, {"summary", summary}, {"scenarios", scenarios}};
 }
 
-std::string json_line(const nlohmann::ordered_json& json, int indent) {
-  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
 namespace {
 
 // Why the release of --engine alone refuses a scenario that can be run as it is written; empty: it

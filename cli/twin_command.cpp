@@ -262,19 +262,15 @@ Json twins_to_json(const Scenario& scenario, const Twins& twins) {
 }  // namespace
 
 int twin_command(const RunCommandOptions& options, const Backends& backends) {
-  if (options.scenario.empty()) {
-    return report_usage("run", "--twin needs a scenario file");
-  }
+  if (options.scenario.empty()) return report_usage("run", "--twin needs a scenario file");
   const auto scenario = read_scenario(options);
   const auto language = load_language(options.state, backends);
   if (!language.ok()) return report_error("run", language.error());
   const auto twins = scenario.ok() ? run_twins(scenario.value(), options.scenario, language.value())
                                    : Result<Twins>(scenario.error());
-  if (!twins.ok()) {
-    return report_error("run", twins.error());
-  }
+  if (!twins.ok()) return report_error("run", twins.error());
   if (options.output == RunOutput::json)
-    fmt::print("{}\n", twins_to_json(scenario.value(), twins.value()).dump(2));
+    print_json(twins_to_json(scenario.value(), twins.value()));
   else
     fmt::print("{}", format_twins(scenario.value(), twins.value()));
   const bool clean = twins.value().base.num_findings + twins.value().twin.num_findings == 0;
