@@ -30,7 +30,6 @@ struct CacheReportView {
   const CacheReport& cache;
   const Names& names;
   std::vector<ExplainedLookup> lookups = {};  // that are shown
-  bool by_lost_tokens = false;                // their order; false: that of the run
 };
 
 // The line above everything else.

@@ -204,13 +204,6 @@ TestedUnit broken_run(const RunOptions& options, const BrokenRun& broken) {
   return unit;
 }
 
-TestedUnit skipped_run(const SkippedRun& skipped) {
-  return {.name = skipped.name,
-          .file = skipped.file,
-          .result = std::string(outcome_name(skipped.outcome)),
-          .skipped = skipped.why};
-}
-
 void note_unseen(const KnownFindingsOption& option, const std::vector<std::string>& complete_runs) {
   if (option.known == nullptr) return;
   std::int64_t unseen = 0;

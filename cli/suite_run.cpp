@@ -188,6 +188,15 @@ std::optional<Error> refusal_by_release(const RunCommandOptions& options, const 
   return plan.ok() ? std::nullopt : std::optional(plan.error());
 }
 
+SuiteResult not_tried(const SuiteEntry& entry, RunOutcome outcome, const std::string& why) {
+  return {.outcome = outcome,
+          .unit = {.name = entry.name,
+                   .file = entry.file,
+                   .result = std::string(outcome_name(outcome)),
+                   .skipped = why},
+          .json = {}};
+}
+
 }  // namespace
 
 SuiteRun::SuiteRun(const RunCommandOptions& options, const Backends& backends,
@@ -198,35 +207,25 @@ SuiteRun::SuiteRun(const RunCommandOptions& options, const Backends& backends,
       progress_(options.quiet) {}
 
 SuiteResult SuiteRun::broken(const SuiteEntry& entry, RunOutcome outcome,
-                             const std::string& message) const {
-  return {.outcome = outcome,
-          .unit = broken_run(
-              options_,
-              {.file = entry.file, .name = entry.name, .outcome = outcome, .message = message}),
-          .json = {}};
-}
-
-SuiteResult SuiteRun::unrecorded(const SuiteEntry& entry, const Error& error) const {
-  const RunOutcome outcome = outcome_of(error);
+                             const std::string& message, bool by_recording) const {
   return {.outcome = outcome,
           .unit = broken_run(options_, {.file = entry.file,
                                         .name = entry.name,
                                         .outcome = outcome,
-                                        .message = error.message,
-                                        .by_recording = true}),
+                                        .message = message,
+                                        .by_recording = by_recording}),
           .json = {}};
+}
+
+SuiteResult SuiteRun::unrecorded(const SuiteEntry& entry, const Error& error) const {
+  return broken(entry, outcome_of(error), error.message, true);
 }
 
 SuiteResult SuiteRun::refused(const SuiteEntry& entry, const RunCommandOptions& options,
                               const Error& error) const {
   const auto refusal = refusal_by_release(options, error);
-  if (!refusal) return broken(entry, outcome_of(error), error.message);
-  return {.outcome = RunOutcome::skipped,
-          .unit = skipped_run({.file = entry.file,
-                               .name = entry.name,
-                               .outcome = RunOutcome::skipped,
-                               .why = refusal->message}),
-          .json = {}};
+  return refusal ? not_tried(entry, RunOutcome::skipped, refusal->message)
+                 : broken(entry, outcome_of(error), error.message);
 }
 
 void SuiteRun::show_progress(const SuiteEntry& entry, const ReportedRun& run) {
@@ -301,13 +300,7 @@ SuiteResult SuiteRun::run_guarded(const SuiteEntry& entry) {
 
 SuiteResult SuiteRun::run(const SuiteEntry& entry) {
   ++num_started_;
-  if (was_interrupted())
-    return {.outcome = RunOutcome::not_run,
-            .unit = skipped_run({.file = entry.file,
-                                 .name = entry.name,
-                                 .outcome = RunOutcome::not_run,
-                                 .why = "interrupted before it ran"}),
-            .json = {}};
+  if (was_interrupted()) return not_tried(entry, RunOutcome::not_run, "interrupted before it ran");
   if (entry.error) return broken(entry, outcome_of(*entry.error), entry.error->message);
   return run_guarded(entry);
 }

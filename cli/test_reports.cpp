@@ -180,14 +180,10 @@ std::string junit_text(std::span<const JunitSuite> suites) {
          seconds_text(seconds) + ">\n" + text + "</testsuites>\n";
 }
 
-Status write_junit_file(const std::string& path, std::span<const JunitSuite> suites) {
-  return write_output_file(path, junit_text(suites));
-}
-
 Status write_junit_file(const std::string& path, std::string_view suite,
                         const std::vector<JunitCase>& cases) {
   const std::vector<JunitSuite> suites = {{.name = std::string(suite), .cases = cases}};
-  return write_junit_file(path, suites);
+  return write_output_file(path, junit_text(suites));
 }
 
 namespace {

@@ -123,15 +123,6 @@ struct BrokenRun {
 
 // What could not be run.
 TestedUnit broken_run(const RunOptions& options, const BrokenRun& broken);
-// What was not run.
-struct SkippedRun {
-  std::string file{};
-  std::string name{};
-  RunOutcome outcome = RunOutcome::not_run;
-  std::string why{};
-};
-TestedUnit skipped_run(const SkippedRun& skipped);
-
 // Marks `unit` as cut short.
 void break_off(TestedUnit& unit, const std::string& message);
 
@@ -175,8 +166,7 @@ JunitSuite junit_suite(const TestedUnit& unit);
 // become U+FFFD.
 std::string junit_text(std::span<const JunitSuite> suites);
 
-// Writes the report as write_output_file() writes.
-Status write_junit_file(const std::string& path, std::span<const JunitSuite> suites);
+// Writes a report of one suite as write_output_file() writes.
 Status write_junit_file(const std::string& path, std::string_view suite,
                         const std::vector<JunitCase>& cases);
 
