@@ -16,15 +16,6 @@
 
 namespace hybridscope {
 
-// `hybridscope bugs`: lists, shows and runs the catalogue of known bugs.
-
-// What the subcommands of hybridscope bugs have in common.
-
-struct BugsSubcommand {
-  CLI::App* app = nullptr;
-  std::function<int()> run;  // the exit code
-};
-
 inline constexpr std::size_t kBugTitleColumns = 84;
 
 // Reports the error and returns the exit code: an unknown name is a usage error.
@@ -32,10 +23,6 @@ int fail_bugs(std::string_view subcommand, const Error& error);
 
 // Adds the subcommands; the result runs the one that was given. `backends` must outlive it.
 std::function<int()> add_bugs_command(CLI::App& bugs, const Backends& backends);
-
-// Runs bugs with and without their faults, and compares both runs with their files.
-
-// `hybridscope bugs show ID --report` and `--test`.
 
 // Prints what the maintainers of a release need; of a release without the bug, since when it is
 // mended. `release`: "0.33.0"; empty: the newest. Returns the exit code.
@@ -45,6 +32,6 @@ int print_bug_report(const BugExhibit& exhibit, const std::string& release);
 int print_bug_test(const BugExhibit& exhibit);
 
 // `backends` must outlive it.
-BugsSubcommand add_bugs_run(CLI::App& bugs, const Backends& backends);
+Subcommand add_bugs_run(CLI::App& bugs, const Backends& backends);
 
 }  // namespace hybridscope

@@ -18,6 +18,7 @@
 #include "cli/process.h"
 #include "core/engine/policy_table.h"
 #include "core/engine/releases.h"
+#include "sessions/explain/explain_start_up.h"
 #include "sessions/job/right_command.h"
 #include "sessions/known_bugs/bug_report.h"
 #include "sessions/known_bugs/bug_run.h"
@@ -163,8 +164,7 @@ std::vector<std::string_view> runners_left(const BugsListOptions& options, const
   std::vector<std::string_view> left;
   const auto other = parse_engine_profile(options.not_in);
   for (const ModelRunner runner : runners_of(options))
-    if (other && has(bugs_of(*other, runner), bug))
-      left.push_back(runner == ModelRunner::v1 ? "v1" : "v2");
+    if (other && has(bugs_of(*other, runner), bug)) left.push_back(runner_name(runner));
   return left;
 }
 
@@ -256,7 +256,7 @@ CLI::Validator is_release() {
           ""};
 }
 
-BugsSubcommand add_bugs_show(CLI::App& bugs) {
+Subcommand add_bugs_show(CLI::App& bugs) {
   const auto options = std::make_shared<BugsShowOptions>();
   CLI::App& app = *bugs.add_subcommand("show", "what a bug is, when it existed, and what it does");
   app.footer(
@@ -292,7 +292,7 @@ BugsSubcommand add_bugs_show(CLI::App& bugs) {
   return {&app, [options] { return show_command(*options); }};
 }
 
-BugsSubcommand add_bugs_list(CLI::App& bugs) {
+Subcommand add_bugs_list(CLI::App& bugs) {
   const auto options = std::make_shared<BugsListOptions>();
   CLI::App& app = *bugs.add_subcommand("list", "every known bug, or what a release fixed");
   app.footer(
@@ -335,13 +335,7 @@ std::function<int()> add_bugs_command(CLI::App& bugs, const Backends& backends) 
       "its\n"
       "file says, 2 usage or no such bug, 4 a report that cannot be written.\n"
       "The catalogue: docs/known-bugs.md.");
-  const std::vector<BugsSubcommand> subcommands = {add_bugs_list(bugs), add_bugs_show(bugs),
-                                                   add_bugs_run(bugs, backends)};
-  return [subcommands] {
-    for (const BugsSubcommand& subcommand : subcommands)
-      if (subcommand.app->parsed()) return subcommand.run();
-    return subcommands.front().run();
-  };
+  return run_given({add_bugs_list(bugs), add_bugs_show(bugs), add_bugs_run(bugs, backends)});
 }
 
 }  // namespace hybridscope

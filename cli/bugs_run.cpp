@@ -292,7 +292,7 @@ int run_bugs_command(const BugsRunOptions& options, const Backends& backends) {
 
 }  // namespace
 
-BugsSubcommand add_bugs_run(CLI::App& bugs, const Backends& backends) {
+Subcommand add_bugs_run(CLI::App& bugs, const Backends& backends) {
   const auto options = std::make_shared<BugsRunOptions>();
   CLI::App& app = *bugs.add_subcommand(
       "run",

@@ -67,26 +67,6 @@ void add_model(CLI::App& command, StateOption& option) {
       ->group(kStateGroup);
 }
 
-void add_place(CLI::App& command, StateOption& option, const std::string& words) {
-  command
-      .add_option_function<std::string>(
-          "--backend",
-          [&option](const std::string& name) {
-            option.backend = name == "cuda" ? StateBackendKind::cuda : StateBackendKind::cpu;
-          },
-          words)
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->type_name("cpu|cuda")
-      ->group(kStateGroup);
-  command
-      .add_option_function<std::int32_t>(
-          "--device", [&option](std::int32_t device) { option.device = device; },
-          "which GPU of --backend cuda (default: 0)")
-      ->check(CLI::Range(0, 1023, "0 to 1023"))
-      ->type_name("N")
-      ->group(kStateGroup);
-}
-
 std::vector<std::string> format_names() {
   std::vector<std::string> names;
   for (const TrafficFormat& format : traffic_formats()) names.emplace_back(format.name);
@@ -110,6 +90,44 @@ std::string option_group(const Setting& setting) {
 
 }  // namespace
 
+std::function<int()> run_given(std::vector<Subcommand> subcommands) {
+  return [subcommands = std::move(subcommands)] {
+    for (const Subcommand& subcommand : subcommands)
+      if (subcommand.app->parsed()) return subcommand.run();
+    return subcommands.front().run();
+  };
+}
+
+void add_check_option(CLI::App& command, CheckScope& check) {
+  command
+      .add_option_function<std::string>(
+          "--check", [&check](const std::string& scope) { check = *check_scope_of(scope); },
+          "step: what a step wrote or registered (default); all: every registered block too")
+      ->check(CLI::IsMember({"step", "all"}))
+      ->type_name("step|all");
+}
+
+void add_backend_options(CLI::App& command, StateOption& option, const std::string& words,
+                         const std::string& group) {
+  command
+      .add_option_function<std::string>(
+          "--backend",
+          [&option](const std::string& name) {
+            option.backend = name == "cuda" ? StateBackendKind::cuda : StateBackendKind::cpu;
+          },
+          words)
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->type_name("cpu|cuda")
+      ->group(group);
+  command
+      .add_option_function<std::int32_t>(
+          "--device", [&option](std::int32_t device) { option.device = device; },
+          "which GPU of --backend cuda (default: 0)")
+      ->check(CLI::Range(0, 1023, "0 to 1023"))
+      ->type_name("N")
+      ->group(group);
+}
+
 CLI::Validator is_positive_number() {
   return {[](std::string& text) {
             const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
@@ -128,9 +146,11 @@ void add_state_options(CLI::App& command, StateOption& option) {
                    kNumericWords,
                {"symbolic", "bytes", "numeric"}, "symbolic|bytes|numeric");
   add_model(command, option);
-  add_place(command, option,
-            "where the bytes are kept, or the language model runs: cpu (default) or cuda, which "
-            "implies --state bytes without --weights");
+  add_backend_options(
+      command, option,
+      "where the bytes are kept, or the language model runs: cpu (default) or cuda, which "
+      "implies --state bytes without --weights",
+      kStateGroup);
   command
       .add_option_function<std::string>(
           "--state-memory",
@@ -146,7 +166,8 @@ void add_state_options(CLI::App& command, StateOption& option) {
 void add_language_options(CLI::App& command, StateOption& option) {
   add_fidelity(command, option, kNumericWords, {"symbolic", "numeric"}, "symbolic|numeric");
   add_model(command, option);
-  add_place(command, option, "where the language model runs: cpu (default) or cuda");
+  add_backend_options(command, option, "where the language model runs: cpu (default) or cuda",
+                      kStateGroup);
 }
 
 void add_record_options(CLI::App& command, RecordOption& option) {

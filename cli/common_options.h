@@ -2,20 +2,30 @@
 // the value, which must outlive the parsing.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "sessions/breakpoint/break_condition.h"
 #include "sessions/job/run_options.h"
 #include "sessions/job/state_option.h"
 #include "sessions/job/step_files.h"
 #include "sessions/traffic/load_traffic.h"
 
-// CLI11's classes by name, for headers: all of CLI/CLI.hpp is 81,000 lines.
-
+// All of CLI/CLI.hpp is 81,000 lines.
 namespace CLI {
 class App;
 class Validator;
 }  // namespace CLI
 
 namespace hybridscope {
+
+// One subcommand of a command: run() is called when it was given, and returns the exit code.
+struct Subcommand {
+  CLI::App* app = nullptr;
+  std::function<int()> run;
+};
+// Runs the one that was given; the first one where none was.
+std::function<int()> run_given(std::vector<Subcommand> subcommands);
 
 // For check(): accepts digits that are not all 0.
 CLI::Validator is_positive_number();
@@ -33,11 +43,18 @@ void add_state_options(CLI::App& command, StateOption& option);
 // --state bytes and --state-memory.
 void add_language_options(CLI::App& command, StateOption& option);
 
+// --backend and --device; `words` describe --backend.
+void add_backend_options(CLI::App& command, StateOption& option, const std::string& words,
+                         const std::string& group = "Options");
+
 // --record and --record-level. What was recorded is told on stderr.
 void add_record_options(CLI::App& command, RecordOption& option);
 
 // --break and --break-hits.
 void add_break_options(CLI::App& command, BreakOption& option);
+
+// --check of what runs a scenario.
+void add_check_option(CLI::App& command, CheckScope& check);
 
 // What --traffic says in every command.
 inline constexpr const char* kTrafficHelp =

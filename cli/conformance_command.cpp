@@ -149,10 +149,6 @@ void print_invalid(const FileReport& file) {
                                               file.invalid.size() - kMaxInvalidShown));
 }
 
-const StateDevice& device_of(const ConformanceCommandOptions& options, const Backends& backends) {
-  return options.backend == StateBackendKind::cuda ? backends.cuda : backends.cpu;
-}
-
 // A file of no kind of vector may be for another command.
 void name_what_reads(FileReport& file) {
   if (file.kind != nullptr || file.invalid.size() != 1) return;
@@ -167,8 +163,8 @@ ConformanceReport check_all(const ConformanceCommandOptions& options, const Stat
       .paths = options.paths,
       .filter = options.filter,
       .timings = options.timings,
-      .backend = options.backend,
-      .device = device.name == nullptr ? "" : device.name(options.device.value_or(0)),
+      .backend = options.state.backend_kind(),
+      .device = device.name == nullptr ? "" : device.name(options.state.device.value_or(0)),
       .files = {}};
   Progress progress;
   ask_for_interrupts();
@@ -217,27 +213,9 @@ int exit_code(const ConformanceReport& report) {
 
 }  // namespace
 
-std::int64_t ConformanceReport::cases() const {
+std::int64_t ConformanceReport::sum(std::int64_t (*number)(const FileReport&)) const {
   std::int64_t sum = 0;
-  for (const FileReport& file : files) sum += file.cases;
-  return sum;
-}
-
-std::int64_t ConformanceReport::passed() const {
-  std::int64_t sum = 0;
-  for (const FileReport& file : files) sum += file.passed;
-  return sum;
-}
-
-std::int64_t ConformanceReport::not_run() const {
-  std::int64_t sum = 0;
-  for (const FileReport& file : files) sum += file.not_run;
-  return sum;
-}
-
-std::int64_t ConformanceReport::invalid() const {
-  std::int64_t sum = 0;
-  for (const FileReport& file : files) sum += static_cast<std::int64_t>(file.invalid.size());
+  for (const FileReport& file : files) sum += number(file);
   return sum;
 }
 
@@ -327,21 +305,9 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
       ->type_name("FILE|DIR");
   command.add_option("--filter", options.filter, "only cases whose id contains this")
       ->type_name("ID");
-  command
-      .add_option_function<std::string>(
-          "--backend",
-          [&options](const std::string& name) {
-            options.backend = name == "cuda" ? StateBackendKind::cuda : StateBackendKind::cpu;
-          },
-          "where kernels run: cpu (default) or cuda, which leaves out what has no kernel")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->type_name("cpu|cuda");
-  command
-      .add_option_function<std::int32_t>(
-          "--device", [&options](std::int32_t device) { options.device = device; },
-          "which GPU of --backend cuda (default: 0)")
-      ->check(CLI::Range(0, 1023, "0 to 1023"))
-      ->type_name("N");
+  add_backend_options(
+      command, options.state,
+      "where kernels run: cpu (default) or cuda, which leaves out what has no kernel");
   command.add_flag("--json", options.json, "one object {config, summary, files}");
   command.add_option("--junit", options.junit, "write a JUnit report, one testcase per file")
       ->type_name("FILE|-");
@@ -357,11 +323,12 @@ int conformance_command(const ConformanceCommandOptions& options, const Backends
     files.inputs.push_back({.what = "of the vectors", .path = path, .of_folder = ".jsonl"});
   if (const Status apart = check_files(files); !apart.ok())
     return report_usage("conformance", apart.error().message);
-  if (options.device && options.backend != StateBackendKind::cuda)
+  const bool on_cuda = options.state.backend_kind() == StateBackendKind::cuda;
+  if (options.state.device && !on_cuda)
     return report_usage("conformance", "--device is for --backend cuda");
-  const StateDevice& device = device_of(options, backends);
+  const StateDevice& device = on_cuda ? backends.cuda : backends.cpu;
   HS_EXPECT(device.vector_kernels != nullptr);
-  const auto kernels = device.vector_kernels(options.device.value_or(0));
+  const auto kernels = device.vector_kernels(options.state.device.value_or(0));
   if (!kernels.ok()) return report_error("conformance", kernels.error());
   const ConformanceReport report = check_all(options, device, kernels.value());
   if (options.json)

@@ -27,11 +27,21 @@ struct ConformanceReport {
   std::vector<FileReport> files;
   bool interrupted = false;  // not everything was checked
 
-  std::int64_t cases() const;
-  std::int64_t passed() const;
-  std::int64_t not_run() const;
-  std::int64_t invalid() const;  // lines that are not vectors and files that cannot be read
-  bool device_failed() const;    // while the last file was checked
+  std::int64_t sum(std::int64_t (*number)(const FileReport&)) const;
+  std::int64_t cases() const {
+    return sum([](const FileReport& file) { return file.cases; });
+  }
+  std::int64_t passed() const {
+    return sum([](const FileReport& file) { return file.passed; });
+  }
+  std::int64_t not_run() const {
+    return sum([](const FileReport& file) { return file.not_run; });
+  }
+  // Lines that are not vectors and files that cannot be read.
+  std::int64_t invalid() const {
+    return sum([](const FileReport& file) { return std::ssize(file.invalid); });
+  }
+  bool device_failed() const;  // while the last file was checked
 };
 
 // A table with one row per file, the first difference of each file in full, and the totals; on a
@@ -49,9 +59,8 @@ struct ConformanceCommandOptions {
   std::string filter;              // only cases whose id contains it
   bool json = false;
   bool timings = true;
-  StateBackendKind backend = StateBackendKind::cpu;
-  std::optional<std::int32_t> device;  // of several GPUs
-  std::string junit;                   // file to write, empty: none
+  StateOption state;  // its backend and device
+  std::string junit;  // file to write, empty: none
 };
 
 void add_conformance_options(CLI::App& command, ConformanceCommandOptions& options);

@@ -147,13 +147,7 @@ std::function<int()> add_export_command(CLI::App& command) {
   command.add_flag("--json", options->json, "step-actions: as one JSON object");
   command.add_option("-o,--output", options->output, "file to write (default: standard output)")
       ->type_name("FILE|-");
-  command
-      .add_option_function<std::string>(
-          "--check",
-          [options](const std::string& scope) { options->check = *check_scope_of(scope); },
-          "step: what a step wrote or registered (default); all: every registered block too")
-      ->check(CLI::IsMember({"step", "all"}))
-      ->type_name("step|all");
+  add_check_option(command, options->check);
   add_settings_options(command, options->settings);
   return [options] { return export_command(*options); };
 }

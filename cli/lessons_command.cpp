@@ -14,6 +14,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/common_options.h"
 #include "cli/lessons_command.h"
 #include "cli/process.h"
 #include "sessions/job/right_command.h"
@@ -237,13 +238,6 @@ int export_lessons_command(const LessonsOptions& options) {
   return kExitFine;
 }
 
-using Command = int (*)(const LessonsOptions&);
-
-struct Subcommand {
-  CLI::App* app = nullptr;
-  Command run = nullptr;
-};
-
 void add_name(CLI::App& app, LessonsOptions& options) {
   app.add_option("lesson", options.name, "name of a lesson (see list), or a lesson file")
       ->required()
@@ -259,7 +253,7 @@ Subcommand add_list(CLI::App& lessons, LessonsOptions& options) {
       "  hybridscope lessons list --json | jq -r \".[].name\"\n"
       "\n"
       "Exit codes: 0 fine, 2 usage, 4 output that cannot be written.");
-  return {&app, list_command};
+  return {&app, [&options] { return list_command(options); }};
 }
 
 Subcommand add_show(CLI::App& lessons, LessonsOptions& options) {
@@ -271,7 +265,7 @@ Subcommand add_show(CLI::App& lessons, LessonsOptions& options) {
                   "  hybridscope lessons show request_life\n"
                   "  hybridscope lessons show graph_padding --answers\n\n{}",
                   kExitCodesOfReaders));
-  return {&app, show_command};
+  return {&app, [&options] { return show_command(options); }};
 }
 
 Subcommand add_run(CLI::App& lessons, LessonsOptions& options) {
@@ -290,7 +284,7 @@ Subcommand add_run(CLI::App& lessons, LessonsOptions& options) {
       "terminal, each question is answered by the engine, and its answer is compared with the\n"
       "lesson's.\n{}",
       kExitCodesOfAnswers));
-  return {&app, run_lesson_command};
+  return {&app, [&options] { return run_lesson_command(options); }};
 }
 
 Subcommand add_check(CLI::App& lessons, LessonsOptions& options) {
@@ -308,7 +302,7 @@ Subcommand add_check(CLI::App& lessons, LessonsOptions& options) {
                   "  hybridscope lessons check\n"
                   "  hybridscope lessons check my_lesson.json --json\n\n{}",
                   kExitCodesOfAnswers));
-  return {&app, check_command};
+  return {&app, [&options] { return check_command(options); }};
 }
 
 Subcommand add_export(CLI::App& lessons, LessonsOptions& options) {
@@ -327,7 +321,7 @@ Subcommand add_export(CLI::App& lessons, LessonsOptions& options) {
       "Exit codes: 0 written, 1 an answer of a lesson is not the engine's, 2 usage or no such "
       "lesson,\n"
       "3 a lesson file that cannot be read, 4 a folder that cannot be written.");
-  return {&app, export_lessons_command};
+  return {&app, [&options] { return export_lessons_command(options); }};
 }
 
 }  // namespace
@@ -348,14 +342,10 @@ std::function<int()> add_lessons_command(CLI::App& lessons, const Backends& back
       "The file format: docs/workbench.md.");
   const auto options = std::make_shared<LessonsOptions>();
   options->make_site = backends.make_lesson_site;
-  const std::vector<Subcommand> subcommands = {
-      add_list(lessons, *options), add_show(lessons, *options), add_run(lessons, *options),
-      add_check(lessons, *options), add_export(lessons, *options)};
-  return [options, subcommands] {
-    for (const Subcommand& subcommand : subcommands)
-      if (subcommand.app->parsed()) return subcommand.run(*options);
-    return list_command(*options);
-  };
+  const auto run = run_given({add_list(lessons, *options), add_show(lessons, *options),
+                              add_run(lessons, *options), add_check(lessons, *options),
+                              add_export(lessons, *options)});
+  return [options, run] { return run(); };
 }
 
 }  // namespace hybridscope

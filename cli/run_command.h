@@ -157,7 +157,8 @@ class SuiteRun {
   SuiteResult run_guarded(const SuiteEntry& entry);
   SuiteResult run_to_the_end(const SuiteEntry& entry);
   Status step_to_the_end(const SuiteEntry& entry, ReportedRun& run, StepFiles& files);
-  SuiteResult broken(const SuiteEntry& entry, RunOutcome outcome, const std::string& message) const;
+  SuiteResult broken(const SuiteEntry& entry, RunOutcome outcome, const std::string& message,
+                     bool by_recording = false) const;
   // It cannot be planned.
   SuiteResult refused(const SuiteEntry& entry, const RunCommandOptions& options,
                       const Error& error) const;

@@ -174,13 +174,7 @@ void add_run_options(CLI::App& command, RunCommandOptions& options) {
   auto* explain = command.add_option("--explain", options.explain, "explain one step in full")
                       ->check(is_positive_number())
                       ->type_name("STEP");
-  command
-      .add_option_function<std::string>(
-          "--check",
-          [&options](const std::string& scope) { options.check = *check_scope_of(scope); },
-          "step: what a step wrote or registered (default); all: every registered block too")
-      ->check(CLI::IsMember({"step", "all"}))
-      ->type_name("step|all");
+  add_check_option(command, options.check);
   auto* json = command.add_flag_callback(
       "--json", [&options] { options.output = RunOutput::json; },
       "one object {config, state, summary, findings}");

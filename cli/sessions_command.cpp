@@ -138,7 +138,7 @@ CLI::Option* add_place(CLI::App& app, std::string& place) {
       ->type_name("FILE.db[:NAME]");
 }
 
-SessionsSubcommand add_sessions_list(CLI::App& sessions) {
+Subcommand add_sessions_list(CLI::App& sessions) {
   CLI::App& app = *sessions.add_subcommand("list", "the sessions of a file, oldest first");
   app.footer(
       "Examples:\n"
@@ -151,7 +151,7 @@ SessionsSubcommand add_sessions_list(CLI::App& sessions) {
   return {&app, [=] { return list_sessions(*path, *json); }};
 }
 
-SessionsSubcommand add_sessions_delete(CLI::App& sessions) {
+Subcommand add_sessions_delete(CLI::App& sessions) {
   CLI::App& app =
       *sessions.add_subcommand("delete", "delete a session with everything recorded of it");
   app.footer(
@@ -175,7 +175,7 @@ SessionsSubcommand add_sessions_delete(CLI::App& sessions) {
           }};
 }
 
-SessionsSubcommand add_sessions_rename(CLI::App& sessions) {
+Subcommand add_sessions_rename(CLI::App& sessions) {
   CLI::App& app = *sessions.add_subcommand("rename", "rename a session");
   app.footer(
       "Examples:\n"
@@ -192,7 +192,7 @@ SessionsSubcommand add_sessions_rename(CLI::App& sessions) {
           }};
 }
 
-SessionsSubcommand add_sessions_note(CLI::App& sessions) {
+Subcommand add_sessions_note(CLI::App& sessions) {
   CLI::App& app = *sessions.add_subcommand("note", "write a note to a session, \"\" removes it");
   app.footer(
       "Examples:\n"
@@ -245,7 +245,7 @@ Status change_and_list_bookmarks(const BookmarkOptions& options, SessionFile& fi
   return Ok{};
 }
 
-SessionsSubcommand add_sessions_bookmark(CLI::App& sessions) {
+Subcommand add_sessions_bookmark(CLI::App& sessions) {
   CLI::App& app = *sessions.add_subcommand(
       "bookmark", "mark a step, with a note; without --step list the bookmarks");
   app.footer(
@@ -272,13 +272,13 @@ SessionsSubcommand add_sessions_bookmark(CLI::App& sessions) {
           }};
 }
 
-SessionsSubcommand add_rerun(CLI::App& sessions) {
+Subcommand add_rerun(CLI::App& sessions) {
   const auto options = std::make_shared<SessionsRerunOptions>();
   CLI::App& app = add_sessions_rerun(sessions, *options);
   return {&app, [options] { return sessions_rerun_command(*options); }};
 }
 
-SessionsSubcommand add_fork(CLI::App& sessions) {
+Subcommand add_fork(CLI::App& sessions) {
   const auto options = std::make_shared<SessionsForkOptions>();
   CLI::App& app = add_sessions_fork(sessions, *options);
   return {&app, [options] { return sessions_fork_command(*options); }};
@@ -308,18 +308,14 @@ std::function<int()> add_sessions_command(CLI::App& sessions) {
       "such\n"
       "session or step, a query that cannot be run, 4 environment (locked, disk full, read-only).\n"
       "The file format: docs/session-format.md.");
-  const std::vector<SessionsSubcommand> subcommands = {
+  const std::vector<Subcommand> subcommands = {
       add_sessions_list(sessions),     add_sessions_show(sessions),   add_sessions_stats(sessions),
       add_sessions_query(sessions),    add_rerun(sessions),           add_fork(sessions),
       add_sessions_export(sessions),   add_sessions_import(sessions), add_sessions_note(sessions),
       add_sessions_bookmark(sessions), add_sessions_rename(sessions), add_sessions_delete(sessions),
   };
-  for (const SessionsSubcommand& subcommand : subcommands) add_exit_codes(*subcommand.app);
-  return [subcommands] {
-    for (const SessionsSubcommand& subcommand : subcommands)
-      if (subcommand.app->parsed()) return subcommand.run();
-    return static_cast<int>(kExitUsage);
-  };
+  for (const Subcommand& subcommand : subcommands) add_exit_codes(*subcommand.app);
+  return run_given(subcommands);
 }
 
 }  // namespace hybridscope

@@ -32,31 +32,25 @@ Result<RecordedPlan> open_recorded_plan(std::string_view place);
 // Whether `text` names a file without a session; reports on stderr when it does not.
 bool takes_file_alone(std::string_view command, const std::string& text);
 
-// One subcommand: run() is called when it was given.
-struct SessionsSubcommand {
-  CLI::App* app = nullptr;
-  std::function<int()> run;
-};
-
 // Adds the subcommands to `sessions`; returns a function that runs the one that was given.
 std::function<int()> add_sessions_command(CLI::App& sessions);
 
 // `sessions export`: a recorded session as an HTML report, as JSON Lines, as a trace.
 
-SessionsSubcommand add_sessions_export(CLI::App& sessions);
+Subcommand add_sessions_export(CLI::App& sessions);
 
 // `sessions import`: turns a session's JSON Lines back into a session in a file.
 
-SessionsSubcommand add_sessions_import(CLI::App& sessions);
+Subcommand add_sessions_import(CLI::App& sessions);
 
 // `sessions query` and `sessions stats`: a session file as numbers.
 
-SessionsSubcommand add_sessions_query(CLI::App& sessions);
-SessionsSubcommand add_sessions_stats(CLI::App& sessions);
+Subcommand add_sessions_query(CLI::App& sessions);
+Subcommand add_sessions_stats(CLI::App& sessions);
 
 // `sessions show`: a session in the terminal: what it is, its steps, one step in words.
 
-SessionsSubcommand add_sessions_show(CLI::App& sessions);
+Subcommand add_sessions_show(CLI::App& sessions);
 
 // `hybridscope sessions rerun`: does a recorded session reproduce?
 

@@ -253,7 +253,7 @@ int run_export(const ExportOptions& options) {
 
 }  // namespace
 
-SessionsSubcommand add_sessions_export(CLI::App& sessions) {
+Subcommand add_sessions_export(CLI::App& sessions) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* app = sessions.add_subcommand(
       "export", "write a session as an HTML report, as JSON Lines or as a trace");

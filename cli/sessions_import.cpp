@@ -126,7 +126,7 @@ Status import_session(const ImportOptions& options, int& code) {
 
 }  // namespace
 
-SessionsSubcommand add_sessions_import(CLI::App& sessions) {
+Subcommand add_sessions_import(CLI::App& sessions) {
   auto options = std::make_shared<ImportOptions>();
   CLI::App* app =
       sessions.add_subcommand("import", "make a session from what export --jsonl wrote");

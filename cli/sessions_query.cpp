@@ -189,7 +189,7 @@ int stats(const StatsOptions& options) {
 
 }  // namespace
 
-SessionsSubcommand add_sessions_query(CLI::App& sessions) {
+Subcommand add_sessions_query(CLI::App& sessions) {
   CLI::App& app = *sessions.add_subcommand("query", "run SQL on a session file, read-only");
   app.footer(
       "Examples:\n"
@@ -216,7 +216,7 @@ SessionsSubcommand add_sessions_query(CLI::App& sessions) {
   return {&app, [=] { return query(*options); }};
 }
 
-SessionsSubcommand add_sessions_stats(CLI::App& sessions) {
+Subcommand add_sessions_stats(CLI::App& sessions) {
   CLI::App& app = *sessions.add_subcommand(
       "stats", "hit tokens, copies, padding and preemptions over the steps of a session");
   app.footer(

@@ -185,7 +185,7 @@ int show(const ShowOptions& options) {
 
 }  // namespace
 
-SessionsSubcommand add_sessions_show(CLI::App& sessions) {
+Subcommand add_sessions_show(CLI::App& sessions) {
   CLI::App& app =
       *sessions.add_subcommand("show", "what a session is, its steps, one step in words");
   app.footer(

@@ -341,13 +341,7 @@ std::function<int()> add_shrink_command(CLI::App& shrink) {
       ->check(CLI::Range(std::int64_t{1}, kMostShrinkRuns, "1 to 1000000000"))
       ->capture_default_str()
       ->type_name("N");
-  shrink
-      .add_option_function<std::string>(
-          "--check",
-          [options](const std::string& scope) { options->check = *check_scope_of(scope); },
-          "step: what a step wrote or registered (default); all: every registered block too")
-      ->check(CLI::IsMember({"step", "all"}))
-      ->type_name("step|all");
+  add_check_option(shrink, options->check);
   shrink.add_flag("--json", options->json, "one object {rule, before, after, reproduce, ...}");
   shrink.add_flag("-q,--quiet", options->quiet, "write the result and print nothing");
   add_settings_options(shrink, options->settings);
