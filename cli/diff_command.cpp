@@ -280,9 +280,7 @@ Status check_diff_page(const DiffCommandOptions& options) {
 Status write_diff_page(const DiffReport& report, OutputFile& page) {
   auto json = diff_to_json(report);
   json["program"] = fmt::format("hybridscope {}", kVersion);
-  if (Status written = page.write(fill_diff_page(script_safe_json(json))); !written.ok())
-    return written;
-  return page.finish();
+  return page.finish(fill_diff_page(script_safe_json(json)));
 }
 
 }  // namespace

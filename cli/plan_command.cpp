@@ -135,17 +135,12 @@ Result<PageFile> open_page(const PlanCommandOptions& options) {
   return open_output(options.html);
 }
 
-Status write_page(const PlanView& view, OutputFile& page) {
-  if (Status written = page.write(plan_as_html(view)); !written.ok()) return written;
-  return page.finish();
-}
-
 // `job`: that was run, for the line that it started from; null: none.
 int report(const PlanCommandOptions& options, const PlanStory& story, PageFile& page,
            const PlanJob* job = nullptr) {
   const PlanView view = story.view();
   if (page)
-    if (const Status written = write_page(view, *page); !written.ok())
+    if (const Status written = page->finish(plan_as_html(view)); !written.ok())
       return report_error("plan", written.error());
   std::optional<WantedSettings> wanted;
   if (job != nullptr && job->line && view.choice.has_recommendation())

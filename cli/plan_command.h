@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,12 +13,8 @@
 #include "sessions/job/plan_question.h"
 #include "sessions/job/step_files.h"
 #include "sessions/plan/plan_jobs.h"
-#include "sessions/plan/recorded_steps.h"
-#include "sessions/plan/step_time_fit.h"
 
 namespace hybridscope {
-
-// The options of hybridscope plan.
 
 struct PlanCommandOptions : PlanJobOptions {
   bool json = false;
@@ -49,8 +44,6 @@ std::string_view option_not_for_merge(const PlanCommandOptions& options);
 // An option that was given and means nothing without traffic; empty: none.
 std::string_view option_for_traffic(const PlanCommandOptions& options);
 
-// How far a plan is, and how long the rest may take.
-
 // The runs of one step time; with --step-time others follow.
 struct PlanPass {
   std::string_view suffix = {};  // of the results' names: " (step time x2)"
@@ -64,29 +57,7 @@ std::string plan_progress_words(const PlanPass& pass, const PlanProgress& at, do
 // Adds the options and the subcommand `fit`; the result runs what was given.
 std::function<int()> add_plan_command(CLI::App& plan);
 
-// hybridscope plan fit: a step time from recorded traces.
-
-// What hybridscope plan fit prints and writes.
-
-// All references must outlive the view.
-struct PlanFitView {
-  const StepTimeFit& fit;
-  const RecordedSteps& recorded;
-  const TimedSteps& timed;
-  std::string traces;        // "run.jsonl", "3 traces"
-  bool knows_states = true;  // were copied bytes counted?
-};
-
-// For people.
-std::string plan_fit_text(const PlanFitView& view);
-
-// {step_time, terms, num_steps, ...}.
-nlohmann::ordered_json plan_fit_json(const PlanFitView& view);
-
-// A file that --step-time takes: what was fitted as lines with #, then the sum.
-std::string plan_fit_file(const PlanFitView& view);
-
-// Adds the subcommand; the result runs it.
+// hybridscope plan fit: a step time from recorded traces. Adds the subcommand; the result runs it.
 std::function<int()> add_plan_fit(CLI::App& plan);
 
 }  // namespace hybridscope

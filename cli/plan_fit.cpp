@@ -16,6 +16,8 @@
 #include "sessions/explain/explain_step.h"
 #include "sessions/job/right_command.h"
 #include "sessions/job/step_files.h"
+#include "sessions/plan/recorded_steps.h"
+#include "sessions/plan/step_time_fit.h"
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/scenario/settings_table.h"
@@ -27,13 +29,20 @@
 namespace hybridscope {
 namespace {
 
+// What is told of a fit. All references must outlive the view.
+struct PlanFitView {
+  const StepTimeFit& fit;
+  const RecordedSteps& recorded;
+  const TimedSteps& timed;
+  std::string traces;        // "run.jsonl", "3 traces"
+  bool knows_states = true;  // were copied bytes counted?
+};
+
 // Above this share of slow steps the fit is doubtful.
 constexpr double kManyLeftOut = 0.05;
 
 double coefficient(const StepTime& time, std::size_t term) {
-  const std::array<double, kNumFitTerms> all = {time.base_us, time.prefill_us, time.decode_us,
-                                                time.copied_byte_us};
-  return all[term];
+  return std::array{time.base_us, time.prefill_us, time.decode_us, time.copied_byte_us}[term];
 }
 
 // Why the formula lacks the term.
@@ -79,21 +88,12 @@ SeenWork seen_work(const RecordedSteps& recorded, FitTerm term) {
           .most = amounts.back()};
 }
 
-struct SlowStep {
-  std::size_t index = 0;
-  double factor = 0;  // of what the formula says
-};
-
 // The one that is slowest for its work; `fit.left_out` is not empty.
-SlowStep slowest(const PlanFitView& view) {
-  SlowStep worst;
-  for (const std::size_t index : view.fit.left_out) {
+std::size_t slowest(const PlanFitView& view) {
+  return *std::ranges::max_element(view.fit.left_out, {}, [&view](std::size_t index) {
     const TimedStep& step = view.timed.steps[index];
-    const double factor =
-        static_cast<double>(step.time_us) / std::max(time_by(view.fit.time, step), 1.0);
-    if (factor > worst.factor) worst = {index, factor};
-  }
-  return worst;
+    return static_cast<double>(step.time_us) / std::max(time_by(view.fit.time, step), 1.0);
+  });
 }
 
 const RecordedStep& first_of(const PlanFitView& view, std::size_t index) {
@@ -101,13 +101,12 @@ const RecordedStep& first_of(const PlanFitView& view, std::size_t index) {
 }
 
 std::string left_out_words(const PlanFitView& view) {
-  const SlowStep worst = slowest(view);
-  const TimedStep& steps = view.timed.steps[worst.index];
-  const RecordedStep& first = first_of(view, worst.index);
+  const std::size_t worst = slowest(view);
+  const TimedStep& steps = view.timed.steps[worst];
+  const RecordedStep& first = first_of(view, worst);
   return fmt::format(
       "left out: {} of {} that took more than {} times as long as the others say; the worst is "
-      "step "
-      "{} ({}:{}){} with {} rather than {}",
+      "step {} ({}:{}){} with {} rather than {}",
       grouped_number(std::ssize(view.fit.left_out)),
       counted(std::ssize(view.timed.steps), view.recorded.has_async() ? "group" : "step"),
       kSlowStepFactor, first.step, first.file, first.line,
@@ -162,8 +161,7 @@ std::vector<std::string> cells_of(const PlanFitView& view, std::size_t number) {
           work(seen.most)};
 }
 
-}  // namespace
-
+// For people.
 std::string plan_fit_text(const PlanFitView& view) {
   const StepTimeFit& fit = view.fit;
   std::string text = fmt::format("{}, {} fitted\n\n", view.traces, counted(fit.num_steps, "step"));
@@ -180,6 +178,7 @@ std::string plan_fit_text(const PlanFitView& view) {
   return text + fmt::format("--step-time {}\n", shell_word(step_time_text(fit.time)));
 }
 
+// {step_time, terms, num_steps, ...}.
 nlohmann::ordered_json plan_fit_json(const PlanFitView& view) {
   constexpr std::array<std::string_view, 4> kFits = {"fitted", "at_zero", "never_seen",
                                                      "not_wanted"};
@@ -218,6 +217,7 @@ nlohmann::ordered_json plan_fit_json(const PlanFitView& view) {
           {"r_squared", fit.r_squared ? nlohmann::ordered_json(*fit.r_squared) : nullptr}};
 }
 
+// A file that --step-time takes: what was fitted as lines with #, then the sum.
 std::string plan_fit_file(const PlanFitView& view) {
   std::string text = fmt::format("# Step time fitted to {} of {}, in microseconds.\n",
                                  counted(view.fit.num_steps, "step"), printable(view.traces));
@@ -231,8 +231,6 @@ std::string plan_fit_file(const PlanFitView& view) {
     text += fmt::format("# {}\n", printable(line, line.size() * 4));
   return text + step_time_text(view.fit.time) + "\n";
 }
-
-namespace {
 
 // Settings on which the size of a state depends and that traces do not have.
 constexpr std::array<std::string_view, 3> kStateSettings = {
@@ -296,11 +294,6 @@ Status read_timed_trace(const std::string& file, RecordedSteps& recorded, Progre
   }
 }
 
-std::string traces_words(const PlanFitOptions& options) {
-  return options.traces.size() == 1 ? options.traces.front()
-                                    : counted(std::ssize(options.traces), "trace");
-}
-
 // Why there is nothing to fit; empty: there is something.
 std::string lacks_times(const RecordedSteps& recorded) {
   if (recorded.num_steps() == 0) return "no step with tokens";
@@ -315,11 +308,9 @@ std::string lacks_times(const RecordedSteps& recorded) {
 
 int report_fit(const PlanFitOptions& options, const PlanFitView& view,
                std::optional<OutputFile>& formula) {
-  if (formula) {
-    Status written = formula->write(plan_fit_file(view));
-    if (written.ok()) written = formula->finish();
-    if (!written.ok()) return report_error("plan fit", written.error());
-  }
+  if (formula)
+    if (const Status written = formula->finish(plan_fit_file(view)); !written.ok())
+      return report_error("plan fit", written.error());
   if (options.json)
     print_json(plan_fit_json(view));
   else
@@ -344,15 +335,16 @@ int fit_command(const PlanFitOptions& options) {
     if (!read.ok())
       return report_error("plan fit", name_right_command("plan fit", trace, read.error()));
   }
-  const std::string traces = traces_words(options);
+  const std::string traces = options.traces.size() == 1
+                                 ? options.traces.front()
+                                 : counted(std::ssize(options.traces), "trace");
   if (const std::string lack = lacks_times(recorded); !lack.empty())
     return report_error("plan fit", invalid_input(traces + ": " + lack));
+  const bool knows_states = !options.model.empty();
   std::array<bool, kNumFitTerms> wanted;
   for (std::size_t i = 0; i < kNumFitTerms; ++i)
-    wanted[i] = std::ranges::find(options.without, kFitTermNames[i]) == options.without.end();
-  const bool knows_states = !options.model.empty();
-  bool& copied_bytes = wanted[static_cast<std::size_t>(FitTerm::copied_bytes)];
-  copied_bytes = copied_bytes && knows_states;
+    wanted[i] = (knows_states || static_cast<FitTerm>(i) != FitTerm::copied_bytes) &&
+                std::ranges::find(options.without, kFitTermNames[i]) == options.without.end();
   const TimedSteps timed = timed_steps(recorded.steps());
   const auto fit = fit_step_time(timed.steps, wanted);
   if (!fit.ok())
@@ -366,7 +358,13 @@ int fit_command(const PlanFitOptions& options) {
                     formula.value());
 }
 
-void add_fit_options(CLI::App& app, PlanFitOptions& options) {
+}  // namespace
+
+std::function<int()> add_plan_fit(CLI::App& plan) {
+  const auto made = std::make_shared<PlanFitOptions>();
+  PlanFitOptions& options = *made;
+  CLI::App& app =
+      *plan.add_subcommand("fit", "a step time from recorded traces whose steps tell their time");
   app.footer(kFitExamples);
   app.add_option("trace", options.traces,
                  "recorded traces, zstd too; their steps are fitted together")
@@ -397,17 +395,7 @@ void add_fit_options(CLI::App& app, PlanFitOptions& options) {
       ->allow_extra_args(false);
   app.add_flag("--json", options.json, "one object");
   app.add_flag("-q,--quiet", options.quiet, "no progress");
-}
-
-}  // namespace
-
-std::function<int()> add_plan_fit(CLI::App& plan) {
-  const auto options = std::make_shared<PlanFitOptions>();
-  add_fit_options(*plan.add_subcommand("fit",
-                                       "a step time from recorded traces whose steps tell "
-                                       "their time"),
-                  *options);
-  return [options] { return fit_command(*options); };
+  return [made] { return fit_command(*made); };
 }
 
 }  // namespace hybridscope

@@ -118,8 +118,7 @@ Status export_jsonl(const std::string& path, SessionReader& reader) {
                  .num_steps = num_steps};
   for (const Bookmark& bookmark : bookmarks.value())
     end.bookmarks.emplace_back(bookmark.step, bookmark.note);
-  written = file.value().write(writer.end(end) + "\n");
-  return written.ok() ? file.value().finish() : written;
+  return file.value().finish(writer.end(end) + "\n");
 }
 
 // Compares new decisions with recorded ones. Findings are not part of a trace.

@@ -250,7 +250,8 @@ Status OutputFile::write(std::string_view text) {
                        [this](std::string_view bytes) { return put(bytes); });
 }
 
-Status OutputFile::finish() {
+Status OutputFile::finish(std::string_view rest) {
+  if (Status written = write(rest); !written.ok()) return written;
   if (packer_) {
     const auto to_file = [this](std::string_view bytes) { return put(bytes); };
     if (Status ended = packer_->pack("", ZSTD_e_end, to_file); !ended.ok()) return ended;
@@ -276,8 +277,7 @@ Status OutputFile::finish() {
 Status write_output_file(const std::string& path, std::string_view text) {
   auto file = OutputFile::create(path);
   if (!file.ok()) return file.error();
-  if (Status written = file.value().write(text); !written.ok()) return written;
-  return file.value().finish();
+  return file.value().finish(text);
 }
 
 namespace fs = std::filesystem;

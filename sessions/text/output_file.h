@@ -42,8 +42,9 @@ class OutputFile {
   // Errors here and in finish() are not_available: the disk is full, or the reader of a pipe is
   // gone, or takes nothing when the program was asked to stop.
   Status write(std::string_view text);
-  // Renames the file to its final name. Error also: the temporary file was removed or replaced.
-  Status finish();
+  // Writes the rest and renames the file to its final name. Error also: the temporary file was
+  // removed or replaced.
+  Status finish(std::string_view rest = {});
 
  private:
   struct Packer;
