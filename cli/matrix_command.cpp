@@ -35,23 +35,20 @@
 namespace hybridscope {
 namespace {
 
-// Adds the cells that the file lacks. Error: the file has different ones.
-Status add_cells(const MatrixContents& merged, MatrixFile& file) {
-  const MatrixContents& there = file.contents();
-  for (const auto& [name, cell] : there.cells) {
-    const auto found = merged.cells.find(name);
-    if (found == merged.cells.end() || !(found->second == cell))
-      return invalid_input(fmt::format("{} has another result of cell {} (give another --out)",
-                                       file.folder(), name));
-  }
-  if (!there.faults.empty() && there.cells.size() < merged.cells.size())
-    return invalid_input(
-        fmt::format("{} has faults of fewer cells already (give another --out)", file.folder()));
-  for (const auto& [name, cell] : merged.cells)
-    if (!there.cells.contains(name))
-      if (Status added = file.add(cell); !added.ok()) return added;
-  return Ok{};
-}
+struct MatrixCommandOptions : MatrixJobOptions {
+  std::vector<std::string> merge;
+  std::string html;
+  std::string scenario_folder;  // not empty: the scenarios are written there, and not run
+  bool json = false;
+  bool list = false;
+  bool quiet = false;
+};
+
+struct MergedMatrix {
+  MatrixContents contents;
+  std::string folder;        // of its faults' files; empty: each fault has its own
+  bool interrupted = false;  // not all of its faults are shrunk yet
+};
 
 Result<MergedMatrix> write_merged(const MatrixCommandOptions& options, const MatrixContents& merged,
                                   const std::function<void(const MatrixProgress&)>& progress) {
@@ -64,7 +61,7 @@ Result<MergedMatrix> write_merged(const MatrixCommandOptions& options, const Mat
   }
   auto file = MatrixFile::open(options.folder, merged.header);
   if (!file.ok()) return file.error();
-  if (Status added = add_cells(merged, file.value()); !added.ok()) return added.error();
+  if (Status added = file.value().add_cells(merged); !added.ok()) return added.error();
   bool finished = true;
   if (!options.no_shrink) {
     const auto shrunk = shrink_faults(shrink, file.value());
@@ -75,8 +72,10 @@ Result<MergedMatrix> write_merged(const MatrixCommandOptions& options, const Mat
       .contents = file.value().contents(), .folder = options.folder, .interrupted = !finished};
 }
 
-}  // namespace
-
+// The results of the folders of `options.merge` as one. With `options.folder` they are written
+// there, and their faults made small as one run of all cells makes them; what an interrupted merge
+// had written is continued. Errors: those of read_matrix, merge_matrices, shrink_options_of and
+// MatrixFile; invalid_input when the folder has faults of other cells.
 Result<MergedMatrix> merge_folders(const MatrixCommandOptions& options,
                                    const std::function<void(const MatrixProgress&)>& progress) {
   std::vector<MatrixSource> sources;
@@ -90,14 +89,6 @@ Result<MergedMatrix> merge_folders(const MatrixCommandOptions& options,
   if (options.folder.empty())
     return MergedMatrix{.contents = std::move(merged).value(), .folder = ""};
   return write_merged(options, merged.value(), progress);
-}
-
-namespace {
-
-std::string file_name(const MatrixCell& cell, std::int64_t index) {
-  std::string name = cell_name(cell);
-  std::ranges::replace(name, '/', '-');
-  return fmt::format("{}-{}.json", name, index);
 }
 
 // Why a text is not a number from 0 to 2^63 - 1; empty: it is one.
@@ -133,17 +124,26 @@ std::string title_of(const std::string& bugs) {
 
 // An option that runs no cell, and the options that it excludes.
 struct OptionUse {
-  const CLI::Option* option = nullptr;
-  std::vector<const CLI::Option*> without;
+  std::string option;
+  std::vector<std::string> without;
 };
+const OptionUse kUses[] = {
+    {"--merge",
+     {"--engine", "--policy", "--only", "--scenarios", "--seed", "--shard", "--labels-only",
+      "--write-scenarios", "--list"}},
+    {"--write-scenarios",
+     {"--out", "--html", "--json", "--labels-only", "--no-shrink", "--jobs", "--list"}},
+    {"--list",
+     {"--engine", "--policy", "--only", "--scenarios", "--seed", "--jobs", "--out", "--shard",
+      "--html", "--labels-only", "--no-shrink"}}};
 
 // The first excluded option that was given; empty: none. Not left to CLI11, whose help would list
 // each exclusion.
-std::string meaningless_option(const std::vector<OptionUse>& uses) {
-  for (const auto& [option, without] : uses)
-    for (const CLI::Option* other : without)
-      if (option->count() > 0 && other->count() > 0)
-        return fmt::format("{} does not go with {}", other->get_name(), option->get_name());
+std::string meaningless_option(const CLI::App& matrix) {
+  for (const auto& [option, without] : kUses)
+    for (const std::string& other : without)
+      if (matrix.count(option) > 0 && matrix.count(other) > 0)
+        return fmt::format("{} does not go with {}", other, option);
   return {};
 }
 
@@ -313,29 +313,6 @@ int matrix_command(const MatrixCommandOptions& options, const Backends& backends
 
 }  // namespace
 
-Result<std::int64_t> write_matrix_scenarios(const MatrixOptions& options,
-                                            const std::string& folder) {
-  auto made = MadeFolder::make(folder);
-  if (!made.ok()) return made.error();
-  OutputFolder out(std::move(made).value());
-  std::int64_t count = 0;
-  for (const MatrixCell& cell : options.cells) {
-    if (!is_run(cell)) continue;
-    for (std::int64_t index = 0; index < options.run.num_scenarios; ++index) {
-      if (options.run.go_on && !options.run.go_on()) {
-        out.keep();
-        return count;
-      }
-      const std::string text = write_scenario(scenario_of_cell(cell, index, options.run));
-      if (Status written = out.write(file_name(cell, index), text); !written.ok())
-        return written.error();
-      ++count;
-    }
-  }
-  out.keep();
-  return count;
-}
-
 std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backends) {
   const auto options = std::make_shared<MatrixCommandOptions>();
   options->go_on = [] { return !was_interrupted(); };
@@ -353,74 +330,59 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
       "Ctrl-C stops it; the same command resumes it. How cells are made: docs/ci.md.\n"
       "Exit codes: 0 every cell is safe, 1 findings, untested cells or cells that were not run,\n"
       "2 usage, 3 unreadable or invalid input, 4 environment.");
-  CLI::Option* const engine =
-      matrix
-          .add_option("--engine", options->engine,
-                      fmt::format("the engine in question: {}", engine_profile_names()))
-          ->transform(is_engine_profile())
-          ->type_name("PROFILE");
-  CLI::Option* const policy = matrix
-                                  .add_option("--policy", options->policies,
-                                              "override one policy of the profile; may be repeated")
-                                  ->type_name("NAME=VALUE");
-  CLI::Option* const only =
-      matrix
-          .add_option("--only", options->only,
-                      "cells with these values of an axis; may be repeated (--list has the axes)")
-          ->type_name("AXIS=VALUE,...");
-  CLI::Option* const scenarios =
-      matrix.add_option("--scenarios", options->scenarios, "random scenarios per cell")
-          ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}, "1 to 1000000000"))
-          ->capture_default_str()
-          ->type_name("N");
-  CLI::Option* const seed = matrix.add_option("--seed", options->seed, "of the scenarios")
-                                ->check(CLI::Validator(whole_number_fault, ""))
-                                ->capture_default_str()
-                                ->type_name("N");
-  CLI::Option* const jobs =
-      matrix.add_option("-j,--jobs", options->jobs, "cells in parallel (default: one per core)")
-          ->check(CLI::Range(1, 1024, "1 to 1024"))
-          ->type_name("N");
-  CLI::Option* const out = matrix
-                               .add_option("-o,--out", options->folder,
-                                           "folder of the results (default: matrix-PROFILE here)")
-                               ->check(is_path())
-                               ->type_name("DIR");
-  CLI::Option* const shard =
-      matrix.add_option("--shard", options->shard, "the cells of one of N parts, by their names")
-          ->type_name("I/N");
-  CLI::Option* const html =
-      matrix.add_option("--html", options->html, "the matrix as one page, - for standard output")
-          ->check(is_path())
-          ->type_name("FILE|-");
-  CLI::Option* const labels_only =
-      matrix.add_flag("--labels-only", options->labels_only, "keep no state in bytes");
-  CLI::Option* const no_shrink = matrix.add_flag("--no-shrink", options->no_shrink,
-                                                 "do not shrink the scenarios that show faults");
-  CLI::Option* const json = matrix.add_flag(
-      "--json", options->json, "one object {cells, axes, faults, events, results, ...}");
-  CLI::Option* const merge =
-      matrix
-          .add_option("--merge", options->merge,
-                      "run no cell: merge the results of these folders into --out")
-          ->check(is_path())
-          ->type_name("DIR");
-  CLI::Option* const write =
-      matrix
-          .add_option("--write-scenarios", options->scenario_folder,
-                      "run nothing: write the scenarios of the cells as files DIR/CELL-INDEX.json")
-          ->check(is_path())
-          ->type_name("DIR");
-  CLI::Option* const listed = matrix.add_flag("--list", options->list,
-                                              "axes, events and what is not modelled; run nothing");
+  matrix
+      .add_option("--engine", options->engine,
+                  fmt::format("the engine in question: {}", engine_profile_names()))
+      ->transform(is_engine_profile())
+      ->type_name("PROFILE");
+  matrix
+      .add_option("--policy", options->policies,
+                  "override one policy of the profile; may be repeated")
+      ->type_name("NAME=VALUE");
+  matrix
+      .add_option("--only", options->only,
+                  "cells with these values of an axis; may be repeated (--list has the axes)")
+      ->type_name("AXIS=VALUE,...");
+  matrix.add_option("--scenarios", options->scenarios, "random scenarios per cell")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}, "1 to 1000000000"))
+      ->capture_default_str()
+      ->type_name("N");
+  matrix.add_option("--seed", options->seed, "of the scenarios")
+      ->check(CLI::Validator(whole_number_fault, ""))
+      ->capture_default_str()
+      ->type_name("N");
+  matrix.add_option("-j,--jobs", options->jobs, "cells in parallel (default: one per core)")
+      ->check(CLI::Range(1, 1024, "1 to 1024"))
+      ->type_name("N");
+  matrix
+      .add_option("-o,--out", options->folder,
+                  "folder of the results (default: matrix-PROFILE here)")
+      ->check(is_path())
+      ->type_name("DIR");
+  matrix.add_option("--shard", options->shard, "the cells of one of N parts, by their names")
+      ->type_name("I/N");
+  matrix.add_option("--html", options->html, "the matrix as one page, - for standard output")
+      ->check(is_path())
+      ->type_name("FILE|-");
+  matrix.add_flag("--labels-only", options->labels_only, "keep no state in bytes");
+  matrix.add_flag("--no-shrink", options->no_shrink,
+                  "do not shrink the scenarios that show faults");
+  matrix.add_flag("--json", options->json,
+                  "one object {cells, axes, faults, events, results, ...}");
+  matrix
+      .add_option("--merge", options->merge,
+                  "run no cell: merge the results of these folders into --out")
+      ->check(is_path())
+      ->type_name("DIR");
+  matrix
+      .add_option("--write-scenarios", options->scenario_folder,
+                  "run nothing: write the scenarios of the cells as files DIR/CELL-INDEX.json")
+      ->check(is_path())
+      ->type_name("DIR");
+  matrix.add_flag("--list", options->list, "axes, events and what is not modelled; run nothing");
   matrix.add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  const std::vector<OptionUse> uses = {
-      {merge, {engine, policy, only, scenarios, seed, shard, labels_only, write, listed}},
-      {write, {out, html, json, labels_only, no_shrink, jobs, listed}},
-      {listed,
-       {engine, policy, only, scenarios, seed, jobs, out, shard, html, labels_only, no_shrink}}};
-  return [options, uses, &backends] {
-    if (const std::string fault = meaningless_option(uses); !fault.empty())
+  return [options, &matrix, &backends] {
+    if (const std::string fault = meaningless_option(matrix); !fault.empty())
       return report_usage("matrix", fault);
     return matrix_command(*options, backends);
   };

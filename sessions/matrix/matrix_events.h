@@ -20,6 +20,7 @@
 #include "core/trace/step_trace.h"
 #include "sessions/matrix/matrix_cell.h"
 #include "sessions/scenario/scenario.h"
+#include "sessions/shrink/probe_run.h"
 
 namespace hybridscope {
 
@@ -76,13 +77,6 @@ class EventCounter {
 
 // Makes the memory that holds the states in bytes beside the symbolic ones.
 using MakeStateBackend = std::function<Result<std::unique_ptr<StateBackend>>(StateMemory memory)>;
-
-// A kind of finding: its rule and the variant of it (Finding::detail).
-struct FindingKind {
-  Rule rule = Rule::running_state_wrong;
-  std::string detail = {};
-  friend auto operator<=>(const FindingKind&, const FindingKind&) = default;
-};
 
 struct CheckedScenario {
   std::set<FindingKind> errors;  // of severity error

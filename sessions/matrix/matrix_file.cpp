@@ -164,24 +164,36 @@ Status MatrixFile::add(const CellResult& cell) {
   return Ok{};
 }
 
+Status MatrixFile::add_cells(const MatrixContents& merged) {
+  for (const auto& [name, cell] : contents_.cells) {
+    const auto found = merged.cells.find(name);
+    if (found == merged.cells.end() || !(found->second == cell))
+      return invalid_input(
+          fmt::format("{} has another result of cell {} (give another --out)", folder_, name));
+  }
+  if (!contents_.faults.empty() && contents_.cells.size() < merged.cells.size())
+    return invalid_input(
+        fmt::format("{} has faults of fewer cells already (give another --out)", folder_));
+  for (const auto& [name, cell] : merged.cells)
+    if (!contents_.cells.contains(name))
+      if (Status added = add(cell); !added.ok()) return added;
+  return Ok{};
+}
+
 Status MatrixFile::add(const MatrixFault& fault, const std::string& scenario) {
   if (failure_) return *failure_;
   if (file_.failure()) return *file_.failure();
-  if (fault.file.empty()) {
-    if (Status added = append(fault_to_json(fault).dump()); !added.ok()) return added;
-    contents_.faults[fault_key(fault)] = fault;
-    return Ok{};
+  std::string made;
+  if (!fault.file.empty()) {
+    const std::string path = (std::filesystem::path(folder_) / fault.file).string();
+    if (std::error_code code; !std::filesystem::exists(path, code)) made = path;
+    if (Status written = write_output_file(path, scenario); !written.ok()) {
+      failure_ = written.error();
+      remove_without_results();
+      return written;
+    }
   }
-  const std::string path = (std::filesystem::path(folder_) / fault.file).string();
-  std::error_code code;
-  const bool is_new = !std::filesystem::exists(path, code);
-  if (Status written = write_output_file(path, scenario); !written.ok()) {
-    failure_ = written.error();
-    remove_without_results();
-    return written;
-  }
-  if (Status added = append(fault_to_json(fault).dump(), is_new ? path : ""); !added.ok())
-    return added;
+  if (Status added = append(fault_to_json(fault).dump(), made); !added.ok()) return added;
   contents_.faults[fault_key(fault)] = fault;
   return Ok{};
 }

@@ -85,6 +85,9 @@ class MatrixFile {
   // added before is kept for the next run, and nothing more can be added; without any result the
   // folder goes too if this object made it.
   Status add(const CellResult& cell);
+  // Adds the cells that the file lacks. Errors: those of add(); invalid_input, the file has
+  // different ones, or faults of fewer.
+  Status add_cells(const MatrixContents& merged);
   // `scenario`: the content of fault.file, if it has one.
   Status add(const MatrixFault& fault, const std::string& scenario);
 

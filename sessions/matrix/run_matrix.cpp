@@ -8,12 +8,13 @@
 #include <tuple>
 #include <utility>
 
-#include "core/engine/policy_table.h"
 #include "sessions/known_bugs/finding_cause.h"
 #include "sessions/run/work_in_threads.h"
 #include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/settings_table.h"
 #include "sessions/shrink/shrink_scenario.h"
 #include "sessions/text/name_hash.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {
@@ -83,6 +84,39 @@ Result<bool> run_matrix(const MatrixOptions& options, MatrixFile& file) {
 
 Result<bool> shrink_faults(const MatrixOptions& options, MatrixFile& file) {
   return MatrixRun(options, file).shrink();
+}
+
+namespace {
+
+std::string scenario_file_name(const MatrixCell& cell, std::int64_t index) {
+  std::string name = cell_name(cell);
+  std::ranges::replace(name, '/', '-');
+  return fmt::format("{}-{}.json", name, index);
+}
+
+}  // namespace
+
+Result<std::int64_t> write_matrix_scenarios(const MatrixOptions& options,
+                                            const std::string& folder) {
+  auto made = MadeFolder::make(folder);
+  if (!made.ok()) return made.error();
+  OutputFolder out(std::move(made).value());
+  std::int64_t count = 0;
+  for (const MatrixCell& cell : options.cells) {
+    if (!is_run(cell)) continue;
+    for (std::int64_t index = 0; index < options.run.num_scenarios; ++index) {
+      if (options.run.go_on && !options.run.go_on()) {
+        out.keep();
+        return count;
+      }
+      const std::string text = write_scenario(scenario_of_cell(cell, index, options.run));
+      if (Status written = out.write(scenario_file_name(cell, index), text); !written.ok())
+        return written.error();
+      ++count;
+    }
+  }
+  out.keep();
+  return count;
 }
 
 namespace {
@@ -195,32 +229,23 @@ Result<std::string> left_without_cause(const ShrunkScenario& shrunk) {
   return rules;
 }
 
-ShrunkFault shrunk_fault(const FaultCandidates& candidates, const FaultCandidates::Place& place,
-                         const ShrunkScenario& shrunk) {
-  const std::string name = file_name(candidates.key);
-  Scenario scenario = shrunk.scenario;
-  scenario.name = name;
-  return {.fault = {.cause = candidates.cause,
-                    .kind = place.kind,
-                    .text = shrunk.text,
-                    .cell = cell_name(place.cell),
-                    .index = place.index,
-                    .num_requests = shrunk.size_after.requests,
-                    .num_steps = shrunk.size_after.steps,
-                    .file = fmt::format("faults/{}.json", name),
-                    .no_file = {}},
-          .scenario = write_scenario(scenario)};
+MatrixFault fault_at(const FaultCandidates& candidates, const FaultCandidates::Place& place) {
+  return {.cause = candidates.cause,
+          .kind = place.kind,
+          .cell = cell_name(place.cell),
+          .index = place.index};
 }
 
-// A fault whose scenarios are not what its name says.
-ShrunkFault fault_without_file(const FaultCandidates& candidates,
-                               const FaultCandidates::Place& place, std::string reason) {
-  return {.fault = {.cause = candidates.cause,
-                    .kind = place.kind,
-                    .cell = cell_name(place.cell),
-                    .index = place.index,
-                    .no_file = std::move(reason)},
-          .scenario = {}};
+ShrunkFault shrunk_fault(const FaultCandidates& candidates, const FaultCandidates::Place& place,
+                         const ShrunkScenario& shrunk) {
+  Scenario scenario = shrunk.scenario;
+  scenario.name = file_name(candidates.key);
+  MatrixFault fault = fault_at(candidates, place);
+  fault.text = shrunk.text;
+  fault.num_requests = shrunk.size_after.requests;
+  fault.num_steps = shrunk.size_after.steps;
+  fault.file = fmt::format("faults/{}.json", scenario.name);
+  return {.fault = std::move(fault), .scenario = write_scenario(scenario)};
 }
 
 }  // namespace
@@ -285,40 +310,23 @@ Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidate
   }
 
   if (best) return std::optional<ShrunkFault>(std::move(best->second));
-  return std::optional<ShrunkFault>(fault_without_file(
-      candidates, candidates.places.front(),
-      left.empty() ? "no scenario shows it by itself"
-                   : fmt::format("without it the smallest scenario still has {}", left)));
+  MatrixFault fault = fault_at(candidates, candidates.places.front());
+  fault.no_file = left.empty() ? "no scenario shows it by itself"
+                               : fmt::format("without it the smallest scenario still has {}", left);
+  return std::optional(ShrunkFault{.fault = std::move(fault), .scenario = {}});
 }
 
 namespace {
 
-PolicyValue value_at(std::size_t place, std::uint8_t value) {
-  PolicyValue one;
-  one.place = place;
-  one.value = value;
-  return one;
-}
-
-// "row_order=query_len".
-Result<PolicyValue> parse_policy_value(std::string_view text) {
-  const std::size_t equals = text.find('=');
-  for (const Policy& policy : policy_table()) {
-    const PolicyText& words = policy.text;
-    if (words.name != text.substr(0, equals)) continue;
-    const auto names = words.value_names();
-    const auto found = std::ranges::find(names, text.substr(equals + 1));
-    if (found != names.end())
-      return value_at(policy.place, static_cast<std::uint8_t>(found - names.begin()));
-  }
-  return invalid_input(fmt::format("there is no policy with this value: {}", text));
-}
-
+// Of "row_order=query_len" or a bug's id.
 Status set_values(std::string_view part, PolicyOverrides& policies) {
-  if (part.find('=') != std::string_view::npos) {
-    const auto value = parse_policy_value(part);
-    if (!value.ok()) return value.error();
-    policies.set(value.value());
+  if (const std::size_t equals = part.find('='); equals != std::string_view::npos) {
+    EngineSettings settings;
+    settings.policies = policies;
+    const Setting* const policy = find_setting("policies", part.substr(0, equals));
+    if (policy == nullptr || !set_setting_text(settings, *policy, part.substr(equals + 1)).ok())
+      return invalid_input(fmt::format("there is no policy with this value: {}", part));
+    policies = settings.policies;
     return Ok{};
   }
   // Bugs that fit equally are the same policies.

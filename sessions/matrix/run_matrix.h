@@ -42,6 +42,12 @@ Result<bool> run_matrix(const MatrixOptions& options, MatrixFile& file);
 // scenario yet.
 Result<bool> shrink_faults(const MatrixOptions& options, MatrixFile& file);
 
+// Writes FOLDER/CELL-INDEX.json for each scenario of each cell of `options` that is run, with "-"
+// for "/" in the cell's name; says how many. The folder is made. Ends early where
+// `options.run.go_on` says so. Error not_available: a file cannot be written.
+Result<std::int64_t> write_matrix_scenarios(const MatrixOptions& options,
+                                            const std::string& folder);
+
 // Merges the results of shards, or of runs with other filters, into one matrix.
 
 struct MatrixSource {

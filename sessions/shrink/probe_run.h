@@ -36,9 +36,10 @@ struct Violation {
 };
 
 // A kind of finding: its rule and the variant of it (Finding::detail).
-struct ProbedKind {
+struct FindingKind {
   Rule rule = Rule::running_state_wrong;
   std::string detail = {};
+  friend auto operator<=>(const FindingKind&, const FindingKind&) = default;
   bool is_of(const Finding& finding) const {
     return finding.rule == rule && finding.detail == detail;
   }
@@ -63,7 +64,7 @@ struct ProbeOptions {
   std::optional<std::string> detail = {};  // of the finding; distinguishes variants of a rule
   // The violation is one whose chain begins with such a finding, in this step or later, and not
   // about one of these requests ("": about none).
-  std::optional<ProbedKind> root = {};
+  std::optional<FindingKind> root = {};
   std::int64_t roots_from = 0;
   std::set<std::string> without_roots_of = {};
   CheckScope scope = CheckScope::step;

@@ -136,7 +136,7 @@ class KeptChain {
   std::function<bool()> go_on_;
   Rule rule_ = Rule::running_state_wrong;
   std::string detail_;
-  ProbedKind root_;     // of the first finding of its chain
+  FindingKind root_;    // of the first finding of its chain
   FindingCause cause_;  // of that finding; without one the rule alone is kept
   // Rule and detail of the scenario's errors before its violation.
   std::set<std::string> first_errors_;
