@@ -7,12 +7,14 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "core/base/math.h"
 #include "sessions/scenario/scenario.h"
 #include "sessions/scenario/scenario_requests.h"
+#include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/traffic/traffic_formats.h"
@@ -229,6 +231,36 @@ TrafficHead look_at_head(ReadBytes read) {
           .read = [head](std::span<char> into) { return read_again(*head, into); }};
 }
 
+Status read_json_lines(TrafficInput input, std::size_t most_line_bytes, EmptyLines empty,
+                       const std::function<Status(const JsonValue& value, int line)>& take) {
+  LineSource lines(input.file, std::move(input.read), most_line_bytes);
+  for (;;) {
+    const auto line = lines.next();
+    if (!line.ok()) return line.error();
+    if (!line.value()) return Ok{};
+    const std::string_view text = line.value()->text;
+    const int number = static_cast<int>(lines.line_number());
+    const std::string place = fmt::format("{}:{}", input.file, number);
+    if (text.find_first_not_of(" \t\r") == std::string_view::npos) {
+      if (empty == EmptyLines::passed_over) continue;
+      return Error{ErrorKind::corrupt, place + ": empty line (expected one JSON object a line)"};
+    }
+    const auto json = parse_json({.text = text, .file = input.file, .line = number});
+    if (!json.ok()) return json.error();
+    const auto take_it = [&]() -> Status {
+      const Status taken = take(JsonValue(json.value()), number);
+      if (taken.ok()) return taken;
+      return Error{ErrorKind::corrupt, fmt::format("{}: {}", place, taken.error().message)};
+    };
+    if (Status taken = read_json(place, take_it, ErrorKind::corrupt); !taken.ok()) return taken;
+  }
+}
+
+Error no_request(const std::string& file) {
+  return {ErrorKind::corrupt,
+          fmt::format("{}: no request (expected one JSON object a line)", file)};
+}
+
 std::int64_t tokens_of_text(std::string_view text) {
   return cdiv(static_cast<std::int64_t>(text.size()), std::int64_t{kBytesOfAToken});
 }
@@ -290,19 +322,30 @@ Status add_logged(TrafficLog& log, LoggedRequest logged) {
                     "this long need too much memory)",
                     log.num_pieces, kMaxTrafficPieces));
   request.key = request_key(request.name);
+  if (request.max_tokens == 0) {
+    request.max_tokens = 1;
+    ++log.num_without_output;
+  }
+  if (logged.arrival_us && !log.requests.empty() &&
+      logged.arrival_us < log.requests.back().arrival_us)
+    ++log.num_out_of_order;
   log.requests.push_back(std::move(logged));
   return Ok{};
 }
 
-Status ConversationHistory::ask(TrafficLog& log, AskedTurn turn) {
+void count_from_earliest(TrafficLog& log) {
+  std::optional<std::int64_t> first_us;
+  for (const LoggedRequest& one : log.requests)
+    if (one.arrival_us) first_us = std::min(first_us.value_or(*one.arrival_us), *one.arrival_us);
+  for (LoggedRequest& one : log.requests)
+    if (one.arrival_us) *one.arrival_us -= *first_us;
+}
+
+Status ConversationHistory::ask(TrafficLog& log, std::string name, std::int32_t max_tokens) {
   LoggedRequest logged{
-      .request = {.name = std::move(turn.name), .prompt = history_, .max_tokens = turn.max_tokens},
-      .arrival_us = turn.arrival_us,
+      .request = {.name = std::move(name), .prompt = history_, .max_tokens = max_tokens},
       .conversation = conversation_};
-  if (last_ >= 0) {
-    logged.after = {last_};
-    logged.delay_us = turn.delay_us;
-  }
+  if (last_ >= 0) logged.after = {last_};
   last_ = static_cast<std::int32_t>(log.requests.size());
   if (Status added = add_logged(log, std::move(logged)); !added.ok()) return added;
   const AddRequest& asked = log.requests.back().request;

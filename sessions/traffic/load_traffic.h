@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "core/base/result.h"
 #include "core/engine/token_sequence.h"
 #include "sessions/text/input_file.h"
+#include "sessions/text/json_value.h"
 #include "sessions/traffic/traffic.h"
 #include "sessions/traffic/traffic_load.h"
 
@@ -84,6 +86,18 @@ struct TrafficOptions {
 // was asked to stop; invalid_input: the options; corrupt with "FILE:LINE: ...": the reader's.
 Result<Traffic> load_traffic(const std::string& source, const TrafficOptions& options);
 
+// Reading JSON Lines, each line a value.
+
+enum class EmptyLines : std::uint8_t { passed_over, refused };
+
+// Calls take(value, line), whose errors get the place and become corrupt. Errors: those of
+// LineSource; corrupt "FILE:LINE: ...", or LINE:COLUMN when the text is not JSON.
+Status read_json_lines(TrafficInput input, std::size_t most_line_bytes, EmptyLines empty,
+                       const std::function<Status(const JsonValue& value, int line)>& take);
+
+// Of a file of JSON Lines.
+Error no_request(const std::string& file);
+
 // Builds the prompts of a conversation: each one is the whole history, and an answer in it is what
 // the earlier request generated, so that later turns can hit it. Texts become tokens here.
 
@@ -112,17 +126,13 @@ PromptSegment answer_of(const AddRequest& request, std::int64_t num_prompt_token
 // of their length.
 inline constexpr std::int64_t kMaxTrafficPieces = 100'000'000;
 
-// Adds the request to the log, with its key; a prompt without tokens gets one. Error invalid_input:
-// a prompt above kMaxPromptTokens, a log above kMaxTrafficPieces.
+// Adds the request to the log, with its key; a prompt without tokens gets one, and so does an
+// output without, which is counted, as is a time before that of the request in front. Error
+// invalid_input: a prompt above kMaxPromptTokens, a log above kMaxTrafficPieces.
 Status add_logged(TrafficLog& log, LoggedRequest logged);
 
-// What a turn adds besides its prompt.
-struct AskedTurn {
-  std::string name;
-  std::int32_t max_tokens = 1;
-  std::optional<std::int64_t> arrival_us = std::nullopt;
-  std::int64_t delay_us = 0;  // from the answer before it
-};
+// Times count from the earliest.
+void count_from_earliest(TrafficLog& log);
 
 class ConversationHistory {
  public:
@@ -135,7 +145,7 @@ class ConversationHistory {
 
   // Adds a request to the log that asks with the history as its prompt and waits for the turn
   // before it; its answer becomes part of the history. Errors: those of add_logged().
-  Status ask(TrafficLog& log, AskedTurn turn);
+  Status ask(TrafficLog& log, std::string name, std::int32_t max_tokens);
 
  private:
   std::int32_t conversation_;

@@ -15,8 +15,6 @@
 #include "core/base/math.h"
 #include "sessions/scenario/scenario.h"
 #include "sessions/scenario/scenario_requests.h"
-#include "sessions/text/input_file.h"
-#include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/traffic/load_traffic.h"
@@ -117,9 +115,10 @@ class MooncakeSessions {
       const std::int64_t least = sizes_.least();
       const std::int64_t most = sizes_.most();
       if (!sizes_.take(row.input_length, num_ids))
-        return error_at(row, fmt::format("/hash_ids: {} ids for {} tokens (expected blocks of {} "
-                                         "to {} tokens, as the lines before have)",
-                                         num_ids, row.input_length, least, most));
+        return invalid_input(
+            fmt::format("/hash_ids: {} ids for {} tokens (expected blocks of {} to {} tokens, as "
+                        "the lines before have)",
+                        num_ids, row.input_length, least, most));
     }
     std::int32_t before = -1;
     if (!row.session_id.empty()) {
@@ -130,14 +129,14 @@ class MooncakeSessions {
     for (const std::string& id : row.wait_for) {
       const auto found = by_id_.find(id);
       if (found == by_id_.end())
-        return error_at(row, fmt::format("/wait_for: no line before this one has the request_id {}",
+        return invalid_input(fmt::format("/wait_for: no line before this one has the request_id {}",
                                          quoted_text(id)));
       after.push_back(found->second);
     }
     if (row.wait_for.empty() && before >= 0) after.push_back(before);
     if (!row.request_id.empty() && !by_id_.emplace(row.request_id, index).second)
-      return error_at(row,
-                      fmt::format("/request_id: {} is there twice", quoted_text(row.request_id)));
+      return invalid_input(
+          fmt::format("/request_id: {} is there twice", quoted_text(row.request_id)));
     // Whoever waits for a while after others has no time of its own.
     if (!row.wait_for.empty() || (before >= 0 && row.delay_us > 0)) row.arrival_us.reset();
     joined_.push_back(index);
@@ -155,9 +154,7 @@ class MooncakeSessions {
   }
 
   Result<TrafficLog> log() {
-    if (rows_.empty())
-      return Error{ErrorKind::corrupt,
-                   fmt::format("{}: no request (expected one JSON object a line)", file_)};
+    if (rows_.empty()) return no_request(file_);
     bool has_ids = false;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       has_ids = has_ids || !rows_[i].hash_ids.empty();
@@ -169,31 +166,26 @@ class MooncakeSessions {
   }
 
  private:
-  Error error_at(const MooncakeRow& row, const std::string& message) const {
-    return {ErrorKind::corrupt, fmt::format("{}:{}: {}", file_, row.line, message)};
-  }
   Status build(std::size_t index) {
     const MooncakeRow& row = rows_[index];
     const std::int32_t before = before_[index];
-    LoggedRequest logged{.request = {.name = fmt::format("r{}", row.line),
-                                     .max_tokens = std::max(row.output_length, 1)},
-                         .arrival_us = row.arrival_us,
-                         .conversation = conversation_of(static_cast<std::int32_t>(index)),
-                         .after = after_[index],
-                         .delay_us = row.delay_us};
+    LoggedRequest logged{
+        .request = {.name = fmt::format("r{}", row.line), .max_tokens = row.output_length},
+        .arrival_us = row.arrival_us,
+        .conversation = conversation_of(static_cast<std::int32_t>(index)),
+        .after = after_[index],
+        .delay_us = row.delay_us};
     AddRequest& request = logged.request;
-    if (row.output_length == 0) ++log_.num_without_output;
     if (row.hash_ids.empty()) {
       if (before >= 0) request.prompt = sequence_of(before);
       request.prompt.push_back({.content = text_content(request.name), .length = row.input_length});
     } else {
       request.prompt = prompt_of_ids(row, before);
     }
-    if (index > 0 && row.arrival_us && row.arrival_us < rows_[index - 1].arrival_us)
-      ++log_.num_out_of_order;
-    if (Status added = add_logged(log_, std::move(logged)); !added.ok())
-      return error_at(row, added.error().message);
-    return Ok{};
+    const Status added = add_logged(log_, std::move(logged));
+    if (added.ok()) return added;
+    return Error{ErrorKind::corrupt,
+                 fmt::format("{}:{}: {}", file_, row.line, added.error().message)};
   }
 
   // A block that no earlier row has holds what the turn before has there, answer included, and then
@@ -291,25 +283,14 @@ bool is_mooncake_sessions(std::string_view head) {
 }
 
 Result<TrafficLog> read_mooncake_sessions(TrafficInput input) {
-  LineSource lines(input.file, std::move(input.read), kMaxRowBytes);
   MooncakeSessions sessions(input.file);
-  for (;;) {
-    const auto line = lines.next();
-    if (!line.ok()) return line.error();
-    if (!line.value()) break;
-    const std::string_view text = line.value()->text;
-    if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const int number = static_cast<int>(lines.line_number());
-    const auto json = parse_json({.text = text, .file = input.file, .line = number});
-    if (!json.ok()) return json.error();
-    auto row = read_json(
-        fmt::format("{}:{}", input.file, number),
-        [&] { return read_mooncake_row(JsonValue(json.value())); }, ErrorKind::corrupt);
-    if (!row.ok()) return row.error();
-    row.value().line = number;
-    if (Status taken = sessions.take(std::move(row).value()); !taken.ok()) return taken.error();
-  }
-
+  const Status read = read_json_lines(std::move(input), kMaxRowBytes, EmptyLines::passed_over,
+                                      [&](const JsonValue& json, int line) {
+                                        MooncakeRow row = read_mooncake_row(json);
+                                        row.line = line;
+                                        return sessions.take(std::move(row));
+                                      });
+  if (!read.ok()) return read.error();
   return sessions.log();
 }
 

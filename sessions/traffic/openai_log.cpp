@@ -14,7 +14,6 @@
 #include "core/base/math.h"
 #include "sessions/scenario/scenario.h"
 #include "sessions/scenario/scenario_requests.h"
-#include "sessions/text/input_file.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/number_words.h"
@@ -40,32 +39,15 @@ struct OpenAiTurn {
 
 class OpenAiLogReader {
  public:
-  explicit OpenAiLogReader(TrafficInput input)
-      : file_(input.file), lines_(input.file, std::move(input.read), kMaxJsonBytes) {}
+  // `number`: of the line.
+  Status take(OpenAiLine line, int number) {
+    if (!line.failed) return add(std::move(line), number);
+    ++num_failed_;
+    return Ok{};
+  }
 
-  Result<TrafficLog> read() {
-    for (;;) {
-      const auto line = lines_.next();
-      if (!line.ok()) return line.error();
-      if (!line.value()) break;
-      const std::string_view text = line.value()->text;
-      if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      const int number = static_cast<int>(lines_.line_number());
-      const auto json = parse_json({.text = text, .file = file_, .line = number});
-      if (!json.ok()) return json.error();
-      auto read = read_json(
-          fmt::format("{}:{}", file_, number),
-          [&] { return read_openai_line(JsonValue(json.value())); }, ErrorKind::corrupt);
-      if (!read.ok()) return read.error();
-      if (read.value().failed) {
-        ++num_failed_;
-        continue;
-      }
-      if (Status added = add(std::move(read).value()); !added.ok()) return added.error();
-    }
-    if (log_.requests.empty())
-      return Error{ErrorKind::corrupt,
-                   fmt::format("{}: no request (expected one JSON object a line)", file_)};
+  Result<TrafficLog> log(const std::string& file) {
+    if (log_.requests.empty()) return no_request(file);
     finish();
     return std::move(log_);
   }
@@ -77,9 +59,6 @@ class OpenAiLogReader {
     std::int32_t follows = -1;   // the last request of which it holds the answer
   };
 
-  Error error_here(const std::string& message) const {
-    return {ErrorKind::corrupt, fmt::format("{}:{}: {}", file_, lines_.line_number(), message)};
-  }
   // An assistant's message behind exactly the messages of an earlier request is that one's answer.
   Prompt prompt_of(const std::vector<OpenAiMessage>& messages) const {
     Prompt prompt;
@@ -168,15 +147,13 @@ class OpenAiLogReader {
       tokens = *line.max_tokens;
     else
       ++num_without_max_;
-    if (tokens == 0) ++log_.num_without_output;
-    return static_cast<std::int32_t>(
-        std::clamp<std::int64_t>(tokens, 1, std::int64_t{kMaxOutputTokens}));
+    return static_cast<std::int32_t>(std::min<std::int64_t>(tokens, kMaxOutputTokens));
   }
 
-  Status add(OpenAiLine line) {
+  Status add(OpenAiLine line, int number) {
     const Prompt prompt = prompt_of(line.messages);
     const auto index = static_cast<std::int32_t>(log_.requests.size());
-    LoggedRequest logged{.request = {.name = fmt::format("r{}", lines_.line_number()),
+    LoggedRequest logged{.request = {.name = fmt::format("r{}", number),
                                      .prompt = count_tokens(prompt, line.prompt_tokens),
                                      .max_tokens = output_tokens(line)},
                          .arrival_us = line.time_us,
@@ -185,10 +162,7 @@ class OpenAiLogReader {
       logged.after = {prompt.follows};
       logged.conversation = log_.requests[static_cast<std::size_t>(prompt.follows)].conversation;
     }
-    if (index > 0 && line.time_us && line.time_us < log_.requests.back().arrival_us)
-      ++log_.num_out_of_order;
-    if (Status added = add_logged(log_, std::move(logged)); !added.ok())
-      return error_here(added.error().message);
+    if (Status added = add_logged(log_, std::move(logged)); !added.ok()) return added;
     const std::int64_t length = num_prompt_tokens(log_.requests.back().request);
     if (line.prompt_tokens && length != *line.prompt_tokens) ++num_other_length_;
     turns_.push_back({.num_prompt_tokens = length, .answer = std::move(line.answer)});
@@ -197,11 +171,7 @@ class OpenAiLogReader {
   }
 
   void finish() {
-    std::optional<std::int64_t> first_us;
-    for (const LoggedRequest& one : log_.requests)
-      if (one.arrival_us) first_us = std::min(first_us.value_or(*one.arrival_us), *one.arrival_us);
-    for (LoggedRequest& one : log_.requests)
-      if (one.arrival_us) *one.arrival_us -= *first_us;
+    count_from_earliest(log_);
     if (num_failed_ > 0)
       log_.notes.push_back(fmt::format("left out because the response is an error: {}",
                                        counted(num_failed_, "request")));
@@ -215,8 +185,6 @@ class OpenAiLogReader {
                       counted(num_other_length_, "request")));
   }
 
-  std::string file_;
-  LineSource lines_;
   TrafficLog log_;
   std::vector<OpenAiTurn> turns_;                              // [requests of the log]
   std::unordered_map<std::uint64_t, std::int32_t> asked_;      // messages -> request
@@ -235,7 +203,13 @@ bool is_openai_log(std::string_view head) {
 }
 
 Result<TrafficLog> read_openai_log(TrafficInput input) {
-  return OpenAiLogReader(std::move(input)).read();
+  const std::string file = input.file;
+  OpenAiLogReader reader;
+  const Status read = read_json_lines(
+      std::move(input), kMaxJsonBytes, EmptyLines::passed_over,
+      [&](const JsonValue& json, int line) { return reader.take(read_openai_line(json), line); });
+  if (!read.ok()) return read.error();
+  return reader.log(file);
 }
 
 }  // namespace hybridscope

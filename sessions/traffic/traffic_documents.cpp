@@ -113,13 +113,11 @@ class ShareGptReader {
         history.add_text(message.text);
         continue;
       }
-      const std::int64_t tokens = std::min<std::int64_t>(
-          std::max<std::int64_t>(tokens_of_text(message.text), 1), kMaxOutputTokens);
-      if (message.text.empty()) ++log_.num_without_output;
+      const std::int64_t tokens =
+          std::min<std::int64_t>(tokens_of_text(message.text), kMaxOutputTokens);
       const std::size_t turn = log_.requests.size() - before + 1;
-      if (Status asked_now =
-              history.ask(log_, {.name = fmt::format("c{}.t{}", num_conversations_, turn),
-                                 .max_tokens = static_cast<std::int32_t>(tokens)});
+      if (Status asked_now = history.ask(log_, fmt::format("c{}.t{}", num_conversations_, turn),
+                                         static_cast<std::int32_t>(tokens));
           !asked_now.ok())
         return Error{ErrorKind::corrupt, fmt::format("{}: {}", here, asked_now.error().message)};
     }
@@ -196,30 +194,21 @@ class VllmBenchReader {
                                          : Result(std::vector<std::int64_t>());
     if (!times.ok()) return times.error();
     TrafficLog log;
-    std::int64_t first_us = std::numeric_limits<std::int64_t>::max();
     for (std::size_t i = 0; i < inputs.value().size(); ++i) {
       if (failed(i) || inputs.value()[i] == 0) continue;
       const std::string name = fmt::format("r{}", i + 1);
-      const std::int64_t output = outputs.value()[i];
-      if (output == 0) ++log.num_without_output;
       LoggedRequest logged{
           .request = {.name = name,
                       .prompt = {{.content = text_content(name),
                                   .length = static_cast<std::int32_t>(inputs.value()[i])}},
-                      .max_tokens = static_cast<std::int32_t>(std::max<std::int64_t>(output, 1)),
-                      .key = request_key(name)},
+                      .max_tokens = static_cast<std::int32_t>(outputs.value()[i])},
           .conversation = static_cast<std::int32_t>(log.requests.size())};
-      if (!times.value().empty()) {
-        logged.arrival_us = times.value()[i];
-        first_us = std::min(first_us, times.value()[i]);
-        if (!log.requests.empty() && logged.arrival_us < log.requests.back().arrival_us)
-          ++log.num_out_of_order;
-      }
-      log.requests.push_back(std::move(logged));
+      if (!times.value().empty()) logged.arrival_us = times.value()[i];
+      if (Status added = add_logged(log, std::move(logged)); !added.ok())
+        return error_at(1, added.error().message);
     }
     if (log.requests.empty()) return error_at(1, "no request that did not fail");
-    for (LoggedRequest& logged : log.requests)
-      if (logged.arrival_us) *logged.arrival_us -= first_us;
+    count_from_earliest(log);
     if (log.requests.size() < inputs.value().size())
       log.notes.push_back(
           fmt::format("left out because they failed or have no prompt: {} of {}",

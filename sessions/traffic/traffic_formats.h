@@ -34,9 +34,6 @@ bool is_mooncake(std::string_view head);
 // Error corrupt with "FILE:LINE: ...", or LINE:COLUMN when the text is not JSON.
 Result<TrafficLog> read_mooncake(TrafficInput input);
 
-// Reads a Mooncake trace whose requests arrive at the times of the file.
-Result<Traffic> read_traffic(ReadBytes read, const std::string& file);
-
 // Mooncake rows with sessions, dependencies and waits: the format that AIPerf and Dynamo replay
 // (docs/traffic.md, "mooncake-sessions").
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,13 +14,11 @@
 #include "core/base/math.h"
 #include "sessions/scenario/scenario.h"
 #include "sessions/text/input_file.h"
-#include "sessions/text/json_reader.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/number_words.h"
 #include "sessions/traffic/load_traffic.h"
 #include "sessions/traffic/traffic_formats.h"
-#include "sessions/traffic/traffic_load.h"
 
 namespace hybridscope {
 namespace {
@@ -166,13 +163,10 @@ class BurstGptReader {
       return Ok{};
     }
     const auto index = static_cast<std::int32_t>(log_.requests.size());
-    LoggedRequest logged{
-        .request = {.name = fmt::format("r{}", lines_.line_number()),
-                    .max_tokens = static_cast<std::int32_t>(std::max<std::int64_t>(row.output, 1))},
-        .arrival_us = row.time_us,
-        .conversation = index};
-    if (row.output == 0) ++log_.num_without_output;
-    if (index > 0 && row.time_us < *log_.requests.back().arrival_us) ++log_.num_out_of_order;
+    LoggedRequest logged{.request = {.name = fmt::format("r{}", lines_.line_number()),
+                                     .max_tokens = static_cast<std::int32_t>(row.output)},
+                         .arrival_us = row.time_us,
+                         .conversation = index};
     const auto last = row.session.empty() ? sessions_.end() : sessions_.find(row.session);
     std::int64_t shared = 0;
     if (last != sessions_.end()) {
@@ -198,9 +192,7 @@ class BurstGptReader {
   }
 
   void finish() {
-    std::int64_t first_us = kMaxArrivalUs;
-    for (const LoggedRequest& one : log_.requests) first_us = std::min(first_us, *one.arrival_us);
-    for (LoggedRequest& one : log_.requests) *one.arrival_us -= first_us;
+    count_from_earliest(log_);
     if (num_left_out_ > 0)
       log_.notes.push_back(
           fmt::format("{} without request tokens left out", counted(num_left_out_, "line")));
@@ -232,12 +224,6 @@ namespace {
 constexpr std::size_t kMaxTrafficLineBytes = std::size_t{4} << 20;
 constexpr std::int64_t kMaxTimestampMs = kMaxArrivalUs / 1000;
 
-struct Line {
-  std::string_view text;
-  std::string file;
-  int number = 1;
-};
-
 // One segment per hash id; the last one holds the remaining tokens.
 std::vector<PromptSegment> read_segments(const JsonValue& hash_ids, std::int32_t input_length) {
   if (!hash_ids.is_array()) hash_ids.expected("an array");
@@ -257,74 +243,30 @@ std::vector<PromptSegment> read_segments(const JsonValue& hash_ids, std::int32_t
   return segments;
 }
 
-struct LineContent {
-  std::int64_t timestamp_ms = 0;
-  std::int32_t output_length = 0;
-  std::vector<PromptSegment> prompt;
-};
-
-Result<LineContent> read_line(const Line& line) {
-  if (line.text.find_first_not_of(" \t\r") == std::string_view::npos)
-    return Error{
-        ErrorKind::corrupt,
-        fmt::format("{}:{}: empty line (expected one JSON object a line)", line.file, line.number)};
-  const Result<nlohmann::json> json =
-      parse_json({.text = line.text, .file = line.file, .line = line.number});
-  if (!json.ok()) return json.error();
-  const auto read = [&] {
-    const JsonValue value(json.value());
-    value.check_keys({"timestamp", "input_length", "output_length", "hash_ids"});
-    LineContent content;
-    content.timestamp_ms = value.require("timestamp").int64({0, kMaxTimestampMs});
-    const std::int32_t input_length = value.require("input_length").int32({1, kMaxPromptTokens});
-    content.output_length = value.require("output_length").int32({0, kMaxOutputTokens});
-    content.prompt = read_segments(value.require("hash_ids"), input_length);
-    return content;
-  };
-  return read_json(fmt::format("{}:{}", line.file, line.number), read, ErrorKind::corrupt);
-}
-
-void add_request(TrafficLog& log, LineContent content, int line_number) {
-  LoggedRequest logged{.request = {.name = fmt::format("r{}", line_number),
-                                   .prompt = std::move(content.prompt),
-                                   .max_tokens = std::max(content.output_length, 1)},
-                       .arrival_us = content.timestamp_ms * 1000,
-                       .conversation = static_cast<std::int32_t>(log.requests.size())};
-  logged.request.key = request_key(logged.request.name);
-  if (content.output_length == 0) ++log.num_without_output;
-  if (!log.requests.empty() && logged.arrival_us < log.requests.back().arrival_us)
-    ++log.num_out_of_order;
-  log.requests.push_back(std::move(logged));
-}
-
 }  // namespace
 
 bool is_mooncake(std::string_view head) { return first_object_has_all(head, {"input_length"}); }
 
 Result<TrafficLog> read_mooncake(TrafficInput input) {
-  LineSource lines(input.file, std::move(input.read), kMaxTrafficLineBytes);
   TrafficLog log;
-  for (;;) {
-    const auto line = lines.next();
-    if (!line.ok()) return line.error();
-    if (!line.value()) break;
-    const int number = static_cast<int>(lines.line_number());
-    Result<LineContent> content =
-        read_line({.text = line.value()->text, .file = input.file, .number = number});
-    if (!content.ok()) return content.error();
-    add_request(log, std::move(content).value(), number);
-  }
-
-  if (log.requests.empty())
-    return Error{ErrorKind::corrupt,
-                 fmt::format("{}: no request (expected one JSON object a line)", input.file)};
+  const auto take = [&](const JsonValue& value, int line) {
+    value.check_keys({"timestamp", "input_length", "output_length", "hash_ids"});
+    const std::int64_t timestamp_ms = value.require("timestamp").int64({0, kMaxTimestampMs});
+    const std::int32_t input_length = value.require("input_length").int32({1, kMaxPromptTokens});
+    const std::int32_t max_tokens = value.require("output_length").int32({0, kMaxOutputTokens});
+    return add_logged(log,
+                      {.request = {.name = fmt::format("r{}", line),
+                                   .prompt = read_segments(value.require("hash_ids"), input_length),
+                                   .max_tokens = max_tokens},
+                       .arrival_us = timestamp_ms * 1000,
+                       .conversation = static_cast<std::int32_t>(log.requests.size())});
+  };
+  const std::string file = input.file;
+  const Status read =
+      read_json_lines(std::move(input), kMaxTrafficLineBytes, EmptyLines::refused, take);
+  if (!read.ok()) return read.error();
+  if (log.requests.empty()) return no_request(file);
   return log;
-}
-
-Result<Traffic> read_traffic(ReadBytes read, const std::string& file) {
-  auto log = read_mooncake({.read = std::move(read), .file = file});
-  if (!log.ok()) return log.error();
-  return arrange_traffic(std::move(log).value(), {});
 }
 
 }  // namespace hybridscope

@@ -5,7 +5,7 @@
 #include "tests/fuzz/accepted_inputs.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/fuzz_traffic_log.h"
-#include "tests/support/bytes_of.h"
+#include "tests/support/read_traffic.h"
 
 // The traffic reader: requests with what they say, or one line of error.
 
@@ -14,7 +14,7 @@ namespace {
 
 void read(std::string_view text) {
   std::istringstream lines{std::string(text)};
-  const auto traffic = read_traffic(test::bytes_of(lines), "t.jsonl");
+  const auto traffic = test::read_traffic(lines);
   note_read(text, traffic.ok());
   if (!traffic.ok()) return expect_one_line(traffic.error().message, "t.jsonl:");
   std::int64_t prompt_tokens = 0;

@@ -19,6 +19,7 @@
 #include "sessions/traffic/traffic_formats.h"
 #include "sessions/traffic/traffic_load.h"
 #include "tests/support/bytes_of.h"
+#include "tests/support/read_traffic.h"
 
 namespace hybridscope::bench {
 
@@ -196,7 +197,7 @@ void read_traffic_lines(benchmark::State& state) {
   const std::string text = traffic_lines();
   measure(state, kLines, [&] {
     std::istringstream lines(text);
-    return read_traffic(test::bytes_of(lines), "traffic.jsonl");
+    return test::read_traffic(lines);
   });
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }

@@ -14,7 +14,7 @@
 #include "sessions/traffic/traffic_formats.h"
 #include "sessions/traffic/traffic_load.h"
 #include "tests/sessions/record/plan_run.h"
-#include "tests/support/bytes_of.h"
+#include "tests/support/read_traffic.h"
 
 namespace hybridscope::session_plan_test {
 namespace {
@@ -103,7 +103,7 @@ TEST(SessionPlan, RealTrafficComesBackWithTheLengthItWasRaisedTo) {
       "\n"
       R"({"timestamp": 12, "input_length": 512, "output_length": 5, "hash_ids": [0]})"
       "\n");
-  const RunPlan plan = plan_traffic(read_traffic(test::bytes_of(lines), "t.jsonl").value(),
+  const RunPlan plan = plan_traffic(test::read_traffic(lines).value(),
                                     {.name = "t.jsonl", .model = "nemotron-h-8b", .settings = {}})
                            .value();
   EXPECT_EQ(plan.settings.max_model_len, 9006);

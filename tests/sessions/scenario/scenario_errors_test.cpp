@@ -12,7 +12,7 @@
 #include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/traffic/traffic_formats.h"
-#include "tests/support/bytes_of.h"
+#include "tests/support/read_traffic.h"
 
 namespace hybridscope::scenario_errors_test {
 namespace {
@@ -353,7 +353,7 @@ TEST(TrafficMutations, GiveTrafficOrOneLineOfError) {
   int accepted = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     std::istringstream lines(mutated(text, seed));
-    const auto traffic = read_traffic(test::bytes_of(lines), "t.jsonl");
+    const auto traffic = test::read_traffic(lines);
     if (traffic.ok()) {
       ++accepted;
       continue;

@@ -12,7 +12,7 @@
 #include "sessions/traffic/load_traffic.h"
 #include "sessions/traffic/traffic_formats.h"
 #include "tests/sessions/traffic/log_words.h"
-#include "tests/support/bytes_of.h"
+#include "tests/support/read_traffic.h"
 
 namespace hybridscope::mooncake_test {
 namespace {
@@ -22,7 +22,7 @@ using Source = PromptSegment::Source;
 
 Result<Traffic> read(const std::string& text) {
   std::istringstream lines(text);
-  return read_traffic(test::bytes_of(lines), "t.jsonl");
+  return test::read_traffic(lines);
 }
 
 Result<Traffic> load_file(const std::string& path) { return load_traffic(path, {}); }
@@ -125,9 +125,7 @@ TEST(Mooncake, AKeyTwiceNamesItsLine) {
 TEST(Mooncake, HashIdsMayBeWholeFloats) {
   std::istringstream lines(
       R"({"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[7.0]})");
-  EXPECT_EQ(
-      read_traffic(test::bytes_of(lines), "t.jsonl").value().requests[0].request.prompt[0].content,
-      7);
+  EXPECT_EQ(test::read_traffic(lines).value().requests[0].request.prompt[0].content, 7);
 }
 
 TEST(Mooncake, ATruncatedLineIsAnErrorAtItsEnd) {

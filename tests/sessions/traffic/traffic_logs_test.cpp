@@ -362,9 +362,9 @@ TEST(ConversationHistory, ALogHasALimitOfTokensAPromptAndOfPiecesInAll) {
 TEST(ConversationHistory, APromptWithoutTokensGetsOne) {
   TrafficLog log;
   ConversationHistory history(0);
-  ASSERT_TRUE(history.ask(log, {.name = "a", .max_tokens = 3}).ok());
-  ASSERT_TRUE(history.ask(log, {.name = "b", .max_tokens = 2, .delay_us = 7}).ok());
-  EXPECT_THAT(words_of(log), ElementsAre("a in 0: 1 -> 3", "b in 0: 1 a[1+3] -> 2 after a +7"));
+  ASSERT_TRUE(history.ask(log, "a", 3).ok());
+  ASSERT_TRUE(history.ask(log, "b", 2).ok());
+  EXPECT_THAT(words_of(log), ElementsAre("a in 0: 1 -> 3", "b in 0: 1 a[1+3] -> 2 after a"));
 }
 
 TEST(ConversationHistory, PartsOfAPromptAreCutOutOfItsSegments) {
