@@ -5,6 +5,7 @@
 
 #include "core/base/math.h"
 #include "core/base/result.h"
+#include "sessions/scenario/scenario_requests.h"
 
 namespace hybridscope {
 namespace {
@@ -177,11 +178,7 @@ void CacheReport::take_lookup(const StepTrace& trace, const AdmissionLookup& loo
       std::find_if(trace.scheduled.begin(), trace.scheduled.end(),
                    [&](const ScheduledTrace& entry) { return entry.request == lookup.request; });
   HS_EXPECT(scheduled != trace.scheduled.end());
-  std::vector<PromptSegment> sequence = request.prompt;
-  sequence.push_back({.source = PromptSegment::Source::output,
-                      .content = request.key,
-                      .first = scheduled->num_prompt_tokens,
-                      .length = request.max_tokens});
+  const std::vector<PromptSegment> sequence = sequence_of(request);
   const Fingerprint root = seed_fingerprint(request.cache_salt);
   LookupReport report{.step = trace.step,
                       .request = lookup.request,

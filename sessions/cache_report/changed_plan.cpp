@@ -9,35 +9,11 @@
 
 #include "core/base/result.h"
 #include "core/engine/engine.h"
+#include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/name_hash.h"
 
 namespace hybridscope {
 namespace {
-
-using Prompt = std::vector<PromptSegment>;
-
-// Tokens [first, end) of the pieces.
-Prompt part_of(const Prompt& pieces, std::int32_t first, std::int32_t end) {
-  Prompt part;
-  std::int32_t start = 0;
-  for (const PromptSegment& piece : pieces) {
-    const std::int32_t from = std::max(first, start);
-    const std::int32_t to = std::min(end, start + piece.length);
-    if (from < to) {
-      part.push_back(piece);
-      part.back().first += from - start;
-      part.back().length = to - from;
-    }
-    start += piece.length;
-  }
-  return part;
-}
-
-std::int32_t length_of(const Prompt& pieces) {
-  std::int32_t length = 0;
-  for (const PromptSegment& piece : pieces) length += piece.length;
-  return length;
-}
 
 // Tokens that no other request has.
 PromptSegment own_tokens(const std::string& request, std::int32_t first, std::int32_t length) {
@@ -70,20 +46,15 @@ Result<RunPlan> with_shared_tokens(const RunPlan& plan, const std::string& reque
   if (source < 0 || source == index) return no_such_request(other);
   RunPlan changed = plan;
   const AddRequest& shared = changed.requests[static_cast<std::size_t>(source)].request;
-  Prompt sequence = shared.prompt;
-  sequence.push_back({.source = PromptSegment::Source::output,
-                      .content = shared.key,
-                      .first = length_of(shared.prompt),
-                      .length = shared.max_tokens});
-  if (num_tokens > length_of(sequence))
+  const std::int64_t shared_length = num_prompt_tokens(shared) + shared.max_tokens;
+  if (num_tokens > shared_length)
     return invalid_input(fmt::format("the sequence of \"{}\" has {} tokens, not {}", other,
-                                     length_of(sequence), num_tokens));
-  Prompt& prompt = changed.requests[static_cast<std::size_t>(index)].request.prompt;
-  const std::int32_t length = length_of(prompt);
-  Prompt begins = part_of(sequence, 0, num_tokens);
+                                     shared_length, num_tokens));
+  AddRequest& one = changed.requests[static_cast<std::size_t>(index)].request;
+  const auto length = static_cast<std::int32_t>(num_prompt_tokens(one));
+  one.prompt = part_of_prompt(sequence_of(shared), 0, num_tokens);
   // Not the rest of the request's own prompt: it might continue like the other sequence.
-  begins.push_back(own_tokens(request, num_tokens, std::max(length - num_tokens, 1)));
-  prompt = std::move(begins);
+  one.prompt.push_back(own_tokens(request, num_tokens, std::max(length - num_tokens, 1)));
   return checked(std::move(changed), static_cast<std::size_t>(index));
 }
 
@@ -92,8 +63,9 @@ Result<RunPlan> with_longer_prompt(const RunPlan& plan, const std::string& reque
   const std::ptrdiff_t index = find_planned(plan, request);
   if (index < 0) return no_such_request(request);
   RunPlan changed = plan;
-  Prompt& prompt = changed.requests[static_cast<std::size_t>(index)].request.prompt;
-  prompt.push_back(own_tokens(request, length_of(prompt), num_more_tokens));
+  AddRequest& longer = changed.requests[static_cast<std::size_t>(index)].request;
+  longer.prompt.push_back(
+      own_tokens(request, static_cast<std::int32_t>(num_prompt_tokens(longer)), num_more_tokens));
   return checked(std::move(changed), static_cast<std::size_t>(index));
 }
 

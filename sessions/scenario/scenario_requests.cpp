@@ -178,13 +178,7 @@ Result<AddRequest> resolve_request(const ScenarioRequest& request,
                       "output tokens",
                       quoted_text(request.id), spec.share_tokens, quoted_text(spec.share), prompt,
                       shared->request.max_tokens));
-    const std::int32_t output =
-        append_prefix(resolved.prompt, shared->request.prompt, spec.share_tokens);
-    if (output > 0)
-      resolved.prompt.push_back({.source = PromptSegment::Source::output,
-                                 .content = shared->request.key,
-                                 .first = static_cast<std::int32_t>(prompt),
-                                 .length = output});
+    resolved.prompt = part_of_prompt(sequence_of(shared->request), 0, spec.share_tokens);
   }
   append_own(resolved.prompt, request);
   return resolved;
@@ -276,6 +270,36 @@ std::int64_t num_prompt_tokens(const AddRequest& request) {
   std::int64_t tokens = 0;
   for (const PromptSegment& segment : request.prompt) tokens += segment.length;
   return tokens;
+}
+
+std::vector<PromptSegment> part_of_prompt(const std::vector<PromptSegment>& prompt,
+                                          std::int64_t first, std::int64_t end) {
+  std::vector<PromptSegment> part;
+  std::int64_t start = 0;
+  for (const PromptSegment& segment : prompt) {
+    const std::int64_t from = std::max(first, start);
+    const std::int64_t to = std::min(end, start + segment.length);
+    if (from < to) {
+      part.push_back(segment);
+      part.back().first += static_cast<std::int32_t>(from - start);
+      part.back().length = static_cast<std::int32_t>(to - from);
+    }
+    start += segment.length;
+  }
+  return part;
+}
+
+PromptSegment answer_of(const AddRequest& request, std::int64_t num_prompt_tokens) {
+  return {.source = PromptSegment::Source::output,
+          .content = request.key,
+          .first = static_cast<std::int32_t>(num_prompt_tokens),
+          .length = request.max_tokens};
+}
+
+std::vector<PromptSegment> sequence_of(const AddRequest& request) {
+  std::vector<PromptSegment> sequence = request.prompt;
+  sequence.push_back(answer_of(request, num_prompt_tokens(request)));
+  return sequence;
 }
 
 }  // namespace hybridscope

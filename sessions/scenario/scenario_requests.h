@@ -31,6 +31,15 @@ struct ArrivingRequest {
 
 std::int64_t num_prompt_tokens(const AddRequest& request);
 
+// Tokens [first, end) of a prompt.
+std::vector<PromptSegment> part_of_prompt(const std::vector<PromptSegment>& prompt,
+                                          std::int64_t first, std::int64_t end);
+
+// The tokens that `request` generates, as a part of later prompts.
+PromptSegment answer_of(const AddRequest& request, std::int64_t num_prompt_tokens);
+// Its prompt and its answer.
+std::vector<PromptSegment> sequence_of(const AddRequest& request);
+
 // In the order in which they join: by (at_step, arrival_us), then as in the file. Error, with the
 // pointer of the request ("/requests/1/prompt/share"): circular sharing, or sharing past the end of
 // a sequence.

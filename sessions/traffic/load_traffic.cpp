@@ -275,30 +275,6 @@ std::vector<TextPiece> pieces_of_text(std::string_view text) {
   return pieces;
 }
 
-std::vector<PromptSegment> part_of_prompt(const std::vector<PromptSegment>& prompt,
-                                          std::int64_t first, std::int64_t end) {
-  std::vector<PromptSegment> part;
-  std::int64_t start = 0;
-  for (const PromptSegment& segment : prompt) {
-    const std::int64_t from = std::max(first, start);
-    const std::int64_t to = std::min(end, start + segment.length);
-    if (from < to) {
-      part.push_back(segment);
-      part.back().first += static_cast<std::int32_t>(from - start);
-      part.back().length = static_cast<std::int32_t>(to - from);
-    }
-    start += segment.length;
-  }
-  return part;
-}
-
-PromptSegment answer_of(const AddRequest& request, std::int64_t num_prompt_tokens) {
-  return {.source = PromptSegment::Source::output,
-          .content = request.key,
-          .first = static_cast<std::int32_t>(num_prompt_tokens),
-          .length = request.max_tokens};
-}
-
 void ConversationHistory::add(const PromptSegment& segment) {
   history_.push_back(segment);
   num_tokens_ += segment.length;

@@ -14,6 +14,7 @@
 
 #include "core/base/result.h"
 #include "core/engine/token_sequence.h"
+#include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/input_file.h"
 #include "sessions/text/json_value.h"
 #include "sessions/traffic/traffic.h"
@@ -114,13 +115,6 @@ struct TextPiece {
   std::int32_t num_bytes = 0;
 };
 std::vector<TextPiece> pieces_of_text(std::string_view text);
-
-// Tokens [first, end) of a prompt.
-std::vector<PromptSegment> part_of_prompt(const std::vector<PromptSegment>& prompt,
-                                          std::int64_t first, std::int64_t end);
-
-// The tokens that `request` generates, as a part of later prompts.
-PromptSegment answer_of(const AddRequest& request, std::int64_t num_prompt_tokens);
 
 // The most prompt segments that a log may have: 2.4 GB of them. Long conversations have the square
 // of their length.

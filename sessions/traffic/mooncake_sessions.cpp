@@ -177,7 +177,7 @@ class MooncakeSessions {
         .delay_us = row.delay_us};
     AddRequest& request = logged.request;
     if (row.hash_ids.empty()) {
-      if (before >= 0) request.prompt = sequence_of(before);
+      if (before >= 0) request.prompt = sequence_at(before);
       request.prompt.push_back({.content = text_content(request.name), .length = row.input_length});
     } else {
       request.prompt = prompt_of_ids(row, before);
@@ -195,7 +195,7 @@ class MooncakeSessions {
     std::vector<PromptSegment> history;
     std::int64_t num_history = 0;
     if (continues(row, before)) {
-      history = sequence_of(before);
+      history = sequence_at(before);
       for (const PromptSegment& segment : history) num_history += segment.length;
     }
     std::vector<PromptSegment> prompt;
@@ -233,11 +233,8 @@ class MooncakeSessions {
   }
 
   // Prompt and answer.
-  std::vector<PromptSegment> sequence_of(std::int32_t index) const {
-    const AddRequest& request = log_.requests[static_cast<std::size_t>(index)].request;
-    std::vector<PromptSegment> sequence = request.prompt;
-    sequence.push_back(answer_of(request, num_prompt_tokens(request)));
-    return sequence;
+  std::vector<PromptSegment> sequence_at(std::int32_t index) const {
+    return sequence_of(log_.requests[static_cast<std::size_t>(index)].request);
   }
   // The first row of the row's conversation.
   std::int32_t conversation_of(std::int32_t index) {

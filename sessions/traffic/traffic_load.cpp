@@ -350,10 +350,7 @@ class Generator {
         logged.delay_us = think_us;
       }
       log.requests.push_back(std::move(logged));
-      history.push_back({.source = PromptSegment::Source::output,
-                         .content = request_key(name),
-                         .first = position,
-                         .length = output});
+      history.push_back(answer_of(log.requests.back().request, position));
       position += output;
       think_us =
           draws_.waiting_time(options_.mean_think_us, draw_key(Draw::think, conversation, turn));
