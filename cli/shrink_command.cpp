@@ -1,6 +1,6 @@
 #include "cli/commands.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -119,11 +119,8 @@ Result<std::optional<Rule>> read_rule(const std::string& slug) {
     if (info.slug == slug) return std::optional<Rule>(info.rule);
     known.push_back(info.slug);
   }
-  std::string names;
-  for (const std::string_view name : known)
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
   return invalid_input(fmt::format("no rule is called {}{} (known: {})", quoted_text(slug),
-                                   nearest_key_hint(slug, known), names));
+                                   nearest_key_hint(slug, known), fmt::join(known, ", ")));
 }
 
 std::vector<ShrinkChange> scenario_changes(const Scenario& before, const ShrunkScenario& shrunk) {

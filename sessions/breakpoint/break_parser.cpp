@@ -1,6 +1,6 @@
 #include "sessions/breakpoint/break_parser.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -179,11 +179,9 @@ BreakParser::Part BreakParser::compare_word(BreakOp op, const Part& field, const
       both.end = std::max(field.end, word.end);
       return both;
     }
-  std::string names;
-  for (const std::string_view known : words)
-    names += (names.empty() ? "" : ", ") + std::string(known);
   fail(word.begin, word.end,
-       fmt::format("{} is never {}, it is one of {}", field.field->name, word.name, names));
+       fmt::format("{} is never {}, it is one of {}", field.field->name, word.name,
+                   fmt::join(words, ", ")));
   return field;
 }
 

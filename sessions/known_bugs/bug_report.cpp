@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/engine/policy_table.h"
+#include "sessions/explain/explain_start_up.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/number_words.h"
@@ -17,10 +18,6 @@ namespace {
 
 std::string_view runner_words(ModelRunner runner) {
   return runner == ModelRunner::v1 ? "runner V1" : "runner V2";
-}
-
-std::string_view runner_option(ModelRunner runner) {
-  return runner == ModelRunner::v1 ? "v1" : "v2";
 }
 
 // "0.24.0 to 0.26.0, mended in 0.27.1"
@@ -76,7 +73,7 @@ std::string scenario_part(const BugReportInput& input) {
       "With everything that {3} does the scenario of the fault (`hybridscope bugs show {0} "
       "--scenario healthy`, run with `--engine vllm-{3} --runner {4}{5}`) {6}.\n",
       id, write_scenario(input.smallest), input.finding, release_name(input.release),
-      runner_option(input.runner),
+      runner_name(input.runner),
       needs_caching(input.exhibit.scenario) && !default_prefix_caching(input.release)
           ? " --enable-prefix-caching"
           : "",

@@ -10,6 +10,7 @@
 #include "core/trace/block_table_mirror.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_step.h"
+#include "sessions/known_bugs/policy_runs.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/run/drive.h"
 #include "sessions/text/name_hash.h"
@@ -101,10 +102,6 @@ SpokenComparison compare(const std::string& request, const SpokenText& healthy,
   return compared;
 }
 
-bool is_about_numbers(const Finding& finding) {
-  return rule_info(finding.rule).evidence == Evidence::numbers;
-}
-
 // Why a fault that a rule found changes no state that a request reads in its scenario.
 std::string reason_of(Rule rule) {
   switch (rule) {
@@ -157,7 +154,7 @@ SpokenBug spoken_bug(const BugRun& run) {
         compare(faulty.requests[i], healthy.texts[other], faulty.texts[i], faulty.vocab_size));
   }
   for (const KeptFinding& kept : run.faulty.findings.kept())
-    if (bug.first_wrong.empty() && is_about_numbers(kept.finding)) bug.first_wrong = kept.text;
+    if (bug.first_wrong.empty() && is_of_numbers(kept.finding)) bug.first_wrong = kept.text;
   const auto& kept = run.faulty.findings.kept();
   if (run.faulty.findings.num_found(Severity::error) == 0) bug.reason = "no state is wrong";
   for (const KeptFinding& finding : kept)

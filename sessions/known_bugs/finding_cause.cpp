@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/engine/policy_table.h"
+#include "sessions/known_bugs/policy_runs.h"
 #include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/number_words.h"
 
@@ -227,11 +228,6 @@ class CauseSearch {
   std::size_t wanted_;
 };
 
-// Findings that the same kind of run shows.
-bool needs_language(const Finding& finding) {
-  return rule_info(finding.rule).evidence == Evidence::numbers;
-}
-
 // What a run of the search cannot show; empty: it can.
 std::string why_not_shown(const Finding& finding, const CauseSearchOptions& options) {
   switch (rule_info(finding.rule).evidence) {
@@ -253,7 +249,7 @@ std::vector<FindingCause> find_causes(const RunPlan& plan, std::span<const Findi
     std::vector<Finding> wanted;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < findings.size(); ++i) {
-      if (needs_language(findings[i]) != numeric) continue;
+      if (is_of_numbers(findings[i]) != numeric) continue;
       causes[i].not_searched = why_not_shown(findings[i], options);
       if (!causes[i].not_searched.empty()) continue;
       wanted.push_back(findings[i]);

@@ -38,10 +38,6 @@ bool is_error_finding(const Finding& finding) {
   return rule_info(finding.rule).severity == Severity::error;
 }
 
-bool is_of_numbers(const Finding& finding) {
-  return rule_info(finding.rule).evidence == Evidence::numbers;
-}
-
 std::int64_t num_parameters(const HybridModel& model) {
   std::int64_t count = 0;
   for (const std::vector<float>& tensor : model.tensors)
@@ -50,6 +46,10 @@ std::int64_t num_parameters(const HybridModel& model) {
 }
 
 }  // namespace
+
+bool is_of_numbers(const Finding& finding) {
+  return rule_info(finding.rule).evidence == Evidence::numbers;
+}
 
 void switch_off(const PolicyOverrides& policies, EngineSettings& settings,
                 std::vector<ScriptStep>& script) {

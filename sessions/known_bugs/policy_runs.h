@@ -57,6 +57,9 @@ struct FindingOccurrence {
   bool later_too = false;  // there, or in the steps behind it
 };
 
+// Does only a language model that runs on the decisions show it?
+bool is_of_numbers(const Finding& finding);
+
 class PolicyRuns {
  public:
   // Runs the plan as it is. All arguments must outlive this object. With the language model if one

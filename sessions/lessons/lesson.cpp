@@ -1,6 +1,6 @@
 #include "sessions/lessons/lesson.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <array>
 #include <charconv>
 
@@ -109,10 +109,7 @@ std::string answer_kind(const BreakField& field) {
     case BreakType::request: return "the name of a request";
     case BreakType::word: break;
   }
-  std::string words = "one of ";
-  for (std::size_t i = 0; i < field.words.size(); ++i)
-    words += (i == 0 ? "" : ", ") + std::string(field.words[i]);
-  return words;
+  return fmt::format("one of {}", fmt::join(field.words, ", "));
 }
 
 }  // namespace hybridscope

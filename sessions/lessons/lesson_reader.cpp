@@ -1,6 +1,6 @@
 #include "sessions/lessons/lesson.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -271,10 +271,9 @@ Result<std::string> read_embedded(const std::string& path) {
 
 Error no_such(std::string_view what, std::string_view name,
               const std::vector<std::string_view>& names) {
-  std::string all;
-  for (const std::string_view known : names) all += (all.empty() ? "" : ", ") + std::string(known);
-  return {ErrorKind::not_found, fmt::format("there is no {} {}{} (there are {})", what,
-                                            quoted_text(name), nearest_key_hint(name, names), all)};
+  return {ErrorKind::not_found,
+          fmt::format("there is no {} {}{} (there are {})", what, quoted_text(name),
+                      nearest_key_hint(name, names), fmt::join(names, ", "))};
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "sessions/matrix/matrix_cell.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -55,12 +55,6 @@ constexpr std::int32_t kMaxNgramTokens = 3;
 
 std::vector<Name> names_of(std::span<const Name> values) { return {values.begin(), values.end()}; }
 
-std::string listed(std::span<const Name> values) {
-  std::string text;
-  for (const Name value : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", value);
-  return text;
-}
-
 std::vector<Name> split(Name text, char separator) {
   std::vector<Name> parts;
   while (true) {
@@ -77,7 +71,7 @@ Result<std::uint8_t> value_index(const AxisInfo& axis, Name value) {
   if (found != axis.values.end()) return static_cast<std::uint8_t>(found - axis.values.begin());
   return invalid_input(
       fmt::format("axis {} has no value {}{} (expected {})", axis.name, quoted_text(value),
-                  nearest_key_hint(value, names_of(axis.values)), listed(axis.values)));
+                  nearest_key_hint(value, names_of(axis.values)), fmt::join(axis.values, ", ")));
 }
 
 Result<EngineSetup> smallest_engine(const MatrixCell& cell) {
@@ -234,11 +228,11 @@ Status CellFilter::add(std::string_view text) {
     for (const AxisInfo& one : kAxes) known.push_back(one.name);
     return invalid_input(
         fmt::format("there is no axis {}{} (expected AXIS=VALUE,... with AXIS one of {})",
-                    quoted_text(name), nearest_key_hint(name, known), listed(known)));
+                    quoted_text(name), nearest_key_hint(name, known), fmt::join(known, ", ")));
   }
   if (equals == Name::npos)
     return invalid_input(fmt::format("{} names no value (expected {}=VALUE,... of {})",
-                                     quoted_text(text), axis->name, listed(axis->values)));
+                                     quoted_text(text), axis->name, fmt::join(axis->values, ", ")));
   for (const Name value : split(text.substr(equals + 1), ',')) {
     const auto index = value_index(*axis, value);
     if (!index.ok()) return index.error();

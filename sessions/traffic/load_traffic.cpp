@@ -1,6 +1,6 @@
 #include "sessions/traffic/load_traffic.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -73,10 +73,9 @@ const TrafficFormat* find_traffic_format(std::string_view name) {
 }
 
 std::string traffic_format_names() {
-  std::string names;
-  for (const TrafficFormat& format : kFormats)
-    names += (names.empty() ? "" : ", ") + std::string(format.name);
-  return names;
+  std::vector<std::string_view> names;
+  for (const TrafficFormat& format : kFormats) names.push_back(format.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 const TrafficFormat* recognise_traffic(std::string_view head) {
