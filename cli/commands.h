@@ -57,16 +57,10 @@ std::function<int()> add_export_command(CLI::App& command);
 
 // `hybridscope gui`: the workbench, in a window or into a picture.
 
-struct GuiOptions {
-  std::string file;     // scenario or session to open; empty: the start screen
-  std::string attach;   // FILE or unix:PATH of a living engine
-  RecordOption record;  // of what comes from it
-  std::string traffic;  // file or "synthetic"
-  TrafficOptions traffic_options;
-  std::string model;
-  std::int64_t limit = 0;
-  SettingsOptions settings;
-  StateOption state;  // the language model that runs on the decisions, and where
+// `scenario` is the file to open, whatever is in it; empty: the start screen. `record` is of what
+// comes from a living engine; `state` the language model that runs on the decisions, and where.
+struct GuiOptions : RunOptions {
+  std::string attach;  // FILE or unix:PATH of a living engine
   std::string screenshot;
   std::string script;
   std::string size;  // "1600x1000"; empty: as it was the last time

@@ -79,15 +79,15 @@ bool has_settings(const GuiOptions& options) {
 
 // Options that do not go together.
 Status check_options(const GuiOptions& options) {
-  if (has_settings(options) && is_plan_file(options.file))
+  if (has_settings(options) && is_plan_file(options.scenario))
     return invalid_input(fmt::format(
         "{}: results of a plan have their model and settings (`hybridscope plan` runs other ones)",
-        options.file));
-  if (has_settings(options) && is_session(options.file))
+        options.scenario));
+  if (has_settings(options) && is_session(options.scenario))
     return invalid_input(fmt::format(
         "{}: a session has its settings (--model and engine settings go with a scenario or "
         "--traffic; `hybridscope sessions fork` runs a session again with other ones)",
-        options.file));
+        options.scenario));
   if (options.limit > 0 && options.traffic.empty())
     return invalid_input(
         "--limit: there is no --traffic of which it could take the first requests");
@@ -95,19 +95,19 @@ Status check_options(const GuiOptions& options) {
     return invalid_input(
         "--attach: the trace has the engine's settings (--model and engine "
         "settings go with a scenario or --traffic)");
-  if (options.state.is_numeric() && (is_session(options.file) || !options.attach.empty()))
+  if (options.state.is_numeric() && (is_session(options.scenario) || !options.attach.empty()))
     return invalid_input(
         "--weights: a language model runs on the decisions of our engine only (a session has what "
         "was said when it was recorded; `hybridscope judge TRACE --weights DIR` runs one on a "
         "trace)");
   if (Status fit = check_language_option(options.state); !fit.ok()) return fit;
-  return check_given_settings(options.settings, options.file, options.model);
+  return check_given_settings(options.settings, options.scenario, options.model);
 }
 
 CommandFiles files_of(const GuiOptions& options) {
   const bool is_socket = options.attach.starts_with("unix:");
-  return {.inputs = {is_session(options.file) ? session_input(options.file)
-                                              : InputFile{"what is opened", options.file},
+  return {.inputs = {is_session(options.scenario) ? session_input(options.scenario)
+                                                  : InputFile{"what is opened", options.scenario},
                      {"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
                      {"the trace", is_socket ? "" : options.attach},
                      {"the script", options.script},
@@ -118,23 +118,16 @@ CommandFiles files_of(const GuiOptions& options) {
 
 Status fill_run(const GuiOptions& options, GuiStart& start) {
   if (options.traffic.empty() && !has_settings(options)) {
-    start.open = options.file;
+    start.open = options.scenario;
     start.attach = options.attach;
     start.record = options.record.place;
     start.record_level = record_level_name(options.record.level);
     return Ok{};
   }
-  RunOptions run;
-  run.scenario = options.file;
-  run.traffic = options.traffic;
-  run.model = options.model;
-  run.traffic_options = options.traffic_options;
-  run.limit = options.limit;
-  run.settings = options.settings;
-  auto plan = make_run_plan(run);
+  auto plan = make_run_plan(options);
   if (!plan.ok()) return plan.error();
   start.plan = std::move(plan).value();
-  for (const std::string& file : {options.file, options.traffic, options.model})
+  for (const std::string& file : {options.scenario, options.traffic, options.model})
     if (!file.empty()) start.plan_files.push_back(file);
   return Ok{};
 }
@@ -166,7 +159,7 @@ bool is_unmet_wait(const Error& error) {
 
 void add_gui_options(CLI::App& command, GuiOptions& options) {
   command.footer(kGuiExamples);
-  auto* file = command.add_option("file", options.file, "what to open")
+  auto* file = command.add_option("file", options.scenario, "what to open")
                    ->type_name("SCENARIO.json|FILE.db[:NAME]|TRACE.jsonl|PLAN.jsonl");
   command.add_option("--traffic", options.traffic, kTrafficHelp)
       ->type_name("FILE|synthetic")
@@ -270,7 +263,7 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
     return kExitFindings;
   }
   if (is_misused_command(options, done.error())) return report_usage("gui", done.error().message);
-  return report_failure(name_right_command("gui", options.file, done.error()));
+  return report_failure(name_right_command("gui", options.scenario, done.error()));
 }
 
 }  // namespace hybridscope
