@@ -313,11 +313,7 @@ nlohmann::ordered_json plan_to_json(const PlanView& view) {
   if (view.choice.has_recommendation()) {
     json["recommended"] = view.results[view.choice.recommended()].name;
     for (const std::size_t i : view.choice.front) json["front"].push_back(view.results[i].name);
-    json["reasons"] = plan_reasons({.sweep = view.sweep,
-                                    .results = view.results,
-                                    .goals = view.goals,
-                                    .choice = view.choice,
-                                    .model = view.header.model});
+    json["reasons"] = plan_reasons(view);
   }
   for (const PlanSensitivity& other : view.sensitivity)
     json["sensitivity"].push_back(

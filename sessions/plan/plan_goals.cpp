@@ -1,6 +1,6 @@
 #include "sessions/plan/plan_goals.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -211,12 +211,11 @@ std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
     differing.emplace_back(decides ? -1 : 1 - std::abs(of_a - of_b) / larger, &goal);
   }
   std::ranges::stable_sort(differing, {}, &std::pair<double, const PlanGoal*>::first);
-  std::string words;
+  std::vector<std::string> words;
   std::size_t others = 0;
   for (const auto& [left, goal] : differing)
-    if (left < 0 || ++others <= kMostOthers)
-      words += fmt::format("{}{}", words.empty() ? "" : ", ", difference_words(*goal, a, b));
-  return words;
+    if (left < 0 || ++others <= kMostOthers) words.push_back(difference_words(*goal, a, b));
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text) {
@@ -227,13 +226,9 @@ Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text) {
     const auto found = std::ranges::find(kGoals, name, &PlanGoal::name);
     if (found == std::end(kGoals)) {
       std::vector<std::string_view> known;
-      std::string names;
-      for (const PlanGoal& goal : kGoals) {
-        known.push_back(goal.name);
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", goal.name);
-      }
+      for (const PlanGoal& goal : kGoals) known.push_back(goal.name);
       return invalid_input(fmt::format("there is no goal {}{} (goals: {})", quoted_text(name),
-                                       nearest_key_hint(name, known), names));
+                                       nearest_key_hint(name, known), fmt::join(known, ", ")));
     }
     if (std::ranges::find(goals, &*found) != goals.end())
       return invalid_input(fmt::format("goal {} is named twice", name));
@@ -255,8 +250,6 @@ PlanChoice choose(std::span<const PlanResult> results, std::span<const PlanGoal*
 }
 
 namespace {
-
-using F = PlanFigures;
 
 // "12.3 / 40": on average over steps, and at most.
 std::string average_and_most(const F& figures, const CountOverSteps& count) {

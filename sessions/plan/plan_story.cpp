@@ -129,11 +129,7 @@ std::vector<std::string> refused_lines(const PlanView& view, std::size_t most) {
 
 std::vector<std::string> story_lines(const PlanView& view) {
   if (!view.choice.has_recommendation()) return {};
-  std::vector<std::string> lines = plan_reasons({.sweep = view.sweep,
-                                                 .results = view.results,
-                                                 .goals = view.goals,
-                                                 .choice = view.choice,
-                                                 .model = view.header.model});
+  std::vector<std::string> lines = plan_reasons(view);
   for (std::string& line : sensitivity_lines(view)) lines.push_back(std::move(line));
   return lines;
 }
@@ -153,12 +149,24 @@ namespace {
 
 constexpr std::size_t kMostValuesNamed = 3;
 
+// "at most 1,204 of 4,817 in use, 310.2 on average (attention 300.1, ...); ...".
+std::string block_use_words(const PlanResult& result) {
+  const PlanFigures& f = result.figures;
+  std::string words = fmt::format(
+      "at most {} of {} in use, {:.1f} on average (", grouped_number(f.used_blocks.most),
+      grouped_number(result.sizes.num_blocks - 1), f.average(f.used_blocks));
+  for (std::size_t kind = 0; kind < kNumBlockKinds; ++kind)
+    words += fmt::format("{}{} {:.1f}", kind == 0 ? "" : ", ", kBlockKindWords[kind],
+                         f.average(f.blocks[kind]));
+  return words + fmt::format("); {:.1f} more hold what a hit can use", f.average(f.cached_blocks));
+}
+
 class Reasons {
  public:
-  explicit Reasons(const PlanReasonsInput& input)
-      : in_(input),
-        best_(input.results[input.choice.recommended()]),
-        best_case_(input.sweep.called(best_.name).value()) {}
+  explicit Reasons(const PlanView& view)
+      : in_(view),
+        best_(view.results[view.choice.recommended()]),
+        best_case_(view.sweep.called(best_.name).value()) {}
 
   std::vector<std::string> lines() const {
     std::vector<std::string> lines;
@@ -263,33 +271,21 @@ class Reasons {
   }
 
   void add_block_line(std::vector<std::string>& lines) const {
-    if (in_.model.empty()) return;
-    const auto settings = in_.sweep.settings(best_case_, in_.model);
+    const std::string& model = in_.header.model;
+    if (model.empty()) return;
+    const auto settings = in_.sweep.settings(best_case_, model);
     if (!settings.ok()) return;
-    const auto setup = make_engine_setup(in_.model, settings.value());
+    const auto setup = make_engine_setup(model, settings.value());
     if (setup.ok()) lines.push_back(why_block_size(setup.value().layout));
   }
 
-  const PlanReasonsInput& in_;
+  const PlanView& in_;
   const PlanResult& best_;
   PlanCase best_case_;
 };
 
 }  // namespace
 
-std::string block_use_words(const PlanResult& result) {
-  const PlanFigures& f = result.figures;
-  std::string words = fmt::format(
-      "at most {} of {} in use, {:.1f} on average (", grouped_number(f.used_blocks.most),
-      grouped_number(result.sizes.num_blocks - 1), f.average(f.used_blocks));
-  for (std::size_t kind = 0; kind < kNumBlockKinds; ++kind)
-    words += fmt::format("{}{} {:.1f}", kind == 0 ? "" : ", ", kBlockKindWords[kind],
-                         f.average(f.blocks[kind]));
-  return words + fmt::format("); {:.1f} more hold what a hit can use", f.average(f.cached_blocks));
-}
-
-std::vector<std::string> plan_reasons(const PlanReasonsInput& input) {
-  return Reasons(input).lines();
-}
+std::vector<std::string> plan_reasons(const PlanView& view) { return Reasons(view).lines(); }
 
 }  // namespace hybridscope

@@ -77,21 +77,11 @@ std::vector<std::string> sensitivity_lines(const PlanView& view);
 
 // Why a plan recommends what it does, in sentences that name the numbers.
 
-struct PlanReasonsInput {
-  const Sweep& sweep;
-  std::span<const PlanResult> results;
-  std::span<const PlanGoal* const> goals;
-  const PlanChoice& choice;
-  std::string model = {};  // for why a block has its size; empty: not told
-};
-
 // One sentence a line: what the recommended result reaches of each goal; for each axis what another
 // value would change with everything else equal, as far as it was run; how full the pool was.
-// Requires: there is a recommendation.
-std::vector<std::string> plan_reasons(const PlanReasonsInput& input);
-
-// "attention 1,204 of 4,817 blocks at most, 310.2 on average; ...": what blocks are used for.
-std::string block_use_words(const PlanResult& result);
+// Without a model in the header nothing tells why a block has its size. Requires: there is a
+// recommendation.
+std::vector<std::string> plan_reasons(const PlanView& view);
 
 // A plan as one self-contained HTML file that opens offline: what is recommended and why, the front
 // as a scatter, memory and hits over time of one combination, and all figures in a table

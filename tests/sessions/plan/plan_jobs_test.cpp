@@ -150,8 +150,9 @@ TEST(PlanReasons, SayWhatEachOtherValueWouldChange) {
   const std::vector<PlanResult> results = results_of(sweep, options());
   const auto goals = parse_goals("hits").value();
   const PlanChoice choice = choose(results, goals);
-  const std::vector<std::string> reasons =
-      plan_reasons({.sweep = sweep, .results = results, .goals = goals, .choice = choice});
+  const PlanHeader header;
+  const std::vector<std::string> reasons = plan_reasons(
+      {.header = header, .sweep = sweep, .results = results, .goals = goals, .choice = choice});
   ASSERT_EQ(reasons.size(), 4U);
   EXPECT_THAT(reasons[0], HasSubstr("which none beats"));
   EXPECT_THAT(reasons[1], HasSubstr("mamba_cache_mode align, not none: hits "));
