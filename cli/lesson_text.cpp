@@ -56,11 +56,7 @@ std::string format_lesson_question(const LessonQuestion& question, std::size_t n
 
 std::string format_lesson_reply(std::string_view words) {
   std::string text;
-  for (std::size_t end = 0; end != std::string_view::npos;) {
-    end = words.find('\n');
-    text += wrapped_lines(words.substr(0, end));
-    words.remove_prefix(end == std::string_view::npos ? words.size() : end + 1);
-  }
+  for (const std::string_view line : split_text(words, '\n')) text += wrapped_lines(line);
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/caching/block_pool_policies.h"
 #include "core/engine/aligned_split_policies.h"
@@ -8,6 +9,7 @@
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_schedule.h"
 #include "sessions/explain/explain_sections.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope::step_sections {
 
@@ -248,18 +250,13 @@ void add_scheduled(const StepToExplain& step, TextPage& page) {
 }
 
 void add_lookup(const StepToExplain& step, const AdmissionLookup& lookup, TextPage& page) {
-  std::string text = explain_lookup(lookup, step.config, step.names);
+  const std::string text = explain_lookup(lookup, step.config, step.names);
   bool first = true;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    if (first)
+  for (const std::string_view line : split_text(text, '\n'))
+    if (std::exchange(first, false))
       page.line(line);
     else
       page.item("", 0, line);
-    first = false;
-    begin = end + 1;
-  }
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sessions/record/step_record.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/shown_text.h"
 #include "sessions/text/text_page.h"
 
 namespace hybridscope {
@@ -62,12 +64,9 @@ void add_fields(const CollectedStep& step, std::size_t most, TextPage& page) {
 void add_words(std::string_view side, const std::string& words, TextPage& page) {
   const std::string label = fmt::format("  {}", side);
   const std::size_t width = std::string_view(side.size() == 1 ? "  A" : "  both").size();
-  std::size_t begin = 0;
-  for (bool first = true; begin <= words.size(); first = false) {
-    const std::size_t end = std::min(words.find('\n', begin), words.size());
-    page.item(first ? label : "", width, words.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  bool first = true;
+  for (const std::string_view line : split_text(words, '\n'))
+    page.item(std::exchange(first, false) ? label : "", width, line);
 }
 
 void add_decisions(const CollectedDiff& collected, TextPage& page) {

@@ -76,13 +76,9 @@ Result<CellFilter> read_filter(const std::vector<std::string>& only) {
 }
 
 std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
+  if (text.empty()) return {};
+  const std::vector<std::string_view> words = split_text(text, ' ');
+  return {words.begin(), words.end()};
 }
 
 // "matrix-safe", "matrix-vllm@2026-06-29-2of7".

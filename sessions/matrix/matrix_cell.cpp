@@ -9,6 +9,7 @@
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/text/json_value.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {
@@ -54,16 +55,6 @@ constexpr std::array<AxisInfo, kNumAxes> kAxes = {{
 constexpr std::int32_t kMaxNgramTokens = 3;
 
 std::vector<Name> names_of(std::span<const Name> values) { return {values.begin(), values.end()}; }
-
-std::vector<Name> split(Name text, char separator) {
-  std::vector<Name> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == Name::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 // Error: the axis has no such value.
 Result<std::uint8_t> value_index(const AxisInfo& axis, Name value) {
@@ -155,7 +146,7 @@ std::string cell_name(const MatrixCell& cell) {
 }
 
 Result<MatrixCell> parse_cell(std::string_view name) {
-  const std::vector<Name> parts = split(name, '/');
+  const std::vector<Name> parts = split_text(name, '/');
   if (parts.size() != kNumAxes)
     return invalid_input(fmt::format("{} is not a cell: {} values, expected {}, one an axis",
                                      quoted_text(name), parts.size(), kNumAxes));
@@ -233,7 +224,7 @@ Status CellFilter::add(std::string_view text) {
   if (equals == Name::npos)
     return invalid_input(fmt::format("{} names no value (expected {}=VALUE,... of {})",
                                      quoted_text(text), axis->name, fmt::join(axis->values, ", ")));
-  for (const Name value : split(text.substr(equals + 1), ',')) {
+  for (const Name value : split_text(text.substr(equals + 1), ',')) {
     const auto index = value_index(*axis, value);
     if (!index.ok()) return index.error();
     taken_[static_cast<std::size_t>(axis->axis)] |= 1U << index.value();

@@ -340,12 +340,9 @@ Status set_values(std::string_view part, PolicyOverrides& policies) {
 
 Result<PolicyOverrides> policies_of_cause(std::string_view cause) {
   PolicyOverrides policies;
-  while (true) {
-    const std::size_t end = cause.find('+');
-    if (Status set = set_values(cause.substr(0, end), policies); !set.ok()) return set.error();
-    if (end == std::string_view::npos) return policies;
-    cause.remove_prefix(end + 1);
-  }
+  for (const std::string_view part : split_text(cause, '+'))
+    if (Status set = set_values(part, policies); !set.ok()) return set.error();
+  return policies;
 }
 
 }  // namespace hybridscope

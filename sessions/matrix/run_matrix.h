@@ -13,6 +13,7 @@
 #include "sessions/matrix/matrix_file.h"
 #include "sessions/matrix/run_cell.h"
 #include "sessions/scenario/known_bug_table.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 
@@ -82,12 +83,8 @@ inline constexpr std::size_t kMaxFaultCandidates = 4;
 template <class FoundAlone>
 bool is_accident(std::string_view bugs, const FoundAlone& alone) {
   if (bugs.find('+') == std::string_view::npos) return false;
-  for (std::size_t begin = 0; begin <= bugs.size();) {
-    const std::size_t end = std::min(bugs.find('+', begin), bugs.size());
-    if (!alone(std::string(bugs.substr(begin, end - begin)))) return false;
-    begin = end + 1;
-  }
-  return true;
+  return std::ranges::all_of(split_text(bugs, '+'),
+                             [&](std::string_view bug) { return alone(std::string(bug)); });
 }
 
 // Ordered by key, without accidents.

@@ -9,6 +9,7 @@
 #include "core/base/result.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {
@@ -220,9 +221,7 @@ std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
 
 Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text) {
   std::vector<const PlanGoal*> goals;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view name = rest.substr(0, comma);
+  for (const std::string_view name : split_text(text, ',')) {
     const auto found = std::ranges::find(kGoals, name, &PlanGoal::name);
     if (found == std::end(kGoals)) {
       std::vector<std::string_view> known;
@@ -233,9 +232,8 @@ Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text) {
     if (std::ranges::find(goals, &*found) != goals.end())
       return invalid_input(fmt::format("goal {} is named twice", name));
     goals.push_back(&*found);
-    if (comma == rest.npos) return goals;
-    rest.remove_prefix(comma + 1);
   }
+  return goals;
 }
 
 Status check_goals(std::span<const PlanGoal* const> goals, bool has_step_time) {

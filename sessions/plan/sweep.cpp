@@ -11,6 +11,7 @@
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/text/json_value.h"
+#include "sessions/text/shown_text.h"
 
 namespace hybridscope {
 namespace {
@@ -164,15 +165,10 @@ Result<SweepAxis> parse_sweep(std::string_view text) {
         fmt::format("{} is a list itself and cannot be swept", setting_path(*setting.value())));
   SweepAxis axis{.setting = setting.value(), .values = {}};
   std::vector<std::string> values;
-  std::string_view rest = text.substr(equals + 1);
-  for (;;) {
-    const std::size_t comma = rest.find(',');
-    if (Status added = add_values(*axis.setting, rest.substr(0, comma), values); !added.ok())
+  for (const std::string_view part : split_text(text.substr(equals + 1), ','))
+    if (Status added = add_values(*axis.setting, part, values); !added.ok())
       return invalid_input(
           fmt::format("{}: {}", setting_path(*axis.setting), added.error().message));
-    if (comma == rest.npos) break;
-    rest.remove_prefix(comma + 1);
-  }
   for (std::string& value : values) {
     if (Status fits = check_value(*axis.setting, value); !fits.ok()) return fits.error();
     const bool is_there = std::ranges::any_of(axis.values, [&](const std::string& earlier) {

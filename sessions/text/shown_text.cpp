@@ -61,11 +61,19 @@ std::string one_line(std::string_view text, std::size_t max_bytes) {
 
 std::string quoted_text(std::string_view text) { return '"' + one_line(text, 60) + '"'; }
 
+std::vector<std::string_view> split_text(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == text.npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
 std::string joined_lines(std::string_view text) {
   std::string joined;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  for (std::string_view line : split_text(text, '\n')) {
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     if (line.find_first_not_of("^~ ") == std::string_view::npos) continue;
     joined += (joined.empty() ? "" : "; ") + std::string(line);

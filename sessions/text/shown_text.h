@@ -54,6 +54,9 @@ std::string valid_text(std::string_view text);
 // `word` as a POSIX shell reads it back: as it is, or in single quotes.
 std::string shell_word(std::string_view word);
 
+// The parts between separators, empty ones too: one more than there are separators.
+std::vector<std::string_view> split_text(std::string_view text, char separator);
+
 // How much two words differ in spelling.
 
 // The Levenshtein distance: how many bytes must be inserted, removed or replaced to make `a` of

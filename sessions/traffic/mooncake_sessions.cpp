@@ -17,6 +17,7 @@
 #include "sessions/scenario/scenario_requests.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"
+#include "sessions/text/shown_text.h"
 #include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
@@ -267,16 +268,9 @@ bool is_mooncake_sessions(std::string_view head) {
     return first_object_has_any(
         row, {"session_id", "delay", "delay_ms", "wait_for", "request_id", "tool_wait_ms"});
   };
-  const auto any_row_is = [&] {
-    for (std::string_view rest = head; !rest.empty();) {
-      const std::string_view row = rest.substr(0, rest.find('\n'));
-      if (is_of_session(row)) return true;
-      rest.remove_prefix(std::min(row.size() + 1, rest.size()));
-    }
-    return false;
-  };
   return first_object_has_any(head, {"input_length", "input_tokens"}) &&
-         (any_row_is() || !first_object_has_all(head, {"hash_ids", "timestamp"}));
+         (std::ranges::any_of(split_text(head, '\n'), is_of_session) ||
+          !first_object_has_all(head, {"hash_ids", "timestamp"}));
 }
 
 Result<TrafficLog> read_mooncake_sessions(TrafficInput input) {

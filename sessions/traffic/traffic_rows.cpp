@@ -17,6 +17,7 @@
 #include "sessions/text/json_value.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/number_words.h"
+#include "sessions/text/shown_text.h"
 #include "sessions/traffic/load_traffic.h"
 #include "sessions/traffic/traffic_formats.h"
 
@@ -40,11 +41,7 @@ std::string_view field_text(std::string_view text) {
 std::vector<std::string_view> fields_of(std::string_view line) {
   if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
   std::vector<std::string_view> fields;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
-    fields.push_back(field_text(line.substr(begin, end - begin)));
-    begin = end + 1;
-  }
+  for (const std::string_view field : split_text(line, ',')) fields.push_back(field_text(field));
   return fields;
 }
 
