@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "core/base/fingerprint.h"
 #include "core/base/result.h"
@@ -45,6 +48,49 @@ std::vector<Value> values_of(std::map<Key, Value>& map) {
   std::vector<Value> values;
   for (auto& [key, value] : map) values.push_back(std::move(value));
   return values;
+}
+
+// Runs scenario `index` of the cell. Errors: a lost device or too little memory.
+Result<CheckedScenario> check_scenario_of_cell(const MatrixCell& cell, std::int64_t index,
+                                               const Scenario& scenario,
+                                               const CheckScenarioOptions& options) {
+  std::string broken;
+  try {
+    auto run = check_scenario(scenario, options);
+    if (run.ok() || run.error().kind != ErrorKind::invalid_input) return run;
+    broken = run.error().message;
+  } catch (const ContractViolation& violation) {
+    broken = violation.what();
+  }
+  contract_violation(
+      fmt::format("cell {}, scenario {}: {}", cell_name(cell), index, broken).c_str(), __FILE__,
+      __LINE__);
+}
+
+FindingKind kind_of(const Finding& finding) { return {finding.rule, std::string(finding.detail)}; }
+
+struct Chains {
+  std::vector<Finding> beginnings;  // the first kMaxExplainedChains
+  std::set<FindingKind> kinds;      // of all findings of severity error
+};
+
+Chains chains_of(const RunPlan& plan) {
+  Chains chains;
+  auto created = CheckedRun::create(plan, {.max_steps = kMaxMatrixSteps});
+  if (!created.ok()) return chains;
+  CheckedRun& run = created.value();
+  FindingRoots roots;
+  const auto driven = drive(run, [&](const CheckedStep& step) {
+    for (const Finding& finding : step.findings) {
+      if (rule_info(finding.rule).severity != Severity::error) continue;
+      chains.kinds.insert(kind_of(finding));
+      roots.add(finding);
+    }
+  });
+  if (!driven.ok()) return chains;
+  for (const FindingRoot& root : roots.roots())
+    if (chains.beginnings.size() < kMaxExplainedChains) chains.beginnings.push_back(root.finding);
+  return chains;
 }
 
 class CellRun {
@@ -92,14 +138,30 @@ class CellRun {
     seen.events.add_to(result_.events);
     for (const FindingKind& kind : seen.errors)
       count(findings_, kind, CellFinding{.kind = kind, .first = index});
-    if (!seen.errors.empty() && ++result_.num_failing <= kMaxExplained) explain(seen, index);
+    if (!seen.errors.empty() && ++result_.num_failing <= kMaxExplained) explain(seen.errors, index);
     return Ok{};
   }
 
-  void explain(const CheckedScenario& run, std::int64_t index) {
-    const Explanation explanation = explain_errors(cell_, options_, index, run.errors);
-    for (const Explanation::Cause& one : explanation.causes) add_fault(one.cause, one.kind, index);
-    for (const FindingKind& kind : explanation.unexplained)
+  // Runs the scenario again and asks for the cause of each chain of findings (find_causes), of the
+  // first kMaxExplainedChains. Unexplained are chains without a cause, and errors that are no
+  // finding (a run that does not end).
+  void explain(const std::set<FindingKind>& errors, std::int64_t index) {
+    const auto plan = plan_scenario(scenario_of_cell(cell_, index, options_), "matrix");
+    const Chains chains = plan.ok() ? chains_of(plan.value()) : Chains{};
+    std::set<FindingKind> unexplained;
+    std::ranges::set_difference(errors, chains.kinds,
+                                std::inserter(unexplained, unexplained.end()));
+    const auto causes =
+        plan.ok() ? find_causes(plan.value(), chains.beginnings) : std::vector<FindingCause>();
+    std::set<std::string> known;
+    for (std::size_t i = 0; i < causes.size(); ++i) {
+      const FindingKind kind = kind_of(chains.beginnings[i]);
+      if (!causes[i].is_known())
+        unexplained.insert(kind);
+      else if (known.insert(causes[i].key).second)
+        add_fault(causes[i].key, kind, index);
+    }
+    for (const FindingKind& kind : unexplained)
       count(unexplained_, kind, CellFinding{.kind = kind, .first = index});
   }
   void add_fault(const std::string& cause, const FindingKind& kind, std::int64_t index) {
@@ -164,18 +226,6 @@ Scenario drawn_scenario(const MatrixCell& cell, std::int64_t index, std::uint64_
   return scenario;
 }
 
-Scenario scenario_in_engine(const MatrixCell& cell, Scenario drawn, const CellRunOptions& options) {
-  EngineSettings& settings = drawn.settings;
-  if (options.profile != EngineProfile::safe) settings.engine = options.profile;
-  settings.policies = options.policies;
-  choose_checkpoint_layers(cell, settings);
-  // Where a release chooses an interval by itself, one of a block keeps every state.
-  if (cell.enable_prefix_caching() && cell.retention() == Retention::dense &&
-      resolved_retention_interval(settings))
-    settings.prefix_cache_retention_interval = settings.block_size;
-  return drawn;
-}
-
 Scenario scenario_with_policies(const MatrixCell& cell, Scenario drawn,
                                 const PolicyOverrides& policies) {
   drawn.settings.policies = policies;
@@ -185,85 +235,20 @@ Scenario scenario_with_policies(const MatrixCell& cell, Scenario drawn,
 
 Scenario scenario_of_cell(const MatrixCell& cell, std::int64_t index,
                           const CellRunOptions& options) {
-  return scenario_in_engine(cell, drawn_scenario(cell, index, options.seed), options);
-}
-
-Result<CheckedScenario> check_scenario_of_cell(const MatrixCell& cell, std::int64_t index,
-                                               const Scenario& scenario,
-                                               const CheckScenarioOptions& options) {
-  std::string broken;
-  try {
-    auto run = check_scenario(scenario, options);
-    if (run.ok() || run.error().kind != ErrorKind::invalid_input) return run;
-    broken = run.error().message;
-  } catch (const ContractViolation& violation) {
-    broken = violation.what();
-  }
-  contract_violation(
-      fmt::format("cell {}, scenario {}: {}", cell_name(cell), index, broken).c_str(), __FILE__,
-      __LINE__);
+  Scenario scenario = drawn_scenario(cell, index, options.seed);
+  EngineSettings& settings = scenario.settings;
+  if (options.profile != EngineProfile::safe) settings.engine = options.profile;
+  settings.policies = options.policies;
+  choose_checkpoint_layers(cell, settings);
+  // Where a release chooses an interval by itself, one of a block keeps every state.
+  if (cell.enable_prefix_caching() && cell.retention() == Retention::dense &&
+      resolved_retention_interval(settings))
+    settings.prefix_cache_retention_interval = settings.block_size;
+  return scenario;
 }
 
 Result<std::optional<CellResult>> run_cell(const MatrixCell& cell, const CellRunOptions& options) {
   return CellRun(cell, options).run();
-}
-
-namespace {
-
-FindingKind kind_of(const Finding& finding) { return {finding.rule, std::string(finding.detail)}; }
-
-struct Chains {
-  std::vector<Finding> beginnings;  // the first kMaxExplainedChains
-  std::set<FindingKind> kinds;      // of all findings of severity error
-};
-
-Chains chains_of(const RunPlan& plan) {
-  Chains chains;
-  auto created = CheckedRun::create(plan, {.max_steps = kMaxMatrixSteps});
-  if (!created.ok()) return chains;
-  CheckedRun& run = created.value();
-  FindingRoots roots;
-  const auto driven = drive(run, [&](const CheckedStep& step) {
-    for (const Finding& finding : step.findings) {
-      if (rule_info(finding.rule).severity != Severity::error) continue;
-      chains.kinds.insert(kind_of(finding));
-      roots.add(finding);
-    }
-  });
-  if (!driven.ok()) return chains;
-  for (const FindingRoot& root : roots.roots())
-    if (chains.beginnings.size() < kMaxExplainedChains) chains.beginnings.push_back(root.finding);
-  return chains;
-}
-
-}  // namespace
-
-Explanation explain_errors(const MatrixCell& cell, const CellRunOptions& options,
-                           std::int64_t index, const std::set<FindingKind>& errors) {
-  Explanation explanation;
-  const auto plan = plan_scenario(scenario_of_cell(cell, index, options), "matrix");
-  if (!plan.ok()) {
-    explanation.unexplained.assign(errors.begin(), errors.end());
-    return explanation;
-  }
-  const Chains chains = chains_of(plan.value());
-  const auto add_unexplained = [&](const FindingKind& kind) {
-    if (std::ranges::count(explanation.unexplained, kind) == 0)
-      explanation.unexplained.push_back(kind);
-  };
-  for (const FindingKind& kind : errors)
-    if (!chains.kinds.contains(kind)) add_unexplained(kind);
-  const auto causes = find_causes(plan.value(), chains.beginnings);
-  for (std::size_t i = 0; i < causes.size(); ++i) {
-    const FindingKind kind = kind_of(chains.beginnings[i]);
-    if (!causes[i].is_known()) {
-      add_unexplained(kind);
-    } else if (std::ranges::count(explanation.causes, causes[i].key, &Explanation::Cause::cause) ==
-               0) {
-      explanation.causes.push_back({causes[i].key, kind});
-    }
-  }
-  return explanation;
 }
 
 }  // namespace hybridscope
