@@ -62,10 +62,7 @@ std::string first_line(std::string_view head) {
   return quoted_text(head.substr(0, std::min(head.find('\n'), head.size())));
 }
 
-}  // namespace
-
-std::span<const TrafficFormat> traffic_formats() { return kFormats; }
-
+// Null if there is none of that name.
 const TrafficFormat* find_traffic_format(std::string_view name) {
   for (const TrafficFormat& format : kFormats)
     if (format.name == name) return &format;
@@ -77,6 +74,70 @@ std::string traffic_format_names() {
   for (const TrafficFormat& format : kFormats) names.push_back(format.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
+
+// Formats are recognised in as many bytes.
+constexpr std::size_t kTrafficHeadBytes = std::size_t{64} << 10;
+
+// A look at the beginning of a file that takes nothing away.
+struct TrafficHead {
+  std::string text;  // the first kTrafficHeadBytes, or the whole file
+  ReadBytes read;    // the whole file once more, with any error where it occurred
+};
+
+struct Head {
+  std::string text;
+  std::size_t given = 0;  // bytes of the text that were read again
+  std::optional<Error> error;
+  ReadBytes read;
+};
+
+Result<std::size_t> read_again(Head& head, std::span<char> into) {
+  if (head.given < head.text.size()) {
+    const std::size_t count = std::min(into.size(), head.text.size() - head.given);
+    std::memcpy(into.data(), head.text.data() + head.given, count);
+    head.given += count;
+    return count;
+  }
+  if (head.error) return *head.error;
+  return head.read(into);
+}
+
+TrafficHead look_at_head(ReadBytes read) {
+  auto head = std::make_shared<Head>();
+  head->read = std::move(read);
+  head->text.resize(kTrafficHeadBytes);
+  std::size_t end = 0;
+  while (end < head->text.size()) {
+    const auto count = head->read(std::span(head->text).subspan(end));
+    if (!count.ok()) head->error = count.error();
+    if (!count.ok() || count.value() == 0) break;
+    end += count.value();
+  }
+  head->text.resize(end);
+  return {.text = head->text,
+          .read = [head](std::span<char> into) { return read_again(*head, into); }};
+}
+
+constexpr std::string_view kJsonSpace = " \t\r\n";
+
+// Removes a string with its quotes from the front and returns what is between them, escapes as they
+// are.
+std::string_view take_quoted(std::string_view& text) {
+  std::size_t end = 1;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  const std::string_view inside = text.substr(1, std::min(end, text.size()) - 1);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return inside;
+}
+
+struct OpenContainer {
+  bool is_array = false;
+  std::string path;  // "request.", or nothing outermost
+};
+
+}  // namespace
+
+std::span<const TrafficFormat> traffic_formats() { return kFormats; }
 
 const TrafficFormat* recognise_traffic(std::string_view head) {
   for (const TrafficFormat& format : kFormats)
@@ -135,45 +196,6 @@ Result<Traffic> load_traffic(const std::string& source, const TrafficOptions& op
   return arrange_traffic(std::move(log).value(), options.load);
 }
 
-namespace {
-
-struct Head {
-  std::string text;
-  std::size_t given = 0;  // bytes of the text that were read again
-  std::optional<Error> error;
-  ReadBytes read;
-};
-
-Result<std::size_t> read_again(Head& head, std::span<char> into) {
-  if (head.given < head.text.size()) {
-    const std::size_t count = std::min(into.size(), head.text.size() - head.given);
-    std::memcpy(into.data(), head.text.data() + head.given, count);
-    head.given += count;
-    return count;
-  }
-  if (head.error) return *head.error;
-  return head.read(into);
-}
-
-constexpr std::string_view kJsonSpace = " \t\r\n";
-
-// Removes a string with its quotes from the front and returns what is between them, escapes as they
-// are.
-std::string_view take_quoted(std::string_view& text) {
-  std::size_t end = 1;
-  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
-  const std::string_view inside = text.substr(1, std::min(end, text.size()) - 1);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return inside;
-}
-
-struct OpenContainer {
-  bool is_array = false;
-  std::string path;  // "request.", or nothing outermost
-};
-
-}  // namespace
-
 std::vector<std::string> keys_of_first_object(std::string_view head) {
   std::vector<std::string> keys;
   std::vector<OpenContainer> open;
@@ -212,22 +234,6 @@ bool first_object_has_any(std::string_view head, std::initializer_list<std::stri
   return std::ranges::any_of(keys, [found = keys_of_first_object(head)](std::string_view key) {
     return std::ranges::find(found, key) != found.end();
   });
-}
-
-TrafficHead look_at_head(ReadBytes read) {
-  auto head = std::make_shared<Head>();
-  head->read = std::move(read);
-  head->text.resize(kTrafficHeadBytes);
-  std::size_t end = 0;
-  while (end < head->text.size()) {
-    const auto count = head->read(std::span(head->text).subspan(end));
-    if (!count.ok()) head->error = count.error();
-    if (!count.ok() || count.value() == 0) break;
-    end += count.value();
-  }
-  head->text.resize(end);
-  return {.text = head->text,
-          .read = [head](std::span<char> into) { return read_again(*head, into); }};
 }
 
 Status read_json_lines(TrafficInput input, std::size_t most_line_bytes, EmptyLines empty,

@@ -22,22 +22,10 @@
 
 namespace hybridscope {
 
-// The bytes of a traffic file, and a look at its beginning that takes nothing away.
-
 struct TrafficInput {
   ReadBytes read;    // unpacked
   std::string file;  // its name in errors
 };
-
-// Formats are recognised in as many bytes.
-inline constexpr std::size_t kTrafficHeadBytes = std::size_t{64} << 10;
-
-struct TrafficHead {
-  std::string text;  // the first kTrafficHeadBytes, or the whole file
-  ReadBytes read;    // the whole file once more, with any error where it occurred
-};
-
-TrafficHead look_at_head(ReadBytes read);
 
 // The keys of the JSON object that `head` begins with, as far as it goes, in their order, with
 // those of objects inside ("request.messages") but not of what arrays hold. Empty: it begins
@@ -60,10 +48,6 @@ struct TrafficFormat {
 
 // In the order in which a file is tried.
 std::span<const TrafficFormat> traffic_formats();
-// Null if there is none of that name.
-const TrafficFormat* find_traffic_format(std::string_view name);
-// "mooncake, sharegpt, ...".
-std::string traffic_format_names();
 
 // The format of a file that begins so; null: none is recognised.
 const TrafficFormat* recognise_traffic(std::string_view head);
