@@ -17,6 +17,13 @@ PromptSegment rest_of(PromptSegment piece, std::int32_t count) {
   return piece;
 }
 
+// The end of the longest prefix that some group had, if the hit is shorter (semantics: junction);
+// 0: there is none.
+std::int32_t junction_of(const AdmissionLookup& lookup) {
+  const std::int32_t longest = lookup.explanation.longest_hit_length;
+  return longest > lookup.num_hit_tokens ? longest : 0;
+}
+
 }  // namespace
 
 std::size_t PrefixTree::EdgeHash::operator()(const Edge& edge) const {
@@ -249,11 +256,6 @@ std::optional<GroupRetention> group_retention(const EngineConfig& config) {
                                  .scheduler_block_size = cache.scheduler_block_size,
                                  .hit_alignment = coordinator.value().hit_alignment(),
                                  .eagle_block_drop = coordinator.value().any_eagle_group()}};
-}
-
-std::int32_t junction_of(const AdmissionLookup& lookup) {
-  const std::int32_t longest = lookup.explanation.longest_hit_length;
-  return longest > lookup.num_hit_tokens ? longest : 0;
 }
 
 }  // namespace hybridscope

@@ -152,8 +152,4 @@ struct GroupRetention {
 // recurrent state.
 std::optional<GroupRetention> group_retention(const EngineConfig& config);
 
-// The end of the longest prefix that some group had, if the hit is shorter (semantics: junction);
-// 0: there is none.
-std::int32_t junction_of(const AdmissionLookup& lookup);
-
 }  // namespace hybridscope

@@ -65,6 +65,15 @@ Result<MatrixLines> read_lines(const std::string& folder) {
   return lines;
 }
 
+// header_difference(), but the selection of cells must be equal too.
+std::optional<HeaderDifference> whole_header_difference(const MatrixHeader& a,
+                                                        const MatrixHeader& b) {
+  if (const auto difference = header_difference(a, b)) return difference;
+  const HeaderDifference cells[] = {{"cells (--only)", a.filter, b.filter},
+                                    {"shard", a.shard, b.shard}};
+  return first_difference(cells);
+}
+
 Error no_header(const std::string& folder) {
   return Error{ErrorKind::corrupt,
                fmt::format("{}: no line (expected the header)", matrix_file(folder))};
@@ -83,14 +92,6 @@ std::optional<HeaderDifference> header_difference(const MatrixHeader& a, const M
       {"build of hybridscope", a.program, b.program},
   };
   return first_difference(all);
-}
-
-std::optional<HeaderDifference> whole_header_difference(const MatrixHeader& a,
-                                                        const MatrixHeader& b) {
-  if (const auto difference = header_difference(a, b)) return difference;
-  const HeaderDifference cells[] = {{"cells (--only)", a.filter, b.filter},
-                                    {"shard", a.shard, b.shard}};
-  return first_difference(cells);
 }
 
 std::string matrix_file(const std::string& folder) {

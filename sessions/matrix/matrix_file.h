@@ -39,9 +39,6 @@ struct HeaderDifference {
 // The first difference that keeps results from belonging to one matrix. Which cells were selected
 // (filter and shard) may differ.
 std::optional<HeaderDifference> header_difference(const MatrixHeader& a, const MatrixHeader& b);
-// header_difference(), but the selection of cells must be equal too.
-std::optional<HeaderDifference> whole_header_difference(const MatrixHeader& a,
-                                                        const MatrixHeader& b);
 
 // A fault that the matrix found, with a small scenario that shows it.
 struct MatrixFault {

@@ -135,6 +135,25 @@ void read_how_read(const JsonValue& place, PlanHeader& header) {
       static_cast<std::uint64_t>(place.int64_at("seed", kCounts).value_or(0));
 }
 
+PlanHeader plan_header_of_json(const JsonValue& place) {
+  place.check_keys({"hybridscope_plan", "program", "model", "layout", "traffic", "how_read",
+                    "digest", "settings", "step_time", "sweeps"});
+  place.require("hybridscope_plan").int64({.min = kPlanVersion, .max = kPlanVersion});
+  PlanHeader header{.program = text_at(place, "program"),
+                    .model = text_at(place, "model"),
+                    .layout = text_at(place, "layout"),
+                    .traffic = text_at(place, "traffic"),
+                    .how_read = {},
+                    .limit = 0,
+                    .digest = text_at(place, "digest"),
+                    .settings = text_at(place, "settings"),
+                    .step_time = text_at(place, "step_time"),
+                    .sweeps = {}};
+  if (const auto how_read = place.find("how_read")) read_how_read(*how_read, header);
+  header.sweeps = place.require("sweeps").strings();
+  return header;
+}
+
 }  // namespace
 
 Json header_to_json(const PlanHeader& header) {
@@ -167,25 +186,6 @@ Json result_to_json(const PlanResult& result) {
     points.push_back(std::move(numbers));
   }
   return json;
-}
-
-PlanHeader plan_header_of_json(const JsonValue& place) {
-  place.check_keys({"hybridscope_plan", "program", "model", "layout", "traffic", "how_read",
-                    "digest", "settings", "step_time", "sweeps"});
-  place.require("hybridscope_plan").int64({.min = kPlanVersion, .max = kPlanVersion});
-  PlanHeader header{.program = text_at(place, "program"),
-                    .model = text_at(place, "model"),
-                    .layout = text_at(place, "layout"),
-                    .traffic = text_at(place, "traffic"),
-                    .how_read = {},
-                    .limit = 0,
-                    .digest = text_at(place, "digest"),
-                    .settings = text_at(place, "settings"),
-                    .step_time = text_at(place, "step_time"),
-                    .sweeps = {}};
-  if (const auto how_read = place.find("how_read")) read_how_read(*how_read, header);
-  header.sweeps = place.require("sweeps").strings();
-  return header;
 }
 
 PlanResult plan_result_of_json(const JsonValue& place) {
@@ -269,21 +269,8 @@ Result<PlanContents> contents_of(const WholeLines& whole, const std::string& fil
   return contents;
 }
 
-}  // namespace
-
-Result<Sweep> sweep_of(const PlanHeader& header) {
-  const auto json = nlohmann::json::parse(header.settings, nullptr, false);
-  if (json.is_discarded())
-    return invalid_input(fmt::format("/settings: {} is not JSON", quoted_text(header.settings)));
-  auto settings = read_json("/settings", [&] { return read_settings(JsonValue(json)); });
-  if (!settings.ok()) return settings.error();
-  auto axes = parse_axes(header.sweeps);
-  if (!axes.ok()) return invalid_input("/sweeps: " + axes.error().message);
-  auto sweep = Sweep::create(std::move(settings).value(), std::move(axes).value());
-  if (!sweep.ok()) return invalid_input("/sweeps: " + sweep.error().message);
-  return sweep;
-}
-
+// Why two files do not belong to one plan: "traffic: conversation.jsonl, not other.jsonl"; empty:
+// they do.
 std::string plan_difference(const PlanHeader& a, const PlanHeader& b) {
   const struct {
     std::string_view what;
@@ -301,6 +288,21 @@ std::string plan_difference(const PlanHeader& a, const PlanHeader& b) {
       return fmt::format("{}: {}, not {}", one.what, one.a.empty() ? "none" : one.a,
                          one.b.empty() ? "none" : one.b);
   return {};
+}
+
+}  // namespace
+
+Result<Sweep> sweep_of(const PlanHeader& header) {
+  const auto json = nlohmann::json::parse(header.settings, nullptr, false);
+  if (json.is_discarded())
+    return invalid_input(fmt::format("/settings: {} is not JSON", quoted_text(header.settings)));
+  auto settings = read_json("/settings", [&] { return read_settings(JsonValue(json)); });
+  if (!settings.ok()) return settings.error();
+  auto axes = parse_axes(header.sweeps);
+  if (!axes.ok()) return invalid_input("/sweeps: " + axes.error().message);
+  auto sweep = Sweep::create(std::move(settings).value(), std::move(axes).value());
+  if (!sweep.ok()) return invalid_input("/sweeps: " + sweep.error().message);
+  return sweep;
 }
 
 Result<PlanContents> read_plan(const std::string& file) {

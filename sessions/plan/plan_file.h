@@ -38,7 +38,6 @@ nlohmann::ordered_json header_to_json(const PlanHeader& header);
 nlohmann::ordered_json result_to_json(const PlanResult& result);
 
 // A JsonFault says what is wrong.
-PlanHeader plan_header_of_json(const JsonValue& place);
 PlanResult plan_result_of_json(const JsonValue& place);
 
 // The sweep whose results the file has. Error: its sweeps or settings are not this program's.
@@ -48,10 +47,6 @@ struct PlanContents {
   PlanHeader header;
   std::map<std::string, PlanResult> results;  // by name
 };
-
-// Why two files do not belong to one plan: "traffic: conversation.jsonl, not other.jsonl"; empty:
-// they do.
-std::string plan_difference(const PlanHeader& a, const PlanHeader& b);
 
 // Errors: not_found or io, the file cannot be read; corrupt, with file, line and what was expected,
 // also where a result is of no combination of the header's sweep. An unfinished last line is

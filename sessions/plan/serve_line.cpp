@@ -60,6 +60,7 @@ class ShellLine {
  public:
   explicit ShellLine(std::string_view text) : text_(text) {}
 
+  // Errors: a quote that is not closed; ; & | < > ( ) outside quotes, which end a simple command.
   Result<ShellWords> split() {
     ShellWords result;
     while (true) {
@@ -136,8 +137,6 @@ class ShellLine {
 
 }  // namespace
 
-Result<ShellWords> split_shell_words(std::string_view line) { return ShellLine(line).split(); }
-
 std::string join_shell_words(const ShellWords& line) {
   std::string text;
   for (const ShellWord& word : line.words) text += word.before + word.raw;
@@ -184,7 +183,7 @@ bool is_chosen_by_vllm(const Setting& setting, std::string_view value) {
 }  // namespace
 
 Result<ServeLine> ServeLine::parse(std::string_view text) {
-  auto words = split_shell_words(text);
+  auto words = ShellLine(text).split();
   if (!words.ok()) return words.error();
   ServeLine line;
   line.line_ = std::move(words).value();

@@ -25,9 +25,6 @@ struct ShellWords {
   std::string after;  // white space after the last word
 };
 
-// Errors: a quote that is not closed; ; & | < > ( ) outside quotes, which end a simple command.
-Result<ShellWords> split_shell_words(std::string_view line);
-
 std::string join_shell_words(const ShellWords& line);
 
 class ServeLine {

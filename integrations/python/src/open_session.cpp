@@ -54,24 +54,6 @@ void QueryColumn::add(const QueryValue& value) {
     real_.push_back(real != nullptr ? *real : whole != nullptr ? static_cast<double>(*whole) : 0.0);
 }
 
-Result<std::vector<QueryColumn>> query_columns(const SessionFile& file, std::string_view sql) {
-  std::vector<QueryColumn> columns;
-  const Status done = run_query(file, sql,
-                                {.columns =
-                                     [&](const std::vector<std::string>& names) {
-                                       for (const std::string& name : names)
-                                         columns.emplace_back(name);
-                                     },
-                                 .row =
-                                     [&](const std::vector<QueryValue>& values) {
-                                       for (std::size_t i = 0; i < values.size(); ++i)
-                                         columns[i].add(values[i]);
-                                       return true;
-                                     }});
-  if (!done.ok()) return done.error();
-  return columns;
-}
-
 Result<std::unique_ptr<OpenSession>> OpenSession::open(const std::string& place) {
   const SessionPlace parsed = parse_session_place(place);
   auto player = SessionPlayer::open(parsed);
@@ -126,7 +108,21 @@ Result<std::string> OpenSession::explain(std::int64_t step) {
 
 Result<std::vector<QueryColumn>> OpenSession::query(std::string_view sql) {
   if (Status open = check_open(); !open.ok()) return open.error();
-  return query_columns(*file_, sql);
+  std::vector<QueryColumn> columns;
+  const Status done = run_query(*file_, sql,
+                                {.columns =
+                                     [&](const std::vector<std::string>& names) {
+                                       for (const std::string& name : names)
+                                         columns.emplace_back(name);
+                                     },
+                                 .row =
+                                     [&](const std::vector<QueryValue>& values) {
+                                       for (std::size_t i = 0; i < values.size(); ++i)
+                                         columns[i].add(values[i]);
+                                       return true;
+                                     }});
+  if (!done.ok()) return done.error();
+  return columns;
 }
 
 Result<nlohmann::ordered_json> list_sessions(const std::string& file) {

@@ -48,9 +48,6 @@ class QueryColumn {
   bool has_missing_ = false;
 };
 
-// Errors: those of run_query.
-Result<std::vector<QueryColumn>> query_columns(const SessionFile& file, std::string_view sql);
-
 class OpenSession {
  public:
   // Errors: those of SessionPlayer::open and SessionFile::open.
