@@ -12,11 +12,7 @@
 
 namespace hybridscope {
 
-// What a command tells on stderr besides its output: errors from outside the program, with the exit
-// code that follows, and the progress of long work.
-
 // Exit codes of every command (the table in README.md, "CI").
-
 enum ExitCode : int {
   kExitFine = 0,
   kExitFindings = 1,  // findings of severity error (--strict: warnings too), unmet expectations of
@@ -105,10 +101,7 @@ class Progress {
   bool shown_ = false;  // a line is there to be erased
 };
 
-// What surrounds the program: environment variables (nothing else reads them), signals, and its two
-// output streams.
-
-// The value of a variable, "" when it is not set.
+// The value of an environment variable, "" when it is not set. Nothing else reads them.
 using EnvironmentLookup = std::function<std::string(const char* name)>;
 
 // A variable of this process's environment.

@@ -28,12 +28,7 @@
 
 namespace hybridscope {
 
-// Options of `hybridscope run`.
-
-// Which scenarios a suite has, and which of them run here.
-
 // Which scenarios `hybridscope run` is to run.
-
 struct SuiteOptions {
   std::vector<std::string> paths;  // scenario files, and folders of them
   std::string filter;              // glob on names, empty: all
@@ -99,8 +94,6 @@ std::FILE* text_stream_of(const RunCommandOptions& options);
 // Returns the exit code.
 int run_command(const RunCommandOptions& options, const Backends& backends);
 
-// Runs the scenarios of a suite one by one; a scenario that fails does not end the suite.
-
 // What a suite prints: one line per scenario, the totals, and the same as JSON.
 
 // One scenario of the suite.
@@ -140,6 +133,7 @@ nlohmann::ordered_json suite_result_to_json(const SuiteResult& result);
 // {config, summary, scenarios}.
 nlohmann::ordered_json suite_to_json(const SuiteReport& report);
 
+// Runs the scenarios of a suite one by one; a scenario that fails does not end the suite.
 class SuiteRun {
  public:
   // Called after each step of each scenario; the arguments are valid until the next step.

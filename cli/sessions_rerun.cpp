@@ -28,25 +28,21 @@
 namespace hybridscope {
 namespace {
 
-std::string steps_text(std::int64_t count) {
-  return fmt::format("{} step{}", grouped_number(count), count == 1 ? "" : "s");
-}
-
 void print_text(const std::string& title, const RerunReport& report) {
   if (report.reproduces()) {
-    fmt::print("{} reproduces: {} as recorded\n", title, steps_text(report.num_equal));
+    fmt::print("{} reproduces: {} as recorded\n", title, counted(report.num_equal, "step"));
     return;
   }
   fmt::print("{} does not reproduce here\n", title);
-  fmt::print("  {} as recorded\n", steps_text(report.num_equal));
+  fmt::print("  {} as recorded\n", counted(report.num_equal, "step"));
   if (report.num_different > 0)
-    fmt::print("  {} otherwise, first step {}: {}\n", steps_text(report.num_different),
+    fmt::print("  {} otherwise, first step {}: {}\n", counted(report.num_different, "step"),
                report.first_different, section_list(report.sections));
   if (report.num_missing > 0)
-    fmt::print("  {} recorded but not made again, first step {}\n", steps_text(report.num_missing),
-               report.first_missing);
+    fmt::print("  {} recorded but not made again, first step {}\n",
+               counted(report.num_missing, "step"), report.first_missing);
   if (report.num_extra > 0)
-    fmt::print("  {} made now but not recorded, first step {}\n", steps_text(report.num_extra),
+    fmt::print("  {} made now but not recorded, first step {}\n", counted(report.num_extra, "step"),
                report.first_extra);
 }
 

@@ -20,8 +20,6 @@
 
 namespace hybridscope {
 
-// A run of a scenario or traffic as a tested unit.
-
 // Command lines that a reader of a report can paste into a shell.
 
 // "hybridscope run scenarios/NAME.json --mamba-cache-mode align --explain 4": what runs the
