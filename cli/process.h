@@ -40,7 +40,7 @@ int record_exit_code(const Error& error);
 // Prints "hybridscope COMMAND: message" on stderr, control characters escaped: names of
 // files and sessions are foreign text. Returns the exit code.
 int report_error(std::string_view command, const Error& error);
-// The same, where an error of one kind is a usage error.
+// An error of the kind `misuse` is a usage error.
 int report_error(std::string_view command, const Error& error, ErrorKind misuse);
 
 // Reports an invalid command line as report_error() does; returns kExitUsage.

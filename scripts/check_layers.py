@@ -38,7 +38,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/conformance": _room("text", "scenario", "weights", "replay"),
     "sessions/judge": _room(*_BELOW_RECORD, "replay", "conformance"),
     "sessions/breakpoint": _room("text", "record"),
-    "sessions/cache_report": _room("text", "explain", "run"),
+    "sessions/cache_report": _room("text", "scenario", "explain", "run"),
     "sessions/diff": _room(*_BELOW_RECORD, "record"),
     "sessions/export": _room(*_BELOW_RECORD, "known_bugs", "live"),
     "sessions/known_bugs": _room(*_BELOW_RECORD),

@@ -318,7 +318,7 @@ Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidate
 
 namespace {
 
-// Of "row_order=query_len" or a bug's id.
+// `part`: "row_order=query_len" or a bug's id.
 Status set_values(std::string_view part, PolicyOverrides& policies) {
   if (const std::size_t equals = part.find('='); equals != std::string_view::npos) {
     EngineSettings settings;

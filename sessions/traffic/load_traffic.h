@@ -80,7 +80,7 @@ enum class EmptyLines : std::uint8_t { passed_over, refused };
 Status read_json_lines(TrafficInput input, std::size_t most_line_bytes, EmptyLines empty,
                        const std::function<Status(const JsonValue& value, int line)>& take);
 
-// Of a file of JSON Lines.
+// The error of a file of JSON Lines without a request.
 Error no_request(const std::string& file);
 
 // Builds the prompts of a conversation: each one is the whole history, and an answer in it is what
