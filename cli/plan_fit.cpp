@@ -65,8 +65,6 @@ std::string two_digits(double value) {
   return fmt::format("{}", std::stod(fmt::format("{:.1e}", value)));
 }
 
-std::string percent_of_time(double share) { return two_digits(share * 100) + " %"; }
-
 // Tokens or bytes in the steps with a time.
 struct SeenWork {
   std::int64_t least = 0;
@@ -118,10 +116,10 @@ std::string left_out_words(const PlanFitView& view) {
 std::vector<std::string> fit_sentences(const PlanFitView& view) {
   const StepTimeFit& fit = view.fit;
   std::vector<std::string> lines;
-  lines.push_back(
-      fmt::format("the formula is within {} of half of the steps, and within {} of nine of ten{}",
-                  percent_of_time(fit.median_error), percent_of_time(fit.p90_error),
-                  fit.r_squared ? fmt::format("; R2 {:.4f}", *fit.r_squared) : ""));
+  lines.push_back(fmt::format(
+      "the formula is within {} % of half of the steps, and within {} % of nine of ten{}",
+      two_digits(fit.median_error * 100), two_digits(fit.p90_error * 100),
+      fit.r_squared ? fmt::format("; R2 {:.4f}", *fit.r_squared) : ""));
   if (!fit.left_out.empty()) lines.push_back(left_out_words(view));
   if (static_cast<double>(fit.left_out.size()) >
       kManyLeftOut * static_cast<double>(view.timed.steps.size()))
