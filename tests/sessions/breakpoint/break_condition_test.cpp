@@ -285,8 +285,8 @@ TEST_F(BreakQueryTest, FieldsHaveTypesAndWords) {
 }
 
 TEST_F(BreakQueryTest, OnlyWhatAsksAboutWritesNeedsTheirLog) {
-  EXPECT_TRUE(BreakQuery::parse("write.num_tokens", "true").value().reads_writes());
-  EXPECT_FALSE(BreakQuery::parse("copy.dst_col", "true").value().reads_writes());
+  EXPECT_TRUE(BreakCondition::parse("write.num_tokens > 0").value().reads_writes());
+  EXPECT_FALSE(BreakCondition::parse("copy.dst_col > 0").value().reads_writes());
 }
 
 std::string error_of(std::string_view field, std::string_view where) {
