@@ -46,6 +46,7 @@ class Mamba2MetadataBuilder {
   bool takes_counts(const PolicySet&) const { return true; }
   bool buffers_refreshed_in_last_build() const { return base_.buffers_refreshed_in_last_build(); }
   bool supports_update_block_table() const { return base_.supports_update_block_table(); }
+  std::int32_t decode_cudagraph_max_bs() const { return base_.decode_cudagraph_max_bs(); }
   std::int32_t reorder_batch_threshold() const { return base_.reorder_batch_threshold(); }
   const MambaBuilderConfig& config() const { return base_.config(); }
 

@@ -7,6 +7,8 @@
 
 #include "core/base/math.h"
 #include "core/caching/manager_policies.h"
+#include "core/engine/row_inputs_policies.h"
+#include "core/metadata/builder_policies.h"
 #include "core/metadata/persistent_buffer.h"
 
 namespace hybridscope {
@@ -149,8 +151,6 @@ json draft_counts_json(const SchedulerReplay& replay) {
 
 namespace {
 
-using nlohmann::json;
-
 json element_json(const NamedArray& array, std::int64_t value) {
   if (array.dtype == ArrayDtype::boolean) return value != 0;
   if (value == kNeverWritten) return nullptr;
@@ -277,6 +277,24 @@ OptionalCounts read_optional_counts(const JsonValue& call, std::string_view name
   const auto counts = call.find_non_null(name);
   if (!counts) return {};
   return {.counts = read_token_counts(*counts)};
+}
+
+Result<GdnMetadata> build_gdn(GdnMetadataBuilder& builder, const PolicySet& policies,
+                              BuilderCall& call) {
+  const CommonAttentionMetadata common = call.batch.view();
+  const auto classes = classify_gdn_rows_by_drafts(
+      common,
+      {.num_spec = builder.config().num_spec,
+       .num_decode_draft_tokens = call.num_decode_draft_tokens.view(),
+       .zero_drafts =
+           policies.is(NoDraftStep::zero_drafts) ? ZeroDrafts::spec_rows : ZeroDrafts::no_spec_rows,
+       .batch = policies.get<GdnBatch>()},
+      call.flags);
+  if (!classes) return classes.error();
+  return builder.build({.common = common,
+                        .num_accepted_tokens = call.num_accepted_tokens.view(),
+                        .row_classes = classes.value(),
+                        .policies = policies});
 }
 
 VectorBatch read_builder_batch(const JsonValue& call) {

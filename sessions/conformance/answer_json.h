@@ -6,12 +6,14 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/base/policy_set.h"
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
 #include "core/metadata/builder_metadata.h"
+#include "core/metadata/gdn_builder.h"
 #include "core/metadata/mamba_builder_config.h"
 #include "sessions/conformance/vector_states.h"
 #include "sessions/replay/scheduler_replay.h"
@@ -69,6 +71,24 @@ struct OptionalCounts {
   TensorView<std::int32_t> view() const;
 };
 OptionalCounts read_optional_counts(const JsonValue& call, std::string_view name);
+
+// The arrays of one call of a builder; its metadata points into them.
+struct BuilderCall {
+  BuilderCall() = default;
+  BuilderCall(VectorBatch batch_of_call, const JsonValue& call)
+      : batch(std::move(batch_of_call)),
+        num_accepted_tokens(read_optional_counts(call, "num_accepted_tokens")),
+        num_decode_draft_tokens(read_optional_counts(call, "num_decode_draft_tokens")),
+        flags(static_cast<std::size_t>(batch.num_reqs)) {}
+
+  VectorBatch batch;
+  OptionalCounts num_accepted_tokens;
+  OptionalCounts num_decode_draft_tokens;
+  std::vector<std::uint8_t> flags;  // [num_reqs]
+};
+
+Result<GdnMetadata> build_gdn(GdnMetadataBuilder& builder, const PolicySet& policies,
+                              BuilderCall& call);
 
 // The batch of a build or capture. Throws when its number of tokens would make the answer too long.
 VectorBatch read_builder_batch(const JsonValue& call);

@@ -14,8 +14,8 @@
 namespace hybridscope {
 
 struct NumericForms {
-  NumericOp recurrent = nullptr;
-  NumericOp chunked = nullptr;  // null: there is none
+  NumericOp* recurrent = nullptr;
+  NumericOp* chunked = nullptr;  // null: there is none
 };
 
 // Runs the operation with `kernels` and returns the first place that differs: of `bits` and of

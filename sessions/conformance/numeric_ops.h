@@ -105,28 +105,21 @@ struct NumericCase {
 // Does each output of the operation depend on one input alone (exp, softplus, sigma, silu)?
 bool is_elementwise(std::string_view op);
 
+// What one form computes with the kernels of the case. Throws JsonFault and VectorKernelError.
+using NumericOp = NumericAnswer(const NumericCase& vector);
+
 // numeric_ops.cpp
-NumericAnswer run_arith(const NumericCase& vector);
-NumericAnswer run_rope(const NumericCase& vector);
-NumericAnswer run_rms_norm(const NumericCase& vector);
-NumericAnswer run_gated_norm(const NumericCase& vector);
-NumericAnswer run_norm_gated(const NumericCase& vector);
-NumericAnswer run_mlp(const NumericCase& vector);
-NumericAnswer run_attention(const NumericCase& vector);
+NumericOp run_arith, run_rope, run_rms_norm, run_gated_norm, run_norm_gated, run_mlp, run_attention;
 // numeric_state_ops.cpp
+NumericOp run_short_conv;
 enum class NumericPart : std::uint8_t { prefill, prefill_chunked, update };  // chunked: the form
 NumericAnswer run_conv(NumericPart part, const NumericCase& vector);
-NumericAnswer run_short_conv(const NumericCase& vector);
 NumericAnswer run_mamba1(NumericPart part, const NumericCase& vector);
 NumericAnswer run_mamba2(NumericPart part, const NumericCase& vector);
 NumericAnswer run_delta_rule(NumericPart part, DecayOf decay_of, const NumericCase& vector);
 NumericAnswer run_lightning(NumericPart part, const NumericCase& vector);
 
-// What one form computes with the kernels of the case, for the table of kinds. Throws JsonFault and
-// VectorKernelError.
-using NumericOp = NumericAnswer (*)(const NumericCase& vector);
-
-// One of the functions above for these arguments.
+// One of the functions above for these arguments, for the table of kinds.
 template <auto kRun, auto... kArguments>
 NumericAnswer run_as(const NumericCase& vector) {
   return kRun(kArguments..., vector);

@@ -12,50 +12,25 @@
 namespace hybridscope {
 
 // recompute_state.cpp
-nlohmann::json recompute_state_shapes(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_state_dtypes(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_block_sizes(const VectorCase& vector, const VectorKernels& kernels);
+Recompute recompute_state_shapes, recompute_state_dtypes, recompute_block_sizes;
+Recompute recompute_copy_specs, recompute_ctx_init, recompute_stage_inputs, recompute_all_mode;
 // recompute_builders.cpp
-nlohmann::json recompute_split_batch(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_split_batch_v2(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_block_table_gather(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_prefix_block_indices(const VectorCase& vector,
-                                              const VectorKernels& kernels);
-nlohmann::json recompute_mamba_aligned_split(const VectorCase& vector,
-                                             const VectorKernels& kernels);
-nlohmann::json recompute_varlen_chunks(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_conv1d_metadata(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_fla_chunks(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_builders.cpp
-nlohmann::json recompute_mamba_builder(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_mamba2_builder(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_gdn_builder(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_state.cpp
-nlohmann::json recompute_copy_specs(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_ctx_init(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_stage_inputs(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_all_mode(const VectorCase& vector, const VectorKernels& kernels);
+Recompute recompute_split_batch, recompute_split_batch_v2, recompute_block_table_gather;
+Recompute recompute_prefix_block_indices, recompute_mamba_aligned_split;
+Recompute recompute_varlen_chunks, recompute_conv1d_metadata, recompute_fla_chunks;
+Recompute recompute_mamba_builder, recompute_mamba2_builder, recompute_gdn_builder;
 // recompute_align.cpp
-nlohmann::json recompute_preprocess_align(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_precopy_align(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_align.cpp
-nlohmann::json recompute_postprocess_align(const VectorCase& vector, const VectorKernels& kernels);
+Recompute recompute_preprocess_align, recompute_precopy_align, recompute_postprocess_align;
 // recompute_kv_cache.cpp
-nlohmann::json recompute_kv_cache_manager(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_cache_hits(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_release_scheduler.cpp
-nlohmann::json recompute_release_scheduler(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_releases.cpp
-nlohmann::json recompute_release_builders(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_releases.cpp
-nlohmann::json recompute_release_graphs(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_release_worker.cpp
-nlohmann::json recompute_release_worker(const VectorCase& vector, const VectorKernels& kernels);
-// recompute_releases.cpp
-nlohmann::json recompute_release_split(const VectorCase& vector, const VectorKernels& kernels);
+Recompute recompute_kv_cache_manager, recompute_cache_hits;
 // recompute_scheduler.cpp
-nlohmann::json recompute_scheduler(const VectorCase& vector, const VectorKernels& kernels);
-nlohmann::json recompute_pipeline(const VectorCase& vector, const VectorKernels& kernels);
+Recompute recompute_scheduler, recompute_pipeline;
+// recompute_releases.cpp
+Recompute recompute_release_split, recompute_release_builders, recompute_release_graphs;
+// recompute_release_scheduler.cpp
+Recompute recompute_release_scheduler;
+// recompute_release_worker.cpp
+Recompute recompute_release_worker;
 
 // Reads `config` of the caching and scheduling vectors as engine settings.
 
@@ -71,6 +46,8 @@ EngineConfig read_release_config(const JsonValue& config, Release release);
 
 // The settings of a run of a release's worker alone, with its policies.
 EngineConfig read_release_worker_config(const JsonValue& config, Release release);
+
+ModelRunner read_runner(const JsonValue& config);
 
 // Throws when the answers to all calls, many of which list every block, would be larger than any
 // vector file.

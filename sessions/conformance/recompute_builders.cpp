@@ -24,27 +24,6 @@ namespace {
 
 using nlohmann::json;
 
-// The arrays of one call; its metadata points into them.
-struct GdnCall {
-  VectorBatch batch;
-  OptionalCounts num_accepted_tokens;
-  OptionalCounts num_decode_draft_tokens;
-  std::vector<std::uint8_t> masks;
-};
-
-Result<GdnMetadata> build(GdnMetadataBuilder& builder, GdnCall& call) {
-  call.masks.resize(static_cast<std::size_t>(call.batch.num_reqs));
-  const auto classes =
-      classify_gdn_rows_by_drafts(call.batch.view(),
-                                  {.num_spec = builder.config().num_spec,
-                                   .num_decode_draft_tokens = call.num_decode_draft_tokens.view()},
-                                  call.masks);
-  if (!classes) return classes.error();
-  return builder.build({.common = call.batch.view(),
-                        .num_accepted_tokens = call.num_accepted_tokens.view(),
-                        .row_classes = classes.value()});
-}
-
 // The dtypes of the token index tensors that are not None.
 json dtypes_json(const GdnMetadata& metadata) {
   const char* dtype = metadata.token_indx_dtype == TokenIndxDtype::int64 ? "int64" : "int32";
@@ -54,79 +33,8 @@ json dtypes_json(const GdnMetadata& metadata) {
   return dtypes;
 }
 
-Result<json> run_call(GdnMetadataBuilder& builder, const JsonValue& asked) {
-  GdnCall call;
-  const auto op = asked["op"].one_of({"build", "build_for_cudagraph_capture"});
-  call.batch = read_builder_batch(asked);
-  call.num_accepted_tokens = read_optional_counts(asked, "num_accepted_tokens");
-  call.num_decode_draft_tokens = read_optional_counts(asked, "num_decode_draft_tokens");
-  const auto metadata =
-      op == 0 ? build(builder, call) : builder.build_for_cudagraph_capture(call.batch.view());
-  if (!metadata) return metadata.error();
-  json result = metadata_json(named_arrays(metadata.value()));
-  result["dtypes"] = dtypes_json(metadata.value());
-  return result;
-}
-
 const MambaMetadataBuilder& base_of(const MambaMetadataBuilder& builder) { return builder; }
 const MambaMetadataBuilder& base_of(const Mamba2MetadataBuilder& builder) { return builder.base(); }
-
-// The arrays of one call; its metadata points into them while it is in use.
-struct MambaCall {
-  VectorBatch batch;
-  OptionalCounts num_accepted_tokens;
-  VectorTable block_table;
-};
-
-template <class Builder, class Metadata>
-class Calls {
- public:
-  explicit Calls(Builder& builder) : builder_(builder) {}
-
-  Result<Metadata> run(const JsonValue& call, std::size_t index) {
-    MambaCall& kept = kept_.emplace_back();
-    auto metadata = dispatch(call, index, kept);
-    if (metadata) latest_ = metadata.value();
-    return metadata;
-  }
-
- private:
-  Result<Metadata> dispatch(const JsonValue& call, std::size_t index, MambaCall& kept) {
-    switch (call["op"].one_of({"build", "build_for_cudagraph_capture", "update_block_table"})) {
-      case 0:
-        kept.batch = read_builder_batch(call);
-        kept.num_accepted_tokens = read_optional_counts(call, "num_accepted_tokens");
-        return build(kept);
-      case 1:
-        kept.batch = read_builder_batch(call);
-        return builder_.build_for_cudagraph_capture(kept.batch.view());
-      default: return update(call, index, kept);
-    }
-  }
-
-  Result<Metadata> build(const MambaCall& call) {
-    const auto counts = call.num_accepted_tokens.view();
-    const auto split = split_mamba_batch_by_shape(
-        call.batch.view(), base_of(builder_).reorder_batch_threshold(), counts);
-    if (!split) return split.error();
-    return builder_.build(
-        {.common = call.batch.view(), .split = split.value(), .num_accepted_tokens = counts});
-  }
-
-  // Only the latest metadata can be updated: older metadata shares its arrays with it.
-  Result<Metadata> update(const JsonValue& call, std::size_t index, MambaCall& kept) {
-    const JsonValue from = call["metadata_from_call"];
-    if (index == 0 || from.int64() != static_cast<std::int64_t>(index) - 1)
-      from.fail("expected the number of the call before, " + std::to_string(index) +
-                " - 1, found " + from.dump());
-    kept.block_table = read_table(call["block_table"], call["block_table_shape"]);
-    return builder_.update_block_table(latest_, kept.block_table.view());
-  }
-
-  Builder& builder_;
-  std::list<MambaCall> kept_;
-  Metadata latest_;
-};
 
 json init_json(const MambaMetadataBuilder& builder) {
   const auto table = builder.persistent_views().state_indices_tensor_d;
@@ -136,54 +44,79 @@ json init_json(const MambaMetadataBuilder& builder) {
           {"state_indices_tensor_d_shape", {table.rows, table.cols}}};
 }
 
-template <class Builder, class Metadata>
+template <class Builder>
 json recompute(const VectorCase& vector) {
+  using Metadata = typename Builder::Metadata;
   auto created = Builder::create(read_builder_config(vector.config, BuilderFamily::mamba));
-  json results = json::array();
-  if (!created) return {{"init", error_json(created.error())}, {"results", results}};
+  if (!created) return {{"init", error_json(created.error())}, {"results", json::array()}};
   Builder& builder = created.value();
-  Calls<Builder, Metadata> calls(builder);
-  for (std::size_t i = 0; i < vector.input.size(); ++i) {
-    const auto metadata = calls.run(vector.input[i], i);
-    results.push_back(metadata ? metadata_json(named_arrays(metadata.value()))
-                               : error_json(metadata.error()));
-    if (!metadata) break;  // the state after an exception is not part of the contract
-  }
-  return {{"init", init_json(base_of(builder))}, {"results", results}};
+  std::list<BuilderCall> calls;
+  Metadata latest;
+  const auto run = [&](const JsonValue& asked) -> Result<Metadata> {
+    BuilderCall& call = calls.emplace_back();
+    const auto op =
+        asked["op"].one_of({"build", "build_for_cudagraph_capture", "update_block_table"});
+    if (op == 2) {
+      // Only the latest metadata can be updated: older metadata shares its arrays with it.
+      const JsonValue from = asked["metadata_from_call"];
+      const std::int64_t index = std::ssize(calls) - 1;
+      if (index == 0 || from.int64() != index - 1)
+        from.fail("expected the number of the call before, " + std::to_string(index) +
+                  " - 1, found " + from.dump());
+      call.batch.block_table = read_table(asked["block_table"], asked["block_table_shape"]);
+      return builder.update_block_table(latest, call.batch.block_table.view());
+    }
+    call = BuilderCall(read_builder_batch(asked), asked);
+    const CommonAttentionMetadata common = call.batch.view();
+    if (op == 1) return builder.build_for_cudagraph_capture(common);
+    const auto counts = call.num_accepted_tokens.view();
+    const auto split =
+        split_mamba_batch_by_shape(common, builder.reorder_batch_threshold(), counts);
+    if (!split) return split.error();
+    return builder.build({.common = common, .split = split.value(), .num_accepted_tokens = counts});
+  };
+  return {{"init", init_json(base_of(builder))},
+          {"results", answer_until_error(vector.input, [&](const JsonValue& asked) {
+             const auto metadata = run(asked);
+             if (!metadata) return error_json(metadata.error());
+             latest = metadata.value();
+             return metadata_json(named_arrays(latest));
+           })}};
 }
 
 }  // namespace
 
 json recompute_gdn_builder(const VectorCase& vector, const VectorKernels&) {
   auto created = GdnMetadataBuilder::create(read_builder_config(vector.config, BuilderFamily::gdn));
-  json results = json::array();
-  if (!created) return {{"init", error_json(created.error())}, {"results", results}};
+  if (!created) return {{"init", error_json(created.error())}, {"results", json::array()}};
   GdnMetadataBuilder& builder = created.value();
-  for (const JsonValue& call : vector.input.elements()) {
-    const auto result = run_call(builder, call);
-    results.push_back(result ? result.value() : error_json(result.error()));
-    if (!result) break;  // the state after an exception is not part of the contract
-  }
   return {{"init",
            {{"decode_cudagraph_max_bs", builder.decode_cudagraph_max_bs()},
             {"reorder_batch_threshold", builder.reorder_batch_threshold()}}},
-          {"results", results}};
+          {"results", answer_until_error(vector.input, [&](const JsonValue& asked) {
+             const auto op = asked["op"].one_of({"build", "build_for_cudagraph_capture"});
+             BuilderCall call(read_builder_batch(asked), asked);
+             const auto metadata = op == 0 ? build_gdn(builder, {}, call)
+                                           : builder.build_for_cudagraph_capture(call.batch.view());
+             if (!metadata) return error_json(metadata.error());
+             json result = metadata_json(named_arrays(metadata.value()));
+             result["dtypes"] = dtypes_json(metadata.value());
+             return result;
+           })}};
 }
 
 json recompute_mamba_builder(const VectorCase& vector, const VectorKernels&) {
-  return recompute<MambaMetadataBuilder, MambaMetadata>(vector);
+  return recompute<MambaMetadataBuilder>(vector);
 }
 
 json recompute_mamba2_builder(const VectorCase& vector, const VectorKernels&) {
-  return recompute<Mamba2MetadataBuilder, Mamba2Metadata>(vector);
+  return recompute<Mamba2MetadataBuilder>(vector);
 }
 
 // varlen_chunks, conv1d_metadata, fla_chunks, split_batch, block_table_gather, prefix_block_indices
 // and mamba_aligned_split: how rows are classified and which columns and chunks follow.
 
 namespace {
-
-using nlohmann::json;
 
 // Throws when the number of pieces of `size` tokens would exceed the limit for an answer.
 void check_pieces(const JsonValue& place, const std::vector<std::int32_t>& offsets,
@@ -203,8 +136,6 @@ json pointer_json(const TensorView<std::int32_t>& array, std::int32_t written) {
   return {
       {"length", array.rows}, {"prefix", list_json(vector_view(array.data, end))}, {"fill", -1}};
 }
-
-using nlohmann::json;
 
 json split_json(const Result<BatchSplit>& split) {
   if (!split) return error_json(split.error());

@@ -20,6 +20,8 @@ namespace hybridscope {
 
 namespace {
 
+using nlohmann::json;
+
 constexpr std::int32_t kMaxCallTokens = 1 << 17;
 
 std::vector<TokenContent> read_token_ids(const JsonValue& ids) {
@@ -36,66 +38,6 @@ RequestStatus read_status(const JsonValue& name) {
   return std::array{RequestStatus::waiting, RequestStatus::running,
                     RequestStatus::preempted}[name.one_of({"WAITING", "RUNNING", "PREEMPTED"})];
 }
-
-class CacheCalls {
- public:
-  CacheCalls(KVCacheManager manager, std::int32_t hash_block_size)
-      : manager_(std::move(manager)), hash_block_size_(hash_block_size) {}
-
-  // The call's result, plus the parts of the pool's state that changed since the last call.
-  nlohmann::json answer(const JsonValue& call);
-
- private:
-  struct Request {
-    RequestId id;
-    BlockHashChain hashes;
-    std::int32_t num_prompt_tokens = 0;
-  };
-
-  nlohmann::json run(const JsonValue& call);
-  nlohmann::json add_request(const JsonValue& call);
-  nlohmann::json get_computed_blocks(const JsonValue& call);
-  nlohmann::json allocate_slots(const JsonValue& call);
-  nlohmann::json append_output_token_ids(const JsonValue& call);
-  nlohmann::json evict_blocks(const JsonValue& call);
-
-  Request& request_of(const JsonValue& call) {
-    const JsonValue id = call["request"]["id"];
-    const auto found = requests_.find(id.string());
-    if (found == requests_.end()) id.fail("no such request was added");
-    return found->second;
-  }
-  RequestCacheView view_of(const JsonValue& call) {
-    const JsonValue fields = call["request"];
-    const Request& request = request_of(call);
-    const JsonValue num_tokens = fields["num_tokens"];
-    if (num_tokens.int32() != request.hashes.num_tokens)
-      num_tokens.fail(fmt::format("expected {}, as many as were given", request.hashes.num_tokens));
-    const JsonValue num_prompt_tokens = fields["num_prompt_tokens"];
-    if (num_prompt_tokens.int32() != request.num_prompt_tokens)
-      num_prompt_tokens.fail(fmt::format("expected {}, the prompt's", request.num_prompt_tokens));
-    return {.id = request.id,
-            .block_hashes = request.hashes.block_hashes,
-            .num_tokens = request.hashes.num_tokens,
-            .num_computed_tokens = read_call_count(fields["num_computed_tokens"]),
-            .status = read_status(fields["status"])};
-  }
-
-  nlohmann::json blocks_json(RequestId request, std::int32_t group,
-                             std::int32_t first_column) const;
-  void add_changed_pool_state(nlohmann::json& result);
-
-  KVCacheManager manager_;
-  std::int32_t hash_block_size_;
-  std::map<std::string, Request> requests_;
-  CacheHit last_hit_;  // of the last get_computed_blocks
-  nlohmann::json pool_state_ = nlohmann::json::object();
-};
-
-using nlohmann::json;
-
-// One call may add this many null blocks to a block list.
-using nlohmann::json;
 
 constexpr std::int32_t kMaxHitTokens = 1 << 20;
 
@@ -152,120 +94,161 @@ json uncached_json(const CacheHit& hit) {
                                                : json();
 }
 
-}  // namespace
+class CacheCalls {
+ public:
+  CacheCalls(KVCacheManager manager, std::int32_t hash_block_size)
+      : manager_(std::move(manager)), hash_block_size_(hash_block_size) {}
 
-json CacheCalls::answer(const JsonValue& call) {
-  json result;
-  try {
-    result = run(call);
-  } catch (const ContractViolation& violation) {  // the reference asserts as well
-    return error_json(invalid_input(violation.what()));
+  // The call's result, plus the parts of the pool's state that changed since the last call.
+  json answer(const JsonValue& call) {
+    json result;
+    try {
+      result = run(call);
+    } catch (const ContractViolation& violation) {  // the reference asserts as well
+      return error_json(invalid_input(violation.what()));
+    }
+    if (result.contains("error")) return result;
+    add_changed_pool_state(result);
+    if (call.has_non_null("request")) {
+      const RequestId id = request_of(call).id;
+      result["block_ids"] = json::array();
+      for (std::int32_t group = 0; group < manager_.num_groups(); ++group)
+        result["block_ids"].push_back(blocks_json(id, group, 0));
+    }
+    return result;
   }
-  if (result.contains("error")) return result;
-  add_changed_pool_state(result);
-  if (call.has_non_null("request")) {
-    const RequestId id = request_of(call).id;
-    result["block_ids"] = json::array();
+
+ private:
+  struct Request {
+    RequestId id;
+    BlockHashChain hashes;
+    std::int32_t num_prompt_tokens = 0;
+  };
+
+  json run(const JsonValue& call) {
+    switch (
+        call["op"].one_of({"add_request", "new_step_starts", "get_computed_blocks",
+                           "allocate_slots", "append_output_token_ids", "free", "preempt",
+                           "reset_prefix_cache", "evict_blocks", "get_num_common_prefix_blocks"})) {
+      case 0: return add_request(call);
+      case 1: manager_.new_step_starts(); return json::object();
+      case 2: return get_computed_blocks(call);
+      case 3: return allocate_slots(call);
+      case 4: return append_output_token_ids(call);
+      case 5:
+      case 6: manager_.free(request_of(call).id); return json::object();
+      case 7: return {{"result", manager_.reset_prefix_cache()}};
+      case 8: return evict_blocks(call);
+      default: return {{"result", manager_.get_num_common_prefix_blocks(request_of(call).id)}};
+    }
+  }
+
+  json add_request(const JsonValue& call) {
+    const JsonValue name = call["request"]["id"];
+    const std::vector<TokenContent> tokens = read_token_ids(call["prompt_token_ids"]);
+    Request request{.id = {static_cast<std::int32_t>(requests_.size())},
+                    .hashes = start_block_hashes(hash_block_size_),
+                    .num_prompt_tokens = static_cast<std::int32_t>(tokens.size())};
+    extend_block_hashes(request.hashes, tokens);
+    if (!requests_.emplace(name.string(), std::move(request)).second)
+      name.fail("a request of this name was added already");
+    return json::object();
+  }
+
+  json get_computed_blocks(const JsonValue& call) {
+    Result<CacheHit> hit = manager_.get_computed_blocks(view_of(call));
+    if (!hit) return error_json(hit.error());
+    last_hit_ = std::move(hit).value();
+    return {{"num_hit_tokens", last_hit_.num_hit_tokens},
+            {"computed_block_ids", hit_blocks_json(last_hit_)},
+            {"num_uncached_common_prefix_tokens", uncached_json(last_hit_)}};
+  }
+
+  json allocate_slots(const JsonValue& call) {
+    const bool use_hit = call["use_last_computed_blocks"].boolean() && !last_hit_.empty();
+    const Result<Allocation> allocation = manager_.allocate_slots(
+        view_of(call),
+        {.num_new_tokens = read_call_count(call["num_new_tokens"]),
+         .num_new_computed_tokens = read_call_count(call["num_new_computed_tokens"]),
+         .new_computed_blocks = use_hit ? &last_hit_ : nullptr,
+         .num_lookahead_tokens = read_call_count(call["num_lookahead_tokens"]),
+         .full_sequence_must_fit = call["full_sequence_must_fit"].boolean(),
+         .reserved_blocks = call["reserved_blocks"].int32({-kMaxCallTokens, kMaxCallTokens}),
+         .has_scheduled_reqs = call["has_scheduled_reqs"].boolean()});
+    if (!allocation) return error_json(allocation.error());
+    if (!allocation.value().granted()) return {{"new_block_ids", nullptr}};
+    json new_block_ids = json::array();
     for (std::int32_t group = 0; group < manager_.num_groups(); ++group)
-      result["block_ids"].push_back(blocks_json(id, group, 0));
+      new_block_ids.push_back(
+          blocks_json(request_of(call).id, group,
+                      allocation.value().first_new_column[static_cast<std::size_t>(group)]));
+    return {{"new_block_ids", new_block_ids}};
   }
-  return result;
-}
 
-json CacheCalls::run(const JsonValue& call) {
-  switch (
-      call["op"].one_of({"add_request", "new_step_starts", "get_computed_blocks", "allocate_slots",
-                         "append_output_token_ids", "free", "preempt", "reset_prefix_cache",
-                         "evict_blocks", "get_num_common_prefix_blocks"})) {
-    case 0: return add_request(call);
-    case 1: manager_.new_step_starts(); return json::object();
-    case 2: return get_computed_blocks(call);
-    case 3: return allocate_slots(call);
-    case 4: return append_output_token_ids(call);
-    case 5:
-    case 6: manager_.free(request_of(call).id); return json::object();
-    case 7: return {{"result", manager_.reset_prefix_cache()}};
-    case 8: return evict_blocks(call);
-    default: return {{"result", manager_.get_num_common_prefix_blocks(request_of(call).id)}};
+  json append_output_token_ids(const JsonValue& call) {
+    extend_block_hashes(request_of(call).hashes, read_token_ids(call["token_ids"]));
+    return json::object();
   }
-}
 
-json CacheCalls::add_request(const JsonValue& call) {
-  const JsonValue name = call["request"]["id"];
-  const std::vector<TokenContent> tokens = read_token_ids(call["prompt_token_ids"]);
-  Request request{.id = {static_cast<std::int32_t>(requests_.size())},
-                  .hashes = start_block_hashes(hash_block_size_),
-                  .num_prompt_tokens = static_cast<std::int32_t>(tokens.size())};
-  extend_block_hashes(request.hashes, tokens);
-  if (!requests_.emplace(name.string(), std::move(request)).second)
-    name.fail("a request of this name was added already");
-  return json::object();
-}
-
-json CacheCalls::get_computed_blocks(const JsonValue& call) {
-  Result<CacheHit> hit = manager_.get_computed_blocks(view_of(call));
-  if (!hit) return error_json(hit.error());
-  last_hit_ = std::move(hit).value();
-  return {{"num_hit_tokens", last_hit_.num_hit_tokens},
-          {"computed_block_ids", hit_blocks_json(last_hit_)},
-          {"num_uncached_common_prefix_tokens", uncached_json(last_hit_)}};
-}
-
-json CacheCalls::allocate_slots(const JsonValue& call) {
-  const bool use_hit = call["use_last_computed_blocks"].boolean() && !last_hit_.empty();
-  const Result<Allocation> allocation = manager_.allocate_slots(
-      view_of(call),
-      {.num_new_tokens = read_call_count(call["num_new_tokens"]),
-       .num_new_computed_tokens = read_call_count(call["num_new_computed_tokens"]),
-       .new_computed_blocks = use_hit ? &last_hit_ : nullptr,
-       .num_lookahead_tokens = read_call_count(call["num_lookahead_tokens"]),
-       .full_sequence_must_fit = call["full_sequence_must_fit"].boolean(),
-       .reserved_blocks = call["reserved_blocks"].int32({-kMaxCallTokens, kMaxCallTokens}),
-       .has_scheduled_reqs = call["has_scheduled_reqs"].boolean()});
-  if (!allocation) return error_json(allocation.error());
-  if (!allocation.value().granted()) return {{"new_block_ids", nullptr}};
-  json new_block_ids = json::array();
-  for (std::int32_t group = 0; group < manager_.num_groups(); ++group)
-    new_block_ids.push_back(
-        blocks_json(request_of(call).id, group,
-                    allocation.value().first_new_column[static_cast<std::size_t>(group)]));
-  return {{"new_block_ids", new_block_ids}};
-}
-
-json CacheCalls::append_output_token_ids(const JsonValue& call) {
-  extend_block_hashes(request_of(call).hashes, read_token_ids(call["token_ids"]));
-  return json::object();
-}
-
-json CacheCalls::evict_blocks(const JsonValue& call) {
-  const Status status = manager_.evict_blocks(call["block_ids"].int32s());
-  return status ? json::object() : error_json(status.error());
-}
-
-json CacheCalls::blocks_json(RequestId request, std::int32_t group,
-                             std::int32_t first_column) const {
-  const auto blocks =
-      manager_.block_ids(request, group).subspan(static_cast<std::size_t>(first_column));
-  return std::vector<std::int32_t>(blocks.begin(), blocks.end());
-}
-
-void CacheCalls::add_changed_pool_state(json& result) {
-  const BlockPool& pool = manager_.pool();
-  json hashed = json::array();
-  json ref_cnt = json::array();
-  for (std::int32_t block = 1; block < pool.num_blocks(); ++block) {
-    if (pool.key(block).block_hash != 0) hashed.push_back(block);
-    if (pool.ref_cnt(block) != 0) ref_cnt.push_back({block, pool.ref_cnt(block)});
+  json evict_blocks(const JsonValue& call) {
+    const Status status = manager_.evict_blocks(call["block_ids"].int32s());
+    return status ? json::object() : error_json(status.error());
   }
-  json state = {{"num_free", pool.num_free_blocks()},
-                {"free_queue", pool.free_queue()},
-                {"hashed", std::move(hashed)},
-                {"ref_cnt", std::move(ref_cnt)},
-                {"num_cached_hashes", pool.num_cached_hashes()}};
-  for (const auto& [key, value] : state.items())
-    if (!pool_state_.contains(key) || pool_state_[key] != value) result[key] = value;
-  pool_state_ = std::move(state);
-}
+
+  Request& request_of(const JsonValue& call) {
+    const JsonValue id = call["request"]["id"];
+    const auto found = requests_.find(id.string());
+    if (found == requests_.end()) id.fail("no such request was added");
+    return found->second;
+  }
+  RequestCacheView view_of(const JsonValue& call) {
+    const JsonValue fields = call["request"];
+    const Request& request = request_of(call);
+    const JsonValue num_tokens = fields["num_tokens"];
+    if (num_tokens.int32() != request.hashes.num_tokens)
+      num_tokens.fail(fmt::format("expected {}, as many as were given", request.hashes.num_tokens));
+    const JsonValue num_prompt_tokens = fields["num_prompt_tokens"];
+    if (num_prompt_tokens.int32() != request.num_prompt_tokens)
+      num_prompt_tokens.fail(fmt::format("expected {}, the prompt's", request.num_prompt_tokens));
+    return {.id = request.id,
+            .block_hashes = request.hashes.block_hashes,
+            .num_tokens = request.hashes.num_tokens,
+            .num_computed_tokens = read_call_count(fields["num_computed_tokens"]),
+            .status = read_status(fields["status"])};
+  }
+
+  json blocks_json(RequestId request, std::int32_t group, std::int32_t first_column) const {
+    const auto blocks =
+        manager_.block_ids(request, group).subspan(static_cast<std::size_t>(first_column));
+    return std::vector<std::int32_t>(blocks.begin(), blocks.end());
+  }
+
+  void add_changed_pool_state(json& result) {
+    const BlockPool& pool = manager_.pool();
+    json hashed = json::array();
+    json ref_cnt = json::array();
+    for (std::int32_t block = 1; block < pool.num_blocks(); ++block) {
+      if (pool.key(block).block_hash != 0) hashed.push_back(block);
+      if (pool.ref_cnt(block) != 0) ref_cnt.push_back({block, pool.ref_cnt(block)});
+    }
+    json state = {{"num_free", pool.num_free_blocks()},
+                  {"free_queue", pool.free_queue()},
+                  {"hashed", std::move(hashed)},
+                  {"ref_cnt", std::move(ref_cnt)},
+                  {"num_cached_hashes", pool.num_cached_hashes()}};
+    for (const auto& [key, value] : state.items())
+      if (!pool_state_.contains(key) || pool_state_[key] != value) result[key] = value;
+    pool_state_ = std::move(state);
+  }
+
+  KVCacheManager manager_;
+  std::int32_t hash_block_size_;
+  std::map<std::string, Request> requests_;
+  CacheHit last_hit_;  // of the last get_computed_blocks
+  json pool_state_ = json::object();
+};
+
+}  // namespace
 
 json recompute_kv_cache_manager(const VectorCase& vector, const VectorKernels&) {
   check_pool_size(vector.config, vector.input);

@@ -166,7 +166,7 @@ class ReleaseRun {
   ReleaseRun(SchedulerReplay replay, const JsonValue& config) : replay_(std::move(replay)) {
     replay_.set_stop_token(config["stop_token"].int64());
     replay_.keep_cache_events();
-    resumed_are_new_ = config["runner"].one_of({"v1", "v2"}) == 1;
+    resumed_are_new_ = read_runner(config) == ModelRunner::v2;
   }
 
   void add(const JsonValue& call) {

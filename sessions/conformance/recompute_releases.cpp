@@ -66,41 +66,14 @@ namespace {
 
 using nlohmann::json;
 
-// The arrays of one call; its metadata points into them.
-struct ReleaseCall {
-  explicit ReleaseCall(const JsonValue& call)
-      : batch(read_release_builder_batch(call)),
-        num_accepted_tokens(read_optional_counts(call, "num_accepted_tokens")),
-        num_decode_draft_tokens(read_optional_counts(call, "num_decode_draft_tokens")),
-        flags(static_cast<std::size_t>(batch.num_reqs)) {}
-
-  VectorBatch batch;
-  OptionalCounts num_accepted_tokens;
-  OptionalCounts num_decode_draft_tokens;
-  std::vector<std::uint8_t> flags;  // [num_reqs]
-};
-
 Result<GdnMetadata> build_release(GdnMetadataBuilder& builder, const PolicySet& policies,
-                                  ReleaseCall& call) {
-  const CommonAttentionMetadata common = call.batch.view();
-  const auto classes = classify_gdn_rows_by_drafts(
-      common,
-      {.num_spec = builder.config().num_spec,
-       .num_decode_draft_tokens = call.num_decode_draft_tokens.view(),
-       .zero_drafts =
-           policies.is(NoDraftStep::zero_drafts) ? ZeroDrafts::spec_rows : ZeroDrafts::no_spec_rows,
-       .batch = policies.get<GdnBatch>()},
-      call.flags);
-  if (!classes) return classes.error();
-  return builder.build({.common = common,
-                        .num_accepted_tokens = call.num_accepted_tokens.view(),
-                        .row_classes = classes.value(),
-                        .policies = policies});
+                                  BuilderCall& call) {
+  return build_gdn(builder, policies, call);
 }
 
 template <class Builder>
 Result<typename Builder::Metadata> build_release(Builder& builder, const PolicySet& policies,
-                                                 ReleaseCall& call) {
+                                                 BuilderCall& call) {
   MambaBuildInputs inputs{.common = call.batch.view(), .policies = policies};
   TensorView<std::int32_t> drafts;
   if (builder.takes_counts(policies)) {
@@ -128,33 +101,20 @@ json release_answer(const BuilderMetadata& metadata) {
   return answer;
 }
 
-std::int32_t max_bs(const Mamba2MetadataBuilder& builder) {
-  return builder.base().decode_cudagraph_max_bs();
-}
-template <class Builder>
-std::int32_t max_bs(const Builder& builder) {
-  return builder.decode_cudagraph_max_bs();
-}
-
 template <class Builder>
 json recompute_on(const VectorCase& vector) {
-  const PolicySet policies = release_policies(
-      *vector.release,
-      vector.config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2);
+  const PolicySet policies = release_policies(*vector.release, read_runner(vector.config));
   auto created = Builder::create(read_release_builder_config(vector.config, policies), policies);
-  json results = json::array();
-  if (!created) return {{"init", error_json(created.error())}, {"results", results}};
+  if (!created) return {{"init", error_json(created.error())}, {"results", json::array()}};
   Builder& builder = created.value();
-  for (const JsonValue& asked : vector.input.elements()) {
-    ReleaseCall call(asked);
-    const auto metadata = build_release(builder, policies, call);
-    results.push_back(metadata ? release_answer(metadata.value()) : error_json(metadata.error()));
-    if (!metadata) break;  // the state after an exception is not part of the contract
-  }
   return {{"init",
            {{"reorder_batch_threshold", builder.reorder_batch_threshold()},
-            {"decode_cudagraph_max_bs", max_bs(builder)}}},
-          {"results", results}};
+            {"decode_cudagraph_max_bs", builder.decode_cudagraph_max_bs()}}},
+          {"results", answer_until_error(vector.input, [&](const JsonValue& asked) {
+             BuilderCall call(read_release_builder_batch(asked), asked);
+             const auto metadata = build_release(builder, policies, call);
+             return metadata ? release_answer(metadata.value()) : error_json(metadata.error());
+           })}};
 }
 
 }  // namespace
@@ -171,8 +131,6 @@ json recompute_release_builders(const VectorCase& vector, const VectorKernels&) 
 
 namespace {
 
-using nlohmann::json;
-
 constexpr std::int32_t kMostGraphTokens = 1 << 20;
 constexpr std::int32_t kMostGraphDrafts = 64;
 // In the order of CUDAGraphMode.
@@ -187,7 +145,7 @@ std::string_view name_of(CUDAGraphMode mode) {
 EngineConfig read_engine_config(const VectorCase& vector) {
   const JsonValue& config = vector.config;
   EngineConfig engine;
-  engine.runner = config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2;
+  engine.runner = read_runner(config);
   engine.policies = release_policies(*vector.release, engine.runner);
   engine.cudagraph_mode = static_cast<CUDAGraphMode>(config["cudagraph_mode"].one_of(kGraphModes));
   engine.num_speculative_tokens = config["num_spec"].int32({0, kMostGraphDrafts});

@@ -23,38 +23,6 @@
 namespace hybridscope {
 namespace {
 
-class SchedulerCalls {
- public:
-  // Reads `config` of the vector. Errors: those of SchedulerReplay::create.
-  static Result<SchedulerCalls> create(const JsonValue& config) {
-    Result<SchedulerReplay> replay = SchedulerReplay::create(read_scheduler_config(config));
-    if (!replay) return replay.error();
-    const bool v2 = config["use_v2_model_runner"].boolean();
-    return SchedulerCalls(std::move(replay).value(),
-                          v2 ? ResumedRequests::as_new : ResumedRequests::cached);
-  }
-
-  // The call's result. Throws for an op that the scheduler does not have and for arguments that
-  // contradict the schedule.
-  nlohmann::json answer(const JsonValue& call);
-
-  const EngineConfig& config() const { return replay_.config(); }
-  ResumedRequests resumed_requests() const { return resumed_requests_; }
-  // What the last `schedule` call decided.
-  const std::optional<ReplayedSchedule>& last_schedule() const { return last_schedule_; }
-
- private:
-  SchedulerCalls(SchedulerReplay replay, ResumedRequests resumed_requests)
-      : replay_(std::move(replay)), resumed_requests_(resumed_requests) {}
-
-  nlohmann::json add_request(const JsonValue& call);
-  nlohmann::json schedule();
-
-  SchedulerReplay replay_;
-  ResumedRequests resumed_requests_;
-  std::optional<ReplayedSchedule> last_schedule_;
-};
-
 using nlohmann::json;
 
 // {name: [token ids]}.
@@ -73,7 +41,73 @@ std::int64_t ordered(double time) {
   return bits < 0 ? std::numeric_limits<std::int64_t>::min() - bits : bits;
 }
 
-using nlohmann::json;
+class SchedulerCalls {
+ public:
+  // Reads `config` of the vector. Errors: those of SchedulerReplay::create.
+  static Result<SchedulerCalls> create(const JsonValue& config) {
+    Result<SchedulerReplay> replay = SchedulerReplay::create(read_scheduler_config(config));
+    if (!replay) return replay.error();
+    const bool v2 = config["use_v2_model_runner"].boolean();
+    return SchedulerCalls(std::move(replay).value(),
+                          v2 ? ResumedRequests::as_new : ResumedRequests::cached);
+  }
+
+  // The call's result. Throws for an op that the scheduler does not have and for arguments that
+  // contradict the schedule.
+  json answer(const JsonValue& call) {
+    switch (call["op"].one_of({"add_request", "abort", "reset_prefix_cache", "schedule",
+                               "update_from_output", "update_draft_token_ids"})) {
+      case 0: return add_request(call);
+      case 1:
+        replay_.abort(call["id"].string());
+        return {{"num_free", replay_.kv_cache().num_free_blocks()}};
+      case 2:
+        return {{"result", replay_.reset_prefix_cache(call["reset_running_requests"].boolean())}};
+      case 3: return schedule();
+      case 4: {
+        const JsonValue sampled = call["sampled_token_ids"];
+        const Status updated = replay_.update_from_output(read_token_ids_by_name(sampled));
+        if (!updated) sampled.fail(updated.error().message);
+        return update_json(replay_);
+      }
+      default:
+        replay_.update_draft_token_ids(read_token_ids_by_name(call["draft_token_ids"]));
+        return draft_counts_json(replay_);
+    }
+  }
+
+  const EngineConfig& config() const { return replay_.config(); }
+  ResumedRequests resumed_requests() const { return resumed_requests_; }
+  // What the last `schedule` call decided.
+  const std::optional<ReplayedSchedule>& last_schedule() const { return last_schedule_; }
+
+ private:
+  SchedulerCalls(SchedulerReplay replay, ResumedRequests resumed_requests)
+      : replay_(std::move(replay)), resumed_requests_(resumed_requests) {}
+
+  json add_request(const JsonValue& call) {
+    const JsonValue id = call["id"];
+    const Status added =
+        replay_.add_request({.name = id.string(),
+                             .prompt_token_ids = call["prompt_token_ids"].int64s(),
+                             .max_tokens = call["max_tokens"].int32({0, kMaxRequestTokens}),
+                             .priority = call["priority"].int32(),
+                             .arrival_time = ordered(call["arrival_time"].number())});
+    if (!added) id.fail(added.error().message);
+    return json::object();
+  }
+
+  json schedule() {
+    Result<ReplayedSchedule> schedule = replay_.schedule();
+    if (!schedule) return error_json(schedule.error());
+    last_schedule_ = std::move(schedule).value();
+    return schedule_json(*last_schedule_, replay_, resumed_requests_);
+  }
+
+  SchedulerReplay replay_;
+  ResumedRequests resumed_requests_;
+  std::optional<ReplayedSchedule> last_schedule_;
+};
 
 // Scheduler and worker: each scheduled step runs on the worker before its output is returned.
 class PipelineCalls {
@@ -105,47 +139,6 @@ class PipelineCalls {
 };
 
 }  // namespace
-
-json SchedulerCalls::answer(const JsonValue& call) {
-  switch (call["op"].one_of({"add_request", "abort", "reset_prefix_cache", "schedule",
-                             "update_from_output", "update_draft_token_ids"})) {
-    case 0: return add_request(call);
-    case 1:
-      replay_.abort(call["id"].string());
-      return {{"num_free", replay_.kv_cache().num_free_blocks()}};
-    case 2:
-      return {{"result", replay_.reset_prefix_cache(call["reset_running_requests"].boolean())}};
-    case 3: return schedule();
-    case 4: {
-      const JsonValue sampled = call["sampled_token_ids"];
-      const Status updated = replay_.update_from_output(read_token_ids_by_name(sampled));
-      if (!updated) sampled.fail(updated.error().message);
-      return update_json(replay_);
-    }
-    default:
-      replay_.update_draft_token_ids(read_token_ids_by_name(call["draft_token_ids"]));
-      return draft_counts_json(replay_);
-  }
-}
-
-json SchedulerCalls::add_request(const JsonValue& call) {
-  const JsonValue id = call["id"];
-  const Status added =
-      replay_.add_request({.name = id.string(),
-                           .prompt_token_ids = call["prompt_token_ids"].int64s(),
-                           .max_tokens = call["max_tokens"].int32({0, kMaxRequestTokens}),
-                           .priority = call["priority"].int32(),
-                           .arrival_time = ordered(call["arrival_time"].number())});
-  if (!added) id.fail(added.error().message);
-  return json::object();
-}
-
-json SchedulerCalls::schedule() {
-  Result<ReplayedSchedule> schedule = replay_.schedule();
-  if (!schedule) return error_json(schedule.error());
-  last_schedule_ = std::move(schedule).value();
-  return schedule_json(*last_schedule_, replay_, resumed_requests_);
-}
 
 json recompute_scheduler(const VectorCase& vector, const VectorKernels&) {
   check_pool_size(vector.config, vector.input);
@@ -179,11 +172,6 @@ constexpr std::size_t kMaxGroups = 64;
 // A worker keeps tables of so many tokens for so many rows.
 constexpr std::int32_t kMaxWorkerTokens = 1 << 14;
 constexpr std::int32_t kMaxWorkerRows = 1 << 8;
-
-MambaCacheMode read_mode(const JsonValue& name) {
-  return std::array{MambaCacheMode::none, MambaCacheMode::all,
-                    MambaCacheMode::align}[name.one_of({"none", "all", "align"})];
-}
 
 KVCacheGroup read_group(const JsonValue& group, MambaCacheMode mode,
                         std::int32_t num_speculative_blocks) {
@@ -219,7 +207,7 @@ KVCacheConfig read_kv_cache_config(const JsonValue& config, MambaCacheMode mode,
 
 EngineConfig read_cache_config(const JsonValue& config) {
   EngineConfig result;
-  result.mamba_cache_mode = read_mode(config["mamba_cache_mode"]);
+  result.mamba_cache_mode = read_mamba_cache_mode(config["mamba_cache_mode"]);
   result.kv_cache_config =
       read_kv_cache_config(config, result.mamba_cache_mode,
                            config["num_speculative_blocks"].int32({0, kMaxSpeculation}));
@@ -261,14 +249,10 @@ SpeculativeMethod read_method(const JsonValue& config) {
       SpeculativeMethod::draft_model}[method->one_of({"mtp", "eagle3", "ngram", "draft_model"})];
 }
 
-ModelRunner read_runner(const JsonValue& config) {
-  return config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2;
-}
-
 // Mode, K and the groups of blocks, as the vectors of releases have them.
 EngineConfig read_release_groups(const JsonValue& config) {
   EngineConfig result;
-  result.mamba_cache_mode = read_mode(config["mamba_cache_mode"]);
+  result.mamba_cache_mode = read_mamba_cache_mode(config["mamba_cache_mode"]);
   result.num_speculative_tokens = config["num_spec_tokens"].int32({0, kMaxSpeculation});
   result.kv_cache_config =
       read_kv_cache_config(config, result.mamba_cache_mode, result.num_speculative_tokens);
@@ -276,6 +260,10 @@ EngineConfig read_release_groups(const JsonValue& config) {
 }
 
 }  // namespace
+
+ModelRunner read_runner(const JsonValue& config) {
+  return config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2;
+}
 
 EngineConfig read_scheduler_config(const JsonValue& config) {
   EngineConfig result = read_cache_config(config);

@@ -34,7 +34,7 @@ constexpr std::string_view kPipelineConfig =
 // A row for vectors of real recurrences.
 constexpr VectorKind numeric_kind(std::string_view name, std::string_view covers,
                                   std::string_view config_fields, std::string_view input_fields,
-                                  NumericOp op, NumericOp chunked_op = nullptr) {
+                                  NumericOp* op, NumericOp* chunked_op = nullptr) {
   return {.name = name,
           .covers = covers,
           .config_fields = config_fields,

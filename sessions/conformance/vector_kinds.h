@@ -24,7 +24,7 @@ struct VectorCase {
 // file's release, by the same public functions that the engine uses. An error of a function is
 // {"error": "<message>"} where the vector has {"error": "<class>"}. An element that the reference
 // leaves uninitialised may be null. Throws JsonFault when the vector is inconsistent.
-using Recompute = nlohmann::json (*)(const VectorCase& vector, const VectorKernels& kernels);
+using Recompute = nlohmann::json(const VectorCase& vector, const VectorKernels& kernels);
 
 // Lists of fields are names separated by spaces.
 struct VectorKind {
@@ -33,7 +33,7 @@ struct VectorKind {
   std::string_view config_fields;  // members that every case's `config` has
   std::string_view input_field;    // "input" or "calls"
   std::string_view input_fields;   // members of every case's `input`, or of some call
-  Recompute recompute;             // null: of real recurrences
+  Recompute* recompute;            // null: of real recurrences
   // The kernels that compute some of it on a device; empty: none does, so that nothing is checked
   // there.
   std::string_view on_device{};
@@ -47,8 +47,8 @@ struct VectorKind {
   std::string_view answering_fields{};
   // A real recurrence has an operation: its answers are floats, in `bits` and `expect`
   // (numeric_check.h).
-  NumericOp numeric_op = nullptr;  // form recurrent
-  NumericOp chunked_op = nullptr;  // form chunked; null: there is none
+  NumericOp* numeric_op = nullptr;  // form recurrent
+  NumericOp* chunked_op = nullptr;  // form chunked; null: there is none
   bool of_model = false;  // of a whole model, whose weights lie beside the file (model_layout.h)
 
   bool is_of_a_release() const { return !word_before_release.empty(); }
