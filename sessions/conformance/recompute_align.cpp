@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
@@ -86,16 +87,68 @@ class PreprocessRun {
   MambaStateIdx mamba_state_idx_;
 };
 
+// A fused launch: it decides and makes the copies by itself. Empty: there is no such kernel.
+using FusedLaunch = std::function<Status(const HostStates&)>;
+
+// The memory of a vector, on which copies are made as its fused kernels make them.
+class FusedMemory {
+ public:
+  FusedMemory(const JsonValue& config, const MambaStateTensors& tensors, StateLayout layout,
+              const VectorKernels& kernels)
+      : layout_(std::move(layout)), memory_(config, tensors), kernels_(kernels) {}
+
+  const VectorMemory& bytes() const { return memory_; }
+  const StateLayout& layout() const { return layout_; }
+  const VectorKernels& kernels() const { return kernels_; }
+
+  // Makes the copies that the decisions call for, with `fused` if there is one. The list of them.
+  Result<json> carry_out(std::span<const StateCopyDecision> decisions,
+                         const VectorBlockTables& tables, const FusedLaunch& fused) {
+    const auto of_groups = tables.of_groups(layout_.mamba_group_ids);
+    if (!of_groups) return of_groups.error();
+    const auto copies = plan_fused_copies(layout_, launch_of(decisions, of_groups.value()));
+    if (!copies) return copies.error();
+    const std::vector<StateCopy> planned = without_rows(copies.value());
+    if (fused) {
+      const auto bytes = memory_.bytes_for(planned);
+      expect_launched(fused({.layout = layout_, .bytes = bytes, .block_tables = tables.views()}));
+    } else {
+      memory_.execute(planned, kernels_);
+    }
+    return row_copies_json(copies.value());
+  }
+
+  // The post-copy of mode align: decided by `decide`, a function of core, and again by `kernel`,
+  // if there is one. `counts` as there.
+  template <class Inputs, class Decide, class Kernel>
+  Result<json> postprocess(const Inputs& inputs, const Decide& decide, const Kernel& kernel,
+                           const VectorBlockTables& tables, Counts& counts) {
+    const Counts before = counts;
+    Decisions decisions;
+    if (Status status = decide(inputs, counts, decisions); !status) return status.error();
+    FusedLaunch fused;
+    if (kernel)
+      fused = [&](const HostStates& states) {
+        counts = before;
+        return kernel(states, inputs, counts);
+      };
+    return carry_out(decisions, tables, fused);
+  }
+
+ private:
+  StateLayout layout_;
+  VectorMemory memory_;
+  const VectorKernels& kernels_;
+};
+
 class PrecopyRun {
  public:
   PrecopyRun(const JsonValue& config, const MambaStateTensors& tensors, StateLayout layout,
              const VectorKernels& kernels)
-      : layout_(std::move(layout)),
-        memory_(config, tensors),
-        kernels_(kernels),
+      : memory_(config, tensors, std::move(layout), kernels),
         slots_(make_align_slots(read_max_num_reqs(config))) {}
 
-  const VectorMemory& memory() const { return memory_; }
+  const VectorMemory& memory() const { return memory_.bytes(); }
 
   json step(const JsonValue& step) {
     add_slots(step);
@@ -108,7 +161,7 @@ class PrecopyRun {
       if (Status status = postprocess(step, tables, answer); !status)
         return error_json(status.error());
     answer["num_accepted_tokens_after_postprocess"] = slots_.num_accepted_tokens;
-    answer["raw_crc32_after_step"] = memory_.raw_crc32();
+    answer["raw_crc32_after_step"] = memory().raw_crc32();
     return answer;
   }
 
@@ -121,7 +174,7 @@ class PrecopyRun {
       if (Status status = add_align_slot(
               slots_, {.slot = added["slot"].int32(),
                        .num_computed_tokens = read_count(added["num_computed_tokens"]),
-                       .block_size = layout_.block_size});
+                       .block_size = memory_.layout().block_size});
           !status)
         added.fail(status.error().message);
     const JsonValue state_idx = step["state_idx_before"];
@@ -139,7 +192,7 @@ class PrecopyRun {
     const Counts computed = read_counts(step["num_computed_tokens"], num_slots());
     const Counts query_start_loc = read_counts(step["query_start_loc"]);
     const AlignAdvanceInputs inputs{.num_reqs = step["num_reqs"].int32(),
-                                    .block_size = layout_.block_size,
+                                    .block_size = memory_.layout().block_size,
                                     .idx_mapping = idx_mapping,
                                     .num_computed_tokens = computed,
                                     .query_start_loc = query_start_loc};
@@ -152,22 +205,20 @@ class PrecopyRun {
       return invalid_input("precopy_idx_mapping is shorter than num_reqs");
     const auto rows = std::span(precopy_mapping).first(num_reqs);
     if (Status status = run_fused_precopy(rows, slots_, decisions); !status) return status;
-    const auto copies = plan(decisions, tables);
+    FusedLaunch fused;
+    if (const auto& kernel = memory_.kernels().advance_and_precopy)
+      fused = [&](const HostStates& states) {
+        slots_ = before;
+        return kernel(states, inputs, rows, slots_);
+      };
+    auto copies = memory_.carry_out(decisions, tables, fused);
     if (!copies) return copies.error();
-    if (kernels_.advance_and_precopy) {
-      slots_ = before;
-      launch(copies.value(), tables, [&](const HostStates& states) {
-        return kernels_.advance_and_precopy(states, inputs, rows, slots_);
-      });
-    } else {
-      memory_.execute(without_rows(copies.value()), kernels_);
-    }
     answer["state_idx"] = slots_.state_idx;
     answer["src_col"] = slots_.src_col;
     answer["src_off"] = slots_.src_off;
     answer["num_accepted_tokens"] = slots_.num_accepted_tokens;
-    answer["precopy_copies"] = row_copies_json(copies.value());
-    answer["raw_crc32_after_precopy"] = memory_.raw_crc32();
+    answer["precopy_copies"] = std::move(copies).value();
+    answer["raw_crc32_after_precopy"] = memory().raw_crc32();
     return Ok{};
   }
 
@@ -175,48 +226,19 @@ class PrecopyRun {
     const Counts idx_mapping = read_counts(step["idx_mapping"]);
     const Counts computed = read_counts(step["new_num_computed_tokens"], num_slots());
     const PostprocessV2Inputs inputs{.num_reqs = step["num_reqs"].int32(),
-                                     .block_size = layout_.block_size,
+                                     .block_size = memory_.layout().block_size,
                                      .idx_mapping = idx_mapping,
                                      .state_idx = slots_.state_idx,
                                      .new_num_computed_tokens = computed};
-    Counts& counts = slots_.num_accepted_tokens;
-    const Counts before = counts;
-    Decisions decisions;
-    if (Status status = run_fused_postprocess_align(inputs, counts, decisions); !status)
-      return status;
-    const auto copies = plan(decisions, tables);
+    auto copies = memory_.postprocess(inputs, &run_fused_postprocess_align,
+                                      memory_.kernels().fused_postprocess_align, tables,
+                                      slots_.num_accepted_tokens);
     if (!copies) return copies.error();
-    if (kernels_.fused_postprocess_align) {
-      counts = before;
-      launch(copies.value(), tables, [&](const HostStates& states) {
-        return kernels_.fused_postprocess_align(states, inputs, counts);
-      });
-    } else {
-      memory_.execute(without_rows(copies.value()), kernels_);
-    }
-    answer["postprocess_copies"] = row_copies_json(copies.value());
+    answer["postprocess_copies"] = std::move(copies).value();
     return Ok{};
   }
 
-  Result<std::vector<RowStateCopy>> plan(std::span<const StateCopyDecision> decisions,
-                                         const VectorBlockTables& tables) const {
-    const auto of_groups = tables.of_groups(layout_.mamba_group_ids);
-    if (!of_groups) return of_groups.error();
-    return plan_fused_copies(layout_, launch_of(decisions, of_groups.value()));
-  }
-
-  // `fused` decides and makes these copies by itself.
-  template <class Fused>
-  void launch(std::span<const RowStateCopy> copies, const VectorBlockTables& tables,
-              const Fused& fused) {
-    const auto bytes = memory_.bytes_for(without_rows(copies));
-    expect_launched(
-        fused(HostStates{.layout = layout_, .bytes = bytes, .block_tables = tables.views()}));
-  }
-
-  StateLayout layout_;
-  VectorMemory memory_;
-  const VectorKernels& kernels_;
+  FusedMemory memory_;
   AlignSlots slots_;
 };
 
@@ -245,126 +267,56 @@ json recompute_precopy_align(const VectorCase& vector, const VectorKernels& kern
   return answer;
 }
 
-// postprocess_align: one launch of the post-copy of mode align, in the form of V1 or of V2.
-
-namespace {
-
-using nlohmann::json;
-
-using Decisions = std::vector<StateCopyDecision>;
-using Counts = std::vector<std::int32_t>;
-
-// What the V1 form of a vector asks.
-class PostprocessV1 {
- public:
-  PostprocessV1(const VectorCase& vector, std::int32_t block_size)
-      : max_num_reqs_(read_max_num_reqs(vector.config)),
-        accepted_(read_counts(vector.input["num_accepted_tokens"], max_num_reqs_)),
-        state_idx_(read_counts(vector.input["mamba_state_idx"], max_num_reqs_)),
-        scheduled_(read_counts(vector.input["num_scheduled_tokens"], max_num_reqs_)),
-        computed_(read_counts(vector.input["num_computed_tokens"], max_num_reqs_)),
-        drafts_(read_counts(vector.input["num_draft_tokens"], max_num_reqs_)),
-        inputs_{.num_reqs = vector.input["num_reqs"].int32(),
-                .block_size = block_size,
-                .num_accepted_tokens = accepted_,
-                .mamba_state_idx = state_idx_,
-                .num_scheduled_tokens = scheduled_,
-                .num_computed_tokens = computed_,
-                .num_draft_tokens = drafts_} {}
-  PostprocessV1(const PostprocessV1&) = delete;
-  PostprocessV1& operator=(const PostprocessV1&) = delete;
-
-  // The output buffer before the launch.
-  Counts counts() const { return Counts(static_cast<std::size_t>(max_num_reqs_), 0); }
-  Status decide(Counts& counts, Decisions& decisions) const {
-    return run_fused_postprocess(inputs_, counts, decisions);
-  }
-  static bool has_kernel(const VectorKernels& kernels) {
-    return kernels.fused_postprocess != nullptr;
-  }
-  Status launch(const VectorKernels& kernels, const HostStates& states, Counts& counts) const {
-    return kernels.fused_postprocess(states, inputs_, counts);
-  }
-
- private:
-  std::int32_t max_num_reqs_;
-  Counts accepted_, state_idx_, scheduled_, computed_, drafts_;
-  PostprocessV1Inputs inputs_;
-};
-
-// What the V2 form of a vector asks.
-class PostprocessV2 {
- public:
-  PostprocessV2(const VectorCase& vector, std::int32_t block_size)
-      : idx_mapping_(read_counts(vector.input["idx_mapping"])),
-        state_idx_(read_counts(vector.input["mamba_state_idx"])),
-        computed_(read_counts(vector.input["new_num_computed_tokens"])),
-        accepted_(read_counts(vector.input["num_accepted_tokens"])),
-        inputs_{.num_reqs = vector.input["num_reqs"].int32(),
-                .block_size = block_size,
-                .idx_mapping = idx_mapping_,
-                .state_idx = state_idx_,
-                .new_num_computed_tokens = computed_} {}
-  PostprocessV2(const PostprocessV2&) = delete;
-  PostprocessV2& operator=(const PostprocessV2&) = delete;
-
-  // The slots' counts before the launch.
-  Counts counts() const { return accepted_; }
-  Status decide(Counts& counts, Decisions& decisions) const {
-    return run_fused_postprocess_align(inputs_, counts, decisions);
-  }
-  static bool has_kernel(const VectorKernels& kernels) {
-    return kernels.fused_postprocess_align != nullptr;
-  }
-  Status launch(const VectorKernels& kernels, const HostStates& states, Counts& counts) const {
-    return kernels.fused_postprocess_align(states, inputs_, counts);
-  }
-
- private:
-  Counts idx_mapping_, state_idx_, computed_, accepted_;
-  PostprocessV2Inputs inputs_;
-};
-
-// One launch of either form. Where it has a kernel, counts and bytes are the kernel's.
-template <class Form>
-json postprocess_align(const VectorCase& vector, const VectorKernels& kernels) {
-  const MambaStateTensors tensors = read_mamba_state_tensors(vector.config);
-  VectorMemory memory(vector.config, tensors);
-  const VectorBlockTables tables(vector.input["block_tables"]);
-  const auto layout = make_state_layout(tensors, tables.row_strides());
-  if (!layout) return error_json(layout.error());
-  json answer{{"ctx", layout_json(layout.value())}, {"raw_crc32_before", memory.raw_crc32()}};
-  const Form asked(vector, layout.value().block_size);
-  Counts counts = asked.counts();
-  Decisions decisions;
-  if (Status status = asked.decide(counts, decisions); !status) return error_json(status.error());
-  const auto of_groups = tables.of_groups(tensors.mamba_group_ids);
-  if (!of_groups) return error_json(of_groups.error());
-  const auto copies = plan_fused_copies(layout.value(), launch_of(decisions, of_groups.value()));
-  if (!copies) return error_json(copies.error());
-  const std::vector<StateCopy> planned = without_rows(copies.value());
-  if (Form::has_kernel(kernels)) {
-    const auto bytes = memory.bytes_for(planned);
-    counts = asked.counts();
-    expect_launched(asked.launch(
-        kernels, {.layout = layout.value(), .bytes = bytes, .block_tables = tables.views()},
-        counts));
-  } else {
-    memory.execute(planned, kernels);
-  }
-  answer["num_accepted_out"] = counts;
-  answer["copies"] = row_copies_json(copies.value());
-  answer["raw_crc32_after"] = memory.raw_crc32();
-  answer["state_crc32_after"] = memory.state_crc32();
-  return answer;
-}
-
-}  // namespace
-
+// One launch of the post-copy of mode align, in the form of V1 or of V2.
 json recompute_postprocess_align(const VectorCase& vector, const VectorKernels& kernels) {
-  return vector.config["form"].one_of({"V1", "V2"}) == 0
-             ? postprocess_align<PostprocessV1>(vector, kernels)
-             : postprocess_align<PostprocessV2>(vector, kernels);
+  const JsonValue& input = vector.input;
+  const bool v1 = vector.config["form"].one_of({"V1", "V2"}) == 0;
+  const MambaStateTensors tensors = read_mamba_state_tensors(vector.config);
+  const VectorBlockTables tables(input["block_tables"]);
+  auto layout = make_state_layout(tensors, tables.row_strides());
+  if (!layout) return error_json(layout.error());
+  FusedMemory memory(vector.config, tensors, layout.value(), kernels);
+  json answer{{"ctx", layout_json(layout.value())},
+              {"raw_crc32_before", memory.bytes().raw_crc32()}};
+  const std::int32_t num_reqs = input["num_reqs"].int32();
+  // The arrays of V1 have a place for every row.
+  const std::int64_t length = v1 ? read_max_num_reqs(vector.config) : -1;
+  const auto array = [&](std::string_view name) { return read_counts(input[name], length); };
+  const Counts accepted = array("num_accepted_tokens");
+  const Counts state_idx = array("mamba_state_idx");
+  Counts counts;
+  Result<json> copies = json();
+  if (v1) {
+    const Counts scheduled = array("num_scheduled_tokens");
+    const Counts computed = array("num_computed_tokens");
+    const Counts drafts = array("num_draft_tokens");
+    counts.resize(accepted.size());
+    copies = memory.postprocess(PostprocessV1Inputs{.num_reqs = num_reqs,
+                                                    .block_size = layout.value().block_size,
+                                                    .num_accepted_tokens = accepted,
+                                                    .mamba_state_idx = state_idx,
+                                                    .num_scheduled_tokens = scheduled,
+                                                    .num_computed_tokens = computed,
+                                                    .num_draft_tokens = drafts},
+                                &run_fused_postprocess, kernels.fused_postprocess, tables, counts);
+  } else {
+    const Counts idx_mapping = array("idx_mapping");
+    const Counts computed = array("new_num_computed_tokens");
+    counts = accepted;
+    copies = memory.postprocess(PostprocessV2Inputs{.num_reqs = num_reqs,
+                                                    .block_size = layout.value().block_size,
+                                                    .idx_mapping = idx_mapping,
+                                                    .state_idx = state_idx,
+                                                    .new_num_computed_tokens = computed},
+                                &run_fused_postprocess_align, kernels.fused_postprocess_align,
+                                tables, counts);
+  }
+  if (!copies) return error_json(copies.error());
+  answer["num_accepted_out"] = counts;
+  answer["copies"] = std::move(copies).value();
+  answer["raw_crc32_after"] = memory.bytes().raw_crc32();
+  answer["state_crc32_after"] = memory.bytes().state_crc32();
+  return answer;
 }
 
 }  // namespace hybridscope
