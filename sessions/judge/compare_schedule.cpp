@@ -175,29 +175,19 @@ class RequestComparison {
                                contains(step_.traced.placeholder_drafts, id_)));
   }
 
-  MaybeDifference compare_lists(EngineDecision decision, const GroupBlockIds& expected,
-                                BlockLists traced) const {
-    for (std::size_t g = 0; g < expected.size(); ++g) {
-      EngineDifference place = at(decision);
-      place.group = static_cast<std::int32_t>(g);
-      const auto ids =
-          traced.present() ? step_.traced.list(traced, g) : std::span<const std::int32_t>();
-      if (auto found = compare_blocks(place, expected[g], ids)) return found;
-    }
-    return std::nullopt;
-  }
-
   MaybeDifference compare_scheduler_block_ids() const {
     const auto traced =
         std::ranges::find(step_.traced.scheduler_block_ids, id_, &ForeignBlockIds::request);
     if (traced == step_.traced.scheduler_block_ids.end()) return std::nullopt;
-    return compare_lists(EngineDecision::scheduler_block_ids, ours_.block_ids, traced->block_ids);
+    return compare_lists(step_, at(EngineDecision::scheduler_block_ids), ours_.block_ids,
+                         traced->block_ids);
   }
 
   MaybeDifference compare_new_block_ids() const {
     const bool admitted = ours_.admission != Admission::running;
     return compare_lists(
-        EngineDecision::new_block_ids, admitted ? ours_.block_ids : ours_.new_block_ids(),
+        step_, at(EngineDecision::new_block_ids),
+        admitted ? ours_.block_ids : ours_.new_block_ids(),
         traced_new_ != nullptr ? traced_new_->block_ids : traced_cached_->new_block_ids);
   }
 
@@ -211,15 +201,11 @@ class RequestComparison {
 
 // Compares the blocks of requests that are not scheduled; those of the others are known to agree.
 MaybeDifference compare_other_blocks(const ComparedStep& step, const EngineScheduler& scheduler) {
-  for (const ForeignBlockIds& traced : step.traced.scheduler_block_ids) {
-    const GroupBlockIds ours = scheduler.block_ids(traced.request);
-    for (std::size_t g = 0; g < ours.size(); ++g) {
-      EngineDifference place = step.difference(EngineDecision::scheduler_block_ids, traced.request);
-      place.group = static_cast<std::int32_t>(g);
-      if (auto found = compare_blocks(place, ours[g], step.traced.list(traced.block_ids, g)))
-        return found;
-    }
-  }
+  for (const ForeignBlockIds& traced : step.traced.scheduler_block_ids)
+    if (auto found = compare_lists(
+            step, step.difference(EngineDecision::scheduler_block_ids, traced.request),
+            scheduler.block_ids(traced.request), traced.block_ids))
+      return found;
   return std::nullopt;
 }
 

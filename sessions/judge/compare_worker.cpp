@@ -27,22 +27,22 @@ class WorkerComparison {
 
   MaybeDifference compare() const {
     if (auto found = compare_row_order()) return found;
-    for (std::size_t r = 0; r < ours_.rows.size(); ++r)
-      if (auto found = compare_row(EngineDecision::idx_mapping, r, ours_.rows[r].slot,
-                                   step_.traced.rows[r].slot))
-        return found;
+    if (auto found = compare_rows(
+            EngineDecision::idx_mapping, [this](std::size_t r) { return ours_.rows[r].slot; },
+            &ForeignRow::slot))
+      return found;
     for (std::size_t r = 0; r < ours_.rows.size(); ++r)
       if (auto found = compare_blocks_of_row(r)) return found;
-    for (std::size_t r = 0; r < ours_.rows.size(); ++r)
-      if (auto found = compare_row(EngineDecision::row_num_computed_tokens, r,
-                                   ours_.rows[r].num_computed_tokens,
-                                   step_.traced.rows[r].num_computed_tokens))
-        return found;
-    for (std::size_t r = 0; r < ours_.rows.size(); ++r)
-      if (auto found = compare_row(EngineDecision::num_accepted_tokens, r,
-                                   worker_.num_accepted_tokens_before(r),
-                                   step_.traced.rows[r].num_accepted_tokens))
-        return found;
+    if (auto found = compare_rows(
+            EngineDecision::row_num_computed_tokens,
+            [this](std::size_t r) { return ours_.rows[r].num_computed_tokens; },
+            &ForeignRow::num_computed_tokens))
+      return found;
+    if (auto found = compare_rows(
+            EngineDecision::num_accepted_tokens,
+            [this](std::size_t r) { return worker_.num_accepted_tokens_before(r); },
+            &ForeignRow::num_accepted_tokens))
+      return found;
     if (auto found = compare_graph()) return found;
     if (auto found = compare_copies(step_, ours_, EngineDecision::preprocess_copies)) return found;
     for (std::size_t r = 0; r < ours_.rows.size(); ++r)
@@ -66,6 +66,15 @@ class WorkerComparison {
     return compare_values(at_row(decision, row), expected, traced);
   }
 
+  // `ours`: of a row.
+  MaybeDifference compare_rows(EngineDecision decision, const auto& ours,
+                               std::int32_t ForeignRow::*traced) const {
+    for (std::size_t r = 0; r < ours_.rows.size(); ++r)
+      if (auto found = compare_row(decision, r, ours(r), step_.traced.rows[r].*traced))
+        return found;
+    return std::nullopt;
+  }
+
   MaybeDifference compare_row_order() const {
     for (std::size_t r = 0; r < ours_.rows.size(); ++r) {
       EngineDifference place = step_.difference(EngineDecision::row_order);
@@ -84,14 +93,8 @@ class WorkerComparison {
     const BlockLists traced = step_.traced.rows[row].block_ids;
     // V2 keeps its lists by slot.
     if (!traced.present() || step_.config.runner == ModelRunner::v2) return std::nullopt;
-    const auto& expected = worker_.block_ids(ours_.rows[row].request);
-    for (std::size_t g = 0; g < expected.size(); ++g) {
-      EngineDifference place = at_row(EngineDecision::worker_block_ids, row);
-      place.group = static_cast<std::int32_t>(g);
-      if (auto found = compare_blocks(place, expected[g], step_.traced.list(traced, g)))
-        return found;
-    }
-    return std::nullopt;
+    return compare_lists(step_, at_row(EngineDecision::worker_block_ids, row),
+                         worker_.block_ids(ours_.rows[row].request), traced);
   }
 
   // Sizes that the mode does not pad to, and those not in the trace, are not compared.

@@ -161,17 +161,21 @@ std::string block_text(std::span<const std::int32_t> ids, std::size_t column) {
 
 }  // namespace
 
-MaybeDifference compare_blocks(const EngineDifference& place,
-                               std::span<const std::int32_t> expected,
-                               std::span<const std::int32_t> traced) {
-  const auto [ours, theirs] = std::ranges::mismatch(expected, traced);
-  if (ours == expected.end() && theirs == traced.end()) return std::nullopt;
-  const auto column = static_cast<std::size_t>(ours - expected.begin());
-  EngineDifference found = place;
-  found.column = static_cast<std::int32_t>(column);
-  found.expected = block_text(expected, column);
-  found.traced = block_text(traced, column);
-  return found;
+MaybeDifference compare_lists(const ComparedStep& step, EngineDifference place,
+                              const GroupBlockIds& expected, BlockLists traced) {
+  for (std::size_t g = 0; g < expected.size(); ++g) {
+    const auto ids =
+        traced.present() ? step.traced.list(traced, g) : std::span<const std::int32_t>();
+    const auto [ours, theirs] = std::ranges::mismatch(expected[g], ids);
+    if (ours == expected[g].end() && theirs == ids.end()) continue;
+    const auto column = static_cast<std::size_t>(ours - expected[g].begin());
+    place.group = static_cast<std::int32_t>(g);
+    place.column = static_cast<std::int32_t>(column);
+    place.expected = block_text(expected[g], column);
+    place.traced = block_text(ids, column);
+    return place;
+  }
+  return std::nullopt;
 }
 
 Result<EngineWorker> EngineWorker::create(const EngineConfig& config, RequestName name_of) {

@@ -128,10 +128,9 @@ MaybeDifference compare_values(EngineDifference place, const T& expected, const 
   return place;
 }
 
-// Compares block lists column by column; `place` already has the group.
-MaybeDifference compare_blocks(const EngineDifference& place,
-                               std::span<const std::int32_t> expected,
-                               std::span<const std::int32_t> traced);
+// Compares the block lists of all groups, column by column. Absent lists are empty.
+MaybeDifference compare_lists(const ComparedStep& step, EngineDifference place,
+                              const GroupBlockIds& expected, BlockLists traced);
 
 // Our scheduler and KV cache under the steps of a trace: what they would decide in each.
 

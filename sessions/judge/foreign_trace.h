@@ -239,7 +239,7 @@ struct ForeignStep {
   std::span<const std::int32_t> list(BlockLists of, std::size_t group) const {
     return at(lists[of.first + group]);
   }
-  // Empties all members but keeps their storage.
+  // Empties all members but keeps the storage of the ranges.
   void clear();
 };
 

@@ -130,28 +130,24 @@ template <class Visit>
 void for_each_parallel(const JsonValue& object, std::string_view key, std::size_t count,
                        Visit visit, std::string_view like = "req_ids");
 
-void read_scheduler_output(const JsonValue& value, StepContext& context);
+// Reads a member of a step line.
+using ReadMember = void(const JsonValue& value, StepContext& context);
+
+ReadMember read_scheduler_output;
 // Requires: new and cached requests have been read.
-void read_num_scheduled_tokens(const JsonValue& value, StepContext& context);
-// Requires, for this and all functions below: num_scheduled_tokens has been read.
-void read_drafts(const JsonValue& value, StepContext& context);
-void read_drafts_offered(const JsonValue& value, StepContext& context);
-// The next two read what is told of any live requests, scheduled in the step or not.
-void read_drafts_proposed(const JsonValue& value, StepContext& context);
-void read_preempted_by_command(const JsonValue& value, StepContext& context);
-void read_scheduler_block_ids(const JsonValue& value, StepContext& context);
-void read_num_cached_block(const JsonValue& value, StepContext& context);
-void read_num_tokens_after_output(const JsonValue& value, StepContext& context);
+ReadMember read_num_scheduled_tokens;
+// Requires, for all functions below: num_scheduled_tokens has been read.
+ReadMember read_drafts, read_drafts_offered;
+// What is told of any live requests, scheduled in the step or not.
+ReadMember read_drafts_proposed, read_preempted_by_command;
+ReadMember read_scheduler_block_ids, read_num_cached_block, read_num_tokens_after_output;
 // SchedulerOutput.kv_cache_block_copies; null: none.
-void read_block_copies(const JsonValue& value, StepContext& context);
-void read_prefill_checkpoints(const JsonValue& value, StepContext& context);
+ReadMember read_block_copies;
+ReadMember read_prefill_checkpoints, read_input_batch, read_states, read_attn_metadata;
+ReadMember read_model_runner_output;
 ForeignHashes read_block_hashes(const JsonValue& value, StepContext& context);
-void read_input_batch(const JsonValue& value, StepContext& context);
 std::vector<ForeignCopy> read_copies(const JsonValue& value, StepContext& context);
 ForeignGraph read_cudagraph(const JsonValue& value);
-void read_states(const JsonValue& value, StepContext& context);
-void read_attn_metadata(const JsonValue& value, StepContext& context);
-void read_model_runner_output(const JsonValue& value, StepContext& context);
 
 template <class Visit>
 void for_each_parallel(const JsonValue& object, std::string_view key, std::size_t count,
