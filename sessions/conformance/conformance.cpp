@@ -232,16 +232,17 @@ VectorParts split_vector(const VectorKind& kind, const json& vector) {
   }
   parts.answered = {{"results", json::array()}};
   static_cast<void>(JsonValue(vector)["calls"].elements());
-  for (const std::string& field : words(kind.answering_fields)) {
+  for (const std::string& field : split_words(kind.answering_fields)) {
     parts.answered[field] = JsonValue(vector)[field].json();
     parts.asked.erase(field);
   }
+  const std::vector<std::string> asking = split_words(kind.asking_call_fields);
   for (json& call : parts.asked["calls"]) {
     json& answer = parts.answered["results"].emplace_back(json::object());
     if (!call.is_object()) continue;  // for whoever reads it to report
     json questions = json::object();
     for (const auto& [name, value] : call.items())
-      (has_word(kind.asking_call_fields, name) ? questions : answer)[name] = value;
+      (std::ranges::find(asking, name) != asking.end() ? questions : answer)[name] = value;
     call = std::move(questions);
   }
   return parts;

@@ -19,8 +19,8 @@ namespace {
 using nlohmann::json;
 
 std::optional<std::string> unknown_member(const VectorKind& kind, const json& config) {
-  std::vector<std::string> known = words(kind.config_fields);
-  std::ranges::copy(words(kind.optional_config_fields), std::back_inserter(known));
+  std::vector<std::string> known = split_words(kind.config_fields);
+  std::ranges::copy(split_words(kind.optional_config_fields), std::back_inserter(known));
   for (const auto& [name, value] : config.items())
     if (std::ranges::find(known, name) == known.end()) return name;
   return std::nullopt;
@@ -62,14 +62,15 @@ bool fits(const VectorKind& kind, const json& vector) {
   const std::string input_field(kind.input_field);
   if (!has_object(vector, "config") || !vector.contains(input_field)) return false;
   const json& config = vector.at("config");
-  if (!has_all(config, words(kind.config_fields)) || unknown_member(kind, config)) return false;
+  if (!has_all(config, split_words(kind.config_fields)) || unknown_member(kind, config))
+    return false;
   const json& input = vector.at(input_field);
   if (input_field == "calls") return input.is_array();
-  return input.is_object() && has_all(input, words(kind.input_fields));
+  return input.is_object() && has_all(input, split_words(kind.input_fields));
 }
 
 bool some_call_has(const VectorKind& kind, std::span<const json> cases) {
-  const std::vector<std::string> fields = words(kind.input_fields);
+  const std::vector<std::string> fields = split_words(kind.input_fields);
   return fields.empty() || std::ranges::any_of(cases, [&](const json& vector) {
            return std::ranges::any_of(vector.at("calls"),
                                       [&](const json& call) { return has_all(call, fields); });
@@ -87,7 +88,7 @@ std::vector<const VectorKind*> fitting_kinds(std::span<const json> cases) {
   std::vector<const VectorKind*> fitting;
   for (const VectorKind& kind : vector_kinds())
     if (fits_all(kind, cases)) fitting.push_back(&kind);
-  const auto fields = [](const VectorKind* kind) { return words(kind->input_fields).size(); };
+  const auto fields = [](const VectorKind* kind) { return split_words(kind->input_fields).size(); };
   std::size_t most = 0;
   for (const VectorKind* kind : fitting) most = std::max(most, fields(kind));
   std::erase_if(fitting, [&](const VectorKind* kind) { return fields(kind) < most; });
@@ -128,21 +129,6 @@ const VectorKind* recognise_by_name(const std::string& path) {
   return longest;
 }
 
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> result;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) result.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return result;
-}
-
-bool has_word(std::string_view list, std::string_view word) {
-  const std::vector<std::string> all = words(list);
-  return std::ranges::find(all, word) != all.end();
-}
-
 std::optional<Release> release_of_file(const std::string& path) {
   return release_in(stem_of(path));
 }
@@ -172,18 +158,16 @@ VectorCase open_vector(const VectorKind& kind, const json& vector, std::optional
   const JsonValue top(vector);
   const JsonValue config = top["config"];
   static_cast<void>(config.members());
-  for (const std::string& field : words(kind.config_fields)) static_cast<void>(config[field]);
+  for (const std::string& field : split_words(kind.config_fields)) static_cast<void>(config[field]);
   const JsonValue input = top[kind.input_field];
   if (kind.input_field == "calls")
     static_cast<void>(input.elements());
   else
-    for (const std::string& field : words(kind.input_fields)) static_cast<void>(input[field]);
+    for (const std::string& field : split_words(kind.input_fields)) static_cast<void>(input[field]);
   return {.config = config, .input = input, .release = release};
 }
 
 namespace {
-
-using nlohmann::json;
 
 // Is the value a field, or an element inside a member "data"?
 enum class Place { field, tensor_data };

@@ -19,12 +19,6 @@ inline constexpr std::size_t kCasesToRecognise = 32;
 // between separators "_-."; the longest of several, null for none.
 const VectorKind* recognise_by_name(const std::string& path);
 
-// Parts of `text` between spaces.
-std::vector<std::string> words(std::string_view text);
-
-// Is `word` among these, which spaces separate?
-bool has_word(std::string_view list, std::string_view word);
-
 // The release in a file name: "scheduler_0.33.0.jsonl" is of 0.33.0.
 std::optional<Release> release_of_file(const std::string& path);
 

@@ -75,12 +75,6 @@ Result<CellFilter> read_filter(const std::vector<std::string>& only) {
   return filter;
 }
 
-std::vector<std::string> words_of(const std::string& text) {
-  if (text.empty()) return {};
-  const std::vector<std::string_view> words = split_text(text, ' ');
-  return {words.begin(), words.end()};
-}
-
 // "matrix-safe", "matrix-vllm@2026-06-29-2of7".
 std::string default_folder(const MatrixHeader& header, const Shard& shard) {
   std::string folder = fmt::format("matrix-{}", header.engine);
@@ -121,7 +115,7 @@ bool exists_in(const MatrixCell& cell, const std::string& engine) {
 }  // namespace
 
 Result<std::vector<MatrixCell>> cells_of(const MatrixHeader& header) {
-  const auto filter = read_filter(words_of(header.filter));
+  const auto filter = read_filter(split_words(header.filter));
   if (!filter.ok()) return filter.error();
   const auto shard = parse_shard(header.shard);
   if (!shard.ok()) return shard.error();
@@ -196,7 +190,7 @@ Result<MatrixOptions> shrink_options_of(const MatrixHeader& header,
   const auto profile = parse_engine_profile(header.engine);
   if (!profile)
     return invalid_input(fmt::format("there is no profile {}", quoted_text(header.engine)));
-  const auto policies = read_policies(words_of(header.policies));
+  const auto policies = read_policies(split_words(header.policies));
   if (!policies.ok()) return policies.error();
   MatrixOptions shrink;
   shrink.run = run_options_of(header, *profile, policies.value());

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "core/base/result.h"
 #include "sessions/explain/explain_finding.h"
@@ -161,39 +161,41 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A member of an object: a field of sessions/record/step_fields.h.
-struct WrittenMember {
-  constexpr WrittenMember(std::string_view field_name) : key(field_name), field(field_name) {}
-  constexpr WrittenMember(std::string_view json_key, std::string_view field_name)
-      : key(json_key), field(field_name) {}
-  std::string_view key;
-  std::string_view field;
-};
-
-// Takes fields by their names. Of two with one name the one that is visited first counts.
-template <std::size_t N>
+// Takes the fields of sessions/record/step_fields.h whose names are in a list, separated by spaces:
+// "FIELD", or "MEMBER=FIELD" where the object's member is called otherwise. Of two fields with one
+// name the one that is visited first counts.
 class JsonObject {
  public:
-  JsonObject(const std::array<WrittenMember, N>& members, const Names& names)
-      : members_(members), names_(names) {}
+  JsonObject(std::string_view list, const Names& names) : names_(names) {
+    for (const std::string& word : split_words(list)) {
+      const std::size_t equals = word.find('=');  // npos + 1 is 0
+      members_.push_back({word.substr(0, equals), word.substr(equals + 1), {}});
+    }
+  }
 
   template <class T>
   void operator()(std::string_view field, const T& value) {
-    for (std::size_t i = 0; i < N; ++i)
-      if (members_[i].field == field && values_[i].is_null()) values_[i] = value_of(value);
+    for (Member& member : members_)
+      if (member.field == field && member.value.is_null()) member.value = value_of(value);
   }
 
   // Requires: every member's field was visited.
   Json take() {
     Json object = Json::object();
-    for (std::size_t i = 0; i < N; ++i) {
-      HS_EXPECT(!values_[i].is_null());
-      object.emplace(members_[i].key, std::move(values_[i]));
+    for (Member& member : members_) {
+      HS_EXPECT(!member.value.is_null());
+      object.emplace(member.key, std::move(member.value));
     }
     return object;
   }
 
  private:
+  struct Member {
+    std::string key;
+    std::string field;
+    Json value;
+  };
+
   template <class T>
   Json value_of(const T& value) const {
     if constexpr (std::is_enum_v<T>)
@@ -204,47 +206,23 @@ class JsonObject {
       return value;
   }
 
-  const std::array<WrittenMember, N>& members_;
   const Names& names_;
-  std::array<Json, N> values_{};
+  std::vector<Member> members_;
 };
 
-constexpr std::array<WrittenMember, 13> kRowMembers = {{{"request"},
-                                                        {"class", "row_class"},
-                                                        {"admission"},
-                                                        {"origin"},
-                                                        {"previous_row"},
-                                                        {"reported_num_computed_tokens"},
-                                                        {"num_computed_tokens"},
-                                                        {"num_scheduled_tokens"},
-                                                        {"num_draft_tokens"},
-                                                        {"num_output_placeholders"},
-                                                        {"num_hit_tokens"},
-                                                        {"num_accepted_tokens"},
-                                                        {"num_sampled_tokens"}}};
-constexpr std::array<WrittenMember, 7> kCommitMembers = {{{"request"},
-                                                          {"outcome"},
-                                                          {"num_computed_tokens"},
-                                                          {"num_tokens"},
-                                                          {"num_output_placeholders"},
-                                                          {"num_appended_tokens"},
-                                                          {"finished"}}};
-constexpr std::array<WrittenMember, 9> kCopyMembers = {{{"request"},
-                                                        {"group"},
-                                                        {"outcome"},
-                                                        {"src_col"},
-                                                        {"dst_col"},
-                                                        {"accept_token_bias"},
-                                                        {"conv_src_block"},
-                                                        {"temporal_src_block"},
-                                                        {"dst_block"}}};
-constexpr std::array<WrittenMember, 3> kGraphMembers = {
-    {{"runtime_mode"}, {"num_tokens_padded"}, {"num_reqs_padded"}}};
-constexpr std::array<WrittenMember, 5> kStepMembers = {{{"time_us"},
-                                                        {"duration_us"},
-                                                        {"token_budget"},
-                                                        {"num_scheduled_tokens"},
-                                                        {"num_free_blocks"}}};
+constexpr std::string_view kRowMembers =
+    "request class=row_class admission origin previous_row reported_num_computed_tokens "
+    "num_computed_tokens num_scheduled_tokens num_draft_tokens num_output_placeholders "
+    "num_hit_tokens num_accepted_tokens num_sampled_tokens";
+constexpr std::string_view kCommitMembers =
+    "request outcome num_computed_tokens num_tokens num_output_placeholders num_appended_tokens "
+    "finished";
+constexpr std::string_view kCopyMembers =
+    "request group outcome src_col dst_col accept_token_bias conv_src_block temporal_src_block "
+    "dst_block";
+constexpr std::string_view kGraphMembers = "runtime_mode num_tokens_padded num_reqs_padded";
+constexpr std::string_view kStepMembers =
+    "time_us duration_us token_budget num_scheduled_tokens num_free_blocks";
 
 Json rows_to_json(const StepTrace& trace, const Names& names) {
   Json rows = Json::array();

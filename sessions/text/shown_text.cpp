@@ -17,6 +17,16 @@ bool is_plain(char byte) { return (byte >= 0x20 && byte < 0x7F) || byte == '\n' 
 
 }  // namespace
 
+std::vector<std::string> split_words(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
 Character first_character(std::string_view text) {
   const std::uint32_t first = byte_at(text, 0);
   if (first < 0x80) return {first, 1};

@@ -49,6 +49,9 @@ std::string joined_lines(std::string_view text);
 // Bytes that are not UTF-8, and characters that XML does not allow, as U+FFFD.
 std::string valid_text(std::string_view text);
 
+// The parts of the text between separators. Empty ones are left out.
+std::vector<std::string> split_words(std::string_view text, char separator = ' ');
+
 // Words of command lines that a reader of a report can paste into a shell.
 
 // `word` as a POSIX shell reads it back: as it is, or in single quotes.
