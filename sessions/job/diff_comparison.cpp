@@ -236,13 +236,77 @@ const std::string* rule_about_steps(const DiffOptions& options) {
 // One comparison of two open sides.
 class SideComparison {
  public:
-  SideComparison(const DiffOptions& options, const TakeDiff& take, DiffSide a, DiffSide b);
+  SideComparison(const DiffOptions& options, const TakeDiff& take, DiffSide a, DiffSide b)
+      : options_(options), take_(take), a_(std::move(a)), b_(std::move(b)) {
+    report_.a = report_side(a_);
+    report_.b = report_side(b_);
+    report_.settings = compare_configs(a_.source->config(), b_.source->config());
+    report_.ignored = options.ignore;
+    report_.limit = static_cast<std::size_t>(options.limit);
+    report_.all = options.all;
+    note_texts(a_, b_, report_);
+    note_end("A", a_.status, report_);
+    note_end("B", b_.status, report_);
+  }
 
-  std::optional<DiffFailure> compare(IgnoreRules rules);
+  std::optional<DiffFailure> compare(IgnoreRules rules) {
+    const auto reasons = reasons_against_steps(a_.source->config(), b_.source->config());
+    for (const std::string& reason : reasons)
+      report_.notes.push_back(fmt::format("Steps are not compared: {}.", reason));
+    if (!options_.requests && reasons.empty()) return compare_steps(std::move(rules));
+    if (const std::string* rule = rule_about_steps(options_))
+      return DiffFailure{
+          invalid_input(fmt::format("--ignore {}: what each request got in all is compared ({}), "
+                                    "of which only request:NAME "
+                                    "can be left out",
+                                    *rule, options_.requests ? "--requests" : reasons.front())),
+          true};
+    return compare_requests(rules);
+  }
 
  private:
-  std::optional<DiffFailure> compare_requests(const IgnoreRules& rules);
-  std::optional<DiffFailure> compare_steps(IgnoreRules rules);
+  std::optional<DiffFailure> compare_requests(const IgnoreRules& rules) {
+    const auto totals_a = total_session(*a_.source);
+    if (!totals_a.ok()) return DiffFailure{totals_a.error()};
+    const auto totals_b = total_session(*b_.source);
+    if (!totals_b.ok()) return DiffFailure{totals_b.error()};
+    report_.by_request = true;
+    report_.totals = compare_totals(totals_a.value(), totals_b.value());
+    std::erase_if(report_.totals, [&](const TotalDifference& total) {
+      return rules.ignores_request(total.request);
+    });
+    report_.notes.push_back(
+        "Only totals of each request are compared: hit and output tokens, preemptions, steps, "
+        "state "
+        "copies, findings by rule; single steps, rows, metadata and block ids are not.");
+    report_.num_requests = static_cast<std::int64_t>(
+        std::max(totals_a.value().requests.size(), totals_b.value().requests.size()));
+    if (std::min(report_.a.level, report_.b.level) == RecordLevel::counts)
+      report_.notes.push_back("Level counts knows no requests: whole sessions are compared.");
+    take_(report_);
+    return std::nullopt;
+  }
+
+  std::optional<DiffFailure> compare_steps(IgnoreRules rules) {
+    note_levels(report_);
+    note_digests(a_, b_, report_);
+    if (a_.source->config().runner != b_.source->config().runner)
+      report_.notes.push_back(
+          "The runners differ: copy decisions are compared by what they move, not the terms that "
+          "one "
+          "runner's rule alone reads. Not compared: slots, which only V2 has, and the worker's "
+          "block "
+          "tables, whose rows each runner fills in its own way.");
+    SessionDiff diff(*a_.source, *b_.source, std::move(rules));
+    auto collected = collect_diff(diff, *a_.source, *b_.source,
+                                  {.limit = report_.limit, .first_only = options_.first});
+    if (!collected.ok()) return DiffFailure{collected.error()};
+    report_.collected = std::move(collected).value();
+    report_.summary = diff.summary();
+    report_.by_request_name = sort_requests(diff);
+    take_(report_);  // its words live as long as `diff`
+    return std::nullopt;
+  }
 
   const DiffOptions& options_;
   const TakeDiff& take_;
@@ -250,74 +314,6 @@ class SideComparison {
   DiffSide b_;
   DiffReport report_;
 };
-
-SideComparison::SideComparison(const DiffOptions& options, const TakeDiff& take, DiffSide a,
-                               DiffSide b)
-    : options_(options), take_(take), a_(std::move(a)), b_(std::move(b)) {
-  report_.a = report_side(a_);
-  report_.b = report_side(b_);
-  report_.settings = compare_configs(a_.source->config(), b_.source->config());
-  report_.ignored = options.ignore;
-  report_.limit = static_cast<std::size_t>(options.limit);
-  report_.all = options.all;
-  note_texts(a_, b_, report_);
-  note_end("A", a_.status, report_);
-  note_end("B", b_.status, report_);
-}
-
-std::optional<DiffFailure> SideComparison::compare(IgnoreRules rules) {
-  const auto reasons = reasons_against_steps(a_.source->config(), b_.source->config());
-  for (const std::string& reason : reasons)
-    report_.notes.push_back(fmt::format("Steps are not compared: {}.", reason));
-  if (!options_.requests && reasons.empty()) return compare_steps(std::move(rules));
-  if (const std::string* rule = rule_about_steps(options_))
-    return DiffFailure{
-        invalid_input(fmt::format("--ignore {}: what each request got in all is compared ({}), "
-                                  "of which only request:NAME "
-                                  "can be left out",
-                                  *rule, options_.requests ? "--requests" : reasons.front())),
-        true};
-  return compare_requests(rules);
-}
-
-std::optional<DiffFailure> SideComparison::compare_requests(const IgnoreRules& rules) {
-  const auto totals_a = total_session(*a_.source);
-  if (!totals_a.ok()) return DiffFailure{totals_a.error()};
-  const auto totals_b = total_session(*b_.source);
-  if (!totals_b.ok()) return DiffFailure{totals_b.error()};
-  report_.by_request = true;
-  report_.totals = compare_totals(totals_a.value(), totals_b.value());
-  std::erase_if(report_.totals,
-                [&](const TotalDifference& total) { return rules.ignores_request(total.request); });
-  report_.notes.push_back(
-      "Only totals of each request are compared: hit and output tokens, preemptions, steps, state "
-      "copies, findings by rule; single steps, rows, metadata and block ids are not.");
-  report_.num_requests = static_cast<std::int64_t>(
-      std::max(totals_a.value().requests.size(), totals_b.value().requests.size()));
-  if (std::min(report_.a.level, report_.b.level) == RecordLevel::counts)
-    report_.notes.push_back("Level counts knows no requests: whole sessions are compared.");
-  take_(report_);
-  return std::nullopt;
-}
-
-std::optional<DiffFailure> SideComparison::compare_steps(IgnoreRules rules) {
-  note_levels(report_);
-  note_digests(a_, b_, report_);
-  if (a_.source->config().runner != b_.source->config().runner)
-    report_.notes.push_back(
-        "The runners differ: copy decisions are compared by what they move, not the terms that one "
-        "runner's rule alone reads. Not compared: slots, which only V2 has, and the worker's block "
-        "tables, whose rows each runner fills in its own way.");
-  SessionDiff diff(*a_.source, *b_.source, std::move(rules));
-  auto collected = collect_diff(diff, *a_.source, *b_.source,
-                                {.limit = report_.limit, .first_only = options_.first});
-  if (!collected.ok()) return DiffFailure{collected.error()};
-  report_.collected = std::move(collected).value();
-  report_.summary = diff.summary();
-  report_.by_request_name = sort_requests(diff);
-  take_(report_);  // its words live as long as `diff`
-  return std::nullopt;
-}
 
 DiffFailure usage(std::string message) { return {invalid_input(std::move(message)), true}; }
 

@@ -81,21 +81,9 @@ std::int64_t JudgeReport::num_differing() const {
       traces, [](const TraceReport& trace) { return trace.first_difference.has_value(); });
 }
 
-std::int64_t JudgeReport::num_steps() const {
+std::int64_t JudgeReport::sum(std::int64_t TraceReport::*count) const {
   std::int64_t sum = 0;
-  for (const TraceReport& trace : traces) sum += trace.steps;
-  return sum;
-}
-
-std::int64_t JudgeReport::num_request_steps() const {
-  std::int64_t sum = 0;
-  for (const TraceReport& trace : traces) sum += trace.request_steps;
-  return sum;
-}
-
-std::int64_t JudgeReport::num_memory_steps() const {
-  std::int64_t sum = 0;
-  for (const TraceReport& trace : traces) sum += trace.memory_steps;
+  for (const TraceReport& trace : traces) sum += trace.*count;
   return sum;
 }
 
@@ -116,8 +104,8 @@ std::string format_trace(const TraceReport& trace, std::string_view profile, boo
 std::string format_judge_summary(const JudgeReport& report) {
   std::string text = fmt::format("{}: {}, {}, {}\n", report.input,
                                  counted(static_cast<std::int64_t>(report.traces.size()), "trace"),
-                                 counted(report.num_steps(), "step"),
-                                 counted(report.num_request_steps(), "request-step"));
+                                 counted(report.sum(&TraceReport::steps), "step"),
+                                 counted(report.sum(&TraceReport::request_steps), "request-step"));
   if (report.wall_seconds)
     text += fmt::format("{:.2f} s wall, {:.1f} MB read\n", *report.wall_seconds,
                         static_cast<double>(report.bytes) / 1e6);
@@ -128,9 +116,9 @@ std::string format_judge_summary(const JudgeReport& report) {
       list += fmt::format("{}{} in {}", list.empty() ? "" : ", ",
                           computed_name(static_cast<Computed>(i)), counted(computed[i], "step"));
   if (!list.empty()) text += "not in the trace, computed by us: " + list + "\n";
-  if (report.num_memory_steps() > 0)
+  if (report.sum(&TraceReport::memory_steps) > 0)
     text += "memory compared, as the trace tells it: in " +
-            counted(report.num_memory_steps(), "step") + "\n";
+            counted(report.sum(&TraceReport::memory_steps), "step") + "\n";
   if (report.language)
     text += speech_words(*report.language) +
             ": its states and logits compared with a lone run of each request\n";
@@ -145,7 +133,7 @@ std::string format_judge_summary(const JudgeReport& report) {
   const std::int64_t warnings = report.num_found(Severity::warning);
   if (errors > 0)
     text += counted(errors, "finding");
-  else if (report.num_steps() == 0)
+  else if (report.sum(&TraceReport::steps) == 0)
     text += "nothing was judged";
   else if (const std::int64_t left_out = report.num_not_judged(); left_out > 0)
     text += left_out == std::ssize(report.traces)
@@ -185,9 +173,9 @@ nlohmann::ordered_json trace_report_to_json(const TraceReport& trace, bool compa
 
 nlohmann::ordered_json judge_report_to_json(const JudgeReport& report) {
   nlohmann::ordered_json summary = {{"traces", report.traces.size()},
-                                    {"steps", report.num_steps()},
-                                    {"request_steps", report.num_request_steps()},
-                                    {"memory_steps", report.num_memory_steps()},
+                                    {"steps", report.sum(&TraceReport::steps)},
+                                    {"request_steps", report.sum(&TraceReport::request_steps)},
+                                    {"memory_steps", report.sum(&TraceReport::memory_steps)},
                                     {"findings", report.num_found(Severity::error)},
                                     {"warnings", report.num_found(Severity::warning)},
                                     {"not_judged", report.num_not_judged()},

@@ -50,9 +50,8 @@ struct JudgeReport {
   std::int64_t num_found(Severity severity) const;
   std::int64_t num_differing() const;   // traces with a first difference
   std::int64_t num_not_judged() const;  // traces
-  std::int64_t num_steps() const;
-  std::int64_t num_request_steps() const;
-  std::int64_t num_memory_steps() const;
+  // Over all traces.
+  std::int64_t sum(std::int64_t TraceReport::*count) const;
 };
 
 // A heading, the findings of one trace, unless they were printed before, and its first difference

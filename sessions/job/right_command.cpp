@@ -69,51 +69,27 @@ bool holds_bug(const std::string& input) {
   return holds_json_with(input, {"scenario", "mechanism"});
 }
 
-// A kind of input: the commands that read it, and the one that is named to all others.
+// A kind of input: the commands that read it, and the one that is named to all others, with the
+// input or, of a known bug, its name.
 struct Kind {
   std::string_view what;
   bool (*holds)(const std::string& input);
   std::array<std::string_view, 5> readers;  // also of what begins so, "": none
-  std::string (*right_command)(const std::string& input);
+  std::string_view right_command;
 };
 
-const std::array kKinds = {
-    Kind{"a lesson",
-         names_lesson,
-         {"lessons run"},
-         [](const std::string& input) { return "lessons run " + shell_word(input); }},
-    Kind{"a lesson",
-         holds_lesson,
-         {"lessons run"},
-         [](const std::string& input) { return "lessons run " + shell_word(input); }},
-    Kind{"a known bug",
-         holds_bug,
-         {},
-         [](const std::string& input) {
-           return "bugs run " + shell_word(std::filesystem::path(input).stem().string());
-         }},
-    Kind{"a recorded session",
-         holds_session,
-         {"sessions", "diff", "gui"},
-         [](const std::string& input) { return "sessions show " + shell_word(input); }},
-    Kind{"a trace",
-         holds_trace,
-         {"judge", "shrink", "gui", "plan fit"},
-         [](const std::string& input) { return "judge " + shell_word(input); }},
-    Kind{"traffic",
-         holds_traffic,
-         {"gui", "--traffic"},
-         [](const std::string& input) {
-           return "run --traffic " + shell_word(input) + " --model MODEL";
-         }},
-    Kind{"a model's config.json",
-         holds_model,
-         {"model", "plan"},
-         [](const std::string& input) { return "model " + shell_word(input); }},
+constexpr std::array kKinds = {
+    Kind{"a lesson", names_lesson, {"lessons run"}, "lessons run {input}"},
+    Kind{"a lesson", holds_lesson, {"lessons run"}, "lessons run {input}"},
+    Kind{"a known bug", holds_bug, {}, "bugs run {stem}"},
+    Kind{"a recorded session", holds_session, {"sessions", "diff", "gui"}, "sessions show {input}"},
+    Kind{"a trace", holds_trace, {"judge", "shrink", "gui", "plan fit"}, "judge {input}"},
+    Kind{"traffic", holds_traffic, {"gui", "--traffic"}, "run --traffic {input} --model MODEL"},
+    Kind{"a model's config.json", holds_model, {"model", "plan"}, "model {input}"},
     Kind{"a scenario",
          holds_scenario,
          {"run", "shrink", "export", "explain-cache", "gui"},
-         [](const std::string& input) { return "run " + shell_word(input); }},
+         "run {input}"},
 };
 
 }  // namespace
@@ -128,11 +104,14 @@ Error name_right_command(std::string_view command, const std::string& input, Err
   for (const Kind& kind : kKinds) {
     if (!kind.holds(input)) continue;
     if (std::ranges::any_of(kind.readers, reads)) return error;
+    const bool is_side = command == "diff" && kind.holds == &holds_scenario;
     return invalid_input(fmt::format(
         "{} is {}: hybridscope {}", input, kind.what,
-        command == "diff" && kind.holds == &holds_scenario
-            ? "diff --scenario " + shell_word(input) + " --engine safe --engine reference"
-            : kind.right_command(input)));
+        fmt::format(
+            fmt::runtime(is_side ? "diff --scenario {input} --engine safe --engine reference"
+                                 : kind.right_command),
+            fmt::arg("input", shell_word(input)),
+            fmt::arg("stem", shell_word(std::filesystem::path(input).stem().string())))));
   }
   return error;
 }
