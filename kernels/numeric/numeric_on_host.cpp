@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "kernels/cuda/describe_cuda.h"
 #include "kernels/cuda/device_memory.h"
@@ -11,18 +12,14 @@
 namespace hybridscope {
 namespace {
 
-// `launch(arguments..., stream)` with `arguments` on the device, of which four say all: a layer,
-// rows, a pool and tokens.
-template <class Layer, class Rows, class Pool, class Tokens, class Launch>
-Status call_layer(std::int32_t device, const Layer& layer, const Rows& rows, const Pool& pool,
-                  const Tokens& tokens, Launch&& launch) {
+// `launch(arguments..., stream)` with the arrays of `in` on the device.
+template <class Launch, class... In>
+Status call_staged(std::int32_t device, const Launch& launch, const In&... in) {
   StagedCall call(device);
-  const Layer on_layer = staged(call, layer);
-  const Rows on_rows = staged(call, rows);
-  const Pool on_pool = staged(call, pool);
-  const Tokens on_tokens = staged(call, tokens);
-  return call.run(
-      [&](CUstream_st* stream) { return launch(on_layer, on_rows, on_pool, on_tokens, stream); });
+  const std::tuple on_device{staged(call, in)...};
+  return call.run([&](CUstream_st* stream) {
+    return std::apply([&](const auto&... on) { return launch(on..., stream); }, on_device);
+  });
 }
 
 // What a launch of chunks needs besides their arrays; `num_floats`: of a piece.
@@ -40,19 +37,14 @@ std::int32_t num_tokens(std::span<const float> of_heads, std::int32_t num_heads)
 
 Status NumericOnHost::apply(NumericFunction function, std::span<const float> x,
                             std::span<float> y) const {
-  StagedCall call(device_);
-  const auto on_x = call.in(x);
-  const auto on_y = call.in_out(y);
-  return call.run([&](CUstream_st* stream) { return apply_cuda(function, on_x, on_y, stream); });
+  return call_staged(
+      device_, [](const auto&... in) { return apply_cuda(in...); }, function, x, y);
 }
 
 Status NumericOnHost::dots(std::span<const float> a, std::span<const float> b,
                            std::span<float> y) const {
-  StagedCall call(device_);
-  const auto on_a = call.in(a);
-  const auto on_b = call.in(b);
-  const auto on_y = call.in_out(y);
-  return call.run([&](CUstream_st* stream) { return dots_cuda(on_a, on_b, on_y, stream); });
+  return call_staged(
+      device_, [](const auto&... in) { return dots_cuda(in...); }, a, b, y);
 }
 
 Result<std::uint64_t> NumericOnHost::compare_quick_functions() const {
@@ -68,45 +60,26 @@ Result<std::uint64_t> NumericOnHost::compare_quick_functions() const {
 
 Status NumericOnHost::linear(const LinearShape& shape, std::span<const float> weight,
                              std::span<const float> x, std::span<float> y) const {
-  StagedCall call(device_);
-  const auto on_weight = call.in(weight);
-  const auto on_x = call.in(x);
-  const auto on_y = call.in_out(y);
-  return call.run(
-      [&](CUstream_st* stream) { return linear_cuda(shape, on_weight, on_x, on_y, stream); });
+  return call_staged(
+      device_, [](const auto&... in) { return linear_cuda(in...); }, shape, weight, x, y);
 }
 
 Status NumericOnHost::rms_norm(const RmsNorm& norm, std::span<const float> x,
                                std::span<float> y) const {
-  StagedCall call(device_);
-  const RmsNorm on_norm = staged(call, norm);
-  const auto on_x = call.in(x);
-  const auto on_y = call.in_out(y);
-  return call.run([&](CUstream_st* stream) { return rms_norm_cuda(on_norm, on_x, on_y, stream); });
+  return call_staged(
+      device_, [](const auto&... in) { return rms_norm_cuda(in...); }, norm, x, y);
 }
 
 Status NumericOnHost::gated_norm(const RmsNorm& norm, std::int32_t groups, std::span<const float> x,
                                  std::span<const float> z, std::span<float> y) const {
-  StagedCall call(device_);
-  const RmsNorm on_norm = staged(call, norm);
-  const auto on_x = call.in(x);
-  const auto on_z = call.in(z);
-  const auto on_y = call.in_out(y);
-  return call.run([&](CUstream_st* stream) {
-    return gated_norm_cuda(on_norm, groups, on_x, on_z, on_y, stream);
-  });
+  return call_staged(
+      device_, [](const auto&... in) { return gated_norm_cuda(in...); }, norm, groups, x, z, y);
 }
 
 Status NumericOnHost::norm_gated(const RmsNorm& norm, OutputGate gate, std::span<const float> x,
                                  std::span<const float> z, std::span<float> y) const {
-  StagedCall call(device_);
-  const RmsNorm on_norm = staged(call, norm);
-  const auto on_x = call.in(x);
-  const auto on_z = call.in(z);
-  const auto on_y = call.in_out(y);
-  return call.run([&](CUstream_st* stream) {
-    return norm_gated_cuda(on_norm, gate, on_x, on_z, on_y, stream);
-  });
+  return call_staged(
+      device_, [](const auto&... in) { return norm_gated_cuda(in...); }, norm, gate, x, z, y);
 }
 
 Status NumericOnHost::gated_mlp(const GatedMlp& mlp, std::int32_t num_tokens,
@@ -140,34 +113,28 @@ Status NumericOnHost::rope(RopeTable& table, std::span<const std::int32_t> posit
 
 Status NumericOnHost::embed_tokens(std::span<const std::int32_t> token_ids,
                                    std::span<const float> embedding, std::span<float> x) const {
-  StagedCall call(device_);
-  const auto on_ids = call.in(token_ids);
-  const auto on_embedding = call.in(embedding);
-  const auto on_x = call.in_out(x);
-  return call.run(
-      [&](CUstream_st* stream) { return embed_tokens_cuda(on_ids, on_embedding, on_x, stream); });
+  return call_staged(
+      device_, [](const auto&... in) { return embed_tokens_cuda(in...); }, token_ids, embedding, x);
 }
 
 Status NumericOnHost::greedy_tokens(std::span<const float> logits,
                                     std::span<std::int32_t> token_ids) const {
-  StagedCall call(device_);
-  const auto on_logits = call.in(logits);
-  const auto on_ids = call.in_out(token_ids);
-  return call.run(
-      [&](CUstream_st* stream) { return greedy_tokens_cuda(on_logits, on_ids, stream); });
+  return call_staged(
+      device_, [](const auto&... in) { return greedy_tokens_cuda(in...); }, logits, token_ids);
 }
 
 Status NumericOnHost::paged_attention(const AttentionLayer& layer, const AttentionRows& rows,
                                       const KvCache& pool, const AttentionTokens& tokens) const {
-  return call_layer(device_, layer, rows, pool, tokens,
-                    [](const auto&... in) { return paged_attention_cuda(in...); });
+  return call_staged(
+      device_, [](const auto&... in) { return paged_attention_cuda(in...); }, layer, rows, pool,
+      tokens);
 }
 
-#define HS_DEFINE(name, Layer, Rows, Pool, Tokens)                                   \
-  Status NumericOnHost::name(const Layer& layer, const Rows& rows, const Pool& pool, \
-                             const Tokens& tokens) const {                           \
-    return call_layer(device_, layer, rows, pool, tokens,                            \
-                      [](const auto&... in) { return name##_cuda(in...); });         \
+#define HS_DEFINE(name, Layer, Rows, Pool, Tokens)                                                 \
+  Status NumericOnHost::name(const Layer& layer, const Rows& rows, const Pool& pool,               \
+                             const Tokens& tokens) const {                                         \
+    return call_staged(                                                                            \
+        device_, [](const auto&... in) { return name##_cuda(in...); }, layer, rows, pool, tokens); \
   }
 HS_LAYER_FUNCTIONS(HS_DEFINE)
 #undef HS_DEFINE
@@ -175,13 +142,9 @@ HS_LAYER_FUNCTIONS(HS_DEFINE)
 Status NumericOnHost::mamba2_prefill(const Mamba2Layer& layer, const PrefillRows& rows,
                                      const StatePool& pool, const Mamba2Tokens& tokens,
                                      bool prep_initial_states) const {
-  return call_layer(
-      device_, layer, rows, pool, tokens,
-      [&](const Mamba2Layer& on_layer, const PrefillRows& on_rows, const StatePool& on_pool,
-          const Mamba2Tokens& on_tokens, CUstream_st* stream) {
-        return mamba2_prefill_cuda(on_layer, on_rows, on_pool, on_tokens, prep_initial_states,
-                                   stream);
-      });
+  return call_staged(
+      device_, [](const auto&... in) { return mamba2_prefill_cuda(in...); }, layer, rows, pool,
+      tokens, prep_initial_states);
 }
 
 Status NumericOnHost::mamba2_prefill_chunked(const Mamba2Layer& layer, const PrefillRows& rows,

@@ -8,12 +8,14 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
 #include "core/numeric/dense_layers.h"
 #include "kernels/cuda/device_memory.h"
+#include "kernels/numeric/dense_cuda.h"
 #include "kernels/numeric/recurrences_cuda.h"
 
 namespace hybridscope {
@@ -78,6 +80,22 @@ Value staged_members(StagedCall& call, Value value, Array Value::*... members) {
   ((value.*members = call.in(value.*members)), ...);
   return value;
 }
+
+template <class T>
+std::span<const T> staged(StagedCall& call, const std::span<const T>& array) {
+  return call.in(array);
+}
+// An array that is written comes back.
+template <class T>
+requires(!std::is_const_v<T>) std::span<T> staged(StagedCall& call, const std::span<T>& array) {
+  return call.in_out(array);
+}
+// Numbers and names are the same on both.
+template <class T>
+requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) T staged(StagedCall&, T value) {
+  return value;
+}
+inline LinearShape staged(StagedCall&, const LinearShape& shape) { return shape; }
 
 inline DecodeRows staged(StagedCall& call, const DecodeRows& rows) {
   return staged_members(call, rows, &DecodeRows::state_indices, &DecodeRows::query_start_loc,

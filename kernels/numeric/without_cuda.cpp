@@ -1,4 +1,4 @@
-// The kernels of a program that was built without CUDA.
+// The kernels of a program that was built without CUDA: what somebody calls in such a program.
 #include "kernels/numeric/numeric_on_host.h"
 
 namespace hybridscope {
@@ -20,61 +20,6 @@ Error without_cuda() {
   }
 HS_LAYER_FUNCTIONS(HS_DEFINE)
 #undef HS_DEFINE
-
-Status mamba2_prefill_cuda(const Mamba2Layer&, const PrefillRows&, const StatePool&,
-                           const Mamba2Tokens&, bool, CUstream_st*) {
-  return without_cuda();
-}
-std::int64_t piece_floats(const Mamba2Layer&) { return 0; }
-std::int64_t piece_floats(const DeltaRuleLayer&) { return 0; }
-Status mamba2_prefill_chunked_cuda(const Mamba2Layer&, const PrefillRows&, const StatePool&,
-                                   const Mamba2Tokens&, bool, const Mamba2Chunks&,
-                                   const ChunkLaunch&, CUstream_st*) {
-  return without_cuda();
-}
-Status delta_rule_prefill_chunked_cuda(const DeltaRuleLayer&, const PrefillRows&, const StatePool&,
-                                       const DeltaRuleTokens&, std::span<const RowChunk>,
-                                       const ChunkLaunch&, CUstream_st*) {
-  return without_cuda();
-}
-Status linear_cuda(const LinearShape&, std::span<const float>, std::span<const float>,
-                   std::span<float>, CUstream_st*) {
-  return without_cuda();
-}
-Status rms_norm_cuda(const RmsNorm&, std::span<const float>, std::span<float>, CUstream_st*) {
-  return without_cuda();
-}
-Status gated_norm_cuda(const RmsNorm&, std::int32_t, std::span<const float>, std::span<const float>,
-                       std::span<float>, CUstream_st*) {
-  return without_cuda();
-}
-Status norm_gated_cuda(const RmsNorm&, OutputGate, std::span<const float>, std::span<const float>,
-                       std::span<float>, CUstream_st*) {
-  return without_cuda();
-}
-Status gated_mlp_cuda(const GatedMlp&, std::int32_t, std::span<const float>, std::span<float>,
-                      std::span<float>, CUstream_st*) {
-  return without_cuda();
-}
-Status rope_cuda(const RopeTokens&, std::span<float>, CUstream_st*) { return without_cuda(); }
-Status paged_attention_cuda(const AttentionLayer&, const AttentionRows&, const KvCache&,
-                            const AttentionTokens&, CUstream_st*) {
-  return without_cuda();
-}
-Status embed_tokens_cuda(std::span<const std::int32_t>, std::span<const float>, std::span<float>,
-                         CUstream_st*) {
-  return without_cuda();
-}
-Status greedy_tokens_cuda(std::span<const float>, std::span<std::int32_t>, CUstream_st*) {
-  return without_cuda();
-}
-Status apply_cuda(NumericFunction, std::span<const float>, std::span<float>, CUstream_st*) {
-  return without_cuda();
-}
-Status dots_cuda(std::span<const float>, std::span<const float>, std::span<float>, CUstream_st*) {
-  return without_cuda();
-}
-Status compare_quick_functions_cuda(std::uint64_t*, CUstream_st*) { return without_cuda(); }
 
 Status NumericOnHost::apply(NumericFunction, std::span<const float>, std::span<float>) const {
   return without_cuda();
