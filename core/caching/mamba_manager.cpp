@@ -29,51 +29,30 @@ bool find_states(const HitSearchArgs& args, BlockHash block_hash,
   return true;
 }
 
-// The longest prefix whose state some block holds, on the grid of hash blocks.
-SpecHit find_state_inside_blocks(const HitSearchArgs& args) {
+}  // namespace
+
+// The longest prefix whose state some block holds: of whole blocks, a multiple of the alignment, or
+// on the grid of hash blocks.
+SpecHit MambaManager::find_longest_cache_hit(const HitSearchArgs& args) {
+  const GroupParameters& parameters = args.parameters;
+  const std::int32_t unit = args.inside_blocks ? args.alignment : parameters.block_size;
   SpecHit hit;
   hit.lookup.stop = LookupStop::limit_reached;
-  const std::int32_t hash_block = args.alignment;
-  for (std::int32_t i = args.max_tokens() / hash_block - 1; i >= 0; --i) {
-    const std::int32_t column = i * hash_block / args.parameters.block_size;
-    if (find_states(args, args.block_hashes[static_cast<std::size_t>(i)], hit.block_ids)) {
-      hit.length = (i + 1) * hash_block;
+  for (std::int32_t length = round_down(args.max_tokens(), unit); length > 0; length -= unit) {
+    if (unit != args.alignment && length % args.alignment != 0) {
+      if (hit.lookup.stop == LookupStop::limit_reached) hit.lookup.stop = LookupStop::alignment;
+      continue;
+    }
+    const std::int32_t column = (length - 1) / parameters.block_size;
+    const auto hash = static_cast<std::size_t>(length / parameters.hash_block_size - 1);
+    if (find_states(args, args.block_hashes[hash], hit.block_ids)) {
+      hit.length = length;
       hit.num_blocks = column + 1;
       break;
     }
     hit.lookup.stop = LookupStop::miss;
     if (hit.lookup.miss_block < 0) hit.lookup.miss_block = column;
   }
-  return hit;
-}
-
-// The longest prefix of whole blocks that is a multiple of the alignment.
-SpecHit find_state_of_whole_blocks(const HitSearchArgs& args) {
-  const std::int32_t block_size = args.parameters.block_size;
-  SpecHit hit;
-  hit.lookup.stop = LookupStop::limit_reached;
-  for (std::int32_t i = args.max_blocks() - 1; i >= 0; --i) {
-    const std::int32_t length = (i + 1) * block_size;
-    if (block_size != args.alignment && length % args.alignment != 0) {
-      if (hit.lookup.stop == LookupStop::limit_reached) hit.lookup.stop = LookupStop::alignment;
-      continue;
-    }
-    if (find_states(args, args.parameters.block_hash(args.block_hashes, i), hit.block_ids)) {
-      hit.length = length;
-      hit.num_blocks = i + 1;
-      break;
-    }
-    hit.lookup.stop = LookupStop::miss;
-    if (hit.lookup.miss_block < 0) hit.lookup.miss_block = i;
-  }
-  return hit;
-}
-
-}  // namespace
-
-SpecHit MambaManager::find_longest_cache_hit(const HitSearchArgs& args) {
-  SpecHit hit =
-      args.inside_blocks ? find_state_inside_blocks(args) : find_state_of_whole_blocks(args);
   hit.lookup.present_length = hit.length;
   hit.lookup.hit_length = hit.length;
   return hit;

@@ -224,7 +224,7 @@ void Engine::advance_to_step(std::int64_t step) { step_ = std::max(step_, step -
 const StepTrace& Engine::step() {
   schedule(frame_);
   prepare(frame_);
-  sample(frame_);
+  worker_.sample(frame_.trace, requests_);
   std::swap(output_, in_flight_);
   take_output(frame_.trace);
   commit(frame_.trace, config_->async_scheduling ? in_flight_ : output_);
@@ -329,8 +329,6 @@ void Engine::prepare(Frame& frame) {
   drop_unused_accepts(frame.trace);
   for (const RequestId id : frame.finished) requests_.release(id);
 }
-
-void Engine::sample(Frame& frame) { worker_.sample(frame.trace, requests_); }
 
 std::int32_t Engine::next_draft_count(const EngineRequest& request) const {
   if (config_->num_speculative_tokens == 0) return 0;

@@ -116,7 +116,6 @@ class Engine {
 
   void schedule(Frame& frame);
   void prepare(Frame& frame);
-  void sample(Frame& frame);
   void take_output(const StepTrace& trace);
   void commit(StepTrace& trace, const FrameOutput& output);
   CommitTrace commit_row(const FrameOutput::Row& row);

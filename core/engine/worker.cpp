@@ -3,14 +3,10 @@
 namespace hybridscope {
 
 Result<Worker> Worker::create(const EngineConfig& config) {
-  if (config.runner == ModelRunner::v2) {
-    auto runner = WorkerV2::create(config);
-    if (!runner.ok()) return runner.error();
-    return Worker(Runner(std::move(runner).value()));
-  }
-  auto runner = WorkerV1::create(config);
-  if (!runner.ok()) return runner.error();
-  return Worker(Runner(std::move(runner).value()));
+  auto metadata = BatchMetadata::create(config);
+  if (!metadata.ok()) return metadata.error();
+  return config.runner == ModelRunner::v2 ? Worker(WorkerV2(config, std::move(metadata).value()))
+                                          : Worker(WorkerV1(config, std::move(metadata).value()));
 }
 
 Worker::Worker(const Worker& other, const EngineConfig& config) : runner_(other.runner_) {

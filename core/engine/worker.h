@@ -69,18 +69,13 @@ class RunnerBase {
 
 class WorkerV1 : public RunnerBase {
  public:
-  static Result<WorkerV1> create(const EngineConfig& config);
-  static Result<WorkerV1> create(EngineConfig&&) = delete;  // it outlives the runner
+  WorkerV1(const EngineConfig& config, BatchMetadata metadata);
 
   void prepare(StepTrace& trace, const NewBlocks& new_blocks, std::span<const RequestId> finished,
                RequestList& requests);
   void sample(StepTrace& trace, RequestList& requests);
 
  private:
-  WorkerV1(const EngineConfig& config, BatchMetadata metadata,
-           std::span<const std::int32_t> columns);
-
-  // worker_v1.cpp
   void update_rows(const StepTrace& trace, const NewBlocks& new_blocks,
                    std::span<const RequestId> finished, RequestList& requests);
   void take_blocks(const StepTrace& trace, const NewBlocks& new_blocks, std::size_t scheduled,
@@ -92,8 +87,6 @@ class WorkerV1 : public RunnerBase {
   void take_counts(const RequestList& requests);
   void keep_counts(const StepTrace& trace, RequestList& requests);
   std::span<BlockTable> device_tables();
-
-  // worker_v1.cpp
   void forget_columns(const StepTrace& trace, std::span<const RequestId> finished);
   std::span<const std::int32_t> remembered_columns(const StepTrace& trace);
   void find_optimistic_counts(const StepTrace& trace);
@@ -112,7 +105,7 @@ class WorkerV1 : public RunnerBase {
   std::vector<AcceptedCount> accepted_;    // [rows] for the next step, after sampling
   std::vector<BlockTable> device_tables_;  // [groups] where they differ from the host's
 
-  // Inputs and outputs of the functions of core/state (worker_v1.cpp).
+  // Inputs and outputs of the functions of core/state.
   CopyRows copy_rows_;
   std::vector<std::int32_t> optimistic_computed_tokens_;  // [rows]
   std::vector<RequestId> preempted_;                      // that lose their column
@@ -140,8 +133,7 @@ std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder ord
 
 class WorkerV2 : public RunnerBase {
  public:
-  static Result<WorkerV2> create(const EngineConfig& config);
-  static Result<WorkerV2> create(EngineConfig&&) = delete;  // it outlives the runner
+  WorkerV2(const EngineConfig& config, BatchMetadata metadata);
 
   // One pre-copy decision per row: the advance kernel's, whose columns and bias the pre-copy kernel
   // uses.
@@ -153,10 +145,6 @@ class WorkerV2 : public RunnerBase {
   const BatchSlotsV2& slots() const { return slots_; }
 
  private:
-  WorkerV2(const EngineConfig& config, BatchMetadata metadata,
-           std::span<const std::int32_t> columns);
-
-  // worker_v2.cpp
   void free_slots(const StepTrace& trace, std::span<const RequestId> finished,
                   const RequestList& requests);
   void update_slots(const StepTrace& trace, const NewBlocks& new_blocks);
@@ -165,8 +153,6 @@ class WorkerV2 : public RunnerBase {
   RowClass class_of(const ScheduledTrace& scheduled) const;
   void describe_rows(StepTrace& trace, RequestList& requests);
   void find_remembered_columns();
-
-  // worker_v2.cpp
   void pre_copy(StepTrace& trace);
   void post_copy_align(StepTrace& trace);
   void post_copy_all(StepTrace& trace);

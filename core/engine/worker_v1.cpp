@@ -25,16 +25,9 @@ std::int32_t computed_tokens_of(const BatchRow& row, const ScheduledTrace& sched
 
 }  // namespace
 
-Result<WorkerV1> WorkerV1::create(const EngineConfig& config) {
-  auto metadata = BatchMetadata::create(config);
-  if (!metadata.ok()) return metadata.error();
-  return WorkerV1(config, std::move(metadata).value(), block_table_columns(config));
-}
-
-WorkerV1::WorkerV1(const EngineConfig& config, BatchMetadata metadata,
-                   std::span<const std::int32_t> columns)
+WorkerV1::WorkerV1(const EngineConfig& config, BatchMetadata metadata)
     : RunnerBase(config, std::move(metadata)),
-      rows_(config.max_num_seqs, columns),
+      rows_(config.max_num_seqs, block_table_columns(config)),
       staged_(make_postprocess_input_buffers(config.max_num_seqs)),
       num_accepted_tokens_out_(static_cast<std::size_t>(config.max_num_seqs), 0),
       prev_last_scheduled_idx_(static_cast<std::size_t>(config.max_num_seqs), -1) {}

@@ -41,15 +41,9 @@ std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder ord
   return rows;
 }
 
-Result<WorkerV2> WorkerV2::create(const EngineConfig& config) {
-  auto metadata = BatchMetadata::create(config);
-  if (!metadata.ok()) return metadata.error();
-  return WorkerV2(config, std::move(metadata).value(), block_table_columns(config));
-}
-
-WorkerV2::WorkerV2(const EngineConfig& config, BatchMetadata metadata,
-                   std::span<const std::int32_t> columns)
-    : RunnerBase(config, std::move(metadata)), slots_(config.max_num_seqs, columns) {}
+WorkerV2::WorkerV2(const EngineConfig& config, BatchMetadata metadata)
+    : RunnerBase(config, std::move(metadata)),
+      slots_(config.max_num_seqs, block_table_columns(config)) {}
 
 // Dispatch reads only the scheduler's output, so it may come after the rows (semantics: v2-step).
 void WorkerV2::prepare(StepTrace& trace, const NewBlocks& new_blocks,

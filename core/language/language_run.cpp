@@ -47,6 +47,7 @@ struct LanguageRun::Row {
   std::vector<std::size_t> logits;  // [1 + d] of the machine's, or empty as above
 
   std::int32_t num_known() const { return num_tokens - num_drafts; }
+  bool is_sampled() const { return num_sampled > 0 && !counts_too_many; }
 };
 
 Result<std::unique_ptr<LanguageRun>> LanguageRun::create(const HybridModel& model,
@@ -217,12 +218,6 @@ void LanguageRun::keep_states(const StepTrace& trace, std::span<const Row> rows,
     }
 }
 
-void LanguageRun::keep_logits(Row& row) {
-  if (row.num_sampled <= 0 || row.counts_too_many) return;
-  for (std::int32_t j = 0; j <= row.num_drafts; ++j)
-    row.logits.push_back(machine_->keep_logits(row.first_token + row.num_known() - 1 + j));
-}
-
 // Tokens that the logits accept, the bonus token included. Placeholders are never accepted.
 std::int32_t LanguageRun::num_accepted(const StepTrace& trace, const Row& row,
                                        std::span<const std::int32_t> greedy) const {
@@ -237,7 +232,7 @@ std::int32_t LanguageRun::num_accepted(const StepTrace& trace, const Row& row,
 }
 
 void LanguageRun::sample(const StepTrace& trace, Row& row, const TokenContentOf& content_of) {
-  if (row.num_sampled <= 0 || row.counts_too_many) return;
+  if (!row.is_sampled()) return;
   const RequestId request = trace.rows[row.index].request;
   Spoken& spoken = *row.spoken;
   const std::int32_t first = row.num_computed + row.num_known();  // position of the first token
@@ -267,14 +262,11 @@ void LanguageRun::sample(const StepTrace& trace, Row& row, const TokenContentOf&
   }
   note_rejected(trace, row);
   const std::int32_t accepted = num_accepted(trace, row, greedy);
-  if (accepted != row.num_sampled && !spoken.is_forced && !config_.forces_tokens &&
-      !has_near_tie(row))
+  const bool has_near_tie =
+      config_.form == NumericForm::chunked && std::ranges::any_of(row.twin_logits, is_near_tie);
+  if (accepted != row.num_sampled && !spoken.is_forced && !config_.forces_tokens && !has_near_tie)
     step_.accepted.push_back(
         {request, static_cast<std::int32_t>(row.index), row.num_sampled, accepted});
-}
-
-bool LanguageRun::has_near_tie(const Row& row) const {
-  return config_.form == NumericForm::chunked && std::ranges::any_of(row.twin_logits, is_near_tie);
 }
 
 void LanguageRun::note_rejected(const StepTrace& trace, const Row& row) {
@@ -308,28 +300,33 @@ const LanguageStep& LanguageRun::follow(const StepTrace& trace, const StateOps& 
   std::size_t given_out = 0;
   while (given_out < ops.num_before_forward && ops.batches[given_out].kind == StateOpKind::poison)
     ++given_out;
-  const OpRange pre_copies{given_out, ops.num_before_forward, &trace.pre_copies};
-  const OpRange post_copies{ops.num_before_forward, ops.batches.size(), &trace.post_copies};
-  copies_.run(trace, ops, {0, given_out, nullptr}, *machine_);
-  note_copies(trace, ops, {0, given_out, nullptr}, WriteKind::pre_copy);
+  const auto run_copies = [&](const OpRange& range, WriteKind kind) {
+    copies_.run(trace, ops, range, *machine_);
+    note_copies(trace, ops, range, kind);
+  };
+  run_copies({0, given_out, nullptr}, WriteKind::pre_copy);
   machine_->zero(trace.zeroed_blocks);
   writers_.forget(trace.zeroed_blocks);
-  copies_.run(trace, ops, pre_copies, *machine_);
-  note_copies(trace, ops, pre_copies, WriteKind::pre_copy);
+  run_copies({given_out, ops.num_before_forward, &trace.pre_copies}, WriteKind::pre_copy);
   machine_->copy_blocks(block_copies_of(trace.cache_events));
   std::vector<Row> rows;
   if (has_rows(trace)) run_rows(trace, rows, content_of);
-  copies_.run(trace, ops, post_copies, *machine_);
-  note_copies(trace, ops, post_copies, WriteKind::post_copy);
+  run_copies({ops.num_before_forward, ops.batches.size(), &trace.post_copies},
+             WriteKind::post_copy);
   run_dummy_rows(trace);
   status_ = machine_->finish();
   if (status_) status_ = copies_.check(*machine_);
   if (!status_) return step_;
   judge_.append_differences(*machine_, step_.states, step_.writers);
   for (Row& row : rows) sample(trace, row, content_of);
-  for (const CommitTrace& commit : trace.committed)
-    if (const auto found = spoken_.find(commit.request); found != spoken_.end())
-      take(commit, found->second);
+  for (const CommitTrace& commit : trace.committed) {
+    const auto found = spoken_.find(commit.request);
+    if (found == spoken_.end()) continue;
+    if (commit.num_appended_tokens != 0)
+      step_.words.taken.push_back({commit.request, commit.num_appended_tokens});
+    // Its keys and values are not needed any more.
+    if (commit.finished) found->second.twin = TwinSequence(model_);
+  }
   texts_.add(step_.words);
   return step_;
 }
@@ -356,7 +353,9 @@ void LanguageRun::run_rows(const StepTrace& trace, std::vector<Row>& rows,
                      .replays_graph = trace.graph.pads_metadata()});
   for (const GroupRows& group : groups_) writers_.write(trace, group.written());
   keep_states(trace, rows, false);
-  for (Row& row : rows) keep_logits(row);
+  for (Row& row : rows)
+    for (std::int32_t j = 0; row.is_sampled() && j <= row.num_drafts; ++j)
+      row.logits.push_back(machine_->keep_logits(row.first_token + row.num_known() - 1 + j));
 }
 
 void LanguageRun::note_copies(const StepTrace& trace, const StateOps& ops, const OpRange& range,
@@ -370,12 +369,6 @@ void LanguageRun::note_copies(const StepTrace& trace, const StateOps& ops, const
     if (batch.kind == StateOpKind::copy)
       writers_.copy(trace, std::span(ops.copies).subspan(from, count), kind, range.launch);
   }
-}
-
-void LanguageRun::take(const CommitTrace& commit, Spoken& spoken) {
-  if (commit.num_appended_tokens != 0)
-    step_.words.taken.push_back({commit.request, commit.num_appended_tokens});
-  if (commit.finished) spoken.twin = TwinSequence(model_);  // its keys and values are not needed
 }
 
 // Rows of a dummy run that name a block (known bug 14) fold token 0 into its state. Rows of one

@@ -96,7 +96,6 @@ class LanguageRun {
   LanguageRun(const HybridModel& model, const LanguageConfig& config,
               std::unique_ptr<LanguageMachine> machine);
 
-  void take(const CommitTrace& commit, Spoken& spoken);
   void note_copies(const StepTrace& trace, const StateOps& ops, const OpRange& range,
                    WriteKind kind);
   void run_dummy_rows(const StepTrace& trace);
@@ -107,10 +106,8 @@ class LanguageRun {
   void choose_drafts(const StepTrace& trace, Row& row, const TokenContentOf& content_of);
   void run_rows(const StepTrace& trace, std::vector<Row>& rows, const TokenContentOf& content_of);
   void keep_states(const StepTrace& trace, std::span<const Row> rows, bool reads);
-  void keep_logits(Row& row);
   std::int32_t num_accepted(const StepTrace& trace, const Row& row,
                             std::span<const std::int32_t> greedy) const;
-  bool has_near_tie(const Row& row) const;
   void sample(const StepTrace& trace, Row& row, const TokenContentOf& content_of);
   void note_rejected(const StepTrace& trace, const Row& row);
   void add_token(SpokenToken token, TokenContent content, RequestId request, Spoken& spoken);

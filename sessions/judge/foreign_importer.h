@@ -137,11 +137,10 @@ class ForeignImporter {
   Status write_tables();
   Status dispatch(const ForeignStep& step);
   Status build_metadata(const ForeignStep& step);
-  void note_untold(const GroupTrace& group, const ForeignMetadata* traced,
-                   const ForeignMetadataOverlay* overlay);
+  // `overlay`: null without traced metadata.
+  void note_untold(const GroupTrace& group, const ForeignMetadataOverlay* overlay);
   bool contradicts(const ForeignStep& step, const ForeignMetadata& traced,
                    const BuilderMetadata& ours) const;
-  void note_buffers(GroupTrace& group) const;
   std::span<const std::int32_t> sampled_by(const ForeignStep& step, RequestId id);
 
   // foreign_copies.cpp

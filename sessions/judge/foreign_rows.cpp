@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/engine/batch_metadata_policies.h"
+#include "core/engine/row_inputs.h"
 #include "core/engine/token_sequence.h"
 #include "core/metadata/builder_metadata.h"
 #include "core/state/mode_copies.h"
@@ -170,11 +171,10 @@ std::int32_t ForeignImporter::exact_computed_tokens(const ForeignRow& traced,
 
 void ForeignImporter::fill_history(const ForeignRequest& request, RowTrace& row) const {
   const std::int32_t length = config_.conv_kernel - 1;
-  for (std::int32_t i = 0; i < length; ++i) {
-    const std::int32_t position = row.num_computed_tokens - length + 1 + i;
-    row.history[static_cast<std::size_t>(i)] =
-        position > 0 || i == length - 1 ? request.prefix(position) : 0;
-  }
+  for (std::int32_t i = 0; i < length; ++i)
+    if (const std::int32_t position = row.num_computed_tokens - length + 1 + i;
+        position > 0 || i == length - 1)
+      row.history[static_cast<std::size_t>(i)] = request.prefix(position);
 }
 
 RowTrace ForeignImporter::describe_row(const ForeignRow& traced) {
@@ -196,6 +196,7 @@ RowTrace ForeignImporter::describe_row(const ForeignRow& traced) {
       .slot_owner = slot_owner,
       .num_computed_tokens = exact_computed_tokens(traced, scheduled),
       .previous_row = request.row,
+      .origin = row_origin_of(request.row, index, scheduled.admission),
       .row_class = row_class_of(scheduled, RowClassing::by_meaning, config_.num_speculative_tokens),
       .is_prefilling =
           scheduled.num_computed_tokens < (v2 ? request.prefill_len : scheduled.num_prompt_tokens),
@@ -203,10 +204,6 @@ RowTrace ForeignImporter::describe_row(const ForeignRow& traced) {
                                                              : request.num_accepted_tokens,
       .accepted_from = slot_owner};
   row.num_accepted_tokens_before = row.num_accepted_tokens;
-  if (request.row >= 0)
-    row.origin = request.row == index ? RowOrigin::kept : RowOrigin::moved;
-  else
-    row.origin = admitted ? RowOrigin::added : RowOrigin::returned;
   if (scheduled.num_draft_tokens > 0 && !row.is_prefilling)
     row.num_draft_count = scheduled.num_draft_tokens;
   fill_history(request, row);
@@ -331,20 +328,11 @@ Status ForeignImporter::dispatch(const ForeignStep& step) {
   return Ok{};
 }
 
-// Traces do not have the buffers of full graphs; what the builder made tells whether it wrote them.
-void ForeignImporter::note_buffers(GroupTrace& group) const {
-  group.persistent_buffers_step =
-      refreshes_persistent_buffers(*group.metadata, config_.num_speculative_tokens)
-          ? trace_.step
-          : buffers_before_[static_cast<std::size_t>(group.group)];
-}
-
 // The first fields that are missing. Those about states inside prefills are no matter where the
 // release says them.
-void ForeignImporter::note_untold(const GroupTrace& group, const ForeignMetadata* traced,
-                                  const ForeignMetadataOverlay* overlay) {
+void ForeignImporter::note_untold(const GroupTrace& group, const ForeignMetadataOverlay* overlay) {
   const std::string place = fmt::format("attn_metadata/{}", group.group);
-  if (traced == nullptr) {
+  if (overlay == nullptr) {
     if (untold_metadata_.empty()) untold_metadata_ = place;
     return;
   }
@@ -385,7 +373,7 @@ Status ForeignImporter::build_metadata(const ForeignStep& step) {
     const auto traced = std::ranges::find(step.attn_metadata, group.group, &ForeignMetadata::group);
     if (traced == step.attn_metadata.end()) {
       traced_all = false;
-      note_untold(group, nullptr, nullptr);
+      note_untold(group, nullptr);
       if (group.metadata) continue;
       return invalid_input(
           fmt::format("/attn_metadata: not in the trace for group {}, and ours cannot be built: {}",
@@ -393,14 +381,18 @@ Status ForeignImporter::build_metadata(const ForeignStep& step) {
     }
     // Our builder may refuse rows that the other engine accepts.
     if (!group.metadata) group.metadata = metadata_.empty_metadata(group.group);
-    if (computes_checkpoints_)
-      contradicts_checkpoints_ =
-          contradicts_checkpoints_ || contradicts(step, *traced, *group.metadata);
+    if (computes_checkpoints_ && contradicts(step, *traced, *group.metadata))
+      contradicts_checkpoints_ = true;
     ForeignMetadataOverlay& overlay = overlays_[static_cast<std::size_t>(group.group)];
     const Status laid = overlay.lay_over(step, *traced, config_.mamba_cache_mode, *group.metadata);
     if (!laid.ok()) return laid;
-    note_buffers(group);
-    note_untold(group, &*traced, &overlay);
+    // Traces do not have the buffers of full graphs; what the builder made tells whether it wrote
+    // them.
+    group.persistent_buffers_step =
+        refreshes_persistent_buffers(*group.metadata, config_.num_speculative_tokens)
+            ? trace_.step
+            : buffers_before_[static_cast<std::size_t>(group.group)];
+    note_untold(group, &overlay);
     traced_all = traced_all && overlay.traced_all();
   }
   if (!traced_all) count(Computed::attn_metadata);

@@ -31,7 +31,7 @@ class WorkerBenchV2 {
  public:
   WorkerBenchV2(const WorkerBenchV2&) = delete;  // the worker points to config_
   explicit WorkerBenchV2(const EngineConfig& config)
-      : config_(config), worker_(WorkerV2::create(config_).value()) {
+      : config_(config), worker_(config_, BatchMetadata::create(config_).value()) {
     trace_.groups = make_group_traces(config.kv_cache_config);
   }
 
