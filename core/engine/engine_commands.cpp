@@ -22,149 +22,112 @@ struct Engine::CommandRules {
   Engine& engine;
 
   Status check(const PreemptRequest& command) const { return check_added(command.request); }
-  CommandTrace carry_out(const PreemptRequest& command) const;
+  CommandTrace carry_out(const PreemptRequest& command) const {
+    const RequestId request = command.request;
+    const bool runs = engine.requests_.holds(request) &&
+                      engine.scheduler_->preempt(engine.requests_[request].scheduling);
+    if (runs) engine.preempted_by_command_.push_back(request);
+    return traced({.command = CommandKind::preempt, .request = request},
+                  runs ? IgnoredReason::none : IgnoredReason::not_running);
+  }
 
   Status check(const AbortRequest& command) const { return check_added(command.request); }
-  CommandTrace carry_out(const AbortRequest& command) const;
+  CommandTrace carry_out(const AbortRequest& command) const {
+    const CommandTrace trace{.command = CommandKind::abort, .request = command.request};
+    if (!engine.requests_.holds(command.request)) return traced(trace, IgnoredReason::has_finished);
+    Request& request = engine.requests_[command.request].scheduling;
+    if (request.status == RequestStatus::finished)
+      return traced(trace, IgnoredReason::has_finished);
+    engine.scheduler_->abort(request);
+    --engine.num_unfinished_;
+    return trace;
+  }
 
   Status check(const ResetPrefixCache&) const { return Ok{}; }
-  CommandTrace carry_out(const ResetPrefixCache& command) const;
+  CommandTrace carry_out(const ResetPrefixCache& command) const {
+    const bool resets_running = command.reset_running_requests;
+    const CommandTrace trace{.command = CommandKind::reset_prefix_cache,
+                             .value = resets_running ? 1 : 0};
+    const auto& running = engine.scheduler_->running();
+    if (resets_running)
+      for (auto it = running.rbegin(); it != running.rend(); ++it)
+        engine.preempted_by_command_.push_back((*it)->id);
+    if (engine.scheduler_->reset_prefix_cache(resets_running)) return trace;
+    return traced(trace, resets_running && engine.config_->kv_consumer
+                             ? IgnoredReason::frees_deferred
+                             : IgnoredReason::blocks_in_use);
+  }
 
-  Status check(const SetStepBudget& command) const;
-  CommandTrace carry_out(const SetStepBudget& command) const;
+  Status check(const SetStepBudget& command) const {
+    return check_range("the step's budget", command.max_num_batched_tokens, 0,
+                       engine.config_->max_num_batched_tokens);
+  }
+  CommandTrace carry_out(const SetStepBudget& command) const {
+    engine.step_budget_ = command.max_num_batched_tokens;
+    return {.command = CommandKind::set_step_budget, .value = command.max_num_batched_tokens};
+  }
 
-  Status check(const SetAcceptedTokens& command) const;
-  CommandTrace carry_out(const SetAcceptedTokens& command) const;
+  Status check(const SetAcceptedTokens& command) const {
+    const Status in_range = check_range("num_accepted_tokens", command.num_accepted_tokens, 1,
+                                        1 + engine.config_->num_speculative_tokens);
+    return in_range.ok() ? check_added(command.request) : in_range;
+  }
+  CommandTrace carry_out(const SetAcceptedTokens& command) const {
+    const CommandTrace trace{.command = CommandKind::set_accepted_tokens,
+                             .request = command.request,
+                             .value = command.num_accepted_tokens};
+    if (!engine.requests_.holds(command.request)) return traced(trace, IgnoredReason::has_finished);
+    engine.requests_[command.request].scripted_num_accepted_tokens = command.num_accepted_tokens;
+    engine.scripted_accepts_.push_back(command.request);
+    return trace;
+  }
 
-  Status check(const SetDraftTokens& command) const;
-  CommandTrace carry_out(const SetDraftTokens& command) const;
+  Status check(const SetDraftTokens& command) const {
+    const Status in_range = check_range("num_draft_tokens", command.num_draft_tokens, 0,
+                                        engine.config_->num_speculative_tokens);
+    return in_range.ok() ? check_added(command.request) : in_range;
+  }
+  CommandTrace carry_out(const SetDraftTokens& command) const {
+    const CommandTrace trace{.command = CommandKind::set_draft_tokens,
+                             .request = command.request,
+                             .value = command.num_draft_tokens};
+    if (engine.config_->async_scheduling) return traced(trace, IgnoredReason::drafts_planned_ahead);
+    if (!engine.requests_.holds(command.request))
+      return traced(trace, IgnoredReason::no_draft_list);
+    Request& request = engine.requests_[command.request].scheduling;
+    if (request.status != RequestStatus::running || request.is_prefill_chunk)
+      return traced(trace, IgnoredReason::no_draft_list);
+    request.num_draft_tokens = command.num_draft_tokens;
+    return trace;
+  }
 
-  Status check(const SetPolicies& command) const;
-  CommandTrace carry_out(const SetPolicies& command) const;
+  Status check(const SetPolicies& command) const {
+    PolicySet kept = command.policies;
+    keep_fixed_policies(kept, engine.config_->policies);
+    if (kept == command.policies) return Ok{};
+    PolicySet sizing_changed = command.policies;
+    keep_caching_policies(sizing_changed, engine.config_->policies);
+    return invalid_input(sizing_changed == command.policies
+                             ? "conv_state_sizing sizes blocks, which cannot change while an "
+                               "engine runs"
+                             : "the caching policies cannot change while an engine runs");
+  }
+  CommandTrace carry_out(const SetPolicies& command) const {
+    engine.config_->policies = command.policies;
+    return {.command = CommandKind::set_policies};
+  }
 
   Status check_added(RequestId request) const {
     if (engine.requests_.contains(request)) return Ok{};
     return invalid_input("request " + std::to_string(request.value) + " was never added");
   }
+  // The command with what became of it; none: it was carried out.
+  static CommandTrace traced(CommandTrace trace, IgnoredReason reason) {
+    if (reason != IgnoredReason::none) trace.outcome = CommandOutcome::ignored;
+    trace.reason = reason;
+    return trace;
+  }
 };
-
-CommandTrace Engine::CommandRules::carry_out(const PreemptRequest& command) const {
-  const RequestId request = command.request;
-  CommandTrace trace{.command = CommandKind::preempt, .request = request};
-  if (engine.requests_.holds(request) &&
-      engine.scheduler_->preempt(engine.requests_[request].scheduling)) {
-    engine.preempted_by_command_.push_back(request);
-  } else {
-    trace.outcome = CommandOutcome::ignored;
-    trace.reason = IgnoredReason::not_running;
-  }
-  return trace;
-}
-
-CommandTrace Engine::CommandRules::carry_out(const AbortRequest& command) const {
-  const RequestId request = command.request;
-  CommandTrace trace{.command = CommandKind::abort, .request = request};
-  if (!engine.requests_.holds(request) ||
-      engine.requests_[request].scheduling.status == RequestStatus::finished) {
-    trace.outcome = CommandOutcome::ignored;
-    trace.reason = IgnoredReason::has_finished;
-    return trace;
-  }
-  engine.scheduler_->abort(engine.requests_[request].scheduling);
-  --engine.num_unfinished_;
-  return trace;
-}
-
-CommandTrace Engine::CommandRules::carry_out(const ResetPrefixCache& command) const {
-  CommandTrace trace{.command = CommandKind::reset_prefix_cache,
-                     .value = command.reset_running_requests ? 1 : 0};
-  const auto& running = engine.scheduler_->running();
-  if (command.reset_running_requests)
-    for (auto it = running.rbegin(); it != running.rend(); ++it)
-      engine.preempted_by_command_.push_back((*it)->id);
-  if (!engine.scheduler_->reset_prefix_cache(command.reset_running_requests)) {
-    trace.outcome = CommandOutcome::ignored;
-    trace.reason = command.reset_running_requests && engine.config_->kv_consumer
-                       ? IgnoredReason::frees_deferred
-                       : IgnoredReason::blocks_in_use;
-  }
-  return trace;
-}
-
-Status Engine::CommandRules::check(const SetStepBudget& command) const {
-  return check_range("the step's budget", command.max_num_batched_tokens, 0,
-                     engine.config_->max_num_batched_tokens);
-}
-
-CommandTrace Engine::CommandRules::carry_out(const SetStepBudget& command) const {
-  engine.step_budget_ = command.max_num_batched_tokens;
-  return {.command = CommandKind::set_step_budget, .value = command.max_num_batched_tokens};
-}
-
-Status Engine::CommandRules::check(const SetAcceptedTokens& command) const {
-  const Status in_range = check_range("num_accepted_tokens", command.num_accepted_tokens, 1,
-                                      1 + engine.config_->num_speculative_tokens);
-  return in_range.ok() ? check_added(command.request) : in_range;
-}
-
-CommandTrace Engine::CommandRules::carry_out(const SetAcceptedTokens& command) const {
-  CommandTrace trace{.command = CommandKind::set_accepted_tokens,
-                     .request = command.request,
-                     .value = command.num_accepted_tokens};
-  if (engine.requests_.holds(command.request)) {
-    engine.requests_[command.request].scripted_num_accepted_tokens = command.num_accepted_tokens;
-    engine.scripted_accepts_.push_back(command.request);
-  } else {
-    trace.outcome = CommandOutcome::ignored;
-    trace.reason = IgnoredReason::has_finished;
-  }
-  return trace;
-}
-
-Status Engine::CommandRules::check(const SetDraftTokens& command) const {
-  const Status in_range = check_range("num_draft_tokens", command.num_draft_tokens, 0,
-                                      engine.config_->num_speculative_tokens);
-  return in_range.ok() ? check_added(command.request) : in_range;
-}
-
-CommandTrace Engine::CommandRules::carry_out(const SetDraftTokens& command) const {
-  CommandTrace trace{.command = CommandKind::set_draft_tokens,
-                     .request = command.request,
-                     .value = command.num_draft_tokens};
-  if (engine.config_->async_scheduling) {
-    trace.outcome = CommandOutcome::ignored;
-    trace.reason = IgnoredReason::drafts_planned_ahead;
-    return trace;
-  }
-  const bool drafts =
-      engine.requests_.holds(command.request) &&
-      engine.requests_[command.request].scheduling.status == RequestStatus::running &&
-      !engine.requests_[command.request].scheduling.is_prefill_chunk;
-  if (drafts) {
-    engine.requests_[command.request].scheduling.num_draft_tokens = command.num_draft_tokens;
-  } else {
-    trace.outcome = CommandOutcome::ignored;
-    trace.reason = IgnoredReason::no_draft_list;
-  }
-  return trace;
-}
-
-Status Engine::CommandRules::check(const SetPolicies& command) const {
-  PolicySet kept = command.policies;
-  keep_fixed_policies(kept, engine.config_->policies);
-  if (kept == command.policies) return Ok{};
-  PolicySet sizing_changed = command.policies;
-  keep_caching_policies(sizing_changed, engine.config_->policies);
-  return invalid_input(sizing_changed == command.policies
-                           ? "conv_state_sizing sizes blocks, which cannot change while an engine "
-                             "runs"
-                           : "the caching policies cannot change while an engine runs");
-}
-
-CommandTrace Engine::CommandRules::carry_out(const SetPolicies& command) const {
-  engine.config_->policies = command.policies;
-  return {.command = CommandKind::set_policies};
-}
 
 Status Engine::apply(const Command& command) {
   return std::visit(
