@@ -53,8 +53,8 @@ class Engine {
   static Result<Engine> create(const EngineConfig& config);
 
   // An independent copy of the current state; given the same commands, both engines make the same
-  // steps. Views of the last trace still point into this engine.
-  Engine clone() const { return Engine(*this); }
+  // steps. Views of the last trace still point into `other`.
+  Engine(const Engine& other);
   Engine(Engine&&) = default;
   Engine& operator=(Engine&&) = default;
 
@@ -112,7 +112,6 @@ class Engine {
  private:
   Engine(std::unique_ptr<EngineConfig> config, std::unique_ptr<KVCacheManager> kv_cache,
          Worker worker);
-  Engine(const Engine& other);
 
   void schedule(Frame& frame);
   void prepare(Frame& frame);

@@ -288,7 +288,7 @@ Result<RequestBlocks> measure_request_blocks(const EngineConfig& config, const R
   auto for_two = warm_engine(for_requests(room, 2), shape, warm, key);
   if (!for_two.ok()) return for_two.error();
   const auto copy_for_one = [&] {
-    return WatchedEngine{for_one.value().engine.clone(), for_one.value().tables};
+    return WatchedEngine{for_one.value().engine, for_one.value().tables};
   };
   const auto one = run_together(copy_for_one(), shape, 1, key);
   if (!one.ok()) return one.error();

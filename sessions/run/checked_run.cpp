@@ -47,7 +47,7 @@ CheckedRun::CheckedRun(Runner runner, std::optional<StepJudge> judge,
 CheckedRun CheckedRun::clone() const {
   std::optional<StepJudge> judge;
   if (judge_) judge.emplace(judge_->clone());
-  CheckedRun copy(runner_.clone(), std::move(judge), {.check = check_, .max_steps = max_steps_});
+  CheckedRun copy(runner_, std::move(judge), {.check = check_, .max_steps = max_steps_});
   copy.progress_ = progress_;
   copy.no_progress_ = no_progress_;
   copy.num_steps_ = num_steps_;

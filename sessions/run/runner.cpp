@@ -96,21 +96,6 @@ Result<Runner> Runner::create(RunPlan plan, FoldedPrompts folded) {
   return runner;
 }
 
-Runner Runner::clone() const {
-  Runner copy(plan_, engine_.clone(), waiting_);
-  copy.folded_ = folded_;
-  copy.policies_ = policies_;
-  copy.ids_ = ids_;
-  copy.joined_ = joined_;
-  copy.index_of_ = index_of_;
-  copy.ends_ = ends_;
-  copy.next_request_ = next_request_;
-  copy.num_joined_ = num_joined_;
-  copy.next_script_ = next_script_;
-  copy.next_step_ = next_step_;
-  return copy;
-}
-
 void Runner::follow(std::shared_ptr<const RunPlan> plan) {
   plan_ = std::move(plan);
   folded_ = nullptr;

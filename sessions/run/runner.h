@@ -78,8 +78,10 @@ class Runner {
   // Engine::create refuses, or requests that wait for what never ends (WaitingRequests::create).
   static Result<Runner> create(RunPlan plan, FoldedPrompts folded = nullptr);
 
-  // An independent copy in the current state; both continue identically and share the plan.
-  Runner clone() const;
+  // A copy is independent and in the same state; both continue identically and share the plan.
+  Runner(const Runner&) = default;
+  Runner(Runner&&) = default;
+  Runner& operator=(Runner&&) = default;
 
   // Continues with another plan, whose requests the engine folds itself. Requires: it is equal for
   // the steps that were run.

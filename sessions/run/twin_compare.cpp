@@ -69,13 +69,6 @@ class ReasonSearch {
   }
 
  private:
-  const TwinRow* base_row(const std::string& request) const {
-    return find_row(find_frame(base_, step_), request);
-  }
-  const TwinRow* twin_row(const std::string& request) const {
-    return find_row(find_frame(twin_, step_), request);
-  }
-
   std::optional<Clause> preemption() const {
     const auto base = listed_before(base_, step_ + 1, &TwinFrame::preempted);
     const auto twin = listed_before(twin_, step_ + 1, &TwinFrame::preempted);
@@ -90,8 +83,8 @@ class ReasonSearch {
   }
 
   std::optional<Clause> drafts_in_flight(const std::string& request) const {
-    const TwinRow* base = base_row(request);
-    const TwinRow* twin = twin_row(request);
+    const TwinRow* base = find_row(find_frame(base_, step_), request);
+    const TwinRow* twin = find_row(find_frame(twin_, step_), request);
     if (base == nullptr || twin == nullptr ||
         base->reported_num_computed_tokens == twin->reported_num_computed_tokens)
       return std::nullopt;

@@ -96,33 +96,19 @@ constexpr Setting held(Setting setting) {
   return setting;
 }
 
-constexpr Setting described(SettingKind kind, const IntegerRow& row) {
-  return {.section = row.section,
-          .name = row.name,
-          .kind = kind,
-          .min = row.min,
-          .max = row.max,
-          .choices = {},
-          .default_text = row.default_text,
-          .help = row.help};
-}
-
-constexpr Setting described(SettingKind kind, const PlainRow& row) {
-  return {.section = row.section,
-          .name = row.name,
-          .kind = kind,
-          .choices = {},
-          .default_text = row.default_text,
-          .help = row.help};
-}
-
-constexpr Setting described(const ChoiceRow& row) {
-  return {.section = row.section,
-          .name = row.name,
-          .kind = SettingKind::choice,
-          .choices = row.choices,
-          .default_text = row.default_text,
-          .help = row.help};
+constexpr Setting described(SettingKind kind, const auto& row) {
+  Setting setting{.section = row.section,
+                  .name = row.name,
+                  .kind = kind,
+                  .choices = {},
+                  .default_text = row.default_text,
+                  .help = row.help};
+  if constexpr (requires { row.min; }) {
+    setting.min = row.min;
+    setting.max = row.max;
+  }
+  if constexpr (requires { row.choices; }) setting.choices = row.choices;
+  return setting;
 }
 
 template <class Wire, auto Member, auto Held>
@@ -156,7 +142,7 @@ constexpr Setting fraction(const PlainRow& row, const SettingUse& use = {}) {
 // A choice travels as its index among the row's choices, which is the enum's value.
 template <auto Member, auto Held = nullptr>
 constexpr Setting choice(const ChoiceRow& row, const SettingUse& use = {}) {
-  return as<std::int64_t, Member, Held>(described(row), use);
+  return as<std::int64_t, Member, Held>(described(SettingKind::choice, row), use);
 }
 
 template <auto Member, auto Held = nullptr>
@@ -204,7 +190,8 @@ inline std::optional<SettingValue> load_policy(const EngineSettings& settings,
 inline Setting policy(const Policy& policy) {
   const PolicyText& text = policy.text;
   Setting setting =
-      described({"policies", text.name, text.value_names(), "the profile's", text.help});
+      described(SettingKind::choice,
+                ChoiceRow{"policies", text.name, text.value_names(), "the profile's", text.help});
   setting.policy = policy.place;
   setting.store = &store_policy;
   setting.load = &load_policy;

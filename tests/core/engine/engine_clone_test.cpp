@@ -73,7 +73,7 @@ class Drive {
  private:
   Drive(const Drive& other)
       : scenario_(other.scenario_),
-        engine_(other.engine_.clone()),
+        engine_(other.engine_),
         checker_(other.checker_),
         next_(other.next_),
         step_(other.step_) {}

@@ -315,8 +315,8 @@ void check_count(const Drawn& drawn, WarmCache warm) {
   RC_LOG() << drawn.words << ": " << count << ", " << held.value().most.own << " each, "
            << held.value().most.shared << " together, " << held.value().needed_to_be_admitted
            << " to be admitted, hit " << held.value().num_hit_tokens << "\n";
-  if (count > 0) RC_ASSERT(run_freely(engine.clone(), drawn.shape, count));
-  RC_ASSERT(!run_freely(engine.clone(), drawn.shape, count + 1));
+  if (count > 0) RC_ASSERT(run_freely(engine, drawn.shape, count));
+  RC_ASSERT(!run_freely(engine, drawn.shape, count + 1));
 }
 
 TEST(RequestBlocks, SoManyRunWithoutWaitingAndOneMoreDoesNot) {

@@ -363,7 +363,7 @@ TEST(WaitingRequests, DrawnPlansJoinAsByTheRuleAlsoFromCopiesAndAfterFollowing) 
     NaiveRun naive(plan);
     Runner runner = Runner::create(plan).value();
     for (int step = 0; step < 400 && !naive.done(); ++step) {
-      if (draw.between(0, 4) == 0) runner = runner.clone();
+      if (draw.between(0, 4) == 0) runner = Runner(runner);
       if (draw.between(0, 4) == 0) runner.follow(std::make_shared<const RunPlan>(plan));
       ASSERT_FALSE(runner.done());
       const std::string expected = naive.step();
