@@ -129,22 +129,15 @@ void StateHashCheck::take_positions(std::span<const ToldGroup> told) {
 }
 
 void StateHashCheck::apply(const StateOps& ops, std::size_t first_batch, std::size_t end_batch) {
-  for (std::size_t b = first_batch; b < end_batch; ++b) {
-    const StateOpBatch& batch = ops.batches[b];
-    const auto first = static_cast<std::size_t>(batch.first);
-    const auto end = static_cast<std::size_t>(batch.first + batch.count);
-    switch (batch.kind) {
-      case StateOpKind::poison:
-        for (std::size_t i = first; i < end; ++i) give_out(ops.poisoned[i]);
-        break;
-      case StateOpKind::copy:
-        apply_copies(std::span(ops.copies).subspan(first, end - first));
-        break;
-      case StateOpKind::forward:
-        for (std::size_t i = first; i < end; ++i) apply_row(ops, ops.rows[i]);
-        break;
-    }
-  }
+  ops.visit_batches(
+      first_batch, end_batch,
+      [&](std::span<const std::int32_t> blocks) {
+        for (const std::int32_t block : blocks) give_out(block);
+      },
+      [&](std::span<const StateCopyOp> copies) { apply_copies(copies); },
+      [&](std::span<const ForwardRow> rows) {
+        for (const ForwardRow& row : rows) apply_row(ops, row);
+      });
 }
 
 // Reads all sources first.

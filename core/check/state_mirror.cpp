@@ -59,24 +59,17 @@ void ContentGroups::apply_row(const StateOps& ops, const ForwardRow& row) {
 }
 
 void ContentGroups::apply(const StateOps& ops) {
-  for (const StateOpBatch& batch : ops.batches) {
-    const auto first = static_cast<std::size_t>(batch.first);
-    const auto end = static_cast<std::size_t>(batch.first + batch.count);
-    switch (batch.kind) {
-      case StateOpKind::poison:
-        for (std::size_t i = first; i < end; ++i) {
-          temporal_[static_cast<std::size_t>(ops.poisoned[i])] = widest_;
-          conv_[static_cast<std::size_t>(ops.poisoned[i])] = widest_;
-        }
-        break;
-      case StateOpKind::copy:
-        apply_copies(std::span(ops.copies).subspan(first, end - first));
-        break;
-      case StateOpKind::forward:
-        for (std::size_t i = first; i < end; ++i) apply_row(ops, ops.rows[i]);
-        break;
-    }
-  }
+  ops.visit_batches(
+      0, ops.batches.size(),
+      [&](std::span<const std::int32_t> blocks) {
+        for (const std::int32_t block : blocks)
+          temporal_[static_cast<std::size_t>(block)] = conv_[static_cast<std::size_t>(block)] =
+              widest_;
+      },
+      [&](std::span<const StateCopyOp> copies) { apply_copies(copies); },
+      [&](std::span<const ForwardRow> rows) {
+        for (const ForwardRow& row : rows) apply_row(ops, row);
+      });
 }
 
 namespace {

@@ -302,7 +302,9 @@ const LanguageStep& LanguageRun::follow(const StepTrace& trace, const StateOps& 
     ++given_out;
   const auto run_copies = [&](const OpRange& range, WriteKind kind) {
     copies_.run(trace, ops, range, *machine_);
-    note_copies(trace, ops, range, kind);
+    ops.visit_batches(
+        range.first, range.end, [&](auto blocks) { writers_.forget(blocks); },
+        [&](auto copies) { writers_.copy(trace, copies, kind, range.launch); }, [](auto) {});
   };
   run_copies({0, given_out, nullptr}, WriteKind::pre_copy);
   machine_->zero(trace.zeroed_blocks);
@@ -356,19 +358,6 @@ void LanguageRun::run_rows(const StepTrace& trace, std::vector<Row>& rows,
   for (Row& row : rows)
     for (std::int32_t j = 0; row.is_sampled() && j <= row.num_drafts; ++j)
       row.logits.push_back(machine_->keep_logits(row.first_token + row.num_known() - 1 + j));
-}
-
-void LanguageRun::note_copies(const StepTrace& trace, const StateOps& ops, const OpRange& range,
-                              WriteKind kind) {
-  for (std::size_t i = range.first; i < range.end; ++i) {
-    const StateOpBatch& batch = ops.batches[i];
-    const auto from = static_cast<std::size_t>(batch.first);
-    const auto count = static_cast<std::size_t>(batch.count);
-    if (batch.kind == StateOpKind::poison)
-      writers_.forget(std::span(ops.poisoned).subspan(from, count));
-    if (batch.kind == StateOpKind::copy)
-      writers_.copy(trace, std::span(ops.copies).subspan(from, count), kind, range.launch);
-  }
 }
 
 // Rows of a dummy run that name a block (known bug 14) fold token 0 into its state. Rows of one

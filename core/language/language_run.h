@@ -96,8 +96,6 @@ class LanguageRun {
   LanguageRun(const HybridModel& model, const LanguageConfig& config,
               std::unique_ptr<LanguageMachine> machine);
 
-  void note_copies(const StepTrace& trace, const StateOps& ops, const OpRange& range,
-                   WriteKind kind);
   void run_dummy_rows(const StepTrace& trace);
   Spoken& spoken(const StepTrace& trace, std::size_t row, const TokenContentOf& content_of);
   Row prepare_row(const StepTrace& trace, std::size_t index, const TokenContentOf& content_of);

@@ -26,19 +26,15 @@ void StepCopies::run(const StepTrace& trace, const StateOps& ops, const OpRange&
                      LanguageMachine& machine) {
   const CopyLaunch* launch = range.launch;  // null: carried out, or none
   if (launch != nullptr && launch->decisions.empty()) launch = nullptr;
-  for (std::size_t i = range.first; i < range.end; ++i) {
-    const StateOpBatch& batch = ops.batches[i];
-    const auto from = static_cast<std::size_t>(batch.first);
-    const auto count = static_cast<std::size_t>(batch.count);
-    if (batch.kind == StateOpKind::poison)
-      machine.poison(std::span(ops.poisoned).subspan(from, count));
-    if (batch.kind != StateOpKind::copy) continue;
-    const auto copies = std::span(ops.copies).subspan(from, count);
-    if (launch != nullptr && are_all_copies(*launch, copies, machine.layout()))
-      decide(trace, *std::exchange(launch, nullptr), copies, machine);
-    else
-      machine.copy(copies, trace.kernels.shifts_last_position_first);
-  }
+  ops.visit_batches(
+      range.first, range.end, [&](auto blocks) { machine.poison(blocks); },
+      [&](auto copies) {
+        if (launch != nullptr && are_all_copies(*launch, copies, machine.layout()))
+          decide(trace, *std::exchange(launch, nullptr), copies, machine);
+        else
+          machine.copy(copies, trace.kernels.shifts_last_position_first);
+      },
+      [](auto) {});
   // Decisions against copies are decisions too.
   if (launch != nullptr && launch->copies.empty()) decide(trace, *launch, {}, machine);
 }

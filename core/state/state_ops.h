@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -95,6 +96,23 @@ struct StateOps {
   // Copies added from here on are another launch.
   void begin_launch();
   void add_copy(const StateCopyOp& copy);
+
+  // Calls poison(blocks), copy(copies) or forward(rows) for each of the batches [first, end).
+  template <class Poison, class Copy, class Forward>
+  void visit_batches(std::size_t first, std::size_t end, const Poison& poison, const Copy& copy,
+                     const Forward& forward) const {
+    for (const StateOpBatch& batch : std::span(batches).subspan(first, end - first)) {
+      const auto part = [&](const auto& all) {
+        return std::span(all).subspan(static_cast<std::size_t>(batch.first),
+                                      static_cast<std::size_t>(batch.count));
+      };
+      switch (batch.kind) {
+        case StateOpKind::poison: poison(part(poisoned)); break;
+        case StateOpKind::copy: copy(part(copies)); break;
+        case StateOpKind::forward: forward(part(rows)); break;
+      }
+    }
+  }
 };
 
 static_assert(std::is_trivially_copyable_v<StateCopyOp>);

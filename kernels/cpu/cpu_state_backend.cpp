@@ -46,19 +46,15 @@ CpuStateBackend::CpuStateBackend(StateMemory memory, std::unique_ptr<std::byte[]
 
 Status CpuStateBackend::run(const StateOps& ops) {
   expect_valid(map_, ops);
-  for (const StateOpBatch& batch : ops.batches) {
-    const auto first = static_cast<std::size_t>(batch.first);
-    const auto count = static_cast<std::size_t>(batch.count);
-    switch (batch.kind) {
-      case StateOpKind::poison:
-        for (std::size_t i = first; i < first + count; ++i) poison(ops.poisoned[i]);
-        break;
-      case StateOpKind::copy: copies_.run(map_, std::span(ops.copies).subspan(first, count)); break;
-      case StateOpKind::forward:
-        for (std::size_t i = first; i < first + count; ++i) forward_.run(map_, ops, ops.rows[i]);
-        break;
-    }
-  }
+  ops.visit_batches(
+      0, ops.batches.size(),
+      [&](std::span<const std::int32_t> blocks) {
+        for (const std::int32_t block : blocks) poison(block);
+      },
+      [&](std::span<const StateCopyOp> copies) { copies_.run(map_, copies); },
+      [&](std::span<const ForwardRow> rows) {
+        for (const ForwardRow& row : rows) forward_.run(map_, ops, row);
+      });
   return Ok{};
 }
 
