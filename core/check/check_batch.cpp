@@ -51,13 +51,11 @@ bool check_rows(CheckContext& context) {
   }
   for (std::size_t i = 0; i < num_rows.size(); ++i) {
     if (num_rows[i] == 1) continue;
-    Finding finding;
-    finding.rule = Rule::metadata_inconsistent;
-    finding.request = trace.scheduled[i].request;
-    finding.expected = 1;
-    finding.seen = num_rows[i];
-    finding.detail = "rows of a scheduled request";
-    context.report(finding);
+    context.report({.rule = Rule::metadata_inconsistent,
+                    .request = trace.scheduled[i].request,
+                    .expected = 1,
+                    .seen = num_rows[i],
+                    .detail = "rows of a scheduled request"});
   }
   return fit;
 }
@@ -124,16 +122,14 @@ void check_padding_row(CheckContext& context, std::int32_t row) {
 
 void report_column(CheckContext& context, const GroupTrace& group, std::int32_t row,
                    std::int32_t column, std::int32_t expected, std::int32_t seen) {
-  Finding finding;
-  finding.rule = Rule::block_table_mismatch;
-  finding.request = context.trace().rows[static_cast<std::size_t>(row)].request;
-  finding.row = row;
-  finding.group = group.group;
-  finding.column = column;
-  finding.block = seen;
-  finding.expected = expected;
-  finding.seen = seen;
-  context.report(finding);
+  context.report({.rule = Rule::block_table_mismatch,
+                  .request = context.trace().rows[static_cast<std::size_t>(row)].request,
+                  .row = row,
+                  .group = group.group,
+                  .column = column,
+                  .block = seen,
+                  .expected = expected,
+                  .seen = seen});
 }
 
 // Columns [first, last] of one row.

@@ -12,12 +12,7 @@ bool has_table(const CheckContext& context, const CacheEvent& event) {
 }
 
 Finding finding_about(const CacheEvent& event, Rule rule) {
-  Finding finding;
-  finding.rule = rule;
-  finding.request = event.request;
-  finding.group = event.group;
-  finding.block = event.block;
-  return finding;
+  return {.rule = rule, .request = event.request, .group = event.group, .block = event.block};
 }
 
 // An event that names a block, group or request that does not exist is reported, not applied.
@@ -176,11 +171,10 @@ void check_label(CheckContext& context, std::int32_t block, const BlockLabel& la
   if (!label.registered) return;
   const KVCacheGroup& group =
       context.config().kv_cache_config.groups[static_cast<std::size_t>(label.group)];
-  Finding finding;
-  finding.rule = Rule::label_mismatch;
-  finding.group = label.group;
-  finding.block = block;
-  finding.expected = label.num_tokens;
+  Finding finding{.rule = Rule::label_mismatch,
+                  .group = label.group,
+                  .block = block,
+                  .expected = label.num_tokens};
   if (!group.is_mamba())
     return check_attention_label(context, block, label, group.block_size(), finding);
   const TemporalSlot& temporal = context.state().temporal(block);
@@ -298,31 +292,25 @@ void check_finished_requests(CheckContext& context) {
       const bool holds_any =
           std::any_of(held.rbegin(), held.rend(), [](auto block) { return block != kNullBlock; });
       if (holds_any != commit.finished) continue;
-      Finding finding;
-      finding.rule = Rule::reference_count;
-      finding.request = commit.request;
-      finding.group = group;
-      finding.expected = commit.finished ? 0 : 1;
-      finding.seen = std::ranges::count_if(held, [](auto block) { return block != kNullBlock; });
-      finding.detail = commit.finished ? "blocks held by a finished request"
-                                       : "a request that goes on holds no block";
-      context.report(finding);
+      context.report(
+          {.rule = Rule::reference_count,
+           .request = commit.request,
+           .group = group,
+           .expected = commit.finished ? 0 : 1,
+           .seen = std::ranges::count_if(held, [](auto block) { return block != kNullBlock; }),
+           .detail = commit.finished ? "blocks held by a finished request"
+                                     : "a request that goes on holds no block"});
     }
 }
 
 void check_nothing_held(CheckContext& context) {
-  const auto report = [&](std::int32_t count, std::string_view detail) {
-    Finding finding;
-    finding.rule = Rule::reference_count;
-    finding.expected = 0;
-    finding.seen = count;
-    finding.detail = detail;
-    if (count != 0) context.report(finding);
+  const auto expect_none = [&](std::int32_t count, std::string_view detail) {
+    if (count != 0) report(context, Rule::reference_count, {0, count, detail});
   };
-  report(context.tables().num_held_blocks(), "blocks held although no request is left");
+  expect_none(context.tables().num_held_blocks(), "blocks held although no request is left");
   // A step that scheduled nothing leaves nothing in flight for which a free could wait.
   if (context.trace().scheduled.empty())
-    report(context.tables().num_deferred(), "deferred frees that never came");
+    expect_none(context.tables().num_deferred(), "deferred frees that never came");
 }
 
 }  // namespace hybridscope

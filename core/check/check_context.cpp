@@ -109,13 +109,12 @@ void CheckContext::check_source(std::int32_t block, bool owns, const Finding& wh
 }
 
 void report(CheckContext& context, Rule rule, const Mismatch& mismatch) {
-  Finding finding;
-  finding.rule = rule;
-  finding.row = mismatch.row;
-  finding.group = mismatch.group;
-  finding.expected = mismatch.expected;
-  finding.seen = mismatch.seen;
-  finding.detail = mismatch.detail;
+  Finding finding{.rule = rule,
+                  .row = mismatch.row,
+                  .group = mismatch.group,
+                  .expected = mismatch.expected,
+                  .seen = mismatch.seen,
+                  .detail = mismatch.detail};
   const auto& rows = context.trace().rows;
   if (mismatch.row >= 0 && static_cast<std::size_t>(mismatch.row) < rows.size())
     finding.request = rows[static_cast<std::size_t>(mismatch.row)].request;

@@ -136,6 +136,10 @@ class CheckContext {
   bool is_block(std::int32_t block) const {
     return block > kNullBlock && block < config().kv_cache_config.num_blocks;
   }
+  // A block that is read, as operations name it.
+  std::int32_t source_of(std::int32_t block) const {
+    return is_block(block) ? block : kPoisonSource;
+  }
   // Rows of the batch without padding.
   std::int32_t num_rows() const { return static_cast<std::int32_t>(trace_.rows.size()); }
   // Number of a group among the mamba groups. Requires: it is one.

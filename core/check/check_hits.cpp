@@ -19,39 +19,35 @@ struct HitColumn {
 };
 
 Finding hit_place(const HitColumn& hit, std::int32_t block) {
-  Finding finding;
-  finding.rule = Rule::hit_longer_than_group;
-  finding.request = hit.request;
-  finding.group = hit.group.group;
-  finding.content = hit.group.is_mamba ? ContentKind::temporal : ContentKind::attention;
-  finding.column = hit.column;
-  finding.block = block;
-  finding.expected = hit.column * hit.group.block_size + hit.num_slots;
-  finding.seen = hit.column * hit.group.block_size;
-  return finding;
+  return {.rule = Rule::hit_longer_than_group,
+          .request = hit.request,
+          .group = hit.group.group,
+          .content = hit.group.is_mamba ? ContentKind::temporal : ContentKind::attention,
+          .column = hit.column,
+          .block = block,
+          .expected = hit.column * hit.group.block_size + hit.num_slots,
+          .seen = hit.column * hit.group.block_size};
 }
 
-// The block was found under the hash of this prefix. False: it was not.
-bool check_label_of_hit(CheckContext& context, const HitColumn& hit, std::int32_t block) {
+// The block was found under the hash of this prefix.
+void check_label_of_hit(CheckContext& context, const HitColumn& hit, std::int32_t block) {
   Finding finding = hit_place(hit, block);
   if (block == kNullBlock) {
     finding.detail = "the hit covers a column without a block";
-    context.report(finding);
-    return false;
+    return context.report(finding);
   }
   const BlockLabel& label = context.shared().labels[static_cast<std::size_t>(block)];
-  if (context.is_registered(block, hit.group.group, hit.expected)) return true;
+  if (context.is_registered(block, hit.group.group, hit.expected)) return;
   // Attention that agreed on less than it found: the block's prefix goes on after the hit, and
   // check_attention_block has compared what it holds.
   if (!hit.group.is_mamba && hit.num_slots < hit.group.block_size && label.registered &&
       label.group == hit.group.group &&
       label.num_tokens > hit.column * hit.group.block_size + hit.num_slots)
-    return true;
+    return;
   if (label.registered) finding.seen = label.num_tokens;
   finding.detail = label.registered ? "the hit's block is registered as another prefix"
                                     : "the hit covers a block that is not registered";
   context.report(finding);
-  return false;
 }
 
 // An attention block is filled to the end of the hit with this very prefix.
@@ -126,13 +122,11 @@ void check_prefix_hits(CheckContext& context) {
     const auto count =
         static_cast<std::size_t>(scheduled.num_hit_tokens / context.config().hash_block_size);
     if (count > hashes.size()) {
-      Finding finding;
-      finding.rule = Rule::metadata_inconsistent;
-      finding.request = scheduled.request;
-      finding.expected = static_cast<std::int64_t>(count);
-      finding.seen = static_cast<std::int64_t>(hashes.size());
-      finding.detail = "fingerprints of the hit";
-      context.report(finding);
+      context.report({.rule = Rule::metadata_inconsistent,
+                      .request = scheduled.request,
+                      .expected = static_cast<std::int64_t>(count),
+                      .seen = static_cast<std::int64_t>(hashes.size()),
+                      .detail = "fingerprints of the hit"});
       return;
     }
     for (const GroupTrace& group : trace.groups)
@@ -175,15 +169,13 @@ void check_reference_count(CheckContext& context, const ChangedBlock& changed) {
   const std::int32_t claimed = claimed_references(context, changed.block);
   const std::int32_t holders = num_holders(context, changed.block);
   if (claimed == holders) return;
-  Finding finding;
-  finding.rule = Rule::reference_count;
-  finding.request = changed.request;
-  finding.group = changed.group;
-  finding.block = changed.block;
-  finding.expected = holders;
-  finding.seen = claimed;
-  finding.detail = "expected as many as columns hold it";
-  context.report(finding);
+  context.report({.rule = Rule::reference_count,
+                  .request = changed.request,
+                  .group = changed.group,
+                  .block = changed.block,
+                  .expected = holders,
+                  .seen = claimed,
+                  .detail = "expected as many as columns hold it"});
 }
 
 // A request whose table holds the block in any group; -1: none.
@@ -198,21 +190,20 @@ RequestId holder_of(const CheckContext& context, std::int32_t block) {
 }  // namespace
 
 void check_reference_change(CheckContext& context, const CacheEvent& event) {
-  const std::int32_t before = context.shared().claimed_refs[static_cast<std::size_t>(event.block)];
+  const std::int32_t before = claimed_references(context, event.block);
   const bool allocated = event.kind == CacheEventKind::allocated;
   const std::int32_t expected =
       allocated ? 1 : before + (event.kind == CacheEventKind::touched ? 1 : -1);
   if (event.ref_cnt == expected && (!allocated || before == 0)) return;
-  Finding finding;
-  finding.rule = Rule::reference_count;
-  finding.request = event.request;
-  finding.group = event.group;
-  finding.block = event.block;
-  finding.column = event.column;
-  finding.expected = allocated ? 0 : expected;
-  finding.seen = allocated ? before : event.ref_cnt;
-  finding.detail = allocated ? "given out with references left"
-                             : "the count does not follow from the one before";
+  Finding finding{.rule = Rule::reference_count,
+                  .request = event.request,
+                  .group = event.group,
+                  .column = event.column,
+                  .block = event.block,
+                  .expected = allocated ? 0 : expected,
+                  .seen = allocated ? before : event.ref_cnt,
+                  .detail = allocated ? "given out with references left"
+                                      : "the count does not follow from the one before"};
   if (const RequestId holder = allocated ? holder_of(context, event.block) : RequestId{};
       holder.value >= 0) {
     finding.expected = -1;

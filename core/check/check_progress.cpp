@@ -57,15 +57,18 @@ RunProgress ProgressWatch::take(const StepTrace& trace) {
 
 namespace {
 
-Finding count_finding(Rule rule, RequestId request, std::int64_t expected, std::int64_t seen,
-                      std::string_view detail) {
-  Finding finding;
-  finding.rule = rule;
-  finding.request = request;
-  finding.expected = expected;
-  finding.seen = seen;
-  finding.detail = detail;
-  return finding;
+void report_count(CheckContext& context, Rule rule, RequestId request, std::int64_t expected,
+                  std::int64_t seen, std::string_view detail) {
+  context.report(
+      {.rule = rule, .request = request, .expected = expected, .seen = seen, .detail = detail});
+}
+
+// expect(rule, expected, seen, detail) reports counts of the request that differ.
+auto expect_of(CheckContext& context, RequestId request) {
+  return [&context, request](Rule rule, std::int64_t expected, std::int64_t seen,
+                             std::string_view detail) {
+    if (expected != seen) report_count(context, rule, request, expected, seen, detail);
+  };
 }
 
 }  // namespace
@@ -104,36 +107,29 @@ void ProgressCheck::end_step(CheckContext& context) {
 void ProgressCheck::check_counts(CheckContext& context) {
   for (const ScheduledTrace& scheduled : context.trace().scheduled) {
     Known& request = known(scheduled.request);
+    const auto expect = expect_of(context, scheduled.request);
     const bool running = scheduled.admission == Admission::running;
     const std::int32_t expected = running ? request.num_computed_tokens : scheduled.num_hit_tokens;
-    if (expected != scheduled.num_computed_tokens && !(running && expected < 0))
-      context.report(count_finding(Rule::rejected_draft_counted, scheduled.request, expected,
-                                   scheduled.num_computed_tokens,
-                                   "computed tokens before the step"));
-    if (running && scheduled.num_hit_tokens != 0)
-      context.report(count_finding(Rule::metadata_inconsistent, scheduled.request, 0,
-                                   scheduled.num_hit_tokens, "hit of a running request"));
-    const std::int32_t placeholders = running ? request.num_output_placeholders : 0;
-    if (placeholders != scheduled.num_output_placeholders)
-      context.report(count_finding(Rule::metadata_inconsistent, scheduled.request, placeholders,
-                                   scheduled.num_output_placeholders,
-                                   "tokens that frames in flight will bring"));
+    if (!running || expected >= 0)
+      expect(Rule::rejected_draft_counted, expected, scheduled.num_computed_tokens,
+             "computed tokens before the step");
+    if (running)
+      expect(Rule::metadata_inconsistent, 0, scheduled.num_hit_tokens, "hit of a running request");
+    expect(Rule::metadata_inconsistent, running ? request.num_output_placeholders : 0,
+           scheduled.num_output_placeholders, "tokens that frames in flight will bring");
     const std::int32_t drafts =
         std::max(scheduled.num_computed_tokens + scheduled.num_scheduled_tokens -
                      scheduled.num_tokens - scheduled.num_output_placeholders,
                  0);
-    if (scheduled.num_draft_tokens != drafts)
-      context.report(count_finding(Rule::metadata_inconsistent, scheduled.request, drafts,
-                                   scheduled.num_draft_tokens,
-                                   "draft tokens behind the known ones"));
+    expect(Rule::metadata_inconsistent, drafts, scheduled.num_draft_tokens,
+           "draft tokens behind the known ones");
     request.num_computed_tokens = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
     request.num_output_placeholders = scheduled.num_output_placeholders;
     if (asynchronous_ && scheduled.samples())
       request.num_output_placeholders += 1 + scheduled.num_draft_tokens;
     request.run = scheduled.run;
-    if (request.num_tokens > 0 && request.num_tokens != scheduled.num_tokens)
-      context.report(count_finding(Rule::metadata_inconsistent, scheduled.request,
-                                   request.num_tokens, scheduled.num_tokens, "known tokens"));
+    if (request.num_tokens > 0)
+      expect(Rule::metadata_inconsistent, request.num_tokens, scheduled.num_tokens, "known tokens");
     request.num_tokens = scheduled.num_tokens;
   }
 }
@@ -151,9 +147,9 @@ void ProgressCheck::check_row_counts(CheckContext& context) {
     const bool running = scheduled.admission == Admission::running;
     const std::int32_t expected =
         running ? known(scheduled.request).exact_computed_tokens : scheduled.num_computed_tokens;
-    if (expected != row.num_computed_tokens && !(running && expected < 0))
-      context.report(count_finding(Rule::rejected_draft_counted, scheduled.request, expected,
-                                   row.num_computed_tokens, "computed tokens of the row"));
+    if (!running || expected >= 0)
+      expect_of(context, scheduled.request)(Rule::rejected_draft_counted, expected,
+                                            row.num_computed_tokens, "computed tokens of the row");
   }
 }
 
@@ -162,10 +158,9 @@ void ProgressCheck::check_slots(CheckContext& context) {
   const std::vector<RowTrace>& rows = context.trace().rows;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     if (rows[r].slot < 0 || rows[r].slot_owner == rows[r].request) continue;
-    Finding finding = count_finding(Rule::foreign_row_datum, rows[r].request, rows[r].request.value,
-                                    rows[r].slot_owner.value, "slot of another request");
-    finding.row = static_cast<std::int32_t>(r);
-    context.report(finding);
+    report(context, Rule::foreign_row_datum,
+           {rows[r].request.value, rows[r].slot_owner.value, "slot of another request",
+            static_cast<std::int32_t>(r)});
   }
 }
 
@@ -183,11 +178,9 @@ void ProgressCheck::check_foreign_counts(CheckContext& context) {
     if (row.accepted_from == row.request || !is_in_frame(row)) continue;
     const std::int32_t own = own_accepted_tokens(trace, row);
     if (row.num_accepted_tokens_before == own) continue;
-    Finding finding =
-        count_finding(Rule::foreign_row_datum, row.request, own, row.num_accepted_tokens_before,
-                      "accepted count of another request");
-    finding.row = static_cast<std::int32_t>(r);
-    context.report(finding);
+    report(context, Rule::foreign_row_datum,
+           {own, row.num_accepted_tokens_before, "accepted count of another request",
+            static_cast<std::int32_t>(r)});
   }
 }
 
@@ -211,15 +204,14 @@ void ProgressCheck::check_pre_copied_counts(CheckContext& context) {
     if (after == 1 ? copied.by_rule || before == 1 : !copied.done && after == before) continue;
     if (!is_in_frame(row)) continue;
     const bool before_is_wrong = !copied.done && after == own_accepted_tokens(trace, row);
-    Finding finding = count_finding(Rule::foreign_row_datum, row.request,
-                                    before_is_wrong ? after
-                                    : copied.done   ? 1
-                                                    : before,
-                                    before_is_wrong ? before : after,
-                                    before_is_wrong ? "accepted count before the pre-copies"
-                                                    : "accepted count after the pre-copies");
-    finding.row = static_cast<std::int32_t>(r);
-    context.report(finding);
+    report(context, Rule::foreign_row_datum,
+           {before_is_wrong ? after
+            : copied.done   ? 1
+                            : before,
+            before_is_wrong ? before : after,
+            before_is_wrong ? "accepted count before the pre-copies"
+                            : "accepted count after the pre-copies",
+            static_cast<std::int32_t>(r)});
   }
 }
 
@@ -238,12 +230,12 @@ void ProgressCheck::check_drafts(CheckContext& context) {
   const StepTrace& trace = context.trace();
   for (const ScheduledTrace& scheduled : trace.scheduled)
     if (scheduled.num_draft_tokens < scheduled.num_drafts_offered)
-      context.report(count_finding(Rule::drafts_cut, scheduled.request,
-                                   scheduled.num_drafts_offered, scheduled.num_draft_tokens, ""));
+      report_count(context, Rule::drafts_cut, scheduled.request, scheduled.num_drafts_offered,
+                   scheduled.num_draft_tokens, "");
   for (const RowTrace& row : trace.rows)
     if (row.lost_drafts && is_in_frame(row))
-      context.report(count_finding(Rule::drafts_cut, row.request,
-                                   trace.scheduled_of(row).num_draft_tokens, 0, "placeholders"));
+      report_count(context, Rule::drafts_cut, row.request, trace.scheduled_of(row).num_draft_tokens,
+                   0, "placeholders");
 }
 
 void ProgressCheck::check_samples(CheckContext& context) {
@@ -254,13 +246,12 @@ void ProgressCheck::check_samples(CheckContext& context) {
     const std::int32_t accepted = row.num_sampled_tokens;
     frame_[static_cast<std::size_t>(row.scheduled)].num_sampled_tokens = accepted;
     if (accepted > 1 + scheduled.num_draft_tokens)
-      context.report(count_finding(Rule::rejected_draft_counted, scheduled.request,
-                                   1 + scheduled.num_draft_tokens, accepted,
-                                   "more tokens accepted than drafted"));
+      report_count(context, Rule::rejected_draft_counted, scheduled.request,
+                   1 + scheduled.num_draft_tokens, accepted, "more tokens accepted than drafted");
     // A chunk that does not reach the last known token samples nothing that counts.
     if (scheduled.samples() != (accepted > 0))
-      context.report(count_finding(Rule::metadata_inconsistent, scheduled.request,
-                                   scheduled.samples() ? 1 : 0, accepted, "sampled tokens"));
+      report_count(context, Rule::metadata_inconsistent, scheduled.request,
+                   scheduled.samples() ? 1 : 0, accepted, "sampled tokens");
     std::int32_t& exact = known(scheduled.request).exact_computed_tokens;
     exact = row.num_computed_tokens + scheduled.num_scheduled_tokens;
     if (accepted > 0) exact -= scheduled.num_draft_tokens - (accepted - 1);
@@ -278,22 +269,17 @@ void ProgressCheck::check_chunks(CheckContext& context) {
   for (const ScheduledTrace& scheduled : context.trace().scheduled) {
     const std::int32_t end = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
     if (end < scheduled.num_tokens && end % grid != 0)
-      context.report(count_finding(Rule::chunk_off_grid, scheduled.request, end / grid * grid, end,
-                                   "end of the chunk"));
+      report_count(context, Rule::chunk_off_grid, scheduled.request, end / grid * grid, end,
+                   "end of the chunk");
   }
 }
 
 // Checks the counts of one request when a frame returns in which it sampled row.num_sampled_tokens.
 void ProgressCheck::check_commit(CheckContext& context, const FrameRow& row,
                                  const CommitTrace& commit) {
-  const auto expect = [&](Rule rule, std::int64_t expected, std::int64_t seen,
-                          std::string_view detail) {
-    if (expected != seen)
-      context.report(count_finding(rule, commit.request, expected, seen, detail));
-  };
-  if (commit.request != row.request)
-    context.report(count_finding(Rule::foreign_row_datum, row.request, row.request.value,
-                                 commit.request.value, "commit of another request"));
+  const auto expect = expect_of(context, commit.request);
+  expect_of(context, row.request)(Rule::foreign_row_datum, row.request.value, commit.request.value,
+                                  "commit of another request");
   Known& request = known(commit.request);
   const std::int32_t sampled = row.num_sampled_tokens;
   const std::int32_t rejected = sampled > 0 ? row.num_draft_tokens - (sampled - 1) : 0;
@@ -342,9 +328,9 @@ void ProgressCheck::check_commits(CheckContext& context) {
   std::swap(frame_, in_flight_);
   const FrameRows& returned = asynchronous_ ? frame_ : in_flight_;
   if (trace.committed.size() != returned.size()) {
-    context.report(
-        count_finding(Rule::metadata_inconsistent, {}, static_cast<std::int64_t>(returned.size()),
-                      static_cast<std::int64_t>(trace.committed.size()), "committed requests"));
+    report_count(context, Rule::metadata_inconsistent, {},
+                 static_cast<std::int64_t>(returned.size()),
+                 static_cast<std::int64_t>(trace.committed.size()), "committed requests");
     return;
   }
   for (std::size_t i = 0; i < trace.committed.size(); ++i) {
@@ -365,17 +351,17 @@ void ProgressCheck::watch(CheckContext& context) {
   const StepTrace& trace = context.trace();
   for (const CommandTrace& command : trace.commands)
     if (command.outcome == CommandOutcome::ignored)
-      context.report(count_finding(Rule::expectation_unused, command.request, command.value, -1,
-                                   ignored_reason_words(command.reason)));
+      report_count(context, Rule::expectation_unused, command.request, command.value, -1,
+                   ignored_reason_words(command.reason));
   switch (watch_.take(trace)) {
     case RunProgress::moving: break;
     case RunProgress::nothing_scheduled:
-      context.report(count_finding(Rule::no_progress, {}, trace.num_unfinished, 0,
-                                   "unfinished requests, and nothing was scheduled"));
+      report_count(context, Rule::no_progress, {}, trace.num_unfinished, 0,
+                   "unfinished requests, and nothing was scheduled");
       break;
     case RunProgress::in_circles:
-      context.report(count_finding(Rule::no_progress, {}, 0, watch_.tokens_without_progress(),
-                                   "tokens computed since any request got further"));
+      report_count(context, Rule::no_progress, {}, 0, watch_.tokens_without_progress(),
+                   "tokens computed since any request got further");
       watch_.restart();
       break;
   }

@@ -45,28 +45,21 @@ void check_scheduled_tokens(CheckContext& context) {
   }
   const std::int32_t row = only_row_that_differs(trace, lengths);
   if (row < 0) return;
-  const RowTrace& of_row = trace.rows[static_cast<std::size_t>(row)];
-  Finding finding;
-  finding.rule = Rule::metadata_inconsistent;
-  finding.request = of_row.request;
-  finding.row = row;
-  finding.expected = lengths[static_cast<std::size_t>(row)];
-  finding.seen = trace.scheduled_of(of_row).num_scheduled_tokens;
-  finding.detail = "num_scheduled_tokens";
-  context.report(finding);
+  const auto index = static_cast<std::size_t>(row);
+  report(context, Rule::metadata_inconsistent,
+         {lengths[index], trace.scheduled_of(trace.rows[index]).num_scheduled_tokens,
+          "num_scheduled_tokens", row});
 }
 
 void check_hit_ends(CheckContext& context) {
   for (const ScheduledTrace& scheduled : context.trace().scheduled) {
     const std::int32_t inside = scheduled.num_hit_tokens % context.config().hash_block_size;
     if (scheduled.admission == Admission::running || inside == 0) continue;
-    Finding finding;
-    finding.rule = Rule::hit_longer_than_group;
-    finding.request = scheduled.request;
-    finding.expected = scheduled.num_hit_tokens - inside;
-    finding.seen = scheduled.num_hit_tokens;
-    finding.detail = "do not end with a hash block";
-    context.report(finding);
+    context.report({.rule = Rule::hit_longer_than_group,
+                    .request = scheduled.request,
+                    .expected = scheduled.num_hit_tokens - inside,
+                    .seen = scheduled.num_hit_tokens,
+                    .detail = "do not end with a hash block"});
   }
 }
 

@@ -9,14 +9,12 @@ namespace {
 
 Finding attention_place(RequestId request, std::int32_t group, std::int32_t column,
                         std::int32_t block) {
-  Finding finding;
-  finding.rule = Rule::attention_slot_unwritten;
-  finding.request = request;
-  finding.group = group;
-  finding.content = ContentKind::attention;
-  finding.column = column;
-  finding.block = block;
-  return finding;
+  return {.rule = Rule::attention_slot_unwritten,
+          .request = request,
+          .group = group,
+          .content = ContentKind::attention,
+          .column = column,
+          .block = block};
 }
 
 // The block that attention finds in a column of the worker's table.

@@ -11,15 +11,13 @@ Finding place(const CheckContext& context, const CopyLaunch& launch, const State
               ContentKind content) {
   const CopyDecisionTrace& decision = launch.decisions[static_cast<std::size_t>(copy.decision)];
   const std::vector<RowTrace>& rows = context.trace().rows;
-  Finding finding;
-  finding.request = decision.row >= 0 && static_cast<std::size_t>(decision.row) < rows.size()
-                        ? rows[static_cast<std::size_t>(decision.row)].request
-                        : decision.request;
-  finding.row = decision.row;
-  finding.group = copy.group;
-  finding.content = content;
-  finding.column = decision.decision.dst_col;
-  return finding;
+  return {.request = decision.row >= 0 && static_cast<std::size_t>(decision.row) < rows.size()
+                         ? rows[static_cast<std::size_t>(decision.row)].request
+                         : decision.request,
+          .row = decision.row,
+          .group = copy.group,
+          .content = content,
+          .column = decision.decision.dst_col};
 }
 
 void report_source(CheckContext& context, Finding finding, std::int32_t block,
@@ -40,12 +38,9 @@ void check_owner(CheckContext& context, Finding finding, std::int32_t block) {
 }
 
 StateCopyOp op_of(const CheckContext& context, const StateCopyTrace& copy) {
-  const auto source = [&](std::int32_t block) {
-    return context.is_block(block) ? block : kPoisonSource;
-  };
   return {.group_index = context.group_index(copy.group),
-          .conv_src_block = source(copy.conv_src_block),
-          .temporal_src_block = source(copy.temporal_src_block),
+          .conv_src_block = context.source_of(copy.conv_src_block),
+          .temporal_src_block = context.source_of(copy.temporal_src_block),
           .dst_block = copy.dst_block,
           .accept_token_bias = copy.accept_token_bias};
 }
@@ -191,12 +186,10 @@ namespace {
 Finding place_of(const CheckContext& context, const BlockCopy& copy) {
   const KVCacheGroup& group =
       context.config().kv_cache_config.groups[static_cast<std::size_t>(copy.group)];
-  Finding finding;
-  finding.request = copy.request;
-  finding.group = copy.group;
-  finding.content = group.is_mamba() ? ContentKind::temporal : ContentKind::attention;
-  finding.block = copy.block;
-  return finding;
+  return {.request = copy.request,
+          .group = copy.group,
+          .content = group.is_mamba() ? ContentKind::temporal : ContentKind::attention,
+          .block = copy.block};
 }
 
 // Column of the request's table that holds the block; -1: none does.

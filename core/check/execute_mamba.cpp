@@ -18,14 +18,12 @@ void check_padding_row(CheckContext& context, const GroupTrace& group, std::int3
                        std::int32_t block, bool runs) {
   const bool runs_on_null = runs && context.trace().kernels.runs_null_rows;
   if (block == kPadSlotId || (block == kNullBlock && !runs_on_null)) return;
-  Finding finding;
-  finding.rule = Rule::padded_row_not_null;
-  finding.row = row;
-  finding.group = group.group;
-  finding.block = block;
-  finding.detail = block == kNullBlock ? "the padding row runs on the null block"
-                                       : "state index of a padding row";
-  context.report(finding);
+  context.report({.rule = Rule::padded_row_not_null,
+                  .row = row,
+                  .group = group.group,
+                  .block = block,
+                  .detail = block == kNullBlock ? "the padding row runs on the null block"
+                                                : "state index of a padding row"});
   if (runs) execute_unneutral_padding_row(context, group.group, block);
 }
 
@@ -33,15 +31,13 @@ void check_padding_row(CheckContext& context, const GroupTrace& group, std::int3
 bool skipped_whole(CheckContext& context, const GroupTrace& group, std::int32_t row,
                    std::int32_t block) {
   if (block != kNullBlock && block != kPadSlotId) return false;
-  Finding finding;
-  finding.rule = Rule::foreign_write;
-  finding.request = context.trace().rows[static_cast<std::size_t>(row)].request;
-  finding.row = row;
-  finding.group = group.group;
-  finding.content = ContentKind::temporal;
-  finding.block = block;
-  finding.detail = "the row's first state index is null: its state is not advanced";
-  context.report(finding);
+  context.report({.rule = Rule::foreign_write,
+                  .request = context.trace().rows[static_cast<std::size_t>(row)].request,
+                  .row = row,
+                  .group = group.group,
+                  .content = ContentKind::temporal,
+                  .block = block,
+                  .detail = "the row's first state index is null: its state is not advanced"});
   return true;
 }
 
@@ -54,17 +50,15 @@ void check_idle_columns(CheckContext& context, const GroupTrace& group, std::int
     const std::int32_t column = decode.first_dst_column + static_cast<std::int32_t>(i);
     const std::int32_t expected = context.tables().block_at(request, group.group, column);
     if (column == decode.temporal_src_column || window[i] == expected) continue;
-    Finding finding;
-    finding.rule = Rule::foreign_row_datum;
-    finding.request = request;
-    finding.row = row;
-    finding.group = group.group;
-    finding.column = column;
-    finding.block = window[i];
-    finding.expected = expected;
-    finding.seen = window[i];
-    finding.detail = "a state index is not the request's block";
-    context.report(finding);
+    context.report({.rule = Rule::foreign_row_datum,
+                    .request = request,
+                    .row = row,
+                    .group = group.group,
+                    .column = column,
+                    .block = window[i],
+                    .expected = expected,
+                    .seen = window[i],
+                    .detail = "a state index is not the request's block"});
   }
 }
 
@@ -187,15 +181,8 @@ void check_gates(CheckContext& context, const GroupTrace& group, const StateAcce
   const auto row = static_cast<std::size_t>(access.row);
   const std::int32_t token = context.trace().common.query_start_loc[row];
   if (access.first_gathered_token == token) return;
-  Finding finding;
-  finding.rule = Rule::foreign_row_datum;
-  finding.request = context.trace().rows[row].request;
-  finding.row = access.row;
-  finding.group = group.group;
-  finding.expected = token;
-  finding.seen = access.first_gathered_token;
-  finding.detail = "gates of other tokens";
-  context.report(finding);
+  report(context, Rule::foreign_row_datum,
+         {token, access.first_gathered_token, "gates of other tokens", access.row, group.group});
 }
 
 // KDA's gates of a verify row: with the wrong stride every token but the first gets other ones.
@@ -207,13 +194,7 @@ void check_kda_gates(CheckContext& context, const GroupTrace& group, const State
   const auto& starts = context.trace().common.query_start_loc;
   if (spec == nullptr || spec->mamba_type != MambaType::kda || starts[row + 1] - starts[row] < 2)
     return;
-  Finding finding;
-  finding.rule = Rule::foreign_row_datum;
-  finding.request = context.trace().rows[row].request;
-  finding.row = access.row;
-  finding.group = group.group;
-  finding.detail = "gate stride";
-  context.report(finding);
+  report(context, Rule::foreign_row_datum, {-1, -1, "gate stride", access.row, group.group});
 }
 
 void run_row(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
@@ -248,14 +229,12 @@ void prefetch(const CheckContext& context, const StateAccess& access) {
 void execute_dummy_rows(CheckContext& context) {
   const std::vector<DummyRow>& rows = context.trace().dummy_rows;
   for (auto row = rows.begin(); row != rows.end(); ++row) {
-    Finding finding;
-    finding.rule = Rule::padded_row_not_null;
-    finding.row = row->row;
-    finding.group = row->group;
-    finding.column = 0;
-    finding.block = row->block;
-    finding.detail = "a row of a dummy run";
-    context.report(finding);
+    context.report({.rule = Rule::padded_row_not_null,
+                    .row = row->row,
+                    .group = row->group,
+                    .column = 0,
+                    .block = row->block,
+                    .detail = "a row of a dummy run"});
     const bool written = std::any_of(rows.begin(), row, [&](const DummyRow& before) {
       return before.group == row->group && before.block == row->block;
     });

@@ -9,25 +9,10 @@ namespace {
 
 Finding place(const CheckContext& context, std::int32_t row, std::int32_t group,
               ContentKind content) {
-  Finding finding;
-  finding.request = context.trace().rows[static_cast<std::size_t>(row)].request;
-  finding.row = row;
-  finding.group = group;
-  finding.content = content;
-  return finding;
-}
-
-bool readable(const CheckContext& context, std::int32_t block) {
-  return block > kNullBlock && block < context.config().kv_cache_config.num_blocks;
-}
-
-void report_unreadable(CheckContext& context, Finding finding, std::int32_t block) {
-  finding.rule = Rule::read_of_unwritten_block;
-  finding.block = block;
-  finding.detail = block == kNullBlock   ? "read through the null block"
-                   : block == kPadSlotId ? "read through the pad id"
-                                         : "read of a block that does not exist";
-  context.report(finding);
+  return {.request = context.trace().rows[static_cast<std::size_t>(row)].request,
+          .row = row,
+          .group = group,
+          .content = content};
 }
 
 // A block that a row reads, and the column of its request's block table that it stands for.
@@ -49,8 +34,14 @@ Finding place_of_read(const CheckContext& context, const RowTruth& truth, const 
 // False: there is nothing to read.
 bool check_readable(CheckContext& context, const RowTruth& truth, const Source& source,
                     ContentKind content) {
-  if (!readable(context, source.block)) {
-    report_unreadable(context, place_of_read(context, truth, source, content), source.block);
+  if (!context.is_block(source.block)) {
+    Finding finding = place_of_read(context, truth, source, content);
+    finding.rule = Rule::read_of_unwritten_block;
+    finding.block = source.block;
+    finding.detail = source.block == kNullBlock   ? "read through the null block"
+                     : source.block == kPadSlotId ? "read through the pad id"
+                                                  : "read of a block that does not exist";
+    context.report(finding);
     return false;
   }
   const RequestId request = context.trace().rows[static_cast<std::size_t>(source.row)].request;
@@ -168,14 +159,18 @@ void write_conv_tail(CheckContext& context, const RowTruth& truth, const Finding
                     conv[static_cast<std::size_t>(length - 1)]);
 }
 
+// Index of the row's first token in the step's tokens.
+std::int32_t first_token(const CheckContext& context, std::int32_t row) {
+  return context.trace().common.query_start_loc[static_cast<std::size_t>(row)];
+}
+
 // The state after folding the row's first `count` tokens into `start`; a wrong `start` gives a
 // wrong state.
 Fingerprint fold_row(const CheckContext& context, const RowTruth& truth, std::int32_t row,
                      Fingerprint start, std::int32_t count) {
   const std::span<const Fingerprint> prefixes = truth.prefixes(row);
   if (start == prefixes[0]) return prefixes[static_cast<std::size_t>(count)];
-  const auto begin = static_cast<std::size_t>(
-      context.trace().common.query_start_loc[static_cast<std::size_t>(row)]);
+  const auto begin = static_cast<std::size_t>(first_token(context, row));
   Fingerprint state = start;
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
     state = extend_fingerprint(state, context.trace().tokens[begin + i]);
@@ -184,23 +179,13 @@ Fingerprint fold_row(const CheckContext& context, const RowTruth& truth, std::in
 
 // Number of tokens that the state in `block` encodes, by its last write; 0 if unreadable.
 std::int32_t encoded_tokens(CheckContext& context, std::int32_t block) {
-  return readable(context, block) ? context.state().temporal(block).event.num_tokens : 0;
-}
-
-// A block that a row reads, as operations name it.
-std::int32_t source_of(const CheckContext& context, std::int32_t block) {
-  return readable(context, block) ? block : kPoisonSource;
-}
-
-// Index of the row's first token in the step's tokens.
-std::int32_t first_token(const CheckContext& context, std::int32_t row) {
-  return context.trace().common.query_start_loc[static_cast<std::size_t>(row)];
+  return context.is_block(block) ? context.state().temporal(block).event.num_tokens : 0;
 }
 
 // Known bug 25: the positions that a window lacks are the front of the block's temporal state.
 void spill_window(CheckContext& context, const DecodeRow& row) {
   const std::int32_t block = row.dst_blocks[0];
-  if (!window_spills(context.config(), row) || !readable(context, block)) return;
+  if (!window_spills(context.config(), row) || !context.is_block(block)) return;
   const Finding where = place(context, row.row, row.group, ContentKind::temporal);
   TemporalSlot& slot = context.state().temporal(block);
   slot.fingerprint = extend_fingerprint(slot.fingerprint, kPoison);
@@ -245,12 +230,9 @@ void write_decode_conv(CheckContext& context, const RowTruth& truth, const Decod
 void execute_decode_row(CheckContext& context, const RowTruth& truth, const DecodeRow& row) {
   const std::int32_t widest = 1 + context.config().num_speculative_tokens;
   if (row.num_query_tokens > widest) {
-    Finding finding = place(context, row.row, row.group, ContentKind::none);
-    finding.rule = Rule::metadata_inconsistent;
-    finding.expected = widest;
-    finding.seen = row.num_query_tokens;
-    finding.detail = "a decode row is longer than a verify window";
-    context.report(finding);
+    report(context, Rule::metadata_inconsistent,
+           {widest, row.num_query_tokens, "a decode row is longer than a verify window", row.row,
+            row.group});
     return;
   }
   const std::int32_t offset = row.counts_given ? row.num_accepted_tokens - 1 : 0;
@@ -270,8 +252,8 @@ void execute_decode_row(CheckContext& context, const RowTruth& truth, const Deco
   }
   write_decode_conv(context, truth, row, prior, where);
   log_row(context, {.group_index = context.group_index(row.group),
-                    .temporal_src_block = source_of(context, row.temporal_src_block),
-                    .conv_src_block = source_of(context, row.conv_src_block),
+                    .temporal_src_block = context.source_of(row.temporal_src_block),
+                    .conv_src_block = context.source_of(row.conv_src_block),
                     .conv_src_position = offset,
                     .first_token = first_token(context, row.row),
                     .num_tokens = row.num_query_tokens,
@@ -323,19 +305,18 @@ void execute_prefill_row(CheckContext& context, const RowTruth& truth, const Pre
                    fold_row(context, truth, row.row, start, end - computed),
                    encoded + end - computed, end - computed);
   };
-  const auto write_conv = [&](std::int32_t block, std::int32_t column, std::int32_t end) {
+  const auto write_conv = [&](std::int32_t block, std::int32_t column, std::int32_t end,
+                              const ConvWindow& history) {
     where.column = column;
     where.content = ContentKind::conv;
-    write_conv_tail(context, truth, where, WriteKind::prefill, block, prior, end);
+    write_conv_tail(context, truth, where, WriteKind::prefill, block, history, end);
   };
   const auto write_boundary_conv = [&](std::size_t index, std::int32_t column, std::int32_t end) {
     const std::int32_t block = row.boundary_blocks[index];
-    if (!context.trace().kernels.stores_boundaries_by_piece) return write_conv(block, column, end);
-    const auto history = history_by_piece(truth, row.row, index, context.config().conv_kernel);
-    if (!history) return;
-    where.column = column;
-    where.content = ContentKind::conv;
-    write_conv_tail(context, truth, where, WriteKind::prefill, block, *history, end);
+    if (!context.trace().kernels.stores_boundaries_by_piece)
+      return write_conv(block, column, end, prior);
+    if (const auto history = history_by_piece(truth, row.row, index, context.config().conv_kernel))
+      write_conv(block, column, end, *history);
   };
   for (std::size_t i = 0; i < row.boundary_blocks.size(); ++i) {
     const std::int32_t column = row.first_boundary_column + static_cast<std::int32_t>(i);
@@ -367,19 +348,19 @@ void execute_prefill_row(CheckContext& context, const RowTruth& truth, const Pre
   const bool stores = stores_checkpoint(context, row, where);
   if (stores) write_state(row.checkpoint_block, row.checkpoint_column, inside);
   write_state(row.dst_block, row.dst_column, end);
-  write_conv(row.dst_block, row.dst_column, end);
-  if (stores) write_conv(row.checkpoint_block, row.checkpoint_column, inside);
+  write_conv(row.dst_block, row.dst_column, end, prior);
+  if (stores) write_conv(row.checkpoint_block, row.checkpoint_column, inside, prior);
   const bool reads = row.has_initial_state;
   log_row(context, {.group_index = context.group_index(row.group),
-                    .temporal_src_block = reads ? source_of(context, row.src_block) : kNoSource,
-                    .conv_src_block = reads ? source_of(context, row.src_block) : kNoSource,
+                    .temporal_src_block = reads ? context.source_of(row.src_block) : kNoSource,
+                    .conv_src_block = reads ? context.source_of(row.src_block) : kNoSource,
                     .first_token = first_token(context, row.row),
                     .num_tokens = row.num_query_tokens,
                     .start = reads ? kPoison : start});
 }
 
 void execute_unneutral_padding_row(CheckContext& context, std::int32_t group, std::int32_t block) {
-  if (!readable(context, block)) return;
+  if (!context.is_block(block)) return;
   TemporalSlot& slot = context.state().temporal(block);
   slot.fingerprint = extend_fingerprint(slot.fingerprint, kPoison);
   slot.event = context.next_write(WriteKind::decode, {}, slot.event.num_tokens + 1);

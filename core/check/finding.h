@@ -103,7 +103,7 @@ struct Finding {
                                // told hashes: a hash, of copy_differs the block that was copied
   std::int64_t seen = -1;
   std::string_view detail{};  // a literal that tells variants of a rule apart
-  WriteEvent cause;           // the write that left what was seen
+  WriteEvent cause{};         // the write that left what was seen
   // state_bytes_wrong: which element, row-major; expected and seen are unsigned numbers of its
   // size. state_differs: the first element, expected tokens, seen elements that differ.
   std::int32_t layer = -1;  // of the model

@@ -280,11 +280,10 @@ Finding StateHashCheck::finding_of(const ToldGroup& told, StateKind kind,
                                    std::int32_t number) const {
   const SymbolicState& state = checker_->state().state;
   const BlockTableMirror& tables = checker_->state().tables;
-  Finding finding;
-  finding.step = step_;
-  finding.group = told.group;
-  finding.content = kind == StateKind::conv ? ContentKind::conv : ContentKind::temporal;
-  finding.block = number;
+  Finding finding{.step = step_,
+                  .group = told.group,
+                  .content = kind == StateKind::conv ? ContentKind::conv : ContentKind::temporal,
+                  .block = number};
   const WriteEvent& written = event_of(state, kind, number);
   finding.request =
       (written.kind == WriteKind::never ? event_of(state, other(kind), number) : written).request;

@@ -196,23 +196,22 @@ Finding StateMirror::finding_of(const StateMismatch& mismatch, const SymbolicSta
   const auto& touched = conv ? touched_conv_ : touched_temporal_;
   const auto num_types = memory.layout.num_state_types;
   const auto layer = static_cast<std::size_t>(mismatch.state_index / num_types);
-  Finding finding;
-  finding.rule = Rule::state_bytes_wrong;
-  finding.cause = conv ? state.conv_event(content.block) : state.temporal(content.block).event;
-  finding.request = finding.cause.request;
-  finding.group = memory.tensors.mamba_group_ids[static_cast<std::size_t>(content.group_index)];
-  finding.content = conv ? ContentKind::conv : ContentKind::temporal;
-  finding.block = content.block;
-  finding.layer = groups_[static_cast<std::size_t>(content.group_index)]
-                      .layers[static_cast<std::size_t>(memory.layer_buffers[layer])];
-  finding.state = mismatch.state_index % num_types;
-  finding.element = mismatch.element;
-  finding.expected = static_cast<std::int64_t>(mismatch.expected);
-  finding.seen = static_cast<std::int64_t>(mismatch.seen);
-  finding.detail = std::binary_search(touched.begin(), touched.end(), content.block)
-                       ? "written in this step"
-                       : "not written in this step";
-  return finding;
+  const auto group = static_cast<std::size_t>(content.group_index);
+  const WriteEvent& cause =
+      conv ? state.conv_event(content.block) : state.temporal(content.block).event;
+  return {.rule = Rule::state_bytes_wrong,
+          .request = cause.request,
+          .group = memory.tensors.mamba_group_ids[group],
+          .content = conv ? ContentKind::conv : ContentKind::temporal,
+          .block = content.block,
+          .expected = static_cast<std::int64_t>(mismatch.expected),
+          .seen = static_cast<std::int64_t>(mismatch.seen),
+          .detail = std::ranges::binary_search(touched, content.block) ? "written in this step"
+                                                                       : "not written in this step",
+          .cause = cause,
+          .layer = groups_[group].layers[static_cast<std::size_t>(memory.layer_buffers[layer])],
+          .state = mismatch.state_index % num_types,
+          .element = mismatch.element};
 }
 
 namespace {

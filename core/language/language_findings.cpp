@@ -10,21 +10,19 @@ Finding finding_of(const StateDifference& difference, const WriteEvent& writer,
   const bool conv = difference.kind == StateKind::conv;
   const auto ids = state.tables.block_ids(difference.request, difference.group);
   const auto column = std::ranges::find(ids, difference.block);
-  Finding finding;
-  finding.rule = Rule::state_differs;
-  finding.request = difference.request;
-  finding.row = difference.row;
-  finding.group = difference.group;
-  finding.content = conv ? ContentKind::conv : ContentKind::temporal;
-  finding.column = column == ids.end() ? -1 : static_cast<std::int32_t>(column - ids.begin());
-  finding.block = difference.block;
-  finding.layer = difference.layer;
-  finding.element = difference.first_element;
-  finding.expected = difference.num_tokens;
-  finding.seen = difference.num_elements;
-  finding.cause = writer;
-  finding.detail = difference.is_read ? "read" : "written";
-  return finding;
+  return {.rule = Rule::state_differs,
+          .request = difference.request,
+          .row = difference.row,
+          .group = difference.group,
+          .content = conv ? ContentKind::conv : ContentKind::temporal,
+          .column = column == ids.end() ? -1 : static_cast<std::int32_t>(column - ids.begin()),
+          .block = difference.block,
+          .expected = difference.num_tokens,
+          .seen = difference.num_elements,
+          .detail = difference.is_read ? "read" : "written",
+          .cause = writer,
+          .layer = difference.layer,
+          .element = difference.first_element};
 }
 
 }  // namespace
@@ -39,23 +37,19 @@ void LanguageFindings::append(const LanguageStep& step, std::int64_t number,
   for (std::size_t i = 0; i < step.states.size(); ++i)
     add(finding_of(step.states[i], step.writers[i], state));
   for (const LogitsDifference& difference : step.logits) {
-    Finding finding;
-    finding.rule = Rule::logits_differ;
-    finding.request = difference.request;
-    finding.row = difference.row;
-    finding.expected = difference.twin_id;
-    finding.seen = difference.id;
-    finding.detail = difference.id == difference.twin_id ? "the token is the same" : "";
-    add(finding);
+    add({.rule = Rule::logits_differ,
+         .request = difference.request,
+         .row = difference.row,
+         .expected = difference.twin_id,
+         .seen = difference.id,
+         .detail = difference.id == difference.twin_id ? "the token is the same" : ""});
   }
   for (const AcceptanceDifference& difference : step.accepted) {
-    Finding finding;
-    finding.rule = Rule::acceptance_differs;
-    finding.request = difference.request;
-    finding.row = difference.row;
-    finding.expected = difference.by_engine;
-    finding.seen = difference.by_logits;
-    add(finding);
+    add({.rule = Rule::acceptance_differs,
+         .request = difference.request,
+         .row = difference.row,
+         .expected = difference.by_engine,
+         .seen = difference.by_logits});
   }
 }
 
