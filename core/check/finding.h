@@ -80,6 +80,11 @@ enum class WriteKind : std::uint8_t {
   block_copy,  // of a whole block, before anything else of the step
 };
 
+constexpr bool is_copy(WriteKind kind) {
+  return kind == WriteKind::pre_copy || kind == WriteKind::post_copy ||
+         kind == WriteKind::block_copy;
+}
+
 struct WriteEvent {
   WriteKind kind = WriteKind::never;
   std::int32_t step = 0;

@@ -44,11 +44,6 @@ const WriteEvent& event_of(const SymbolicState& state, StateKind kind, std::int3
   return kind == StateKind::conv ? state.conv_event(number) : state.temporal(number).event;
 }
 
-bool is_copy(WriteKind kind) {
-  return kind == WriteKind::pre_copy || kind == WriteKind::post_copy ||
-         kind == WriteKind::block_copy;
-}
-
 }  // namespace
 
 StateHashCheck::StateHashCheck(const CheckConfig& config)

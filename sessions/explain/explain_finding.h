@@ -56,6 +56,8 @@ struct Phrase {
 std::span<const Phrase> phrases();
 std::string fill(const Phrase& phrase, const Finding& finding, const Names& names);
 
+// "3 tokens".
+std::string tokens(std::int64_t count);
 // What is wrong, with the numbers; a clause without its full stop.
 std::string what(const Finding& finding, const Names& names);
 

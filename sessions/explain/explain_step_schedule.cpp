@@ -250,13 +250,9 @@ void add_scheduled(const StepToExplain& step, TextPage& page) {
 }
 
 void add_lookup(const StepToExplain& step, const AdmissionLookup& lookup, TextPage& page) {
-  const std::string text = explain_lookup(lookup, step.config, step.names);
-  bool first = true;
-  for (const std::string_view line : split_text(text, '\n'))
-    if (std::exchange(first, false))
-      page.line(line);
-    else
-      page.item("", 0, line);
+  const auto lines = split_words(explain_lookup(lookup, step.config, step.names), '\n');
+  page.line(lines.front());
+  for (std::size_t i = 1; i < lines.size(); ++i) page.item("", 0, lines[i]);
 }
 
 }  // namespace

@@ -5,11 +5,6 @@
 namespace hybridscope {
 namespace {
 
-bool is_copy(WriteKind kind) {
-  return kind == WriteKind::pre_copy || kind == WriteKind::post_copy ||
-         kind == WriteKind::block_copy;
-}
-
 // About the rows or the graph of a whole batch.
 bool is_of_batch(const Finding& finding) {
   return finding.request.value < 0 &&

@@ -12,9 +12,8 @@ namespace {
 
 bool is_conv(const Finding& f) { return f.content == ContentKind::conv; }
 bool is_equal(const Finding& f) { return f.seen == f.expected; }
-bool names_a_column_of_conv(const Finding& f) { return is_conv(f) && f.expected >= 0; }
-bool names_a_column_of_state(const Finding& f) {
-  return f.content == ContentKind::temporal && f.expected >= 0;
+bool is_recurrent(const Finding& f) {
+  return f.content == ContentKind::conv || f.content == ContentKind::temporal;
 }
 // Sessions do not keep the element.
 bool names_an_element(const Finding& f) { return f.layer >= 0; }
@@ -68,17 +67,13 @@ constexpr Phrase kPhrases[] = {
      "{detail}"},
     {Rule::read_of_unwritten_block, "", nullptr, "{block}: {detail}"},
 
-    {Rule::foreign_write, "the request's block table", names_a_column_of_conv,
-     "write of a conv window into {block}, but this column of the request's block table holds "
+    {Rule::foreign_write, "the request's block table",
+     [](const Finding& f) { return is_recurrent(f) && f.expected >= 0; },
+     "write of a {state_kind} into {block}, but this column of the request's block table holds "
      "{expected_block}"},
-    {Rule::foreign_write, "the request's block table", names_a_column_of_state,
-     "write of a state into {block}, but this column of the request's block table holds "
-     "{expected_block}"},
-    {Rule::foreign_write, "", [](const Finding& f) { return f.block > kNullBlock && is_conv(f); },
-     "write of a conv window into {block}: {detail}"},
     {Rule::foreign_write, "",
-     [](const Finding& f) { return f.block > kNullBlock && f.content == ContentKind::temporal; },
-     "write of a state into {block}: {detail}"},
+     [](const Finding& f) { return f.block > kNullBlock && is_recurrent(f); },
+     "write of a {state_kind} into {block}: {detail}"},
     {Rule::foreign_write, "", [](const Finding& f) { return f.block > kNullBlock; },
      "write into {block}: {detail}"},
     {Rule::foreign_write, "", nullptr, "{detail}"},
@@ -178,18 +173,12 @@ constexpr Phrase kPhrases[] = {
      "{expected_bits}"},
     {Rule::state_bytes_wrong, "", nullptr,
      "{block}: an element of its state is {seen_bits}, expected {expected_bits}"},
-    {Rule::state_differs, "read", is_conv,
-     "{block}: the row reads a conv window that a lone run does not have after {expected_tokens}: "
-     "{seen} of its elements differ{in_layer}"},
     {Rule::state_differs, "read", nullptr,
-     "{block}: the row reads a state that a lone run does not have after {expected_tokens}: {seen} "
-     "of its elements differ{in_layer}"},
-    {Rule::state_differs, "", is_conv,
-     "{block}: the row left a conv window that a lone run does not have after {expected_tokens}: "
+     "{block}: the row reads a {state_kind} that a lone run does not have after {expected_tokens}: "
      "{seen} of its elements differ{in_layer}"},
     {Rule::state_differs, "", nullptr,
-     "{block}: the row left a state that a lone run does not have after {expected_tokens}: {seen} "
-     "of its elements differ{in_layer}"},
+     "{block}: the row left a {state_kind} that a lone run does not have after {expected_tokens}: "
+     "{seen} of its elements differ{in_layer}"},
     {Rule::logits_differ, "the token is the same", nullptr,
      "the row's logits are not those of a lone run, though both choose token {seen}"},
     {Rule::logits_differ, "", nullptr,
@@ -203,22 +192,14 @@ constexpr Phrase kPhrases[] = {
     {Rule::graph_not_captured, "tokens of a graph too small", nullptr,
      "the graph of {seen_tokens} is too small for the {expected} of the step"},
     {Rule::graph_not_captured, "", nullptr, "no graph of {seen_tokens} was captured"},
-    {Rule::published_not_written, "", is_conv,
-     "{block} is registered as the end of a prefix of {expected_tokens} inside a prefill, but the "
-     "step did not store its conv window"},
     {Rule::published_not_written, "", nullptr,
      "{block} is registered as the end of a prefix of {expected_tokens} inside a prefill, but the "
-     "step did not store its state"},
-    {Rule::state_changed, "", is_conv,
-     "the conv window in {block} changed {detail}, although nothing wrote there: hash {seen_bits}, "
-     "expected {expected_bits}"},
+     "step did not store its {state_kind}"},
     {Rule::state_changed, "", nullptr,
-     "the state in {block} changed {detail}, although nothing wrote there: hash {seen_bits}, "
-     "expected {expected_bits}"},
-    {Rule::copy_differs, "", is_conv,
-     "the conv window of {expected_block} was copied to {block}, which holds other bytes"},
+     "the {state_kind} in {block} changed {detail}, although nothing wrote there: hash "
+     "{seen_bits}, expected {expected_bits}"},
     {Rule::copy_differs, "", nullptr,
-     "the state of {expected_block} was copied to {block}, which holds other bytes"},
+     "the {state_kind} of {expected_block} was copied to {block}, which holds other bytes"},
     {Rule::write_missing, "", nullptr,
      "the forward pass should have written the state in {block}: its conv window has moved, but "
      "the state is that from before"},
@@ -239,10 +220,6 @@ std::string block_words(std::int64_t block) {
                                : fmt::format("block {}", block);
 }
 
-std::string tokens(std::int64_t count) {
-  return fmt::format("{} token{}", count, count == 1 ? "" : "s");
-}
-
 std::string request_words(std::int64_t request, const Names& names) {
   return request >= 0 ? names.request({static_cast<std::int32_t>(request)}) : "no request";
 }
@@ -261,6 +238,10 @@ bool fits(const Phrase& phrase, const Finding& f) {
 
 std::span<const Phrase> phrases() { return kPhrases; }
 
+std::string tokens(std::int64_t count) {
+  return fmt::format("{} token{}", count, count == 1 ? "" : "s");
+}
+
 std::string fill(const Phrase& phrase, const Finding& f, const Names& names) {
   // Only some phrases show the numbers as names of requests.
   const bool names_requests = phrase.text.find("_request}") != std::string_view::npos;
@@ -277,7 +258,8 @@ std::string fill(const Phrase& phrase, const Finding& f, const Names& names) {
       fmt::arg("seen_tokens", tokens(f.seen)), fmt::arg("expected_tokens", tokens(f.expected)),
       fmt::arg("seen_request", request(f.seen)), fmt::arg("expected_request", request(f.expected)),
       fmt::arg("layer", f.layer), fmt::arg("in_layer", in_layer), fmt::arg("state", f.state),
-      fmt::arg("element", f.element), fmt::arg("seen_bits", fmt::format("{:#x}", f.seen)),
+      fmt::arg("state_kind", is_conv(f) ? "conv window" : "state"), fmt::arg("element", f.element),
+      fmt::arg("seen_bits", fmt::format("{:#x}", f.seen)),
       fmt::arg("expected_bits", fmt::format("{:#x}", f.expected)),
       fmt::arg("seen_block", block_words(f.seen)),
       fmt::arg("expected_block", block_words(f.expected)));

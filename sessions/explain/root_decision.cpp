@@ -12,6 +12,8 @@
 namespace hybridscope {
 namespace {
 
+using finding_words::tokens;
+
 bool is_conv(const Finding& finding) { return finding.content == ContentKind::conv; }
 
 const RowTrace* row_of(const StepTrace& trace, RequestId request) {
@@ -22,10 +24,6 @@ const RowTrace* row_of(const StepTrace& trace, RequestId request) {
 const GroupTrace* group_of(const StepTrace& trace, std::int32_t group) {
   const auto found = std::ranges::find(trace.groups, group, &GroupTrace::group);
   return found == trace.groups.end() ? nullptr : &*found;
-}
-
-std::string tokens(std::int64_t count) {
-  return fmt::format("{} token{}", count, count == 1 ? "" : "s");
 }
 
 // "pre-copy: column before = ..."; empty: nothing was decided.
