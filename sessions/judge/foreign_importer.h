@@ -133,7 +133,7 @@ class ForeignImporter {
   void append_tokens(const ForeignRequest& request, const RowTrace& row,
                      std::span<const std::int32_t> sampled);
   void note_rows_of_batch();
-  Status check_counts(const ForeignStep& step) const;
+  Status check_counts(const ForeignStep& step);
   Status write_tables();
   Status dispatch(const ForeignStep& step);
   Status build_metadata(const ForeignStep& step);

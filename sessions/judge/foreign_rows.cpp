@@ -268,12 +268,10 @@ std::span<const std::int32_t> ForeignImporter::sampled_by(const ForeignStep& ste
 }
 
 // The worker's host counts must equal the scheduler's.
-Status ForeignImporter::check_counts(const ForeignStep& step) const {
+Status ForeignImporter::check_counts(const ForeignStep& step) {
   for (const ForeignRow* row : traced_rows_) {
     const std::int32_t traced = row->num_computed_tokens_cpu;
-    const std::int32_t computed =
-        trace_.scheduled[static_cast<std::size_t>(requests_.at(row->request).scheduled)]
-            .num_computed_tokens;
+    const std::int32_t computed = scheduled_of(row->request).num_computed_tokens;
     if (traced >= 0 && traced != computed)
       return invalid_input(
           fmt::format("/input_batch/num_computed_tokens_cpu/{}: {} for a request that the "

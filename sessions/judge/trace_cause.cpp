@@ -49,17 +49,12 @@ EngineProfile profile_of(const KeptTrace& trace) {
 }
 
 void KeptTrace::begin(std::string_view header_line) {
-  lines_.clear();
-  num_bytes_ = 0;
-  too_long_ = false;
-  keep(header_line);
+  *this = {};
+  add(header_line);
 }
 
 void KeptTrace::add(std::string_view line) {
-  if (!too_long_) keep(line);
-}
-
-void KeptTrace::keep(std::string_view line) {
+  if (too_long_) return;
   num_bytes_ += line.size();
   too_long_ = num_bytes_ > kMostBytes;
   if (too_long_)
@@ -118,14 +113,19 @@ std::vector<TraceCauses::Candidate> TraceCauses::without_each_bug(const KeptTrac
   return candidates;
 }
 
+std::vector<const KnownBug*> TraceCauses::differing_at(std::span<const Candidate> candidates,
+                                                       std::int64_t step) {
+  std::vector<const KnownBug*> bugs;
+  for (const Candidate& candidate : candidates)
+    if (candidate.differs_at == step) bugs.push_back(candidate.bug);
+  return bugs;
+}
+
 std::vector<const KnownBug*> TraceCauses::longest_agreeing(std::span<const Candidate> candidates,
                                                            std::int64_t step) {
   std::int64_t longest = step + 1;
   for (const Candidate& candidate : candidates) longest = std::max(longest, candidate.differs_at);
-  std::vector<const KnownBug*> bugs;
-  for (const Candidate& candidate : candidates)
-    if (candidate.differs_at == longest) bugs.push_back(candidate.bug);
-  return bugs;
+  return differing_at(candidates, longest);
 }
 
 std::vector<const KnownBug*> TraceCauses::last_differing(std::span<const Candidate> candidates,
@@ -133,10 +133,7 @@ std::vector<const KnownBug*> TraceCauses::last_differing(std::span<const Candida
   std::int64_t last = 0;
   for (const Candidate& candidate : candidates)
     if (candidate.differs_at <= step) last = std::max(last, candidate.differs_at);
-  std::vector<const KnownBug*> bugs;
-  for (const Candidate& candidate : candidates)
-    if (candidate.differs_at == last) bugs.push_back(candidate.bug);
-  return bugs;
+  return differing_at(candidates, last);
 }
 
 std::vector<std::vector<const KnownBug*>> TraceCauses::find(const KeptTrace& trace,

@@ -30,8 +30,6 @@ class KeptTrace {
   bool is_too_long() const { return too_long_; }
 
  private:
-  void keep(std::string_view line);
-
   std::vector<std::string> lines_;
   std::size_t num_bytes_ = 0;
   bool too_long_ = false;
@@ -82,6 +80,8 @@ class TraceCauses {
                                                std::int64_t last);
   // The bugs of the candidates that agree with the trace beyond `step`, and longest; of those that
   // differ up to `step`, and last.
+  static std::vector<const KnownBug*> differing_at(std::span<const Candidate> candidates,
+                                                   std::int64_t step);
   static std::vector<const KnownBug*> longest_agreeing(std::span<const Candidate> candidates,
                                                        std::int64_t step);
   static std::vector<const KnownBug*> last_differing(std::span<const Candidate> candidates,
