@@ -60,7 +60,7 @@ bool Scheduler::drains_stale_frames() const {
   return policies_.is(StaleFrame::drained_by_scheduled_tokens);
 }
 
-void Scheduler::add_request(Request& request) { enqueue_waiting(request, /*at_front=*/false); }
+void Scheduler::add_request(Request& request) { enqueue(waiting_, request, /*at_front=*/false); }
 
 const ScheduleOutput& Scheduler::schedule(std::int32_t token_budget) {
   kv_cache_.new_step_starts();
@@ -119,13 +119,8 @@ void Scheduler::count_scheduled(const ScheduledRequest& entry) {
 void Scheduler::schedule_running() {
   for (std::size_t index = 0; index < running_.size();) {
     Request& request = *running_[index];
-    if (token_budget_ <= 0) {
-      skip(request, SkipReason::no_token_budget);
-      ++index;
-      continue;
-    }
-    if (ends_in_flight(request)) {
-      skip(request, SkipReason::ends_in_flight);
+    if (token_budget_ <= 0 || ends_in_flight(request)) {
+      skip(request, token_budget_ <= 0 ? SkipReason::no_token_budget : SkipReason::ends_in_flight);
       ++index;
       continue;
     }
@@ -246,7 +241,7 @@ void Scheduler::preempt_running(Request& request, bool is_reset) {
     mark_stale(request, is_reset);
   else if (is_reset)
     forget_frame_in_flight(request);
-  enqueue_waiting(request, /*at_front=*/true);
+  enqueue(waiting_, request, /*at_front=*/true);
 }
 
 // The junction of the request's last lookup, in releases where later chunks stop there too.

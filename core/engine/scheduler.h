@@ -177,7 +177,6 @@ class Scheduler {
   EndOfRequest end_of(const Request& request, const ReturnedRow& row, std::int32_t appended) const;
   void finish(Request& request);
   void free_request_blocks(const Request& request);
-  void enqueue_waiting(Request& request, bool at_front);
   void enqueue(std::deque<Request*>& queue, Request& request, bool at_front) const;
   void skip(const Request& request, SkipReason reason);
   std::int32_t split(const Request& request, std::int32_t num_new_tokens, std::int32_t hit_tokens,
@@ -195,7 +194,6 @@ class Scheduler {
     KVCacheManager::DeferredBlocks blocks;
     KVCacheManager::BlockCopies copies;
   };
-  void free_deferred(const DeferredFree& due);
 
   SchedulerConfig config_;
   const PolicySet& policies_;

@@ -18,10 +18,6 @@ bool before(const Request& a, const Request& b) {
 
 }  // namespace
 
-void Scheduler::enqueue_waiting(Request& request, bool at_front) {
-  enqueue(waiting_, request, at_front);
-}
-
 void Scheduler::enqueue(std::deque<Request*>& queue, Request& request, bool at_front) const {
   if (config_.policy == SchedulingPolicy::priority) {
     const auto place =
@@ -284,13 +280,10 @@ void Scheduler::free_request_blocks(const Request& request) {
 void Scheduler::frame_returned(std::int32_t num_scheduled_tokens) {
   if (num_scheduled_tokens > 0) ++num_frames_returned_;
   for (; !deferred_frees_.empty() && deferred_frees_.front().fence <= num_frames_returned_;
-       deferred_frees_.pop_front())
-    free_deferred(deferred_frees_.front());
-}
-
-void Scheduler::free_deferred(const DeferredFree& due) {
-  kv_cache_.free_blocks(due.blocks);
-  kv_cache_.free_due(due.copies);
+       deferred_frees_.pop_front()) {
+    kv_cache_.free_blocks(deferred_frees_.front().blocks);
+    kv_cache_.free_due(deferred_frees_.front().copies);
+  }
 }
 
 // All tokens in flight are stale. Those of an earlier reset stay dropped while any is under way.

@@ -56,6 +56,9 @@ class RunnerBase {
   RunnerBase(const EngineConfig& config, BatchMetadata metadata)
       : config_(&config), inputs_(config), metadata_(std::move(metadata)) {}
 
+  // The copies of the decisions, one for each row, become those after the forward pass.
+  void add_post_copies(StepTrace& trace);
+
   const EngineConfig* config_;  // the engine's
   RowInputs inputs_;
   BatchMetadata metadata_;
@@ -89,7 +92,6 @@ class WorkerV1 : public RunnerBase {
   std::span<BlockTable> device_tables();
   void forget_columns(const StepTrace& trace, std::span<const RequestId> finished);
   std::span<const std::int32_t> remembered_columns(const StepTrace& trace);
-  void find_optimistic_counts(const StepTrace& trace);
   void pre_copy(StepTrace& trace);
   void post_copy_align(StepTrace& trace);
   void post_copy_all(StepTrace& trace);

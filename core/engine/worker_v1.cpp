@@ -255,7 +255,11 @@ void WorkerV1::pre_copy(StepTrace& trace) {
   view_mamba_tables(trace, rows_.block_tables(), mamba_tables_);
   if (config_->mamba_cache_mode != MambaCacheMode::align) return;
   const bool exact = config_->policies.is(RunningColumn::of_exact_count);
-  if (!exact) find_optimistic_counts(trace);
+  if (!exact) {  // RunningColumn::of_optimistic_count: as the scheduler counts
+    optimistic_computed_tokens_.clear();
+    for (const RowTrace& row : trace.rows)
+      optimistic_computed_tokens_.push_back(trace.scheduled_of(row).num_computed_tokens);
+  }
   preprocess_mamba(
       {.enable_prefix_caching = config_->enable_prefix_caching,
        .block_size = metadata_.mamba_block_size(),
@@ -277,13 +281,6 @@ void WorkerV1::pre_copy(StepTrace& trace) {
       .value();
 }
 
-// RunningColumn::of_optimistic_count: as the scheduler counts.
-void WorkerV1::find_optimistic_counts(const StepTrace& trace) {
-  optimistic_computed_tokens_.clear();
-  for (const RowTrace& row : trace.rows)
-    optimistic_computed_tokens_.push_back(trace.scheduled_of(row).num_computed_tokens);
-}
-
 // Boundary snapshots after acceptance (semantics: postprocess-mamba).
 void WorkerV1::post_copy_align(StepTrace& trace) {
   for (std::size_t r = 0; r < trace.rows.size(); ++r)
@@ -297,11 +294,7 @@ void WorkerV1::post_copy_align(StepTrace& trace) {
                          .num_draft_tokens = staged_.num_draft_tokens},
                         num_accepted_tokens_out_, decisions_)
       .value();
-  vary_post_copies(config_->policies, decisions_);
-  append_decisions(trace, decisions_, trace.post_copies);
-  collect_batch_copy_meta(decisions_, mamba_tables_, trace.post_copies.copies);
-  if (config_->policies.is(PostCopyBlockTable::of_first_group))
-    use_blocks_of_first_group(trace.post_copies.copies);
+  add_post_copies(trace);
   for (std::size_t r = 0; r < trace.rows.size(); ++r)
     accepted_[r].num_accepted_tokens = num_accepted_tokens_out_[r];
 }

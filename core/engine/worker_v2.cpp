@@ -226,11 +226,7 @@ void WorkerV2::post_copy_align(StepTrace& trace) {
                                .new_num_computed_tokens = slots_.num_computed_tokens()},
                               align.num_accepted_tokens, decisions_)
       .value();
-  vary_post_copies(config_->policies, decisions_);
-  append_decisions(trace, decisions_, trace.post_copies);
-  collect_batch_copy_meta(decisions_, mamba_tables_, trace.post_copies.copies);
-  if (config_->policies.is(PostCopyBlockTable::of_first_group))
-    use_blocks_of_first_group(trace.post_copies.copies);
+  add_post_copies(trace);
 }
 
 // The reference's V2 remembers no column and stores no boundaries
