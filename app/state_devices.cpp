@@ -23,13 +23,6 @@ AnyBackend as_any(Result<std::unique_ptr<Backend>> made) {
   return std::unique_ptr<StateBackend>(std::move(made).value());
 }
 
-Result<std::unique_ptr<LanguageMachine>> make_cuda_language(const LanguageMachineRequest& request,
-                                                            std::int32_t device) {
-  auto made = CudaLanguageMachine::create(request, device);
-  if (!made.ok()) return made.error();
-  return std::unique_ptr<LanguageMachine>(std::move(made).value());
-}
-
 std::string name_of_device(std::int32_t device) {
   const auto cuda = describe_cuda();
   if (!cuda.ok()) return {};
@@ -60,7 +53,7 @@ StateDevice cuda_state_device() {
               },
           .free_bytes = &free_cuda_bytes,
           .name = &name_of_device,
-          .make_language = &make_cuda_language,
+          .make_language = &CudaLanguageMachine::create,
           .vector_kernels = &cuda_vector_kernels};
 }
 

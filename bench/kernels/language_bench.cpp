@@ -92,7 +92,7 @@ double step_us(Step&& step) {
   return times[kSteps / 2];
 }
 
-void must_finish(CudaLanguageMachine& machine) {
+void must_finish(LanguageMachine& machine) {
   if (const Status status = machine.finish(); !status) {
     std::fprintf(stderr, "%s\n", status.error().message.c_str());
     std::exit(4);

@@ -51,6 +51,15 @@ struct DecidedCopies {
   std::span<const StateCopyOp> copies;                     // what the decisions come to
 };
 
+// What finish() did since creation besides carrying out steps.
+struct LanguageMachineDelays {
+  std::int64_t num_allocations = 0;  // of memory, for a step larger than any before
+  std::int64_t num_captures = 0;     // of CUDA graphs
+  std::int64_t num_replays = 0;
+  std::int64_t num_decided = 0;  // launches of copies that the fused kernels decided
+  friend bool operator==(const LanguageMachineDelays&, const LanguageMachineDelays&) = default;
+};
+
 class LanguageMachine {
  public:
   virtual ~LanguageMachine() = default;
@@ -85,6 +94,7 @@ class LanguageMachine {
   virtual std::int32_t greedy(std::size_t number) const = 0;
   // [rows] what a launch decided.
   virtual std::span<const StateCopyDecision> decided(std::size_t) const { return {}; }
+  virtual LanguageMachineDelays delays() const { return {}; }
 };
 
 // What a machine is made for. `kv_cache_config`: of the engine, whose groups the layers run in.

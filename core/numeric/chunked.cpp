@@ -135,24 +135,18 @@ void delta_rule_prefill_chunked(const DeltaRuleLayer& layer, const PrefillRows& 
   const auto num_tokens =
       static_cast<std::int32_t>(tokens.b.size() / static_cast<std::size_t>(layer.num_value_heads));
   DeltaRuleChunk chunk_of(layer, tokens);
-  std::vector<float> state(static_cast<std::size_t>(pool.block_elements));
+  RunningState state(pool);
   for (std::int32_t row = 0; row < rows.num_rows(); ++row) {
-    const bool reads = rows.has_initial_states[static_cast<std::size_t>(row)] != 0 &&
-                       is_state_block(rows.source(row));
-    std::ranges::fill(state, 0.0F);
-    if (reads) std::ranges::copy(pool.block(rows.source(row)), state.begin());
-    const auto store = [&](std::int32_t block) {
-      if (is_state_block(block)) std::ranges::copy(state, pool.block(block).begin());
-    };
+    state.begin(rows, row, true);
     for (const RowChunk& chunk : chunks) {
       if (chunk.row != row || chunk.first < 0 || chunk.last > num_tokens ||
           chunk.first >= chunk.last)
         continue;
-      chunk_of.run(state, chunk);
+      chunk_of.run(state.values(), chunk);
       for (const BoundaryState& boundary : boundary_states(rows, row))
-        if (rows.tokens(row).first + boundary.num_tokens == chunk.last) store(boundary.block);
+        if (rows.tokens(row).first + boundary.num_tokens == chunk.last) state.store(boundary.block);
     }
-    store(rows.destination(row));
+    state.store(rows.destination(row));
   }
 }
 
@@ -270,16 +264,7 @@ void mamba2_prefill_chunked(const Mamba2Layer& layer, const PrefillRows& rows,
                             bool prep_initial_states, const Mamba2Chunks& chunks) {
   const auto num_tokens = static_cast<std::int32_t>(tokens.dt.size() / as_index(layer.num_heads));
   Mamba2ChunkScan scan(layer, tokens);
-  std::vector<float> state(static_cast<std::size_t>(pool.block_elements));
-  const auto store = [&](std::int32_t block) {
-    if (is_state_block(block)) std::ranges::copy(state, pool.block(block).begin());
-  };
-  const auto load = [&](std::int32_t row) {
-    const bool reads = prep_initial_states && rows.has_initial_states[as_index(row)] != 0 &&
-                       is_state_block(rows.source(row));
-    std::ranges::fill(state, 0.0F);
-    if (reads) std::ranges::copy(pool.block(rows.source(row)), state.begin());
-  };
+  RunningState state(pool);
   std::int32_t last_row = -1;
   const auto count = static_cast<std::int32_t>(chunks.seq_idx.size());
   for (std::int32_t k = 0; k < count && as_index(k) + 1 < chunks.cu_chunk_seqlen.size(); ++k) {
@@ -287,22 +272,22 @@ void mamba2_prefill_chunked(const Mamba2Layer& layer, const PrefillRows& rows,
     const BatchTokens range{std::max(chunks.cu_chunk_seqlen[as_index(k)], 0),
                             std::min(chunks.cu_chunk_seqlen[as_index(k) + 1], num_tokens)};
     if (row < 0 || row >= rows.num_rows() || range.size() <= 0) continue;
-    if (row != last_row) load(row);
+    if (row != last_row) state.begin(rows, row, prep_initial_states);
     last_row = row;
-    scan.run(state, range);
+    scan.run(state.values(), range);
     if (rows.is_mode_all()) {
       const std::int32_t column = column_of_chunk(rows, chunks, row, k);
-      if (column >= 0) store(rows.state_indices.at(row, column));
+      if (column >= 0) state.store(rows.state_indices.at(row, column));
     } else {
       for (const BoundaryState& boundary : boundary_states(rows, row))
-        if (rows.tokens(row).first + boundary.num_tokens == range.last) store(boundary.block);
+        if (rows.tokens(row).first + boundary.num_tokens == range.last) state.store(boundary.block);
     }
-    if (chunks.last_chunk_indices[as_index(row)] == k) store(rows.destination(row));
+    if (chunks.last_chunk_indices[as_index(row)] == k) state.store(rows.destination(row));
   }
   for (std::int32_t row = 0; row < rows.num_rows() && !rows.is_mode_all(); ++row) {
     if (rows.tokens(row).size() > 0) continue;
-    load(row);
-    store(rows.destination(row));
+    state.begin(rows, row, prep_initial_states);
+    state.store(rows.destination(row));
   }
 }
 

@@ -176,31 +176,47 @@ void run_decode_rows(const DecodeRows& rows, const StatePool& pool, Step&& step)
   }
 }
 
+// The state of a prompt row while its tokens run.
+class RunningState {
+ public:
+  explicit RunningState(const StatePool& pool)
+      : pool_(pool), values_(static_cast<std::size_t>(pool.block_elements)) {}
+
+  // The row's initial state; zeros, if it has none or `reads_states` is false.
+  void begin(const PrefillRows& rows, std::int32_t row, bool reads_states) {
+    if (reads_states && rows.has_initial_state(row))
+      std::ranges::copy(pool_.block(rows.source(row)), values_.begin());
+    else
+      std::ranges::fill(values_, 0.0F);
+  }
+  void store(std::int32_t block) const {
+    if (is_state_block(block)) std::ranges::copy(values_, pool_.block(block).begin());
+  }
+  std::span<float> values() { return values_; }
+
+ private:
+  const StatePool& pool_;
+  std::vector<float> values_;  // [block_elements]
+};
+
 // Runs prompt rows. `reads_states` false: no row reads an initial state. A row without tokens
 // writes its initial state back, or zeros; in mode all it writes nothing.
 template <class Step>
 void run_prefill_rows(const PrefillRows& rows, const StatePool& pool, bool reads_states,
                       Step&& step) {
-  std::vector<float> state(static_cast<std::size_t>(pool.block_elements));
-  const auto store = [&](std::int32_t block) {
-    if (is_state_block(block)) std::ranges::copy(state, pool.block(block).begin());
-  };
+  RunningState state(pool);
   for (std::int32_t row = 0; row < rows.num_rows(); ++row) {
     const BatchTokens tokens = rows.tokens(row);
     if (tokens.size() <= 0 && rows.is_mode_all()) continue;
-    const bool reads = reads_states && rows.has_initial_state(row);
-    if (reads)
-      std::ranges::copy(pool.block(rows.source(row)), state.begin());
-    else
-      std::ranges::fill(state, 0.0F);
+    state.begin(rows, row, reads_states);
     const std::vector<BoundaryState> boundaries = boundary_states(rows, row);
     auto boundary = boundaries.begin();
     for (std::int32_t t = 0; t < tokens.size(); ++t) {
-      step(std::span<float>(state), tokens.first + t);
+      step(state.values(), tokens.first + t);
       for (; boundary != boundaries.end() && boundary->num_tokens == t + 1; ++boundary)
-        store(boundary->block);
+        state.store(boundary->block);
     }
-    store(rows.destination(row));
+    state.store(rows.destination(row));
   }
 }
 

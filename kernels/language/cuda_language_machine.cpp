@@ -12,7 +12,7 @@
 
 namespace hybridscope {
 
-Result<std::unique_ptr<CudaLanguageMachine>> CudaLanguageMachine::create(
+Result<std::unique_ptr<LanguageMachine>> CudaLanguageMachine::create(
     const LanguageMachineRequest& request, std::int32_t device) {
   if (Status status = expect_cuda_device(device); !status) return status.error();
   HS_CUDA(device, cudaSetDevice, device);
@@ -29,7 +29,7 @@ Result<std::unique_ptr<CudaLanguageMachine>> CudaLanguageMachine::create(
                                 std::move(forward).value(), device);
   content->context.device = device;
   if (Status status = content->reserve(request); !status) return status.error();
-  return std::unique_ptr<CudaLanguageMachine>(new CudaLanguageMachine(std::move(content)));
+  return std::unique_ptr<LanguageMachine>(new CudaLanguageMachine(std::move(content)));
 }
 
 CudaLanguageMachine::CudaLanguageMachine(std::unique_ptr<Content> content)

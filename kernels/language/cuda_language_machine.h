@@ -14,22 +14,13 @@
 
 namespace hybridscope {
 
-// What finish() did since creation besides carrying out steps.
-struct LanguageMachineDelays {
-  std::int64_t num_allocations = 0;  // of memory, for a step larger than any before
-  std::int64_t num_captures = 0;     // of CUDA graphs
-  std::int64_t num_replays = 0;
-  std::int64_t num_decided = 0;  // launches of copies that the fused kernels decided
-  friend bool operator==(const LanguageMachineDelays&, const LanguageMachineDelays&) = default;
-};
-
 class CudaLanguageMachine final : public LanguageMachine {
  public:
   // Copies the weights and takes the memory of all blocks. Errors: not_available when built without
   // CUDA, without such a device, or with too little memory free on it; what make_language_layout
   // refuses.
-  static Result<std::unique_ptr<CudaLanguageMachine>> create(const LanguageMachineRequest& request,
-                                                             std::int32_t device = 0);
+  static Result<std::unique_ptr<LanguageMachine>> create(const LanguageMachineRequest& request,
+                                                         std::int32_t device = 0);
   ~CudaLanguageMachine() override;
 
   const LanguageLayout& layout() const override;
@@ -46,8 +37,7 @@ class CudaLanguageMachine final : public LanguageMachine {
   std::span<const float> kept(std::size_t number) const override;
   std::int32_t greedy(std::size_t number) const override;
   std::span<const StateCopyDecision> decided(std::size_t number) const override;
-
-  LanguageMachineDelays delays() const;
+  LanguageMachineDelays delays() const override;
 
  private:
   struct Content;
