@@ -15,10 +15,8 @@
 namespace hybridscope {
 namespace {
 
-using AnyBackend = Result<std::unique_ptr<StateBackend>>;
-
-template <class Backend>
-AnyBackend as_any(Result<std::unique_ptr<Backend>> made) {
+Result<std::unique_ptr<StateBackend>> make_cpu_backend(StateRequest request) {
+  auto made = CpuStateBackend::create(std::move(request.memory));
   if (!made.ok()) return made.error();
   return std::unique_ptr<StateBackend>(std::move(made).value());
 }
@@ -34,10 +32,7 @@ std::string name_of_device(std::int32_t device) {
 }  // namespace
 
 StateDevice cpu_state_device() {
-  return {.make =
-              [](StateRequest request) {
-                return as_any(CpuStateBackend::create(std::move(request.memory)));
-              },
+  return {.make = &make_cpu_backend,
           .free_bytes = [](std::int32_t) { return Result<std::int64_t>(available_memory_bytes()); },
           .name = nullptr,
           .make_language = nullptr,
@@ -47,9 +42,9 @@ StateDevice cpu_state_device() {
 StateDevice cuda_state_device() {
   return {.make =
               [](StateRequest request) {
-                return as_any(CudaStateBackend::create({.memory = std::move(request.memory),
-                                                        .device = request.device,
-                                                        .largest_step = request.largest_step}));
+                return CudaStateBackend::create({.memory = std::move(request.memory),
+                                                 .device = request.device,
+                                                 .largest_step = request.largest_step});
               },
           .free_bytes = &free_cuda_bytes,
           .name = &name_of_device,

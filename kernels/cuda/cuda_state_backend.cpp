@@ -11,14 +11,14 @@
 
 namespace hybridscope {
 
-Result<std::unique_ptr<CudaStateBackend>> CudaStateBackend::create(CudaBackendOptions options) {
+Result<std::unique_ptr<StateBackend>> CudaStateBackend::create(CudaBackendOptions options) {
   if (Status status = expect_cuda_device(options.device); !status) return status.error();
   auto content = std::make_unique<Content>();
   content->memory = std::move(options.memory);
   content->context.device = options.device;
   content->context.order = options.launch_order;
   if (Status status = content->allocate(options.largest_step); !status) return status.error();
-  return std::unique_ptr<CudaStateBackend>(new CudaStateBackend(std::move(content)));
+  return std::unique_ptr<StateBackend>(new CudaStateBackend(std::move(content)));
 }
 
 CudaStateBackend::CudaStateBackend(std::unique_ptr<Content> content)

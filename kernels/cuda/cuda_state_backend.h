@@ -29,7 +29,7 @@ class CudaStateBackend final : public StateBackend {
   // built without CUDA, without a usable device (describe_cuda), with an ordinal that no device
   // has, or when the device has too little memory free for the states and the largest step (with
   // the numbers); invalid_input what make_memory_map refuses.
-  static Result<std::unique_ptr<CudaStateBackend>> create(CudaBackendOptions options);
+  static Result<std::unique_ptr<StateBackend>> create(CudaBackendOptions options);
   ~CudaStateBackend() override;
 
   const StateMemory& memory() const override;

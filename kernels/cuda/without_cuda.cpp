@@ -66,25 +66,8 @@ Status StateHashCuda::hash(const std::int32_t*, std::int64_t, std::uint64_t*, CU
   return without_cuda();
 }
 
-// Never constructed: create() always fails.
-struct CudaStateBackend::Content {
-  StateMemory memory;
-};
-
-Result<std::unique_ptr<CudaStateBackend>> CudaStateBackend::create(CudaBackendOptions) {
+Result<std::unique_ptr<StateBackend>> CudaStateBackend::create(CudaBackendOptions) {
   return without_cuda();
 }
-CudaStateBackend::CudaStateBackend(std::unique_ptr<Content> content)
-    : content_(std::move(content)) {}
-CudaStateBackend::~CudaStateBackend() = default;
-const StateMemory& CudaStateBackend::memory() const { return content_->memory; }
-Status CudaStateBackend::run(const StateOps&) { return without_cuda(); }
-Result<std::vector<StateMismatch>> CudaStateBackend::verify(const BlockContents&) {
-  return without_cuda();
-}
-Result<std::vector<std::uint64_t>> CudaStateBackend::digests(std::span<const std::int32_t>) {
-  return without_cuda();
-}
-StateDelays CudaStateBackend::delays() const { return {}; }
 
 }  // namespace hybridscope

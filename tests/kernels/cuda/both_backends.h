@@ -17,7 +17,7 @@
 namespace hybridscope::test {
 
 // Page by page.
-inline void fill_state(CudaStateBackend& backend, const BlockContents& contents) {
+inline void fill_state(StateBackend& backend, const BlockContents& contents) {
   const StateMemory& memory = backend.memory();
   for_each_filled_state(
       memory, contents, [&](std::ptrdiff_t offset, const std::vector<std::byte>& image) {
@@ -35,7 +35,7 @@ inline void fill_state(CudaStateBackend& backend, const BlockContents& contents)
 // The same memory twice.
 struct BothBackends {
   std::unique_ptr<CpuStateBackend> cpu;
-  std::unique_ptr<CudaStateBackend> cuda;
+  std::unique_ptr<StateBackend> cuda;
 
   explicit BothBackends(const StateMemory& memory, const LaunchOrder& order = {})
       : cpu(CpuStateBackend::create(memory).value()),
