@@ -88,10 +88,7 @@ GdnMetadataBuilder::GdnMetadataBuilder(const MambaBuilderConfig& config)
               .block_size = ReciprocalDivider(config.block_size),
               .num_speculative_blocks = config.num_speculative_blocks},
       decode_cudagraph_max_bs_(max_batch_size(config)),
-      reorder_batch_threshold_(hybridscope::reorder_batch_threshold(
-          {.num_spec = config.num_spec,
-           .parallel_drafting = config.parallel_drafting,
-           .decode_context_parallel_size = config.decode_context_parallel_size})),
+      reorder_batch_threshold_(hybridscope::reorder_batch_threshold(config)),
       buffers_(config, decode_cudagraph_max_bs_),
       checkpoints_(config) {}
 

@@ -69,10 +69,7 @@ MambaMetadataBuilder::MambaMetadataBuilder(const MambaBuilderConfig& config,
               .num_speculative_blocks = config.num_speculative_blocks},
       decode_cudagraph_max_bs_(std::min(
           config.max_num_seqs, config.max_cudagraph_capture_size.value_or(config.max_num_seqs))),
-      reorder_batch_threshold_(hybridscope::reorder_batch_threshold(
-          {.num_spec = config.num_spec,
-           .parallel_drafting = config.parallel_drafting,
-           .decode_context_parallel_size = config.decode_context_parallel_size})),
+      reorder_batch_threshold_(hybridscope::reorder_batch_threshold(config)),
       buffers_(config, all_mode_arrays, decode_cudagraph_max_bs_) {}
 
 bool MambaMetadataBuilder::takes_counts(const PolicySet& policies) const {

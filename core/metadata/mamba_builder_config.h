@@ -29,7 +29,7 @@ struct MambaBuilderConfig {
   std::int32_t max_model_len = 1;
   std::optional<std::int32_t> max_cudagraph_capture_size{};  // tokens
   bool full_cudagraph = false;                               // the graph mode has full graphs
-  bool parallel_drafting = false;
+  bool parallel_drafting = false;  // the drafter also verifies its own slots: twice the tokens
   std::int32_t decode_context_parallel_size = 1;
   std::optional<std::int32_t> chunk_size{};  // Mamba2 only: tokens per chunk of the SSD scan
   CheckpointSettings checkpoint{};           // Mamba2 and GDN
@@ -39,19 +39,12 @@ struct MambaBuilderConfig {
 // negative.
 Status check_config(const MambaBuilderConfig& config);
 
-// Longest query that the runner may order as a decode (semantics: init-reorder-batch-threshold).
-
-struct ReorderBatchThresholdInput {
-  std::int32_t num_spec = 0;       // speculative tokens per step; 0: no speculation
-  bool parallel_drafting = false;  // the drafter also verifies its own slots: twice the tokens
-  std::int32_t decode_context_parallel_size = 1;
-};
-
-// At least 1. Context parallel decode has no multi-token decode rows, so it resets the value to 1.
-constexpr std::int32_t reorder_batch_threshold(const ReorderBatchThresholdInput& input) {
-  if (input.decode_context_parallel_size > 1) return 1;
-  const std::int32_t factor = input.parallel_drafting ? 2 : 1;
-  return std::max(1, 1 + factor * input.num_spec);
+// Longest query that the runner may order as a decode (semantics: init-reorder-batch-threshold). At
+// least 1. Context parallel decode has no multi-token decode rows, so it resets the value to 1.
+constexpr std::int32_t reorder_batch_threshold(const MambaBuilderConfig& config) {
+  if (config.decode_context_parallel_size > 1) return 1;
+  const std::int32_t factor = config.parallel_drafting ? 2 : 1;
+  return std::max(1, 1 + factor * config.num_spec);
 }
 
 }  // namespace hybridscope

@@ -239,24 +239,6 @@ class Mamba2ChunkScan {
   std::vector<float> dt_, sums_, weights_;  // of one head's tokens in the chunk
 };
 
-// Columns of mode all that chunk `chunk` of the row fills, if it ends a block (vLLM
-// mamba_mixer2.py, first_chunk and chunk_stride).
-std::int32_t column_of_chunk(const PrefillRows& rows, const Mamba2Chunks& chunks, std::int32_t row,
-                             std::int32_t chunk) {
-  const auto r = as_index(row);
-  const std::int32_t stride = rows.mamba_block_size / chunks.chunk_size;
-  if (stride < 1) return -1;
-  const std::int32_t first_chunk = row == 0 ? 0 : chunks.last_chunk_indices[r - 1] + 1;
-  const std::int32_t first =
-      first_chunk + stride - 1 -
-      rows.num_computed_tokens[r] % rows.mamba_block_size / chunks.chunk_size;
-  if (chunk < first || (chunk - first) % stride != 0) return -1;
-  const std::int32_t column = rows.block_idx_first_scheduled_token[r] + (chunk - first) / stride;
-  return column < rows.block_idx_last_scheduled_token[r] && column < rows.state_indices.cols
-             ? column
-             : -1;
-}
-
 }  // namespace
 
 void mamba2_prefill_chunked(const Mamba2Layer& layer, const PrefillRows& rows,

@@ -196,6 +196,25 @@ struct Mamba2Chunks {
   std::span<const std::int32_t> last_chunk_indices;  // [rows]
   std::int32_t chunk_size = 0;                       // tokens
 };
+// The column of mode all that chunk `chunk` of the row fills, if it ends a block; -1: none (vLLM
+// mamba_mixer2.py, first_chunk and chunk_stride).
+HS_HOST_DEVICE inline std::int32_t column_of_chunk(const PrefillRows& rows,
+                                                   const Mamba2Chunks& chunks, std::int32_t row,
+                                                   std::int32_t chunk) {
+  const auto r = static_cast<std::size_t>(row);
+  const std::int32_t stride = rows.mamba_block_size / chunks.chunk_size;
+  if (stride < 1) return -1;
+  const std::int32_t first_chunk = row == 0 ? 0 : chunks.last_chunk_indices[r - 1] + 1;
+  const std::int32_t first =
+      first_chunk + stride - 1 -
+      rows.num_computed_tokens[r] % rows.mamba_block_size / chunks.chunk_size;
+  if (chunk < first || (chunk - first) % stride != 0) return -1;
+  const std::int32_t column = rows.block_idx_first_scheduled_token[r] + (chunk - first) / stride;
+  return column < rows.block_idx_last_scheduled_token[r] && column < rows.state_indices.cols
+             ? column
+             : -1;
+}
+
 // Final states are those at the end of a row's last chunk. Mode all: states at block boundaries are
 // those at the end of every (block size / chunk size)-th chunk of the row, as upstream takes them.
 void mamba2_prefill_chunked(const Mamba2Layer& layer, const PrefillRows& rows,

@@ -143,24 +143,6 @@ struct Mamba2WalkTask {
   Mamba2Chunks chunks;
 };
 
-// The column of mode all that chunk `chunk` of the row fills, if it ends a block; -1: none
-// (core/numeric/chunked.cpp).
-__device__ std::int32_t column_of_chunk_end(const PrefillRows& rows, const Mamba2Chunks& chunks,
-                                            std::int32_t row, std::int32_t chunk) {
-  const auto r = static_cast<std::size_t>(row);
-  const std::int32_t stride = rows.mamba_block_size / chunks.chunk_size;
-  if (stride < 1) return -1;
-  const std::int32_t first_chunk = row == 0 ? 0 : chunks.last_chunk_indices[r - 1] + 1;
-  const std::int32_t first =
-      first_chunk + stride - 1 -
-      rows.num_computed_tokens[r] % rows.mamba_block_size / chunks.chunk_size;
-  if (chunk < first || (chunk - first) % stride != 0) return -1;
-  const std::int32_t column = rows.block_idx_first_scheduled_token[r] + (chunk - first) / stride;
-  return column < rows.block_idx_last_scheduled_token[r] && column < rows.state_indices.cols
-             ? column
-             : -1;
-}
-
 // Chunks in the order of the arrays; a chunk of another row than the one before begins with that
 // row's state. A row's state goes to its boundaries and, behind the chunk that
 // last_chunk_indices_p names, to its destination; that of a row without tokens stays as it is.
@@ -183,7 +165,7 @@ __global__ void __launch_bounds__(kWalkThreads) walk_mamba2(Mamba2WalkTask walk_
     if (piece.chunk < 0) continue;
     walk.store(rows.is_mode_all()
                    ? block_at(rows.state_indices, row,
-                              column_of_chunk_end(rows, walk_task.chunks, row, piece.chunk))
+                              column_of_chunk(rows, walk_task.chunks, row, piece.chunk))
                    : boundary_block(rows, row, piece.last - rows.tokens(row).first));
     if (walk_task.chunks.last_chunk_indices[static_cast<std::size_t>(row)] == piece.chunk)
       walk.store(rows.destination(row));

@@ -189,24 +189,6 @@ void expect_has_block_ids(const JsonValue& value, RequestId request, StepContext
       in_step.membership == LiveRequests::Membership::scheduled_new_reqs ? "admits" : "resumes"));
 }
 
-// One count per group, each as a list of one.
-BlockLists read_cached_block_counts(const JsonValue& value, StepContext& context) {
-  ForeignStep& step = context.step;
-  const BlockLists result{.first = static_cast<std::uint32_t>(step.lists.size())};
-  std::size_t group = 0;
-  const auto num_groups = static_cast<std::size_t>(context.limits.num_groups());
-  value.each_element([&](const JsonValue& element) {
-    if (group < num_groups) {
-      step.lists.push_back({static_cast<std::uint32_t>(step.ids.size()), 1});
-      step.ids.push_back(element.int32({0, context.limits.max_columns[group]}));
-    }
-    ++group;
-  });
-  if (group != num_groups)
-    value.fail(fmt::format("length {}, expected {} (a count a KV-cache group)", group, num_groups));
-  return result;
-}
-
 using Membership = LiveRequests::Membership;
 
 std::string_view text_of(Membership membership) {

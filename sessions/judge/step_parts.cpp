@@ -97,30 +97,51 @@ void expect_first_in_list(const JsonValue& place, RequestId request, StepContext
       fmt::format("request {} is listed twice", quoted_text(context.requests.name_of(request))));
 }
 
-BlockLists read_block_lists(const JsonValue& value, StepContext& context) {
+namespace {
+
+// read(element, group) appends the ids of one group; `what` each of them is.
+template <class Read>
+BlockLists read_groups(const JsonValue& value, StepContext& context, std::string_view what,
+                       const Read& read) {
   ForeignStep& step = context.step;
   const BlockLists result{.first = static_cast<std::uint32_t>(step.lists.size())};
-  const IntegerRange ids{0, context.limits.num_blocks - 1};
   const auto num_groups = static_cast<std::size_t>(context.limits.num_groups());
   std::size_t group = 0;
-  value.each_element([&](const JsonValue& list) {
+  value.each_element([&](const JsonValue& element) {
     if (group < num_groups) {
       const std::size_t first = step.ids.size();
-      list.append_int32s(ids, step.ids);
-      const std::size_t count = step.ids.size() - first;
-      const auto most = static_cast<std::size_t>(context.limits.max_columns[group]);
-      if (count > most)
-        list.fail(fmt::format(
-            "{} columns, expected at most {}: max_model_len {} in blocks of {}, and 1 + K", count,
-            most, context.config.max_model_len,
-            context.config.kv_cache_config.groups[group].block_size()));
-      step.lists.push_back({static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)});
+      read(element, group);
+      step.lists.push_back(
+          {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(step.ids.size() - first)});
     }
     ++group;
   });
   if (group != num_groups)
-    value.fail(fmt::format("length {}, expected {} (a list a KV-cache group)", group, num_groups));
+    value.fail(
+        fmt::format("length {}, expected {} (a {} a KV-cache group)", group, num_groups, what));
   return result;
+}
+
+}  // namespace
+
+BlockLists read_block_lists(const JsonValue& value, StepContext& context) {
+  return read_groups(value, context, "list", [&](const JsonValue& list, std::size_t group) {
+    std::vector<std::int32_t>& ids = context.step.ids;
+    const std::size_t first = ids.size();
+    list.append_int32s({0, context.limits.num_blocks - 1}, ids);
+    const auto most = static_cast<std::size_t>(context.limits.max_columns[group]);
+    if (ids.size() - first > most)
+      list.fail(fmt::format(
+          "{} columns, expected at most {}: max_model_len {} in blocks of {}, and 1 + K",
+          ids.size() - first, most, context.config.max_model_len,
+          context.config.kv_cache_config.groups[group].block_size()));
+  });
+}
+
+BlockLists read_cached_block_counts(const JsonValue& value, StepContext& context) {
+  return read_groups(value, context, "count", [&](const JsonValue& count, std::size_t group) {
+    context.step.ids.push_back(count.int32({0, context.limits.max_columns[group]}));
+  });
 }
 
 BlockLists read_optional_block_lists(const JsonValue& value, StepContext& context) {

@@ -117,6 +117,8 @@ std::int32_t mamba_group(const JsonValue& member, std::string_view name,
 
 // Appends one list of block ids per group.
 BlockLists read_block_lists(const JsonValue& value, StepContext& context);
+// One count per group, each as a list of one.
+BlockLists read_cached_block_counts(const JsonValue& value, StepContext& context);
 // Appends one list of block ids per group, or returns the absent lists for null.
 BlockLists read_optional_block_lists(const JsonValue& value, StepContext& context);
 // Appends token ids.
