@@ -134,17 +134,10 @@ void FindingList::add(const Finding& finding, bool expected, const Names& names,
   if (is_error(kept_.back()) && !kept_.back().is_root) tell_lines(names);
 }
 
-std::int64_t FindingList::num_found(Severity severity) const {
+std::int64_t FindingList::sum(Severity severity, std::int64_t RuleCount::*number) const {
   std::int64_t sum = 0;
   for (const RuleInfo& info : rule_table())
-    if (info.severity == severity) sum += count(info.rule).found;
-  return sum;
-}
-
-std::int64_t FindingList::num_unexpected(Severity severity) const {
-  std::int64_t sum = 0;
-  for (const RuleInfo& info : rule_table())
-    if (info.severity == severity) sum += count(info.rule).unexpected;
+    if (info.severity == severity) sum += count(info.rule).*number;
   return sum;
 }
 

@@ -100,8 +100,10 @@ class FindingList {
   void add_recorded(const Finding& finding, const Names& names, const Decide& decide);
 
   const RuleCount& count(Rule rule) const { return rules_[static_cast<std::size_t>(rule)]; }
-  std::int64_t num_found(Severity severity) const;
-  std::int64_t num_unexpected(Severity severity) const;
+  std::int64_t num_found(Severity severity) const { return sum(severity, &RuleCount::found); }
+  std::int64_t num_unexpected(Severity severity) const {
+    return sum(severity, &RuleCount::unexpected);
+  }
 
   const OwnCounts& own_counts() const { return roots_.own_counts(); }
   // Chains of findings of severity error, in the order in which they began (finding_roots.h).
@@ -169,6 +171,7 @@ class FindingList {
 
  private:
   void add(const Finding& finding, bool expected, const Names& names, const Words& decide);
+  std::int64_t sum(Severity severity, std::int64_t RuleCount::*number) const;
   static constexpr std::size_t kNoRoot = static_cast<std::size_t>(-1);
   std::string format_following(std::size_t root) const;
   void tell_lines(const Names& names);

@@ -20,6 +20,13 @@ std::size_t num_hidden_layers(const HfConfigReader& reader) {
   return static_cast<std::size_t>(layers);
 }
 
+void expect_layers(const HfConfigReader& reader, const std::string& key,
+                   const std::vector<LayerKind>& layers, std::size_t num_layers) {
+  if (layers.size() != num_layers)
+    reader.fail("key \"" + key + "\" has " + std::to_string(layers.size()) +
+                " layers, but \"num_hidden_layers\" is " + std::to_string(num_layers));
+}
+
 struct LayerNumbers {
   const char* key;
   LayerKind kind = LayerKind::attention;
@@ -53,9 +60,7 @@ std::vector<LayerKind> layers_from_types(const HfConfigReader& reader,
                   "\", expected \"" + names.attention + "\" or \"" + names.recurrent + "\"");
     layers.push_back(name == names.attention ? LayerKind::attention : LayerKind::recurrent);
   }
-  if (layers.size() != num_layers)
-    reader.fail("key \"layer_types\" has " + std::to_string(layers.size()) +
-                " layers, but \"num_hidden_layers\" is " + std::to_string(num_layers));
+  expect_layers(reader, "layer_types", layers, num_layers);
   return layers;
 }
 
@@ -83,29 +88,28 @@ AttentionDims read_attention(const HfConfigReader& reader) {
   return dims;
 }
 
+std::int64_t mamba_channels(const HfConfigReader& reader) {
+  return reader.has("intermediate_size") ? reader.count("intermediate_size")
+                                         : reader.count("expand") * reader.count("hidden_size");
+}
+
 void read_mamba(const HfConfigReader& reader, ModelSpec& model) {
   model.layers.assign(num_hidden_layers(reader), LayerKind::recurrent);
-  model.recurrent =
-      Mamba1Dims{.intermediate_size = reader.has("intermediate_size")
-                                          ? reader.count("intermediate_size")
-                                          : reader.count("expand") * reader.count("hidden_size"),
-                 .state_size = reader.count("state_size"),
-                 .conv_kernel = reader.count("conv_kernel")};
+  model.recurrent = Mamba1Dims{.intermediate_size = mamba_channels(reader),
+                               .state_size = reader.count("state_size"),
+                               .conv_kernel = reader.count("conv_kernel")};
   model.max_model_len = reader.count_or("max_position_embeddings", kLengthWhenAbsent);
   model.mamba_all_mode = MambaAllMode::supported;
 }
 
 void read_mamba2(const HfConfigReader& reader, ModelSpec& model) {
   model.layers.assign(num_hidden_layers(reader), LayerKind::recurrent);
-  model.recurrent =
-      Mamba2Dims{.intermediate_size = reader.has("intermediate_size")
-                                          ? reader.count("intermediate_size")
-                                          : reader.count("expand") * reader.count("hidden_size"),
-                 .n_groups = reader.count("n_groups"),
-                 .num_heads = reader.count("num_heads"),
-                 .head_dim = reader.count("head_dim"),
-                 .state_size = reader.count("state_size"),
-                 .conv_kernel = reader.count("conv_kernel")};
+  model.recurrent = Mamba2Dims{.intermediate_size = mamba_channels(reader),
+                               .n_groups = reader.count("n_groups"),
+                               .num_heads = reader.count("num_heads"),
+                               .head_dim = reader.count("head_dim"),
+                               .state_size = reader.count("state_size"),
+                               .conv_kernel = reader.count("conv_kernel")};
   model.chunk_size = reader.count("chunk_size");
   model.max_model_len = reader.count_or("max_position_embeddings", kLengthWhenAbsent);
   model.mamba_all_mode = MambaAllMode::supported;
@@ -159,9 +163,7 @@ void read_nemotron_h(const HfConfigReader& reader, ModelSpec& model) {
     reader.fail("key \"hybrid_override_pattern\": " + layers.error().message);
   } else {
     model.layers = std::move(layers).value();
-    if (model.layers.size() != num_layers)
-      reader.fail("key \"hybrid_override_pattern\" has " + std::to_string(model.layers.size()) +
-                  " layers, but \"num_hidden_layers\" is " + std::to_string(num_layers));
+    expect_layers(reader, "hybrid_override_pattern", model.layers, num_layers);
   }
   Mamba2Dims dims{.n_groups = reader.count("n_groups"),
                   .num_heads = reader.count("mamba_num_heads"),
@@ -259,9 +261,7 @@ void read_minimax_text_01(const HfConfigReader& reader, ModelSpec& model) {
                   std::to_string(type) + ", expected 0 (linear) or 1 (full attention)");
     model.layers.push_back(type == 1 ? LayerKind::attention : LayerKind::recurrent);
   }
-  if (model.layers.size() != num_layers)
-    reader.fail("key \"attn_type_list\" has " + std::to_string(model.layers.size()) +
-                " layers, but \"num_hidden_layers\" is " + std::to_string(num_layers));
+  expect_layers(reader, "attn_type_list", model.layers, num_layers);
   model.attention = read_attention(reader);
   model.recurrent = LinearAttentionDims{.num_heads = reader.count("num_attention_heads"),
                                         .head_dim = model.attention.head_size};
