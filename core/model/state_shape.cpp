@@ -133,12 +133,10 @@ Error unknown_name(const char* setting, std::string_view name) {
 
 // get_kv_cache_torch_dtype: the cache name, or the model's for "auto".
 Result<Dtype> cache_dtype_of(const StateDtypeNames& names) {
-  if (names.mamba_cache_dtype != "auto") {
-    const auto dtype = parse_dtype(names.mamba_cache_dtype);
-    return dtype ? dtype : unknown_name("mamba_cache_dtype", names.mamba_cache_dtype);
-  }
-  const auto dtype = parse_dtype(names.model_dtype);
-  return dtype ? dtype : unknown_name("model dtype", names.model_dtype);
+  const bool automatic = names.mamba_cache_dtype == "auto";
+  const std::string_view name = automatic ? names.model_dtype : names.mamba_cache_dtype;
+  const auto dtype = parse_dtype(name);
+  return dtype ? dtype : unknown_name(automatic ? "model dtype" : "mamba_cache_dtype", name);
 }
 
 // conv in the cache dtype, temporal in mamba_ssm_cache_dtype ("auto": the same).

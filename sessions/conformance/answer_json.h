@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -34,6 +34,14 @@ nlohmann::json rows_json(const TensorView<std::int32_t>& view);
 // error is not part of the contract.
 nlohmann::json answer_until_error(const JsonValue& array,
                                   const std::function<nlohmann::json(const JsonValue&)>& answer);
+
+// {"results": ...} of a run that answers calls one after the other, or why it cannot begin.
+template <class Run>
+nlohmann::json answer_calls(Result<Run> run, const JsonValue& calls) {
+  if (!run) return error_json(run.error());
+  return {{"results", answer_until_error(
+                          calls, [&](const JsonValue& call) { return run.value().answer(call); })}};
+}
 
 // Which list reports a resumed request: V1 the cached requests, V2 the new ones.
 enum class ResumedRequests : std::uint8_t { cached, as_new };

@@ -288,11 +288,7 @@ class ReleaseRun {
 
 json recompute_release_scheduler(const VectorCase& vector, const VectorKernels&) {
   check_pool_size(vector.config, vector.input);
-  auto run = ReleaseRun::create(vector);
-  if (!run) return error_json(run.error());
-  return {{"results", answer_until_error(vector.input, [&](const JsonValue& call) {
-             return run.value().answer(call);
-           })}};
+  return answer_calls(ReleaseRun::create(vector), vector.input);
 }
 
 }  // namespace hybridscope

@@ -264,11 +264,7 @@ class WorkerRun {
 
 json recompute_release_worker(const VectorCase& vector, const VectorKernels&) {
   check_pool_size(vector.config, vector.input);
-  auto run = WorkerRun::create(vector);
-  if (!run) return error_json(run.error());
-  return {{"results", answer_until_error(vector.input, [&](const JsonValue& call) {
-             return run.value().answer(call);
-           })}};
+  return answer_calls(WorkerRun::create(vector), vector.input);
 }
 
 }  // namespace hybridscope

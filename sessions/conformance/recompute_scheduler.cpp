@@ -142,11 +142,7 @@ class PipelineCalls {
 
 json recompute_scheduler(const VectorCase& vector, const VectorKernels&) {
   check_pool_size(vector.config, vector.input);
-  auto calls = SchedulerCalls::create(vector.config);
-  if (!calls) return error_json(calls.error());
-  return {{"results", answer_until_error(vector.input, [&](const JsonValue& call) {
-             return calls.value().answer(call);
-           })}};
+  return answer_calls(SchedulerCalls::create(vector.config), vector.input);
 }
 
 json recompute_pipeline(const VectorCase& vector, const VectorKernels& kernels) {

@@ -27,20 +27,13 @@ bool has_shape_of_a_date(std::string_view text) {
   });
 }
 
-bool exists(const CalendarDate& date) {
-  const std::chrono::year_month_day day(std::chrono::year(date.year),
-                                        std::chrono::month(static_cast<unsigned>(date.month)),
-                                        std::chrono::day(static_cast<unsigned>(date.day)));
-  return day.ok() && date.year >= 2000 && date.year <= 2099;
+std::chrono::year_month_day day_of(const CalendarDate& date) {
+  return {std::chrono::year(date.year), std::chrono::month(static_cast<unsigned>(date.month)),
+          std::chrono::day(static_cast<unsigned>(date.day))};
 }
 
-// Four digits, two and two.
-bool looks_like_date(std::string_view text) {
-  constexpr std::string_view kShape = "dddd-dd-dd";
-  if (text.size() != kShape.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (kShape[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != kShape[i]) return false;
-  return true;
+bool exists(const CalendarDate& date) {
+  return day_of(date).ok() && date.year >= 2000 && date.year <= 2099;
 }
 
 }  // namespace
@@ -59,10 +52,7 @@ std::string date_text(const CalendarDate& date) {
 bool is_in_the_future(const CalendarDate& date) {
   const auto tomorrow = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()) +
                         std::chrono::days(1);
-  const std::chrono::year_month_day day(std::chrono::year(date.year),
-                                        std::chrono::month(static_cast<unsigned>(date.month)),
-                                        std::chrono::day(static_cast<unsigned>(date.day)));
-  return std::chrono::sys_days(day) > tomorrow;
+  return std::chrono::sys_days(day_of(date)) > tomorrow;
 }
 
 std::string engine_profile_name(const EngineProfile& profile) {
@@ -109,7 +99,7 @@ const std::string& engine_profile_names() {
 }
 
 std::string nearest_profile_hint(std::string_view name) {
-  if (name.starts_with(kDated) && looks_like_date(name.substr(kDated.size())) &&
+  if (name.starts_with(kDated) && has_shape_of_a_date(name.substr(kDated.size())) &&
       !parse_date(name.substr(kDated.size())))
     return ", there is no such day";
   if (name.starts_with(kDated))

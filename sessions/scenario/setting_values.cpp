@@ -85,15 +85,9 @@ std::optional<SettingValue> checked_value(const Setting& setting, const SettingV
   return std::nullopt;
 }
 
-std::optional<std::int64_t> parse_integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
@@ -108,7 +102,7 @@ std::optional<SettingValue> parse_integer_list(std::string_view text) {
   std::vector<std::int64_t> list;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
-    const auto item = parse_integer(text.substr(0, comma));
+    const auto item = parse_number<std::int64_t>(text.substr(0, comma));
     if (!item) return std::nullopt;
     list.push_back(*item);
     if (comma == std::string_view::npos) break;
@@ -123,8 +117,8 @@ std::optional<SettingValue> parse_text(const Setting& setting, std::string_view 
       if (text == "true" || text == "1") return setting_value(true);
       if (text == "false" || text == "0") return setting_value(false);
       return std::nullopt;
-    case SettingKind::integer: return as_setting(parse_integer(text));
-    case SettingKind::fraction: return as_setting(parse_number(text));
+    case SettingKind::integer: return as_setting(parse_number<std::int64_t>(text));
+    case SettingKind::fraction: return as_setting(parse_number<double>(text));
     case SettingKind::byte_size:
     case SettingKind::choice:
     case SettingKind::engine_profile: return setting_value(std::string(text));
