@@ -379,4 +379,22 @@ ChunkView chunk_view(const GdnMetadata& m, std::int32_t num_rows) {
   return view;
 }
 
+bool tell_row_lengths(const GdnMetadata& m, std::span<const std::int32_t> num_computed_tokens,
+                      std::vector<std::int32_t>& lengths) {
+  const auto num_rows = static_cast<std::int32_t>(num_computed_tokens.size());
+  const bool all_spec = m.num_prefills == 0 && m.num_spec_decodes > 0;
+  const bool has_masks = m.spec_sequence_masks.present && m.spec_sequence_masks.rows >= num_rows;
+  if (!all_spec && m.num_spec_decodes > 0 && !has_masks) return false;
+  std::int32_t spec = 0;
+  std::int32_t others = 0;
+  for (std::int32_t row = 0; row < num_rows; ++row) {
+    const bool is_spec =
+        all_spec || (has_masks && m.num_spec_decodes > 0 && m.spec_sequence_masks.at(row) != 0);
+    lengths.push_back(is_spec ? length_at(m.spec_query_start_loc, spec++)
+                              : length_at(m.non_spec_query_start_loc, others++));
+    if (lengths.back() <= 0) return false;
+  }
+  return sums_up(lengths, m.num_prefill_tokens + m.num_decode_tokens + m.num_spec_decode_tokens);
+}
+
 }  // namespace hybridscope

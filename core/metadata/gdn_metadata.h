@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -111,5 +112,7 @@ void append_mismatches(const GdnMetadata& m, const MetadataBatch& batch,
 bool refreshes_persistent_buffers(const GdnMetadata& m, std::int32_t num_spec);
 MetadataRows metadata_rows(const GdnMetadata& m, std::int32_t num_rows);
 ChunkView chunk_view(const GdnMetadata& m, std::int32_t num_rows);
+bool tell_row_lengths(const GdnMetadata& m, std::span<const std::int32_t> num_computed_tokens,
+                      std::vector<std::int32_t>& lengths);
 
 }  // namespace hybridscope

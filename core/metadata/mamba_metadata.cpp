@@ -185,6 +185,24 @@ MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t /*num_rows*/) {
 
 ChunkView chunk_view(const MambaMetadata& /*m*/, std::int32_t /*num_rows*/) { return {}; }
 
+bool tell_row_lengths(const MambaMetadata& m, std::span<const std::int32_t> num_computed_tokens,
+                      std::vector<std::int32_t>& lengths) {
+  for (std::size_t r = 0; r < num_computed_tokens.size(); ++r) {
+    const auto row = static_cast<std::int32_t>(r);
+    const bool decodes = row < m.num_decodes;
+    std::int32_t length = decodes ? length_at(m.query_start_loc_d, row)
+                                  : length_at(m.query_start_loc_p, row - m.num_decodes);
+    if (decodes && !m.query_start_loc_d.present) length = 1;
+    const bool agrees = m.seq_lens.present && row < m.seq_lens.rows && length > 0 &&
+                        m.seq_lens.at(row) == num_computed_tokens[r] + length;
+    if (!agrees) return false;
+    lengths.push_back(length);
+  }
+  // Padding counts as decode tokens.
+  const std::int32_t tokens = m.num_decode_tokens + m.num_prefill_tokens;
+  return m.num_prefills == 0 || sums_up(lengths, tokens);
+}
+
 namespace {
 
 void expect_prep_initial_states(const Mamba2Metadata& m, BatchMismatches& check) {
@@ -313,6 +331,11 @@ bool refreshes_persistent_buffers(const Mamba2Metadata& m, std::int32_t num_spec
 
 MetadataRows metadata_rows(const Mamba2Metadata& m, std::int32_t num_rows) {
   return metadata_rows(m.base, num_rows);
+}
+
+bool tell_row_lengths(const Mamba2Metadata& m, std::span<const std::int32_t> num_computed_tokens,
+                      std::vector<std::int32_t>& lengths) {
+  return tell_row_lengths(m.base, num_computed_tokens, lengths);
 }
 
 ChunkView chunk_view(const Mamba2Metadata& m, std::int32_t num_rows) {

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -92,6 +93,8 @@ void append_mismatches(const MambaMetadata& m, const MetadataBatch& batch,
 bool refreshes_persistent_buffers(const MambaMetadata& m, std::int32_t num_spec);
 MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t num_rows);
 ChunkView chunk_view(const MambaMetadata& m, std::int32_t num_rows);
+bool tell_row_lengths(const MambaMetadata& m, std::span<const std::int32_t> num_computed_tokens,
+                      std::vector<std::int32_t>& lengths);
 
 // The count of decode or of prefill rows, if they do not add up to num_reqs: the one that the
 // prefill rows' arrays do not have.
@@ -155,5 +158,7 @@ void append_mismatches(const Mamba2Metadata& m, const MetadataBatch& batch,
 bool refreshes_persistent_buffers(const Mamba2Metadata& m, std::int32_t num_spec);
 MetadataRows metadata_rows(const Mamba2Metadata& m, std::int32_t num_rows);
 ChunkView chunk_view(const Mamba2Metadata& m, std::int32_t num_rows);
+bool tell_row_lengths(const Mamba2Metadata& m, std::span<const std::int32_t> num_computed_tokens,
+                      std::vector<std::int32_t>& lengths);
 
 }  // namespace hybridscope

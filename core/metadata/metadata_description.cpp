@@ -1,6 +1,7 @@
 #include "core/metadata/metadata_description.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/ids.h"
 #include "core/base/math.h"
@@ -34,6 +35,10 @@ std::int32_t MetadataRows::batch_row(ArrayRows rows, std::int64_t index) const {
     case ArrayRows::non_spec: return pick(non_spec);
   }
   return -1;
+}
+
+bool sums_up(std::span<const std::int32_t> lengths, std::int32_t tokens) {
+  return std::accumulate(lengths.begin(), lengths.end(), 0) == tokens;
 }
 
 void set_query_tokens(const TensorView<std::int32_t>& starts, StateAccess& access) {

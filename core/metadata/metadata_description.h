@@ -239,6 +239,14 @@ inline std::span<const std::int32_t> row_of(const TensorView<std::int32_t>& tabl
           static_cast<std::size_t>(table.cols)};
 }
 
+// Tokens of row `index` by offsets [rows + 1]; -1: the offsets do not have the row.
+inline std::int32_t length_at(const TensorView<std::int32_t>& starts, std::int32_t index) {
+  return starts.present && index >= 0 && index + 1 < starts.rows
+             ? starts.at(index + 1) - starts.at(index)
+             : -1;
+}
+// Do the rows have so many tokens?
+bool sums_up(std::span<const std::int32_t> lengths, std::int32_t tokens);
 // Tokens of row access.index by offsets [rows + 1]; a padding row runs if it has some.
 void set_query_tokens(const TensorView<std::int32_t>& starts, StateAccess& access);
 

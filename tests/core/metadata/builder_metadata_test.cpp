@@ -293,6 +293,37 @@ TEST(NamedArrays, SayWhichRowsTheyStandFor) {
   EXPECT_EQ(rows_of(Mamba2Metadata{}, "seq_lens"), ArrayRows::batch);
 }
 
+TEST(RowLengths, AreToldByOffsetsOfEachKindOfRow) {
+  const Ints starts = {0, 10};
+  const Ints lengths = {6, 14};
+  const Ints computed = {5, 4};
+  Ints told;
+  const auto tell = [&](const BuilderMetadata& metadata) {
+    return tell_row_lengths(metadata, computed, told);
+  };
+  MambaMetadata mamba{.num_prefills = 1,
+                      .num_prefill_tokens = 10,
+                      .num_decodes = 1,
+                      .num_decode_tokens = 1,
+                      .num_reqs = 2,
+                      .query_start_loc_p = view(starts),
+                      .seq_lens = view(lengths)};
+  EXPECT_TRUE(tell(mamba));
+  EXPECT_THAT(told, ElementsAre(1, 10));
+  EXPECT_TRUE(tell(Mamba2Metadata{.base = mamba}));
+  EXPECT_THAT(told, ElementsAre(1, 10));
+  mamba.num_prefill_tokens = 9;  // contradicts the offsets
+  EXPECT_FALSE(tell(mamba));
+
+  const Ints both = {0, 1, 11};
+  EXPECT_TRUE(tell(GdnMetadata{.num_prefills = 1,
+                               .num_prefill_tokens = 10,
+                               .num_decodes = 1,
+                               .num_decode_tokens = 1,
+                               .non_spec_query_start_loc = view(both)}));
+  EXPECT_THAT(told, ElementsAre(1, 10));
+}
+
 TEST(BuilderMetadata, EveryKindStandsForItself) {
   const std::vector<BuilderMetadata> kinds = every_kind_of_metadata();
   ASSERT_EQ(kinds.size(), std::variant_size_v<BuilderMetadata>);
