@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "core/check/check_context.h"
@@ -232,16 +231,6 @@ bool fits(const NeededArray& array) {
   if (array.expected_rows == 0 || (array.present && array.rows >= array.expected_rows))
     return array.expected_rows >= 0;
   return false;
-}
-
-// Mamba: the count of decode or of prefill rows that is wrong; empty: none, or another kind of
-// layer.
-std::optional<MetadataMismatch> wrong_row_count(const BuilderMetadata& metadata,
-                                                std::int32_t num_reqs) {
-  const auto* const mamba2 = std::get_if<Mamba2Metadata>(&metadata);
-  const auto* const mamba =
-      mamba2 != nullptr ? &mamba2->base : std::get_if<MambaMetadata>(&metadata);
-  return mamba == nullptr ? std::nullopt : hybridscope::wrong_row_count(*mamba, num_reqs);
 }
 
 MetadataBatch batch_of(CheckContext& context, const GroupTrace& group) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "core/check/check_context.h"
@@ -90,16 +89,7 @@ std::optional<std::int32_t> tokens_a_row(const CheckContext& context) {
 // Does a group's metadata tell so many rows, padding included?
 bool has_metadata_rows(const StepTrace& trace, std::int32_t num_rows) {
   return std::ranges::any_of(trace.groups, [num_rows](const GroupTrace& group) {
-    if (!group.metadata) return false;
-    const auto* const mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata);
-    const auto* const mamba =
-        mamba2 != nullptr ? &mamba2->base : std::get_if<MambaMetadata>(&*group.metadata);
-    const auto* const gdn = std::get_if<GdnMetadata>(&*group.metadata);
-    if (mamba != nullptr) return mamba->num_decodes + mamba->num_prefills == num_rows;
-    if (gdn == nullptr) return false;
-    return (gdn->num_spec_decodes > 0 ? gdn->spec_state_indices_tensor.rows : gdn->num_decodes) ==
-               num_rows ||
-           gdn->num_spec_decodes == num_rows;
+    return group.metadata && has_num_rows(*group.metadata, num_rows);
   });
 }
 

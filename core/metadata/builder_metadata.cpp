@@ -55,6 +55,15 @@ bool refreshes_persistent_buffers(const BuilderMetadata& metadata, std::int32_t 
                     metadata);
 }
 
+std::optional<MetadataMismatch> wrong_row_count(const BuilderMetadata& metadata,
+                                                std::int32_t num_reqs) {
+  return std::visit([&](const auto& own) { return wrong_row_count(own, num_reqs); }, metadata);
+}
+
+bool has_num_rows(const BuilderMetadata& metadata, std::int32_t num_rows) {
+  return std::visit([&](const auto& own) { return has_num_rows(own, num_rows); }, metadata);
+}
+
 MetadataRows metadata_rows(const BuilderMetadata& metadata, std::int32_t num_rows) {
   return std::visit([&](const auto& own) { return metadata_rows(own, num_rows); }, metadata);
 }

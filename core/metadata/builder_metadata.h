@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -59,6 +60,12 @@ void append_mismatches(const BuilderMetadata& metadata, const MetadataBatch& bat
 // mamba-persistent-buffers, gdn-persistent-buffers; vLLM v1/attention/backends/mamba_attn.py
 // _update_metadata_for_cudagraph_capture, gdn_attn.py build). Requires: a full graph is replayed.
 bool refreshes_persistent_buffers(const BuilderMetadata& metadata, std::int32_t num_spec);
+
+// The count of decode or of prefill rows that is wrong; empty: none, or the kind cannot say.
+std::optional<MetadataMismatch> wrong_row_count(const BuilderMetadata& metadata,
+                                                std::int32_t num_reqs);
+// Does the metadata of a full graph tell so many rows, padding included?
+bool has_num_rows(const BuilderMetadata& metadata, std::int32_t num_rows);
 
 // Which batch row an array element belongs to; how the tokens are cut into chunks, if the kind
 // has chunks. `num_rows`: of the batch, without padding rows.

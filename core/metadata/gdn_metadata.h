@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -110,6 +111,15 @@ void append_state_accesses(const GdnMetadata& m, const ForwardContext& context,
 void append_mismatches(const GdnMetadata& m, const MetadataBatch& batch,
                        std::vector<MetadataMismatch>& out);
 bool refreshes_persistent_buffers(const GdnMetadata& m, std::int32_t num_spec);
+inline std::optional<MetadataMismatch> wrong_row_count(const GdnMetadata& /*m*/,
+                                                       std::int32_t /*num_reqs*/) {
+  return std::nullopt;  // rows of three kinds: no array tells which count is wrong
+}
+inline bool has_num_rows(const GdnMetadata& m, std::int32_t num_rows) {
+  const std::int32_t verifying = m.spec_state_indices_tensor.rows;
+  return (m.num_spec_decodes > 0 ? verifying : m.num_decodes) == num_rows ||
+         m.num_spec_decodes == num_rows;
+}
 MetadataRows metadata_rows(const GdnMetadata& m, std::int32_t num_rows);
 ChunkView chunk_view(const GdnMetadata& m, std::int32_t num_rows);
 bool tell_row_lengths(const GdnMetadata& m, std::span<const std::int32_t> num_computed_tokens,

@@ -179,6 +179,10 @@ bool refreshes_persistent_buffers(const MambaMetadata& m, std::int32_t /*num_spe
   return m.num_prefills == 0;
 }
 
+bool has_num_rows(const MambaMetadata& m, std::int32_t num_rows) {
+  return m.num_decodes + m.num_prefills == num_rows;
+}
+
 MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t /*num_rows*/) {
   return {.first_prefill_row = m.num_decodes};
 }
@@ -327,6 +331,14 @@ void append_mismatches(const Mamba2Metadata& m, const MetadataBatch& batch,
 
 bool refreshes_persistent_buffers(const Mamba2Metadata& m, std::int32_t num_spec) {
   return refreshes_persistent_buffers(m.base, num_spec);
+}
+
+std::optional<MetadataMismatch> wrong_row_count(const Mamba2Metadata& m, std::int32_t num_reqs) {
+  return wrong_row_count(m.base, num_reqs);
+}
+
+bool has_num_rows(const Mamba2Metadata& m, std::int32_t num_rows) {
+  return has_num_rows(m.base, num_rows);
 }
 
 MetadataRows metadata_rows(const Mamba2Metadata& m, std::int32_t num_rows) {

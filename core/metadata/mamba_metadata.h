@@ -91,14 +91,13 @@ void append_state_accesses(const MambaMetadata& m, const ForwardContext& context
 void append_mismatches(const MambaMetadata& m, const MetadataBatch& batch,
                        std::vector<MetadataMismatch>& out);
 bool refreshes_persistent_buffers(const MambaMetadata& m, std::int32_t num_spec);
+// If the counts do not add up to num_reqs, the one that the prefill rows' arrays do not have.
+std::optional<MetadataMismatch> wrong_row_count(const MambaMetadata& m, std::int32_t num_reqs);
+bool has_num_rows(const MambaMetadata& m, std::int32_t num_rows);
 MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t num_rows);
 ChunkView chunk_view(const MambaMetadata& m, std::int32_t num_rows);
 bool tell_row_lengths(const MambaMetadata& m, std::span<const std::int32_t> num_computed_tokens,
                       std::vector<std::int32_t>& lengths);
-
-// The count of decode or of prefill rows, if they do not add up to num_reqs: the one that the
-// prefill rows' arrays do not have.
-std::optional<MetadataMismatch> wrong_row_count(const MambaMetadata& m, std::int32_t num_reqs);
 
 // The offsets of the prefill rows only; the array may be longer.
 TensorView<std::int32_t> prefill_starts(const MambaMetadata& m);
@@ -156,6 +155,8 @@ void append_state_accesses(const Mamba2Metadata& m, const ForwardContext& contex
 void append_mismatches(const Mamba2Metadata& m, const MetadataBatch& batch,
                        std::vector<MetadataMismatch>& out);
 bool refreshes_persistent_buffers(const Mamba2Metadata& m, std::int32_t num_spec);
+std::optional<MetadataMismatch> wrong_row_count(const Mamba2Metadata& m, std::int32_t num_reqs);
+bool has_num_rows(const Mamba2Metadata& m, std::int32_t num_rows);
 MetadataRows metadata_rows(const Mamba2Metadata& m, std::int32_t num_rows);
 ChunkView chunk_view(const Mamba2Metadata& m, std::int32_t num_rows);
 bool tell_row_lengths(const Mamba2Metadata& m, std::span<const std::int32_t> num_computed_tokens,

@@ -324,6 +324,18 @@ TEST(RowLengths, AreToldByOffsetsOfEachKindOfRow) {
   EXPECT_THAT(told, ElementsAre(1, 10));
 }
 
+TEST(RowCounts, AreThoseOfEachKindOfRow) {
+  const MambaMetadata mamba{.num_prefills = 1, .num_decodes = 2};
+  EXPECT_TRUE(has_num_rows(mamba, 3));
+  EXPECT_TRUE(has_num_rows(Mamba2Metadata{.base = mamba}, 3));
+  EXPECT_FALSE(has_num_rows(mamba, 4));
+  EXPECT_TRUE(has_num_rows(GdnMetadata{.num_decodes = 2}, 2));
+  // Four rows: the array of prefill rows, which is not there, has as many as it should, or not.
+  EXPECT_EQ(wrong_row_count(Mamba2Metadata{.base = mamba}, 4)->detail, "num_prefills");
+  EXPECT_EQ(wrong_row_count(MambaMetadata{.num_decodes = 2}, 4)->detail, "num_decodes");
+  EXPECT_FALSE(wrong_row_count(GdnMetadata{.num_decodes = 2}, 4));
+}
+
 TEST(BuilderMetadata, EveryKindStandsForItself) {
   const std::vector<BuilderMetadata> kinds = every_kind_of_metadata();
   ASSERT_EQ(kinds.size(), std::variant_size_v<BuilderMetadata>);
