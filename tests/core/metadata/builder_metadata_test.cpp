@@ -342,5 +342,23 @@ TEST(BuilderMetadata, EveryKindStandsForItself) {
   for (std::size_t i = 0; i < kinds.size(); ++i) EXPECT_EQ(kinds[i].index(), i);
 }
 
+// A kind that lacks one of these functions would be asked as BuilderMetadata, again and again.
+TEST(BuilderMetadata, EveryKindAnswersForABatchWithoutRows) {
+  const Batch batch;
+  for (const BuilderMetadata& kind : every_kind_of_metadata()) {
+    std::vector<NeededArray> arrays;
+    append_needed_arrays(kind, kAlign, arrays);
+    EXPECT_THAT(accesses_of(kind, kAlign), IsEmpty());
+    mismatches_of(kind, {.common = batch.view()});
+    EXPECT_TRUE(refreshes_persistent_buffers(kind, 0));
+    EXPECT_FALSE(wrong_row_count(kind, 0));
+    EXPECT_TRUE(has_num_rows(kind, 0));
+    EXPECT_EQ(metadata_rows(kind, 0).first_prefill_row, 0);
+    EXPECT_THAT(chunk_view(kind, 0).chunks, IsEmpty());
+    Ints lengths;
+    EXPECT_TRUE(tell_row_lengths(kind, {}, lengths));
+  }
+}
+
 }  // namespace
 }  // namespace hybridscope::builder_metadata_test
