@@ -193,6 +193,10 @@ void add_record_options(CLI::App& command, RecordOption& option) {
       ->type_name("LEVEL");
 }
 
+void add_step_file_options(CLI::App& command, StepFileOptions& options) {
+  add_record_options(command, options.record);
+}
+
 void add_break_options(CLI::App& command, BreakOption& option) {
   auto* expressions =
       command

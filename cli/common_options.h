@@ -49,6 +49,9 @@ void add_backend_options(CLI::App& command, StateOption& option, const std::stri
 
 // --record and --record-level. What was recorded is told on stderr.
 void add_record_options(CLI::App& command, RecordOption& option);
+// What any source of steps can be written to (step_files.h): these, so far. --trace needs our own
+// engine.
+void add_step_file_options(CLI::App& command, StepFileOptions& options);
 
 // --break and --break-hits.
 void add_break_options(CLI::App& command, BreakOption& option);

@@ -268,7 +268,7 @@ void add_judge_options(CLI::App& command, JudgeCommandOptions& options) {
       ->type_name("FILE|-");
   command.add_flag("--strict", options.strict, "warnings count as findings");
   command.add_flag("-q,--quiet", options.quiet, "print the summary only");
-  add_record_options(command, options.record);
+  add_step_file_options(command, options.files);
   convert->excludes(command.get_option("--record"));
 }
 

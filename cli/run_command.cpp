@@ -45,7 +45,7 @@ int fail(const RunCommandOptions& options, const Error& error, FailedAt failed =
                            .name = path.empty() ? options.traffic : path.stem().string(),
                            .outcome = outcome_of(error),
                            .message = error.message,
-                           .by_recording = by_files && !options.record.place.empty()})};
+                           .by_recording = by_files && !options.files.record.place.empty()})};
   write_baseline(options.known, "nothing ran");
   return std::max(code, publish_tests(units, publish_options("run", options)));
 }
@@ -271,7 +271,7 @@ Status check_settings(const RunCommandOptions& options) {
 
 int run_command(const RunCommandOptions& given, const Backends& backends) {
   RunCommandOptions options = given;
-  if (options.quiet) options.record.tell = {};
+  if (options.quiet) options.files.record.tell = {};
   if (options.breaks.asks_for_help()) {
     fmt::print("{}", break_help());
     return kExitFine;

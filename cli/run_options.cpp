@@ -182,7 +182,7 @@ void add_run_options(CLI::App& command, RunCommandOptions& options) {
       "--jsonl", [&options] { options.output = RunOutput::jsonl; }, "one object per step");
   json->excludes(jsonl)->excludes(explain);
   jsonl->excludes(explain);
-  add_record_options(command, options.record);
+  add_step_file_options(command, options.files);
   add_break_options(command, options.breaks);
   add_state_options(command, options.state);
   command
@@ -196,7 +196,7 @@ void add_run_options(CLI::App& command, RunCommandOptions& options) {
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
       "leave out wall time and memory, so that two runs compare equal");
-  command.add_option("--trace", options.trace, "write every decision as a trace for judge")
+  command.add_option("--trace", options.files.trace, "write every decision as a trace for judge")
       ->type_name("FILE|-");
   command
       .add_option("--junit", options.junit,
@@ -226,7 +226,7 @@ CommandFiles files_of(const RunCommandOptions& options) {
 }
 
 std::FILE* text_stream_of(const RunCommandOptions& options) {
-  return text_stream({{"--trace", options.trace},
+  return text_stream({{"--trace", options.files.trace},
                       {"--junit", options.junit},
                       {"--tap", options.tap},
                       {"--write-baseline", options.known.write_baseline}});

@@ -199,7 +199,7 @@ TestedUnit broken_run(const RunOptions& options, const BrokenRun& broken) {
                   .result = std::string(outcome_name(broken.outcome)),
                   .properties = {{"version", kVersion}},
                   .command = run_words(options, broken.file)};
-  if (broken.by_recording) unit.command += " --record " + shell_word(options.record.place);
+  if (broken.by_recording) unit.command += " --record " + shell_word(options.files.record.place);
   break_off(unit, broken.message);
   return unit;
 }

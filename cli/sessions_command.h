@@ -81,7 +81,7 @@ struct SessionsForkOptions {
   bool reset = false;
   bool reset_running = false;
   bool drop_script = false;
-  RecordOption record = {};
+  StepFileOptions files = {};
 };
 
 // The command, below `sessions`.

@@ -285,7 +285,7 @@ CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
       ->type_name("PROFILE");
   command.add_flag("--drop-script", options.drop_script,
                    "leave out the session's script from that step on");
-  add_record_options(command, options.record);
+  add_step_file_options(command, options.files);
   command.footer(
       "Examples:\n"
       "  hybridscope sessions fork run.db:before --at 12 --accept A=1 --record run.db:after\n"
@@ -322,7 +322,7 @@ int sessions_fork_command(const SessionsForkOptions& options) {
   const auto at = fork_of(options);
   if (!at.ok()) return report_usage(kFork, at.error().message);
   if (const Status apart = check_files(
-          {.inputs = {session_input(options.place)}, .outputs = {recording(options.record.place)}});
+          {.inputs = {session_input(options.place)}, .outputs = outputs_of(options.files)});
       !apart.ok())
     return report_usage(kFork, apart.error().message);
   const auto parent = open_recorded_plan(options.place);
@@ -338,12 +338,12 @@ int sessions_fork_command(const SessionsForkOptions& options) {
   SessionHeader header = header_of(parent.value(), plan.value(), options.step);
   std::error_code apart;
   if (std::filesystem::equivalent(parent.value().place.file,
-                                  parse_session_place(options.record.place).file, apart))
+                                  parse_session_place(options.files.record.place).file, apart))
     header.parent = parent.value().info.session;
   auto checked = CheckedRun::create(std::move(plan).value(), {.check = header.check});
   if (!checked.ok()) return report_error(kFork, checked.error());
   ForkRun run(std::move(checked).value());
-  if (Status begun = run.begin_files({.record = options.record}, header); !begun.ok())
+  if (Status begun = run.begin_files(options.files, header); !begun.ok())
     return report_error(kFork, begun.error(), ErrorKind::invalid_input);
   ask_for_interrupts();
   ForkGuard guard(*source.value(), options.step);

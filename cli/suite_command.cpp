@@ -28,9 +28,9 @@ constexpr std::size_t kMaxNamesShown = 20;
 std::string excluded_option(const RunCommandOptions& options) {
   if (!options.traffic.empty()) return "--traffic";
   if (options.explain > 0) return "--explain";
-  if (!options.trace.empty()) return "--trace";
+  if (!options.files.trace.empty()) return "--trace";
   if (options.twin) return "--twin";
-  if (!parse_session_place(options.record.place).name.empty()) return "--record with a name";
+  if (!parse_session_place(options.files.record.place).name.empty()) return "--record with a name";
   return {};
 }
 
@@ -107,7 +107,7 @@ void print_step(const SuiteEntry& entry, const CheckedStep& step, const Names& n
 // Recording is impossible: reported once, not for each scenario.
 int fail_to_record(const RunCommandOptions& options, const Error& error) {
   const int code = report_error("run", error, ErrorKind::invalid_input);
-  TestedUnit unit{.name = "--record " + options.record.place,
+  TestedUnit unit{.name = "--record " + options.files.record.place,
                   .result = std::string(outcome_name(outcome_of(error)))};
   break_off(unit, error.message);
   write_baseline(options.known, "no scenario ran");
@@ -217,7 +217,7 @@ int suite_command(const RunCommandOptions& options, const Backends& backends) {
     return kExitUsage;
   }
   if (!selection.runs.empty())
-    if (const Status recordable = check_record_file(options.record); !recordable.ok())
+    if (const Status recordable = check_record_file(options.files.record); !recordable.ok())
       return fail_to_record(options, recordable.error());
   return run_suite(options, backends, selection,
                    {.paths = suite.paths,

@@ -16,17 +16,18 @@ Attachment::Attachment(Options options)
     : options_(std::move(options)),
       input_(options_.place, [this] { return stop_.load(); }),
       lines_(input_),
-      judging_{.input = options_.place,
-               .follow = true,
-               .finds_causes = false,
-               .record = {.place = options_.record,
-                          .level = options_.level,
-                          .begun = [this](const SessionPlace& place) { begin_trace(place); },
-                          .committed =
-                              [this](std::int64_t num_steps) {
-                                const std::lock_guard lock(mutex_);
-                                status_.num_written = num_steps;
-                              }}},
+      judging_{
+          .input = options_.place,
+          .follow = true,
+          .finds_causes = false,
+          .files = {.record = {.place = options_.record,
+                               .level = options_.level,
+                               .begun = [this](const SessionPlace& place) { begin_trace(place); },
+                               .committed =
+                                   [this](std::int64_t num_steps) {
+                                     const std::lock_guard lock(mutex_);
+                                     status_.num_written = num_steps;
+                                   }}}},
       session_(judging_),
       reader_([this] { read(); }) {}
 
@@ -80,7 +81,7 @@ void Attachment::read() {
   if (options_.record.empty()) {
     auto folder = TemporaryFolder::make();
     if (!folder.ok()) return end_trace(folder.error());
-    judging_.record.place = folder.value()->file("judged.db") + ":trace";
+    judging_.files.record.place = folder.value()->file("judged.db") + ":trace";
     folder_ = std::move(folder).value();
   }
   while (!stop_ && !is_unreadable_) {

@@ -102,7 +102,7 @@ Result<std::unique_ptr<ShownRun>> open_trace(const std::string& path) {
       .input = path,
       .only_first = true,
       .finds_causes = false,
-      .record = {.place = place.file + ":" + place.name, .level = RecordLevel::full}};
+      .files = {.record = {.place = place.file + ":" + place.name, .level = RecordLevel::full}}};
   auto lines = TraceInput::open(path, stop_requested);
   if (!lines.ok()) return lines.error();
   JudgeSession session(options);

@@ -74,7 +74,7 @@ void TraceInput::end_of_stream(bool is_cut) {
 
 CommandFiles files_of(const JudgeOptions& options) {
   return {.inputs = {{"the trace", options.input.starts_with("unix:") ? "" : options.input}},
-          .outputs = {recording(options.record.place)}};
+          .outputs = outputs_of(options.files)};
 }
 
 JudgeSession::JudgeSession(const JudgeOptions& options, Note note)
@@ -170,10 +170,10 @@ Result<SessionHeader> JudgeSession::session_header(std::string_view header_line)
 // The second trace of an input cannot have the first one's name.
 Status JudgeSession::begin_files(std::string_view header_line) {
   const std::size_t number = report_.traces.size();
-  auto begun = StepFiles::begin({.record = options_.record},
-                                {.header = [&] { return session_header(header_line); },
-                                 .names = trace_.names(),
-                                 .suffix = number > 1 ? fmt::format("-{}", number) : ""});
+  auto begun =
+      StepFiles::begin(options_.files, {.header = [&] { return session_header(header_line); },
+                                        .names = trace_.names(),
+                                        .suffix = number > 1 ? fmt::format("-{}", number) : ""});
   if (!begun.ok()) {
     file_failure_ = begun.error();
     return begun.error();

@@ -99,7 +99,7 @@ struct JudgeOptions {
   CheckScope check = CheckScope::step;
   std::string engine;      // profile to compare with; empty: none
   LanguageModel language;  // runs on the decisions; none: without a model
-  RecordOption record;     // several traces: the second one's name ends in "-2"
+  StepFileOptions files;   // several traces: the second one's session ends in "-2"
 };
 
 // What it reads and writes.

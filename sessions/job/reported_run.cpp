@@ -41,7 +41,7 @@ Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const Run
     auto language = load_language(options.state, backends);
     if (!language.ok()) return language.error();
     checks.language = language.value();
-    checks.keeps_speech = !options.record.place.empty();
+    checks.keeps_speech = !options.files.record.place.empty();
     auto info = make_speech_info(*checks.language.model, plan.setup.config.kv_cache_config,
                                  options.state.weights, checks.language.form);
     if (!info.ok()) return info.error();
@@ -191,7 +191,7 @@ Result<StepFiles> begin_run_files(const RunOptions& options, const ReportedRun& 
     return of;
   };
   return StepFiles::begin(
-      {.record = options.record, .trace = options.trace},
+      options.files,
       {.header = header, .names = run.names(), .engine = &run.engine(), .plan = &run.plan()});
 }
 

@@ -47,14 +47,15 @@ Result<RunPlan> plan_of_scenario(const RunOptions& options) {
 }  // namespace
 
 CommandFiles files_of(const RunOptions& options) {
+  std::vector<OutputTarget> outputs = outputs_of(options.files);
+  outputs.insert(outputs.begin() + 1,  // behind --trace
+                 {"--write-baseline", options.known.write_baseline});
   return {.inputs = {{"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
                      {"the model's file", options.model},
                      {"the baseline", options.known.baseline},
                      {"of the language model", options.state.weights},
                      {"the scenario", options.scenario_text.empty() ? options.scenario : ""}},
-          .outputs = {{"--trace", options.trace},
-                      {"--write-baseline", options.known.write_baseline},
-                      recording(options.record.place)}};
+          .outputs = std::move(outputs)};
 }
 
 Result<Scenario> read_scenario(const RunOptions& options) {

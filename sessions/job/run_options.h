@@ -102,8 +102,7 @@ struct RunOptions {
   StateOption state = {};
   KnownFindingsOption known = {};
   bool strict = false;  // warnings count as findings
-  std::string trace;    // file to write for `judge`, empty: none
-  RecordOption record = {};
+  StepFileOptions files = {};
 };
 
 // What a run reads and writes.

@@ -150,6 +150,10 @@ Result<std::unique_ptr<StepFile>> begin_trace_file(const StepFileOptions& option
       std::make_unique<TraceFile>(std::move(file).value(), std::move(writer)));
 }
 
+std::vector<OutputTarget> outputs_of(const StepFileOptions& options) {
+  return {{"--trace", options.trace}, recording(options.record.place)};
+}
+
 OutputTarget document(std::string_view option, bool is_asked_for) {
   return {.option = option, .path = is_asked_for ? "-" : ""};
 }

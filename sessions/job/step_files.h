@@ -38,7 +38,7 @@ struct RecordOption {
 
 struct StepFileOptions {
   RecordOption record = {};
-  std::string trace = {};  // a file, empty: none
+  std::string trace = {};  // a file for `judge`, empty: none
 };
 
 // What the steps come from.
@@ -101,6 +101,8 @@ Result<std::unique_ptr<StepFile>> begin_trace_file(const StepFileOptions& option
 
 // The files that a job reads and writes, and where its text goes.
 
+// Every file that the options may ask for.
+std::vector<OutputTarget> outputs_of(const StepFileOptions& options);
 // "--json", whose document is on standard output.
 OutputTarget document(std::string_view option, bool is_asked_for);
 // The file of `--record FILE.db:NAME`.

@@ -10,6 +10,7 @@
 #include "sessions/record/session_plan.h"
 #include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
+#include "sessions/text/command_files.h"
 #include "storage/session_file.h"
 #include "storage/session_reader.h"
 #include "tests/cli/program.h"
@@ -263,6 +264,13 @@ TEST_F(StepFilesOfARun, AHeaderIsMadeForASessionOnly) {
   EXPECT_EQ(num_headers_, 0);
   ASSERT_TRUE(begin({.record = {.place = folder_ / "runs.db"}}).ok());
   EXPECT_EQ(num_headers_, 1);
+}
+
+TEST_F(StepFilesOfARun, AreAllNamedForTheCheckOfACommandsFiles) {
+  std::vector<std::string> asked_for;
+  for (const OutputTarget& output : outputs_of({.record = {.place = "runs.db:six"}, .trace = "t"}))
+    asked_for.push_back(output.path);
+  EXPECT_THAT(asked_for, testing::ElementsAre("t", "runs.db"));
 }
 
 TEST_F(StepFilesOfARun, NoneIsASinkThatTakesEverything) {

@@ -107,7 +107,7 @@ TEST_F(RecordedSessions, OfAnotherEngineCannotRunAgain) {
 
 TEST_F(RecordedSessions, AForkIsRecordedWithItsParentAndReproducesItself) {
   SessionsForkOptions options{.place = place("before"), .step = 3, .preempt = {"A"}};
-  options.record.place = place("after");
+  options.files.record.place = place("after");
   const Said said = fork(options);
   EXPECT_EQ(said.code, kExitFine) << said.err << said.out;
   EXPECT_THAT(said.out, HasSubstr("runs.db:before at step 3: "));
@@ -164,7 +164,7 @@ TEST_F(RecordedSessions, WhatAnOptionOfAForkDoesNotTakeIsUsage) {
   EXPECT_THAT(usage({.step = 3, .drafts = {"A=-1"}}), HasSubstr("expected 0 or more"));
   EXPECT_THAT(usage({.step = 3, .engine = "nope"}), HasSubstr("nope"));
   SessionsForkOptions taken{.step = 3, .budget = 4};
-  taken.record.place = place("before");
+  taken.files.record.place = place("before");
   EXPECT_THAT(usage(taken), HasSubstr("already"));
 }
 

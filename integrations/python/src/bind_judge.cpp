@@ -25,7 +25,7 @@ JudgeOptions judge_options_of(const Given& given) {
   options.input = given.get<std::string>("input");
   options.check = given.check();
   options.filter = given.get<std::string>("filter");
-  options.record = given.record();
+  options.files = given.files();
   if (const auto engine = given.get<std::string>("engine"); !engine.empty())
     options.engine = value_or_raise(engine_profile_called(engine));
   raise_if_failed(check_given_files(files_of(options)));

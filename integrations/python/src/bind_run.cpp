@@ -50,7 +50,7 @@ RunOptions run_options_of(const Given& given) {
   options.steps = given.get<std::int64_t>("steps");
   options.check = given.check();
   options.state = state_of(given);
-  options.record = given.record();
+  options.files = given.files();
   return options;
 }
 

@@ -138,7 +138,7 @@ DiffOptions diff_options_of(const Given& given) {
   options.settings_a = given.get<std::vector<std::string>>("settings_a");
   options.settings_b = given.get<std::vector<std::string>>("settings_b");
   options.ignore = given.get<std::vector<std::string>>("ignore");
-  options.level = given.record().level;
+  options.level = given.files().record.level;
   options.limit = given.get<std::int64_t>("limit", options.limit);
   options.all = given.get<bool>("all");
   options.first = given.get<bool>("first");

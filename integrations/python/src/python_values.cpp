@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "integrations/python/src/python_values.h"
 #include "sessions/record/step_record.h"
@@ -109,7 +110,7 @@ CheckScope Given::check() const {
   raise(invalid_input(fmt::format("check {} (expected step or all)", quoted_text(name))));
 }
 
-RecordOption Given::record() const {
+StepFileOptions Given::files() const {
   const auto name = get<std::string>("level", "blocks");
   const auto level = record_level_of(name);
   if (!level)
@@ -118,7 +119,7 @@ RecordOption Given::record() const {
   RecordOption record{.place = get<std::string>("record"), .level = *level};
   if (!record.place.empty() && parse_session_place(record.place).file.empty())
     raise(invalid_input(fmt::format("record {} names no file", quoted_text(record.place))));
-  return record;
+  return {.record = std::move(record)};
 }
 
 Status check_given_files(CommandFiles files) {

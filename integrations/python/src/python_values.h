@@ -64,7 +64,7 @@ class Given {
   // "traffic_format", "users", "think_time", "request_rate", the last two as texts. Raise
   // InvalidInput for a number out of range.
   TrafficOptions traffic() const;
-  RecordOption record() const;
+  StepFileOptions files() const;
 
  private:
   pybind11::dict options_;
