@@ -14,6 +14,7 @@
 #include "cli/test_reports.h"
 #include "sessions/job/session_json.h"
 #include "sessions/job/step_files.h"
+#include "sessions/text/command_files.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 #include "storage/open_database.h"
@@ -28,7 +29,9 @@ constexpr std::size_t kMaxNamesShown = 20;
 std::string excluded_option(const RunCommandOptions& options) {
   if (!options.traffic.empty()) return "--traffic";
   if (options.explain > 0) return "--explain";
-  if (!options.files.trace.empty()) return "--trace";
+  // A file that one run replaces as a whole.
+  for (const OutputTarget& file : outputs_of(options.files))
+    if (!file.path.empty() && file.use == FileUse::whole) return std::string(file.option);
   if (options.twin) return "--twin";
   if (!parse_session_place(options.files.record.place).name.empty()) return "--record with a name";
   return {};
