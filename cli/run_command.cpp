@@ -295,6 +295,8 @@ int run_command(const RunCommandOptions& given, const Backends& backends) {
     return report_usage("run",
                         "--twin keeps no state in bytes: leave out --state bytes and --backend "
                         "cuda, or let a model speak with --weights");
+  if (const auto option = file_of_one_run(options.files); options.twin && !option.empty())
+    return report_usage("run", fmt::format("{} is for one run, not for --twin", option));
   if (Status loaded = load_baselines(options.known); !loaded.ok())
     return report_error("run", loaded.error());
   if (options.suite.is_suite()) return suite_command(options, backends);

@@ -14,7 +14,6 @@
 #include "cli/test_reports.h"
 #include "sessions/job/session_json.h"
 #include "sessions/job/step_files.h"
-#include "sessions/text/command_files.h"
 #include "sessions/text/number_words.h"
 #include "sessions/text/shown_text.h"
 #include "storage/open_database.h"
@@ -29,9 +28,8 @@ constexpr std::size_t kMaxNamesShown = 20;
 std::string excluded_option(const RunCommandOptions& options) {
   if (!options.traffic.empty()) return "--traffic";
   if (options.explain > 0) return "--explain";
-  // A file that one run replaces as a whole.
-  for (const OutputTarget& file : outputs_of(options.files))
-    if (!file.path.empty() && file.use == FileUse::whole) return std::string(file.option);
+  if (const auto option = file_of_one_run(options.files); !option.empty())
+    return std::string(option);
   if (options.twin) return "--twin";
   if (!parse_session_place(options.files.record.place).name.empty()) return "--record with a name";
   return {};

@@ -154,6 +154,12 @@ std::vector<OutputTarget> outputs_of(const StepFileOptions& options) {
   return {{"--trace", options.trace}, recording(options.record.place)};
 }
 
+std::string_view file_of_one_run(const StepFileOptions& options) {
+  for (const OutputTarget& file : outputs_of(options))
+    if (!file.path.empty() && file.use == FileUse::whole) return file.option;
+  return {};
+}
+
 OutputTarget document(std::string_view option, bool is_asked_for) {
   return {.option = option, .path = is_asked_for ? "-" : ""};
 }

@@ -103,6 +103,9 @@ Result<std::unique_ptr<StepFile>> begin_trace_file(const StepFileOptions& option
 
 // Every file that the options may ask for.
 std::vector<OutputTarget> outputs_of(const StepFileOptions& options);
+// The option of the first of them that is for one run, which replaces the file; empty: there is
+// none.
+std::string_view file_of_one_run(const StepFileOptions& options);
 // "--json", whose document is on standard output.
 OutputTarget document(std::string_view option, bool is_asked_for);
 // The file of `--record FILE.db:NAME`.

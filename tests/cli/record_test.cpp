@@ -118,6 +118,7 @@ TEST_F(Record, WhatIsWrongShowsBeforeAnythingRuns) {
   EXPECT_EQ(scenario_as_file.out, "");
   EXPECT_EQ(run_program(run + " --record /nonexistent/runs.db").exit_code, 4);
   EXPECT_EQ(record(run + " --twin", ":twin").exit_code, 2);
+  EXPECT_EQ(run_program(run + " --twin --trace /dev/null").exit_code, 2);
   EXPECT_EQ(run_program(run + " --record-level full").exit_code, 2);
   EXPECT_EQ(sessions().size(), 1U);
 }
