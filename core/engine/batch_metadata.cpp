@@ -208,9 +208,9 @@ void BatchMetadata::pad(const EngineConfig& config, StepTrace& trace,
                    .stores_boundaries_by_piece = policies.is(ConvBoundaries::by_piece),
                    .steps_kda_gates_by_head = policies.is(KdaGateStride::heads),
                    .runs_null_rows = policies.is(NullRows::run),
-                   .varies_post_copies = policies.is(BackwardPostCopy::suppressed) ||
-                                         policies.is(AcceptedCountReset::in_place) ||
-                                         policies.is(PostCopyBlockTable::of_first_group)};
+                   .varies_post_copies = !policies.is(BackwardPostCopy::made) ||
+                                         !policies.is(AcceptedCountReset::separate_output) ||
+                                         !policies.is(PostCopyBlockTable::of_each_group)};
   trace.common = {.query_start_loc = query_start_loc_,
                   .seq_lens = seq_lens_,
                   .num_reqs = padded_reqs,
