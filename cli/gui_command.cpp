@@ -113,15 +113,15 @@ CommandFiles files_of(const GuiOptions& options) {
                      {"the script", options.script},
                      {"the model's file", options.model},
                      {"of the language model", options.state.weights}},
-          .outputs = {{"--screenshot", options.screenshot}, recording(options.record.place)}};
+          .outputs = {{"--screenshot", options.screenshot}, recording(options.files.record.place)}};
 }
 
 Status fill_run(const GuiOptions& options, GuiStart& start) {
   if (options.traffic.empty() && !has_settings(options)) {
     start.open = options.scenario;
     start.attach = options.attach;
-    start.record = options.record.place;
-    start.record_level = record_level_name(options.record.level);
+    start.record = options.files.record.place;
+    start.record_level = record_level_name(options.files.record.level);
     return Ok{};
   }
   auto plan = make_run_plan(options);
@@ -171,7 +171,7 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
       ->type_name("FILE|unix:PATH")
       ->excludes(file)
       ->excludes("--traffic");
-  add_record_options(command, options.record);
+  add_record_options(command, options.files.record);
   // What comes is kept in a temporary file otherwise, which has a level too.
   command.get_option("--record-level")->remove_needs(command.get_option("--record"));
   command.get_option("--record")->needs("--attach");

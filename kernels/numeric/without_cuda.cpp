@@ -21,6 +21,11 @@ Error without_cuda() {
 HS_LAYER_FUNCTIONS(HS_DEFINE)
 #undef HS_DEFINE
 
+Status delta_rule_prefill_chunked_cuda(const DeltaRuleLayer&, const PrefillRows&, const StatePool&,
+                                       const DeltaRuleTokens&, std::span<const RowChunk>,
+                                       const ChunkLaunch&, CUstream_st*) {
+  return without_cuda();
+}
 Status NumericOnHost::apply(NumericFunction, std::span<const float>, std::span<float>) const {
   return without_cuda();
 }
