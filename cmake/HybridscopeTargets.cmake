@@ -219,7 +219,7 @@ set(hybridscope_long_tests storage gui core_engine gui_model judge sessions cli)
 set(hybridscope_parts_of_cli 4)
 set(hybridscope_parts_of_gui_model 2)
 set(hybridscope_parts_of_judge 2)
-set(hybridscope_parts_of_sessions 2)
+set(hybridscope_parts_of_sessions 3)
 
 # hybridscope_test(NAME SOURCES a_test.cpp ... LINKS lib ...)
 # Tests of the GoogleTest program test_NAME. Folders share a program: linking dozens would take as
