@@ -18,10 +18,6 @@
 namespace hybridscope {
 namespace {
 
-constexpr std::array<std::string_view, 10> kNames = {"0.24.0", "0.25.1", "0.26.0", "0.27.1",
-                                                     "0.28.0", "0.29.0", "0.30.0", "0.31.0",
-                                                     "0.32.0", "0.33.0"};
-
 // From `since` on the engine does `value`, with both runners or with one.
 struct Change {
   Release since;
@@ -142,17 +138,6 @@ constexpr auto kChanges = std::to_array<Change>({
 static_assert(std::ranges::is_sorted(kChanges, {}, &Change::since));
 
 }  // namespace
-
-std::span<const std::string_view> release_names() { return kNames; }
-
-std::string_view release_name(Release release) { return kNames[static_cast<std::size_t>(release)]; }
-
-std::optional<Release> parse_release(std::string_view name) {
-  if (name == "0.25.0") return Release::v0_25_1;
-  const auto found = std::ranges::find(kNames, name);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<Release>(found - kNames.begin());
-}
 
 PolicySet release_policies(Release release, ModelRunner runner) {
   PolicyOverrides overrides;
