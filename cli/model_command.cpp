@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/job/right_command.h"
 #include "sessions/scenario/engine_setup.h"
+#include "sessions/startup/known_models.h"
 
 namespace hybridscope {
 
@@ -19,13 +21,16 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command.footer(
       "Examples:\n"
       "  hybridscope model --list\n"
+      "  hybridscope model Qwen/Qwen3.8-27B\n"
       "  hybridscope model qwen3-next-80b-a3b --num-speculative-tokens 2\n"
       "  hybridscope model path/to/config.json --tp 2 --kv-memory 40GiB --json\n"
       "\n"
       "Exit codes: 0 fine, 2 usage, an unknown model, settings that the model does not allow,\n"
       "3 a config.json that cannot be read, 4 output that cannot be written.");
-  command.add_option("model", options.model, "preset or config.json")->type_name("NAME|FILE");
-  command.add_flag("--list", options.list, "print the presets and where their numbers come from");
+  command.add_option("model", options.model, "preset, Hugging Face name or config.json")
+      ->type_name("NAME|FILE");
+  command.add_flag("--list", options.list,
+                   "print the models that are known and where their numbers come from");
   command.add_flag("--json", options.json, "the same facts as one JSON object");
   add_settings_options(command, options.settings);
 }
@@ -34,6 +39,8 @@ int model_command(const ModelOptions& options) {
   if (options.list) {
     for (const std::string& name : model_preset_names())
       fmt::print("{:<24}{}\n", name, model_preset(name).value().source);
+    for (const KnownModel& model : known_models())
+      fmt::print("{}\n{:24}{} ({})\n", fmt::join(model.names, ", "), "", model.source, model.date);
     return kExitFine;
   }
   if (options.model.empty()) {

@@ -27,15 +27,19 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/text": ("core/base",),
     "sessions/palette": ("core/base",),
     "sessions/page": ("core/base", "sessions/palette", "sessions/text"),
-    "sessions/scenario": _room("text"),
+    "sessions/startup": ("core/base", "core/model", "sessions/text"),
+    "sessions/scenario": _room("text", "startup"),
     "sessions/traffic": _room("text", "scenario"),
-    "sessions/weights": ("core/base", "core/model", "core/numeric", "sessions/text", "sessions/scenario"),
+    "sessions/weights": (
+        "core/base", "core/model", "core/numeric", "sessions/text", "sessions/startup",
+        "sessions/scenario",
+    ),
     "sessions/explain": _room("text", "scenario"),
     "sessions/run": _room("text", "scenario", "traffic", "explain"),
     "sessions/record": _room(*_BELOW_RECORD),
     "sessions/live": _room(*_BELOW_RECORD, "record"),
     "sessions/replay": _room(),
-    "sessions/conformance": _room("text", "scenario", "weights", "replay"),
+    "sessions/conformance": _room("text", "startup", "scenario", "weights", "replay"),
     "sessions/judge": _room(*_BELOW_RECORD, "replay", "conformance"),
     "sessions/breakpoint": _room("text", "record"),
     "sessions/cache_report": _room("text", "scenario", "explain", "run"),
@@ -46,7 +50,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/report": _room("text", "explain", "run", "record", "page"),
     "sessions/shrink": _room(*_BELOW_RECORD, "judge", "known_bugs"),
     "sessions/plan": _room(
-        "text", "scenario", "traffic", "explain", "run", "cache_report", "page", "judge"
+        "text", "startup", "scenario", "traffic", "explain", "run", "cache_report", "page", "judge"
     ),
     "sessions/matrix": _room("text", "scenario", "explain", "run", "shrink", "page", "known_bugs"),
 }

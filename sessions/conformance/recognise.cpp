@@ -59,6 +59,8 @@ bool has_all(const json& object, const std::vector<std::string>& fields) {
 }
 
 bool fits(const VectorKind& kind, const json& vector) {
+  if (!kind.vector_fields.empty())
+    return vector.is_object() && has_all(vector, split_words(kind.vector_fields));
   const std::string input_field(kind.input_field);
   if (!has_object(vector, "config") || !vector.contains(input_field)) return false;
   const json& config = vector.at("config");
@@ -80,7 +82,7 @@ bool some_call_has(const VectorKind& kind, std::span<const json> cases) {
 bool fits_all(const VectorKind& kind, std::span<const json> cases) {
   return !cases.empty() &&
          std::ranges::all_of(cases, [&](const json& vector) { return fits(kind, vector); }) &&
-         (kind.input_field == "input" || some_call_has(kind, cases));
+         (kind.input_field != "calls" || some_call_has(kind, cases));
 }
 
 // The kinds that fit and have the most fields.
@@ -156,9 +158,11 @@ const VectorKind* other_kind_by_fields(const VectorKind& named, std::span<const 
 
 VectorCase open_vector(const VectorKind& kind, const json& vector, std::optional<Release> release) {
   const JsonValue top(vector);
+  for (const std::string& field : split_words(kind.vector_fields)) static_cast<void>(top[field]);
   const JsonValue config = top["config"];
   static_cast<void>(config.members());
   for (const std::string& field : split_words(kind.config_fields)) static_cast<void>(config[field]);
+  if (!kind.vector_fields.empty()) return {.config = config, .input = top};
   const JsonValue input = top[kind.input_field];
   if (kind.input_field == "calls")
     static_cast<void>(input.elements());

@@ -31,6 +31,11 @@ Recompute recompute_release_split, recompute_release_builders, recompute_release
 Recompute recompute_release_scheduler;
 // recompute_release_worker.cpp
 Recompute recompute_release_worker;
+// recompute_startup.cpp
+Recompute recompute_startup;
+// What the vector answers, in the form that recompute_startup returns: sizes, groups, refusals and
+// the lines about sizes.
+nlohmann::json startup_answers(const nlohmann::json& vector);
 
 // Reads `config` of the caching and scheduling vectors as engine settings.
 

@@ -50,6 +50,10 @@ struct VectorKind {
   NumericOp* numeric_op = nullptr;  // form recurrent
   NumericOp* chunked_op = nullptr;  // form chunked; null: there is none
   bool of_model = false;  // of a whole model, whose weights lie beside the file (model_layout.h)
+  // Members of the vector that ask, where it has no `input` and `output`: its `config` is a
+  // config.json, and the whole vector is the input.
+  std::string_view vector_fields{};
+  nlohmann::json (*answers)(const nlohmann::json& vector) = nullptr;  // of such a vector
 
   bool is_of_a_release() const { return !word_before_release.empty(); }
 };

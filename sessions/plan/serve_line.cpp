@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "core/model/model_presets.h"
+#include "sessions/startup/known_models.h"
 
 namespace hybridscope {
 namespace {
@@ -43,11 +43,12 @@ Result<std::string> model_of_serve_line(const std::string& model) {
   if (model_preset(model).ok()) return model;
   std::error_code error;
   if (std::filesystem::exists(model, error)) return model;
-  std::vector<std::string_view> known;
-  for (const HubModel& row : kHubModels) known.push_back(row.first);
-  return Error{ErrorKind::not_found, fmt::format("the sizes of {} are not known: give its file "
-                                                 "with --model config.json (known by name: {})",
-                                                 model, fmt::join(known, ", "))};
+  if (find_known_model(model) != nullptr) return model;
+  return Error{
+      ErrorKind::not_found,
+      fmt::format("the sizes of {} are not known{}: give its file with --model config.json "
+                  "(`hybridscope model --list` prints what is known by name)",
+                  model, nearest_model_hint(model))};
 }
 
 namespace {

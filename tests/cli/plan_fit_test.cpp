@@ -185,7 +185,7 @@ TEST(PlanFit, WrongUsageIsTold) {
         std::tuple("plan --model tiny-gdn fit t.jsonl", 2, "--model stands before fit"),
         std::tuple("plan fit t.jsonl --without speed", 2, "--without"),
         std::tuple("plan fit t.jsonl --tensor-parallel-size 2", 2, "--model"),
-        std::tuple("plan fit t.jsonl --model nosuch", 2, "no model preset is called"),
+        std::tuple("plan fit t.jsonl --model nosuch", 2, "no model is called"),
         std::tuple("plan fit README.md --out README.md", 2, "--out README.md: this is a trace"),
         std::tuple("plan fit t.jsonl --json --out -", 2, "would both be on standard output"),
         std::tuple("plan fit none.jsonl", 3, "none.jsonl"),

@@ -153,7 +153,7 @@ TEST(Plan, WrongUsageIsToldBeforeAnythingRuns) {
         std::pair("--sweep max_num_seqs=2,8 --max-num-seqs 4", "both set and swept"),
         std::pair("--prefer speed", "--prefer: there is no goal"),
         std::pair("--prefer throughput", "throughput needs a step time"),
-        std::pair("--model no-model", "no model preset"),
+        std::pair("--model no-model", "no model is called"),
         std::pair("--from-serve 'vllm serve no/model'", "give its file with --model config.json"),
         std::pair("--shard 1/2 --budget 3", "--budget excludes --shard"),
         std::pair("--step-time fast", "--step-time: step time: \"fast\" is no term")}) {
@@ -284,7 +284,7 @@ TEST(PlanSizes, WrongUseIsExitCode2) {
   EXPECT_THAT(run_program("plan --model tiny-gdn --output 3").err, HasSubstr("need --prompt"));
   EXPECT_THAT(run_program("plan --model tiny-gdn --prompt 3 --shared 4").err,
               HasSubstr("--shared is 4, more than the 3 tokens"));
-  EXPECT_THAT(run_program("plan --model no-model").err, HasSubstr("no model preset"));
+  EXPECT_THAT(run_program("plan --model no-model").err, HasSubstr("no model is called"));
   EXPECT_THAT(run_program("plan --from-serve 'vllm serve Qwen/Qwen3-8B'").err,
               HasSubstr("give its file with --model config.json"));
   EXPECT_EQ(run_program("plan --model tiny-gdn --prompt 300000").exit_code, 2);

@@ -253,15 +253,25 @@ TEST_F(Sessions, ANameOrANoteThatCannotBeIsMisuse) {
   EXPECT_THAT(taken.err, HasSubstr("there is a session \"taken\" already"));
 }
 
-TEST(ModelName, ThatNoPresetHasIsMisuseOfEveryCommandThatTakesOne) {
+TEST(ModelName, ThatNobodyKnowsIsMisuseOfEveryCommandThatTakesOne) {
   for (const std::string command :
        {"model", "run --traffic synthetic --model", "run scenarios/plain_decode.json --model",
         "explain-cache --traffic synthetic --model"}) {
     const ProgramResult result = run_program(command + " nosuch");
     EXPECT_EQ(result.exit_code, 2) << command;
-    EXPECT_THAT(result.err, HasSubstr("no model preset is called \"nosuch\"")) << command;
+    EXPECT_THAT(result.err, HasSubstr("no model is called \"nosuch\"")) << command;
   }
   EXPECT_EQ(run_program("model nosuch.json").exit_code, 3);
+}
+
+TEST(ModelName, OfHuggingFaceStandsForItsPublishedShape) {
+  const ProgramResult whole = run_program("model Qwen/Qwen3.8-27B --json");
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_THAT(whole.out, HasSubstr("gdn_attention"));
+  EXPECT_EQ(run_program("model nvidia/Qwen3.8-27B-NVFP4").exit_code, 0);
+  EXPECT_THAT(run_program("model Qwen/Qwen3.8-28B").err,
+              HasSubstr("did you mean \"Qwen/Qwen3.8-27B\"?"));
+  EXPECT_THAT(run_program("model --list").out, HasSubstr("Qwen/Qwen3.8-27B"));
 }
 
 TEST_F(Sessions, RenameAndDelete) {

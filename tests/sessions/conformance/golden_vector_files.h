@@ -44,7 +44,9 @@ inline std::vector<GoldenVectorFile> golden_vector_files() {
       continue;
     }
     if (!kind.is_of_a_release()) {
-      const std::string folder = kind.numeric_op != nullptr ? "numeric/" : "";
+      const std::string folder = kind.numeric_op != nullptr ? "numeric/"
+                                 : kind.answers != nullptr  ? "models/"
+                                                            : "";
       files.push_back({&kind, folder + std::string(kind.name)});
       continue;
     }

@@ -204,6 +204,7 @@ void collect_pointers(const json& value, const std::string& pointer,
 std::string change_one_place(json& vector, std::mt19937& random) {
   const std::string part = random() % 4 == 0          ? "config"
                            : vector.contains("input") ? "input"
+                           : vector.contains("flags") ? "flags"
                                                       : "calls";
   std::vector<std::string> pointers;
   collect_pointers(vector.at(part), "/" + part, pointers);
@@ -242,7 +243,7 @@ TEST_P(HostileVectors, EndWithAnAnswerOrAJsonFault) {
     const json vector = json::parse(line);
     for (int change = 0; change < kChangesAVector; ++change) {
       json changed = vector;
-      SCOPED_TRACE(vector.at("id").get<std::string>() + " " + change_one_place(changed, random));
+      SCOPED_TRACE(vector.value("id", GetParam().name) + " " + change_one_place(changed, random));
       try {
         const auto difference =
             check_vector(kind, changed, {.execute_copies = &execute_copies}, GetParam().place());

@@ -79,7 +79,7 @@ TEST(Recognise, AFileIsCalledAfterItsKind) {
 }
 
 TEST(Recognise, TheNameOfAKindIsNoPartOfAWord) {
-  EXPECT_EQ(by_name("all_models.jsonl"), "none");
+  EXPECT_EQ(by_name("all_modelled.jsonl"), "none");
   EXPECT_EQ(by_name("reschedulers.jsonl"), "none");
   EXPECT_EQ(by_name("overall_mode.jsonl"), "none");
   EXPECT_EQ(by_name("all_models_all_mode.jsonl"), "all_mode");

@@ -1,0 +1,349 @@
+#include "sessions/startup/architectures.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "sessions/startup/hf_reader.h"
+#include "sessions/startup/layer_families.h"
+#include "sessions/text/json_reader.h"
+#include "sessions/text/json_value.h"
+
+namespace hybridscope {
+namespace {
+
+// How a release says that it does not have the architecture yet.
+enum class Absent : std::uint8_t {
+  model,       // the registry does not know it
+  draft,       // with MTP, the configuration of the draft model says so first
+  method,      // with MTP, the method is not known
+  model_type,  // transformers does not know it either
+};
+
+struct Architecture {
+  const char* name;                    // config.json "architectures"[0]
+  ReadLayers* read = nullptr;          // null: no release that is modelled has it
+  const char* mtp_layers = nullptr;    // key of the number of MTP layers; null: it has none
+  std::int64_t mtp_layers_absent = 0;  // where the key is missing
+  Release first = Release::v0_24_0;
+  Release mtp_first = Release::v0_24_0;
+  Absent absent = Absent::model;
+  const char* last = nullptr;  // the last release that has it; null: the newest does
+};
+
+constexpr const char* kNextN = "num_nextn_predict_layers";
+constexpr const char* kMtpLayers = "mtp_num_hidden_layers";
+
+// First and last releases: vLLM model_executor/models/registry.py of each.
+constexpr Architecture kArchitectures[] = {
+    {"Qwen3NextForCausalLM", read_qwen3_next, kNextN, 1},
+    {"Qwen3_5ForConditionalGeneration", read_qwen3_5, kMtpLayers, 1},
+    {"Qwen3_5MoeForConditionalGeneration", read_qwen3_5, kMtpLayers, 1},
+    {.name = "Qwen3_5ForCausalLM",
+     .read = read_qwen3_5,
+     .mtp_layers = kMtpLayers,
+     .mtp_layers_absent = 1,
+     .first = Release::v0_27_1,
+     .absent = Absent::draft},
+    {.name = "Qwen3_5MoeForCausalLM",
+     .read = read_qwen3_5,
+     .mtp_layers = kMtpLayers,
+     .mtp_layers_absent = 1,
+     .first = Release::v0_27_1,
+     .absent = Absent::draft},
+    {"MiniCPMV4_6ForConditionalGeneration", read_qwen3_5},
+    {"InternS2PreviewForConditionalGeneration", read_qwen3_5, kMtpLayers, 1},
+    {"Qwen4ExpForConditionalGeneration", read_qwen4_exp, kMtpLayers, 1, Release::v0_29_0},
+    {"Qwen4ExpForCausalLM", read_qwen4_exp, kMtpLayers, 1, Release::v0_29_0},
+    {"NemotronHForCausalLM", read_nemotron_h, kNextN},
+    {"NemotronHPuzzleForCausalLM", read_nemotron_h, kNextN},
+    {"NemotronH_Nano_VL_V2", read_nemotron_h, kNextN},
+    {"NemotronH_Nano_Omni_Reasoning_V3", read_nemotron_h, kNextN},
+    {"NemotronH_Super_Omni_Reasoning_V3", read_nemotron_h, kNextN},
+    {"KimiLinearForCausalLM", read_kimi},
+    {.name = "KimiK3ForConditionalGeneration",
+     .read = read_kimi,
+     .mtp_layers = kNextN,
+     .first = Release::v0_27_1,
+     .absent = Absent::model_type},
+    {.name = "Glm5NextForConditionalGeneration",
+     .read = read_glm5_next,
+     .mtp_layers = kNextN,
+     .first = Release::v0_30_0,
+     .absent = Absent::method},
+    {.name = "Glm5NextForCausalLM",
+     .read = read_glm5_next,
+     .mtp_layers = kNextN,
+     .first = Release::v0_30_0,
+     .absent = Absent::method},
+    {"JambaForCausalLM", read_jamba},
+    {"Zamba2ForCausalLM", read_zamba2},
+    {"FalconH1ForCausalLM", read_falcon_h1},
+    {"GraniteMoeHybridForCausalLM", read_granite},
+    {"Lfm2ForCausalLM", read_lfm2},
+    {"Lfm2MoeForCausalLM", read_lfm2_moe},
+    {"Lfm2VlForConditionalGeneration", read_lfm2},
+    {"OlmoHybridForCausalLM", read_olmo_hybrid},
+    {.name = "BailingMoeV2_5ForCausalLM",
+     .read = read_bailing_v2_5,
+     .mtp_layers = kNextN,
+     .mtp_first = Release::v0_25_1},
+    {"BailingMoeV3ForCausalLM", read_bailing_v3, kNextN, 0, Release::v0_28_0},
+    {"BailingMoeV3VLForConditionalGeneration", read_bailing_v3, kNextN, 0, Release::v0_30_0},
+    {.name = "AliceAIForCausalLM", .read = read_alice, .first = Release::v0_33_0},
+    {.name = "Plamo2ForCausalLM", .read = read_plamo2, .last = "0.26.0"},
+    {.name = "BambaForCausalLM", .last = "0.23.0"},
+    {.name = "MiniMaxForCausalLM", .last = "0.23.0"},
+    {.name = "MiniMaxText01ForCausalLM", .last = "0.23.0"},
+    {.name = "MiniMaxM1ForCausalLM", .last = "0.23.0"},
+    {.name = "Phi4FlashForCausalLM", .last = "0.10.2"},
+    {"MambaForCausalLM", read_mamba},
+    {"FalconMambaForCausalLM", read_mamba},
+    {"Mamba2ForCausalLM", read_mamba2},
+    {"DeepseekV3ForCausalLM", read_deepseek, kNextN},
+    {"GptOssForCausalLM", read_attention_only},
+    {"Gemma3ForCausalLM", read_attention_only},
+    {"Gemma3ForConditionalGeneration", read_attention_only},
+    {"Llama4ForCausalLM", read_attention_only},
+    {"Llama4ForConditionalGeneration", read_attention_only},
+    {"LlamaForCausalLM", read_attention_only},
+};
+
+const Architecture& find_architecture(const HfConfigReader& file) {
+  std::string name;
+  std::vector<std::string_view> known;
+  for (const std::string& told : file.texts("architectures")) {
+    if (name.empty()) name = told;
+  }
+  for (const Architecture& row : kArchitectures) {
+    if (name == row.name) return row;
+    known.emplace_back(row.name);
+  }
+  file.fail_key("architectures",
+                fmt::format("one whose layers are known{}; known: {}",
+                            nearest_key_hint(name, known), fmt::join(known, ", ")));
+}
+
+// A release that has no such model any more.
+bool is_gone(const Architecture& architecture, Release release) {
+  if (architecture.last == nullptr) return false;
+  const auto last = parse_release(architecture.last);
+  return !last || release > *last;
+}
+
+constexpr std::int64_t kMostDraftLayers = 64;
+
+// Layers of the model's own multi-token prediction: each caches as an attention layer of the
+// target.
+void add_mtp_layers(const Architecture& architecture, const HfConfigReader& reader,
+                    StartupModel& model) {
+  std::int64_t count = reader.whole_or(architecture.mtp_layers, architecture.mtp_layers_absent);
+  if (std::string_view(architecture.name).starts_with("NemotronH")) {
+    if (!reader.has("mtp_hybrid_override_pattern")) return;
+    const std::string pattern = reader.text("mtp_hybrid_override_pattern");
+    count = count == 1 ? std::ranges::count(pattern, '*') : 0;
+  }
+  if (count > kMostDraftLayers)
+    reader.fail_key(architecture.mtp_layers, fmt::format("at most {}", kMostDraftLayers));
+  const std::int64_t first = reader.count("num_hidden_layers");
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::string name = fmt::format("mtp.{}", first + i);
+    if (model.is_block_outermost) {
+      add_sparse_draft(reader, name, model);
+      continue;
+    }
+    for (const CachedLayer& layer : model.layers)
+      if (std::holds_alternative<AttentionCache>(layer.cache) && !layer.is_draft) {
+        model.layers.push_back({layer.cache, name, true});
+        break;
+      }
+  }
+}
+
+void add_draft_model(const HfConfigReader& reader, StartupModel& model) {
+  StartupModel draft;
+  read_attention_only(reader, draft);
+  for (CachedLayer& layer : draft.layers) {
+    layer.is_draft = true;
+    layer.name = "draft." + layer.name;
+    model.layers.push_back(std::move(layer));
+  }
+}
+
+bool is_mtp(std::string_view method) { return method == "mtp" || method.ends_with("_mtp"); }
+
+// Larger numbers are no model's; within them no size overflows.
+constexpr std::int64_t kMostHeads = 1 << 12;
+constexpr std::int64_t kMostHeadSize = 1 << 16;
+constexpr std::int64_t kMostDim = 1 << 20;
+constexpr std::int64_t kMostChunk = 1 << 13;
+
+struct Dimension {
+  const char* name;
+  std::int64_t value = 0;
+  std::int64_t most = kMostDim;
+};
+
+std::vector<Dimension> dimensions_of(const LayerCache& cache) {
+  if (const auto* attention = std::get_if<AttentionCache>(&cache))
+    return {{"attention heads", attention->num_kv_heads, kMostHeads},
+            {"elements of a head", attention->head_size, kMostHeadSize},
+            {"elements of a head", attention->head_size_v, kMostHeadSize}};
+  if (const auto* index = std::get_if<IndexKeyCache>(&cache))
+    return {{"elements of an index key", index->head_size, kMostHeadSize},
+            {"tokens of an index key", index->tokens_per_key, kMostHeads}};
+  if (const auto* ring = std::get_if<RingCache>(&cache))
+    return {{"heads of a ring", ring->num_kv_heads, kMostHeads},
+            {"elements of a ring's head", ring->head_size, kMostHeadSize},
+            {"tokens of an index key", ring->tokens_per_key, kMostHeads}};
+  if (const auto* ple = std::get_if<PleShortConvCache>(&cache))
+    return {{"rows of a short convolution", ple->num_rows}, {"its width", ple->width}};
+  const auto& state = std::get<StateCache>(cache);
+  if (const auto* dims = std::get_if<Mamba1Dims>(&state))
+    return {{"intermediate_size", dims->intermediate_size},
+            {"state_size", dims->state_size},
+            {"conv_kernel", dims->conv_kernel}};
+  if (const auto* dims = std::get_if<Mamba2Dims>(&state))
+    return {{"intermediate_size", dims->intermediate_size},
+            {"n_groups", dims->n_groups},
+            {"num_heads", dims->num_heads},
+            {"head_dim", dims->head_dim},
+            {"state_size", dims->state_size},
+            {"conv_kernel", dims->conv_kernel}};
+  if (const auto* dims = std::get_if<LinearAttentionDims>(&state))
+    return {{"num_heads", dims->num_heads}, {"head_dim", dims->head_dim}};
+  if (const auto* dims = std::get_if<ShortConvDims>(&state))
+    return {{"intermediate_size", dims->intermediate_size}, {"conv_kernel", dims->conv_kernel}};
+  if (const auto* dims = std::get_if<GatedDeltaNetDims>(&state))
+    return {{"num_k_heads", dims->num_k_heads},
+            {"num_v_heads", dims->num_v_heads},
+            {"head_k_dim", dims->head_k_dim},
+            {"head_v_dim", dims->head_v_dim},
+            {"conv_kernel_size", dims->conv_kernel_size}};
+  const auto& dims = std::get<KdaDims>(state);
+  return {{"num_heads", dims.num_heads},
+          {"head_dim", dims.head_dim},
+          {"conv_kernel_size", dims.conv_kernel_size}};
+}
+
+Status check_dimensions(const StartupModel& model) {
+  if (std::ssize(model.layers) > kMostLayers)
+    return invalid_input(fmt::format("{}: {} layers that cache, expected at most {}", model.name,
+                                     model.layers.size(), kMostLayers));
+  if (model.chunk_size > kMostChunk)
+    return invalid_input(fmt::format("{}: chunk size {}, expected at most {}", model.name,
+                                     model.chunk_size, kMostChunk));
+  for (const CachedLayer& layer : model.layers)
+    for (const Dimension& dimension : dimensions_of(layer.cache))
+      if (dimension.value < 0 || dimension.value > dimension.most)
+        return invalid_input(fmt::format("{}: layer {}: {} {}, expected 0 to {}", model.name,
+                                         layer.name, dimension.name, dimension.value,
+                                         dimension.most));
+  return Ok{};
+}
+
+Error refusal(const std::string& words) { return {ErrorKind::not_available, words}; }
+
+Error not_supported(const std::string& name, const char* config) {
+  return refusal(
+      fmt::format("ValidationError: 1 validation error for {}\n  Value error, Model architectures "
+                  "['{}'] are not supported for now.",
+                  config, name));
+}
+
+Error not_in_release(const Architecture& architecture, const HfConfigReader& file,
+                     const StartupSettings& settings) {
+  const bool mtp = is_mtp(settings.speculative_method);
+  if (architecture.absent == Absent::model_type)
+    return refusal(fmt::format(
+        "ValidationError: 1 validation error for ModelConfig\n  Value error, The checkpoint you "
+        "are "
+        "trying to load has model type `{}` but Transformers does not recognize this architecture.",
+        file.text("model_type")));
+  if (mtp && architecture.absent == Absent::method)
+    return refusal(fmt::format("NotImplementedError: Unsupported speculative method: '{}'",
+                               settings.speculative_method));
+  const bool draft = mtp && architecture.absent == Absent::draft;
+  return not_supported(architecture.name, draft ? "SpeculativeConfig" : "ModelConfig");
+}
+
+Result<StartupModel> read_model(const HfConfigReader& file, const ConfigText& config,
+                                const std::optional<HfConfigReader>& draft,
+                                const StartupSettings& settings) {
+  const Architecture& architecture = find_architecture(file);
+  if (is_gone(architecture, settings.release))
+    return refusal(fmt::format(
+        "ValidationError: 1 validation error for ModelConfig\n  Value error, Model architecture {} "
+        "was supported in vLLM until v{}, and is not supported anymore. Please use an older "
+        "version of vLLM if you want to use this model architecture.",
+        architecture.name, architecture.last));
+  if (settings.release < architecture.first) return not_in_release(architecture, file, settings);
+  const char* const text = file.has("llm_config") ? "llm_config" : "text_config";
+  const HfConfigReader reader = file.has(text) ? file.object(text) : file;
+  StartupModel model{.name = config.file, .architecture = architecture.name};
+  if (const char* key = reader.has("dtype") ? "dtype" : "torch_dtype"; reader.has(key))
+    model.dtype = reader.text(key);
+  architecture.read(reader, model);
+  model.max_model_len = reader.has("model_max_length")
+                            ? reader.count("model_max_length")
+                            : reader.whole_or("max_position_embeddings", 0);
+  model.num_attention_heads = reader.whole_or("num_attention_heads", 0);
+  if (is_mtp(settings.speculative_method)) {
+    if (architecture.mtp_layers == nullptr || settings.release < architecture.mtp_first)
+      return refusal(fmt::format("NotImplementedError: Unsupported speculative method: '{}'",
+                                 settings.speculative_method));
+    add_mtp_layers(architecture, reader, model);
+  } else if (draft) {
+    const std::vector<std::string> drafts = draft->texts("architectures");
+    if (!drafts.empty() && drafts.front() == "DFlash2DraftModel" &&
+        settings.release < Release::v0_28_0)
+      return not_supported("DFlash2DraftModel", "SpeculativeConfig");
+    add_draft_model(*draft, model);
+  }
+  const std::int64_t tp = settings.tensor_parallel_size;
+  if (model.num_attention_heads % tp != 0)
+    return refusal(
+        fmt::format("ValidationError: 1 validation error for VllmConfig\n  Value error, "
+                    "Total number of attention heads ({}) must be divisible by tensor "
+                    "parallel size ({}).",
+                    model.num_attention_heads, tp));
+  if (Status dimensions = check_dimensions(model); !dimensions.ok()) return dimensions.error();
+  return model;
+}
+
+Result<nlohmann::json> parse(const ConfigText& config) {
+  auto root = nlohmann::json::parse(config.text, nullptr, false);
+  if (root.is_discarded() || !root.is_object())
+    return Error{ErrorKind::corrupt, config.file + ": found no JSON object"};
+  return root;
+}
+
+}  // namespace
+
+Result<StartupModel> read_startup_model(const ConfigText& config,
+                                        const std::optional<ConfigText>& draft,
+                                        const StartupSettings& settings) {
+  const auto root = parse(config);
+  if (!root.ok()) return root.error();
+  nlohmann::json draft_root;
+  if (draft) {
+    auto parsed = parse(*draft);
+    if (!parsed.ok()) return parsed.error();
+    draft_root = std::move(parsed).value();
+  }
+  Result<StartupModel> model = Error{};
+  const auto read = read_json(config.file, [&] {
+    std::optional<HfConfigReader> draft_reader;
+    if (draft) draft_reader.emplace(JsonValue(draft_root));
+    model = read_model(HfConfigReader(JsonValue(root.value())), config, draft_reader, settings);
+    return 0;
+  });
+  if (!read.ok()) return read.error();
+  return model;
+}
+
+}  // namespace hybridscope
