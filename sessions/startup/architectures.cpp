@@ -282,6 +282,11 @@ Result<StartupModel> read_model(const HfConfigReader& file, const ConfigText& co
         "version of vLLM if you want to use this model architecture.",
         architecture.name, architecture.last));
   if (settings.release < architecture.first) return not_in_release(architecture, file, settings);
+  // There they have a function of their own (_get_kv_cache_groups_glm5_next).
+  if (architecture.read == read_glm5_next && settings.release < Release::v0_32_0)
+    return refusal(
+        fmt::format("{}: how {} groups its layers is not modelled; that of 0.32.0 and later is",
+                    architecture.name, release_name(settings.release)));
   const char* const text = file.has("llm_config") ? "llm_config" : "text_config";
   const HfConfigReader reader = file.has(text) ? file.object(text) : file;
   StartupModel model{.name = config.file, .architecture = architecture.name};

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/model/state_shape.h"
+#include "core/model/model_spec.h"
 
 namespace hybridscope {
 
@@ -44,9 +44,7 @@ struct PleShortConvCache {
   std::int64_t width = 0;
 };
 
-// In the order of MambaType.
-using StateCache = std::variant<Mamba1Dims, Mamba2Dims, LinearAttentionDims, ShortConvDims,
-                                GatedDeltaNetDims, KdaDims>;
+using StateCache = RecurrentDims;
 
 using LayerCache =
     std::variant<AttentionCache, StateCache, IndexKeyCache, RingCache, PleShortConvCache>;

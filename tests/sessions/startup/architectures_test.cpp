@@ -57,6 +57,12 @@ TEST(Architectures, AReleaseRefusesWhatItHasNotYetOrNoMore) {
       HasSubstr("model type `kimi_k3` but Transformers does not recognize this architecture."));
 }
 
+TEST(Architectures, WhatIsNotModelledIsSaidAndNotGuessed) {
+  EXPECT_EQ(error_of(R"({"architectures": ["Glm5NextForCausalLM"]})", Release::v0_31_0),
+            "Glm5NextForCausalLM: how 0.31.0 groups its layers is not modelled; that of 0.32.0 and "
+            "later is");
+}
+
 TEST(Architectures, OneThatNobodyKnowsIsNamedWithTheKeyAndTheNearest) {
   const std::string message =
       error_of(R"({"architectures": ["Qwen3NexForCausalLM"]})", Release::v0_33_0);
