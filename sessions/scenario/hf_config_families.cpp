@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/model/state_shape.h"
+#include "sessions/startup/layer_families.h"
 
 namespace hybridscope {
 namespace {
@@ -129,15 +130,8 @@ std::string ssm_dtype_or(const HfConfigReader& reader, const char* key, const ch
 
 // The mamba_* keys that Bamba and Granite share.
 void read_prefixed_mamba2(const HfConfigReader& reader, ModelSpec& model) {
-  Mamba2Dims dims{.intermediate_size = reader.count("mamba_expand") * reader.count("hidden_size"),
-                  .n_groups = reader.count("mamba_n_groups"),
-                  .num_heads = reader.count("mamba_n_heads"),
-                  .state_size = reader.count("mamba_d_state"),
-                  .conv_kernel = reader.count("mamba_d_conv")};
-  const bool automatic = reader.is_text("mamba_d_head", "auto");
-  dims.head_dim =
-      automatic ? dims.intermediate_size / dims.num_heads : reader.count("mamba_d_head");
-  model.recurrent = dims;
+  model.recurrent =
+      prefixed_mamba2(reader, reader.count("mamba_expand") * reader.count("hidden_size"));
   model.attention = read_attention(reader);
   model.chunk_size = reader.count("mamba_chunk_size");
   model.max_model_len = reader.count("max_position_embeddings");
@@ -165,13 +159,7 @@ void read_nemotron_h(const HfConfigReader& reader, ModelSpec& model) {
     model.layers = std::move(layers).value();
     expect_layers(reader, "hybrid_override_pattern", model.layers, num_layers);
   }
-  Mamba2Dims dims{.n_groups = reader.count("n_groups"),
-                  .num_heads = reader.count("mamba_num_heads"),
-                  .head_dim = reader.count("mamba_head_dim"),
-                  .state_size = reader.count("ssm_state_size"),
-                  .conv_kernel = reader.count("conv_kernel")};
-  dims.intermediate_size = dims.num_heads * dims.head_dim;
-  model.recurrent = dims;
+  model.recurrent = nemotron_h_mamba2(reader);
   model.attention = {.num_kv_heads = reader.count("num_key_value_heads"),
                      .head_size = reader.count_of_any({"head_dim", "attention_head_dim"})};
   model.chunk_size = reader.count("chunk_size");
@@ -192,11 +180,7 @@ void read_gated_delta_net(const HfConfigReader& reader, std::int64_t interval, M
     for (std::size_t i = every; i <= model.layers.size(); i += every)
       model.layers[i - 1] = LayerKind::attention;
   }
-  model.recurrent = GatedDeltaNetDims{.num_k_heads = reader.count("linear_num_key_heads"),
-                                      .num_v_heads = reader.count("linear_num_value_heads"),
-                                      .head_k_dim = reader.count("linear_key_head_dim"),
-                                      .head_v_dim = reader.count("linear_value_head_dim"),
-                                      .conv_kernel_size = reader.count("linear_conv_kernel_dim")};
+  model.recurrent = gated_delta_net(reader);
   model.attention = read_attention(reader);
   model.chunk_size = kFlaChunkSize;
   model.max_model_len = reader.count("max_position_embeddings");

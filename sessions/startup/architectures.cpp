@@ -114,11 +114,9 @@ constexpr Architecture kArchitectures[] = {
 };
 
 const Architecture& find_architecture(const HfConfigReader& file) {
-  std::string name;
+  const std::vector<std::string> told = file.texts("architectures");
+  const std::string name = told.empty() ? "" : told.front();
   std::vector<std::string_view> known;
-  for (const std::string& told : file.texts("architectures")) {
-    if (name.empty()) name = told;
-  }
   for (const Architecture& row : kArchitectures) {
     if (name == row.name) return row;
     known.emplace_back(row.name);
@@ -142,7 +140,7 @@ constexpr std::int64_t kMostDraftLayers = 64;
 void add_mtp_layers(const Architecture& architecture, const HfConfigReader& reader,
                     StartupModel& model) {
   std::int64_t count = reader.whole_or(architecture.mtp_layers, architecture.mtp_layers_absent);
-  if (std::string_view(architecture.name).starts_with("NemotronH")) {
+  if (architecture.read == read_nemotron_h) {
     if (!reader.has("mtp_hybrid_override_pattern")) return;
     const std::string pattern = reader.text("mtp_hybrid_override_pattern");
     count = count == 1 ? std::ranges::count(pattern, '*') : 0;
@@ -261,8 +259,8 @@ Error not_in_release(const Architecture& architecture, const HfConfigReader& fil
   if (architecture.absent == Absent::model_type)
     return refusal(fmt::format(
         "ValidationError: 1 validation error for ModelConfig\n  Value error, The checkpoint you "
-        "are "
-        "trying to load has model type `{}` but Transformers does not recognize this architecture.",
+        "are trying to load has model type `{}` but Transformers does not recognize this "
+        "architecture.",
         file.text("model_type")));
   if (mtp && architecture.absent == Absent::method)
     return refusal(fmt::format("NotImplementedError: Unsupported speculative method: '{}'",

@@ -80,7 +80,6 @@ struct StartupModel {
   std::string ssm_dtype = {};
   CheckpointKernel checkpoint_kernel = CheckpointKernel::none;
   std::int64_t head_k_dim = 0;  // of the layers that checkpoint_kernel is about
-  bool is_hybrid = false;       // both kinds of layers, or those that are treated so
   bool supports_mode_all = false;
   bool has_inner_state_only = false;  // no attention at all
   std::int64_t chunk_size = 0;        // of mode all; 0: not told

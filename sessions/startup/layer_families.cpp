@@ -72,4 +72,33 @@ void add_layers(StartupModel& model, const std::vector<bool>& attends,
         {attends[i] ? LayerCache(attention) : LayerCache(state), std::to_string(i)});
 }
 
+GatedDeltaNetDims gated_delta_net(const HfConfigReader& reader) {
+  return {.num_k_heads = reader.count("linear_num_key_heads"),
+          .num_v_heads = reader.count("linear_num_value_heads"),
+          .head_k_dim = reader.count("linear_key_head_dim"),
+          .head_v_dim = reader.count("linear_value_head_dim"),
+          .conv_kernel_size = reader.count("linear_conv_kernel_dim")};
+}
+
+Mamba2Dims nemotron_h_mamba2(const HfConfigReader& reader) {
+  Mamba2Dims dims{.n_groups = reader.count("n_groups"),
+                  .num_heads = reader.count("mamba_num_heads"),
+                  .head_dim = reader.count("mamba_head_dim"),
+                  .state_size = reader.count("ssm_state_size"),
+                  .conv_kernel = reader.count("conv_kernel")};
+  dims.intermediate_size = dims.num_heads * dims.head_dim;
+  return dims;
+}
+
+Mamba2Dims prefixed_mamba2(const HfConfigReader& reader, std::int64_t intermediate_size) {
+  Mamba2Dims dims{.intermediate_size = intermediate_size,
+                  .n_groups = reader.count("mamba_n_groups"),
+                  .num_heads = reader.count("mamba_n_heads"),
+                  .state_size = reader.count("mamba_d_state"),
+                  .conv_kernel = reader.count("mamba_d_conv")};
+  dims.head_dim = reader.is_text("mamba_d_head", "auto") ? intermediate_size / dims.num_heads
+                                                         : reader.count("mamba_d_head");
+  return dims;
+}
+
 }  // namespace hybridscope

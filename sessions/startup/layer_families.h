@@ -2,6 +2,7 @@
 // architectures.cpp.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,12 @@ std::vector<bool> attending_layers(const HfConfigReader& reader, std::string_vie
 // num_key_value_heads, and head_dim or hidden_size / num_attention_heads.
 AttentionCache full_attention(const HfConfigReader& reader);
 AttentionCache mla(const HfConfigReader& reader);
+
+// Dimensions of states, which the models of engines read too (sessions/scenario/hf_config.h).
+GatedDeltaNetDims gated_delta_net(const HfConfigReader& reader);
+Mamba2Dims nemotron_h_mamba2(const HfConfigReader& reader);
+// The mamba_* keys of Granite, Falcon-H1 and Bamba.
+Mamba2Dims prefixed_mamba2(const HfConfigReader& reader, std::int64_t intermediate_size);
 
 // One cache a layer, in the order of the layers.
 void add_layers(StartupModel& model, const std::vector<bool>& attends,

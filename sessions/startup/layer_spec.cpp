@@ -17,8 +17,6 @@ constexpr std::int64_t kSmallestBlock = 16;
 constexpr std::int64_t kMostPageBytes = std::int64_t{1} << 40;
 constexpr std::int64_t kChunkSizeNotTold = 2048;
 
-bool draws_drafts(const StartupSettings& settings) { return settings.num_speculative_tokens > 0; }
-
 std::int64_t element_size(const std::string& name, const std::string& model_dtype) {
   const auto size = attention_dtype_size_bytes({.model_dtype = model_dtype, .cache_dtype = name});
   return size.ok() ? size.value() : 2;
@@ -336,7 +334,7 @@ Result<SpecifiedModel> specify_layers(const StartupModel& model, const StartupSe
            .states = std::move(states[i].tensors),
            .mamba_type = states[i].mamba_type,
            .is_ple = std::holds_alternative<PleShortConvCache>(layer.cache),
-           .num_speculative_blocks = draws_drafts(settings) ? settings.num_speculative_tokens : 0,
+           .num_speculative_blocks = settings.num_speculative_tokens,
            .num_prefill_checkpoint_blocks = num_checkpoint_blocks(model, settings, config)});
     }
   }

@@ -9,18 +9,6 @@
 #include <vector>
 
 namespace hybridscope {
-namespace {
-
-GatedDeltaNetDims gated_delta_net(const HfConfigReader& reader) {
-  return {.num_k_heads = reader.count("linear_num_key_heads"),
-          .num_v_heads = reader.count("linear_num_value_heads"),
-          .head_k_dim = reader.count("linear_key_head_dim"),
-          .head_v_dim = reader.count("linear_value_head_dim"),
-          .conv_kernel_size = reader.count("linear_conv_kernel_dim")};
-}
-
-}  // namespace
-
 void read_qwen3_next(const HfConfigReader& reader, StartupModel& model) {
   const GatedDeltaNetDims dims = gated_delta_net(reader);
   add_layers(model, attending_layers(reader, "linear_attention"), full_attention(reader), dims);

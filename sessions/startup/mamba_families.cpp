@@ -21,18 +21,6 @@ void add_attention_first(StartupModel& model, const std::vector<bool>& attends,
     if (recurs[i]) model.layers.push_back({state, std::to_string(i)});
 }
 
-// Granite, Falcon-H1 and Bamba name them alike.
-Mamba2Dims prefixed_mamba2(const HfConfigReader& reader, std::int64_t intermediate_size) {
-  Mamba2Dims dims{.intermediate_size = intermediate_size,
-                  .n_groups = reader.count("mamba_n_groups"),
-                  .num_heads = reader.count("mamba_n_heads"),
-                  .state_size = reader.count("mamba_d_state"),
-                  .conv_kernel = reader.count("mamba_d_conv")};
-  dims.head_dim = reader.is_text("mamba_d_head", "auto") ? intermediate_size / dims.num_heads
-                                                         : reader.count("mamba_d_head");
-  return dims;
-}
-
 std::int64_t expanded(const HfConfigReader& reader, std::string_view expand) {
   return reader.count(expand) * reader.count("hidden_size");
 }
@@ -46,12 +34,7 @@ void set_mamba2(StartupModel& model, std::int64_t chunk_size) {
 }  // namespace
 
 void read_nemotron_h(const HfConfigReader& reader, StartupModel& model) {
-  Mamba2Dims dims{.n_groups = reader.count("n_groups"),
-                  .num_heads = reader.count("mamba_num_heads"),
-                  .head_dim = reader.count("mamba_head_dim"),
-                  .state_size = reader.count("ssm_state_size"),
-                  .conv_kernel = reader.count("conv_kernel")};
-  dims.intermediate_size = dims.num_heads * dims.head_dim;
+  const Mamba2Dims dims = nemotron_h_mamba2(reader);
   AttentionCache attention{.num_kv_heads = reader.count("num_key_value_heads"),
                            .head_size = reader.count_of_any({"head_dim", "attention_head_dim"})};
   attention.head_size_v = attention.head_size;

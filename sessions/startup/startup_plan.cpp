@@ -206,7 +206,6 @@ class Planner {
 std::string_view refusal_stage_name(RefusalStage stage) {
   switch (stage) {
     case RefusalStage::none: return "";
-    case RefusalStage::config: return "config";
     case RefusalStage::block_size: return "block_size";
     case RefusalStage::memory: return "memory";
     case RefusalStage::validate_block_size: return "validate_block_size";

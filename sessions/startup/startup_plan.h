@@ -15,14 +15,7 @@
 namespace hybridscope {
 
 // Where a start is refused, in the order in which vLLM finds out.
-enum class RefusalStage : std::uint8_t {
-  none,
-  config,
-  block_size,
-  memory,
-  validate_block_size,
-  graphs
-};
+enum class RefusalStage : std::uint8_t { none, block_size, memory, validate_block_size, graphs };
 
 std::string_view refusal_stage_name(RefusalStage stage);  // "" of none
 

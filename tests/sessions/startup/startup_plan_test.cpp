@@ -12,16 +12,20 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// A public log: Qwen3.6-27B, FP8 cache, MTP with two drafts, 48.6 GiB.
-TEST(StartupPlan, OfAPublicLogWithMtpHasItsDigits) {
-  StartupSettings settings = settings_of(Release::v0_28_0, "rtx4090");
+StartupSettings settings_of_the_log(Release release, const char* gpu) {
+  StartupSettings settings = settings_of(release, gpu);
   settings.kv_cache_memory_bytes = 52183852646;
   settings.kv_cache_dtype = "fp8";
   settings.speculative_method = "mtp";
   settings.num_speculative_tokens = 2;
   settings.max_num_seqs = 8;
   settings.max_num_batched_tokens = 65536;
-  const StartupPlan plan = plan_of(kQwen27B, settings);
+  return settings;
+}
+
+// A public log: Qwen3.6-27B, FP8 cache, MTP with two drafts, 48.6 GiB.
+TEST(StartupPlan, OfAPublicLogWithMtpHasItsDigits) {
+  const StartupPlan plan = plan_of(kQwen27B, settings_of_the_log(Release::v0_28_0, "rtx4090"));
   EXPECT_EQ(plan.refused_at, RefusalStage::none) << plan.refusal;
   EXPECT_EQ(plan.layers.block_size, 1600);
   EXPECT_EQ(plan.num_blocks, 936);
@@ -39,13 +43,7 @@ TEST(StartupPlan, OfAPublicLogWithMtpHasItsDigits) {
 // The same start where FlashInfer's prefill stores states inside chunks: blocks are multiples of
 // 64 tokens, and each group of states has one more.
 TEST(StartupPlan, CountsTheCheckpointBlocksOfFlashInfersPrefill) {
-  StartupSettings settings = settings_of(Release::v0_33_0, "h100");
-  settings.kv_cache_memory_bytes = 52183852646;
-  settings.kv_cache_dtype = "fp8";
-  settings.speculative_method = "mtp";
-  settings.num_speculative_tokens = 2;
-  settings.max_num_seqs = 8;
-  settings.max_num_batched_tokens = 65536;
+  StartupSettings settings = settings_of_the_log(Release::v0_33_0, "h100");
   const StartupPlan plan = plan_of(kQwen27B, settings);
   EXPECT_EQ(plan.layers.block_size, 1600);
   EXPECT_EQ(plan.kv_tokens, 1370764);
