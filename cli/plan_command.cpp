@@ -17,9 +17,10 @@
 #include "sessions/job/step_files.h"
 #include "sessions/plan/plan_file.h"
 #include "sessions/plan/plan_story.h"
-#include "sessions/plan/recorded_steps.h"
 #include "sessions/plan/size_answer.h"
+#include "sessions/plan/start_answer.h"
 #include "sessions/scenario/hf_config.h"
+#include "sessions/startup/known_models.h"
 #include "sessions/text/number_words.h"
 #include "sessions/traffic/load_traffic.h"
 
@@ -73,57 +74,94 @@ std::string misuse(const PlanCommandOptions& options) {
   return {};
 }
 
-// The settings to advise: those of the line, with max_num_seqs lowered if vLLM refuses it.
-EngineSettings advised(const PlanQuestion& question, const SizeAnswer& answer) {
+// The settings to advise: with which the release starts.
+EngineSettings advised(const PlanQuestion& question, const std::optional<StartAnswer>& start,
+                       const SizeAnswer& sizes) {
+  if (start && !start->advice.empty()) return start->advice.front().settings;
   EngineSettings settings = question.settings;
-  if (answer.refused_max_num_seqs)
-    settings.max_num_seqs = static_cast<std::int32_t>(answer.usable_blocks + 1);
+  if (sizes.refused_max_num_seqs)
+    settings.max_num_seqs = static_cast<std::int32_t>(sizes.usable_blocks + 1);
   return settings;
 }
 
-Release release_for_log(const EngineSettings& settings) {
-  return release_of(settings).value_or(kNewestRelease);
-}
+// The sizes of what runs; empty: the model is planned and not run, or the release refuses it.
+struct Sizes {
+  std::optional<SizeAnswer> answer;
+  std::vector<SizeChange> changes;
+  std::string why_not;
+};
 
 void print_answer(const PlanCommandOptions& options, const PlanQuestion& question,
-                  const SizeAnswer& answer, const std::vector<SizeChange>& changes) {
-  const Release release = release_for_log(question.settings);
-  const std::vector<std::string> log =
-      options.startup_log ? start_up_log(answer.setup, release) : std::vector<std::string>();
-  const EngineSettings wanted = advised(question, answer);
+                  const std::optional<StartAnswer>& start, const Sizes& sizes) {
   if (options.json) {
-    nlohmann::ordered_json json = sizes_to_json(answer, changes);
-    if (options.startup_log) json["startup_log"] = log;
-    if (question.line) add_serve_line(*question.line, wanted, answer.setup.layout, json);
+    nlohmann::ordered_json json;
+    if (start) json["start"] = start_to_json(*start);
+    if (sizes.answer) json.update(sizes_to_json(*sizes.answer, sizes.changes));
+    if (!sizes.why_not.empty()) json["not_run"] = sizes.why_not;
+    if (question.line && sizes.answer)
+      add_serve_line(*question.line, advised(question, start, *sizes.answer),
+                     sizes.answer->setup.layout, json);
     return print_json(json);
   }
-  fmt::print("{}", explain_sizes(answer, changes));
-  if (options.startup_log) fmt::print("\nStart-up log of vllm-{}\n", release_name(release));
-  for (const std::string& line : log) fmt::print("  {}\n", line);
-  if (question.line) fmt::print("{}", serve_line_text(*question.line, wanted, answer.setup.layout));
+  if (start) fmt::print("{}", explain_start(*start));
+  if (!sizes.why_not.empty()) fmt::print("\nRequests\n  Not known: {}.\n", sizes.why_not);
+  if (!sizes.answer) return;
+  fmt::print("{}", explain_sizes(*sizes.answer, sizes.changes));
+  if (question.line)
+    fmt::print("{}", serve_line_text(*question.line, advised(question, start, *sizes.answer),
+                                     sizes.answer->setup.layout));
 }
 
-// Without traffic: what a model and its settings hold.
+Result<Sizes> find_sizes(const PlanCommandOptions& options, const ModelSpec& model,
+                         const EngineSettings& settings, bool starts) {
+  auto answer = answer_sizes(model, settings, shape_of(options));
+  if (!answer.ok()) {
+    const bool is_planned = answer.error().kind == ErrorKind::not_available;
+    if (starts && !is_planned) return answer.error();
+    return Sizes{.answer = {}, .changes = {}, .why_not = is_planned ? answer.error().message : ""};
+  }
+  Sizes sizes{.answer = std::move(answer).value(), .changes = {}, .why_not = {}};
+  sizes.changes = useful_changes(model, settings, *sizes.answer);
+  return sizes;
+}
+
+// Without traffic: does it start, and what the model and its settings hold.
 int plan_sizes(const PlanCommandOptions& options) {
   if (const std::string wrong = misuse(options); !wrong.empty()) return report_usage("plan", wrong);
-  const auto question = read_plan_question(options);
+  auto question = read_plan_question(options);
   if (!question.ok()) return report_usage("plan", question.error().message);
-  const PlanQuestion& asked = question.value();
-  const auto model = resolve_model(asked.model);
+  PlanQuestion& asked = question.value();
+  // A known name gives a line to paste.
+  if (const KnownModel* known = find_known_model(asked.model); !asked.line && known != nullptr)
+    asked.line = ServeLine::parse("vllm serve " + known->names.front()).value();
+  const auto model = resolve_model(asked.model, asked.draft_model);
   if (!model.ok()) {
     if (model.error().kind == ErrorKind::not_found)
       return report_usage("plan", model.error().message);
     return report_error("plan", name_right_command("plan", asked.model, model.error()));
   }
-  const auto answer = answer_sizes(model.value(), asked.settings, shape_of(options));
-  if (!answer.ok()) return report_usage("plan", answer.error().message);
-  for (const std::string& note : start_up_notes(answer.value().setup)) report_note(note);
-  if (const Status starts = check_release_starts(answer.value().setup); !starts.ok())
-    report_note(starts.error().message);
+  std::optional<StartAnswer> start;
+  if (!model.value().config.empty()) {
+    if (const auto conflict = find_setting_conflict(asked.settings))
+      return report_usage("plan", conflict->message);
+    const bool fits =
+        asked.line && asked.line->vllm_chooses_length() && !asked.settings.max_model_len;
+    auto answer = answer_start(model.value(), asked.settings,
+                               fits ? WantedLength::longest_that_fits : WantedLength::of_settings);
+    if (!answer.ok()) return report_error("plan", answer.error());
+    start = std::move(answer).value();
+    asked.settings = start->settings;
+  }
+  const bool starts = !start || start->starts();
+  const bool is_planned = !start || start->start;
+  const auto sizes = is_planned ? find_sizes(options, model.value(), asked.settings, starts)
+                                : Result<Sizes>(Sizes{});
+  if (!sizes.ok()) return report_usage("plan", sizes.error().message);
+  if (sizes.value().answer)
+    for (const std::string& note : start_up_notes(sizes.value().answer->setup)) report_note(note);
   for (const std::string& note : notes_on_line(asked.line)) report_note(note);
-  const auto changes = useful_changes(model.value(), asked.settings, answer.value());
-  print_answer(options, asked, answer.value(), changes);
-  return kExitFine;
+  print_answer(options, asked, start, sizes.value());
+  return starts ? kExitFine : kExitFindings;
 }
 
 // Where the page goes, made before the runs so that a wrong place is reported at once; empty: none
@@ -224,6 +262,8 @@ int run(const PlanCommandOptions& given, PageFile& page) {
   PlanJob& job = made.value();
   for (const std::string& note : job.notes) report_note(note);
   for (const std::string& note : notes_on_line(job.line)) report_note(note);
+  if (job.line && job.line->vllm_chooses_length())
+    report_note("with traffic --max-model-len auto is the model's length");
   if (options.list) return list(job, options.json);
   std::optional<PlanFile> file;
   if (!options.out.empty()) {

@@ -23,7 +23,6 @@ struct PlanCommandOptions : PlanJobOptions {
   std::int32_t prompt = 0;  // 0: not given
   std::int32_t output = 0;
   std::int32_t shared = 0;
-  bool startup_log = false;
 
   // With traffic.
   std::int64_t top = 0;            // rows of the table, 0: kDefaultRows

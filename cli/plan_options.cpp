@@ -22,8 +22,8 @@ constexpr const char* kPlanExamples =
     "  hybridscope plan --model qwen3-next-80b-a3b --kv-memory 40GiB --prompt 8000 --output 500 "
     "\\\n"
     "      --shared 6000\n"
-    "  hybridscope plan --model path/to/config.json --gpu-memory 80GiB --weights-memory 52GiB \\\n"
-    "      --engine vllm-0.33.0 --startup-log\n"
+    "  hybridscope plan --model Qwen/Qwen3.8-27B --gpu b200 --engine vllm-0.28.0 \\\n"
+    "      --gpu-memory 178GiB --weights-memory 52GiB --num-speculative-tokens 3\n"
     "  hybridscope plan --from-serve 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct -tp 4 "
     "--max-num-seqs 1024' \\\n"
     "      --kv-memory 30GiB --prompt 8000 --output 500\n"
@@ -41,13 +41,15 @@ constexpr const char* kPlanExamples =
     "  hybridscope plan --merge part1.jsonl part2.jsonl part3.jsonl part4.jsonl\n"
     "  hybridscope plan fit run.jsonl --out step_time.txt\n"
     "\n"
-    "Without traffic it answers what the model and its settings hold. With traffic each "
-    "combination\n"
-    "is run to its end with the exact cache and scheduler of the engine. Latency is not "
+    "Without traffic it answers whether the release starts, what its log says, and what runs. "
+    "With\n"
+    "traffic each combination is run to its end with the exact cache and scheduler of the engine. "
+    "Latency is not "
     "predicted:\n"
     "times follow from --step-time, which is yours. With --out, Ctrl-C stops it and the same\n"
     "command goes on. More: docs/plan.md\n"
-    "Exit codes: 0 fine, 2 usage, an unknown model, settings that it does not allow, 3 invalid\n"
+    "Exit codes: 0 fine, 1 the release does not start, 2 usage, an unknown model, settings that it "
+    "does not allow, 3 invalid\n"
     "input, 4 environment.";
 
 void add_size_options(CLI::App& command, PlanCommandOptions& options, CLI::Option* traffic) {
@@ -68,8 +70,9 @@ void add_size_options(CLI::App& command, PlanCommandOptions& options, CLI::Optio
       ->excludes(traffic)
       ->group(kGroup);
   command
-      .add_flag("--startup-log", options.startup_log,
-                "also the lines about sizes that the release logs when it starts")
+      .add_option("--draft-model", options.draft_model,
+                  "the config.json of a draft model (eagle3, DFlash), whose layers cache, too")
+      ->type_name("NAME|FILE")
       ->excludes(traffic)
       ->group(kGroup);
 }
@@ -195,7 +198,7 @@ std::string_view option_not_for_merge(const PlanCommandOptions& options) {
       {options.prompt > 0, "--prompt"},
       {options.output > 0, "--output"},
       {options.shared > 0, "--shared"},
-      {options.startup_log, "--startup-log"},
+      {!options.draft_model.empty(), "--draft-model"},
       {options.limit > 0, "--limit"},
       {!options.settings.words().empty(), "a setting"}};
   for (const auto& [given, name] : all)

@@ -301,7 +301,7 @@ Result<ModelLayout> build_kv_cache_config(const ModelSpec& model, const KVCacheS
            .block_size = choice.value().block_size,
            .max_num_batched_tokens = settings.max_num_batched_tokens,
            .long_prefill_token_threshold = settings.long_prefill_token_threshold});
-      !status)
+      !status && settings.needs_block_in_batch)
     return status.error();
   if (Status status = check_speculation_fits(layout); !status) return status.error();
 

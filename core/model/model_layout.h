@@ -68,6 +68,7 @@ struct KVCacheSettings {
   std::optional<std::int64_t> max_model_len = {};  // absent: the model's
   std::int64_t max_num_batched_tokens = 8192;
   std::int64_t long_prefill_token_threshold = 0;  // 0: off
+  bool needs_block_in_batch = true;               // check_align_limits
 };
 
 // Why the effective mode is what it is.

@@ -64,6 +64,11 @@ struct ModelSpec {
   SpecInStateShape spec_in_state_shape = SpecInStateShape::not_passed;
   std::int64_t kernel_block_alignment = 16;             // attention kernel's smallest block
   std::optional<std::int64_t> default_block_size = {};  // used when the user sets no block size
+  // The texts of config.json that a release plans its start from; empty: a model made for
+  // hybridscope, and no draft model.
+  std::string config = {};
+  std::string draft_config = {};
+  std::string not_run_because = {};  // why the engine has no run of it; empty: it has
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 };
 

@@ -14,7 +14,10 @@
 namespace hybridscope {
 
 Result<PlanQuestion> read_plan_question(const PlanJobOptions& options) {
-  PlanQuestion question{.line = std::nullopt, .model = options.model, .settings = {}};
+  PlanQuestion question{.line = std::nullopt,
+                        .model = options.model,
+                        .draft_model = options.draft_model,
+                        .settings = {}};
   if (!options.from_serve.empty()) {
     auto line = ServeLine::parse(options.from_serve);
     if (!line.ok()) return line.error();
@@ -71,10 +74,6 @@ std::vector<std::string> notes_on_line(const std::optional<ServeLine>& line) {
   if (!line->not_read().empty())
     notes.push_back(
         fmt::format("not modelled, and left as it is: {}", fmt::join(line->not_read(), ", ")));
-  if (line->vllm_chooses_length())
-    notes.emplace_back(
-        "--max-model-len auto is not modelled: where nothing else sets it, the length is the "
-        "model's");
   return notes;
 }
 

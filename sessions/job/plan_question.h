@@ -19,8 +19,9 @@
 namespace hybridscope {
 
 struct PlanJobOptions {
-  std::string model;       // empty: the line's, with traffic kDefaultTrafficModel
-  std::string from_serve;  // a line of vllm serve; empty: none
+  std::string model;        // empty: the line's, with traffic kDefaultTrafficModel
+  std::string draft_model;  // name or config.json; empty: none
+  std::string from_serve;   // a line of vllm serve; empty: none
   SettingsOptions settings;
   std::string traffic;  // file or "synthetic"
   TrafficOptions traffic_options;
@@ -37,7 +38,8 @@ struct PlanJobOptions {
 
 struct PlanQuestion {
   std::optional<ServeLine> line;
-  std::string model;  // empty: none was named
+  std::string model;        // empty: none was named
+  std::string draft_model;  // empty: none
   EngineSettings settings;
 };
 

@@ -82,10 +82,4 @@ class RecordedSteps {
   bool has_simulated_ = false;
 };
 
-// The lines about sizes that a release of vLLM logs when it starts (vLLM platforms/interface.py
-// _align_hybrid_block_size, v1/core/kv_cache_utils.py).
-
-// In the order in which they are logged, without time and place.
-std::vector<std::string> start_up_log(const EngineSetup& setup, Release release);
-
 }  // namespace hybridscope

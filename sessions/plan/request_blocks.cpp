@@ -327,7 +327,7 @@ std::int64_t try_requests_at_once(const EngineConfig& config, const RequestShape
       held, {.num_blocks = config.kv_cache_config.num_blocks, .watermark = config.watermark});
   const auto may_try = [&](std::int64_t requests) {
     const std::int64_t steps = shape.output + shape.prompt / config.max_num_batched_tokens + 2;
-    return requests * steps <= kMostTriedRows;
+    return requests * steps <= kMostTriedRows && requests * held.most.own <= kMostTriedBlocks;
   };
   RequestShape alike = shape;
   if (held.warm == WarmCache::nothing) alike.shared = 0;

@@ -67,6 +67,7 @@ std::int64_t requests_at_once(const RequestBlocks& held, const BlockPoolSize& po
 // requests_at_once() for the pool of `config`, corrected by running so many requests, and one more,
 // where that takes at most `kMostTriedRows` rows.
 inline constexpr std::int64_t kMostTriedRows = 20000;
+inline constexpr std::int64_t kMostTriedBlocks = 100000;
 std::int64_t try_requests_at_once(const EngineConfig& config, const RequestShape& shape,
                                   const RequestBlocks& held);
 

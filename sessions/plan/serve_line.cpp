@@ -12,34 +12,7 @@
 #include "sessions/startup/known_models.h"
 
 namespace hybridscope {
-namespace {
-
-// Names on Hugging Face of models that have the sizes of a preset.
-using HubModel = std::pair<std::string_view, std::string_view>;
-constexpr HubModel kHubModels[] = {
-    {"state-spaces/mamba-2.8b-hf", "mamba-2.8b"},
-    {"state-spaces/mamba2-2.7b", "mamba2-2.7b"},
-    {"ibm-fms/Bamba-9B", "bamba-9b"},
-    {"ibm-ai-platform/Bamba-9B", "bamba-9b"},
-    {"ibm-ai-platform/Bamba-9B-v1", "bamba-9b"},
-    {"ibm-ai-platform/Bamba-9B-v2", "bamba-9b"},
-    {"nvidia/Nemotron-H-8B-Base-8K", "nemotron-h-8b"},
-    {"ibm-granite/granite-4.0-h-small", "granite-4.0-h-small"},
-    {"Qwen/Qwen3-Next-80B-A3B-Instruct", "qwen3-next-80b-a3b"},
-    {"Qwen/Qwen3-Next-80B-A3B-Instruct-FP8", "qwen3-next-80b-a3b"},
-    {"Qwen/Qwen3-Next-80B-A3B-Thinking", "qwen3-next-80b-a3b"},
-    {"Qwen/Qwen3-Next-80B-A3B-Thinking-FP8", "qwen3-next-80b-a3b"},
-    {"moonshotai/Kimi-Linear-48B-A3B-Base", "kimi-linear-48b-a3b"},
-    {"moonshotai/Kimi-Linear-48B-A3B-Instruct", "kimi-linear-48b-a3b"},
-    {"LiquidAI/LFM2-1.2B", "lfm2-1.2b"},
-    {"MiniMaxAI/MiniMax-Text-01", "minimax-text-01"},
-};
-
-}  // namespace
-
 Result<std::string> model_of_serve_line(const std::string& model) {
-  for (const auto& [name, preset] : kHubModels)
-    if (name == model) return std::string(preset);
   if (model_preset(model).ok()) return model;
   std::error_code error;
   if (std::filesystem::exists(model, error)) return model;

@@ -13,10 +13,9 @@
 namespace hybridscope {
 namespace {
 
-// Where none is asked for.
-RequestShape example_shape(const EngineConfig& config) {
-  const std::int32_t prompt = std::clamp(config.max_model_len / 2, 1, 1000);
-  return {.prompt = prompt, .output = std::clamp(config.max_model_len - prompt, 1, 100)};
+// Where none is asked for: the longest one, as in the line of vLLM's log about concurrency.
+RequestShape longest_shape(const EngineConfig& config) {
+  return {.prompt = std::max(config.max_model_len - 1, 1), .output = 1};
 }
 
 std::int64_t longest_request(const EngineConfig& config) {
@@ -142,7 +141,7 @@ Result<SizeAnswer> answer_sizes(const ModelSpec& model, const EngineSettings& se
   const EngineConfig& config = answer.setup.config;
   const ModelLayout& layout = answer.setup.layout;
   answer.shape_given = shape.has_value();
-  answer.shape = shape.value_or(example_shape(config));
+  answer.shape = shape.value_or(longest_shape(config));
   answer.block_bytes = layout.page_size.choice.page_size * layout.page_size.layer_groups.group_size;
   answer.usable_blocks = config.kv_cache_config.num_blocks - 1;
   answer.memory_bytes = layout.page_size.kv_cache_memory_bytes;

@@ -64,7 +64,7 @@ struct SizeAnswer {
   std::optional<std::int32_t> refused_max_num_seqs = {};
 };
 
-// `shape` empty: an example of 1,000 and 100 tokens. Errors: those of make_engine_setup and
+// `shape` empty: a request of max_model_len tokens. Errors: those of make_engine_setup and
 // measure_request_blocks.
 Result<SizeAnswer> answer_sizes(const ModelSpec& model, const EngineSettings& settings,
                                 const std::optional<RequestShape>& shape);

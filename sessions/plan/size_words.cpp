@@ -84,6 +84,9 @@ void add_block(const SizeAnswer& answer, TextPage& page) {
 std::string warm_words(const SizeAnswer& answer, const RequestsAtOnce& most) {
   const RequestBlocks& held = most.held;
   const std::string blocks = counted(held.most.own, "block") + " each";
+  if (held.warm == WarmCache::nothing && most.by_blocks == 0)
+    return fmt::format("nothing shared: one alone is preempted, it would hold {} of {}",
+                       counted(held.most.own, "block"), grouped_number(answer.usable_blocks));
   if (held.warm == WarmCache::nothing)
     return fmt::format("nothing shared: {} at once, {}", grouped_number(most.by_blocks), blocks);
   return fmt::format(
@@ -95,9 +98,10 @@ std::string warm_words(const SizeAnswer& answer, const RequestsAtOnce& most) {
 }
 
 void add_requests(const SizeAnswer& answer, TextPage& page) {
-  page.heading(fmt::format("Requests of {} prompt and {}{}", tokens(answer.shape.prompt),
-                           counted(answer.shape.output, "output token"),
-                           answer.shape_given ? "" : ", as an example (--prompt, --output)"));
+  page.heading(
+      fmt::format("Requests of {} prompt and {}{}", tokens(answer.shape.prompt),
+                  counted(answer.shape.output, "output token"),
+                  answer.shape_given ? "" : ", the longest (--prompt, --output for others)"));
   for (const RequestsAtOnce& most : answer.at_once) page.line(warm_words(answer, most) + ".");
   page.line(fmt::format(
       "A request that runs alone may have {} tokens{}.", tokens(answer.longest_request),
@@ -215,16 +219,18 @@ std::string why_block_size(const ModelLayout& layout) {
 std::string explain_sizes(const SizeAnswer& answer, const std::vector<SizeChange>& changes) {
   TextPage page;
   const ModelLayout& layout = answer.setup.layout;
-  page.title(fmt::format(
-      "{}{}, mode {}, {} blocks{}", layout.model.name, release_of_setup(answer.setup),
-      mamba_cache_mode_name(layout.mamba_cache_mode), grouped_number(answer.usable_blocks + 1),
-      answer.memory_bytes > 0 ? " in " + byte_words(answer.memory_bytes) : std::string()));
-  add_block(answer, page);
+  // With a config.json the start is told first (start_answer.h).
+  if (answer.setup.release_profile.empty() || layout.model.config.empty())
+    page.title(fmt::format(
+        "{}{}, mode {}, {} blocks{}", layout.model.name, release_of_setup(answer.setup),
+        mamba_cache_mode_name(layout.mamba_cache_mode), grouped_number(answer.usable_blocks + 1),
+        answer.memory_bytes > 0 ? " in " + byte_words(answer.memory_bytes) : std::string()));
   add_requests(answer, page);
   add_hits(answer, page);
   add_memory(answer, page);
   add_limits(answer, page);
   add_changes(changes, page);
+  add_block(answer, page);
   return page.take();
 }
 

@@ -163,13 +163,16 @@ nlohmann::ordered_json model_to_json(const ModelSpec& model) {
                {"kernel_block_alignment", model.kernel_block_alignment}};
   if (model.default_block_size) json["default_block_size"] = *model.default_block_size;
   if (model.mamba_ssm_dtype != "auto") json["mamba_ssm_dtype"] = model.mamba_ssm_dtype;
+  if (!model.config.empty()) json["config"] = model.config;
+  if (!model.draft_config.empty()) json["draft_config"] = model.draft_config;
   return json;
 }
 
 ModelSpec read_model(const JsonValue& place) {
   place.check_keys({"name", "source", "layers", "attention", "recurrent", "dtype", "chunk_size",
                     "max_model_len", "mamba_all_mode", "spec_in_state_shape",
-                    "kernel_block_alignment", "default_block_size", "mamba_ssm_dtype"});
+                    "kernel_block_alignment", "default_block_size", "mamba_ssm_dtype", "config",
+                    "draft_config"});
   ModelSpec model;
   model.name = place.require("name").string();
   model.source = place.require("source").string();
@@ -189,6 +192,8 @@ ModelSpec read_model(const JsonValue& place) {
   model.kernel_block_alignment = place.require("kernel_block_alignment").int64({1, kMaxModelDim});
   model.default_block_size = place.int64_at("default_block_size", {1, kMaxModelDim});
   model.mamba_ssm_dtype = place.string_at("mamba_ssm_dtype").value_or("auto");
+  model.config = place.string_at("config").value_or("");
+  model.draft_config = place.string_at("draft_config").value_or("");
   return model;
 }
 

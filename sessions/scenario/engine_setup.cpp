@@ -3,27 +3,28 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <compare>
 #include <utility>
-#include <variant>
 
 #include "core/engine/engine.h"
 #include "core/engine/scheduler_setup.h"
 #include "core/model/model_policies.h"
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/settings_table.h"
+#include "sessions/scenario/start_plan.h"
 
 namespace hybridscope {
 namespace {
 
-constexpr std::int64_t kDefaultMemoryBytes = std::int64_t{60} << 30;
-
-// "auto", "float32": as spelled in the settings table.
-std::string dtype_text(const EngineSettings& settings, std::string_view name) {
-  const auto value = get_setting(settings, *find_setting("", name));
-  return value ? std::get<std::string>(*value) : "auto";
+// From 0.27.1 on the shape function of KDA takes the number of drafts, which the models pass (vLLM
+// mamba_utils.py kda_state_shape, models/kimi_k3).
+bool kda_shape_has_drafts(const ModelSpec& model, const EngineSettings& settings) {
+  const std::optional<Release> release = release_of(settings);
+  return release && *release >= Release::v0_27_1 &&
+         std::holds_alternative<KdaDims>(model.recurrent);
 }
 
-KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
+KVCacheSettings kv_cache_settings(const ModelSpec& model, const EngineSettings& settings) {
   const EngineConfig defaults;
   KVCacheSettings kv;
   kv.mamba_cache_mode = settings.mamba_cache_mode;
@@ -42,48 +43,121 @@ KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
   kv.cache_dtype = dtype_text(settings, "kv_cache_dtype");
   kv.mamba_cache_dtype = dtype_text(settings, "mamba_cache_dtype");
   kv.mamba_ssm_cache_dtype = dtype_text(settings, "mamba_ssm_cache_dtype");
-  const std::optional<GpuMemory> gpu = resolved_gpu_memory(settings);
-  kv.kv_cache_memory_bytes =
-      gpu ? gpu->left() : settings.kv_cache_memory_bytes.value_or(kDefaultMemoryBytes);
+  kv.kv_cache_memory_bytes = resolved_pool_memory(settings);
   kv.num_gpu_blocks_override = settings.num_gpu_blocks_override;
   kv.max_model_len = settings.max_model_len;
   kv.max_num_batched_tokens =
       settings.max_num_batched_tokens.value_or(defaults.max_num_batched_tokens);
   kv.long_prefill_token_threshold = settings.long_prefill_token_threshold.value_or(0);
+  kv.needs_block_in_batch = needs_block_in_batch(settings);
+  if (kda_shape_has_drafts(model, settings))
+    kv.conv_state_sizing = ConvStateSizing::kernel_plus_spec;
   return kv;
 }
 
-// From 0.27.1 on blocks of MLA are multiples of 128, so that decode kernels can split them (vLLM
-// platforms/interface.py _align_hybrid_block_size).
-constexpr std::int64_t kBlockAlignmentOfMla = 128;
-
-ModelSpec as_release_aligns(ModelSpec model, const EngineSettings& settings) {
-  const std::optional<Release> release = release_of(settings);
-  const bool latent = model.attention.attention_type == AttentionType::mla;
-  if (latent && release && *release >= Release::v0_27_1)
-    model.kernel_block_alignment = std::max(model.kernel_block_alignment, kBlockAlignmentOfMla);
-  return model;
+// Did the user set the size of the pool?
+bool sets_pool(const EngineSettings& settings) {
+  return settings.num_gpu_blocks_override || settings.kv_cache_memory_bytes ||
+         settings.gpu_memory_bytes;
 }
 
-// From 0.27.1 on the shape function of KDA takes the number of drafts, which the models pass (vLLM
-// mamba_utils.py kda_state_shape, models/kimi_k3).
-bool kda_shape_has_drafts(const ModelSpec& model, const EngineSettings& settings) {
-  const std::optional<Release> release = release_of(settings);
-  return release && *release >= Release::v0_27_1 &&
-         std::holds_alternative<KdaDims>(model.recurrent);
-}
-
-Result<ModelLayout> make_layout(const ModelSpec& given, const EngineSettings& settings) {
-  const ModelSpec model = as_release_aligns(given, settings);
-  KVCacheSettings kv = kv_cache_settings(settings);
-  if (kda_shape_has_drafts(model, settings))
-    kv.conv_state_sizing = ConvStateSizing::kernel_plus_spec;
+Result<ModelLayout> with_bounded_pool(const ModelSpec& model, KVCacheSettings kv,
+                                      const EngineSettings& settings) {
   Result<ModelLayout> layout = build_kv_cache_config(model, kv);
-  if (!layout.ok() || settings.num_gpu_blocks_override || settings.kv_cache_memory_bytes ||
-      settings.gpu_memory_bytes || layout.value().kv_cache_config.num_blocks <= kMaxDefaultBlocks)
+  if (!layout.ok() || sets_pool(settings) ||
+      layout.value().kv_cache_config.num_blocks <= kMaxDefaultBlocks)
     return layout;
   kv.num_gpu_blocks_override = kMaxDefaultBlocks;
   return build_kv_cache_config(model, kv);
+}
+
+Error only_planned(const ModelSpec& model, std::string_view why) {
+  return {ErrorKind::not_available, fmt::format("{} is planned and not run: {}", model.name, why)};
+}
+
+// The model as the release starts it: with the draft layers that share groups with its own, and
+// blocks as its kernels want them.
+Result<ModelSpec> started_model(ModelSpec model, const StartPlan& start) {
+  const CachedLayer* attention = nullptr;
+  for (const CachedLayer& layer : start.model.layers) {
+    if (!layer.is_state() && !layer.is_draft) attention = &layer;
+    if (!layer.is_draft) continue;
+    if (attention == nullptr || layer.cache != attention->cache)
+      return only_planned(model, "its draft layers attend in another way");
+    model.layers.push_back(LayerKind::attention);
+  }
+  model.kernel_block_alignment = start.plan.layers.kernel_alignment;
+  return model;
+}
+
+// A group as far as a plan and a layout have to agree on it.
+struct ComparedGroup {
+  bool is_mamba = false;
+  std::int64_t block_size = 0;
+  std::size_t num_layers = 0;
+  bool has_checkpoint_block = false;
+  friend auto operator<=>(const ComparedGroup&, const ComparedGroup&) = default;
+};
+
+ComparedGroup compared(const KVCacheGroup& group) {
+  return {
+      .is_mamba = group.is_mamba(),
+      .block_size = group.block_size(),
+      .num_layers = group.layers.size(),
+      .has_checkpoint_block =
+          group.is_mamba() && std::get<MambaSpec>(group.spec).num_prefill_checkpoint_blocks > 0};
+}
+
+// Only mode align counts a checkpoint block.
+ComparedGroup compared(const StartupGroup& group, MambaCacheMode mode) {
+  return {.is_mamba = group.spec.kind == SpecKind::mamba,
+          .block_size = group.spec.block_size,
+          .num_layers = group.layers.size(),
+          .has_checkpoint_block =
+              mode == MambaCacheMode::align && group.spec.num_prefill_checkpoint_blocks > 0};
+}
+
+// Do block, page and groups agree with what the release plans? The engine has the groups of
+// attention first, a release the group of the first layer.
+bool agrees(const ModelLayout& layout, const StartupPlan& plan) {
+  std::vector<ComparedGroup> ours;
+  std::vector<ComparedGroup> planned;
+  for (const KVCacheGroup& group : layout.kv_cache_config.groups) ours.push_back(compared(group));
+  for (const StartupGroup& group : plan.groups.groups)
+    planned.push_back(compared(group, plan.config.mamba_cache_mode));
+  std::ranges::sort(ours);
+  std::ranges::sort(planned);
+  const PageSizeExplanation& page = layout.page_size;
+  return ours == planned && page.choice.block_size == plan.layers.block_size &&
+         page.choice.page_size * page.layer_groups.group_size == plan.groups.bytes_per_block &&
+         layout.max_model_len == plan.config.max_model_len;
+}
+
+GdnPrefillBackend gdn_backend(const StartPlan& start) {
+  const bool checkpoints = std::ranges::any_of(start.plan.layers.specs, [](const LayerSpec& spec) {
+    return spec.num_prefill_checkpoint_blocks > 0;
+  });
+  return checkpoints ? GdnPrefillBackend::flashinfer : GdnPrefillBackend::triton;
+}
+
+Result<ModelLayout> make_release_layout(const ModelSpec& model, const EngineSettings& settings,
+                                        const StartPlan& start) {
+  const StartupPlan& plan = start.plan;
+  if (plan.refused_at == RefusalStage::block_size ||
+      plan.refused_at == RefusalStage::validate_block_size)
+    return invalid_input(plan.refusal);
+  const auto started = started_model(model, start);
+  if (!started.ok()) return started.error();
+  KVCacheSettings kv = kv_cache_settings(model, settings);
+  kv.gdn_prefill_backend = gdn_backend(start);
+  kv.max_model_len = plan.config.max_model_len;
+  kv.max_num_batched_tokens = plan.config.max_num_batched_tokens;
+  Result<ModelLayout> layout = with_bounded_pool(started.value(), kv, settings);
+  if (!layout.ok()) return layout;
+  if (!agrees(layout.value(), plan))
+    return only_planned(model, "the engine groups its layers in another way than the release");
+  layout.value().model.layers = model.layers;
+  return layout;
 }
 
 // The reference accepts the sizes in any order.
@@ -110,8 +184,12 @@ std::int32_t conv_window_len(const ModelLayout& layout) {
   return 0;
 }
 
-EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settings) {
+// `start`: null without the profile of a release.
+EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settings,
+                         const StartPlan* start) {
   EngineConfig config;
+  if (start != nullptr)
+    config.max_num_seqs = static_cast<std::int32_t>(start->plan.config.max_num_seqs);
   store_in_config(settings, config);
   // Sets the members that depend on the model or on other settings.
   config.kv_cache_config = layout.kv_cache_config;
@@ -129,6 +207,7 @@ EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settin
 
   // Not more requests than blocks; full graphs hold one state per request (semantics:
   // resolve-cudagraph-mode).
+  config.max_num_batched_tokens = static_cast<std::int32_t>(layout.settings.max_num_batched_tokens);
   if (!settings.max_num_seqs)
     config.max_num_seqs = std::min(config.max_num_seqs, config.kv_cache_config.num_blocks);
   config.async_scheduling = resolved_async_scheduling(settings).async_scheduling;
@@ -186,14 +265,23 @@ Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettin
     return invalid_input(conflict->message);
   if (Status block_size = check_block_size(model, settings); !block_size.ok())
     return block_size.error();
-  Result<ModelLayout> layout = make_layout(model, settings);
+  if (!model.not_run_because.empty()) return only_planned(model, model.not_run_because);
+  std::optional<StartPlan> start;
+  if (release_of(settings) && !model.config.empty()) {
+    auto planned = plan_start(model, settings);
+    if (!planned.ok()) return planned.error();
+    start = std::move(planned).value();
+  }
+  Result<ModelLayout> layout =
+      start ? make_release_layout(model, settings, *start)
+            : with_bounded_pool(model, kv_cache_settings(model, settings), settings);
   if (!layout.ok()) return layout.error();
   EngineSetup setup{.layout = std::move(layout).value(),
                     .config = {},
                     .cudagraphs = {},
                     .async_reason = resolved_async_scheduling(settings).reason,
                     .gpu_memory = resolved_gpu_memory(settings)};
-  setup.config = make_config(setup.layout, settings);
+  setup.config = make_config(setup.layout, settings, start ? &*start : nullptr);
   if (const std::optional<Release> release = release_of(settings)) {
     const EngineConfig& config = setup.config;
     if (const auto conflict =

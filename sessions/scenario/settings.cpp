@@ -126,6 +126,7 @@ std::optional<SettingConflict> block_size_conflict(const EngineSettings& setting
                                        "a block of {} (expected at most {})",
                                        k, k, block_size, block_size - 1)};
   if (settings.mamba_cache_mode != MambaCacheMode::align) return std::nullopt;
+  if (!needs_block_in_batch(settings)) return std::nullopt;
   const std::int32_t budget = settings.max_num_batched_tokens.value_or(8192);
   if (block_size > budget)
     return SettingConflict{
@@ -194,6 +195,15 @@ std::optional<Release> release_of(const EngineSettings& settings) {
   const EngineProfile profile = settings.engine.value_or(EngineProfile::safe);
   if (profile.kind != EngineProfile::Kind::vllm_release) return std::nullopt;
   return profile.release;
+}
+
+const Gpu& resolved_gpu(const EngineSettings& settings) {
+  return kGpus[static_cast<std::size_t>(settings.gpu.value_or(GpuChoice{}))];
+}
+
+bool needs_block_in_batch(const EngineSettings& settings) {
+  const std::optional<Release> release = release_of(settings);
+  return !release || *release < since::kWideAlignBlocks;
 }
 
 std::optional<bool> resolved_prefix_caching(const EngineSettings& settings) {

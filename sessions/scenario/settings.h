@@ -13,6 +13,7 @@
 #include "core/model/kv_cache_spec.h"
 #include "core/model/state_shape.h"
 #include "sessions/scenario/engine_profile.h"
+#include "sessions/startup/startup_settings.h"
 
 namespace hybridscope {
 
@@ -20,6 +21,9 @@ namespace hybridscope {
 enum class CacheDtypeName : std::uint8_t { automatic, float16, bfloat16, float32 };
 // The dtype of attention's keys and values; automatic is "auto", the model's dtype.
 enum class KVCacheDtype : std::uint8_t { automatic, float16, bfloat16, fp8, fp8_e4m3, fp8_e5m2 };
+
+// Place in kGpus.
+enum class GpuChoice : std::uint8_t {};
 
 struct EngineSettings {
   // Memory.
@@ -63,6 +67,8 @@ struct EngineSettings {
   std::optional<ModelRunner> runner = {};
   std::optional<AttentionBackend> attention_backend = {};
   std::optional<GdnPrefillBackend> gdn_prefill_backend = {};
+  std::optional<GpuChoice> gpu = {};  // decides what a release chooses where nothing is set
+  std::optional<EntryPoint> entry_point = {};
 
   // Speculation.
   std::optional<SpeculativeMethod> speculative_method = {};  // default with K > 0: mtp
@@ -89,11 +95,18 @@ struct EngineSettings {
   friend bool operator==(const EngineSettings&, const EngineSettings&) = default;
 };
 
+// The GPU that a start is planned for: the given one, or an H100.
+const Gpu& resolved_gpu(const EngineSettings& settings);
+
 // The policies of the profile (default: safe) with the overrides applied.
 PolicySet resolve_policies(const EngineSettings& settings);
 
 // The release whose profile is set; empty for other profiles.
 std::optional<Release> release_of(const EngineSettings& settings);
+
+// Does mode align need a block to fit a step? Later releases cross a wider one in chunks
+// (vLLM config/vllm.py, validate_block_size).
+bool needs_block_in_batch(const EngineSettings& settings);
 
 // What a release chooses by itself where the settings say nothing (engine_setup.h). Caching is
 // empty where it is on, or off in mode none (choose_mamba_cache_mode).

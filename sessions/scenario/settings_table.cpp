@@ -26,6 +26,14 @@ constexpr std::array<std::string_view, 4> kBackends = {"flash_attn_3", "flash_at
 
 constexpr std::array<std::string_view, 2> kGdnPrefillBackends = {"triton", "flashinfer"};
 
+constexpr std::array<std::string_view, 2> kEntryPoints = {"serve", "llm"};
+
+constexpr auto kGpuNames = [] {
+  std::array<std::string_view, kGpus.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kGpus[i].name;
+  return names;
+}();
+
 // Choices are in the order of their enums.
 constexpr std::array kSettings = {
     choice<&S::mamba_cache_mode, &C::mamba_cache_mode>(
@@ -146,8 +154,13 @@ constexpr std::array kSettings = {
     choice<&S::attention_backend, &C::attention_backend>(
         {"", "attention_backend", kBackends, "flash_attn_3",
          "backend whose metadata builder limits full graphs"}),
+    choice<&S::gpu>({"", "gpu", kGpuNames, "h100",
+                     "GPU for which the profile of a release chooses what is not set"}),
+    choice<&S::entry_point>({"", "entry_point", kEntryPoints, "serve",
+                             "vllm serve or the class LLM, whose releases' defaults differ"}),
     choice<&S::gdn_prefill_backend>(
-        {"", "gdn_prefill_backend", kGdnPrefillBackends, "triton",
+        {"", "gdn_prefill_backend", kGdnPrefillBackends,
+         "triton; with the profile of a release and a model from a config.json the GPU's",
          "prefill kernel of GatedDeltaNet; FlashInfer's can store states inside a prefill"},
         {.vllm_flag = true}),
     choice<&S::speculative_method, &C::speculative_method>(

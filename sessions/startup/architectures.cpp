@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -26,7 +27,7 @@ enum class Absent : std::uint8_t {
 
 struct Architecture {
   const char* name;                    // config.json "architectures"[0]
-  ReadLayers* read = nullptr;          // null: no release that is modelled has it
+  ReadLayers* read = nullptr;          // null: its layers are not known
   const char* mtp_layers = nullptr;    // key of the number of MTP layers; null: it has none
   std::int64_t mtp_layers_absent = 0;  // where the key is missing
   Release first = Release::v0_24_0;
@@ -96,10 +97,10 @@ constexpr Architecture kArchitectures[] = {
     {"BailingMoeV3VLForConditionalGeneration", read_bailing_v3, kNextN, 0, Release::v0_30_0},
     {.name = "AliceAIForCausalLM", .read = read_alice, .first = Release::v0_33_0},
     {.name = "Plamo2ForCausalLM", .read = read_plamo2, .last = "0.26.0"},
-    {.name = "BambaForCausalLM", .last = "0.23.0"},
-    {.name = "MiniMaxForCausalLM", .last = "0.23.0"},
-    {.name = "MiniMaxText01ForCausalLM", .last = "0.23.0"},
-    {.name = "MiniMaxM1ForCausalLM", .last = "0.23.0"},
+    {.name = "BambaForCausalLM", .read = read_bamba, .last = "0.23.0"},
+    {.name = "MiniMaxForCausalLM", .read = read_minimax, .last = "0.23.0"},
+    {.name = "MiniMaxText01ForCausalLM", .read = read_minimax, .last = "0.23.0"},
+    {.name = "MiniMaxM1ForCausalLM", .read = read_minimax, .last = "0.23.0"},
     {.name = "Phi4FlashForCausalLM", .last = "0.10.2"},
     {"MambaForCausalLM", read_mamba},
     {"FalconMambaForCausalLM", read_mamba},
@@ -113,11 +114,35 @@ constexpr Architecture kArchitectures[] = {
     {"LlamaForCausalLM", read_attention_only},
 };
 
+// "qwen35" of the model type "qwen3_5_text" and of the class Qwen3_5ForCausalLM.
+std::string family_name(std::string_view name) {
+  if (name.ends_with("_text")) name.remove_suffix(5);
+  std::string family;
+  for (const char c : name.substr(0, name.find("For")))
+    if (c != '_') family += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return family;
+}
+
+// A file without "architectures" may tell its "model_type", which of a model with images ends in
+// "_text" where it is the language model alone.
+std::string told_architecture(const HfConfigReader& file) {
+  if (file.has("architectures") || !file.has("model_type")) {
+    const std::vector<std::string> told = file.texts("architectures");
+    return told.empty() ? "" : told.front();
+  }
+  const std::string type = file.text("model_type");
+  for (const Architecture& row : kArchitectures)
+    if (family_name(row.name) == family_name(type) &&
+        (!type.ends_with("_text") || std::string_view(row.name).ends_with("ForCausalLM")))
+      return row.name;
+  return "";
+}
+
 const Architecture& find_architecture(const HfConfigReader& file) {
-  const std::vector<std::string> told = file.texts("architectures");
-  const std::string name = told.empty() ? "" : told.front();
+  const std::string name = told_architecture(file);
   std::vector<std::string_view> known;
   for (const Architecture& row : kArchitectures) {
+    if (row.read == nullptr) continue;
     if (name == row.name) return row;
     known.emplace_back(row.name);
   }
@@ -269,10 +294,9 @@ Error not_in_release(const Architecture& architecture, const HfConfigReader& fil
   return not_supported(architecture.name, draft ? "SpeculativeConfig" : "ModelConfig");
 }
 
-Result<StartupModel> read_model(const HfConfigReader& file, const ConfigText& config,
-                                const std::optional<HfConfigReader>& draft,
-                                const StartupSettings& settings) {
-  const Architecture& architecture = find_architecture(file);
+// What the release says to the architecture; fine: it has it.
+Status check_release(const Architecture& architecture, const HfConfigReader& file,
+                     const StartupSettings& settings) {
   if (is_gone(architecture, settings.release))
     return refusal(fmt::format(
         "ValidationError: 1 validation error for ModelConfig\n  Value error, Model architecture {} "
@@ -282,24 +306,59 @@ Result<StartupModel> read_model(const HfConfigReader& file, const ConfigText& co
   if (settings.release < architecture.first) return not_in_release(architecture, file, settings);
   // There they have a function of their own (_get_kv_cache_groups_glm5_next).
   if (architecture.read == read_glm5_next && settings.release < Release::v0_32_0)
-    return refusal(
+    return invalid_input(
         fmt::format("{}: how {} groups its layers is not modelled; that of 0.32.0 and later is",
                     architecture.name, release_name(settings.release)));
-  const char* const text = file.has("llm_config") ? "llm_config" : "text_config";
-  const HfConfigReader reader = file.has(text) ? file.object(text) : file;
-  StartupModel model{.name = config.file, .architecture = architecture.name};
-  if (const char* key = reader.has("dtype") ? "dtype" : "torch_dtype"; reader.has(key))
-    model.dtype = reader.text(key);
+  return Ok{};
+}
+
+// The dtype in which a model runs: the file's, but half precision for float32 and where there is
+// none (vLLM config/model.py, _get_and_verify_dtype of "auto").
+std::string model_dtype(const HfConfigReader& file, const HfConfigReader& text) {
+  for (const HfConfigReader& reader : {text, file})
+    for (const char* key : {"dtype", "torch_dtype"}) {
+      if (!reader.has(key)) continue;
+      const auto dtype = parse_dtype(reader.text(key));
+      if (!dtype.ok()) reader.fail_key(key, "float16, bfloat16 or float32");
+      if (dtype.value() == Dtype::float32) return "bfloat16";
+      return std::string(dtype_name(dtype.value()));
+    }
+  return "bfloat16";
+}
+
+HfConfigReader language_model(const HfConfigReader& file) {
+  const char* const key = file.has("llm_config") ? "llm_config" : "text_config";
+  return file.has(key) ? file.object(key) : file;
+}
+
+StartupModel read_target(const Architecture& architecture, const HfConfigReader& file,
+                         const std::string& name) {
+  const HfConfigReader reader = language_model(file);
+  StartupModel model{.name = name, .architecture = architecture.name};
+  model.dtype = model_dtype(file, reader);
   architecture.read(reader, model);
+  if (model.num_hidden_layers == 0) model.num_hidden_layers = num_layers(reader);
   model.max_model_len = reader.has("model_max_length")
                             ? reader.count("model_max_length")
                             : reader.whole_or("max_position_embeddings", 0);
   model.num_attention_heads = reader.whole_or("num_attention_heads", 0);
+  // Keys that are there must be valid, even if the family does not need them.
+  for (const char* key : {"hidden_size", "num_attention_heads"}) reader.count_or(key, 1);
+  reader.whole_or("head_dim", 0);
+  return model;
+}
+
+Result<StartupModel> read_model(const HfConfigReader& file, const ConfigText& config,
+                                const std::optional<HfConfigReader>& draft,
+                                const StartupSettings& settings) {
+  const Architecture& architecture = find_architecture(file);
+  if (Status has = check_release(architecture, file, settings); !has.ok()) return has.error();
+  StartupModel model = read_target(architecture, file, config.file);
   if (is_mtp(settings.speculative_method)) {
     if (architecture.mtp_layers == nullptr || settings.release < architecture.mtp_first)
       return refusal(fmt::format("NotImplementedError: Unsupported speculative method: '{}'",
                                  settings.speculative_method));
-    add_mtp_layers(architecture, reader, model);
+    add_mtp_layers(architecture, language_model(file), model);
   } else if (draft) {
     const std::vector<std::string> drafts = draft->texts("architectures");
     if (!drafts.empty() && drafts.front() == "DFlash2DraftModel" &&
@@ -319,13 +378,31 @@ Result<StartupModel> read_model(const HfConfigReader& file, const ConfigText& co
 }
 
 Result<nlohmann::json> parse(const ConfigText& config) {
-  auto root = nlohmann::json::parse(config.text, nullptr, false);
-  if (root.is_discarded() || !root.is_object())
-    return Error{ErrorKind::corrupt, config.file + ": found no JSON object"};
-  return root;
+  try {
+    auto root = nlohmann::json::parse(config.text);
+    if (root.is_object()) return root;
+    return Error{ErrorKind::corrupt, fmt::format("{}: found {}, expected a JSON object",
+                                                 config.file, root.type_name())};
+  } catch (const nlohmann::json::exception& exception) {
+    return Error{ErrorKind::corrupt,
+                 fmt::format("{}: not a JSON text: {}", config.file, exception.what())};
+  }
 }
 
 }  // namespace
+
+Result<StartupModel> read_target_model(const ConfigText& config) {
+  const auto root = parse(config);
+  if (!root.ok()) return root.error();
+  auto model = read_json(config.file, [&] {
+    const HfConfigReader file{JsonValue(root.value())};
+    return read_target(find_architecture(file), file, config.file);
+  });
+  if (!model.ok()) return model.error();
+  if (Status dimensions = check_dimensions(model.value()); !dimensions.ok())
+    return dimensions.error();
+  return model;
+}
 
 Result<StartupModel> read_startup_model(const ConfigText& config,
                                         const std::optional<ConfigText>& draft,

@@ -27,4 +27,8 @@ Result<StartupModel> read_startup_model(const ConfigText& config,
                                         const std::optional<ConfigText>& draft,
                                         const StartupSettings& settings);
 
+// What the layers of the model itself cache, whichever releases have it. Errors: corrupt and
+// invalid_input as above.
+Result<StartupModel> read_target_model(const ConfigText& config);
+
 }  // namespace hybridscope

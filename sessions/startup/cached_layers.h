@@ -17,9 +17,11 @@ enum class AttentionKind : std::uint8_t { full, mla, sliding_window, chunked_loc
 struct AttentionCache {
   AttentionKind kind = AttentionKind::full;
   std::int64_t num_kv_heads = 1;
-  std::int64_t head_size = 0;    // mla: kv_lora_rank + qk_rope_head_dim
-  std::int64_t head_size_v = 0;  // mla: 0, there is one vector
-  std::int64_t window = 0;       // tokens: sliding_window, or attention_chunk_size
+  std::int64_t head_size = 0;         // mla: kv_lora_rank + qk_rope_head_dim
+  std::int64_t head_size_v = 0;       // mla: 0, there is one vector
+  std::int64_t window = 0;            // tokens: sliding_window, or attention_chunk_size
+  std::int64_t qk_rope_head_dim = 0;  // mla: of head_size
+  friend bool operator==(const AttentionCache&, const AttentionCache&) = default;
 };
 
 // One key for several tokens, by which a sparse attention layer finds tokens. Kind mla; a block has
@@ -28,6 +30,7 @@ struct IndexKeyCache {
   std::int64_t head_size = 0;  // elements of a key
   std::int64_t element_size = 2;
   std::int64_t tokens_per_key = 1;
+  friend bool operator==(const IndexKeyCache&, const IndexKeyCache&) = default;
 };
 
 // The keys of the last tokens, from which an index key is made: a ring of one block per request.
@@ -36,12 +39,14 @@ struct RingCache {
   std::int64_t head_size = 0;
   std::int64_t tokens_per_key = 1;  // the ring is a multiple of it that also holds the drafts
   bool is_power_of_two = false;     // this many times tokens_per_key
+  friend bool operator==(const RingCache&, const RingCache&) = default;
 };
 
 // A short convolution over embeddings of n-grams, the same on every rank.
 struct PleShortConvCache {
   std::int64_t num_rows = 0;  // without drafts
   std::int64_t width = 0;
+  friend bool operator==(const PleShortConvCache&, const PleShortConvCache&) = default;
 };
 
 using StateCache = RecurrentDims;
@@ -75,14 +80,16 @@ struct StartupModel {
   std::string name = {};
   std::string architecture = {};
   std::vector<CachedLayer> layers = {};  // target first, draft layers last
+  std::int64_t num_hidden_layers = 0;    // of the target, those that cache nothing included
   std::string dtype = "bfloat16";
   SsmDtypeRule ssm_dtype_rule = SsmDtypeRule::conv;
   std::string ssm_dtype = {};
   CheckpointKernel checkpoint_kernel = CheckpointKernel::none;
   std::int64_t head_k_dim = 0;  // of the layers that checkpoint_kernel is about
   bool supports_mode_all = false;
+  bool passes_num_spec = true;        // its class hands num_speculative_tokens to the state's shape
   bool has_inner_state_only = false;  // no attention at all
-  std::int64_t chunk_size = 0;        // of mode all; 0: not told
+  std::int64_t chunk_size = 0;        // tokens of the scan kernels' chunks; 0: not told
   std::int64_t num_attention_heads = 0;
   std::int64_t max_model_len = 0;          // 0: the file has none
   std::int64_t sparse_block_multiple = 0;  // what the kernels of sparse attention want; 0: nothing

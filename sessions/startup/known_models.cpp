@@ -16,7 +16,8 @@ constexpr std::string_view kQuantised[] = {"fp8",  "fp8-dynamic", "fp4",  "nvfp4
                                            "int8", "w4a16",       "w8a8", "bf16",      "gptq-int8",
                                            "gguf", "unsloth",     "hf"};
 // Ends of names of models with the same shapes, which a short name leaves out.
-constexpr std::string_view kTrainings[] = {"instruct", "base", "thinking", "it", "chat", "a3b"};
+constexpr std::string_view kTrainings[] = {"instruct", "base", "thinking", "it",
+                                           "chat",     "a3b",  "8k",       "128k"};
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
@@ -84,7 +85,11 @@ std::span<const KnownModel> known_models() {
 
 const KnownModel* find_known_model(std::string_view name) {
   const auto whole = [](std::string_view known) { return lower_case(known); };
+  const auto last = [](std::string_view known) {
+    return lower_case(known.substr(known.find('/') + 1));
+  };
   if (const KnownModel* same = only_one(lower_case(name), whole)) return same;
+  if (const KnownModel* same = only_one(last(name), last)) return same;
   if (const KnownModel* sibling = only_one(key_of(name), key_of)) return sibling;
   return only_one(short_key(key_of(name)),
                   [](std::string_view known) { return short_key(key_of(known)); });

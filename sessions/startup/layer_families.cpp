@@ -44,11 +44,29 @@ std::vector<bool> attending_layers(const HfConfigReader& reader, std::string_vie
                             attends.size(), layers));
   return attends;
 }
+
+std::vector<bool> listed_layers(const HfConfigReader& reader, std::string_view key,
+                                std::int64_t layers, std::int64_t first) {
+  std::vector<bool> listed(static_cast<std::size_t>(layers));
+  for (const std::int64_t number : reader.numbers(key)) {
+    if (number < first || number >= first + layers)
+      reader.fail(fmt::format("key \"{}\" has layer {}, expected {} to {}", key, number, first,
+                              first + layers - 1));
+    listed[static_cast<std::size_t>(number - first)] = true;
+  }
+  return listed;
+}
+
 namespace {
 
 std::int64_t head_size(const HfConfigReader& reader) {
-  return reader.has("head_dim") ? reader.count("head_dim")
-                                : reader.count("hidden_size") / reader.count("num_attention_heads");
+  if (reader.has("head_dim")) return reader.count("head_dim");
+  const std::int64_t width = reader.count("hidden_size");
+  const std::int64_t heads = reader.count("num_attention_heads");
+  if (width % heads != 0)
+    reader.fail(fmt::format(
+        "key \"hidden_size\" {} is not a multiple of \"num_attention_heads\" {}", width, heads));
+  return width / heads;
 }
 
 }  // namespace
@@ -60,8 +78,10 @@ AttentionCache full_attention(const HfConfigReader& reader) {
 }
 
 AttentionCache mla(const HfConfigReader& reader) {
+  const std::int64_t rope = reader.whole_or("qk_rope_head_dim", 0);
   return {.kind = AttentionKind::mla,
-          .head_size = reader.count("kv_lora_rank") + reader.whole_or("qk_rope_head_dim", 0)};
+          .head_size = reader.count("kv_lora_rank") + rope,
+          .qk_rope_head_dim = rope};
 }
 
 // One cache a layer, in the order of the layers.
@@ -80,14 +100,12 @@ GatedDeltaNetDims gated_delta_net(const HfConfigReader& reader) {
           .conv_kernel_size = reader.count("linear_conv_kernel_dim")};
 }
 
-Mamba2Dims nemotron_h_mamba2(const HfConfigReader& reader) {
-  Mamba2Dims dims{.n_groups = reader.count("n_groups"),
-                  .num_heads = reader.count("mamba_num_heads"),
-                  .head_dim = reader.count("mamba_head_dim"),
-                  .state_size = reader.count("ssm_state_size"),
-                  .conv_kernel = reader.count("conv_kernel")};
-  dims.intermediate_size = dims.num_heads * dims.head_dim;
-  return dims;
+std::string ssm_dtype_of(const HfConfigReader& reader, const char* key, const char* absent) {
+  if (!reader.has(key)) return absent;
+  const std::string name = reader.text(key);
+  if (name != "auto" && !parse_dtype(name).ok())
+    reader.fail_key(key, "auto, float16, bfloat16 or float32");
+  return name;
 }
 
 Mamba2Dims prefixed_mamba2(const HfConfigReader& reader, std::int64_t intermediate_size) {

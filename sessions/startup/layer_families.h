@@ -18,9 +18,9 @@ using ReadLayers = void(const HfConfigReader& reader, StartupModel& model);
 
 ReadLayers read_qwen3_next, read_qwen3_5, read_qwen4_exp, read_glm5_next;
 ReadLayers read_olmo_hybrid, read_nemotron_h, read_kimi, read_jamba, read_zamba2;
-ReadLayers read_falcon_h1, read_granite, read_lfm2, read_lfm2_moe, read_bailing_v2_5;
-ReadLayers read_bailing_v3, read_alice, read_plamo2, read_mamba, read_mamba2, read_attention_only,
-    read_deepseek;
+ReadLayers read_falcon_h1, read_granite, read_bamba, read_minimax, read_lfm2, read_lfm2_moe;
+ReadLayers read_bailing_v2_5, read_bailing_v3, read_alice, read_plamo2, read_mamba, read_mamba2,
+    read_attention_only, read_deepseek;
 
 // The caches of one attention layer with the searched keys of Qwen4Exp or GLM-5.3, as a draft
 // layer.
@@ -34,6 +34,11 @@ std::int64_t num_layers(const HfConfigReader& reader);
 
 // Which layers attend to all tokens: by layer_types, whose words for the two kinds are given, or
 // every full_attention_interval-th.
+// Which layers a list of numbers names, the first layer being number `first`. JsonFault: a number
+// that no layer has.
+std::vector<bool> listed_layers(const HfConfigReader& reader, std::string_view key,
+                                std::int64_t layers, std::int64_t first = 0);
+
 std::vector<bool> attending_layers(const HfConfigReader& reader, std::string_view recurrent,
                                    std::string_view attention = "full_attention");
 
@@ -41,11 +46,12 @@ std::vector<bool> attending_layers(const HfConfigReader& reader, std::string_vie
 AttentionCache full_attention(const HfConfigReader& reader);
 AttentionCache mla(const HfConfigReader& reader);
 
-// Dimensions of states, which the models of engines read too (sessions/scenario/hf_config.h).
 GatedDeltaNetDims gated_delta_net(const HfConfigReader& reader);
-Mamba2Dims nemotron_h_mamba2(const HfConfigReader& reader);
 // The mamba_* keys of Granite, Falcon-H1 and Bamba.
 Mamba2Dims prefixed_mamba2(const HfConfigReader& reader, std::int64_t intermediate_size);
+
+// The dtype that a file gives for temporal states, as the classes of some models read it.
+std::string ssm_dtype_of(const HfConfigReader& reader, const char* key, const char* absent);
 
 // One cache a layer, in the order of the layers.
 void add_layers(StartupModel& model, const std::vector<bool>& attends,

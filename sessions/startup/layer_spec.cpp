@@ -50,7 +50,8 @@ bool has_checkpoint_kernel(const StartupModel& model, const StartupSettings& set
     case CheckpointKernel::none: return false;
     case CheckpointKernel::mamba2: return settings.release >= since::kMamba2Checkpoints;
     case CheckpointKernel::gdn_flashinfer:
-      return settings.release >= since::kGdnCheckpoints &&
+      return settings.gdn_prefill_backend != GdnPrefillBackend::triton &&
+             settings.release >= since::kGdnCheckpoints &&
              (capability == 90 || (is_blackwell && model.head_k_dim == 128));
     case CheckpointKernel::kda_flash:
       return settings.release >= since::kFreeKdaDtype && model.head_k_dim == 128 &&
@@ -164,13 +165,19 @@ std::int64_t kernel_block_size(const StartupModel& model, const StartupSettings&
   return is_flash_mla ? 64 : kSmallestBlock;
 }
 
+// What the attention kernels want the blocks of a hybrid model to be a multiple of.
+std::int64_t kernel_alignment(const StartupModel& model, const StartupSettings& settings) {
+  const AttentionCache* attention = target_attention(model);
+  const bool splits_mla = attention != nullptr && attention->kind == AttentionKind::mla &&
+                          settings.release >= since::kMlaBlocksOf128;
+  return std::max<std::int64_t>(splits_mla ? 128 : 1, kernel_block_size(model, settings));
+}
+
 // The unit that the block size of a hybrid model is a multiple of.
 std::int64_t block_alignment(const StartupModel& model, const StartupSettings& settings,
-                             const StartupConfig& config, const AttentionCache& attention) {
-  std::int64_t alignment = std::max(kSmallestBlock, settings.block_size.value_or(kSmallestBlock));
-  if (attention.kind == AttentionKind::mla && settings.release >= since::kMlaBlocksOf128)
-    alignment = std::max<std::int64_t>(alignment, 128);
-  alignment = std::max(alignment, kernel_block_size(model, settings));
+                             const StartupConfig& config) {
+  std::int64_t alignment =
+      std::max(kernel_alignment(model, settings), settings.block_size.value_or(kSmallestBlock));
   if (config.mamba_cache_mode == MambaCacheMode::align)
     alignment = std::lcm(alignment, checkpoint_alignment(model, settings));
   return alignment;
@@ -191,7 +198,7 @@ Pages size_pages(const StartupModel& model, const StartupSettings& settings,
   const AttentionCache* attention = target_attention(model);
   if (attention != nullptr) {
     const std::int64_t token = bytes_per_token(*attention, model, settings);
-    std::int64_t step = block_alignment(model, settings, config, *attention);
+    std::int64_t step = block_alignment(model, settings, config);
     if (config.mamba_cache_mode == MambaCacheMode::all)
       step = std::lcm(model.chunk_size > 0 ? model.chunk_size : kChunkSizeNotTold, step);
     const std::int64_t aligned = step * cdiv(cdiv(mamba_page, token), step);
@@ -307,6 +314,7 @@ Result<SpecifiedModel> specify_layers(const StartupModel& model, const StartupSe
   }
   const Pages pages = size_pages(model, settings, config, mamba_page, lines);
   SpecifiedModel specified{.block_size = pages.block_size,
+                           .kernel_alignment = kernel_alignment(model, settings),
                            .mamba_block_size = pages.mamba_block_size,
                            .mamba_page_bytes = pages.padded_mamba_page};
   for (std::size_t i = 0; i < model.layers.size(); ++i) {

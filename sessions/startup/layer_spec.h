@@ -56,10 +56,11 @@ struct StartupConfig {
 };
 
 struct SpecifiedModel {
-  std::int64_t block_size = 16;       // cache_config.block_size
-  std::int64_t mamba_block_size = 0;  // 0: no recurrent layer
-  std::int64_t mamba_page_bytes = 0;  // padded; 0: nothing was padded
-  std::vector<LayerSpec> specs = {};  // one for each of StartupModel::layers
+  std::int64_t block_size = 16;        // cache_config.block_size
+  std::int64_t kernel_alignment = 16;  // tokens: what the attention kernels want of a block
+  std::int64_t mamba_block_size = 0;   // 0: no recurrent layer
+  std::int64_t mamba_page_bytes = 0;   // padded; 0: nothing was padded
+  std::vector<LayerSpec> specs = {};   // one for each of StartupModel::layers
 };
 
 // The flags' values, and the release's defaults where there are none.

@@ -19,7 +19,7 @@ void read_qwen3_next(const HfConfigReader& reader, StartupModel& model) {
 void read_qwen3_5(const HfConfigReader& reader, StartupModel& model) {
   read_qwen3_next(reader, model);
   model.ssm_dtype_rule = SsmDtypeRule::from_config;
-  model.ssm_dtype = reader.has("mamba_ssm_dtype") ? reader.text("mamba_ssm_dtype") : "auto";
+  model.ssm_dtype = ssm_dtype_of(reader, "mamba_ssm_dtype", "auto");
 }
 namespace {
 
@@ -116,18 +116,19 @@ void read_olmo_hybrid(const HfConfigReader& reader, StartupModel& model) {
 }
 
 // linear_attn_config numbers layers from 1.
-
 void read_kimi(const HfConfigReader& reader, StartupModel& model) {
   const HfConfigReader kda = reader.object("linear_attn_config");
   const KdaDims dims{.num_heads = kda.count("num_heads"),
                      .head_dim = kda.count("head_dim"),
                      .conv_kernel_size = kda.count("short_conv_kernel_size")};
-  std::vector<bool> attends(static_cast<std::size_t>(num_layers(reader)));
-  for (const std::int64_t layer : kda.numbers("full_attn_layers")) {
-    if (layer < 1 || layer > std::ssize(attends))
-      kda.fail(fmt::format("key \"full_attn_layers\" has layer {}, expected 1 to {}", layer,
-                           attends.size()));
-    attends[static_cast<std::size_t>(layer - 1)] = true;
+  const std::int64_t layers = num_layers(reader);
+  const std::vector<bool> attends = listed_layers(kda, "full_attn_layers", layers, 1);
+  if (kda.has("kda_layers")) {
+    const std::vector<bool> recurs = listed_layers(kda, "kda_layers", layers, 1);
+    for (std::size_t i = 0; i < attends.size(); ++i)
+      if (!attends[i] && !recurs[i])
+        kda.fail(
+            fmt::format("layer {} is in neither \"kda_layers\" nor \"full_attn_layers\"", i + 1));
   }
   add_layers(model, attends, mla(reader), dims);
   model.ssm_dtype_rule = SsmDtypeRule::kda;
@@ -136,6 +137,40 @@ void read_kimi(const HfConfigReader& reader, StartupModel& model) {
     model.checkpoint_kernel = CheckpointKernel::kda_flash;
   model.head_k_dim = dims.head_dim;
 }
+
+namespace {
+
+// attn_type_list: 0 linear, 1 full attention.
+std::vector<bool> attn_type_list(const HfConfigReader& reader) {
+  std::vector<bool> attends;
+  for (const std::int64_t type : reader.numbers("attn_type_list")) {
+    if (type > 1)
+      reader.fail(
+          fmt::format("key \"attn_type_list\": layer {} is {}, expected 0 (linear) or 1 "
+                      "(full attention)",
+                      attends.size(), type));
+    attends.push_back(type == 1);
+  }
+  if (std::ssize(attends) != num_layers(reader))
+    reader.fail(fmt::format("key \"attn_type_list\" has {} layers, but \"num_hidden_layers\" is {}",
+                            attends.size(), num_layers(reader)));
+  return attends;
+}
+
+}  // namespace
+
+// No release that is modelled has it.
+void read_minimax(const HfConfigReader& reader, StartupModel& model) {
+  const std::vector<bool> attends = reader.has("layer_types")
+                                        ? attending_layers(reader, "linear_attention")
+                                        : attn_type_list(reader);
+  const AttentionCache attention = full_attention(reader);
+  add_layers(model, attends, attention,
+             LinearAttentionDims{.num_heads = reader.count("num_attention_heads"),
+                                 .head_dim = attention.head_size});
+  model.chunk_size = reader.count_or("block_size", 256);
+}
+
 namespace {
 
 // The configuration class of transformers sets head_dim to qk_rope_head_dim.

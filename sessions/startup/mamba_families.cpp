@@ -31,6 +31,35 @@ void set_mamba2(StartupModel& model, std::int64_t chunk_size) {
   model.checkpoint_kernel = CheckpointKernel::mamba2;
 }
 
+Mamba2Dims nemotron_h_mamba2(const HfConfigReader& reader) {
+  Mamba2Dims dims{.n_groups = reader.count("n_groups"),
+                  .num_heads = reader.count("mamba_num_heads"),
+                  .head_dim = reader.count("mamba_head_dim"),
+                  .state_size = reader.count("ssm_state_size"),
+                  .conv_kernel = reader.count("conv_kernel")};
+  dims.intermediate_size = dims.num_heads * dims.head_dim;
+  return dims;
+}
+
+std::vector<LayerKind> nemotron_h_layers(const HfConfigReader& reader) {
+  if (!reader.has("hybrid_override_pattern")) {
+    std::vector<LayerKind> kinds;
+    for (const std::string& type : reader.texts("layers_block_type"))
+      kinds.push_back(type == "mamba"       ? LayerKind::recurrent
+                      : type == "attention" ? LayerKind::attention
+                                            : LayerKind::stateless);
+    return kinds;
+  }
+  const auto kinds = layers_from_pattern(reader.text("hybrid_override_pattern"));
+  if (!kinds.ok()) reader.fail("key \"hybrid_override_pattern\": " + kinds.error().message);
+  if (const std::int64_t layers = num_layers(reader); std::ssize(kinds.value()) != layers)
+    reader.fail(
+        fmt::format("key \"hybrid_override_pattern\" has {} layers, but "
+                    "\"num_hidden_layers\" is {}",
+                    kinds.value().size(), layers));
+  return kinds.value();
+}
+
 }  // namespace
 
 void read_nemotron_h(const HfConfigReader& reader, StartupModel& model) {
@@ -38,23 +67,17 @@ void read_nemotron_h(const HfConfigReader& reader, StartupModel& model) {
   AttentionCache attention{.num_kv_heads = reader.count("num_key_value_heads"),
                            .head_size = reader.count_of_any({"head_dim", "attention_head_dim"})};
   attention.head_size_v = attention.head_size;
-  const auto add = [&](std::size_t layer, bool attends) {
+  const std::vector<LayerKind> kinds = nemotron_h_layers(reader);
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (kinds[i] == LayerKind::stateless) continue;
+    const bool attends = kinds[i] == LayerKind::attention;
     model.layers.push_back(
-        {attends ? LayerCache(attention) : LayerCache(StateCache(dims)), std::to_string(layer)});
-  };
-  if (reader.has("hybrid_override_pattern")) {
-    const std::string pattern = reader.text("hybrid_override_pattern");
-    for (std::size_t i = 0; i < pattern.size(); ++i)
-      if (pattern[i] == 'M' || pattern[i] == '*') add(i, pattern[i] == '*');
-  } else {
-    const std::vector<std::string> types = reader.texts("layers_block_type");
-    for (std::size_t i = 0; i < types.size(); ++i)
-      if (types[i] == "mamba" || types[i] == "attention") add(i, types[i] == "attention");
+        {attends ? LayerCache(attention) : LayerCache(StateCache(dims)), std::to_string(i)});
   }
+  model.num_hidden_layers = std::ssize(kinds);
   set_mamba2(model, reader.count_or("chunk_size", 0));
   model.ssm_dtype_rule = SsmDtypeRule::from_config;
-  model.ssm_dtype =
-      reader.has("mamba_ssm_cache_dtype") ? reader.text("mamba_ssm_cache_dtype") : "float32";
+  model.ssm_dtype = ssm_dtype_of(reader, "mamba_ssm_cache_dtype", "float32");
 }
 
 void read_jamba(const HfConfigReader& reader, StartupModel& model) {
@@ -105,6 +128,7 @@ void read_falcon_h1(const HfConfigReader& reader, StartupModel& model) {
 }
 
 void read_granite(const HfConfigReader& reader, StartupModel& model) {
+  if (!reader.has("layer_types")) reader.fail_key("layer_types", "a list of strings");
   const std::vector<bool> attends = attending_layers(reader, "mamba", "attention");
   if (std::ranges::find(attends, false) == attends.end()) {
     for (std::size_t i = 0; i < attends.size(); ++i)
@@ -114,6 +138,15 @@ void read_granite(const HfConfigReader& reader, StartupModel& model) {
   add_layers(model, attends, full_attention(reader),
              prefixed_mamba2(reader, expanded(reader, "mamba_expand")));
   set_mamba2(model, reader.count_or("mamba_chunk_size", 0));
+  model.passes_num_spec = false;
+}
+
+// No release that is modelled has it.
+void read_bamba(const HfConfigReader& reader, StartupModel& model) {
+  add_layers(model, listed_layers(reader, "attn_layer_indices", num_layers(reader)),
+             full_attention(reader), prefixed_mamba2(reader, expanded(reader, "mamba_expand")));
+  set_mamba2(model, reader.count("mamba_chunk_size"));
+  model.passes_num_spec = false;
 }
 
 void read_lfm2(const HfConfigReader& reader, StartupModel& model) {
@@ -124,9 +157,7 @@ void read_lfm2(const HfConfigReader& reader, StartupModel& model) {
   if (reader.has("layer_types")) {
     attends = attending_layers(reader, "conv");
   } else {
-    attends.resize(static_cast<std::size_t>(num_layers(reader)));
-    for (const std::int64_t layer : reader.numbers("full_attn_idxs"))
-      if (layer < std::ssize(attends)) attends[static_cast<std::size_t>(layer)] = true;
+    attends = listed_layers(reader, "full_attn_idxs", num_layers(reader));
   }
   add_layers(model, attends, full_attention(reader), dims);
 }

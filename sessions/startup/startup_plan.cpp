@@ -105,6 +105,7 @@ class Planner {
     const std::int64_t needed = bytes_of(plan_.blocks_per_request, bytes_per_block());
     if (needed <= usable) return true;
     const std::int64_t longest = longest_that_fits(usable);
+    plan_.longest_length = longest;
     plan_.refused_at = RefusalStage::memory;
     plan_.refusal = fmt::format(
         "ValueError: To serve at least one request with the model's max seq len ({}), ({} GiB KV "

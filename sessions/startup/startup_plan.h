@@ -24,6 +24,7 @@ struct StartupPlan {
   SpecifiedModel layers = {};
   StartupGroups groups = {};
   std::int64_t blocks_per_request = 0;  // at max_model_len, in all groups
+  std::int64_t longest_length = 0;      // refused for memory: of a request that fits; 0: none
   std::int64_t num_blocks = 0;          // the null block included
   std::int64_t kv_tokens = 0;
   double concurrency = 0;

@@ -1,9 +1,9 @@
 // What a start is asked for: release, GPU, entry point and flags, as vLLM's EngineArgs has them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,7 +20,25 @@ struct Gpu {
   double memory_gib;
 };
 
-std::span<const Gpu> known_gpus();
+// As drivers report them; memory is what is usable.
+inline constexpr std::array<Gpu, 15> kGpus = {{
+    {"h100", "NVIDIA H100 80GB HBM3", 90, 79.6},
+    {"h200", "NVIDIA H200", 90, 140.4},
+    {"gh200", "NVIDIA GH200 480GB", 90, 94.5},
+    {"b200", "NVIDIA B200", 100, 178.4},
+    {"b300", "NVIDIA B300 SXM6 AC", 103, 267.7},
+    {"a100", "NVIDIA A100-SXM4-80GB", 80, 79.3},
+    {"a100-40gb", "NVIDIA A100-SXM4-40GB", 80, 39.4},
+    {"a10", "NVIDIA A10", 86, 22.1},
+    {"l4", "NVIDIA L4", 89, 22.0},
+    {"l40s", "NVIDIA L40S", 89, 44.5},
+    {"rtx3090", "NVIDIA GeForce RTX 3090", 86, 23.6},
+    {"rtx4090", "NVIDIA GeForce RTX 4090", 89, 23.5},
+    {"rtx5090", "NVIDIA GeForce RTX 5090", 120, 31.4},
+    {"rtxpro6000", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 120, 95.0},
+    {"gb10", "NVIDIA GB10", 121, 119.7},
+}};
+
 // Null: no GPU has this name.
 const Gpu* find_gpu(std::string_view name);
 
@@ -64,6 +82,7 @@ struct StartupSettings {
   std::string mamba_ssm_cache_dtype = "auto";
   std::optional<bool> enable_prefix_caching = {};
   std::optional<MambaCacheMode> mamba_cache_mode = {};
+  std::optional<GdnPrefillBackend> gdn_prefill_backend = {};  // absent: the GPU's
   std::optional<std::int64_t> block_size = {};
   std::optional<std::int64_t> max_model_len = {};  // -1: the longest that fits
   std::optional<std::int64_t> max_num_seqs = {};

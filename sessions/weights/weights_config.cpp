@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "sessions/scenario/hf_config.h"
+#include "sessions/startup/hf_reader.h"
 #include "sessions/text/json_reader.h"
 
 namespace hybridscope {
@@ -180,6 +181,7 @@ Result<WeightsConfig> load_weights_config(const std::string& folder) {
       reader.fail("key \"model_type\" is missing, expected " + std::string(kArchitectures));
     auto model = parse_hf_config({.text = text.value(), .file = file});
     if (!model) return model.error();
+    if (!model.value().not_run_because.empty()) reader.fail(model.value().not_run_because);
     WeightsConfig config{.tensor_prefix = "model.", .model = std::move(model).value()};
     if (!reader.is_text("model_type", "qwen3_5")) return read_config(reader, std::move(config));
     config.tensor_prefix = "model.language_model.";

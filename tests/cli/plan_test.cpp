@@ -120,7 +120,7 @@ TEST(Plan, ResultFilesTakeNoOptionsOfRuns) {
   const ProgramResult run = run_program("plan --merge a.jsonl --sweep max_num_seqs=8");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("--sweep does not go with --merge"));
-  for (const char* option : {"--output 5", "--shared 5", "--startup-log"})
+  for (const char* option : {"--output 5", "--shared 5", "--draft-model d"})
     EXPECT_EQ(run_program(std::string("plan --merge a.jsonl ") + option).exit_code, 2) << option;
 }
 
@@ -216,16 +216,17 @@ TEST(PlanSizes, TheExampleOfItsPageIsWhatItPrints) {
 
 TEST(PlanSizes, JsonHasTheSameFacts) {
   const auto json = nlohmann::json::parse(run_program(std::string(kExample) + " --json").out);
-  EXPECT_EQ(json["block"]["size"], 544);
-  EXPECT_EQ(json["requests"][0]["at_once"], 145);
+  EXPECT_EQ(json["start"]["starts"], true);
+  EXPECT_EQ(json["block"]["size"], 576);
+  EXPECT_EQ(json["requests"][0]["at_once"], 144);
   EXPECT_EQ(json["limits"][0]["binds"], true);
 }
 
 TEST(PlanSizes, AnswersAPastedLineWithOne) {
   const ProgramResult run = run_program(
       "plan --from-serve 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct --port 80 --max-num-seqs "
-      "1024' --engine vllm-0.24.0 --kv-memory 5GiB --prompt 500 --output 20");
-  EXPECT_EQ(run.exit_code, 0) << run.err;
+      "1024' --engine vllm-0.24.0 --kv-memory 5GiB --prompt 500 --output 20 --max-model-len 4096");
+  EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_THAT(run.err, HasSubstr("not modelled, and left as it is: --port 80"));
   EXPECT_THAT(run.out, HasSubstr("max_num_seqs (1024) exceeds available Mamba cache blocks (401)"));
   EXPECT_THAT(run.out, HasSubstr("--max-num-seqs 401 in place of 1024"));
@@ -234,9 +235,10 @@ TEST(PlanSizes, AnswersAPastedLineWithOne) {
 }
 
 TEST(PlanSizes, SaysWhatBecameOfTheCacheMode) {
-  EXPECT_THAT(run_program("plan --model qwen3-next-80b-a3b --mode all").err,
+  const std::string plan = "plan --engine vllm-0.28.0 --model ";
+  EXPECT_THAT(run_program(plan + "qwen3-next-80b-a3b --mode all").err,
               HasSubstr("note: qwen3-next-80b-a3b has no mode all: it runs in align\n"));
-  EXPECT_THAT(run_program("plan --model bamba-9b --mode align --no-enable-prefix-caching").err,
+  EXPECT_THAT(run_program(plan + "nemotron-h-8b --mode align --no-enable-prefix-caching").err,
               HasSubstr("note: prefix caching is off: mode none instead of align\n"));
   EXPECT_THAT(run_program("plan --model tiny-gdn --traffic synthetic --limit 3 --block-size 8 "
                           "--sweep mamba_cache_mode=align,all")
@@ -247,21 +249,24 @@ TEST(PlanSizes, SaysWhatBecameOfTheCacheMode) {
 // 262,144 tokens are 482 blocks of 544 tokens; each of three groups of states takes 2 more.
 TEST(PlanSizes, SuggestsNothingWithWhichTheReleaseDoesNotStart) {
   const std::string plan =
-      "plan --model qwen3-next-80b-a3b --prompt 500 --output 20 --engine vllm-0.33.0 --num-blocks ";
+      "plan --model qwen3-next-80b-a3b --prompt 500 --output 20 --engine vllm-0.33.0 --gpu a100 "
+      "--max-num-seqs 64 --num-blocks ";
   const ProgramResult small = run_program(plan + "488");
-  EXPECT_THAT(small.err, HasSubstr("note: vllm-0.33.0 does not start: its pool must hold the 488 "
-                                   "blocks of a request of 262144 tokens and has 487, without the "
-                                   "null block\n"));
-  EXPECT_EQ(small.out.find("max_num_seqs 4"), std::string::npos) << small.out;
-  EXPECT_EQ(run_program(plan + "489").err.find("does not start"), std::string::npos);
+  EXPECT_EQ(small.exit_code, 1);
+  EXPECT_THAT(small.out, HasSubstr("ValueError: To serve at least one request with the model's max "
+                                   "seq len (262144)"));
+  EXPECT_THAT(small.out, Not(HasSubstr("max_num_seqs 4")));
+  EXPECT_EQ(run_program(plan + "489").exit_code, 0);
 }
 
-TEST(PlanSizes, HasTheStartUpLogOfTheRelease) {
+TEST(PlanSizes, HasTheLogOfTheRelease) {
   const ProgramResult run = run_program(
-      "plan --model qwen3-next-80b-a3b --kv-memory 40GiB --mamba-cache-mode align --prompt 10 "
-      "--startup-log --engine vllm-0.33.0 --json");
-  EXPECT_THAT(nlohmann::json::parse(run.out)["startup_log"],
-              ElementsAre("Setting attention block size to 544 tokens to ensure that attention "
+      "plan --model qwen3-next-80b-a3b --kv-memory 40GiB --prompt 10 --gpu a100 --engine "
+      "vllm-0.33.0 --json");
+  EXPECT_THAT(nlohmann::json::parse(run.out)["start"]["log"],
+              ElementsAre("Mamba cache mode is set to 'align' for Qwen3NextForCausalLM by default "
+                          "when prefix caching is enabled",
+                          "Setting attention block size to 544 tokens to ensure that attention "
                           "page size is >= mamba page size.",
                           "Padding mamba page size by 1.49% to ensure that mamba page size and "
                           "attention page size are exactly equal.",
@@ -275,7 +280,7 @@ TEST(PlanSizes, ALineMayHaveTheShareOfTheGpuBesideTheMemoryOfTheCache) {
       "plan --from-serve 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct --gpu-memory-utilization "
       "0.9' --kv-memory 30GiB");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("2,409 blocks in 30GiB"));
+  EXPECT_THAT(run.out, HasSubstr("blocks        2,275 of 14,155,776 bytes"));
 }
 
 TEST(PlanSizes, WrongUseIsExitCode2) {

@@ -11,12 +11,12 @@
 #include "core/model/model_presets.h"
 #include "core/model/model_spec.h"
 #include "core/model/page_size.h"
-#include "sessions/plan/recorded_steps.h"
 #include "sessions/plan/request_blocks.h"
 #include "sessions/plan/size_answer.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/settings_table.h"
+#include "sessions/scenario/start_plan.h"
 #include "tests/support/property.h"
 
 namespace hybridscope::published_sizes_test {
@@ -134,7 +134,9 @@ TEST(PublishedSizes, Qwen36With35BillionHas800BlocksOf2096Tokens) {
   EXPECT_EQ(blocks_reserved(answer.setup.layout, answer.setup.layout.max_model_len), 481);
   EXPECT_EQ(answer.at_once.front().held.most.own, 19);
   EXPECT_EQ(answer.at_once.front().by_blocks, 42);
-  EXPECT_EQ(start_up_log(answer.setup, Release::v0_28_0).back(),
+  EngineSettings released = settings;
+  released.engine = EngineProfile::vllm(Release::v0_28_0);
+  EXPECT_EQ(plan_start(qwen35(kQwen36_35B), released).value().plan.lines.back(),
             "GPU KV cache size: 1,663,201 tokens, Maximum concurrency for 1,000,000 tokens per "
             "request: 1.66x");
 }

@@ -180,8 +180,9 @@ TEST(ServeLine, NamesSettingsThatServeHasNoFlagFor) {
   EXPECT_THAT(line.with(wanted).left_out, ElementsAre("acceptance_rate 0.5"));
 }
 
-TEST(ServeLine, KnowsPresetsByTheirNamesOnHuggingFace) {
-  EXPECT_EQ(model_of_serve_line("Qwen/Qwen3-Next-80B-A3B-Thinking").value(), "qwen3-next-80b-a3b");
+TEST(ServeLine, KnowsPresetsAndNamesOnHuggingFace) {
+  EXPECT_EQ(model_of_serve_line("Qwen/Qwen3-Next-80B-A3B-Thinking").value(),
+            "Qwen/Qwen3-Next-80B-A3B-Thinking");
   EXPECT_EQ(model_of_serve_line("tiny-gdn").value(), "tiny-gdn");
   EXPECT_THAT(model_of_serve_line("Qwen/Qwen3-8B").error().message,
               HasSubstr("give its file with --model config.json"));

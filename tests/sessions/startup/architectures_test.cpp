@@ -75,7 +75,8 @@ TEST(Architectures, ABadKeyIsNamedWithItsPlace) {
                            "text_config": {"num_hidden_layers": "many"}})",
                        Release::v0_33_0),
               HasSubstr("text_config: key \"linear_num_key_heads\" is missing"));
-  EXPECT_EQ(error_of("[", Release::v0_33_0), "config.json: found no JSON object");
+  EXPECT_THAT(error_of("[", Release::v0_33_0), StartsWith("config.json: not a JSON text: "));
+  EXPECT_EQ(error_of("[1]", Release::v0_33_0), "config.json: found array, expected a JSON object");
 }
 
 TEST(Architectures, AttentionHeadsAreDividedAmongTheRanks) {

@@ -141,7 +141,7 @@ TEST(StartupPlan, BatchDefaultsFollowReleaseGpuAndEntryPoint) {
 }
 
 TEST(StartupPlan, EveryGpuIsNamedOnce) {
-  for (const Gpu& gpu : known_gpus()) EXPECT_EQ(find_gpu(gpu.name), &gpu);
+  for (const Gpu& gpu : kGpus) EXPECT_EQ(find_gpu(gpu.name), &gpu);
 }
 
 }  // namespace
