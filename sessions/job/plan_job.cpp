@@ -191,6 +191,7 @@ std::vector<std::string> mode_notes(const Sweep& sweep, const std::string& model
 CommandFiles files_of(const PlanJobOptions& options) {
   return {.inputs = {{"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
                      {"the model's file", options.model},
+                     {"the draft model's file", options.draft_model},
                      {"the step time", options.step_time}},
           .outputs = {{"--out", options.out, FileUse::results}}};
 }

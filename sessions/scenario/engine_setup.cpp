@@ -16,11 +16,10 @@
 namespace hybridscope {
 namespace {
 
-// From 0.27.1 on the shape function of KDA takes the number of drafts, which the models pass (vLLM
-// mamba_utils.py kda_state_shape, models/kimi_k3).
+// vLLM mamba_utils.py kda_state_shape, models/kimi_k3.
 bool kda_shape_has_drafts(const ModelSpec& model, const EngineSettings& settings) {
   const std::optional<Release> release = release_of(settings);
-  return release && *release >= Release::v0_27_1 &&
+  return release && *release >= since::kKdaShapeHasDrafts &&
          std::holds_alternative<KdaDims>(model.recurrent);
 }
 
@@ -87,6 +86,8 @@ Result<ModelSpec> started_model(ModelSpec model, const StartPlan& start) {
     model.layers.push_back(LayerKind::attention);
   }
   model.kernel_block_alignment = start.plan.layers.kernel_alignment;
+  if (layers_of_kind(model, LayerKind::attention).empty())
+    model.default_block_size = start.plan.layers.block_size;
   return model;
 }
 
@@ -128,7 +129,8 @@ bool agrees(const ModelLayout& layout, const StartupPlan& plan) {
   std::ranges::sort(ours);
   std::ranges::sort(planned);
   const PageSizeExplanation& page = layout.page_size;
-  return ours == planned && page.choice.block_size == plan.layers.block_size &&
+  return ours == planned && layout.mamba_cache_mode == plan.config.mamba_cache_mode &&
+         page.choice.block_size == plan.layers.block_size &&
          page.choice.page_size * page.layer_groups.group_size == plan.groups.bytes_per_block &&
          layout.max_model_len == plan.config.max_model_len;
 }
@@ -149,6 +151,9 @@ Result<ModelLayout> make_release_layout(const ModelSpec& model, const EngineSett
   const auto started = started_model(model, start);
   if (!started.ok()) return started.error();
   KVCacheSettings kv = kv_cache_settings(model, settings);
+  // Models without attention do not cache unless they are told to.
+  if (!kv.enable_prefix_caching && kv.mamba_cache_mode != MambaCacheMode::none)
+    kv.enable_prefix_caching = plan.config.enable_prefix_caching;
   kv.gdn_prefill_backend = gdn_backend(start);
   kv.max_model_len = plan.config.max_model_len;
   kv.max_num_batched_tokens = plan.config.max_num_batched_tokens;

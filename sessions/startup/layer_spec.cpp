@@ -82,11 +82,20 @@ struct States {
   MambaType mamba_type = MambaType::mamba2;
 };
 
+// Drafts that the model's class tells the shape function of (known bug 25).
+std::int64_t told_drafts(const StateCache& cache, const StartupModel& model,
+                         const StartupSettings& settings) {
+  const bool is_kda = std::holds_alternative<KdaDims>(cache);
+  const bool passes = is_kda ? settings.release >= since::kKdaShapeHasDrafts
+                             : model.passes_num_spec || settings.release >= since::kAllPassNumSpec;
+  return passes ? settings.num_speculative_tokens : 0;
+}
+
 // With K drafts a conv window is K rows longer, but that of Mamba1 and of short convolutions.
-Result<std::vector<StateShape>> shapes_of(const StateCache& cache,
+Result<std::vector<StateShape>> shapes_of(const StateCache& cache, const StartupModel& model,
                                           const StartupSettings& settings) {
   const StateShapeOptions options{.tp_world_size = settings.tensor_parallel_size,
-                                  .num_spec = settings.num_speculative_tokens};
+                                  .num_spec = told_drafts(cache, model, settings)};
   if (const auto* dims = std::get_if<Mamba1Dims>(&cache)) return mamba1_state_shape(*dims, options);
   if (const auto* dims = std::get_if<Mamba2Dims>(&cache)) return mamba2_state_shape(*dims, options);
   if (const auto* dims = std::get_if<LinearAttentionDims>(&cache))
@@ -115,7 +124,7 @@ Result<States> states_of(const CachedLayer& layer, const StartupModel& model,
                     .dtype = conv.value()}},
                   MambaType::short_conv};
   const auto& cache = std::get<StateCache>(layer.cache);
-  const auto shapes = shapes_of(cache, settings);
+  const auto shapes = shapes_of(cache, model, settings);
   if (!shapes.ok()) return shapes.error();
   const auto mamba_type = static_cast<MambaType>(cache.index());
   Dtype temporal = conv.value();

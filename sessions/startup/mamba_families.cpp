@@ -117,6 +117,7 @@ void read_zamba2(const HfConfigReader& reader, StartupModel& model) {
   }
   add_attention_first(model, attends, std::vector<bool>(attends.size(), true), attention, dims);
   set_mamba2(model, reader.count_or("chunk_size", 0));
+  model.passes_num_spec = false;
 }
 
 void read_falcon_h1(const HfConfigReader& reader, StartupModel& model) {
@@ -125,6 +126,7 @@ void read_falcon_h1(const HfConfigReader& reader, StartupModel& model) {
       reader.has("mamba_d_ssm") ? reader.count("mamba_d_ssm") : expanded(reader, "mamba_expand");
   add_attention_first(model, all, all, full_attention(reader), prefixed_mamba2(reader, width));
   set_mamba2(model, reader.count_or("mamba_chunk_size", 0));
+  model.passes_num_spec = false;
 }
 
 void read_granite(const HfConfigReader& reader, StartupModel& model) {

@@ -4,6 +4,7 @@
 
 namespace hybridscope {
 const Gpu* find_gpu(std::string_view name) {
+  if (name.starts_with("rtx") && name != "rtxpro6000") name.remove_prefix(3);
   const auto found = std::ranges::find(kGpus, name, &Gpu::name);
   return found == kGpus.end() ? nullptr : &*found;
 }

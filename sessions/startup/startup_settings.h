@@ -32,9 +32,9 @@ inline constexpr std::array<Gpu, 15> kGpus = {{
     {"a10", "NVIDIA A10", 86, 22.1},
     {"l4", "NVIDIA L4", 89, 22.0},
     {"l40s", "NVIDIA L40S", 89, 44.5},
-    {"rtx3090", "NVIDIA GeForce RTX 3090", 86, 23.6},
-    {"rtx4090", "NVIDIA GeForce RTX 4090", 89, 23.5},
-    {"rtx5090", "NVIDIA GeForce RTX 5090", 120, 31.4},
+    {"3090", "NVIDIA GeForce RTX 3090", 86, 23.6},
+    {"4090", "NVIDIA GeForce RTX 4090", 89, 23.5},
+    {"5090", "NVIDIA GeForce RTX 5090", 120, 31.4},
     {"rtxpro6000", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 120, 95.0},
     {"gb10", "NVIDIA GB10", 121, 119.7},
 }};
@@ -50,6 +50,9 @@ inline constexpr Release kPadsStatePages = Release::v0_26_0;  // unify_kv_cache_
 inline constexpr Release kInFlightTokens = Release::v0_26_0;  // VllmConfig.max_in_flight_tokens
 inline constexpr Release kWideAlignBlocks =
     Release::v0_27_1;  // no assertion on max_num_batched_tokens
+inline constexpr Release kKdaShapeHasDrafts = Release::v0_27_1;  // mamba_utils.py kda_state_shape
+inline constexpr Release kAllPassNumSpec =
+    Release::v0_32_0;  // Granite 4, Falcon-H1 and Zamba2, too
 inline constexpr Release kMlaBlocksOf128 = Release::v0_27_1;  // platforms/interface.py
 inline constexpr Release kHybridsCache =
     Release::v0_28_0;  // prefix caching on by default, mode align

@@ -201,6 +201,7 @@ TEST(EngineSetup, Qwen3NextAt60GiBHasTheBlocksOfTheWorkedExample) {
 TEST(EngineSetup, KdaStatesHaveRoomForDraftsFrom0271On) {
   EngineSettings settings;
   settings.num_speculative_tokens = 2;
+  settings.speculative_method = SpeculativeMethod::ngram;
   settings.mamba_cache_mode = MambaCacheMode::none;
   const auto page_in = [&](Release release) {
     settings.engine = EngineProfile::vllm(release);
