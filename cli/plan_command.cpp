@@ -13,6 +13,7 @@
 #include "cli/process.h"
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/job/plan_job.h"
+#include "sessions/job/plan_log.h"
 #include "sessions/job/right_command.h"
 #include "sessions/job/step_files.h"
 #include "sessions/plan/plan_file.h"
@@ -64,8 +65,10 @@ std::optional<RequestShape> shape_of(const PlanCommandOptions& options) {
 
 // What is wrong with the options by themselves; empty: nothing.
 std::string misuse(const PlanCommandOptions& options) {
-  if (options.model.empty() && options.from_serve.empty())
-    return "name a model (--model PRESET or config.json), or paste a line (--from-serve)";
+  if (options.model.empty() && options.from_serve.empty() && options.from_log.empty())
+    return "name a model (--model PRESET or config.json), paste a line (--from-serve) or give a "
+           "log "
+           "(--from-log)";
   if (options.prompt == 0 && (options.output > 0 || options.shared > 0))
     return "--output and --shared need --prompt";
   if (options.shared > options.prompt)
@@ -77,8 +80,9 @@ std::string misuse(const PlanCommandOptions& options) {
 // The settings to advise: with which the release starts.
 EngineSettings advised(const PlanQuestion& question, const std::optional<StartAnswer>& start,
                        const SizeAnswer& sizes) {
-  if (start && !start->advice.empty()) return start->advice.front().settings;
-  EngineSettings settings = question.settings;
+  if (start && !start->advice.empty())
+    return without_logged(question.log, question.line, start->advice.front().settings);
+  EngineSettings settings = without_logged(question.log, question.line, question.settings);
   if (sizes.refused_max_num_seqs)
     settings.max_num_seqs = static_cast<std::int32_t>(sizes.usable_blocks + 1);
   return settings;
@@ -95,6 +99,7 @@ void print_answer(const PlanCommandOptions& options, const PlanQuestion& questio
                   const std::optional<StartAnswer>& start, const Sizes& sizes) {
   if (options.json) {
     nlohmann::ordered_json json;
+    if (question.log) json["log"] = log_comparison_json(*question.log);
     if (start) json["start"] = start_to_json(*start);
     if (sizes.answer) json.update(sizes_to_json(*sizes.answer, sizes.changes));
     if (!sizes.why_not.empty()) json["not_run"] = sizes.why_not;
@@ -103,6 +108,7 @@ void print_answer(const PlanCommandOptions& options, const PlanQuestion& questio
                      sizes.answer->setup.layout, json);
     return print_json(json);
   }
+  if (question.log) fmt::print("{}", log_comparison_text(*question.log));
   if (start) fmt::print("{}", explain_start(*start));
   if (!sizes.why_not.empty()) fmt::print("\nRequests\n  Not known: {}.\n", sizes.why_not);
   if (!sizes.answer) return;
@@ -152,6 +158,7 @@ int plan_sizes(const PlanCommandOptions& options) {
     start = std::move(answer).value();
     asked.settings = start->settings;
   }
+  for (const std::string& note : asked.notes) report_note(note);
   const bool starts = !start || start->starts();
   const bool is_planned = !start || start->start;
   const auto sizes = is_planned ? find_sizes(options, model.value(), asked.settings, starts)

@@ -27,6 +27,7 @@ constexpr const char* kPlanExamples =
     "  hybridscope plan --from-serve 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct -tp 4 "
     "--max-num-seqs 1024' \\\n"
     "      --kv-memory 30GiB --prompt 8000 --output 500\n"
+    "  docker logs vllm 2>&1 | hybridscope plan --from-log -\n"
     "  hybridscope plan --traffic trace.jsonl --kv-memory 60GiB --html plan.html\n"
     "  hybridscope plan --traffic trace.jsonl --model nemotron-h-8b --kv-memory 40GiB \\\n"
     "      --sweep mamba_cache_mode=align,all,none --sweep max_num_seqs=64..512\n"
@@ -161,11 +162,18 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
       .add_option("--model", options.model,
                   std::string("preset or config.json (with traffic: ") + kDefaultTrafficModel + ")")
       ->type_name("NAME|FILE");
+  auto* serve =
+      command
+          .add_option(
+              "--from-serve", options.from_serve,
+              "start from this line of `vllm serve`; options given besides it replace its flags")
+          ->type_name("LINE");
   command
-      .add_option(
-          "--from-serve", options.from_serve,
-          "start from this line of `vllm serve`; options given besides it replace its flags")
-      ->type_name("LINE");
+      .add_option("--from-log", options.from_log,
+                  "start from a start-up log of vLLM (\"-\": standard input): its figures beside "
+                  "those of a plan, then as with --from-serve")
+      ->excludes(serve)
+      ->type_name("FILE");
   auto* traffic =
       command.add_option("--traffic", options.traffic, kTrafficHelp)->type_name("FILE|synthetic");
   add_size_options(command, options, traffic);
@@ -194,6 +202,7 @@ std::string_view option_not_for_merge(const PlanCommandOptions& options) {
       {!options.step_time.empty(), "--step-time"},
       {!options.model.empty(), "--model"},
       {!options.from_serve.empty(), "--from-serve"},
+      {!options.from_log.empty(), "--from-log"},
       {options.budget > 0, "--budget"},
       {options.prompt > 0, "--prompt"},
       {options.output > 0, "--output"},

@@ -12,6 +12,7 @@
 
 #include "core/base/fingerprint.h"
 #include "sessions/explain/explain_start_up.h"
+#include "sessions/job/plan_log.h"
 #include "sessions/job/shared_work.h"
 #include "sessions/plan/plan_goals.h"
 #include "sessions/plan/plan_run.h"
@@ -127,7 +128,9 @@ std::optional<WantedSettings> wanted_settings(const PlanJob& job, std::string_vi
   if (!settings.ok()) return std::nullopt;
   auto setup = make_engine_setup(job.header.model, settings.value());
   if (!setup.ok()) return std::nullopt;
-  return WantedSettings{std::move(settings).value(), std::move(setup).value().layout};
+  return WantedSettings{
+      without_logged(job.log, job.line, std::move(settings).value()),
+      std::move(setup).value().layout};
 }
 
 namespace {
@@ -148,8 +151,7 @@ Result<SweptSettings> swept_settings(const PlanJobOptions& options, const PlanQu
   auto axes = parse_sweeps(sweeps);
   if (!axes.ok()) return axes.error();
   // What a pasted line says of a setting that is swept is one value of many.
-  const EngineSettings of_line =
-      question.line ? without_swept(question.line->settings(), axes.value()) : EngineSettings();
+  const EngineSettings of_line = without_swept(question.pasted, axes.value());
   auto settings = options.settings.apply(of_line);
   if (!settings.ok()) return settings.error();
   if (question.line) settings = with_caching_of(*question.line, options.settings, settings.value());
@@ -192,6 +194,7 @@ CommandFiles files_of(const PlanJobOptions& options) {
   return {.inputs = {{"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
                      {"the model's file", options.model},
                      {"the draft model's file", options.draft_model},
+                     {"the log", options.from_log},
                      {"the step time", options.step_time}},
           .outputs = {{"--out", options.out, FileUse::results}}};
 }
@@ -219,7 +222,10 @@ Result<PlanJob> make_plan_job(const PlanJobOptions& given) {
   if (Status chosen = choose_shard(options.shard, job); !chosen.ok()) return chosen.error();
   auto traffic = load_traffic(options.traffic, how_to_read(options, settings));
   if (!traffic.ok()) return traffic.error();
-  std::vector<std::string> notes = mode_notes(swept.value().sweep, options.model);
+  std::vector<std::string> notes = question.value().notes;
+  if (question.value().log)
+    notes.push_back("the log beside a plan: " + log_agreement(*question.value().log));
+  std::ranges::move(mode_notes(swept.value().sweep, options.model), std::back_inserter(notes));
   std::vector<ArrivingRequest>& requests = traffic.value().requests;
   if (options.limit > 0 && options.limit < std::ssize(requests))
     requests.resize(static_cast<std::size_t>(options.limit));
@@ -235,6 +241,7 @@ Result<PlanJob> make_plan_job(const PlanJobOptions& given) {
   if (step_time.value()) header.value().step_time = step_time_text(*step_time.value());
   return PlanJob{.notes = std::move(notes),
                  .line = std::move(question.value().line),
+                 .log = std::move(question.value().log),
                  .header = std::move(header).value(),
                  .sweep = std::move(swept).value().sweep,
                  .traffic = std::move(shared),

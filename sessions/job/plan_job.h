@@ -28,6 +28,7 @@ struct PlanJob {
   // On the cache modes of the combinations (mode_note) and on requests that none of them serves.
   std::vector<std::string> notes;
   std::optional<ServeLine> line;  // that it started from
+  std::optional<LogComparison> log;
   PlanHeader header;
   Sweep sweep;
   std::unique_ptr<PlanTraffic> traffic;

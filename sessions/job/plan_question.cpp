@@ -8,27 +8,87 @@
 #include <string_view>
 #include <utility>
 
+#include "sessions/job/plan_log.h"
 #include "sessions/scenario/engine_setup.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
+
+namespace {
+
+void take_release(const std::string& version, PlanQuestion& question) {
+  const Release release = nearest_release(version);
+  question.settings.engine = EngineProfile::vllm(release);
+  if (version.empty())
+    question.notes.push_back(
+        fmt::format("the log tells no release: planned as {}", release_name(release)));
+  else if (parse_release(version.substr(0, version.find('+'))) != release)
+    question.notes.push_back(
+        fmt::format("release {} is not modelled: planned as {}", version, release_name(release)));
+}
+
+// Release, GPU and memory of the log, where no option sets them, and what agrees.
+Status take_log(const StartupLog& log, const SettingsOptions& options, PlanQuestion& question) {
+  const auto given = options.apply({});
+  if (!given.ok()) return given.error();
+  EngineSettings& settings = question.settings;
+  question.notes = log.notes;
+  if (question.model.empty()) {
+    auto model = model_of_log(log, question.notes);
+    if (!model.ok()) return model.error();
+    question.model = model.value();
+  }
+  take_release(log.version, question);
+  if (given.value().engine) settings.engine = given.value().engine;
+  settings.gpu = given.value().gpu;
+  settings.entry_point = log.entry_point;
+  // Without FlashInfer's package a GPU that would use it has other blocks.
+  if (!settings.gdn_prefill_backend && release_of(settings) >= since::kGdnCheckpoints)
+    settings.gdn_prefill_backend = log.gdn_prefill_backend;
+  auto compared = compare_with_plan(log, question.model, question.draft_model, settings);
+  if (!compared.ok()) {
+    // What the release refuses is said by the plan.
+    if (compared.error().kind == ErrorKind::not_available) return Ok{};
+    return compared.error();
+  }
+  question.log = std::move(compared).value();
+  std::ranges::copy(question.log->notes, std::back_inserter(question.notes));
+  settings.gpu = GpuChoice(question.log->gpu - kGpus.data());
+  if (question.log->kv_cache_memory_bytes > 0 && !given.value().gpu_memory_bytes)
+    settings.kv_cache_memory_bytes = question.log->kv_cache_memory_bytes;
+  return Ok{};
+}
+
+}  // namespace
 
 Result<PlanQuestion> read_plan_question(const PlanJobOptions& options) {
   PlanQuestion question{.line = std::nullopt,
                         .model = options.model,
                         .draft_model = options.draft_model,
                         .settings = {}};
-  if (!options.from_serve.empty()) {
-    auto line = ServeLine::parse(options.from_serve);
+  std::string pasted = options.from_serve;
+  std::optional<StartupLog> log;
+  if (!options.from_log.empty()) {
+    auto read = read_startup_log(options.from_log);
+    if (!read.ok()) return read.error();
+    log = std::move(read).value();
+    pasted = log->serve_line;
+  }
+  if (!pasted.empty()) {
+    auto line = ServeLine::parse(pasted);
     if (!line.ok()) return line.error();
     question.settings = line.value().settings();
-    if (question.model.empty()) {
+    if (question.model.empty() && !log) {
       const auto model = model_of_serve_line(line.value().model());
       if (!model.ok()) return model.error();
       question.model = model.value();
     }
     question.line = std::move(line).value();
   }
+  if (log)
+    if (Status taken = take_log(*log, options.settings, question); !taken.ok())
+      return taken.error();
+  question.pasted = question.settings;
   const auto settings = options.settings.apply(question.settings);
   if (!settings.ok()) return settings.error();
   question.settings = settings.value();
@@ -67,6 +127,18 @@ EngineSettings as_vllm_takes_it(EngineSettings settings, const ModelLayout& layo
 }
 
 }  // namespace
+
+EngineSettings without_logged(const std::optional<LogComparison>& log,
+                              const std::optional<ServeLine>& line, EngineSettings settings) {
+  if (!log) return settings;
+  const EngineSettings asked = line ? line->settings() : EngineSettings();
+  if (settings.kv_cache_memory_bytes == log->kv_cache_memory_bytes)
+    settings.kv_cache_memory_bytes = asked.kv_cache_memory_bytes;
+  settings.engine = asked.engine;
+  settings.gpu = asked.gpu;
+  settings.entry_point = asked.entry_point;
+  return settings;
+}
 
 std::vector<std::string> notes_on_line(const std::optional<ServeLine>& line) {
   std::vector<std::string> notes;

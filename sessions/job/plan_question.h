@@ -1,5 +1,5 @@
 // What a plan is about: the given model and settings, on top of those of a pasted line of
-// vllm serve.
+// vllm serve or of a start-up log.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "sessions/job/run_options.h"
 #include "sessions/plan/plan_goals.h"
 #include "sessions/plan/serve_line.h"
+#include "sessions/startup/log_comparison.h"
 #include "sessions/traffic/load_traffic.h"
 
 namespace hybridscope {
@@ -22,6 +23,7 @@ struct PlanJobOptions {
   std::string model;        // empty: the line's, with traffic kDefaultTrafficModel
   std::string draft_model;  // name or config.json; empty: none
   std::string from_serve;   // a line of vllm serve; empty: none
+  std::string from_log;     // a start-up log, whose line it starts from; empty: none
   SettingsOptions settings;
   std::string traffic;  // file or "synthetic"
   TrafficOptions traffic_options;
@@ -41,9 +43,13 @@ struct PlanQuestion {
   std::string model;        // empty: none was named
   std::string draft_model;  // empty: none
   EngineSettings settings;
+  EngineSettings pasted = {};  // of the line and the log alone
+  std::optional<LogComparison> log = {};
+  std::vector<std::string> notes = {};  // on what the log does not say
 };
 
-// Error: a line that cannot be read, or that names an unknown model; settings that are not allowed.
+// Error: a line or log that cannot be read, or that names an unknown model; settings that are not
+// allowed.
 Result<PlanQuestion> read_plan_question(const PlanJobOptions& options);
 
 // Settings of a line and of options besides it, as vLLM starts with them: where the line itself
@@ -51,6 +57,10 @@ Result<PlanQuestion> read_plan_question(const PlanJobOptions& options);
 // that on.
 EngineSettings with_caching_of(const ServeLine& line, const SettingsOptions& options,
                                EngineSettings settings);
+
+// Settings as a line asks for them: a log told the release, the GPU and the memory that was left.
+EngineSettings without_logged(const std::optional<LogComparison>& log,
+                                const std::optional<ServeLine>& line, EngineSettings settings);
 
 // What of the line is not modelled, in sentences.
 std::vector<std::string> notes_on_line(const std::optional<ServeLine>& line);

@@ -95,6 +95,44 @@ const KnownModel* find_known_model(std::string_view name) {
                   [](std::string_view known) { return short_key(key_of(known)); });
 }
 
+namespace {
+
+// "27b", "1.5b".
+bool is_size(std::string_view piece) {
+  return piece.size() > 1 && (piece.back() == 'b' || piece.back() == 'B') &&
+         piece.find_first_not_of("0123456789.") == piece.size() - 1;
+}
+
+// The model of the longest run of a name's pieces, which stand between dashes.
+const KnownModel* model_in_pieces(std::span<const std::string_view> pieces) {
+  for (std::size_t count = pieces.size(); count > 1; --count)
+    for (std::size_t first = 0; first + count <= pieces.size(); ++first) {
+      std::string name;
+      for (const std::string_view piece : pieces.subspan(first, count))
+        name += (name.empty() ? "" : "-") + std::string(piece);
+      const bool has_other_size = std::ranges::any_of(pieces.first(first), is_size) ||
+                                  std::ranges::any_of(pieces.subspan(first + count), is_size);
+      if (const KnownModel* known = find_known_model(name); known != nullptr && !has_other_size)
+        return known;
+    }
+  return nullptr;
+}
+
+}  // namespace
+
+const KnownModel* find_model_named_in(std::string_view name) {
+  constexpr std::size_t kMostPieces = 20;
+  if (const KnownModel* known = find_known_model(name)) return known;
+  const std::vector<std::string_view> folders = split_text(name, '/');
+  for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
+    const std::vector<std::string_view> pieces = split_text(*folder, '-');
+    if (pieces.size() > kMostPieces) continue;
+    if (const KnownModel* known = find_known_model(*folder)) return known;
+    if (const KnownModel* known = model_in_pieces(pieces)) return known;
+  }
+  return nullptr;
+}
+
 std::string nearest_model_hint(std::string_view name) {
   std::vector<std::string_view> names;
   for (const KnownModel& model : known_models())

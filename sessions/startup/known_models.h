@@ -24,6 +24,11 @@ std::span<const KnownModel> known_models();
 // fits several shapes.
 const KnownModel* find_known_model(std::string_view name);
 
+// The model whose name a folder's or a longer name contains: "/models/Qwen3.6-27B-AutoRound",
+// "models--Qwen--Qwen3.5-9B/snapshots/0123abc". Null: none, or the rest of the name has another
+// size ("Kimi-K3-7B").
+const KnownModel* find_model_named_in(std::string_view name);
+
 // ", did you mean "Qwen/Qwen3.5-9B"?"; empty: no known name is similar.
 std::string nearest_model_hint(std::string_view name);
 

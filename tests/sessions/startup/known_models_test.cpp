@@ -56,6 +56,20 @@ TEST(KnownModels, EachIsReadUnlessNoReleaseHasIt) {
   }
 }
 
+TEST(KnownModels, AreFoundInNamesOfFoldersAndDerivedModels) {
+  const auto named_in = [](std::string_view name) {
+    const KnownModel* model = find_model_named_in(name);
+    return model == nullptr ? std::string() : model->names.front();
+  };
+  EXPECT_EQ(named_in("/models/Qwen3.6-27B-AutoRound-W4A16"), "Qwen/Qwen3.6-27B");
+  EXPECT_EQ(named_in("/hub/models--Qwen--Qwen3.5-9B/snapshots/0123abc"), "Qwen/Qwen3.5-9B");
+  EXPECT_EQ(named_in("who/Tuned-Qwen3.5-27B-abliterated"), "Qwen/Qwen3.5-27B");
+  EXPECT_EQ(named_in("~/.cache/qwen3.6-35b-a3b-nvfp4"), "Qwen/Qwen3.6-35B-A3B");
+  EXPECT_EQ(named_in("moonshotai/Kimi-K3-7B"), "");
+  EXPECT_EQ(named_in("Qwen/Qwen3-30B-A3B-Coder"), "");
+  EXPECT_EQ(named_in(""), "");
+}
+
 TEST(KnownModels, AreFoundByShortNamesAndThoseOfQuantisedSiblings) {
   const std::string qwen = first_name("Qwen/Qwen3.8-27B");
   EXPECT_THAT(qwen, HasSubstr("27B"));
