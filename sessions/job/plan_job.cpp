@@ -128,9 +128,8 @@ std::optional<WantedSettings> wanted_settings(const PlanJob& job, std::string_vi
   if (!settings.ok()) return std::nullopt;
   auto setup = make_engine_setup(job.header.model, settings.value());
   if (!setup.ok()) return std::nullopt;
-  return WantedSettings{
-      without_logged(job.log, job.line, std::move(settings).value()),
-      std::move(setup).value().layout};
+  return WantedSettings{without_logged(job.log, job.line, std::move(settings).value()),
+                        std::move(setup).value().layout};
 }
 
 namespace {

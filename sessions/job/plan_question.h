@@ -60,7 +60,7 @@ EngineSettings with_caching_of(const ServeLine& line, const SettingsOptions& opt
 
 // Settings as a line asks for them: a log told the release, the GPU and the memory that was left.
 EngineSettings without_logged(const std::optional<LogComparison>& log,
-                                const std::optional<ServeLine>& line, EngineSettings settings);
+                              const std::optional<ServeLine>& line, EngineSettings settings);
 
 // What of the line is not modelled, in sentences.
 std::vector<std::string> notes_on_line(const std::optional<ServeLine>& line);
