@@ -166,8 +166,9 @@ void add_plan_options(CLI::App& command, PlanCommandOptions& options) {
       command
           .add_option(
               "--from-serve", options.from_serve,
-              "start from this line of `vllm serve`; options given besides it replace its flags")
-          ->type_name("LINE");
+              "start from this command: vllm serve, docker run, YAML of compose or Kubernetes "
+              "(@FILE, -: standard input); options given besides it replace its flags")
+          ->type_name("COMMAND");
   command
       .add_option("--from-log", options.from_log,
                   "start from a start-up log of vLLM (\"-\": standard input): its figures beside "

@@ -103,6 +103,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     "pybind11/": ("integrations/python",),
     "simdjson.h": ("sessions", "storage"),
+    "yaml.h": ("sessions/plan",),
     "xxhash.h": ("sessions", "storage", "tests"),
     "zlib.h": ("sessions", "storage", "tests"),
     "zstd.h": ("sessions", "storage"),

@@ -190,7 +190,9 @@ std::vector<std::string> mode_notes(const Sweep& sweep, const std::string& model
 }  // namespace
 
 CommandFiles files_of(const PlanJobOptions& options) {
-  return {.inputs = {{"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
+  const std::string& pasted = options.from_serve;
+  return {.inputs = {{"the pasted command", pasted.starts_with('@') ? pasted.substr(1) : ""},
+                     {"the traffic", options.traffic == kSyntheticTraffic ? "" : options.traffic},
                      {"the model's file", options.model},
                      {"the draft model's file", options.draft_model},
                      {"the log", options.from_log},

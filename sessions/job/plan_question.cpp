@@ -10,6 +10,8 @@
 
 #include "sessions/job/plan_log.h"
 #include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/settings_json.h"
+#include "sessions/text/json_reader.h"
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
@@ -59,6 +61,35 @@ Status take_log(const StartupLog& log, const SettingsOptions& options, PlanQuest
   return Ok{};
 }
 
+// The command itself, or that of "@FILE" and "-".
+Result<std::string> pasted_text(const std::string& given) {
+  if (given == "-") return read_text_file("/dev/stdin");
+  return given.starts_with('@') ? read_text_file(given.substr(1)) : Result<std::string>(given);
+}
+
+// Refuses a draft model whose layers no setting tells. `settings`: with the options.
+Status check_draft(const ServeLine& line, const EngineSettings& settings) {
+  if (settings.speculative_method) return Ok{};
+  if (!line.draft_method().empty())
+    return invalid_input(
+        fmt::format("--speculative-config: method {} is not modelled: {}", line.draft_method(),
+                    why_value_not_modelled("speculative_config/method", line.draft_method())));
+  if (!line.draft_model().empty())
+    return invalid_input(fmt::format(
+        "--speculative-config: without a method, vLLM finds it in the files of {}: give the method",
+        quoted_text(line.draft_model())));
+  return Ok{};
+}
+
+// The draft model of a line whose method no setting has (eagle3, DFlash): its layers are planned
+// from its config.json, and it drafts as method mtp does.
+void take_draft(const ServeLine& line, PlanQuestion& question) {
+  if (question.draft_model.empty()) question.draft_model = line.draft_model();
+  if (!question.settings.speculative_method && !line.draft_method().empty() &&
+      !question.draft_model.empty())
+    question.settings.speculative_method = SpeculativeMethod::mtp;
+}
+
 }  // namespace
 
 Result<PlanQuestion> read_plan_question(const PlanJobOptions& options) {
@@ -66,7 +97,9 @@ Result<PlanQuestion> read_plan_question(const PlanJobOptions& options) {
                         .model = options.model,
                         .draft_model = options.draft_model,
                         .settings = {}};
-  std::string pasted = options.from_serve;
+  auto given = pasted_text(options.from_serve);
+  if (!given.ok()) return given.error();
+  std::string pasted = std::move(given).value();
   std::optional<StartupLog> log;
   if (!options.from_log.empty()) {
     auto read = read_startup_log(options.from_log);
@@ -84,6 +117,7 @@ Result<PlanQuestion> read_plan_question(const PlanJobOptions& options) {
       question.model = model.value();
     }
     question.line = std::move(line).value();
+    if (options.traffic.empty()) take_draft(*question.line, question);
   }
   if (log)
     if (Status taken = take_log(*log, options.settings, question); !taken.ok())
@@ -92,6 +126,9 @@ Result<PlanQuestion> read_plan_question(const PlanJobOptions& options) {
   const auto settings = options.settings.apply(question.settings);
   if (!settings.ok()) return settings.error();
   question.settings = settings.value();
+  if (question.line)
+    if (Status draft = check_draft(*question.line, question.settings); !draft.ok())
+      return draft.error();
   if (question.line)
     question.settings = with_caching_of(*question.line, options.settings, question.settings);
   return question;
@@ -146,6 +183,10 @@ std::vector<std::string> notes_on_line(const std::optional<ServeLine>& line) {
   if (!line->not_read().empty())
     notes.push_back(
         fmt::format("not modelled, and left as it is: {}", fmt::join(line->not_read(), ", ")));
+  notes.insert(notes.end(), line->notes().begin(), line->notes().end());
+  if (const std::string model = model_of_folder(line->model()); !model.empty())
+    notes.push_back(
+        fmt::format("{} is taken to be {}: --model names another", line->model(), model));
   return notes;
 }
 

@@ -11,10 +11,10 @@ namespace hybridscope {
 namespace {
 
 // Ends of names that say how weights are stored; the cache does not depend on it.
-constexpr std::string_view kQuantised[] = {"fp8",  "fp8-dynamic", "fp4",  "nvfp4",     "mxfp4",
-                                           "awq",  "awq-4bit",    "gptq", "gptq-int4", "int4",
-                                           "int8", "w4a16",       "w8a8", "bf16",      "gptq-int8",
-                                           "gguf", "unsloth",     "hf"};
+constexpr std::string_view kQuantised[] = {
+    "fp8",      "fp8-dynamic", "fp4",       "nvfp4",   "mxfp4", "awq",   "awq-4bit",
+    "awq-8bit", "gptq",        "gptq-int4", "int4",    "int8",  "w4a16", "w8a8",
+    "bf16",     "gptq-int8",   "gguf",      "unsloth", "hf"};
 // Ends of names of models with the same shapes, which a short name leaves out.
 constexpr std::string_view kTrainings[] = {"instruct", "base", "thinking", "it",
                                            "chat",     "a3b",  "8k",       "128k"};

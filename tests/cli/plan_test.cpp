@@ -234,6 +234,29 @@ TEST(PlanSizes, AnswersAPastedLineWithOne) {
                                  "--max-num-seqs 401"));
 }
 
+TEST(PlanSizes, AnswersAPastedContainerWithItsRelease) {
+  const std::string file = testing::TempDir() + "compose.yml";
+  std::ofstream(file) << "image: vllm/vllm-openai:v0.24.0\n"
+                         "command: --model /models/Qwen3-Next-80B-A3B-Instruct-FP8 --port 80\n";
+  for (const std::string& given : {"--from-serve @" + file, "--from-serve - < " + file}) {
+    const ProgramResult run = run_program("plan " + given + " --kv-memory 5GiB");
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("command and args are one line of vllm serve here"));
+    EXPECT_THAT(run.err, HasSubstr("is taken to be Qwen3-Next-80B-A3B-Instruct-FP8"));
+    EXPECT_THAT(run.out, HasSubstr("max_num_seqs"));
+  }
+}
+
+TEST(PlanSizes, RefusesDraftsWhoseLayersNoSettingTells) {
+  const std::string line =
+      "plan --kv-memory 5GiB --from-serve 'vllm serve "
+      "Qwen/Qwen3-Next-80B-A3B-Instruct --speculative-config.model x ";
+  EXPECT_THAT(run_program(line + "--speculative-config.method eagle3'").err,
+              HasSubstr("--speculative-config: method eagle3 is not modelled: the draft model's"));
+  EXPECT_THAT(run_program(line + "'").err, HasSubstr("finds it in the files of \"x\": give the "
+                                                     "method"));
+}
+
 TEST(PlanSizes, SaysWhatBecameOfTheCacheMode) {
   const std::string plan = "plan --engine vllm-0.28.0 --model ";
   EXPECT_THAT(run_program(plan + "qwen3-next-80b-a3b --mode all").err,
