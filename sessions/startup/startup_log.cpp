@@ -156,8 +156,10 @@ const Gpu* gpu_named_in(std::string_view text) {
       return find_gpu("a100-40gb");
     std::string joined(rest.substr(0, 20));
     if (joined.starts_with("rtx")) std::erase(joined, ' ');
+    const bool has_number = joined.size() > 3 && joined[3] >= '0' && joined[3] <= '9';
+    const std::string name = joined.starts_with("rtx") && has_number ? joined.substr(3) : joined;
     for (const Gpu& gpu : kGpus)
-      if (begins(joined, gpu.name)) return &gpu;
+      if (begins(name, gpu.name)) return &gpu;
   }
   return nullptr;
 }

@@ -323,7 +323,7 @@ vllm serve ibm-granite/granite-4.0-h-small \
 --gpu_memory_util 0.9 \
 --max-num-seqs 32 \
 --no-enable-prefix-caching)",
-     .model = "granite-4.0-h-small",
+     .model = "ibm-granite/granite-4.0-h-small",
      .settings = "tensor_parallel_size=1 gpu_memory_utilization=0.9 max_model_len=131072 "
                  "max_num_seqs=32 enable_prefix_caching=false",
      .not_read = "VLLM_CONTIGUOUS_PA=false | --override-generation-config '{\"temperature\": 0}'"},

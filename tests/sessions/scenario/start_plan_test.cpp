@@ -65,8 +65,8 @@ TEST(StartPlan, TheEngineHasTheBlocksOfThePlan) {
               << where << " " << gpu << " " << drafts;
         }
   }
-  EXPECT_EQ(counts["run"], 1034);
-  EXPECT_EQ(counts["only planned"], 312);
+  EXPECT_EQ(counts["run"], 1138);
+  EXPECT_EQ(counts["only planned"], 208);
   EXPECT_EQ(counts["refused"], 958);
 }
 

@@ -236,7 +236,7 @@ TEST(StartupLog, TheGpuIsTheOneThatIsNamed) {
     return found == nullptr ? std::string_view("none") : found->name;
   };
   EXPECT_EQ(gpu("Using config E=128,N=384,device_name=NVIDIA_H100_80GB_HBM3.json"), "h100");
-  EXPECT_EQ(gpu("GPU 0: NVIDIA GeForce RTX 4090"), "rtx4090");
+  EXPECT_EQ(gpu("GPU 0: NVIDIA GeForce RTX 4090"), "4090");
   EXPECT_EQ(gpu("GPU 0: NVIDIA A100-SXM4-40GB"), "a100-40gb");
   EXPECT_EQ(gpu("GPU 0: NVIDIA A100-SXM4-80GB"), "a100");
   EXPECT_EQ(gpu("NVIDIA RTX PRO 6000 Blackwell Server Edition"), "rtxpro6000");
