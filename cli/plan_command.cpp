@@ -66,9 +66,8 @@ std::optional<RequestShape> shape_of(const PlanCommandOptions& options) {
 // What is wrong with the options by themselves; empty: nothing.
 std::string misuse(const PlanCommandOptions& options) {
   if (options.model.empty() && options.from_serve.empty() && options.from_log.empty())
-    return "name a model (--model PRESET or config.json), paste a line (--from-serve) or give a "
-           "log "
-           "(--from-log)";
+    return "name a model (--model PRESET or config.json), paste a line (--from-serve), or give a "
+           "log (--from-log)";
   if (options.prompt == 0 && (options.output > 0 || options.shared > 0))
     return "--output and --shared need --prompt";
   if (options.shared > options.prompt)
