@@ -83,8 +83,8 @@ CLI::Option* add_sweep_options(CLI::App& command, PlanCommandOptions& options) {
   command
       .add_option("--sweep", options.sweeps,
                   "values of one setting to try; may be repeated: all combinations are. Also "
-                  "\"none\" (not set), ranges (0..3, 64..512), 2x (twice the block size). Default: "
-                  "the model's cache modes and max_num_seqs=64..512")
+                  "ranges (0..3, 64..512), 2x (twice the block size). Default: the model's cache "
+                  "modes and max_num_seqs=64..512")
       ->type_name("NAME=VALUE,...")
       ->allow_extra_args(false);
   command

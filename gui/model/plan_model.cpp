@@ -239,6 +239,7 @@ class PlanTable {
 PlanModel make_plan_model(const ShownPlan& plan, const PlanOptions& options) {
   const PlanView view = plan.view();
   PlanModel model{.heading = plan_heading(view),
+                  .overload = overload_words(view),
                   .goals = goal_choices(plan, view),
                   .reasons = story_lines(view)};
   for (const PlanResult& result : view.results) model.names.push_back(result.name);
@@ -277,7 +278,9 @@ std::string_view plan_mark_words(PlanMark mark) {
 Picture plan_picture(Workbench& workbench) {
   if (workbench.plan_results() == nullptr) return {.notes = {kNoPlan}};
   PlanModel model = make_plan_model(*workbench.plan_results(), workbench.options().plan);
-  Picture picture{.notes = {model.heading}};
+  Picture picture;
+  if (!model.overload.empty()) picture.notes.emplace_back(model.overload);
+  picture.notes.emplace_back(model.heading);
   if (!model.recommended.empty()) picture.notes.emplace_back("Recommended: " + model.recommended);
   for (const std::string& reason : model.reasons) picture.notes.emplace_back(reason);
   for (const std::string& refused : model.refused) picture.notes.emplace_back(refused);

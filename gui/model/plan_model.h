@@ -66,6 +66,7 @@ struct PlanGoalChoice {
 
 struct PlanModel {
   std::string heading;
+  std::string overload;               // overload_words
   std::vector<std::string> names;     // [results]
   std::vector<PlanGoalChoice> goals;  // that this plan can have
   std::string recommended;            // name; empty: none

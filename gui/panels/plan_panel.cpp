@@ -28,6 +28,7 @@ class PlanPanel final : public Panel {
     const PlanModel& model = model_.get(context.workbench, [&] {
       return make_plan_model(*plan, context.workbench.options().plan);
     });
+    if (!model.overload.empty()) wrapped_text(model.overload);
     wrapped_text(model.heading);
     draw_goals(context, model);
     draw_recommended(context, model);

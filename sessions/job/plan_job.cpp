@@ -81,6 +81,7 @@ Result<PlanHeader> header_of(const PlanJobOptions& options, const EngineSettings
                     .how_read = how_to_read(options, settings),
                     .limit = options.limit,
                     .digest = traffic.digest(),
+                    .arrivals_us = traffic.arrivals_us(),
                     .settings = settings_to_json(settings).dump(),
                     .step_time = {},
                     .sweeps = {}};
@@ -260,8 +261,10 @@ std::string mark_of(const PlanView& view, std::size_t i) {
 }  // namespace
 
 std::string format_plan(const PlanView& view, std::int64_t most_rows) {
-  return fmt::format("{}\n\n{}{}", printable(plan_heading(view), 1000),
-                     format_plan_table(view, most_rows), format_plan_reasons(view));
+  const std::string overload = overload_words(view);
+  return fmt::format("{}{}\n\n{}{}", overload.empty() ? "" : printable(overload, 1000) + "\n",
+                     printable(plan_heading(view), 1000), format_plan_table(view, most_rows),
+                     format_plan_reasons(view));
 }
 
 std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
@@ -296,7 +299,7 @@ std::string format_plan_table(const PlanView& view, std::int64_t most_rows) {
         view.header.step_time);
   return text +
          "> recommended  * on the front: no other row is as good in every goal and better in one; "
-         "of equal rows one is marked\n"
+         "up to 2 % from the best is equal, and of equal rows one is marked\n"
          "running and blocks (attention to snapshots): average / most over steps\n";
 }
 
@@ -312,7 +315,9 @@ std::string format_plan_reasons(const PlanView& view) {
 }
 
 nlohmann::ordered_json plan_to_json(const PlanView& view) {
-  Json json = {{"plan", header_to_json(view.header)}};
+  const std::string overload = overload_words(view);
+  Json json = {{"overload", overload.empty() ? Json(nullptr) : Json(overload)},
+               {"plan", header_to_json(view.header)}};
   for (const PlanGoal* goal : view.goals) json["goals"].push_back(goal->name);
   json["combinations"] = view.sweep.size();
   json["equal_combinations"] = view.sweep.num_equal();

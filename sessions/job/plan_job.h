@@ -69,8 +69,8 @@ std::string format_plan(const PlanView& view, std::int64_t most_rows);
 std::string format_plan_table(const PlanView& view, std::int64_t most_rows);
 std::string format_plan_reasons(const PlanView& view);
 
-// {"plan": header, "goals": [...], "recommended": name, "front": [names], "reasons": [...],
-// "results": [...]}.
+// {"overload": a sentence or null, "plan": header, "goals": [...], "recommended": name,
+// "front": [names], "reasons": [...], "results": [...]}.
 nlohmann::ordered_json plan_to_json(const PlanView& view);
 
 }  // namespace hybridscope

@@ -21,6 +21,8 @@ function showHead() {
   document.title = "plan of " + plan.model + " on " + plan.traffic;
   byId("title").textContent = "Plan: " + plan.model + " on " + plan.traffic;
   byId("written-by").textContent = plan.program;
+  byId("overload").textContent = data.overload;
+  byId("overload").hidden = data.overload === "";
   fact("traffic", plan.traffic + (data.requests ? ", " + counted(data.requests, "request") : ""));
   if (!data.axes.includes("engine")) fact("engine", engine ?? "safe");
   fact("settings", settingTexts(settings, "").join(" ") || "the defaults");
@@ -38,10 +40,10 @@ function showRecommendation() {
   }
   byId("recommended").append(el("strong", "", "★ " + results[recommended].name));
   byId("trade").textContent = ran.length === 1 ? "No other combination ran."
-    : data.front.length === 1 ? "No other combination is better in any goal."
-    : counted(data.front.length, "combination") +
-      " are on the front, where more of one goal costs some of another; this one gives up " +
-      "least in all.";
+    : (data.front.length === 1 ? "No other combination is better in any goal"
+      : counted(data.front.length, "combination") +
+        " are on the front, where more of one goal costs some of another; this one gives up " +
+        "least in all") + ". Up to 2 % from the best is equal.";
   byId("reasons").append(...data.reasons.map((reason) => el("li", "", reason)));
 }
 

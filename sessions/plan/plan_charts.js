@@ -115,6 +115,29 @@ function drawMemory(result, pieces) {
   keys.append(el("span", "aside", "blocks, average over steps"));
 }
 
+// The waiting queue, under the blocks and at their times; nothing where none waits.
+function drawQueue(result, pieces) {
+  const most = Math.max(...pieces.map(({ waiting }) => waiting));
+  byId("queue-drawing").hidden = most === 0;
+  if (most === 0) return;
+  const { svg, width, height } = drawing(byId("queue-drawing"), 150,
+      "waiting requests over time of " + result.name + ": arrow keys go from moment to moment");
+  const edge = { left: 58, right: width - 58, top: 34, bottom: height - 44 };
+  const x = scaleOf(pieces[0].start, pieces.at(-1).end, edge.left, edge.right);
+  const y = scaleOf(0, most * 1.08, edge.bottom, edge.top);
+  const ticks = ticksOf(0, y.max, 2);
+  drawSideAxis(svg, y, edge, ticks, (value) => shortNumber(value, ticks.step), "requests that wait",
+               "left");
+  const corners = [[x(x.min), y(0)], ...stepsOf(pieces, x, (p) => y(pieces[p].waiting)),
+                   [x(x.max), y(0)]];
+  shape(svg, "path", { class: "area waiting", d: pathOf(corners) + "Z" });
+  const time = timeAxis(pieces.at(-1).end, width / 90);
+  drawBottomAxis(svg, x, edge, time.ticks, time.text, time.title);
+  followMoments(svg, pieces, x, edge, (p) => [["from " + time.exact(pieces[p].start)],
+                                              ["waiting requests", fixed(pieces[p].waiting, 1)],
+                                              ["running requests", fixed(pieces[p].running, 1)]]);
+}
+
 // Cumulative values at piece starts and at the end: [[time, value], ...].
 function sumsOf(pieces, key) {
   return [[pieces[0].start, 0], ...pieces.map((piece) => [piece.end, piece[key]])];
@@ -176,5 +199,6 @@ function drawCharts() {
   for (const id of ["memory", "hits"]) byId(id).hidden = pieces.length === 0;
   if (pieces.length === 0) return;
   drawMemory(result, pieces);
+  drawQueue(result, pieces);
   drawHits(result, pieces);
 }

@@ -50,17 +50,17 @@ function markWords(i) {
   return i === recommended ? "recommended" : front.has(i) ? "on the front" : "";
 }
 
-// The pieces of a result's run: { start, end (us), steps, running and counts [kinds, then cached]
-// as averages over steps, hits and prompts since the start of the run }. The end of the last one
-// is estimated from its steps.
+// The pieces of a result's run: { start, end (us), steps, running, waiting and counts [kinds, then
+// cached] as averages over steps, hits and prompts since the start of the run }. The end of the
+// last one is estimated from its steps.
 function piecesOf(result) {
   const kinds = data.kinds.length;
   const pieces = result.points.map((point) => {
     const steps = Math.max(point[1], 1);
     return {
-      start: point[0], steps, running: point[2] / steps,
-      counts: point.slice(3, 4 + kinds).map((sum) => sum / steps),
-      hits: point[4 + kinds], prompts: point[5 + kinds],
+      start: point[0], steps, running: point[2] / steps, waiting: point[3] / steps,
+      counts: point.slice(4, 5 + kinds).map((sum) => sum / steps),
+      hits: point[5 + kinds], prompts: point[6 + kinds],
     };
   });
   pieces.forEach((piece, i) => {

@@ -64,6 +64,8 @@ void LatencyMeter::add(const StepTrace& trace, const Engine& engine) {
     if (first_arrival_us_ < 0) first_arrival_us_ = arrival;
   }
   end_us_ = trace.time_us + trace.duration_us;
+  queue_.add(trace.num_waiting, most_waiting_, trace.time_us - first_arrival_us_);
+  most_waiting_ = std::max<std::int64_t>(most_waiting_, trace.num_waiting);
   for (const CommitTrace& commit : trace.committed) {
     if (commit.finished)
       if (const auto end = ends_us_.find(engine.name_of(commit.request)); end != ends_us_.end())
@@ -81,6 +83,7 @@ void LatencyMeter::add(const StepTrace& trace, const Engine& engine) {
 
 PlanLatency LatencyMeter::latency() const {
   return {.span_us = end_us_ - std::max<std::int64_t>(first_arrival_us_, 0),
+          .queue = queue_,
           .first_token = percentiles_of(first_token_),
           .between_tokens = percentiles_of(between_tokens_)};
 }
@@ -137,6 +140,9 @@ constexpr PlanFigure kFigures[] = {
     {"running_sum", &sum_of<&F::running>},
     {"most_waiting", &most_of<&F::waiting>},
     {"waiting_sum", &sum_of<&F::waiting>},
+    {"longest_queue_step", [](F& f) -> std::int64_t& { return f.queue.at; }},
+    {"queue_empty_step", [](F& f) -> std::int64_t& { return f.queue.empty; }},
+    {"last_arrival_step", &plain<&F::last_arrival_step>},
     {"most_attention_blocks", &most_blocks<BlockKind::attention>},
     {"attention_blocks_sum", &sum_blocks<BlockKind::attention>},
     {"most_running_state_blocks", &most_blocks<BlockKind::running_state>},
@@ -151,6 +157,8 @@ constexpr PlanFigure kFigures[] = {
     {"cached_blocks_sum", &sum_of<&F::cached_blocks>},
     {"worst_step", &plain<&F::worst_step>},
     {"span_us", [](F& f) -> std::int64_t& { return f.latency.span_us; }, true},
+    {"longest_queue_us", [](F& f) -> std::int64_t& { return f.latency.queue.at; }, true},
+    {"queue_empty_us", [](F& f) -> std::int64_t& { return f.latency.queue.empty; }, true},
     {"first_token_p50_us", &first_token<&Percentiles::p50_us>, true},
     {"first_token_p90_us", &first_token<&Percentiles::p90_us>, true},
     {"first_token_p99_us", &first_token<&Percentiles::p99_us>, true},
@@ -162,6 +170,16 @@ constexpr PlanFigure kFigures[] = {
 }  // namespace
 
 std::span<const PlanFigure> plan_figures() { return kFigures; }
+
+void PlanPoint::append(const PlanPoint& next) {
+  steps += next.steps;
+  running += next.running;
+  waiting += next.waiting;
+  for (std::size_t kind = 0; kind < kNumBlockKinds; ++kind) blocks[kind] += next.blocks[kind];
+  cached_blocks += next.cached_blocks;
+  hit_tokens = next.hit_tokens;
+  prompt_tokens = next.prompt_tokens;
+}
 
 namespace {
 
@@ -303,30 +321,23 @@ void PlanMeter::add_point(const StepTrace& trace) {
   if (points_.empty() || points_.back().steps == steps_of_point_) {
     if (points_.size() == kMostPlanPoints) {
       for (std::size_t i = 0; i < points_.size() / 2; ++i) {
-        const PlanPoint& second = points_[2 * i + 1];
-        PlanPoint both = points_[2 * i];
-        both.steps += second.steps;
-        both.running += second.running;
-        for (std::size_t kind = 0; kind < kNumBlockKinds; ++kind)
-          both.blocks[kind] += second.blocks[kind];
-        both.cached_blocks += second.cached_blocks;
-        both.hit_tokens = second.hit_tokens;
-        both.prompt_tokens = second.prompt_tokens;
-        points_[i] = both;
+        points_[i] = points_[2 * i];
+        points_[i].append(points_[2 * i + 1]);
       }
       points_.resize(points_.size() / 2);
       steps_of_point_ *= 2;
     }
     points_.push_back({.first_step = trace.step, .time_us = trace.time_us});
   }
-  PlanPoint& point = points_.back();
-  ++point.steps;
-  point.running += trace.num_running;
+  PlanPoint step{.steps = 1,
+                 .running = trace.num_running,
+                 .waiting = trace.num_waiting,
+                 .cached_blocks = blocks_.num_cached(),
+                 .hit_tokens = figures_.hit_tokens,
+                 .prompt_tokens = figures_.prompt_tokens};
   for (std::size_t kind = 0; kind < kNumBlockKinds; ++kind)
-    point.blocks[kind] += blocks_.blocks(static_cast<BlockKind>(kind));
-  point.cached_blocks += blocks_.num_cached();
-  point.hit_tokens = figures_.hit_tokens;
-  point.prompt_tokens = figures_.prompt_tokens;
+    step.blocks[kind] = blocks_.blocks(static_cast<BlockKind>(kind));
+  points_.back().append(step);
 }
 
 void PlanMeter::add(const StepTrace& trace) {
@@ -343,7 +354,10 @@ void PlanMeter::add(const StepTrace& trace) {
   figures_.graph_padded_tokens = sums.graph_padded_tokens;
   count_tokens(trace);
   figures_.running.add(trace.num_running);
+  figures_.queue.add(trace.num_waiting, figures_.waiting.most, trace.step);
   figures_.waiting.add(trace.num_waiting);
+  for (const CommandTrace& command : trace.commands)
+    if (command.command == CommandKind::add_request) figures_.last_arrival_step = trace.step;
   count_blocks(trace);
   add_point(trace);
   for (const CacheEvent& event : trace.commit_events) blocks_.take(event);

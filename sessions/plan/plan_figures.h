@@ -40,8 +40,32 @@ struct Percentiles {
   friend bool operator==(const Percentiles&, const Percentiles&) = default;
 };
 
+// A count over the steps of a run.
+struct CountOverSteps {
+  std::int64_t most = 0;
+  std::int64_t sum = 0;  // over all steps
+  void add(std::int64_t value) {
+    most = value > most ? value : most;
+    sum += value;
+  }
+  friend bool operator==(const CountOverSteps&, const CountOverSteps&) = default;
+};
+
+// When most requests waited, and when none did again: steps, or times in microseconds.
+struct LongestQueue {
+  std::int64_t at = 0;     // the first step with the most
+  std::int64_t empty = 0;  // the first one after it in which none waits; 0: there is none
+  // `most`: of the steps before this one.
+  void add(std::int64_t waiting, std::int64_t most, std::int64_t where) {
+    if (waiting > most) *this = {.at = where};
+    if (waiting == 0 && most > 0 && empty == 0) empty = where;
+  }
+  friend bool operator==(const LongestQueue&, const LongestQueue&) = default;
+};
+
 struct PlanLatency {
   std::int64_t span_us = 0;    // from the first arrival to the end of the last step
+  LongestQueue queue;          // from the first arrival to the start of a step
   Percentiles first_token;     // from the arrival of a request to its first token
   Percentiles between_tokens;  // tokens of one step share the time since the last one
   friend bool operator==(const PlanLatency&, const PlanLatency&) = default;
@@ -72,6 +96,8 @@ class LatencyMeter {
   DurationCounts between_tokens_;
   std::int64_t first_arrival_us_ = -1;
   std::int64_t end_us_ = 0;
+  std::int64_t most_waiting_ = 0;
+  LongestQueue queue_;
 };
 
 // What a block of the pool is used for. Blocks of a recurrent group that a request holds are its
@@ -80,17 +106,6 @@ enum class BlockKind : std::uint8_t { attention, running_state, draft, snapshot 
 inline constexpr std::size_t kNumBlockKinds = 4;
 inline constexpr std::array<std::string_view, kNumBlockKinds> kBlockKindWords = {
     "attention", "running state", "drafts", "snapshots"};
-
-// A count over the steps of a run.
-struct CountOverSteps {
-  std::int64_t most = 0;
-  std::int64_t sum = 0;  // over all steps
-  void add(std::int64_t value) {
-    most = value > most ? value : most;
-    sum += value;
-  }
-  friend bool operator==(const CountOverSteps&, const CountOverSteps&) = default;
-};
 
 struct PlanFigures {
   std::int64_t steps = 0;
@@ -107,6 +122,8 @@ struct PlanFigures {
   std::int64_t graph_padded_tokens = 0;
   CountOverSteps running;  // requests that have blocks
   CountOverSteps waiting;
+  LongestQueue queue;  // in steps
+  std::int64_t last_arrival_step = 0;
   std::array<CountOverSteps, kNumBlockKinds> blocks;  // [BlockKind] that a request holds
   CountOverSteps used_blocks;                         // all kinds
   CountOverSteps cached_blocks;                       // that no request holds, but a hit can use
@@ -130,11 +147,13 @@ struct PlanPoint {
   std::int64_t first_step = 0;
   std::int64_t time_us = 0;  // when it starts
   std::int64_t steps = 0;
-  std::int64_t running = 0;                           // sum over its steps, as the next two
+  std::int64_t running = 0;                           // sum over its steps, as the next three
+  std::int64_t waiting = 0;                           // requests
   std::array<std::int64_t, kNumBlockKinds> blocks{};  // [BlockKind]
   std::int64_t cached_blocks = 0;
-  std::int64_t hit_tokens = 0;     // from the start of the run to the end of the piece
-  std::int64_t prompt_tokens = 0;  // the same
+  std::int64_t hit_tokens = 0;         // from the start of the run to the end of the piece
+  std::int64_t prompt_tokens = 0;      // the same
+  void append(const PlanPoint& next);  // the piece that follows
   friend bool operator==(const PlanPoint&, const PlanPoint&) = default;
 };
 inline constexpr std::size_t kMostPlanPoints = 128;

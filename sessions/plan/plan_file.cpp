@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kPlanVersion = 1;
+constexpr std::int64_t kPlanVersion = 2;
 constexpr IntegerRange kCounts{.min = 0, .max = INT64_MAX};
 constexpr IntegerRange kExactAsDouble{.min = 0, .max = std::int64_t{1} << 53};
 
@@ -40,6 +40,7 @@ void visit_point(Point& point, const Visit& visit) {
   visit(point.time_us);
   visit(point.steps);
   visit(point.running);
+  visit(point.waiting);
   for (auto& blocks : point.blocks) visit(blocks);
   visit(point.cached_blocks);
   visit(point.hit_tokens);
@@ -137,7 +138,7 @@ void read_how_read(const JsonValue& place, PlanHeader& header) {
 
 PlanHeader plan_header_of_json(const JsonValue& place) {
   place.check_keys({"hybridscope_plan", "program", "model", "layout", "traffic", "how_read",
-                    "digest", "settings", "step_time", "sweeps"});
+                    "digest", "arrivals_us", "settings", "step_time", "sweeps"});
   place.require("hybridscope_plan").int64({.min = kPlanVersion, .max = kPlanVersion});
   PlanHeader header{.program = text_at(place, "program"),
                     .model = text_at(place, "model"),
@@ -146,6 +147,7 @@ PlanHeader plan_header_of_json(const JsonValue& place) {
                     .how_read = {},
                     .limit = 0,
                     .digest = text_at(place, "digest"),
+                    .arrivals_us = place.int64_at("arrivals_us", kExactAsDouble).value_or(0),
                     .settings = text_at(place, "settings"),
                     .step_time = text_at(place, "step_time"),
                     .sweeps = {}};
@@ -164,6 +166,7 @@ Json header_to_json(const PlanHeader& header) {
           {"traffic", header.traffic},
           {"how_read", how_read_to_json(header)},
           {"digest", header.digest},
+          {"arrivals_us", header.arrivals_us},
           {"settings", header.settings},
           {"step_time", header.step_time},
           {"sweeps", header.sweeps}};
@@ -175,6 +178,7 @@ Json result_to_json(const PlanResult& result) {
   if (result.figures.steps == 0) return json;
   Json& sizes = json["sizes"] = {{"mamba_cache_mode", result.sizes.mamba_cache_mode}};
   for (const Size& size : kSizes) sizes[std::string(size.key)] = result.sizes.*size.value;
+  json["num_changes"] = result.num_changes;
   PlanFigures figures = result.figures;
   for (const PlanFigure& figure : plan_figures())
     if (!figure.of_time || figures.latency.span_us > 0)
@@ -189,10 +193,11 @@ Json result_to_json(const PlanResult& result) {
 }
 
 PlanResult plan_result_of_json(const JsonValue& place) {
-  place.check_keys({"name", "refused", "sizes", "figures", "points"});
+  place.check_keys({"name", "refused", "sizes", "num_changes", "figures", "points"});
   PlanResult result{.refused = text_at(place, "refused")};
   result.name = place.require("name").string();
   if (const auto sizes = place.find("sizes")) result.sizes = sizes_of_json(*sizes);
+  result.num_changes = place.int64_at("num_changes", kCounts).value_or(0);
   if (const auto figures = place.find("figures")) {
     result.figures = figures_of_json(*figures);
     place.require("sizes");

@@ -28,6 +28,7 @@ struct PlanHeader {
   TrafficOptions how_read = {};          // that traffic
   std::int64_t limit = 0;                // its first requests only, 0: all
   std::string digest = {};               // PlanTraffic::digest
+  std::int64_t arrivals_us = 0;          // PlanTraffic::arrivals_us
   std::string settings = {};             // the same in all combinations, as JSON
   std::string step_time = {};            // step_time_text, empty: none
   std::vector<std::string> sweeps = {};  // "max_num_seqs=64,128"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "core/base/result.h"
@@ -17,10 +18,12 @@ namespace {
 using F = PlanFigures;
 
 template <std::int64_t F::*kMember>
-constexpr PlanGoal fewer(std::string_view name, std::string_view words) {
+constexpr PlanGoal fewer(std::string_view name, std::string_view words,
+                         std::int64_t F::*whole = nullptr) {
   return {.name = name,
           .words = words,
           .more_is_better = false,
+          .whole = whole,
           .value = [](const F& f) { return static_cast<double>(f.*kMember); },
           .shown = [](const F& f) { return grouped_number(f.*kMember); }};
 }
@@ -32,8 +35,6 @@ std::string gibibytes(std::int64_t bytes) {
 }
 double in_ms(std::int64_t us) { return static_cast<double>(us) / 1000; }
 std::string milliseconds(std::int64_t us) { return fmt::format("{:.1f} ms", in_ms(us)); }
-
-constexpr std::string_view kStepsGoal = "steps";  // decides between what is equal in the goals
 
 constexpr PlanGoal kGoals[] = {
     {.name = "hits",
@@ -53,15 +54,16 @@ constexpr PlanGoal kGoals[] = {
      .value = [](const F& f) { return f.average(f.waiting); },
      .shown = [](const F& f) { return fmt::format("{:.1f}", f.average(f.waiting)); }},
     fewer<&F::computed_prompt_tokens>("computed", "prompt tokens that are computed"),
-    fewer<&F::preemptions>("preemptions", "requests that lose their blocks"),
-    fewer<&F::lost_tokens>("lost", "tokens computed again after preemptions"),
+    fewer<&F::preemptions>("preemptions", "requests that lose their blocks", &F::requests_finished),
+    fewer<&F::lost_tokens>("lost", "tokens computed again after preemptions",
+                           &F::computed_prompt_tokens),
     {.name = "copies",
      .words = "states copied",
      .more_is_better = false,
      .value = [](const F& f) { return static_cast<double>(f.state_copy_bytes); },
      .shown = [](const F& f) { return gibibytes(f.state_copy_bytes); }},
     fewer<&F::graph_padded_tokens>("padding", "padding tokens in CUDA graphs"),
-    fewer<&F::steps>(kStepsGoal, "steps until the traffic is served"),
+    fewer<&F::steps>("steps", "steps until the traffic is served"),
     {.name = "blocks",
      .words = "most blocks that requests hold",
      .more_is_better = false,
@@ -87,19 +89,8 @@ constexpr PlanGoal kGoals[] = {
      .shown = [](const F& f) { return milliseconds(f.latency.between_tokens.p90_us); }},
 };
 
-// Smaller differences are called none.
-constexpr double kNoDifference = 0.005;
 // Figures that are named besides the goals.
 constexpr std::size_t kMostOthers = 3;
-
-// "steps 4,501 rather than 9,456".
-std::string difference_words(const PlanGoal& goal, const F& a, const F& b) {
-  if (goal.shown(a) != goal.shown(b))
-    return fmt::format("{} {} rather than {}", goal.name, goal.shown(a), goal.shown(b));
-  const bool better = (goal.value(a) > goal.value(b)) == goal.more_is_better;
-  return fmt::format("{} {}, {} by less than is shown", goal.name, goal.shown(a),
-                     better ? "better" : "worse");
-}
 
 struct Bounds {
   double best = 0;
@@ -129,12 +120,19 @@ class Comparison {
     for (const std::size_t i : ran_)
       if (std::ranges::none_of(ran_, [&](std::size_t other) { return excludes(other, i); }))
         front.emplace_back(sum_of_losses(i), i);
-    std::ranges::stable_sort(front);
+    std::ranges::sort(front);
     PlanChoice made;
     for (const auto& [sum, i] : front) made.front.push_back(i);
-    if (made.has_recommendation())
-      for (std::size_t g = 0; g < goals_.size(); ++g)
-        made.losses.push_back({goals_[g], loss(made.recommended(), g)});
+    if (front.empty()) return made;
+    const auto near = std::ranges::find_if(
+        front, [&](const auto& one) { return one.first > front.front().first + kNearEqual; });
+    const auto num_near = near - front.begin();
+    const auto best =
+        std::ranges::min_element(made.front.begin(), made.front.begin() + num_near, {},
+                                 [&](std::size_t i) { return results_[i].num_changes; });
+    std::rotate(made.front.begin(), best, best + 1);
+    for (std::size_t g = 0; g < goals_.size(); ++g)
+      made.losses.push_back({goals_[g], loss(made.recommended(), g)});
     return made;
   }
 
@@ -142,22 +140,30 @@ class Comparison {
   static bool beats(const PlanGoal& goal, double a, double b) {
     return goal.more_is_better ? a > b : a < b;
   }
+  // The simplest first.
+  std::tuple<std::int64_t, std::int64_t, std::size_t> rank(std::size_t i) const {
+    return {results_[i].num_changes, results_[i].figures.steps, i};
+  }
+  double value(std::size_t i, std::size_t g) const {
+    const double own = goals_[g]->value(results_[i].figures);
+    return near_equal(own, bounds_[g].best) ? bounds_[g].best : own;
+  }
   // Keeps `a` another result off the front?
   bool excludes(std::size_t a, std::size_t of) const {
     bool better = false;
-    for (const PlanGoal* goal : goals_) {
-      const double mine = goal->value(results_[a].figures);
-      const double its = goal->value(results_[of].figures);
-      if (beats(*goal, its, mine)) return false;
-      better = better || beats(*goal, mine, its);
+    for (std::size_t g = 0; g < goals_.size(); ++g) {
+      if (beats(*goals_[g], value(of, g), value(a, g))) return false;
+      better = better || beats(*goals_[g], value(a, g), value(of, g));
     }
-    const auto rank = [&](std::size_t i) { return std::pair(results_[i].figures.steps, i); };
     return better || rank(a) < rank(of);
   }
   double loss(std::size_t i, std::size_t g) const {
     const Bounds& bounds = bounds_[g];
-    const double distance = std::abs(bounds.best - goals_[g]->value(results_[i].figures));
-    const double largest = std::max(std::abs(bounds.best), std::abs(bounds.worst));
+    const double distance = std::abs(bounds.best - value(i, g));
+    const std::int64_t whole =
+        goals_[g]->whole == nullptr ? 0 : results_[i].figures.*goals_[g]->whole;
+    const double largest = whole > 0 ? static_cast<double>(whole)
+                                     : std::max(std::abs(bounds.best), std::abs(bounds.worst));
     return goals_[g]->is_share || largest <= 0 ? distance : distance / largest;
   }
   double sum_of_losses(std::size_t i) const {
@@ -182,40 +188,36 @@ const PlanGoal& plan_goal(std::string_view name) {
   return *found;
 }
 
-bool differ_in(const PlanFigures& a, const PlanFigures& b, std::span<const PlanGoal* const> goals) {
-  return std::ranges::any_of(
-      goals, [&](const PlanGoal* goal) { return goal->value(a) != goal->value(b); });
+bool near_equal(double a, double b) {
+  return std::abs(a - b) <= kNearEqual * std::max(std::abs(a), std::abs(b));
 }
 
-bool look_alike(const PlanFigures& a, const PlanFigures& b,
+bool near_equal(const PlanFigures& a, const PlanFigures& b,
                 std::span<const PlanGoal* const> goals) {
   return std::ranges::all_of(
-      goals, [&](const PlanGoal* goal) { return goal->shown(a) == goal->shown(b); });
+      goals, [&](const PlanGoal* goal) { return near_equal(goal->value(a), goal->value(b)); });
 }
 
 std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
                                std::span<const PlanGoal* const> goals,
                                std::span<const std::string_view> without) {
-  const bool steps_decide = !differ_in(a, b, goals);
   std::vector<std::pair<double, const PlanGoal*>> differing;  // by the share that is left
   for (const PlanGoal& goal : kGoals) {
     if (std::ranges::find(without, goal.name) != without.end()) continue;
     const double of_a = goal.value(a);
     const double of_b = goal.value(b);
-    if (of_a == of_b) continue;
+    if (near_equal(of_a, of_b) || goal.shown(a) == goal.shown(b)) continue;
     const double larger = std::max(std::abs(of_a), std::abs(of_b));
-    const bool decides =
-        std::ranges::find(goals, &goal) != goals.end() || (steps_decide && goal.name == kStepsGoal);
-    if (!decides &&
-        (goal.shown(a) == goal.shown(b) || std::abs(of_a - of_b) <= kNoDifference * larger))
-      continue;
-    differing.emplace_back(decides ? -1 : 1 - std::abs(of_a - of_b) / larger, &goal);
+    const bool is_wanted = std::ranges::find(goals, &goal) != goals.end();
+    differing.emplace_back(is_wanted ? -1 : 1 - std::abs(of_a - of_b) / larger, &goal);
   }
   std::ranges::stable_sort(differing, {}, &std::pair<double, const PlanGoal*>::first);
   std::vector<std::string> words;
   std::size_t others = 0;
   for (const auto& [left, goal] : differing)
-    if (left < 0 || ++others <= kMostOthers) words.push_back(difference_words(*goal, a, b));
+    if (left < 0 || ++others <= kMostOthers)
+      words.push_back(
+          fmt::format("{} {} rather than {}", goal->name, goal->shown(a), goal->shown(b)));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 

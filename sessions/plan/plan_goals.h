@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,48 +22,54 @@ struct PlanGoal {
   bool more_is_better = false;
   bool is_share = false;         // from 0 to 1
   bool needs_step_time = false;  // it means nothing without one
+  // What a loss is a share of; null: of the larger of the best and the worst value.
+  std::int64_t PlanFigures::*whole = nullptr;
   double (*value)(const PlanFigures&) = nullptr;
   std::string (*shown)(const PlanFigures&) = nullptr;  // "36.6 %"
 };
 std::span<const PlanGoal> plan_goals();
 const PlanGoal& plan_goal(std::string_view name);  // requires: there is one
 
-inline constexpr std::string_view kDefaultGoals = "hits,concurrency";
+inline constexpr std::string_view kDefaultGoals = "hits,concurrency,preemptions,lost";
 
 // "hits,concurrency". Error: an unknown goal, with the nearest; none; one twice.
 Result<std::vector<const PlanGoal*>> parse_goals(std::string_view text);
 // Error: one needs a step time, and there is none.
 Status check_goals(std::span<const PlanGoal* const> goals, bool has_step_time);
 
-// Has `a` another value of one of the goals than `b`?
-bool differ_in(const PlanFigures& a, const PlanFigures& b, std::span<const PlanGoal* const> goals);
-// Do they show the same in each goal? They may still differ by less than is shown.
-bool look_alike(const PlanFigures& a, const PlanFigures& b, std::span<const PlanGoal* const> goals);
+// Near equal is equal: values that differ by at most this share of the larger one.
+inline constexpr double kNearEqual = 0.02;
+bool near_equal(double a, double b);
+// In every goal.
+bool near_equal(const PlanFigures& a, const PlanFigures& b, std::span<const PlanGoal* const> goals);
 
 // "hits 36.6 % rather than 31.0 %, preemptions 27 rather than 0": where `a` differs from `b`,
-// `goals` first (or, where they are all equal, the steps, which decide then), then the three others
-// that differ most, by more than half a percent; empty: nowhere. Goals of `without` are left out.
+// `goals` first, then the three others that differ most; empty: nowhere. Goals of `without` are
+// left out.
 std::string figure_differences(const PlanFigures& a, const PlanFigures& b,
                                std::span<const PlanGoal* const> goals,
                                std::span<const std::string_view> without = {});
 
-// How much of a goal a result gives up, 0..1: its distance from the best result, where the goal is
-// no share itself as a share of the larger of the best and the worst value.
+// How much of a goal a result gives up: its distance from the best result, where the goal is no
+// share itself as a share of PlanGoal::whole. What is near equal to the best gives up nothing.
 struct GoalLoss {
   const PlanGoal* goal = nullptr;
   double share = 0;
 };
 
 struct PlanChoice {
-  std::vector<std::size_t> front = {};  // indices of results, best sum of losses first
-  std::vector<GoalLoss> losses = {};    // of the recommended one, [goals]
+  // Indices of results: the recommended one, then the others, the smallest sum of losses first.
+  std::vector<std::size_t> front = {};
+  std::vector<GoalLoss> losses = {};  // of the recommended one, [goals]
   bool has_recommendation() const { return !front.empty(); }
   std::size_t recommended() const { return front.front(); }
 };
 
 // The front: results that ran and that no other result equals or beats in every goal and beats in
-// one. Of equal results the one with the fewest steps counts, the first of several. Recommended is
-// the one with the smallest sum of losses.
+// one; values near equal to the best one count as the best. Of equal results the simplest counts:
+// the one with the fewest changes from the defaults, then with the fewest steps, then the first.
+// Recommended is the one with the fewest changes of those whose sum of losses is at most kNearEqual
+// above the smallest, then the one with the smallest sum.
 PlanChoice choose(std::span<const PlanResult> results, std::span<const PlanGoal* const> goals);
 
 // The figures that a table of a plan's results shows, one row per column: for the command line and

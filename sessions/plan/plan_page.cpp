@@ -37,6 +37,10 @@ constexpr FigureWords kFigureWords[] = {
     {"running_sum", "running, average", "requests that have blocks, on average over steps"},
     {"most_waiting", "waiting, most", "most requests that wait at once"},
     {"waiting_sum", "", ""},
+    {"longest_queue_step", "longest queue, step", "the first of the steps in which most wait"},
+    {"queue_empty_step", "queue empty, step",
+     "the first step after it in which none waits; 0: none"},
+    {"last_arrival_step", "last arrival, step", "the step that the last request arrived before"},
     {"most_attention_blocks", "attention, most", "most attention blocks that requests hold"},
     {"attention_blocks_sum", "attention, average", "attention blocks, on average over steps"},
     {"most_running_state_blocks", "running state, most", "most blocks with running states"},
@@ -129,23 +133,16 @@ PageJson values_of(const PlanResult& result, const PageColumns& shown) {
   return values;
 }
 
-// Each piece as [time in us, steps, running, blocks by kind, cached blocks, hit tokens, prompt
-// tokens], the middle ones as sums over its steps.
+// Each piece as [time in us, steps, running, waiting, blocks by kind, cached blocks, hit tokens,
+// prompt tokens], the middle ones as sums over its steps.
 PageJson points_of(const PlanResult& result, std::size_t together) {
   PageJson pieces = PageJson::array();
   for (std::size_t first = 0; first < result.points.size(); first += together) {
     PlanPoint sum = result.points[first];
     const std::size_t end = std::min(first + together, result.points.size());
-    for (const PlanPoint& point : std::span(result.points).subspan(first + 1, end - first - 1)) {
-      sum.steps += point.steps;
-      sum.running += point.running;
-      for (std::size_t kind = 0; kind < kNumBlockKinds; ++kind)
-        sum.blocks[kind] += point.blocks[kind];
-      sum.cached_blocks += point.cached_blocks;
-      sum.hit_tokens = point.hit_tokens;
-      sum.prompt_tokens = point.prompt_tokens;
-    }
-    PageJson piece = {sum.time_us, sum.steps, sum.running};
+    for (const PlanPoint& point : std::span(result.points).subspan(first + 1, end - first - 1))
+      sum.append(point);
+    PageJson piece = {sum.time_us, sum.steps, sum.running, sum.waiting};
     for (const std::int64_t blocks : sum.blocks) piece.push_back(blocks);
     for (const std::int64_t last : {sum.cached_blocks, sum.hit_tokens, sum.prompt_tokens})
       piece.push_back(last);
@@ -191,12 +188,12 @@ PageJson results_of(const PlanView& view, const PageColumns& shown) {
 
 PageJson data_of_page(const PlanView& view) {
   const PageColumns shown(view.header);
-  PageJson data = {{"plan", header_to_json(view.header)}, {"requests", view.num_requests},
-                   {"counts", plan_counts(view)},         {"goals", PageJson::array()},
-                   {"columns", columns_of_page(shown)},   {"kinds", kBlockKindWords},
-                   {"axes", PageJson::array()},           {"recommended", nullptr},
-                   {"front", view.choice.front},          {"reasons", PageJson::array()},
-                   {"results", results_of(view, shown)}};
+  PageJson data = {{"overload", overload_words(view)}, {"plan", header_to_json(view.header)},
+                   {"requests", view.num_requests},    {"counts", plan_counts(view)},
+                   {"goals", PageJson::array()},       {"columns", columns_of_page(shown)},
+                   {"kinds", kBlockKindWords},         {"axes", PageJson::array()},
+                   {"recommended", nullptr},           {"front", view.choice.front},
+                   {"reasons", PageJson::array()},     {"results", results_of(view, shown)}};
   for (const PlanGoal* goal : view.goals) data["goals"].push_back(goal->name);
   for (const SweepAxis& axis : view.sweep.axes()) data["axes"].push_back(axis.setting->name);
   if (view.choice.has_recommendation()) {

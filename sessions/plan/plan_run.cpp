@@ -87,6 +87,14 @@ std::int64_t PlanTraffic::num_folded() const {
   return num_folded_;
 }
 
+std::int64_t PlanTraffic::arrivals_us() const {
+  const std::vector<ArrivingRequest>& requests = traffic_.requests;
+  const auto waits = [](const ArrivingRequest& one) { return !one.after.empty(); };
+  if (requests.empty() || std::ranges::any_of(requests, waits)) return 0;
+  const auto [first, last] = std::ranges::minmax(requests, {}, &ArrivingRequest::arrival_us);
+  return last.arrival_us - first.arrival_us;
+}
+
 std::string PlanTraffic::digest() const {
   std::uint64_t digest = mix(0, traffic_.requests.size());
   for (const ArrivingRequest& arriving : traffic_.requests) digest = digest_of(digest, arriving);
@@ -173,7 +181,9 @@ Result<std::optional<PlanResult>> run_plan_case(const Sweep& sweep, const PlanCa
   const std::string name = of.name + options.name_suffix;
   auto plan = run_plan_of(sweep, of, traffic, options);
   if (!plan.ok()) return std::optional(refused(name, plan.error()));
-  PlanResult result{.name = name, .sizes = plan_sizes_of(plan.value().setup)};
+  PlanResult result{.name = name,
+                    .sizes = plan_sizes_of(plan.value().setup),
+                    .num_changes = sweep.num_changes(of, options.model)};
   const EngineConfig config = plan.value().setup.config;
   auto run = CheckedRun::create(std::move(plan).value(),
                                 {.check = std::nullopt, .folded_prompts = traffic.folded(config)});

@@ -106,6 +106,9 @@ class PlanTraffic {
 
   const std::string& name() const { return name_; }
   const Traffic& traffic() const { return traffic_; }
+  // From the first to the last arrival; 0: requests wait for others, so that it depends on the
+  // engine.
+  std::int64_t arrivals_us() const;
 
   // The fingerprints of all prompts for an engine with this configuration. Those used last are kept
   // for later calls; they depend on the block size and little else.
@@ -157,6 +160,7 @@ struct PlanResult {
   // it ran to its end.
   std::string refused = {};
   PlanSizes sizes = {};
+  std::int64_t num_changes = 0;  // Sweep::num_changes
   PlanFigures figures = {};
   std::vector<PlanPoint> points = {};
   friend bool operator==(const PlanResult&, const PlanResult&) = default;

@@ -45,7 +45,7 @@ PlanSensitivity PlanStory::sensitivity_of(const OtherStepTime& other) const {
   const std::string& own = results_[choice_.recommended()].name;
   const auto there = contents_.results.find(own + std::string(other.suffix));
   const bool as_good = there != contents_.results.end() && there->second.ran() &&
-                       look_alike(there->second.figures, best.figures, goals_);
+                       near_equal(there->second.figures, best.figures, goals_);
   if (as_good) made.recommended = own;
   return made;
 }
@@ -74,6 +74,67 @@ bool is_on_front(const PlanView& view, std::size_t result) {
 
 bool is_recommended(const PlanView& view, std::size_t result) {
   return view.choice.has_recommendation() && view.choice.recommended() == result;
+}
+
+namespace {
+
+// "8.2 s", "3.4 min", "88 min".
+std::string duration_words(std::int64_t us) {
+  const double minutes = static_cast<double>(us) / 60e6;
+  if (minutes < 2) return fmt::format("{:.1f} s", 60 * minutes);
+  return minutes < 10 ? fmt::format("{:.1f} min", minutes) : fmt::format("{:.0f} min", minutes);
+}
+
+// Do requests wait well after the last one arrived?
+bool is_overloaded(const PlanHeader& header, const PlanFigures& figures) {
+  const bool in_time = !header.step_time.empty();
+  const auto last = static_cast<double>(in_time ? header.arrivals_us : figures.last_arrival_step);
+  const auto empty =
+      static_cast<double>(in_time ? figures.latency.queue.empty : figures.queue.empty);
+  return header.arrivals_us > 0 && empty > last && !near_equal(empty, last);
+}
+
+// "at most 12 requests, 3.4 min after the first arrival; the queue is empty again after 5.0 min".
+std::string waiting_words(const PlanHeader& header, const PlanFigures& figures) {
+  if (figures.waiting.most == 0) return "none";
+  const bool in_time = !header.step_time.empty();
+  const LongestQueue& queue = in_time ? figures.latency.queue : figures.queue;
+  const auto place = [&](std::int64_t at) {
+    return in_time ? duration_words(at) : "step " + grouped_number(at);
+  };
+  std::string words =
+      fmt::format("at most {}, {}{}{}", counted(figures.waiting.most, "request"),
+                  in_time ? "" : "in ", place(queue.at), in_time ? " after the first arrival" : "");
+  if (queue.empty > 0)
+    words += fmt::format("; the queue is empty again {} {}", in_time ? "after" : "in",
+                         place(queue.empty));
+  return words;
+}
+
+}  // namespace
+
+std::string overload_words(const PlanView& view) {
+  if (!view.choice.has_recommendation()) return {};
+  const PlanFigures& figures = view.results[view.choice.recommended()].figures;
+  if (!is_overloaded(view.header, figures)) return {};
+  std::string words;
+  if (view.header.step_time.empty()) {
+    words = fmt::format(
+        "overload at the simulated step_cost: requests wait until {} steps after the last arrival; "
+        "how many such engines it takes follows from --step-time",
+        grouped_number(figures.queue.empty - figures.last_arrival_step));
+  } else {
+    const std::int64_t needed = figures.latency.queue.empty;
+    const std::int64_t arrivals = view.header.arrivals_us;
+    const std::int64_t tenths = (10 * needed + arrivals - 1) / arrivals;
+    words =
+        fmt::format("overload: this engine needs {} for {} of arrivals; about {}.{} such engines",
+                    duration_words(needed), duration_words(arrivals), tenths / 10, tenths % 10);
+  }
+  for (const std::size_t i : plan_order(view))
+    if (view.results[i].ran() && !is_overloaded(view.header, view.results[i].figures))
+      return fmt::format("{}; {} keeps up", words, view.results[i].name);
+  return words;
 }
 
 std::string plan_counts(const PlanView& view) {
@@ -173,6 +234,7 @@ class Reasons {
     for (const GoalLoss& loss : in_.choice.losses) lines.push_back(goal_line(loss));
     add_equal_line(lines);
     for (std::size_t axis = 0; axis < in_.sweep.axes().size(); ++axis) add_axis(axis, lines);
+    lines.push_back("waiting: " + waiting_words(in_.header, best_.figures));
     lines.push_back(pool_line());
     add_block_line(lines);
     return lines;
@@ -184,16 +246,16 @@ class Reasons {
     return found == in_.results.end() ? nullptr : &*found;
   }
 
-  // Other results that show the same in every goal.
+  // Other results that are near equal in every goal.
   void add_equal_line(std::vector<std::string>& lines) const {
     std::vector<std::string> names;
     for (const PlanResult& result : in_.results)
-      if (result.ran() && &result != &best_ && look_alike(best_.figures, result.figures, in_.goals))
+      if (result.ran() && &result != &best_ && near_equal(best_.figures, result.figures, in_.goals))
         names.push_back(result.name);
     if (names.empty()) return;
     lines.push_back(
-        fmt::format("equal in every goal as shown: {}; of equal ones the first with the fewest "
-                    "steps is recommended",
+        fmt::format("within 2 % in every goal: {}; of equal ones the one with the fewest changes "
+                    "from the defaults, then the fewest steps, is recommended",
                     first_values(names)));
   }
 
@@ -214,9 +276,8 @@ class Reasons {
     const std::string mine =
         fmt::format("{} ({}): {}", goal.name, goal.words, goal.shown(best_.figures));
     const PlanResult& best = best_of(goal);
-    if (&best == &best_) return mine + ", which none beats";
-    if (goal.shown(best.figures) == goal.shown(best_.figures))
-      return fmt::format("{}; {} is better by less than is shown", mine, best.name);
+    if (near_equal(goal.value(best.figures), goal.value(best_.figures)))
+      return mine + ", which none beats by more than 2 %";
     return fmt::format("{}; {} reaches {}", mine, best.name, goal.shown(best.figures));
   }
 
@@ -242,10 +303,10 @@ class Reasons {
       const std::string differences = figure_differences(best_.figures, result->figures, in_.goals);
       if (differences.empty())
         lines.push_back(choice + ": makes no difference here");
-      else if (differ_in(best_.figures, result->figures, in_.goals))
-        lines.push_back(fmt::format("{}: {}", choice, differences));
-      else
+      else if (near_equal(best_.figures, result->figures, in_.goals))
         lines.push_back(fmt::format("{}: equal in the goals; {}", choice, differences));
+      else
+        lines.push_back(fmt::format("{}: {}", choice, differences));
     }
     if (refused != nullptr)
       lines.push_back(fmt::format("{} {}, not {}: {}", swept.setting->name, own,

@@ -62,6 +62,11 @@ bool is_recommended(const PlanView& view, std::size_t result);
 
 inline constexpr std::size_t kMostReasons = 20;
 
+// "overload: this engine needs 88 min for 59 min of arrivals; about 1.5 such engines", of the
+// recommended combination; without a step time nothing is said of minutes and engines. Empty: it
+// keeps up, or requests wait for others.
+std::string overload_words(const PlanView& view);
+
 // "24 of 30 combinations run, 4 not possible, 2 not run".
 std::string plan_counts(const PlanView& view);
 // "qwen3-next-80b-a3b on trace.jsonl, 1,000 requests; " and the counts.

@@ -26,15 +26,6 @@ std::optional<std::int64_t> integer_of(std::string_view text) {
   return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
-bool is_choice(const Setting& setting, std::string_view value) {
-  return std::ranges::find(setting.choices, value) != setting.choices.end();
-}
-
-// Leaves the setting alone.
-bool is_unset(const Setting& setting, std::string_view value) {
-  return value == "default" || (value == "none" && !is_choice(setting, value));
-}
-
 // How many times the block size a value such as "2x" is; empty: it is no such value.
 std::optional<std::int64_t> times_block_size(const Setting& setting, std::string_view value) {
   if (setting.kind != SettingKind::integer || !value.ends_with('x')) return std::nullopt;
@@ -114,8 +105,6 @@ bool is_mode_none(const SweepAxis& axis, std::int32_t value) {
 
 // Do two values of an axis say the same?
 bool are_equal(const Setting& setting, std::string_view a, std::string_view b) {
-  if (is_unset(setting, a) || is_unset(setting, b))
-    return is_unset(setting, a) && is_unset(setting, b);
   const auto times_a = times_block_size(setting, a);
   const auto times_b = times_block_size(setting, b);
   if (times_a || times_b) return times_a == times_b;
@@ -126,14 +115,12 @@ bool are_equal(const Setting& setting, std::string_view a, std::string_view b) {
 }
 
 Status check_value(const Setting& setting, const std::string& value) {
-  if (is_unset(setting, value) || times_block_size(setting, value)) return Ok{};
+  if (times_block_size(setting, value)) return Ok{};
   EngineSettings scratch;
   const Status set = set_setting_text(scratch, setting, value);
-  if (set.ok()) return set;
-  const std::string more = setting.kind == SettingKind::integer
-                               ? "; \"none\", a range such as 0..3, or 2x for twice the block size"
-                               : "; or \"none\"";
-  return invalid_input(set.error().message + more);
+  if (set.ok() || setting.kind != SettingKind::integer) return set;
+  return invalid_input(set.error().message +
+                       "; a range such as 0..3, or 2x for twice the block size");
 }
 
 Status add_values(const Setting& setting, std::string_view text, std::vector<std::string>& values) {
@@ -316,6 +303,23 @@ Result<EngineSettings> Sweep::settings(const PlanCase& of, const ModelSpec& mode
   return settings_with(of, model);
 }
 
+std::int64_t Sweep::num_changes(const PlanCase& of, const std::string& model) const {
+  const auto started = [&](std::vector<SweepAxis> axes) {
+    const Sweep one(base_, std::move(axes));
+    const auto settings = one.settings(one.at(0), model);
+    const auto setup = settings.ok() ? make_engine_setup(model, settings.value())
+                                     : Result<EngineSetup>(settings.error());
+    return setup.ok() ? std::optional(settings_of(setup.value().config)) : std::nullopt;
+  };
+  const auto by_itself = started({});
+  std::int64_t changes = 0;
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    const std::string& value = axes_[i].values[static_cast<std::size_t>(of.values[i])];
+    if (started({{.setting = axes_[i].setting, .values = {value}}}) != by_itself) ++changes;
+  }
+  return changes;
+}
+
 template <class Model>
 Result<EngineSettings> Sweep::settings_with(const PlanCase& of, const Model& model) const {
   EngineSettings settings = base_;
@@ -323,7 +327,6 @@ Result<EngineSettings> Sweep::settings_with(const PlanCase& of, const Model& mod
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     const Setting& setting = *axes_[i].setting;
     const std::string& value = axes_[i].values[static_cast<std::size_t>(of.values[i])];
-    if (is_unset(setting, value)) continue;
     if (const auto times = times_block_size(setting, value)) {
       of_block_size.emplace_back(&setting, *times);
     } else if (Status set = set_setting_text(settings, setting, value); !set.ok()) {

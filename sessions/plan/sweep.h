@@ -22,11 +22,10 @@ struct SweepAxis {
 };
 
 // "NAME=VALUE,VALUE,...". A name is one that setting_called takes. A value is what the option of
-// the setting takes, "none" or "default" (the setting is not set; where "none" is a value of the
-// setting it is that; mode none also turns prefix caching off), "2x" (integers: times the block
-// size of the combination), or a range of integers: "0..3" counts up by 1 and, with more than 17
-// numbers from above 0, by doubling
-// ("64..500" is 64, 128, 256, 500); "0..8+2" and "1..64*4" say how. Its last number is always one.
+// the setting takes (mode none also turns prefix caching off), "2x" (integers: times the block size
+// of the combination), or a range of integers: "0..3" counts up by 1 and, with more than 17 numbers
+// from above 0, by doubling ("64..500" is 64, 128, 256, 500); "0..8+2" and "1..64*4" say how. Its
+// last number is always one.
 // Values that come twice, also in another spelling (4GiB, 4096MiB), are taken once. Error:
 // invalid_input that says what was found and what is allowed.
 Result<SweepAxis> parse_sweep(std::string_view text);
@@ -69,6 +68,8 @@ class Sweep {
   // contradict each other, or sizes that the model does not allow.
   Result<EngineSettings> settings(const PlanCase& of, const std::string& model) const;
   Result<EngineSettings> settings(const PlanCase& of, const ModelSpec& model) const;
+  // How many of its values change how the engine starts, each set by itself.
+  std::int64_t num_changes(const PlanCase& of, const std::string& model) const;
 
  private:
   template <class Model>

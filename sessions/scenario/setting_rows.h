@@ -124,6 +124,11 @@ constexpr Setting integer(const IntegerRow& row, const SettingUse& use = {}) {
   return as<std::int64_t, Member, Held>(described(SettingKind::integer, row), use);
 }
 
+constexpr Setting or_none(Setting setting) {
+  setting.takes_none = true;
+  return setting;
+}
+
 template <auto Member, auto Held = nullptr>
 constexpr Setting byte_size(const IntegerRow& row, const SettingUse& use = {}) {
   return as<std::int64_t, Member, Held>(described(SettingKind::byte_size, row), use);

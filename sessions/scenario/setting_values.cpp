@@ -38,6 +38,12 @@ Error refused(const Setting& setting, std::string_view shown) {
       fmt::format("{} is {} (allowed: {})", setting.name, shown, allowed_values(setting)));
 }
 
+// None, as vLLM's flags take it.
+constexpr std::string_view kNone = "None";
+bool is_none(const Setting& setting, std::string_view text) {
+  return setting.takes_none && (text == kNone || text == "none");
+}
+
 bool in_range(const Setting& setting, std::int64_t value) {
   return value >= setting.min && value <= setting.max;
 }
@@ -58,6 +64,7 @@ std::optional<SettingValue> checked_value(const Setting& setting, const SettingV
       }
       [[fallthrough]];
     case SettingKind::integer:
+      if (text && is_none(setting, *text)) return setting_value(std::int64_t{-1});
       if (integer && in_range(setting, *integer)) return value;
       break;
     case SettingKind::fraction: {
@@ -117,7 +124,9 @@ std::optional<SettingValue> parse_text(const Setting& setting, std::string_view 
       if (text == "true" || text == "1") return setting_value(true);
       if (text == "false" || text == "0") return setting_value(false);
       return std::nullopt;
-    case SettingKind::integer: return as_setting(parse_number<std::int64_t>(text));
+    case SettingKind::integer:
+      if (is_none(setting, text)) return setting_value(std::string(text));
+      return as_setting(parse_number<std::int64_t>(text));
     case SettingKind::fraction: return as_setting(parse_number<double>(text));
     case SettingKind::byte_size:
     case SettingKind::choice:
@@ -139,7 +148,8 @@ std::string allowed_values(const Setting& setting) {
     case SettingKind::boolean: return "true or false";
     case SettingKind::integer:
       if (setting.min == setting.max) return fmt::format("only {}", setting.min);
-      return fmt::format("an integer from {} to {}", setting.min, setting.max);
+      return fmt::format("an integer from {} to {}{}", setting.min, setting.max,
+                         setting.takes_none ? ", or None" : "");
     case SettingKind::byte_size:
       return fmt::format("bytes from {} to {}, such as 60GiB or 512MiB", setting.min, setting.max);
     case SettingKind::fraction: return "a number from 0 to 1";
@@ -174,6 +184,8 @@ std::optional<SettingValue> get_setting(const EngineSettings& settings, const Se
     const auto index = static_cast<std::size_t>(std::get<std::int64_t>(*value));
     return setting_value(std::string(setting.choices[index]));
   }
+  if (value && setting.takes_none && std::get<std::int64_t>(*value) < 0)
+    return setting_value(std::string(kNone));
   return value;
 }
 

@@ -220,6 +220,7 @@ bool resolved_all_by_default(const EngineSettings& settings) {
 
 std::optional<std::int32_t> resolved_retention_interval(const EngineSettings& settings) {
   const std::optional<Release> release = release_of(settings);
+  if (settings.prefix_cache_retention_interval == kRetainsAll) return std::nullopt;
   if (settings.prefix_cache_retention_interval || !release)
     return settings.prefix_cache_retention_interval;
   return default_retention_interval(*release, resolved_speculative_method(settings));

@@ -25,6 +25,10 @@ enum class KVCacheDtype : std::uint8_t { automatic, float16, bfloat16, fp8, fp8_
 // Place in kGpus.
 enum class GpuChoice : std::uint8_t {};
 
+// The retention interval None: every state is kept, whatever the release does by default (vLLM
+// config/cache.py, prefix_cache_retention_interval).
+inline constexpr std::int32_t kRetainsAll = -1;
+
 struct EngineSettings {
   // Memory.
   std::optional<MambaCacheMode> mamba_cache_mode = {};
@@ -52,8 +56,8 @@ struct EngineSettings {
   std::optional<bool> enable_chunked_prefill = {};
   std::optional<bool> enable_prefix_caching = {};
   std::optional<SchedulingPolicy> scheduling_policy = {};
-  std::optional<std::int32_t> prefix_cache_retention_interval = {};
-  std::optional<std::int32_t> prefix_match_unit = {};  // tokens that a hash covers
+  std::optional<std::int32_t> prefix_cache_retention_interval = {};  // tokens, or kRetainsAll
+  std::optional<std::int32_t> prefix_match_unit = {};                // tokens that a hash covers
   std::optional<bool> disable_eagle_block_drop = {};
   std::optional<bool> disable_lookahead_block_hashes = {};
   std::optional<bool> enable_mamba_shared_prefix_checkpoint = {};

@@ -42,8 +42,10 @@ std::optional<std::vector<std::int64_t>> read_integer_list(const JsonValue& arra
   return list;
 }
 
-// Empty for a value that no setting can have: null, an object, an integer beyond 63 bits.
-std::optional<SettingValue> value_from_json(const JsonValue& value) {
+// Empty for a value that the setting cannot have: null where it is not None, an object, an integer
+// beyond 63 bits.
+std::optional<SettingValue> value_from_json(const Setting& setting, const JsonValue& value) {
+  if (value.is_null() && setting.takes_none) return setting_value(std::string("None"));
   if (value.is_boolean()) return setting_value(value.boolean());
   if (value.is_string()) return setting_value(value.string());
   if (const auto number = value.whole()) return setting_value(*number);
@@ -56,7 +58,7 @@ std::optional<SettingValue> value_from_json(const JsonValue& value) {
 void read_setting(const JsonValue& object, const Setting& setting, EngineSettings& settings) {
   const std::optional<JsonValue> place = object.find(setting.name);
   if (!place) return;
-  const std::optional<SettingValue> value = value_from_json(*place);
+  const std::optional<SettingValue> value = value_from_json(setting, *place);
   if (!value)
     place->fail(fmt::format("{} is {} (allowed: {})", setting.name, place->describe(),
                             allowed_values(setting)));

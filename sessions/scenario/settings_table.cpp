@@ -104,10 +104,12 @@ constexpr std::array kSettings = {
         {"", "enable_prefix_caching", "true; false in mode none",
          "whether later requests reuse computed blocks"},
         {.started_place = 7, .trace_place = 6}),
-    integer<&S::prefix_cache_retention_interval, &C::prefix_cache_retention_interval>(
-        {"", "prefix_cache_retention_interval", 0, kMaxTokens, "every state is kept",
-         "tokens between two states that stay cached; 0: only states where hits end"},
-        {.vllm_flag = true}),
+    or_none(integer<&S::prefix_cache_retention_interval, &C::prefix_cache_retention_interval>(
+        {"", "prefix_cache_retention_interval", 0, kMaxTokens,
+         "None; the release's with its profile",
+         "tokens between two states that stay cached; 0: only states where hits end; None: every "
+         "state is kept"},
+        {.vllm_flag = true})),
     integer<&S::prefix_match_unit>(
         {"", "prefix_match_unit", 1, 1 << 20, "the groups' greatest common block size",
          "tokens that a block hash covers; hits can end there with policy hits_inside_blocks"},

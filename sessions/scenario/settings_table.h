@@ -57,6 +57,7 @@ struct Setting {
   SettingKind kind = SettingKind::integer;
   std::int64_t min = 0;  // integers
   std::int64_t max = 0;
+  bool takes_none = false;  // integers: None is a value too, stored as -1
   std::span<const std::string_view> choices;
   std::string_view default_text;  // shown to users
   std::string_view help;          // half a sentence

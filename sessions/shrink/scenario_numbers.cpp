@@ -129,9 +129,10 @@ void add_settings(Numbers& numbers, const Scenario& scenario) {
     if (row.kind != SettingKind::integer && row.kind != SettingKind::byte_size) continue;
     if (row.name == "seed") continue;
     const auto value = get_setting(scenario.settings, row);
-    if (!value) continue;
+    const auto* number = value ? std::get_if<std::int64_t>(&*value) : nullptr;  // None is none
+    if (number == nullptr) continue;
     const bool is_k = row.name == "num_speculative_tokens";
-    add(numbers, {.value = std::get<std::int64_t>(*value),
+    add(numbers, {.value = *number,
                   // K = 0 would need another setting to change as well.
                   .least = is_k ? 1 : row.min,
                   .set = [&row, is_k](Scenario smaller, std::int64_t changed) {

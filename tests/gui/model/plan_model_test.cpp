@@ -100,8 +100,8 @@ TEST_F(PlanPanel, AGoalsButtonAddsItOrTakesItAwayButNotTheLastOne) {
       if (choice.goal->name == goal) return choice.without_or_with;
     return std::string("no such goal");
   };
-  EXPECT_EQ(goes_to("hits"), "concurrency");
-  EXPECT_EQ(goes_to("steps"), "hits,concurrency,steps");
+  EXPECT_EQ(goes_to("hits"), "concurrency,preemptions,lost");
+  EXPECT_EQ(goes_to("steps"), "hits,concurrency,preemptions,lost,steps");
   EXPECT_EQ(goes_to("throughput"), "no such goal");  // it needs a step time
   apply(workbench_, {"plan.prefer", "steps"});
   EXPECT_EQ(goes_to("steps"), "");

@@ -191,6 +191,8 @@ TEST(ReleaseProfiles, ChooseWhatTheSettingsLeaveOpen) {
   settings.prefix_cache_retention_interval = 16;
   EXPECT_EQ(resolved_runner(settings), ModelRunner::v1);
   EXPECT_EQ(resolved_retention_interval(settings), 16);
+  settings.prefix_cache_retention_interval = kRetainsAll;
+  EXPECT_EQ(resolved_retention_interval(settings), std::nullopt);
 }
 
 // 0.29.0 keeps every state with EAGLE's rules, 0.30.0 does not.

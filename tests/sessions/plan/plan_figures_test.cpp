@@ -8,7 +8,7 @@
 #include "sessions/matrix/run_cell.h"
 #include "sessions/plan/plan_figures.h"
 #include "sessions/plan/plan_goals.h"
-#include "sessions/plan/plan_story.h"
+#include "sessions/plan/plan_run.h"
 #include "sessions/run/runner.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "tests/support/property.h"
@@ -71,6 +71,17 @@ PlanFigures figures_with_preemption(const std::string& settings) {
   while (engine.num_unfinished() > 0) meter.add(engine.step());
   EXPECT_EQ(meter.figures().preemptions, 1);
   return meter.figures();
+}
+
+// One request at a time, three steps each.
+TEST(PlanMeter, TheQueueIsLongestWhereMostWaitAndEmptyWhereNoneDoesAgain) {
+  const PlanFigures f = figures_of(plan_of(std::string(kAlign) + R"(, "max_num_seqs": 1)",
+                                           R"({"id": "A", "prompt": 6, "max_tokens": 3},
+                                              {"id": "B", "prompt": 6, "max_tokens": 3},
+                                              {"id": "C", "prompt": 6, "max_tokens": 3, "at_step": 2})"));
+  EXPECT_EQ(f.waiting.most, 2);
+  EXPECT_EQ(f.queue, (LongestQueue{.at = 2, .empty = 7}));
+  EXPECT_EQ(f.last_arrival_step, 2);
 }
 
 TEST(PlanMeter, TokensThatAPreemptionThrowsAwayAreLost) {
@@ -168,11 +179,55 @@ TEST(PlanGoals, TheFrontHasWhatNoOtherResultBeats) {
   EXPECT_THAT(choice.front, testing::UnorderedElementsAre(0U, 1U, 3U));
 }
 
-TEST(PlanGoals, OfEqualResultsTheOneWithTheFewestStepsIsOnTheFrontThenTheFirst) {
+// The one with the fewest changes from the defaults, then with the fewest steps, then the first.
+TEST(PlanGoals, OfEqualResultsTheSimplestIsOnTheFront) {
   std::vector<PlanResult> results = {result("a", 30, 10), result("b", 30, 10), result("c", 30, 10)};
   EXPECT_THAT(choose(results, goals()).front, ElementsAre(0U));
   for (std::size_t i = 0; i < 3; ++i) results[i].figures.steps = i == 0 ? 90 : 80;
   EXPECT_THAT(choose(results, goals()).front, ElementsAre(1U));
+  for (std::size_t i = 0; i < 3; ++i) results[i].num_changes = i == 2 ? 1 : 2;
+  EXPECT_THAT(choose(results, goals()).front, ElementsAre(2U));
+}
+
+// 148 is within 2 % of 151, 147 is not.
+TEST(PlanGoals, WhatIsNearEqualToTheBestIsAsGood) {
+  std::vector<PlanResult> results = {result("a", 0, 148), result("b", 0, 151)};
+  EXPECT_THAT(choose(results, goals()).front, ElementsAre(0U));
+  results[0] = result("a", 0, 147);
+  EXPECT_THAT(choose(results, goals()).front, ElementsAre(1U));
+}
+
+// Two sums of losses that differ by at most 0.02 are equal: hits of 31 and of 30 %.
+TEST(PlanGoals, OfNearEqualSumsTheSimplestIsRecommended) {
+  std::vector<PlanResult> results = {result("a", 31, 10), result("b", 30, 10)};
+  results[0].num_changes = 1;
+  EXPECT_THAT(choose(results, goals("hits")).front, ElementsAre(0U));  // it beats b
+  for (PlanResult& one : results) one.figures.requests_finished = 1000;
+  results[0].figures.preemptions = 10;
+  EXPECT_EQ(choose(results, goals("hits,preemptions")).recommended(), 1U);
+}
+
+// a is preempted once for every tenth request; b runs half as many at once.
+TEST(PlanGoals, PreemptionsAreAShareOfTheRequestsAndLostTokensOfThoseComputed) {
+  std::vector<PlanResult> results = {result("a", 0, 20), result("b", 0, 10)};
+  results[0].figures.requests_finished = 1000;
+  results[0].figures.preemptions = 100;
+  results[0].figures.computed_prompt_tokens = 2000;
+  results[0].figures.lost_tokens = 100;
+  const PlanChoice choice = choose(results, goals("concurrency,preemptions,lost"));
+  EXPECT_EQ(choice.recommended(), 0U);
+  EXPECT_DOUBLE_EQ(choice.losses[1].share, 0.1);
+  EXPECT_DOUBLE_EQ(choice.losses[2].share, 0.05);
+}
+
+// A peak of 151 requests in place of 150 is worth neither the hits nor 1,007 preemptions.
+TEST(PlanGoals, ByDefaultPreemptionsAndLostTokensCount) {
+  std::vector<PlanResult> results = {result("none", 0, 151), result("align", 12, 150)};
+  results[0].figures.preemptions = 1007;
+  results[0].figures.lost_tokens = 4'700'000;
+  const PlanChoice choice = choose(results, goals(std::string(kDefaultGoals)));
+  EXPECT_THAT(choice.front, ElementsAre(1U));
+  for (const GoalLoss& loss : choice.losses) EXPECT_EQ(loss.share, 0) << loss.goal->name;
 }
 
 // a gives up 0.1 of the hits and nothing else, b nothing of them and half of the concurrency.
@@ -212,134 +267,19 @@ TEST(PlanGoals, DifferencesNameTheGoalsThenWhatDiffersMost) {
   EXPECT_EQ(figure_differences(a, a, goals()), "");
 }
 
-TEST(PlanGoals, WhereTheGoalsAreEqualTheStepsComeFirst) {
-  PlanFigures a = result("a", 30, 10).figures;
-  PlanFigures b = a;
+TEST(PlanGoals, DifferencesOfAtMost2PercentAreNone) {
+  PlanFigures a = result("a", 50, 150).figures;
+  PlanFigures b = result("b", 51, 151).figures;
   a.steps = 1000;
-  b.steps = 1001;  // a tenth of a percent
-  b.preemptions = 7;
-  EXPECT_FALSE(differ_in(a, b, goals()));
-  EXPECT_EQ(figure_differences(a, b, goals()),
-            "steps 1,000 rather than 1,001, preemptions 0 rather than 7");
-}
-
-TEST(PlanGoals, AGoalThatDiffersByLessThanIsShownSaysSo) {
-  PlanFigures a = result("a", 3000, 10).figures;
-  a.prompt_tokens = 10'000;
-  PlanFigures b = a;
-  b.hit_tokens = 3001;
-  EXPECT_EQ(figure_differences(a, b, goals()), "hits 30.0 %, worse by less than is shown");
-  EXPECT_EQ(figure_differences(b, a, goals()), "hits 30.0 %, better by less than is shown");
+  b.steps = 1021;
+  EXPECT_TRUE(near_equal(a, b, goals()));
+  EXPECT_EQ(figure_differences(a, b, goals()), "steps 1,000 rather than 1,021");
 }
 
 TEST(PlanGoals, AnUnknownGoalIsRefusedWithTheNearest) {
   EXPECT_THAT(parse_goals("hit").error().message, HasSubstr("did you mean \"hits\"?"));
   EXPECT_THAT(parse_goals("hits,hits").error().message, HasSubstr("named twice"));
   EXPECT_THAT(parse_goals("").error().message, HasSubstr("there is no goal"));
-}
-
-using testing::Contains;
-
-// Results of max_num_seqs=1..5.
-class PlanStoryTest : public testing::Test {
- protected:
-  void add(int num_seqs, const PlanResult& result) {
-    PlanResult named = result;
-    named.name = "max_num_seqs=" + std::to_string(num_seqs);
-    contents_.results[named.name] = named;
-  }
-  PlanStory story() { return {contents_, sweep_, parse_goals("hits").value()}; }
-
-  PlanContents contents_{.header = {.model = "tiny-gdn",
-                                    .traffic = "t.jsonl",
-                                    .settings = "{}",
-                                    .sweeps = {"max_num_seqs=1..5"}},
-                         .results = {}};
-  Sweep sweep_ = sweep_of(contents_.header).value();
-};
-
-PlanResult ran(std::int64_t hits, std::int64_t steps) {
-  PlanResult made;
-  made.figures.prompt_tokens = 100;
-  made.figures.hit_tokens = hits;
-  made.figures.steps = steps;
-  return made;
-}
-
-PlanResult refused(const std::string& why, std::int64_t steps = 0) {
-  PlanResult made;
-  made.refused = why;
-  made.figures.steps = steps;
-  return made;
-}
-
-TEST_F(PlanStoryTest, TheHeadingCountsWhatBecameOfAllCombinations) {
-  add(1, ran(30, 9));
-  add(2, refused("not possible: too large"));
-  add(3, refused("did not end: from step 9 on", 9));
-  EXPECT_EQ(plan_heading(story().view()),
-            "tiny-gdn on t.jsonl; 1 of 5 combinations run, 1 not possible, 1 did not end, 2 not "
-            "run");
-}
-
-TEST_F(PlanStoryTest, CombinationsThatDoNotRunAreToldOnceForEachReason) {
-  add(1, refused("not possible: too large"));
-  add(2, refused("not possible: no memory"));
-  add(3, refused("not possible: too large"));
-  add(4, ran(30, 9));
-  add(5, refused("not possible: too large"));
-  const PlanStory told = story();
-  EXPECT_THAT(refused_lines(told.view(), 20),
-              ElementsAre("max_num_seqs=1 and 2 more: not possible: too large",
-                          "max_num_seqs=2: not possible: no memory"));
-  EXPECT_THAT(refused_lines(told.view(), 1),
-              ElementsAre("max_num_seqs=1 and 2 more: not possible: too large",
-                          "and 1 more combination that did not run to their end; plan --json has "
-                          "the reason of each"));
-}
-
-TEST_F(PlanStoryTest, ValuesThatAreNotPossibleHaveOneReason) {
-  add(1, ran(30, 9));
-  for (const int num_seqs : {2, 3, 4, 5}) add(num_seqs, refused("not possible: too large"));
-  EXPECT_THAT(story_lines(story().view()),
-              Contains("max_num_seqs 1, not 2, 3, 4 and 1 more: not possible: too large"));
-}
-
-// Both reach 30 % of hits; the second needs a step less.
-TEST_F(PlanStoryTest, WhereTheGoalsAreEqualTheReasonsNameTheSteps) {
-  add(1, ran(30, 1001));
-  add(2, ran(30, 1000));
-  const std::vector<std::string> lines = story_lines(story().view());
-  EXPECT_EQ(lines[0],
-            "hits (share of the prompt tokens that the prefix cache serves): 30.0 %, "
-            "which none beats");
-  EXPECT_EQ(lines[1],
-            "equal in every goal as shown: max_num_seqs=1; of equal ones the first with the fewest "
-            "steps is recommended");
-  EXPECT_THAT(lines, Contains("max_num_seqs 2, not 1: equal in the goals; steps 1,000 rather than "
-                              "1,001"));
-}
-
-// With steps of half the time the first reaches 30.04 % and the second 30.00 %: both show 30.0 %.
-TEST_F(PlanStoryTest, OtherStepTimesNameNoOtherRowThatShowsTheSame) {
-  contents_.header.step_time = "20000";
-  const auto in_half = [](std::int64_t hits) {
-    PlanResult made = ran(hits, 9);
-    made.figures.prompt_tokens = 10'000;
-    return made;
-  };
-  add(1, in_half(2999));
-  add(2, in_half(3000));
-  for (const auto& [name, hits] : {std::pair{"max_num_seqs=1 (step time x0.5)", 3004},
-                                   std::pair{"max_num_seqs=2 (step time x0.5)", 3000},
-                                   std::pair{"max_num_seqs=1 (step time x2)", 3100},
-                                   std::pair{"max_num_seqs=2 (step time x2)", 3000}}) {
-    contents_.results[name] = in_half(hits);
-    contents_.results[name].name = name;
-  }
-  EXPECT_THAT(sensitivity_lines(story().view()),
-              ElementsAre("if steps take half as long: the same",
-                          "if steps take twice as long: max_num_seqs=1"));
 }
 
 }  // namespace

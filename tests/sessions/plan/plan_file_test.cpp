@@ -28,12 +28,14 @@ PlanHeader header() {
       .how_read = {.format = "mooncake", .load = {.users = 8, .think_us = 5'000'000, .seed = 3}},
       .limit = 100,
       .digest = "4567",
+      .arrivals_us = 3'537'000'000,
       .settings = "{}",
       .sweeps = {"max_num_seqs=1,2"}};
 }
 
 PlanResult result(const std::string& name, std::int64_t steps) {
-  PlanResult made{.name = name, .sizes = {.mamba_cache_mode = "align", .block_size = 8}};
+  PlanResult made{
+      .name = name, .sizes = {.mamba_cache_mode = "align", .block_size = 8}, .num_changes = 2};
   std::int64_t value = steps;
   for (const PlanFigure& figure : plan_figures()) figure.value(made.figures) = value++;
   made.figures.worst_step = 1;
@@ -41,6 +43,7 @@ PlanResult result(const std::string& name, std::int64_t steps) {
                   .time_us = 2,
                   .steps = 1,
                   .running = 4,
+                  .waiting = 3,
                   .blocks = {5, 6, 7, 8},
                   .cached_blocks = 9,
                   .hit_tokens = 10,
@@ -214,6 +217,8 @@ TEST(Sweep, WhatIsNoSweepIsRefusedWithWhatIsExpected) {
   EXPECT_THAT(error_of("max_num_seqs=3..1"), HasSubstr("3..1: 3 is above 1"));
   EXPECT_THAT(error_of("mamba_cache_mode=some"), HasSubstr("one of none, all, align"));
   EXPECT_THAT(error_of("cudagraph_capture_sizes=1,2"), HasSubstr("is a list itself"));
+  EXPECT_THAT(error_of("max_num_seqs=none"), HasSubstr("max_num_seqs is \"none\""));
+  EXPECT_THAT(error_of("max_num_seqs=default"), HasSubstr("an integer from 1 to 65536; a range"));
 }
 
 TEST(Sweep, AllCombinationsAreMadeAndTheLastAxisChangesFastest) {
@@ -235,7 +240,8 @@ TEST(Sweep, AllCombinationsAreMadeAndTheLastAxisChangesFastest) {
 
 TEST(Sweep, SpellingsOfOneValueAreOneValue) {
   EXPECT_THAT(values_of("kv_cache_memory_bytes=4GiB,4096MiB,5GiB"), ElementsAre("4GiB", "5GiB"));
-  EXPECT_THAT(values_of("max_num_seqs=8,none,default,2x,02x"), ElementsAre("8", "none", "2x"));
+  EXPECT_THAT(values_of("max_num_seqs=8,08,2x,02x"), ElementsAre("8", "2x"));
+  EXPECT_THAT(values_of("prefix_cache_retention_interval=none,None,0"), ElementsAre("none", "0"));
 }
 
 // Without prefix caching nothing is kept.
@@ -290,11 +296,24 @@ TEST(Sweep, ACombinationSetsItsValuesOnTopOfTheRest) {
       sweep_of({"mamba_cache_mode=align,none", "prefix_cache_retention_interval=none,0,2x"}, base);
   const EngineSettings first = sweep.settings(sweep.at(0), "tiny-gdn").value();
   EXPECT_EQ(first.mamba_cache_mode, MambaCacheMode::align);
-  EXPECT_EQ(first.prefix_cache_retention_interval, std::nullopt);  // "none" is no value of it
+  EXPECT_EQ(first.prefix_cache_retention_interval, kRetainsAll);
   EXPECT_EQ(first.block_size, 8);
   EXPECT_EQ(sweep.settings(sweep.at(1), "tiny-gdn").value().prefix_cache_retention_interval, 0);
   EXPECT_EQ(sweep.settings(sweep.at(2), "tiny-gdn").value().prefix_cache_retention_interval, 16);
   EXPECT_EQ(sweep.settings(sweep.at(3), "tiny-gdn").value().mamba_cache_mode, MambaCacheMode::none);
+}
+
+// By itself tiny-gdn runs in mode align with 256 requests.
+TEST(Sweep, AValueThatTheEngineHasByItselfIsNoChange) {
+  EngineSettings base;
+  base.num_gpu_blocks_override = 400;
+  const Sweep sweep = sweep_of({"mamba_cache_mode=align,none", "max_num_seqs=256,64"}, base);
+  const auto changes = [&](const char* name) {
+    return sweep.num_changes(sweep.called(name).value(), "tiny-gdn");
+  };
+  EXPECT_EQ(changes("mamba_cache_mode=align max_num_seqs=256"), 0);
+  EXPECT_EQ(changes("mamba_cache_mode=align max_num_seqs=64"), 1);
+  EXPECT_EQ(changes("mamba_cache_mode=none max_num_seqs=64"), 2);
 }
 
 TEST(Sweep, TimesTheBlockSizeHasTheLimitOfTheSetting) {

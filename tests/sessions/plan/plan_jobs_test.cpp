@@ -153,11 +153,12 @@ TEST(PlanReasons, SayWhatEachOtherValueWouldChange) {
   const PlanHeader header;
   const std::vector<std::string> reasons = plan_reasons(
       {.header = header, .sweep = sweep, .results = results, .goals = goals, .choice = choice});
-  ASSERT_EQ(reasons.size(), 4U);
+  ASSERT_EQ(reasons.size(), 5U);
   EXPECT_THAT(reasons[0], HasSubstr("which none beats"));
   EXPECT_THAT(reasons[1], HasSubstr("mamba_cache_mode align, not none: hits "));
   EXPECT_THAT(reasons[2], HasSubstr("tensor_parallel_size 1, not 3: not possible"));
-  EXPECT_THAT(reasons[3], HasSubstr("of 399 in use"));
+  EXPECT_THAT(reasons[3], HasSubstr("waiting: "));
+  EXPECT_THAT(reasons[4], HasSubstr("of 399 in use"));
 }
 
 using testing::IsEmpty;
@@ -221,6 +222,7 @@ PlanResult result(const std::string& num_seqs, std::int64_t hits, std::int64_t m
                   .time_us = 1000,
                   .steps = 4,
                   .running = 6,
+                  .waiting = 5,
                   .blocks = {8, 12, 16, 20},
                   .cached_blocks = 24,
                   .hit_tokens = hits,
@@ -330,7 +332,7 @@ TEST(PlanPage, WithoutAResultNothingIsRecommended) {
 TEST(PlanPage, APieceHasTimeStepsAndSumsByKind) {
   const json data = data_of(page_of({result("1", 30, 1)}));
   EXPECT_THAT(data["results"][0]["points"],
-              ElementsAre(json({1000, 4, 6, 8, 12, 16, 20, 24, 30, 100})));
+              ElementsAre(json({1000, 4, 6, 5, 8, 12, 16, 20, 24, 30, 100})));
   EXPECT_THAT(data["kinds"], ElementsAre("attention", "running state", "drafts", "snapshots"));
 }
 
@@ -341,8 +343,8 @@ TEST(PlanPage, PiecesOfManyResultsAreAddedUp) {
   const json data = data_of(page_of({made}));
   const json& points = data["results"][0]["points"];
   ASSERT_EQ(points.size(), 50'001U);
-  EXPECT_EQ(points[0], json({1000, 8, 12, 16, 24, 32, 40, 48, 77, 100}));
-  EXPECT_EQ(points[50'000], json({1000, 4, 6, 8, 12, 16, 20, 24, 30, 100}));
+  EXPECT_EQ(points[0], json({1000, 8, 12, 10, 16, 24, 32, 40, 48, 77, 100}));
+  EXPECT_EQ(points[50'000], json({1000, 4, 6, 5, 8, 12, 16, 20, 24, 30, 100}));
 }
 
 }  // namespace

@@ -105,6 +105,7 @@ TEST(PlanLatency, TimesAreCountedFromArrivals) {
   ASSERT_TRUE(result.ran()) << result.refused;
   const PlanLatency& latency = result.figures.latency;
   EXPECT_EQ(latency.span_us, 6000);  // three steps each
+  EXPECT_EQ(latency.queue, (LongestQueue{.at = 0, .empty = 3000}));
   EXPECT_EQ(latency.first_token.p50_us, 1000);
   EXPECT_EQ(latency.first_token.p99_us, 4000);
   EXPECT_EQ(latency.between_tokens.p99_us, 1000);

@@ -169,7 +169,12 @@ Json integers(const Setting& setting) {
 void set_range(const Setting& setting, Json& schema) {
   switch (setting.kind) {
     case SettingKind::boolean: schema["type"] = "boolean"; break;
-    case SettingKind::integer: schema.update(integers(setting)); break;
+    case SettingKind::integer:
+      if (setting.takes_none)
+        schema["anyOf"][0] = integers(setting);
+      else
+        schema.update(integers(setting));
+      break;
     case SettingKind::byte_size: schema["anyOf"][0] = integers(setting); break;
     case SettingKind::fraction:
       schema.update(Json{{"type", "number"}, {"minimum", 0}, {"maximum", 1}});

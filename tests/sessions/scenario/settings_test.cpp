@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/engine/policy_table.h"
 #include "core/engine/row_inputs_policies.h"
+#include "sessions/scenario/settings_json.h"
 #include "sessions/scenario/settings_table.h"
+#include "sessions/text/json_value.h"
 
 namespace hybridscope::settings_test {
 namespace {
@@ -243,6 +246,21 @@ TEST(Settings, MemoryOfAGpuNeedsWhatTheWeightsTake) {
             "kv_cache_memory_bytes and gpu_memory_bytes are both set (expected one: with the "
             "first, vLLM ignores gpu_memory_utilization)");
   EXPECT_EQ(conflict({{"gpu_memory_bytes", "100"}, {"weights_memory_bytes", "40"}}), "");
+}
+
+// As vLLM's flag takes it: every state is kept, whatever the release does by default.
+TEST(Settings, ARetentionIntervalMayBeNone) {
+  for (const char* text : {"None", "none"}) {
+    const EngineSettings settings = with({{"prefix_cache_retention_interval", text}});
+    EXPECT_EQ(settings_to_json(settings).dump(), R"({"prefix_cache_retention_interval":"None"})");
+  }
+  const nlohmann::json null = {{"prefix_cache_retention_interval", nullptr}};
+  EXPECT_EQ(read_settings(JsonValue(null)).prefix_cache_retention_interval, kRetainsAll);
+  EXPECT_EQ(refusal("", "prefix_cache_retention_interval", setting_value<std::int64_t>(-1).value()),
+            "prefix_cache_retention_interval is -1 (allowed: an integer from 0 to 16777216, or "
+            "None)");
+  EXPECT_EQ(refusal("", "max_num_seqs", setting_value<std::string>("None").value()),
+            "max_num_seqs is \"None\" (allowed: an integer from 1 to 65536)");
 }
 
 TEST(Settings, TextsThatAreNoValueAreRefused) {
