@@ -38,17 +38,21 @@ Result<StartupLog> read_startup_log(const std::string& path) {
   return log;
 }
 
+std::string shapes_note(const std::string& name, const std::string& known) {
+  return fmt::format("{} is taken to have the shapes of {}: --model names another", name, known);
+}
+
 Result<std::string> model_of_log(const StartupLog& log, std::vector<std::string>& notes) {
   if (log.model.empty())
     return invalid_input("the log names no model: give it with --model NAME or config.json");
   auto model = model_of_serve_line(log.model);
-  if (model.ok()) return model;
-  std::vector<std::string> names = log.names;
-  names.insert(names.begin(), log.model);
-  for (const std::string& name : names)
+  if (model.ok()) {
+    if (model.value() != log.model) notes.push_back(shapes_note(log.model, model.value()));
+    return model;
+  }
+  for (const std::string& name : log.names)
     if (const KnownModel* known = find_model_named_in(name)) {
-      notes.push_back(
-          fmt::format("{} is taken to have the shapes of {}", name, known->names.front()));
+      notes.push_back(shapes_note(name, known->names.front()));
       return known->names.front();
     }
   return model;

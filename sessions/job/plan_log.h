@@ -19,6 +19,9 @@ Result<StartupLog> read_startup_log(const std::string& path);
 // one of a known model. Error: the log names none, or one that is not known.
 Result<std::string> model_of_log(const StartupLog& log, std::vector<std::string>& notes);
 
+// "NAME is taken to have the shapes of KNOWN": a note.
+std::string shapes_note(const std::string& name, const std::string& known);
+
 // The models as --model and --draft-model take them; the GPU is the one of the settings, else the
 // log's. Errors: those of plan_start.
 Result<LogComparison> compare_with_plan(const StartupLog& log, const std::string& model,

@@ -34,7 +34,7 @@ Status take_log(const StartupLog& log, const SettingsOptions& options, PlanQuest
   const auto given = options.apply({});
   if (!given.ok()) return given.error();
   EngineSettings& settings = question.settings;
-  question.notes = log.notes;
+  std::ranges::copy(log.notes, std::back_inserter(question.notes));
   if (question.model.empty()) {
     auto model = model_of_log(log, question.notes);
     if (!model.ok()) return model.error();
@@ -115,6 +115,8 @@ Result<PlanQuestion> read_plan_question(const PlanJobOptions& options) {
       const auto model = model_of_serve_line(line.value().model());
       if (!model.ok()) return model.error();
       question.model = model.value();
+      if (question.model != line.value().model())
+        question.notes.push_back(shapes_note(line.value().model(), question.model));
     }
     question.line = std::move(line).value();
     if (options.traffic.empty()) take_draft(*question.line, question);
@@ -184,9 +186,6 @@ std::vector<std::string> notes_on_line(const std::optional<ServeLine>& line) {
     notes.push_back(
         fmt::format("not modelled, and left as it is: {}", fmt::join(line->not_read(), ", ")));
   notes.insert(notes.end(), line->notes().begin(), line->notes().end());
-  if (const std::string model = model_of_folder(line->model()); !model.empty())
-    notes.push_back(
-        fmt::format("{} is taken to be {}: --model names another", line->model(), model));
   return notes;
 }
 

@@ -15,31 +15,12 @@
 #include "sessions/text/shown_text.h"
 
 namespace hybridscope {
-std::string model_of_folder(std::string_view path) {
-  const bool is_path = path.find_first_of("/.~$") == 0 ||
-                       std::ranges::count(path, '/') > 1;  // an organisation's name has one
-  if (!is_path) return {};
-  const std::vector<std::string> folders = split_words(path, '/');
-  for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
-    std::string name = *folder;
-    if (name.starts_with("models--")) {
-      const std::size_t model = name.find("--", 8);
-      name = name.substr(8, model - 8) + "/" +
-             (model == name.npos ? std::string() : name.substr(model + 2));
-    } else if (folder != folders.rbegin()) {
-      continue;
-    }
-    if (find_known_model(name) != nullptr) return name;
-  }
-  return {};
-}
-
 Result<std::string> model_of_serve_line(const std::string& model) {
   if (model_preset(model).ok()) return model;
   std::error_code error;
   if (std::filesystem::exists(model, error)) return model;
   if (find_known_model(model) != nullptr) return model;
-  if (std::string known = model_of_folder(model); !known.empty()) return known;
+  if (const KnownModel* known = find_model_named_in(model)) return known->names.front();
   return Error{
       ErrorKind::not_found,
       fmt::format("the sizes of {} are not known{}: give its file with --model config.json "

@@ -100,12 +100,9 @@ class ServeLine {
   std::vector<const Setting*> in_objects_;  // settings that the last JSON flags of their name hold
 };
 
-// The preset of a model on Hugging Face ("Qwen/Qwen3-Next-80B-A3B-Instruct"); the name itself where
-// it is a preset or a path that exists; the known model that a path's last folder is named after.
-// Error: none of them; the message says to give a config.json.
+// The name itself where it is known, a preset or a path that exists; else the known model whose
+// name it contains (find_model_named_in). Error: none of them; the message says to give a
+// config.json.
 Result<std::string> model_of_serve_line(const std::string& model);
-// "Qwen3.5-27B-FP8" of "/models/Qwen3.5-27B-FP8" and "Qwen/Qwen3.5-27B" of
-// ".../models--Qwen--Qwen3.5-27B/snapshots/1a2b" where these are known; else empty.
-std::string model_of_folder(std::string_view path);
 
 }  // namespace hybridscope

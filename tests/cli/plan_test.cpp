@@ -240,9 +240,9 @@ TEST(PlanSizes, AnswersAPastedContainerWithItsRelease) {
                          "command: --model /models/Qwen3-Next-80B-A3B-Instruct-FP8 --port 80\n";
   for (const std::string& given : {"--from-serve @" + file, "--from-serve - < " + file}) {
     const ProgramResult run = run_program("plan " + given + " --kv-memory 5GiB");
-    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(run.exit_code, 1) << run.err;  // 1024 sequences and 402 blocks
     EXPECT_THAT(run.err, HasSubstr("command and args are one line of vllm serve here"));
-    EXPECT_THAT(run.err, HasSubstr("is taken to be Qwen3-Next-80B-A3B-Instruct-FP8"));
+    EXPECT_THAT(run.err, HasSubstr("is taken to have the shapes of Qwen/Qwen3-Next-80B-A3B"));
     EXPECT_THAT(run.out, HasSubstr("max_num_seqs"));
   }
 }
@@ -251,8 +251,10 @@ TEST(PlanSizes, RefusesDraftsWhoseLayersNoSettingTells) {
   const std::string line =
       "plan --kv-memory 5GiB --from-serve 'vllm serve "
       "Qwen/Qwen3-Next-80B-A3B-Instruct --speculative-config.model x ";
-  EXPECT_THAT(run_program(line + "--speculative-config.method eagle3'").err,
-              HasSubstr("--speculative-config: method eagle3 is not modelled: the draft model's"));
+  EXPECT_THAT(run_program(line + "--speculative-config.method eagle3 "
+                                 "--speculative-config.num_speculative_tokens 2'")
+                  .err,
+              HasSubstr("the layers of the draft model \"x\" are not known; give its config.json"));
   EXPECT_THAT(run_program(line + "'").err, HasSubstr("finds it in the files of \"x\": give the "
                                                      "method"));
 }

@@ -255,10 +255,9 @@ TEST(ServeLine, QuotedVariablesAndFlagsAreWrittenBack) {
 }
 
 TEST(ServeLine, AFolderNamesItsModel) {
-  EXPECT_EQ(model_of_serve_line("/models/Qwen3.5-27B-FP8/").value(), "Qwen3.5-27B-FP8");
+  EXPECT_EQ(model_of_serve_line("/models/Qwen3.5-27B-FP8/").value(), "Qwen/Qwen3.5-27B");
   EXPECT_EQ(model_of_serve_line("~/hub/models--Qwen--Qwen3.5-27B/snapshots/1a2b").value(),
             "Qwen/Qwen3.5-27B");
-  EXPECT_EQ(model_of_folder("Qwen/Qwen3.5-27B"), "");
   EXPECT_FALSE(model_of_serve_line("/models/llm").ok());
 }
 
