@@ -218,7 +218,7 @@ TEST(Sweep, WhatIsNoSweepIsRefusedWithWhatIsExpected) {
   EXPECT_THAT(error_of("mamba_cache_mode=some"), HasSubstr("one of none, all, align"));
   EXPECT_THAT(error_of("cudagraph_capture_sizes=1,2"), HasSubstr("is a list itself"));
   EXPECT_THAT(error_of("max_num_seqs=none"), HasSubstr("max_num_seqs is \"none\""));
-  EXPECT_THAT(error_of("max_num_seqs=default"), HasSubstr("an integer from 1 to 65536; a range"));
+  EXPECT_THAT(error_of("max_num_seqs=default"), HasSubstr("an integer from 1 to 65536); a range"));
 }
 
 TEST(Sweep, AllCombinationsAreMadeAndTheLastAxisChangesFastest) {
