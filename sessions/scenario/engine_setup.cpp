@@ -135,6 +135,12 @@ bool agrees(const ModelLayout& layout, const StartupPlan& plan) {
          layout.max_model_len == plan.config.max_model_len;
 }
 
+// No policy is laid over the profile that makes states or blocks of other sizes.
+bool has_sizes_of_release(const EngineSettings& settings) {
+  return !settings.policies.values[kPolicyPlace<ConvStateSizing>] &&
+         !settings.policies.values[kPolicyPlace<CheckpointLayers>];
+}
+
 GdnPrefillBackend gdn_backend(const StartPlan& start) {
   const bool checkpoints = std::ranges::any_of(start.plan.layers.specs, [](const LayerSpec& spec) {
     return spec.num_prefill_checkpoint_blocks > 0;
@@ -159,7 +165,7 @@ Result<ModelLayout> make_release_layout(const ModelSpec& model, const EngineSett
   kv.max_num_batched_tokens = plan.config.max_num_batched_tokens;
   Result<ModelLayout> layout = with_bounded_pool(started.value(), kv, settings);
   if (!layout.ok()) return layout;
-  if (!agrees(layout.value(), plan))
+  if (has_sizes_of_release(settings) && !agrees(layout.value(), plan))
     return only_planned(model, "the engine groups its layers in another way than the release");
   layout.value().model.layers = model.layers;
   return layout;

@@ -58,7 +58,7 @@ def _sweep_words(sweep: Mapping[str, Union[str, Sequence[Value]]]) -> list[str]:
 def plan(traffic: str | os.PathLike[str], *, model: str = "",
          sweep: Mapping[str, Union[str, Sequence[Value]]] | None = None,
          settings: Settings | None = None, engine: str | None = None,
-         policies: Settings | None = None, prefer: Sequence[str] = ("hits", "concurrency"),
+         policies: Settings | None = None, prefer: Sequence[str] = ("hits", "concurrency", "preemptions", "lost"),
          step_time: str = "", limit: int = 0, traffic_format: str = "", users: int = 0,
          think_time: float | None = None, request_rate: float | None = None,
          out: str | os.PathLike[str] | None = None, executor: Executor | None = None,
