@@ -46,7 +46,7 @@ def _run_case(job: _Case) -> str:
 
 def _word(value: Value) -> str:
     if value is None:
-        return "default"
+        return "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -58,7 +58,8 @@ def _sweep_words(sweep: Mapping[str, Union[str, Sequence[Value]]]) -> list[str]:
 def plan(traffic: str | os.PathLike[str], *, model: str = "",
          sweep: Mapping[str, Union[str, Sequence[Value]]] | None = None,
          settings: Settings | None = None, engine: str | None = None,
-         policies: Settings | None = None, prefer: Sequence[str] = ("hits", "concurrency", "preemptions", "lost"),
+         policies: Settings | None = None,
+         prefer: Sequence[str] = ("hits", "concurrency", "preemptions", "lost"),
          step_time: str = "", limit: int = 0, traffic_format: str = "", users: int = 0,
          think_time: float | None = None, request_rate: float | None = None,
          out: str | os.PathLike[str] | None = None, executor: Executor | None = None,
@@ -72,7 +73,7 @@ def plan(traffic: str | os.PathLike[str], *, model: str = "",
 
     traffic   file of requests, or "synthetic"
     model     preset or config.json
-    sweep     values of settings, as a list (None: not set) or as the program's --sweep takes them;
+    sweep     values of settings, as a list or as the program's --sweep takes them;
               default: the model's cache modes and max_num_seqs
     settings, engine, policies  the same in all combinations, as for run()
     prefer    goals

@@ -48,7 +48,7 @@ docker run -d \
   --limit-mm-per-prompt '{"video": 0}' \
   --speculative-config '{"method": "qwen3_5_mtp", "num_speculative_tokens": 5}' \
   --host 0.0.0.0)",
-     .model = "Qwen3.6-27B-FP8",
+     .model = "Qwen/Qwen3.6-27B",
      .settings = "tensor_parallel_size=4 gpu_memory_utilization=0.9 max_model_len=262144 "
                  "max_num_seqs=10 max_num_batched_tokens=4096 enable_prefix_caching=true "
                  "speculative_config/method=mtp speculative_config/num_speculative_tokens=5",
@@ -79,7 +79,7 @@ docker run -d \
     --max-num-seqs 16 \
     --load-format fastsafetensors \
     --attention-backend flash_attn)",
-     .model = "Qwen3.6-35B-A3B-FP8",
+     .model = "Qwen/Qwen3.6-35B-A3B",
      .settings = "tensor_parallel_size=2 max_num_seqs=16 max_num_batched_tokens=131072 "
                  "speculative_config/method=mtp speculative_config/num_speculative_tokens=5",
      .not_read = "--load-format fastsafetensors | --attention-backend flash_attn"},
@@ -104,7 +104,7 @@ docker run -d \
   --max-model-len 32768 \
   --enable-prefix-caching \
   --enforce-eager)",
-     .model = "Kimi-Linear-48B-A3B-Instruct",
+     .model = "moonshotai/Kimi-Linear-48B-A3B-Instruct",
      .settings = "tensor_parallel_size=1 max_model_len=32768 enable_prefix_caching=true "
                  "cudagraph_mode=NONE",
      .not_read = "CUDA_VISIBLE_DEVICES=6 | --port 8003"},
@@ -235,7 +235,7 @@ spec:
             - name: VLLM_WORKER_MULTIPROC_METHOD
               value: spawn
 )",
-     .model = "",
+     .model = "Qwen/Qwen3.8-27B",
      .settings = "mamba_cache_mode=align tensor_parallel_size=2 max_model_len=262144 "
                  "kv_cache_dtype=fp8_e4m3 mamba_ssm_cache_dtype=float16 max_num_seqs=2 "
                  "long_prefill_token_threshold=4096 enable_prefix_caching=true "
@@ -256,7 +256,7 @@ spec:
                 "--max-model-len 131072 --max-num-batched-tokens 7168 --max-num-seqs 80 "
                 "--gpu-memory-utilization 0.95 -O 3\n"
                 "INFO 10-02 11:30:49 [__init__.py:217] Automatically detected platform rocm.",
-     .model = "Qwen3-Next-80B-A3B-Thinking-AWQ-8bit",
+     .model = "Qwen/Qwen3-Next-80B-A3B-Instruct",
      .settings = "tensor_parallel_size=4 gpu_memory_utilization=0.95 max_model_len=131072 "
                  "max_num_seqs=80 max_num_batched_tokens=7168 optimization_level=3",
      .not_read = ""},
@@ -264,7 +264,7 @@ spec:
      .command = "(qwen35-vllm) (base) user@Mac qwen35-vllm % vllm serve "
                 "/Users/user/VLLM/Qwen3.5-2B --port 8000 --tensor-parallel-size 1 "
                 "--max-model-len 8192 --reasoning-parser qwen3",
-     .model = "Qwen3.5-2B",
+     .model = "Qwen/Qwen3.5-2B",
      .settings = "tensor_parallel_size=1 max_model_len=8192",
      .not_read = "--port 8000 | --reasoning-parser qwen3"},
     {.thread = "intel/llm-scaler#415",
@@ -276,7 +276,7 @@ spec:
   --enforce-eager \
   --block-size 64 \
   --max-num-seqs 2)",
-     .model = "Qwen3.5-35B-A3B-FP8",
+     .model = "Qwen/Qwen3.5-35B-A3B",
      .settings = "gpu_memory_utilization=0.8 block_size=64 max_model_len=1200 max_num_seqs=2 "
                  "cudagraph_mode=NONE",
      .not_read = "VLLM_WORKER_MULTIPROC_METHOD=spawn"},

@@ -244,7 +244,7 @@ TEST(WeightsConfigFile, NumbersThatMakeNoModelAreRefused) {
   };
   EXPECT_THAT(changed("rms_norm_eps", -1), HasSubstr("eps of its norms is negative"));
   EXPECT_THAT(changed("time_step_limit", {5, 1}), HasSubstr("the smaller number first"));
-  EXPECT_THAT(changed("mamba_d_state", 1 << 20), HasSubstr("a layer of more than 268,435,456"));
+  EXPECT_THAT(changed("vocab_size", 1 << 29), HasSubstr("a layer of more than 268,435,456"));
 }
 
 TEST(WeightsConfigFile, ExpertsAreRefused) {
