@@ -13,7 +13,7 @@
 
 namespace hybridscope {
 
-// longest_that_fits: --max-model-len auto.
+// Whose max_model_len; the longest that fits is that of --max-model-len auto.
 enum class WantedLength : std::uint8_t { of_settings, longest_that_fits };
 
 struct StartPlan {
@@ -28,7 +28,7 @@ struct StartPlan {
 Result<StartPlan> plan_start(const ModelSpec& model, const EngineSettings& settings,
                              WantedLength length = WantedLength::of_settings);
 
-// Of the block pool, where the settings name neither memory nor blocks.
+// The memory of the block pool, where the settings name neither memory nor blocks.
 inline constexpr std::int64_t kDefaultMemoryBytes = std::int64_t{60} << 30;
 std::int64_t resolved_pool_memory(const EngineSettings& settings);
 
