@@ -184,6 +184,12 @@ class WithFakes(unittest.TestCase):
             packed = self.run_script("--check", f"{vectors}.zst")
             self.assertEqual(packed.stdout, again.stdout)
 
+    def test_a_release_that_the_program_does_not_know_is_judged_as_another(self) -> None:
+        self.executable("python", FAKE_PYTHON.replace("0.33.0", "0.34.0"))
+        done = self.run_script("--scenarios", "20", "--engine", "0.33.0")
+        self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (1, "vllm 0.34.0"))
+        self.assertTrue((self.folder / "kept/scheduler_0.33.0.jsonl").exists())
+
     def test_a_python_without_vllm(self) -> None:
         self.executable("python", "#!/bin/sh\nexit 1\n")
         done = self.run_script()
