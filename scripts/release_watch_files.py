@@ -72,8 +72,8 @@ FOLDERS = ("vllm/v1/core/", "vllm/v1/worker/gpu/model_states/",
            "vllm/v1/attention/backends/", "vllm/model_executor/layers/mamba/")
 # Bases of a model's class that keeps recurrent states.
 HYBRID = {"IsHybrid", "HasInnerState"}
-ROLES = (("KV-cache spec", "Spec"), ("manager", "Manager"), ("metadata builder", "MetadataBuilder"),
-         ("scheduler", "Scheduler"))
+# What a class is by the last word of its name or of a base.
+ROLES = ("Spec", "Manager", "Coordinator", "Builder", "Metadata", "Scheduler")
 DIFF_LINES = 80
 
 
@@ -285,12 +285,12 @@ def compare_registry(before: ZipFile, after: ZipFile, root: Path) -> Registry:
     return found
 
 
-def settings(file_changes: list[FileChange]) -> list[tuple[str, str, str]]:
-    """(class.field, before, after) of configuration classes and command-line arguments; "" is
-    absent."""
+def fields(file_changes: list[FileChange], folders: tuple[str, ...],
+           of: str) -> list[tuple[str, str, str]]:
+    """(class.field, before, after) of classes whose names end in one of the words; "" is absent."""
     found = []
     for change in file_changes:
-        if not change.path.startswith(("vllm/config/", "vllm/engine/")):
+        if not change.path.startswith(folders):
             continue
         pairs = [(name, "", one.text) for name, one in change.added.items() if one.kind == "field"]
         pairs += [(name, one.text, "") for name, one in change.removed.items()
@@ -298,18 +298,25 @@ def settings(file_changes: list[FileChange]) -> list[tuple[str, str, str]]:
         pairs += [(name, one.text, other.text) for name, (one, other) in change.changed.items()
                   if one.kind == "field"]
         found += [(name, old, new) for name, old, new in pairs
-                  if re.search(r"(?:Config|Args)\.[a-z]\w*$", name)]
+                  if re.search(rf"(?:{of})\.[a-z]\w*$", name)]
     return found
 
 
-def classes(file_changes: list[FileChange]) -> list[tuple[str, str, str, str]]:
-    """(role, new or gone, class, file) of specs, managers, builders and schedulers."""
-    found = []
-    for change in file_changes:
-        for state, group in (("new", change.added), ("gone", change.removed)):
-            for name, one in group.items():
-                role = next((role for role, word in ROLES if one.kind == "class" and
-                             re.search(rf"{word}\b", one.text)), None)
-                if role:
-                    found.append((role, state, one.text.removeprefix("class "), change.path))
-    return sorted(found)
+def settings(file_changes: list[FileChange]) -> list[tuple[str, str, str]]:
+    """Fields of configurations and command-line arguments."""
+    return fields(file_changes, ("vllm/config/", "vllm/engine/"), "Config|Args")
+
+
+def fields_of_decisions(file_changes: list[FileChange]) -> list[tuple[str, str, str]]:
+    """Fields of specs, metadata and what a scheduler gives out."""
+    return fields(file_changes, ("vllm/v1/", "vllm/model_executor/"),
+                  "Spec|Metadata|Config|Output|Request|State")
+
+
+def classes(file_changes: list[FileChange]) -> list[tuple[str, str, str]]:
+    """(new or gone, class, file) of those that have a role."""
+    return [(state, one.text.removeprefix("class "), change.path)
+            for change in file_changes
+            for state, group in (("new", change.added), ("gone", change.removed))
+            for one in group.values()
+            if one.kind == "class" and re.search(rf"(?:{'|'.join(ROLES)})\b", one.text)]

@@ -3,7 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from release_watch_files import FileChange, Registry, classes, diff, settings
+from release_watch_files import (
+    FileChange, Registry, classes, diff, fields_of_decisions, settings)
 from release_watch_policies import Difference, Search, Value
 
 NAMED = 12  # functions of a file in its line of the table
@@ -49,9 +50,12 @@ def page(found: Findings) -> str:
     lines = [f"# What is new for hybrid caching in vLLM {found.release}", "",
              f"Compared with {found.since}, by `scripts/release_watch`. Comments, docstrings and "
              "formatting are left out.", "", *in_short(found), *profile(found), *differences(found),
-             *section("Settings", table_of_settings(found.changes), "No field has changed."),
-             *section("Specs, managers, builders, schedulers", table_of_classes(found.changes),
-                      "No class is new or gone."),
+             *section("Settings", table_of_fields(settings(found.changes)),
+                      "No field has changed."),
+             *section("Specs, managers, builders, metadata, schedulers",
+                      table_of_classes(found.changes), "No class is new or gone."),
+             *section("Their fields", table_of_fields(fields_of_decisions(found.changes)),
+                      "No field has changed."),
              *models(found), *files(found)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -133,21 +137,23 @@ def differences(found: Findings) -> list[str]:
                                code(ones[0].got or "-")) for kind, ones in kinds.items()])]
     for what, output in found.differentials:
         lines += folded(f"vllm_differential --what {what}", "", output.splitlines())
-    return section("Differences", lines, "None was found." if found.judged else "Not looked for.")
+    none = "Not looked for." if not found.judged else "The values above explain all." \
+        if any(judged.differ for judged in found.judged) else "None was found."
+    return section("Differences", lines, none)
 
 
 # ---- the wheels ----
 
 
-def table_of_settings(changes: list[FileChange]) -> list[str]:
+def table_of_fields(fields: list[tuple[str, str, str]]) -> list[str]:
     rows = [(code(name), code(old) if old else "new", code(new) if new else "gone")
-            for name, old, new in settings(changes)]
-    return table(("setting", "before", "now"), rows) if rows else []
+            for name, old, new in fields]
+    return table(("field", "before", "now"), rows) if rows else []
 
 
 def table_of_classes(changes: list[FileChange]) -> list[str]:
-    rows = [(state, role, code(name), path) for role, state, name, path in classes(changes)]
-    return table(("", "what", "class", "file"), rows) if rows else []
+    rows = [(state, code(name), path) for state, name, path in classes(changes)]
+    return table(("", "class", "file"), rows) if rows else []
 
 
 def models(found: Findings) -> list[str]:

@@ -1,5 +1,5 @@
-"""Which policy values explain that vectors of a release differ from the profile of another: a greedy
-search with `hybridscope conformance FILE... --policy NAME=VALUE`.
+"""Which policy values explain that vectors of a release differ from the profile of another: a
+greedy search with `hybridscope conformance FILE... --policy NAME=VALUE`.
 
 Each step takes the smallest vectors of each kind of difference, cut behind the call that differs,
 tries every value of every policy that the parts behind these vectors obey, and keeps the value with

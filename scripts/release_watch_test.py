@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 from zipfile import ZipFile
 
 sys.dont_write_bytecode = True
@@ -44,6 +45,11 @@ for file in [word for word in sys.argv[2:] if word.endswith(".jsonl")]:
 print(json.dumps({"files": answers}))
 sys.exit(1)
 """
+
+TRIED = [policies.Value("DraftSlots", "free"),
+         policies.Value("EagleProof", "look_ahead_hashes"),
+         policies.Value("UnusedDrafts", "skipped"),
+         policies.Value("StoppedTokens", "taken_back")]
 
 REGISTRY = """
 _MODELS = {"OldForCausalLM": ("old", "OldForCausalLM")%s}
@@ -85,8 +91,13 @@ class Comparison(unittest.TestCase):
     def test_a_spec_is_named_by_its_base(self) -> None:
         change = self.change("x = 1\n", "class RingSpec(AttentionSpec): pass\nclass Other: pass\n")
         self.assertEqual(files.classes([change]),
-                         [("KV-cache spec", "new", "RingSpec(AttentionSpec)",
-                           "vllm/v1/core/block_pool.py")])
+                         [("new", "RingSpec(AttentionSpec)", "vllm/v1/core/block_pool.py")])
+
+    def test_fields_of_a_spec_are_told_beside_settings(self) -> None:
+        change = self.change("class RingSpec:\n  a: int\n",
+                             "class RingSpec:\n  a: int\n  b: int = 1\n")
+        self.assertEqual(files.fields_of_decisions([change]), [("RingSpec.b", "", "b: int = 1")])
+        self.assertEqual(files.settings([change]), [])
 
     def test_a_function_that_went_to_another_file_is_moved(self) -> None:
         old = self.change("def f(): return 1\ndef g(): return 1\n", "")
@@ -135,7 +146,8 @@ class WithFakes(unittest.TestCase):
 
     def search(self, vectors: list[dict]) -> tuple[list[str], dict[int, policies.Difference]]:
         search = policies.Search(policies.Program(self.program, self.folder, "0.32.0"), ROOT)
-        _, left = search.explain("scheduler", vectors)
+        with patch.object(policies, "candidates", return_value=TRIED):
+            _, left = search.explain("scheduler", vectors)
         return [step.value.option() for step in search.steps], left
 
     def test_the_value_that_explains_most_vectors_comes_first(self) -> None:
@@ -181,7 +193,7 @@ class WithFakes(unittest.TestCase):
         self.wheel("0.32.0", "def touch(): return 1\n")
         self.wheel("0.33.0", "def touch(): return 2\n",
                    ', "NewForCausalLM": ("new", "NewForCausalLM")')
-        return subprocess.run([sys.executable, SCRIPT, "0.33.0", "--wheels", self.folder,
+        return subprocess.run([sys.executable, SCRIPT, "0.33.0", "--work", self.folder,
                                "--program", self.program, *arguments], text=True,
                               capture_output=True, timeout=100, check=False)
 
@@ -216,7 +228,7 @@ class WithFakes(unittest.TestCase):
         self.assertIn("| schedule rows | 1 | `1` | `2` |", done.stdout)
 
     def test_a_package_that_cannot_be_reached_is_skipped(self) -> None:
-        done = subprocess.run([sys.executable, SCRIPT, "0.33.0", "--wheels", self.folder / "none"],
+        done = subprocess.run([sys.executable, SCRIPT, "0.33.0", "--work", self.folder / "none"],
                               env={"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0",
                                    "PATH": "/usr/bin:/bin"},
                               text=True, capture_output=True, timeout=100, check=False)
