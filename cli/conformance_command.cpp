@@ -12,6 +12,7 @@
 #include "core/base/result.h"
 #include "sessions/job/right_command.h"
 #include "sessions/job/step_files.h"
+#include "sessions/scenario/settings_table.h"
 #include "sessions/text/json_value.h"
 #include "sessions/text/text_page.h"
 
@@ -156,8 +157,22 @@ void name_what_reads(FileReport& file) {
   message = name_right_command("conformance", file.path, {ErrorKind::corrupt, message}).message;
 }
 
+Result<PolicyOverrides> read_policies(const std::vector<std::string>& words) {
+  EngineSettings settings;
+  for (const std::string& word : words) {
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const Setting* policy = find_setting("policies", word.substr(0, equals));
+    if (policy == nullptr || equals == word.size())
+      return invalid_input(fmt::format("--policy {}: expected NAME=VALUE of a policy", word));
+    if (Status set = set_setting_text(settings, *policy, word.substr(equals + 1)); !set.ok())
+      return invalid_input("--policy: " + set.error().message);
+  }
+  return settings.policies;
+}
+
 // Stops when a kernel could not run.
-ConformanceReport check_all(const ConformanceCommandOptions& options, const StateDevice& device,
+ConformanceReport check_all(const ConformanceCommandOptions& options,
+                            const PolicyOverrides& policies, const StateDevice& device,
                             const VectorKernels& kernels) {
   ConformanceReport report{
       .paths = options.paths,
@@ -180,6 +195,7 @@ ConformanceReport check_all(const ConformanceCommandOptions& options, const Stat
     for (const std::string& file : files.value()) {
       report.files.push_back(check_vector_file(
           file, {.filter = options.filter,
+                 .policies = policies,
                  .kernels = kernels,
                  .progress =
                      [&](std::int64_t cases) {
@@ -305,6 +321,11 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
       ->type_name("FILE|DIR");
   command.add_option("--filter", options.filter, "only cases whose id contains this")
       ->type_name("ID");
+  command
+      .add_option("--policy", options.policies,
+                  "a policy of another value than the release's, for vectors of releases; may be "
+                  "repeated")
+      ->type_name("NAME=VALUE");
   add_backend_options(
       command, options.state,
       "where kernels run: cpu (default) or cuda, which leaves out what has no kernel");
@@ -330,7 +351,9 @@ int conformance_command(const ConformanceCommandOptions& options, const Backends
   HS_EXPECT(device.vector_kernels != nullptr);
   const auto kernels = device.vector_kernels(options.state.device.value_or(0));
   if (!kernels.ok()) return report_error("conformance", kernels.error());
-  const ConformanceReport report = check_all(options, device, kernels.value());
+  const auto policies = read_policies(options.policies);
+  if (!policies.ok()) return report_usage("conformance", policies.error().message);
+  const ConformanceReport report = check_all(options, policies.value(), device, kernels.value());
   if (options.json)
     print_json(conformance_to_json(report));
   else

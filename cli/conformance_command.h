@@ -55,8 +55,9 @@ nlohmann::ordered_json conformance_to_json(const ConformanceReport& report);
 std::vector<JunitCase> conformance_testcases(const ConformanceReport& report);
 
 struct ConformanceCommandOptions {
-  std::vector<std::string> paths;  // files or folders
-  std::string filter;              // only cases whose id contains it
+  std::vector<std::string> paths;     // files or folders
+  std::string filter;                 // only cases whose id contains it
+  std::vector<std::string> policies;  // "NAME=VALUE", laid over those of the files' releases
   bool json = false;
   bool timings = true;
   StateOption state;  // its backend and device

@@ -371,7 +371,10 @@ void MambaManager::cache_prompt_tail(TableEdit edit, std::span<const BlockHash> 
   if (policy == PromptTailKey::at_replay_position_once &&
       edit.pool.key_tokens(edit[column]) == num_tokens)
     return;
-  const BlockHash hash = block_hashes[static_cast<std::size_t>(num_tokens / hash_block - 1)];
+  // A hash that covers tokens behind its block is not known before they are.
+  const auto number = static_cast<std::size_t>(num_tokens / hash_block - 1);
+  if (number >= block_hashes.size()) return;
+  const BlockHash hash = block_hashes[number];
   edit.pool.cache_partial_block({.block = edit[column],
                                  .owner = edit.owner,
                                  .column = column,

@@ -151,8 +151,9 @@ class FileChecker {
       return;
     }
     num_launches_ = 0;
-    const auto difference = check_vector(*report_.kind, vector, kernels_,
-                                         {.release = release_, .folder = folder_of(path_)});
+    const auto difference = check_vector(
+        *report_.kind, vector, kernels_,
+        {.release = release_, .folder = folder_of(path_), .policies = options_.policies});
     if (!difference && options_.kernels.on_device && num_launches_ == 0) {
       ++report_.not_run;
       return;
@@ -274,7 +275,8 @@ std::optional<VectorDifference> check_vector(const VectorKind& kind, const json&
       return check_numeric({kind.numeric_op, kind.chunked_op}, vector, kernels.numeric);
     }
     const VectorParts parts = split_vector(kind, vector);
-    const VectorCase asked = open_vector(kind, parts.asked, file.release);
+    VectorCase asked = open_vector(kind, parts.asked, file.release);
+    asked.policies = file.policies;
     return first_difference(parts.answered, kind.recompute(asked, kernels));
   } catch (const JsonFault&) {
     throw;

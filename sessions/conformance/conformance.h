@@ -52,7 +52,8 @@ struct FileReport {
 inline constexpr std::size_t kFailuresInFull = 20;
 
 struct ConformanceOptions {
-  std::string filter{};  // only cases whose id contains it; empty: all
+  std::string filter{};        // only cases whose id contains it; empty: all
+  PolicyOverrides policies{};  // laid over those of the files' releases
   VectorKernels kernels{};
   std::size_t max_error_bytes = kMaxJsonBytes;  // of the kept errors of a file
   // Called after each line with the number of cases of this file so far.
@@ -84,6 +85,7 @@ VectorParts split_vector(const VectorKind& kind, const nlohmann::json& vector);
 struct VectorFile {
   std::optional<Release> release = {};  // in its name, for a kind that is recorded by release
   std::string folder = {};              // that it lies in, for weights
+  PolicyOverrides policies = {};        // laid over those of the release
 };
 std::optional<VectorDifference> check_vector(const VectorKind& kind, const nlohmann::json& vector,
                                              const VectorKernels& kernels,

@@ -47,10 +47,10 @@ EngineConfig read_cache_config(const JsonValue& config);
 EngineConfig read_scheduler_config(const JsonValue& config);
 
 // The settings of a run of an installed release, with its policies.
-EngineConfig read_release_config(const JsonValue& config, Release release);
+EngineConfig read_release_config(const VectorCase& vector);
 
 // The settings of a run of a release's worker alone, with its policies.
-EngineConfig read_release_worker_config(const JsonValue& config, Release release);
+EngineConfig read_release_worker_config(const VectorCase& vector);
 
 ModelRunner read_runner(const JsonValue& config);
 

@@ -140,8 +140,7 @@ class Changes {
 class ReleaseRun {
  public:
   static Result<ReleaseRun> create(const VectorCase& vector) {
-    Result<SchedulerReplay> replay =
-        SchedulerReplay::create(read_release_config(vector.config, *vector.release));
+    Result<SchedulerReplay> replay = SchedulerReplay::create(read_release_config(vector));
     if (!replay) return replay.error();
     return ReleaseRun(std::move(replay).value(), vector.config);
   }

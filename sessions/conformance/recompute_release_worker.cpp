@@ -27,8 +27,7 @@ constexpr std::int32_t kMaxDrafts = 1 << 8;
 class WorkerRun {
  public:
   static Result<WorkerRun> create(const VectorCase& vector) {
-    auto config = std::make_unique<const EngineConfig>(
-        read_release_worker_config(vector.config, *vector.release));
+    auto config = std::make_unique<const EngineConfig>(read_release_worker_config(vector));
     Result<Worker> worker = Worker::create(*config);
     if (!worker) return worker.error();
     return WorkerRun(std::move(config), std::move(worker).value());

@@ -49,7 +49,7 @@ AlignedSplitSettings read_split_settings(const JsonValue& config, const PolicySe
 }  // namespace
 
 nlohmann::json recompute_release_split(const VectorCase& vector, const VectorKernels&) {
-  const PolicySet policies = release_policies(*vector.release, ModelRunner::v1);
+  const PolicySet policies = vector.policies_of(ModelRunner::v1);
   return mamba_block_aligned_split(
       policies.get<AlignedSplit>(), read_split_settings(vector.config, policies),
       {.num_computed_tokens = tokens(vector.input, "num_computed_tokens"),
@@ -103,7 +103,7 @@ json release_answer(const BuilderMetadata& metadata) {
 
 template <class Builder>
 json recompute_on(const VectorCase& vector) {
-  const PolicySet policies = release_policies(*vector.release, read_runner(vector.config));
+  const PolicySet policies = vector.policies_of(read_runner(vector.config));
   auto created = Builder::create(read_release_builder_config(vector.config, policies), policies);
   if (!created) return {{"init", error_json(created.error())}, {"results", json::array()}};
   Builder& builder = created.value();
@@ -146,7 +146,7 @@ EngineConfig read_engine_config(const VectorCase& vector) {
   const JsonValue& config = vector.config;
   EngineConfig engine;
   engine.runner = read_runner(config);
-  engine.policies = release_policies(*vector.release, engine.runner);
+  engine.policies = vector.policies_of(engine.runner);
   engine.cudagraph_mode = static_cast<CUDAGraphMode>(config["cudagraph_mode"].one_of(kGraphModes));
   engine.num_speculative_tokens = config["num_spec"].int32({0, kMostGraphDrafts});
   engine.max_num_seqs = config["max_num_seqs"].int32({1, kMostGraphTokens});

@@ -270,7 +270,8 @@ EngineConfig read_scheduler_config(const JsonValue& config) {
   return result;
 }
 
-EngineConfig read_release_config(const JsonValue& config, Release release) {
+EngineConfig read_release_config(const VectorCase& vector) {
+  const JsonValue& config = vector.config;
   EngineConfig result = read_release_groups(config);
   result.scheduler_block_size = config["scheduler_block_size"].int32({1, kMaxConfigTokens});
   result.hash_block_size = config["hash_block_size"].int32({1, kMaxConfigTokens});
@@ -297,11 +298,12 @@ EngineConfig read_release_config(const JsonValue& config, Release release) {
       if (const auto alignment = config.find_non_null("prefill_checkpoint_alignment"))
         mamba->prefill_checkpoint_alignment = alignment->int32({0, kMaxConfigTokens});
     }
-  result.policies = release_policies(release, result.runner);
+  result.policies = vector.policies_of(result.runner);
   return result;
 }
 
-EngineConfig read_release_worker_config(const JsonValue& config, Release release) {
+EngineConfig read_release_worker_config(const VectorCase& vector) {
+  const JsonValue& config = vector.config;
   EngineConfig result = read_release_groups(config);
   result.block_size = config["block_size"].int32({1, kMaxBlockSize});
   result.max_model_len = config["max_model_len"].int32({1, kMaxWorkerTokens});
@@ -312,7 +314,7 @@ EngineConfig read_release_worker_config(const JsonValue& config, Release release
   result.async_scheduling = config["async"].boolean();
   result.runner = read_runner(config);
   result.cudagraph_mode = CUDAGraphMode::none;  // no question is about graphs
-  result.policies = release_policies(release, result.runner);
+  result.policies = vector.policies_of(result.runner);
   return result;
 }
 

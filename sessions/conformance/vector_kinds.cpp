@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/engine/policy_table.h"
 #include "sessions/conformance/recompute.h"
 
 namespace hybridscope {
@@ -243,6 +244,10 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
 });
 
 }  // namespace
+
+PolicySet VectorCase::policies_of(ModelRunner runner) const {
+  return with_overrides(release_policies(*release, runner), policies);
+}
 
 std::span<const VectorKind> vector_kinds() { return kVectorKinds; }
 

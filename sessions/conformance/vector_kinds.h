@@ -18,6 +18,10 @@ struct VectorCase {
   JsonValue config;
   JsonValue input;                      // the member "input", or "calls" when the file has calls
   std::optional<Release> release = {};  // of the file, for a kind that is recorded by release
+  PolicyOverrides policies = {};        // laid over those of the release
+
+  // Requires: release.
+  PolicySet policies_of(ModelRunner runner) const;
 };
 
 // Returns what the vector's `output` should be, computed under profile `reference`, or that of the

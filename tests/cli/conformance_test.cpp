@@ -61,6 +61,18 @@ TEST(Conformance, TheLastLineSaysWhatPassedBesideWhatIsInvalid) {
               HasSubstr("1 files, 2 cases: 1 passed, 1 differ; 1 invalid\n"));
 }
 
+// Both values together are no release's: the hash of the prompt's last block is not known yet
+// there.
+TEST(Conformance, AReleaseCanBeAskedWithAnotherPolicy) {
+  const std::string file = golden_path("releases/scheduler_0.33.0") + " --no-timings";
+  EXPECT_EQ(conformance(file).exit_code, 0);
+  const ProgramResult run = conformance(file + " --policy prompt_tail_key=at_last_hash_block");
+  EXPECT_EQ(run.exit_code, 3);  // four go on with requests that are not there now
+  EXPECT_THAT(run.out, HasSubstr("1 files, 58 cases: 42 passed, 16 differ; 4 invalid"));
+  EXPECT_THAT(conformance(file + " --policy no_policy=1").err,
+              HasSubstr("--policy no_policy=1: expected NAME=VALUE of a policy"));
+}
+
 TEST(Conformance, IdsAreQuoted) {
   const std::string id = R"(\u001b[31m\nfla)";
   std::string wrong = kWrong;

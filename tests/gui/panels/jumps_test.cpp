@@ -180,9 +180,9 @@ TEST_F(PlanWindow, AClickOnADotOrARowSelectsACombination) {
 
 TEST_F(PlanWindow, AGoalsButtonChangesTheFront) {
   driver_->click("plan goal concurrency");
-  EXPECT_EQ(plan().goals(), "hits");
+  EXPECT_EQ(plan().goals(), "hits,preemptions,lost");
   driver_->click("plan goal steps");
-  EXPECT_EQ(plan().goals(), "hits,steps");
+  EXPECT_EQ(plan().goals(), "hits,preemptions,lost,steps");
 }
 
 TEST_F(PlanWindow, AHeadingSorts) {
